@@ -1,0 +1,46 @@
+# The commands of the project. `make demo` and `make test` work on a fresh Debian 12 machine.
+.DEFAULT_GOAL := all
+.PHONY: all setup demo test bench asan tsan format format-check tidy clean
+
+all: setup build/build.ninja
+	@cmake --build --preset release
+
+setup:
+	@scripts/setup build test
+
+# One configured tree per CMake preset; Ninja re-runs CMake by itself when its inputs change.
+build/build.ninja:
+	@cmake --preset release
+build/%/build.ninja:
+	@cmake --preset $*
+
+demo: all
+	@scripts/demo
+
+# The sanitizer pass comes first so that the run ends with the summary of the real build's tests.
+test: all format-check asan
+	@ctest --preset release
+
+asan tsan: %: setup build/%/build.ninja
+	@cmake --build --preset $@
+	@ctest --preset $@
+
+bench: setup build/bench/build.ninja
+	@scripts/setup bench
+	@cmake --build --preset bench
+	@bench/run
+
+sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h')
+
+format: setup
+	@clang-format -i $(sources)
+
+format-check: setup
+	@clang-format --dry-run --Werror $(sources)
+
+tidy: all
+	@scripts/setup tidy
+	@clang-tidy --quiet -p build $(filter %.cc,$(sources))
+
+clean:
+	@rm -rf build

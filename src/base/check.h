@@ -1,0 +1,12 @@
+// ASSAY_CHECK: an invariant of our own code. Never reachable from user input: input gets an Error.
+#pragma once
+
+namespace assay::base {
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               const char* meaning);
+}  // namespace assay::base
+
+#define ASSAY_CHECK(condition, meaning)                                          \
+  (static_cast<bool>(condition)                                                  \
+       ? static_cast<void>(0)                                                    \
+       : ::assay::base::check_failed(__FILE__, __LINE__, #condition, (meaning)))

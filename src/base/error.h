@@ -1,0 +1,32 @@
+// Error: what failed, on what, and what to do about it. Travels up inside base::Result and is
+// printed once, as one line, by main().
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/exit_code.h"
+
+namespace assay::base {
+
+struct Error {
+  ExitCode code = ExitCode::kNo;
+  std::string where;  // what it happened on: "job.toml:12", a path, a device; may be empty
+  std::string what;   // what is wrong
+  std::string hint;   // what to do; may be empty
+
+  // "where: what; hint" — always one line of printable text, whatever the parts contain.
+  [[nodiscard]] std::string line() const;
+};
+
+// The input is wrong (exit 64).
+Error usage_error(std::string where, std::string what, std::string hint = {});
+// The machine or the project directory cannot do this (exit 3).
+Error unfit_error(std::string where, std::string what, std::string hint = {});
+// It was tried and failed (exit 1).
+Error failed_error(std::string where, std::string what, std::string hint = {});
+// A system call failed: the code is kUnfit and `what` ends with the text of `errno_value`.
+Error system_error(std::string where, std::string_view what, int errno_value,
+                   std::string hint = {});
+
+}  // namespace assay::base

@@ -1,0 +1,31 @@
+// Small text tools that errors, tables and the command line share.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace assay::base {
+
+// The same text with control characters and invalid UTF-8 shown as \xNN, so that it is one line and
+// cannot drive a terminal.
+std::string printable(std::string_view text);
+
+// Columns the text takes on a terminal (UTF-8; wide and combining characters counted as such).
+std::size_t display_width(std::string_view text);
+
+// Fewest single-character insertions, deletions, substitutions and adjacent swaps from a to b.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate a person most likely meant by `name`, if any is close enough to be worth saying.
+std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
+
+// "; did you mean 'x'?"-style hint: the nearest candidate, or all of them when none is near and
+// there are few, or nothing.
+std::string suggestion(std::string_view name, std::span<const std::string> candidates);
+
+std::string_view trim(std::string_view text);
+
+}  // namespace assay::base
