@@ -13,11 +13,6 @@ foreach(line IN LISTS _layers)
   set(ASSAY_USES_${room} ${uses})
 endforeach()
 
-if(ASSAY_TESTS)
-  find_package(GTest REQUIRED)
-  include(GoogleTest)
-endif()
-
 # Heavy third-party headers are compiled once, here, and reused by every room and test.
 add_library(assay_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
 find_package(fmt REQUIRED)
@@ -51,11 +46,24 @@ function(room name)
   endif()
 endfunction()
 
+if(ASSAY_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  include(GoogleTest)
+  # Test code is compiled for a fast build, not for speed: what it calls is the real thing.
+  add_library(assay_test_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
+  target_link_libraries(assay_test_pch PUBLIC assay_pch GTest::gmock GTest::gtest_main rapidcheck)
+  target_compile_options(assay_test_pch PUBLIC -O0 -g1)
+  target_precompile_headers(assay_test_pch PRIVATE
+    <algorithm> <filesystem> <fstream> <map> <optional> <string> <vector> <fmt/format.h>
+    <nlohmann/json.hpp> <tl/expected.hpp> <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+endif()
+
 # assay_test(NAME SOURCES…): a GoogleTest binary whose cases are ctest tests.
 function(assay_test name)
   add_executable(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE assay_pch GTest::gmock GTest::gtest_main rapidcheck)
-  target_precompile_headers(${name} REUSE_FROM assay_pch)
+  target_link_libraries(${name} PRIVATE assay_test_pch)
+  target_precompile_headers(${name} REUSE_FROM assay_test_pch)
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()

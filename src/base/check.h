@@ -6,7 +6,7 @@ namespace assay::base {
                                const char* meaning);
 }  // namespace assay::base
 
-#define ASSAY_CHECK(condition, meaning)                                          \
-  (static_cast<bool>(condition)                                                  \
-       ? static_cast<void>(0)                                                    \
+#define ASSAY_CHECK(condition, meaning) \
+  (static_cast<bool>(condition)         \
+       ? static_cast<void>(0)           \
        : ::assay::base::check_failed(__FILE__, __LINE__, #condition, (meaning)))

@@ -1,4 +1,4 @@
-// Reading whole files and walking up directories, with errors a person can act on.
+// Reading whole files, with errors a person can act on.
 #pragma once
 
 #include <filesystem>

@@ -23,15 +23,15 @@ inline tl::unexpected<Error> fail(Error error) {
 #define ASSAY_CONCAT(a, b) ASSAY_CONCAT_INNER(a, b)
 
 // ASSAY_TRY(auto x, f()): x becomes f()'s value, or the enclosing function returns f()'s error.
-#define ASSAY_TRY(declaration, expression)                      \
-  auto ASSAY_CONCAT(result_, __LINE__) = (expression);          \
-  if (!ASSAY_CONCAT(result_, __LINE__))                         \
+#define ASSAY_TRY(declaration, expression)                                          \
+  auto ASSAY_CONCAT(result_, __LINE__) = (expression);                              \
+  if (!ASSAY_CONCAT(result_, __LINE__))                                             \
     return ::assay::base::fail(std::move(ASSAY_CONCAT(result_, __LINE__)).error()); \
   declaration = *std::move(ASSAY_CONCAT(result_, __LINE__))
 
 // ASSAY_TRY_VOID(f()): the same for a Result<void>, or where the value is not needed.
-#define ASSAY_TRY_VOID(expression)                                     \
-  do {                                                                 \
-    if (auto try_result = (expression); !try_result)                   \
-      return ::assay::base::fail(std::move(try_result).error());       \
+#define ASSAY_TRY_VOID(expression)                               \
+  do {                                                           \
+    if (auto try_result = (expression); !try_result)             \
+      return ::assay::base::fail(std::move(try_result).error()); \
   } while (false)

@@ -22,7 +22,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // The candidate a person most likely meant by `name`, if any is close enough to be worth saying.
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
 
-// "; did you mean 'x'?"-style hint: the nearest candidate, or all of them when none is near and
+// "did you mean 'x'?" for Error::hint: the nearest candidate, or all of them when none is near and
 // there are few, or nothing.
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 

@@ -1,0 +1,45 @@
+// Clocks behind an interface, so that whatever waits, measures or stamps can be tested in no time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+
+namespace assay::base {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Never goes back; its zero means nothing. For measuring.
+  [[nodiscard]] virtual std::int64_t monotonic_ns() const = 0;
+  // Since 1970-01-01 UTC; may be set back. For stamping.
+  [[nodiscard]] virtual std::int64_t wall_ns() const = 0;
+};
+
+// The machine's own clock; lives as long as the program.
+const Clock& system_clock();
+
+// "2026-11-15T01:58:14Z". Rounds down, before 1970 too. 64 bits of nanoseconds reach from 1677 to
+// 2262, and every value has its text.
+std::string utc_text(std::int64_t wall_ns);
+// "2026-11-15T01:58:14.250Z"
+std::string utc_millis_text(std::int64_t wall_ns);
+
+// Time since it was made or restarted.
+class Stopwatch {
+ public:
+  // The clock must outlive the stopwatch.
+  explicit Stopwatch(const Clock& clock = system_clock())
+      : clock_(&clock), start_ns_(clock.monotonic_ns()) {}
+
+  [[nodiscard]] std::int64_t elapsed_ns() const { return clock_->monotonic_ns() - start_ns_; }
+  [[nodiscard]] Seconds elapsed() const { return Seconds(static_cast<double>(elapsed_ns()) / 1e9); }
+  void restart() { start_ns_ = clock_->monotonic_ns(); }
+
+ private:
+  const Clock* clock_;
+  std::int64_t start_ns_;
+};
+
+}  // namespace assay::base

@@ -1,0 +1,122 @@
+// Reads files that a person named: whatever stands at the path, this neither hangs nor runs out of
+// memory, and what it says names the path.
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+
+namespace assay::base {
+namespace {
+
+constexpr std::size_t kChunk = 64 * 1024;
+constexpr std::size_t kMostNeighbours = 10'000;
+
+// "did you mean 'job.toml'?" from the names beside the missing one.
+std::string similar_name(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator at(folder, error), end;
+       !error && at != end && names.size() < kMostNeighbours; at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  const auto meant = nearest(path.filename().string(), names);
+  if (!meant) return {};
+  return fmt::format("did you mean '{}'?", (path.parent_path() / *meant).string());
+}
+
+Error open_error(const std::filesystem::path& path, int errno_value) {
+  switch (errno_value) {
+    case ENOENT:
+      return usage_error(path.string(), "no such file", similar_name(path));
+    case ENOTDIR:
+      return usage_error(path.string(), "a part of this path is not a directory");
+    case ENXIO:
+      return usage_error(path.string(), "is not a regular file");
+    default:
+      return system_error(path.string(), "cannot open", errno_value);
+  }
+}
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "is a directory";
+  if (S_ISFIFO(mode)) return "is a pipe";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "is a device";
+  return "is not a regular file";
+}
+
+// Standard input may have been left non-blocking by whoever shares the terminal with us.
+void wait_readable(int fd) {
+  pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
+  ::poll(&waited, 1, -1);
+}
+
+// Reads to the end, not to the size fstat gave: /proc files say 0 and others grow meanwhile.
+Result<std::string> read_all(int fd, const std::string& where, std::size_t expected,
+                             std::size_t limit) {
+  std::string contents;
+  std::size_t size = 0;
+  // One byte more than expected, so that the usual file ends with a read of 0 and no regrowth.
+  contents.resize(std::min(expected, limit) + 1);
+  while (true) {
+    if (size == contents.size()) contents.resize(size + std::max(size, kChunk));
+    const std::size_t room = std::min(contents.size(), limit + 1) - size;
+    const ssize_t count = ::read(fd, contents.data() + size, room);
+    if (count == 0) break;
+    if (count < 0) {
+      const int error = errno;
+      if (error == EAGAIN) wait_readable(fd);
+      if (error == EINTR || error == EAGAIN) continue;
+      return fail(system_error(where, "cannot read", error));
+    }
+    size += static_cast<std::size_t>(count);
+    if (size > limit) {
+      return fail(
+          usage_error(where, fmt::format("is larger than {}, the most that is read here",
+                                         to_text(Bytes(static_cast<std::int64_t>(limit))))));
+    }
+  }
+  contents.resize(size);
+  return contents;
+}
+
+Result<std::string> read_path(const std::filesystem::path& path, std::size_t limit) {
+  const std::string where = path.string();
+  // Opening a FIFO would wait for its writer, and a terminal could become ours to control.
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const UniqueFd fd(::open(path.c_str(), kFlags));
+  if (!fd.valid()) return fail(open_error(path, errno));
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return fail(system_error(where, "cannot stat", errno));
+  if (!S_ISREG(status.st_mode)) {
+    return fail(usage_error(where, std::string(kind_of(status.st_mode)), "expected a file"));
+  }
+  return read_all(fd.get(), where, static_cast<std::size_t>(status.st_size), limit);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::filesystem::path& path, Bytes limit) try {
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(limit.count(), 0));
+  if (path.empty()) return fail(usage_error({}, "the path is empty", "expected a file"));
+  if (path == "-") return read_all(STDIN_FILENO, "standard input", 0, most);
+  return read_path(path, most);
+} catch (const std::bad_alloc&) {
+  return fail(unfit_error(path.string(), "is too large for this machine's memory"));
+} catch (const std::length_error&) {
+  return fail(unfit_error(path.string(), "is too large for this machine's memory"));
+}
+
+}  // namespace assay::base

@@ -1,0 +1,42 @@
+// What a progress line says, apart from when it is drawn.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace assay::base {
+
+enum class ProgressUnit { kItems, kBytes };
+
+struct ProgressFacts {
+  std::string_view label;
+  std::int64_t done = 0;
+  std::optional<std::int64_t> total;  // nothing when unknown
+  ProgressUnit unit = ProgressUnit::kItems;
+  double per_second = 0;  // 0 when not known yet
+  Seconds elapsed;
+};
+
+// "hashing  1.20 GiB / 4.00 GiB   30%  512 MB/s  ETA 0:05", or as much of it as fits: at most
+// `columns` wide, whatever the label holds.
+std::string progress_line(const ProgressFacts& facts, std::size_t columns);
+
+// Rate over about the last few seconds. Each sample weighs by the time it covers, so that one slow
+// or one fast moment does not throw the ETA about, while a lasting change shows within seconds.
+class SmoothedRate {
+ public:
+  // `amount` was done in the `seconds` since the sample before.
+  void sample(double amount, double seconds);
+  [[nodiscard]] double per_second() const;
+
+ private:
+  double weighted_ = 0;  // decayed amount per second
+  double weight_ = 0;    // decayed time; divides the start-up bias out
+};
+
+}  // namespace assay::base

@@ -1,0 +1,117 @@
+// Whole tables as they are printed.
+#include "base/table.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <sstream>
+
+#include "base/text.h"
+
+namespace assay::base {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Table, AlignsWordsLeftAndNumbersRight) {
+  Table table({"gpu", "memory", "price", "note"});
+  table.row({"H100", "80.0 GiB", "$2.10", "spot"});
+  table.row({"B200", "—", "$12.50", ""});
+  table.rule();
+  table.row({"total", "80.0 GiB", "$14.60", ""});
+  EXPECT_EQ(table.text(),
+            "gpu      memory   price  note\n"
+            "─────  ────────  ──────  ────\n"
+            "H100   80.0 GiB   $2.10  spot\n"
+            "B200          —  $12.50\n"
+            "─────  ────────  ──────  ────\n"
+            "total  80.0 GiB  $14.60\n");
+}
+
+TEST(Table, OneWordMakesAColumnOfWords) {
+  Table table({"n", "m"});
+  table.row({"1", "1"}).row({"12", "many"});
+  EXPECT_EQ(table.text(),
+            " n  m\n"
+            "──  ────\n"
+            " 1  1\n"
+            "12  many\n");
+}
+
+TEST(Table, AColumnOfNothingStandsLeft) {
+  Table table({"note", "n"});
+  table.row({"—", "1"});
+  EXPECT_EQ(table.text(),
+            "note  n\n"
+            "────  ─\n"
+            "—     1\n");
+}
+
+TEST(Table, AlignmentCanBeForced) {
+  Table table({"id", "name"});
+  table.align(0, Align::kLeft).align(1, Align::kRight);
+  table.row({"7", "a"}).row({"123", "bcdef"});
+  EXPECT_EQ(table.text(),
+            "id    name\n"
+            "───  ─────\n"
+            "7        a\n"
+            "123  bcdef\n");
+}
+
+TEST(Table, WideCharactersTakeTwoColumns) {
+  Table table({"name", "x"});
+  table.row({"日本", "a"}).row({"abcde", "b"});
+  EXPECT_EQ(table.text(),
+            "name   x\n"
+            "─────  ─\n"
+            "日本   a\n"
+            "abcde  b\n");
+}
+
+TEST(Table, ShowsControlCharactersOfCellsAndHeaders) {
+  Table table({"pa\tth"});
+  table.row({"a\n\x1b[2J"});
+  EXPECT_EQ(table.text(),
+            "pa\\x09th\n"
+            "────────────\n"
+            "a\\x0a\\x1b[2J\n");
+}
+
+TEST(Table, EmptyTableIsItsHeaders) {
+  const Table table({"a", "bc"});
+  EXPECT_TRUE(table.empty());
+  EXPECT_EQ(table.text(), "a  bc\n─  ──\n");
+}
+
+TEST(TableDeathTest, ChecksItsCaller) {
+  EXPECT_DEATH(Table({}), "a table has columns");
+  EXPECT_DEATH(Table({"a"}).row({"1", "2"}), "as many cells as there are headers");
+  EXPECT_DEATH(Table({"a"}).align(1, Align::kLeft), "the column to align exists");
+}
+
+RC_GTEST_PROP(Table, EveryLineHasTheSameShape, ()) {
+  const auto columns = *rc::gen::inRange<std::size_t>(1, 5);
+  const auto row_count = *rc::gen::inRange<std::size_t>(0, 6);
+  const auto cells = [&](const char* last) {
+    auto row =
+        *rc::gen::container<std::vector<std::string>>(columns, rc::gen::arbitrary<std::string>());
+    row.emplace_back(last);  // so that no line ends in padding, which would be cut
+    return row;
+  };
+  Table table(cells("end"));
+  for (std::size_t i = 0; i < row_count; ++i) table.row(cells("1"));
+  const auto lines = lines_of(table.text());
+  RC_ASSERT(lines.size() == row_count + 2);
+  for (const std::string& line : lines) {
+    RC_ASSERT(line.back() != ' ');
+    if (row_count > 0) RC_ASSERT(display_width(line) == display_width(lines[0]));
+  }
+}
+
+}  // namespace
+}  // namespace assay::base

@@ -1,0 +1,80 @@
+// What is shown of any bytes, and the columns it takes.
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+#include <locale.h>
+#include <rapidcheck/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace assay::base {
+namespace {
+
+TEST(Printable, LeavesTextAlone) {
+  EXPECT_EQ(printable(""), "");
+  EXPECT_EQ(printable("layers = 12 # für 日本 😀 \\ \""), "layers = 12 # für 日本 😀 \\ \"");
+}
+
+TEST(Printable, ShowsControlCharacters) {
+  EXPECT_EQ(printable("a\nb\tc\r"), "a\\x0ab\\x09c\\x0d");
+  EXPECT_EQ(printable("\x1b[31mred\x7f"), "\\x1b[31mred\\x7f");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(printable("\u0080\u009b\u009f\u00a0"), "\\xc2\\x80\\xc2\\x9b\\xc2\\x9f\u00a0");
+}
+
+TEST(Printable, ShowsWhatReordersOrEndsTheLine) {
+  EXPECT_EQ(printable("\u2027\u2028\u2029"), "\u2027\\xe2\\x80\\xa8\\xe2\\x80\\xa9");
+  EXPECT_EQ(printable("\u202a\u202e\u202f"), "\\xe2\\x80\\xaa\\xe2\\x80\\xae\u202f");
+  EXPECT_EQ(printable("\u2065\u2066\u2069\u206a"), "\u2065\\xe2\\x81\\xa6\\xe2\\x81\\xa9\u206a");
+}
+
+TEST(Printable, ShowsInvalidBytes) {
+  EXPECT_EQ(printable("a\xff"
+                      "b"),
+            "a\\xffb");
+  EXPECT_EQ(printable("\xc0\x80"), "\\xc0\\x80");           // overlong NUL
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(printable("caf\xc3"), "caf\\xc3");              // cut in the middle
+}
+
+RC_GTEST_PROP(Printable, IsSafeValidAndStable, (const std::string& text)) {
+  const std::string shown = printable(text);
+  for (const char c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    RC_ASSERT(byte >= 0x20 && byte != 0x7F);
+  }
+  RC_ASSERT(printable(shown) == shown);
+  RC_ASSERT(nlohmann::json::parse(nlohmann::json(shown).dump()) == shown);  // throws when invalid
+}
+
+TEST(DisplayWidth, CountsColumns) {
+  EXPECT_EQ(display_width(""), 0U);
+  EXPECT_EQ(display_width("80.0 GiB"), 8U);
+  EXPECT_EQ(display_width("é"), 1U);
+  EXPECT_EQ(display_width("e\u0301"), 1U);  // combining accent
+  EXPECT_EQ(display_width("日本"), 4U);
+  EXPECT_EQ(display_width("😀"), 2U);
+  EXPECT_EQ(display_width("─—µ"), 3U);
+  EXPECT_EQ(display_width("\xff\xfe"), 2U);  // two replacement characters
+}
+
+TEST(DisplayWidth, LeavesTheThreadsLocaleAlone) {
+  const locale_t before = uselocale(locale_t{});
+  EXPECT_EQ(display_width("日本"), 4U);
+  EXPECT_EQ(uselocale(locale_t{}), before);
+}
+
+RC_GTEST_PROP(DisplayWidth, OfAsciiIsItsLength, ()) {
+  const auto text = *rc::gen::container<std::string>(rc::gen::inRange<char>(0x20, 0x7F));
+  RC_ASSERT(display_width(text) == text.size());
+}
+
+TEST(Trim, TakesSpaceFromBothEnds) {
+  EXPECT_EQ(trim(" \t a b \r\n"), "a b");
+  EXPECT_EQ(trim("ab"), "ab");
+  EXPECT_EQ(trim(" \n "), "");
+  EXPECT_EQ(trim(""), "");
+}
+
+}  // namespace
+}  // namespace assay::base

@@ -1,0 +1,19 @@
+// Decoding UTF-8 one character at a time, for the text tools that must survive any bytes.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace assay::base {
+
+struct Utf8Char {
+  char32_t code_point = 0;
+  std::size_t size = 0;  // bytes taken; 1 when invalid
+  bool valid = false;
+};
+
+// The first character of `text`, which must not be empty. Overlong forms, surrogates and values
+// past U+10FFFF are invalid, so that every valid character has exactly one spelling.
+Utf8Char first_utf8_char(std::string_view text);
+
+}  // namespace assay::base
