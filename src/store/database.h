@@ -1,0 +1,84 @@
+// Database: one connection to one SQLite file, and Transaction: all or nothing on it.
+//
+// - A connection belongs to one thread at a time; threads and processes that work at once each open
+//   their own.
+// - Statements may outlive the Database object they came from; the file closes with the last one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "store/statement.h"
+
+struct sqlite3;
+
+namespace assay::store {
+
+inline constexpr std::chrono::milliseconds kBusyTimeout{5000};
+
+class Database {
+ public:
+  // Opens an existing file for reading and writing. Never creates one: SQLite would give it the
+  // umask's mode, and a store must be private from its first moment.
+  static base::Result<Database> open(const std::filesystem::path& path);
+
+  // Runs any number of statements and ignores their rows.
+  base::Result<void> exec(std::string_view sql);
+  // Exactly one statement.
+  base::Result<Statement> prepare(std::string_view sql);
+  // The first column of the only row that `sql` gives; no row is an error.
+  base::Result<std::int64_t> integer(std::string_view sql);
+  base::Result<std::string> text(std::string_view sql);
+
+  // How long a statement waits for another process's lock before it fails; kBusyTimeout at first.
+  base::Result<void> set_busy_timeout(std::chrono::milliseconds timeout);
+  // Turns the write-ahead log on, or back to SQLite's rollback journal, and says whether it is on
+  // now: where the file system cannot, SQLite keeps the journal, which is as safe and slower.
+  base::Result<bool> set_wal(bool wanted, std::chrono::milliseconds timeout = kBusyTimeout);
+  // Closing will leave the file exactly as it is, even when a write-ahead log waits to be moved
+  // into it.
+  void leave_untouched_on_close();
+
+  [[nodiscard]] bool in_transaction() const;
+  [[nodiscard]] std::int64_t last_insert_rowid() const;
+  // Rows changed by the last INSERT, UPDATE or DELETE.
+  [[nodiscard]] std::int64_t changes() const;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* connection) const;
+  };
+  friend class Transaction;
+
+  Database(sqlite3* connection, std::filesystem::path path)
+      : path_(std::move(path)), connection_(connection) {}
+  base::Result<Statement> first_row(std::string_view sql);
+
+  std::filesystem::path path_;
+  std::unique_ptr<sqlite3, Close> connection_;
+};
+
+// Takes the write lock at once (BEGIN IMMEDIATE), so that what is read inside is still true when it
+// is written, and rolls back when it goes out of scope without commit(). Must not outlive the
+// Database.
+class Transaction {
+ public:
+  static base::Result<Transaction> begin(Database& database);
+  base::Result<void> commit();
+
+ private:
+  struct Rollback {
+    void operator()(sqlite3* connection) const;
+  };
+  explicit Transaction(sqlite3* connection) : open_(connection) {}
+
+  std::unique_ptr<sqlite3, Rollback> open_;
+};
+
+}  // namespace assay::store

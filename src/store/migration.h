@@ -1,0 +1,35 @@
+// The schema as a list of steps. migrations/0001_project.sql, 0002_….sql are compiled into the
+// program; the version of a schema is the number of steps it has taken (PRAGMA user_version).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/embedded_file.h"
+#include "base/result.h"
+#include "base/version.h"
+
+namespace assay::store {
+
+struct Migration {
+  int version = 0;        // 1, 2, 3, …
+  std::string_view name;  // "0001_project"
+  std::string_view sql;
+};
+
+// Files named NNNN_words.sql, numbered from 1 without holes; anything else is an error.
+base::Result<std::vector<Migration>> parse_migrations(std::span<const base::EmbeddedFile> files);
+
+// The migrations compiled into this program.
+std::span<const Migration> embedded_migrations();
+
+// The program that opens a store: what it calls itself in the store's records, and the schema it
+// knows. Tests bring their own migrations.
+struct Program {
+  std::string version{base::version().release};
+  std::span<const Migration> migrations = embedded_migrations();
+};
+
+}  // namespace assay::store

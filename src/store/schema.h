@@ -1,0 +1,35 @@
+// Brings a database to the program's schema, or says why it must not: called by Store on every
+// open, between "the file is open" and "the store is usable".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "base/result.h"
+#include "store/database.h"
+#include "store/migration.h"
+
+namespace assay::store {
+
+// In the file's header (PRAGMA application_id), so that file(1) and we know our own: "Assy".
+inline constexpr std::int64_t kApplicationId = 0x41737379;
+
+struct Schema {
+  std::int64_t application_id = 0;
+  std::int64_t version = 0;
+  bool empty = true;  // no tables
+};
+
+base::Result<Schema> read_schema(Database& database);
+
+// An Error when the file is not a store, or is damaged, or is newer than the program.
+base::Result<void> check_schema(Database& database, const Schema& schema, const Program& program);
+
+// Applies every migration that is missing, all in one transaction: after a failure or a kill the
+// old schema is there, whole. A store that is not new is first copied to assay.db.v<old version>.
+// Any number of processes may do this at once; one of them does the work. Foreign keys must be off:
+// rebuilding a table needs it, and they are checked before the commit.
+base::Result<void> upgrade(Database& database, const Program& program,
+                           const std::filesystem::path& project_root);
+
+}  // namespace assay::store

@@ -1,0 +1,80 @@
+#include "store/sqlite_error.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <utility>
+
+namespace assay::store {
+namespace {
+
+std::string damaged_hint(std::string_view path) {
+  return fmt::format(
+      "move it away, then restore a backup or salvage it with: sqlite3 '{}' .recover", path);
+}
+
+std::string hint_for(int primary_code, std::string_view path) {
+  switch (primary_code) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return fmt::format("another process is writing; try again, or find it with: fuser -v '{}'",
+                         path);
+    case SQLITE_READONLY:
+      return "make the file and its directory writable for you";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return damaged_hint(path);
+    case SQLITE_FULL:
+      return "free some space on this file system and run it again";
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return "check that the file exists and that you may write to its directory";
+    case SQLITE_IOERR:
+      return "check the disk and the quota; what was committed before is kept";
+    default:
+      return {};
+  }
+}
+
+// These say that our SQL or our use of SQLite is wrong; everything else is about the machine.
+bool is_our_fault(int primary_code) {
+  switch (primary_code) {
+    case SQLITE_ERROR:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE:
+    case SQLITE_TOOBIG:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+base::Error sqlite_error(std::string path, int code, std::string_view message) {
+  const int primary_code = code & 0xff;
+  std::string what = fmt::format("{} (SQLite code {})", message, code);
+  std::string hint = hint_for(primary_code, path);
+  return is_our_fault(primary_code)
+             ? base::failed_error(std::move(path), std::move(what), std::move(hint))
+             : base::unfit_error(std::move(path), std::move(what), std::move(hint));
+}
+
+base::Error sqlite_error(sqlite3* connection, int code) {
+  const char* path = sqlite3_db_filename(connection, "main");
+  return sqlite_error(path != nullptr ? path : "", code, sqlite3_errmsg(connection));
+}
+
+base::Error damaged_error(std::string path, std::string what) {
+  std::string hint = damaged_hint(path);
+  return base::unfit_error(std::move(path), std::move(what), std::move(hint));
+}
+
+base::Error damaged_if_refused(base::Error error) {
+  if (error.code != base::ExitCode::kNo) return error;
+  return damaged_error(std::move(error.where), "the store is damaged: " + error.what);
+}
+
+}  // namespace assay::store

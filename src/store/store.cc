@@ -1,0 +1,88 @@
+#include "store/store.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "store/files.h"
+#include "store/schema.h"
+#include "store/sqlite_error.h"
+
+namespace assay::store {
+
+base::Result<Store> Store::create(const Location& location, const Program& program) {
+  ASSAY_TRY_VOID(make_directory(location));
+  ASSAY_TRY_VOID(make_private_file(location.database));
+  return open(location, program);
+}
+
+base::Result<Store> Store::open(const Location& location, const Program& program) {
+  ASSAY_TRY_VOID(check_file(location.database));
+  ASSAY_TRY(Database database, Database::open(location.database));
+  Store store(location, std::move(database));
+  ASSAY_TRY_VOID(store.prepare(program));
+  return store;
+}
+
+base::Result<Store> Store::open_or_create(const std::filesystem::path& from,
+                                          const Program& program) {
+  ASSAY_TRY(const std::optional<Location> found, find(from));
+  if (found) return create(*found, program);
+  ASSAY_TRY(const Location location, default_location(from));
+  return create(location, program);
+}
+
+void Store::note(std::string_view text) {
+  notes_.push_back(fmt::format("{}: {}", location_.database.string(), text));
+}
+
+base::Result<bool> Store::choose_journal() {
+  ASSAY_TRY(const bool shared, is_shared_between_machines(location_.database));
+  ASSAY_TRY(const bool wal, database_.set_wal(!shared));
+  if (!wal) note("no write-ahead log on this file system; readers and writers wait for each other");
+  return wal;
+}
+
+base::Result<void> Store::prepare(const Program& program) {
+  // Settings of the connection; they do not touch the file. cell_size_check notices damage where it
+  // is instead of following it.
+  constexpr std::string_view kSettings =
+      "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON";
+  ASSAY_TRY_VOID(database_.exec(kSettings).map_error(damaged_if_refused));
+  ASSAY_TRY(const Schema schema, read_schema(database_).map_error(damaged_if_refused));
+  // Nothing is written before this check: a file that is not ours to change stays as it is.
+  if (auto fit = check_schema(database_, schema, program); !fit) {
+    database_.leave_untouched_on_close();
+    return base::fail(std::move(fit).error());
+  }
+  switch (make_private(location_.database)) {
+    case Privacy::kWas:
+      break;
+    case Privacy::kMade:
+      note("other users could read it; its mode is 0600 again");
+      break;
+    case Privacy::kCannot:
+      note("other users may be able to read it; this file system does not keep modes");
+      break;
+  }
+  ASSAY_TRY(const bool wal, choose_journal());
+  schema_version_ = static_cast<int>(program.migrations.size());
+  if (schema.version < schema_version_) {
+    ASSAY_TRY_VOID(upgrade(database_, program, location_.project));
+  }
+  ASSAY_TRY_VOID(database_.exec("PRAGMA foreign_keys = ON"));
+  // A schema was worth an fsync per commit; what follows is not, and with a write-ahead log nothing
+  // but the last transactions before a power loss is at stake (docs/store.md).
+  if (wal) ASSAY_TRY_VOID(database_.exec("PRAGMA synchronous = NORMAL"));
+  ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
+  return {};
+}
+
+base::Result<void> Store::check() {
+  ASSAY_TRY(const std::string verdict, database_.text("PRAGMA quick_check(1)"));
+  if (verdict == "ok") return {};
+  return base::fail(
+      damaged_error(location_.database.string(), fmt::format("the store is damaged: {}", verdict)));
+}
+
+}  // namespace assay::store

@@ -1,0 +1,247 @@
+// Making, opening and refusing stores. What happens when a process dies is in kill_test.cc, damaged
+// files are in damage_test.cc.
+#include "store/store.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/files.h"
+#include "store/schema.h"
+#include "store/testing/child.h"
+#include "store/testing/fixture.h"
+#include "store/testing/kill_vfs.h"
+
+namespace assay::store {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::in_child;
+using ::testing::IsEmpty;
+using testing::line_of;
+using ::testing::MatchesRegex;
+using testing::mode_of;
+using testing::program_with;
+
+class StoreTest : public testing::StoreTest {
+ protected:
+  StoreTest() : location_(location_in(directory("project"))) {}
+  Location location_;
+};
+
+TEST_F(StoreTest, IsMadeOnceAndOpenedAgain) {
+  std::string id;
+  {
+    auto store = Store::create(location_, {.version = "1.2.3"});
+    ASSERT_TRUE(store) << line_of(store);
+    EXPECT_THAT(store->notes(), IsEmpty());
+    EXPECT_EQ(store->schema_version(), static_cast<int>(embedded_migrations().size()));
+    EXPECT_THAT(store->project().id, MatchesRegex("[0-9a-f]{32}"));
+    EXPECT_THAT(store->project().created_at, MatchesRegex("20..-..-..T..:..:...*Z"));
+    EXPECT_EQ(store->project().created_by, "1.2.3");
+    EXPECT_EQ(store->project().root, location_.project);
+    EXPECT_TRUE(store->check());
+    id = store->project().id;
+  }
+  EXPECT_EQ(Store::create(location_, {.version = "9"})->project().id, id);
+  EXPECT_EQ(Store::open(location_, {.version = "9"})->project().id, id);
+  EXPECT_EQ(Store::open(location_, {.version = "9"})->project().created_by, "1.2.3");
+}
+
+TEST_F(StoreTest, HasTheSettingsWePromise) {
+  auto store = Store::create(location_, {.version = "1"});
+  Database& database = store->database();
+  EXPECT_EQ(*database.text("PRAGMA journal_mode"), "wal");
+  EXPECT_EQ(*database.integer("PRAGMA synchronous"), 1);  // NORMAL
+  EXPECT_EQ(*database.integer("PRAGMA foreign_keys"), 1);
+  EXPECT_EQ(*database.integer("PRAGMA busy_timeout"), 5000);
+  EXPECT_EQ(*database.integer("PRAGMA trusted_schema"), 0);
+  EXPECT_EQ(*database.integer("PRAGMA application_id"), kApplicationId);
+}
+
+TEST_F(StoreTest, AcceptsOnlyRowsThatMakeSense) {
+  auto store = Store::create(location_, {.version = "1"});
+  for (const char* sql :
+       {"INSERT INTO project VALUES (2, '00000000000000000000000000000000', "
+        "'2026-01-01T00:00:00Z', '1', '/')",
+        "UPDATE project SET id = 'XYZ'", "UPDATE project SET created_at = 'yesterday'",
+        "UPDATE project SET root = ''", "UPDATE migration SET version = 0"}) {
+    EXPECT_THAT(line_of(store->database().exec(sql)), HasSubstr("constraint failed")) << sql;
+  }
+}
+
+TEST_F(StoreTest, ErrorsNameInitWhenThereIsNone) {
+  const auto none = Store::open(location_, {.version = "1"});
+  EXPECT_EQ(line_of(none),
+            location_.database.string() + ": there is no store here; make one with: assay init");
+  EXPECT_FALSE(fs::exists(location_.directory));
+}
+
+TEST_F(StoreTest, IsMadeByTheFirstVerbThatNeedsIt) {
+  fs::create_directories(location_.project / ".git");
+  fs::create_directories(location_.project / "a/b");
+  auto store = Store::open_or_create(location_.project / "a/b", {.version = "1"});
+  ASSERT_TRUE(store) << line_of(store);
+  EXPECT_EQ(store->location().project, location_.project);
+  EXPECT_EQ(Store::open_or_create(location_.project / "a", {.version = "1"})->project().id,
+            store->project().id);
+  EXPECT_EQ(testing::read(location_.directory / ".gitignore"), "*\n");
+}
+
+TEST_F(StoreTest, IsPrivateUnderAnyUmask) {
+  for (const mode_t mask : {0U, 022U, 077U, 0777U}) {
+    const fs::path project = directory("umask" + std::to_string(mask));
+    fs::permissions(project, fs::perms(0777));
+    const auto outcome = in_child([&](const testing::Child::Say& say) {
+      testing::become_nobody();  // a umask of 0777 means nothing to root
+      ::umask(mask);
+      auto store = Store::create(location_in(project), {.version = "1"});
+      say(line_of(store));
+      for (const char* name : {"", "assay.db", "assay.db-wal", "assay.db-shm"}) {
+        say(fmt::format(" {:o}", mode_of(project / ".assay" / name)));
+      }
+    });
+    EXPECT_EQ(outcome.said, " 700 600 600 600") << mask;
+  }
+}
+
+TEST_F(StoreTest, TakesOtherPeoplesRightsAway) {
+  ASSERT_TRUE(Store::create(location_, {.version = "1"}));
+  fs::permissions(location_.database, fs::perms(0664));
+  auto store = Store::open(location_, {.version = "1"});
+  ASSERT_TRUE(store) << line_of(store);
+  EXPECT_EQ(mode_of(location_.database), 0600U);
+  EXPECT_EQ(mode_of(location_.database.string() + "-wal"), 0600U);
+  ASSERT_EQ(store->notes().size(), 1U);
+  EXPECT_THAT(store->notes()[0], HasSubstr("other users could read it"));
+}
+
+TEST_F(StoreTest, FinishesWhatAKillLeft) {
+  // After mkdir; after an empty .gitignore; after an empty database, with the mode a umask left.
+  fs::create_directories(location_.directory);
+  fs::permissions(location_.directory, fs::perms::none);
+  ASSERT_TRUE(Store::create(location_, {.version = "1"}));
+  EXPECT_EQ(mode_of(location_.directory), 0700U);
+  fs::remove(location_.database);
+  testing::write(location_.directory / ".gitignore", "");
+  testing::write(location_.database, "");
+  fs::permissions(location_.database, fs::perms::none);
+  const auto store = Store::create(location_, {.version = "1"});
+  EXPECT_TRUE(store) << line_of(store);
+  EXPECT_EQ(mode_of(location_.database), 0600U);
+  EXPECT_EQ(testing::read(location_.directory / ".gitignore"), "*\n");
+}
+
+TEST_F(StoreTest, KeepsAPersonsGitignore) {
+  fs::create_directories(location_.directory);
+  testing::write(location_.directory / ".gitignore", "assay.db-*\n");
+  ASSERT_TRUE(Store::create(location_, {.version = "1"}));
+  EXPECT_EQ(testing::read(location_.directory / ".gitignore"), "assay.db-*\n");
+}
+
+TEST_F(StoreTest, RefusesWhatIsNotAFile) {
+  fs::create_directories(location_.database);
+  EXPECT_THAT(line_of(Store::create(location_, {.version = "1"})), HasSubstr("not a regular file"));
+  fs::remove(location_.database);
+  testing::write(scratch() / "target", "");
+  fs::create_symlink(scratch() / "target", location_.database);
+  EXPECT_THAT(line_of(Store::create(location_, {.version = "1"})), HasSubstr("not a regular file"));
+  fs::remove(location_.database);
+  ASSERT_EQ(::mkfifo(location_.database.c_str(), 0600), 0);
+  EXPECT_THAT(line_of(Store::open(location_, {.version = "1"})), HasSubstr("not a regular file"));
+}
+
+TEST_F(StoreTest, RefusesAForeignDatabaseAndLeavesItAlone) {
+  fs::create_directories(location_.directory);
+  ASSERT_TRUE(make_private_file(location_.database));
+  ASSERT_TRUE(Database::open(location_.database)->exec("CREATE TABLE theirs (x)"));
+  fs::permissions(location_.database, fs::perms(0644));
+  const std::string before = testing::read(location_.database);
+  const auto refused = Store::create(location_, {.version = "1"});
+  EXPECT_THAT(line_of(refused), HasSubstr("is an SQLite database but not an Assay store"));
+  EXPECT_EQ(refused.error().code, base::ExitCode::kUnfit);
+  EXPECT_EQ(testing::read(location_.database), before);
+  EXPECT_EQ(mode_of(location_.database), 0644U);
+}
+
+TEST_F(StoreTest, RefusesANewerSchemaAndLeavesItAlone) {
+  // Committed but not yet moved from the log into the file: closing must not move it.
+  in_child([&](const testing::Child::Say&) {
+    auto store = Store::create(location_, program_with(3));
+    if (store) static_cast<void>(store->database().exec("DELETE FROM entry"));
+    ::_exit(0);
+  });
+  const fs::path log = location_.database.string() + "-wal";
+  const std::string before = testing::read(location_.database);
+  const std::string log_before = testing::read(log);
+  EXPECT_FALSE(log_before.empty());
+  const auto refused = Store::open(location_, program_with(1));
+  EXPECT_EQ(line_of(refused),
+            location_.database.string() +
+                ": the store has schema version 3 (written by assay 0.3.0), and this program"
+                " (assay 0.1.0) knows 1; upgrade assay");
+  EXPECT_EQ(refused.error().code, base::ExitCode::kUnfit);
+  EXPECT_EQ(testing::read(location_.database), before);
+  EXPECT_EQ(testing::read(log), log_before);
+  EXPECT_TRUE(Store::open(location_, program_with(3)));
+}
+
+TEST_F(StoreTest, SaysWhenADirectoryIsReadOnly) {
+  const Location empty = location_in(directory("empty"));
+  ASSERT_TRUE(Store::create(location_, {.version = "1"}));
+  for (const fs::path& path : {location_.directory, location_.database, empty.project}) {
+    const uid_t owner = ::geteuid() == 0 ? testing::kNobody : ::geteuid();
+    ASSERT_EQ(::chown(path.c_str(), owner, static_cast<gid_t>(-1)), 0);
+  }
+  fs::permissions(location_.directory, fs::perms(0500));
+  fs::permissions(empty.project, fs::perms(0500));
+  const auto outcome = in_child([&](const testing::Child::Say& say) {
+    testing::become_nobody();
+    say(line_of(Store::create(empty, {.version = "1"})) + "\n");
+    say(line_of(Store::create(location_, {.version = "1"})) + "\n");
+    ::chmod(location_.directory.c_str(), 0700);
+    ::chmod(location_.database.c_str(), 0400);
+    say(line_of(Store::open(location_, {.version = "1"})) + "\n");
+  });
+  EXPECT_THAT(
+      outcome.said,
+      MatchesRegex(".*/empty/.assay: cannot create: Permission denied; make its directory .*\n"
+                   ".*/assay.db: attempt to write a readonly database .*; make the file and .*\n"
+                   ".*/assay.db: attempt to write a readonly database .*; make the file and .*\n"));
+}
+
+TEST_F(StoreTest, DoesNotTrustAnotherUsersStore) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs two users";
+  ASSERT_TRUE(Store::create(location_, {.version = "1"}));
+  fs::permissions(location_.directory, fs::perms(0777));
+  fs::permissions(location_.database, fs::perms(0666));
+  const auto outcome = in_child([&](const testing::Child::Say& say) {
+    testing::become_nobody();
+    say(line_of(Store::open(location_, {.version = "1"})));
+  });
+  EXPECT_THAT(outcome.said, HasSubstr("belongs to another user (uid 0)"));
+}
+
+TEST_F(StoreTest, WorksWithoutAWriteAheadLogAndSaysSo) {
+  const testing::KillVfs vfs(false);
+  auto store = Store::create(location_, {.version = "1"});
+  ASSERT_TRUE(store) << line_of(store);
+  EXPECT_EQ(*store->database().text("PRAGMA journal_mode"), "delete");
+  EXPECT_EQ(*store->database().integer("PRAGMA synchronous"), 2);  // FULL
+  ASSERT_EQ(store->notes().size(), 1U);
+  EXPECT_THAT(store->notes()[0], HasSubstr("no write-ahead log on this file system"));
+}
+
+TEST_F(StoreTest, KnowsFileSystemsThatSeveralMachinesShare) {
+  EXPECT_TRUE(is_shared_between_machines(std::int64_t{0x6969}));       // NFS
+  EXPECT_TRUE(is_shared_between_machines(std::int64_t{0xff534d42}));   // CIFS
+  EXPECT_FALSE(is_shared_between_machines(std::int64_t{0xef53}));      // ext4
+  EXPECT_FALSE(is_shared_between_machines(std::int64_t{0x01021994}));  // tmpfs
+  EXPECT_TRUE(is_shared_between_machines(scratch()));
+  EXPECT_THAT(line_of(is_shared_between_machines(scratch() / "gone")), HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace assay::store

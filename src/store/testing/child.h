@@ -1,0 +1,45 @@
+// Runs a piece of a test in a process of its own, so that it can be killed or lose its rights.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace assay::store::testing {
+
+struct Outcome {
+  bool killed = false;  // by SIGKILL
+  int exit_code = -1;   // when it was not killed
+  std::string said;     // everything it said before its end
+};
+
+class Child {
+ public:
+  using Say = std::function<void(std::string_view)>;
+
+  // Starts `body` in a fork. What it says is kept even when the child dies right after. The child
+  // exits with 0, without destructors or sanitizer reports at exit, when `body` returns.
+  explicit Child(const std::function<void(const Say&)>& body);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child();
+
+  [[nodiscard]] int pid() const { return pid_; }
+  void kill();
+  // Waits for its end.
+  Outcome wait();
+
+ private:
+  int pid_ = -1;
+  int pipe_ = -1;
+};
+
+inline Outcome in_child(const std::function<void(const Child::Say&)>& body) {
+  return Child(body).wait();
+}
+
+// Takes root's rights away from this process, so that file modes mean something. Only in a child.
+void become_nobody();
+constexpr int kNobody = 65534;
+
+}  // namespace assay::store::testing

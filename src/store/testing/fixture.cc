@@ -1,0 +1,91 @@
+#include "store/testing/fixture.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "base/check.h"
+
+namespace assay::store::testing {
+
+namespace fs = std::filesystem;
+
+namespace {
+// In memory where possible: these tests are about kills, which need no disk, and thousands of
+// fsyncs would make their time depend on who else uses it.
+fs::path temporary_directory() {
+  const bool in_memory = std::getenv("TMPDIR") == nullptr && ::access("/dev/shm", W_OK) == 0;
+  return fs::canonical(in_memory ? fs::path("/dev/shm") : fs::temp_directory_path());
+}
+}  // namespace
+
+StoreTest::StoreTest() {
+  std::string name = temporary_directory() / "assay-store-XXXXXX";
+  ASSAY_CHECK(::mkdtemp(name.data()) != nullptr, "a test can make a directory");
+  scratch_ = name;
+  fs::permissions(scratch_, fs::perms(0755));  // tests that become nobody must get in
+}
+
+StoreTest::~StoreTest() {
+  std::error_code error;
+  fs::remove_all(scratch_, error);
+}
+
+fs::path StoreTest::directory(const std::string& name) const {
+  fs::create_directory(scratch_ / name);
+  return scratch_ / name;
+}
+
+Program program_with(int versions) {
+  static const std::vector<Migration> all = {
+      embedded_migrations()[0],
+      {2, "0002_entry",
+       "CREATE TABLE entry (n INTEGER PRIMARY KEY, payload TEXT NOT NULL) STRICT;"
+       "INSERT INTO entry VALUES (1, 'one'), (2, 'two');"},
+      {3, "0003_entry_owner",
+       "CREATE TABLE new_entry (n INTEGER PRIMARY KEY, payload TEXT NOT NULL,"
+       " owner INTEGER NOT NULL REFERENCES project (only_row)) STRICT;"
+       "INSERT INTO new_entry SELECT n, payload, 1 FROM entry;"
+       "DROP TABLE entry;"
+       "ALTER TABLE new_entry RENAME TO entry;"}};
+  const auto count = static_cast<std::size_t>(versions);
+  return {.version = fmt::format("0.{}.0", versions),
+          .migrations = std::span<const Migration>(all).first(count)};
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const fs::path& path, const std::string& contents) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << contents;
+}
+
+unsigned mode_of(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777U : ~0U;
+}
+
+std::optional<std::string> sqlite3_shell(const fs::path& database, const std::string& sql) {
+  static const bool installed = std::system("command -v sqlite3 >/dev/null") == 0;
+  if (!installed) return std::nullopt;
+  const std::string command = fmt::format("sqlite3 '{}' \"{}\" 2>&1", database.string(), sql);
+  FILE* pipe = ::popen(command.c_str(), "r");
+  ASSAY_CHECK(pipe != nullptr, "a test can run a command");
+  std::string output;
+  std::array<char, 256> buffer{};
+  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) output += buffer.data();
+  ::pclose(pipe);
+  return output;
+}
+
+}  // namespace assay::store::testing

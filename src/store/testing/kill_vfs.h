@@ -1,0 +1,30 @@
+// An SQLite file layer (VFS) that kills the process at a chosen operation.
+//
+// It wraps the real one and counts everything that changes a file or the shared index of the
+// write-ahead log: writes, truncations, syncs, deletions, openings, shared-memory maps, locks and
+// barriers. Enumerating the operation at which the process dies visits every state a killed process
+// can leave behind. Syncs are counted but not done: a kill, unlike a power loss, does not need
+// them.
+#pragma once
+
+namespace assay::store::testing {
+
+enum class Death {
+  kBefore,   // the operation did not happen
+  kHalfWay,  // half of the bytes were written; other operations happened
+};
+
+// While it lives it is this process's default VFS; forks inherit it. One at a time.
+class KillVfs {
+ public:
+  // Without shared memory, as on some file systems, SQLite cannot keep a write-ahead log.
+  explicit KillVfs(bool with_shared_memory);
+  KillVfs(const KillVfs&) = delete;
+  KillVfs& operator=(const KillVfs&) = delete;
+  ~KillVfs();
+
+  // From here on: the nth operation kills this process. Only in a child.
+  static void die_at(int nth, Death death);
+};
+
+}  // namespace assay::store::testing
