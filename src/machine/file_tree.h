@@ -1,0 +1,35 @@
+// FileTree: /proc, /sys and /etc of this machine, or of a pretended one in a directory.
+//
+// What cannot be read is an unknown fact here, not an error worth explaining, so this answers with
+// optionals where base::read_file() answers with errors.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::machine {
+
+class FileTree {
+ public:
+  explicit FileTree(const std::string& root);
+
+  // The first `limit` bytes of a regular file without surrounding blanks. Cutting off is wanted:
+  // /proc/cpuinfo of a large machine is slow to produce and repeats itself.
+  [[nodiscard]] std::optional<std::string> read(const std::string& path,
+                                                std::size_t limit = 64 * 1024) const;
+  // Its text as a whole number in [low, high].
+  [[nodiscard]] std::optional<int> read_small(const std::string& path, int low, int high) const;
+
+  // The names in a directory, sorted; empty when there is none.
+  [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
+  [[nodiscard]] bool exists(const std::string& path) const;
+  // Where the symbolic links lead, as an absolute path including the root; empty when nowhere.
+  [[nodiscard]] std::string resolve(const std::string& path) const;
+
+ private:
+  std::string root_;  // without the final slash
+};
+
+}  // namespace assay::machine

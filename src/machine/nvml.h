@@ -1,0 +1,36 @@
+// What NVML says about the GPUs, as plain data. The library is open only while ask_nvml() runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "machine/machine.h"
+
+namespace assay::machine {
+
+// The far end of one active NVLink.
+struct NvlinkEnd {
+  enum class Remote { kUnknown, kGpu, kSwitch };
+  Remote remote = Remote::kUnknown;
+  std::string bus_id;  // of the remote device, as sysfs writes it; empty when not told
+};
+
+struct NvmlGpu {
+  Gpu gpu;  // numa_node stays empty: NVML does not know
+  std::vector<NvlinkEnd> nvlinks;
+};
+
+struct NvmlAnswer {
+  std::string driver_version;
+  std::string cuda_version;
+  std::vector<NvmlGpu> gpus;
+  std::vector<GpuLink> pairs;  // every a < b; only `pcie` is filled in
+  std::vector<std::string> notes;
+};
+
+// An error when no GPU could be asked at all; single facts that are missing are notes.
+base::Result<NvmlAnswer> ask_nvml(const std::string& library);
+
+}  // namespace assay::machine

@@ -1,0 +1,70 @@
+// The little of NVIDIA's management library (NVML) that we call, declared by ourselves so that no
+// toolkit is needed to build. Layouts and numbers follow NVML's published C interface, which keeps
+// them: a change there comes as a new versioned function. Names are ours; `nvml…` functions are
+// looked up at run time (nvml_library.cc) and faked in testing/.
+#pragma once
+
+namespace assay::machine::nvml {
+
+using Return = int;
+inline constexpr Return kSuccess = 0;
+inline constexpr Return kInvalidArgument = 2;
+inline constexpr Return kNotSupported = 3;
+inline constexpr Return kNoPermission = 4;
+inline constexpr Return kDriverNotLoaded = 9;
+inline constexpr Return kFunctionNotFound = 13;
+inline constexpr Return kGpuIsLost = 15;
+inline constexpr Return kVersionMismatch = 18;
+inline constexpr Return kUnknownError = 999;
+
+using Device = struct DeviceTag*;
+
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned pci_device_id;
+  unsigned pci_subsystem_id;
+  char bus_id[32];  // "00000000:18:00.0"
+};
+static_assert(sizeof(PciInfo) == 68);
+
+struct Memory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+static_assert(sizeof(Memory) == 24);
+
+struct FieldValue {
+  unsigned field_id;
+  unsigned scope_id;
+  long long timestamp;
+  long long latency_us;
+  int value_type;
+  Return result;
+  union {
+    unsigned u32;
+    unsigned long long u64;
+    double f64;
+  } value;
+};
+static_assert(sizeof(FieldValue) == 40);
+
+inline constexpr unsigned kFieldNvlinkSpeedMbps = 90;  // MB/s of each active link, one direction
+inline constexpr int kValueTypeUnsigned = 1;
+
+inline constexpr unsigned kMaxNvlinks = 36;
+inline constexpr int kRemoteGpu = 0;
+inline constexpr int kRemoteSwitch = 2;
+
+// nvmlGpuTopologyLevel_t
+inline constexpr int kTopologyInternal = 0;
+inline constexpr int kTopologySingle = 10;
+inline constexpr int kTopologyMultiple = 20;
+inline constexpr int kTopologyHostBridge = 30;
+inline constexpr int kTopologyNode = 40;
+inline constexpr int kTopologySystem = 50;
+
+}  // namespace assay::machine::nvml

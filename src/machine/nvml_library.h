@@ -1,0 +1,68 @@
+// NvmlLibrary: the driver's management library, loaded and initialised for as long as this lives.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "machine/nvml_abi.h"
+
+namespace assay::machine::nvml {
+
+template <class... Arguments>
+using Function = Return (*)(Arguments...);
+
+// Null where the installed library is too old (or too new) to have it.
+struct Functions {
+  Function<> init = nullptr;
+  Function<> shutdown = nullptr;
+  const char* (*error_string)(Return) = nullptr;
+  Function<char*, unsigned> driver_version = nullptr;
+  Function<int*> cuda_version = nullptr;
+  Function<unsigned*> device_count = nullptr;
+  Function<unsigned, Device*> device_by_index = nullptr;
+  Function<Device, char*, unsigned> name = nullptr;
+  Function<Device, char*, unsigned> uuid = nullptr;
+  Function<Device, PciInfo*> pci_info = nullptr;
+  Function<Device, Memory*> memory_info = nullptr;
+  Function<Device, unsigned*> enforced_power_limit = nullptr;
+  Function<Device, unsigned*> power_limit = nullptr;
+  Function<Device, unsigned*> pcie_gen = nullptr;
+  Function<Device, unsigned*> pcie_width = nullptr;
+  Function<Device, unsigned*> max_pcie_gen = nullptr;
+  Function<Device, unsigned*> max_pcie_width = nullptr;
+  Function<Device, unsigned*> core_count = nullptr;
+  Function<Device, int*, int*> compute_capability = nullptr;
+  Function<Device, int, FieldValue*> field_values = nullptr;
+  Function<Device, unsigned, int*> nvlink_state = nullptr;
+  Function<Device, unsigned, int*> nvlink_remote_type = nullptr;
+  Function<Device, unsigned, PciInfo*> nvlink_remote_pci = nullptr;
+  Function<Device, Device, int*> common_ancestor = nullptr;
+};
+
+class NvmlLibrary {
+ public:
+  // The error says why the GPUs cannot be asked, in words for Machine::notes.
+  static base::Result<NvmlLibrary> open(const std::string& name);
+
+  NvmlLibrary(NvmlLibrary&& other) noexcept;
+  NvmlLibrary& operator=(NvmlLibrary&&) = delete;
+  ~NvmlLibrary();  // shuts NVML down, then unloads it
+
+  [[nodiscard]] const Functions& functions() const { return functions_; }
+  [[nodiscard]] std::string error_text(Return result) const;
+
+ private:
+  explicit NvmlLibrary(void* handle);
+
+  void* handle_ = nullptr;
+  bool initialised_ = false;
+  Functions functions_;
+};
+
+// Calls what may not be there.
+template <class... Parameters, class... Arguments>
+Return call(Function<Parameters...> function, Arguments... arguments) {
+  return function == nullptr ? kFunctionNotFound : function(arguments...);
+}
+
+}  // namespace assay::machine::nvml

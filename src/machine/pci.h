@@ -1,0 +1,36 @@
+// The PCI bus as sysfs shows it: where GPUs and network adapters sit, whatever their drivers say.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine/file_tree.h"
+#include "machine/machine.h"
+
+namespace assay::machine {
+
+struct PciDevice {
+  std::string bus_id;           // "0000:18:00.0"
+  std::int64_t class_code = 0;  // 24 bits: 0x030200 is a 3D controller, 0x068000 an NVSwitch
+  std::optional<int> numa_node;
+  PcieLink link;
+  std::vector<std::string> path;  // from the host bridge ("pci0000:15") to the device itself
+};
+
+// A bus id the way sysfs writes it, from any other habit ("00000000:18:00.0", upper case); empty
+// when the text is not one.
+std::string sysfs_bus_id(std::string_view text);
+
+std::optional<PciDevice> read_pci_device(const FileTree& tree, const std::string& bus_id);
+// NVIDIA display and 3D controllers, in bus order.
+std::vector<PciDevice> nvidia_gpus_on_pci(const FileTree& tree);
+// The nearest PCI device at or above a sysfs path: adapters may hide behind virtio or a USB hub.
+std::string bus_id_in_path(std::string_view path);
+
+// `numa_nodes`: how many the machine has; with one, not knowing a device's node does not matter.
+PciePath pcie_path_between(const PciDevice& a, const PciDevice& b, std::size_t numa_nodes);
+
+}  // namespace assay::machine

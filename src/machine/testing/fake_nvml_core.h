@@ -1,0 +1,24 @@
+// What the parts of the pretended NVML share. Which machine it pretends to be stands in the
+// environment variable FAKE_NVML at the time of each call.
+#pragma once
+
+#include <string_view>
+
+#include "machine/nvml_abi.h"
+
+namespace assay::machine::nvml {
+
+inline constexpr unsigned kFakeGpus = 8;
+
+// "nvswitch": 8 × H200 whose 18 links all lead to switches;
+// "hidden_switch": the same in a virtual machine, where the far end is not told;
+// "pairs": 8 × H100 NVL, two by two over 12 links;
+// "lost": nvswitch with GPU 3 off the bus;
+// "driver_not_loaded", "mismatch": nvmlInit fails;
+// "no_count": nvmlInit works, counting fails; "none": there are 0 GPUs;
+// "errors": every question about a device fails; "garbage": every answer is nonsense.
+bool scenario_is(std::string_view name);
+
+unsigned index_of(Device device);
+
+}  // namespace assay::machine::nvml
