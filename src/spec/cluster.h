@@ -1,0 +1,66 @@
+// ClusterSpec: nodes, the devices in them, and what connects them. DeviceSpec: one accelerator, or
+// a CPU node taken as one device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/units.h"
+
+namespace assay::spec {
+
+enum class DeviceKind { kCpu, kGpu };
+
+struct DeviceSpec {
+  DeviceKind kind = DeviceKind::kGpu;
+  std::string name;  // as the driver reports it
+  // What is not known is unset; a rate is also unset where the device has no such unit.
+  std::optional<base::Bytes> memory;
+  std::optional<base::BytesPerSecond> memory_bandwidth;
+  // Peak dense rates.
+  std::optional<base::FlopsPerSecond> bf16;
+  std::optional<base::FlopsPerSecond> fp16;
+  std::optional<base::FlopsPerSecond> fp8;
+  std::optional<base::FlopsPerSecond> tf32;
+  std::optional<base::FlopsPerSecond> fp32;
+  std::optional<base::Watts> power;
+};
+
+enum class LinkKind {
+  kNone,          // one device per node
+  kNvswitch,      // any pair at full speed
+  kNvlinkGroups,  // full speed inside groups of `group`, PCIe between them
+  kPcie,
+};
+
+struct LinkSpec {
+  LinkKind kind = LinkKind::kNone;
+  std::optional<base::BytesPerSecond> bandwidth;  // per device and direction
+  std::optional<std::int64_t> group;              // devices per group, for kNvlinkGroups
+  std::optional<base::BytesPerSecond> pcie;       // per device and direction
+};
+
+enum class NetworkKind { kNone, kInfiniband, kEfa, kEthernet };
+
+struct NetworkSpec {
+  NetworkKind kind = NetworkKind::kNone;
+  std::optional<base::BytesPerSecond> bandwidth;  // per node and direction
+  std::int64_t ports = 1;
+};
+
+struct ClusterSpec {
+  std::int64_t nodes = 1;
+  std::int64_t max_nodes = 1;
+  std::int64_t devices_per_node = 0;
+  std::optional<std::int64_t> cpus;        // per node, as the provider counts them
+  std::optional<std::int64_t> numa_nodes;  // over which a node's devices are spread
+  std::optional<base::Bytes> host_memory;  // per node
+  DeviceSpec device;
+  LinkSpec link;
+  NetworkSpec network;
+
+  [[nodiscard]] std::int64_t devices() const { return nodes * devices_per_node; }
+};
+
+}  // namespace assay::spec

@@ -1,0 +1,104 @@
+// How each choice of a spec is written in TOML and JSON.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "spec/job.h"
+
+namespace assay::spec {
+
+template <class E>
+struct EnumNames;
+
+template <class E>
+concept Enum = requires {
+  EnumNames<E>::kNames;
+};
+
+template <Enum E>
+constexpr std::string_view to_text(E value) {
+  for (const auto& [name, constant] : EnumNames<E>::kNames) {
+    if (constant == value) return name;
+  }
+  return "?";
+}
+
+template <class E, std::size_t N>
+using Names = std::array<std::pair<std::string_view, E>, N>;
+
+template <>
+struct EnumNames<Norm> {
+  static constexpr Names<Norm, 3> kNames = {{{"rmsnorm", Norm::kRmsNorm},
+                                             {"rmsnorm-plain", Norm::kRmsNormPlain},
+                                             {"layernorm", Norm::kLayerNorm}}};
+};
+template <>
+struct EnumNames<QkNorm> {
+  static constexpr Names<QkNorm, 3> kNames = {
+      {{"none", QkNorm::kNone}, {"plain", QkNorm::kPlain}, {"learned", QkNorm::kLearned}}};
+};
+template <>
+struct EnumNames<Mlp> {
+  static constexpr Names<Mlp, 3> kNames = {
+      {{"swiglu", Mlp::kSwiglu}, {"gelu", Mlp::kGelu}, {"relu2", Mlp::kRelu2}}};
+};
+template <>
+struct EnumNames<Positions> {
+  static constexpr Names<Positions, 2> kNames = {
+      {{"rope", Positions::kRope}, {"learned", Positions::kLearned}}};
+};
+template <>
+struct EnumNames<PipelineSchedule> {
+  static constexpr Names<PipelineSchedule, 3> kNames = {
+      {{"gpipe", PipelineSchedule::kGpipe},
+       {"1f1b", PipelineSchedule::k1f1b},
+       {"interleaved", PipelineSchedule::kInterleaved}}};
+};
+template <>
+struct EnumNames<DeviceKind> {
+  static constexpr Names<DeviceKind, 2> kNames = {
+      {{"cpu", DeviceKind::kCpu}, {"gpu", DeviceKind::kGpu}}};
+};
+template <>
+struct EnumNames<LinkKind> {
+  static constexpr Names<LinkKind, 4> kNames = {{{"none", LinkKind::kNone},
+                                                 {"nvswitch", LinkKind::kNvswitch},
+                                                 {"nvlink-groups", LinkKind::kNvlinkGroups},
+                                                 {"pcie", LinkKind::kPcie}}};
+};
+template <>
+struct EnumNames<NetworkKind> {
+  static constexpr Names<NetworkKind, 4> kNames = {{{"none", NetworkKind::kNone},
+                                                    {"infiniband", NetworkKind::kInfiniband},
+                                                    {"efa", NetworkKind::kEfa},
+                                                    {"ethernet", NetworkKind::kEthernet}}};
+};
+template <>
+struct EnumNames<Market> {
+  static constexpr Names<Market, 2> kNames = {
+      {{"on-demand", Market::kOnDemand}, {"spot", Market::kSpot}}};
+};
+template <>
+struct EnumNames<Optimizer> {
+  static constexpr Names<Optimizer, 2> kNames = {
+      {{"adamw", Optimizer::kAdamw}, {"muon", Optimizer::kMuon}}};
+};
+template <>
+struct EnumNames<Precision> {
+  static constexpr Names<Precision, 4> kNames = {{{"fp32", Precision::kFp32},
+                                                  {"bf16", Precision::kBf16},
+                                                  {"fp16", Precision::kFp16},
+                                                  {"fp8", Precision::kFp8}}};
+};
+template <>
+struct EnumNames<Recompute> {
+  static constexpr Names<Recompute, 5> kNames = {{{"none", Recompute::kNone},
+                                                  {"cheap", Recompute::kCheap},
+                                                  {"ffn", Recompute::kFfn},
+                                                  {"full", Recompute::kFull},
+                                                  {"auto", Recompute::kAuto}}};
+};
+
+}  // namespace assay::spec

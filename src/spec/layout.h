@@ -1,0 +1,30 @@
+// LayoutSpec: how a job is spread over ranks. Ranks = dp · fsdp · tp · pp · cp · ep.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace assay::spec {
+
+enum class PipelineSchedule { kGpipe, k1f1b, kInterleaved };
+
+struct LayoutSpec {
+  std::optional<std::int64_t> ranks;  // what the product must be; default: the cluster's devices
+  std::int64_t dp = 0;                // replicas; 0: whatever the other degrees leave of the ranks
+  std::int64_t fsdp = 1;              // ranks that shard the training state
+  std::int64_t zero = 3;  // what fsdp shards: 1 optimizer, 2 + gradients, 3 + parameters
+  std::int64_t tp = 1;
+  bool sequence_parallel = false;
+  std::int64_t pp = 1;
+  PipelineSchedule pp_schedule = PipelineSchedule::k1f1b;
+  std::int64_t pp_chunks = 1;
+  std::int64_t cp = 1;
+  std::int64_t ep = 1;
+
+  // The degrees other than dp, multiplied.
+  [[nodiscard]] std::int64_t inner_ranks() const { return fsdp * tp * pp * cp * ep; }
+  // Ranks that each read their own part of the batch.
+  [[nodiscard]] std::int64_t data_ranks() const { return dp * fsdp * ep; }
+};
+
+}  // namespace assay::spec

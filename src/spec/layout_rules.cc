@@ -1,0 +1,151 @@
+#include "spec/layout_rules.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "spec/enum_names.h"
+#include "spec/rule.h"
+#include "spec/rules.h"
+
+namespace assay::spec {
+namespace {
+
+// "dp 2 x fsdp 4 x tp 2 = 16", degrees of 1 left out.
+std::string product_text(const LayoutSpec& l) {
+  std::string text;
+  const auto add = [&](const char* name, std::int64_t degree) {
+    if (degree > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, degree);
+  };
+  add("dp", l.dp);
+  add("fsdp", l.fsdp);
+  add("tp", l.tp);
+  add("pp", l.pp);
+  add("cp", l.cp);
+  add("ep", l.ep);
+  return fmt::format("{} = {}", text.empty() ? "1" : text, l.dp * l.inner_ranks());
+}
+
+// A change of one degree that makes the product right, if there is one.
+std::string repair(const LayoutSpec& l, std::int64_t ranks) {
+  const auto fits = [&](std::int64_t degree) {
+    const std::int64_t others = l.dp * l.inner_ranks() / degree;
+    return ranks % others == 0 ? ranks / others : 0;
+  };
+  if (const std::int64_t dp = fits(l.dp); dp > 0) return fmt::format("layout.dp = {} fits", dp);
+  if (const std::int64_t fsdp = fits(l.fsdp); fsdp > 0) {
+    return fmt::format("layout.fsdp = {} fits", fsdp);
+  }
+  if (const std::int64_t tp = fits(l.tp); tp > 0) return fmt::format("layout.tp = {} fits", tp);
+  return "change the layout or the cluster";
+}
+
+// `ranks_text` says whose the ranks are: "the cluster has 8 devices (1 node of 8)".
+base::Result<void> fit_ranks(LayoutSpec& l, std::int64_t ranks, const std::string& ranks_text,
+                             const Rule& rule) {
+  if (l.dp == 0) {
+    if (ranks % l.inner_ranks() != 0) {
+      l.dp = 1;
+      return rule.broken("layout",
+                         fmt::format("{} does not divide {}", product_text(l), ranks_text),
+                         repair(l, ranks));
+    }
+    l.dp = ranks / l.inner_ranks();
+  }
+  if (l.dp * l.inner_ranks() != ranks) {
+    return rule.broken("layout", fmt::format("{} ranks, but {}", product_text(l), ranks_text),
+                       repair(l, ranks));
+  }
+  return {};
+}
+
+// What holds whatever the model is.
+base::Result<void> check_degrees(const LayoutSpec& l, const Rule& rule) {
+  const auto product = checked_product({l.dp == 0 ? 1 : l.dp, l.fsdp, l.tp, l.pp, l.cp, l.ep});
+  if (!product || *product > 10'000'000) {
+    return rule.broken("layout", "more than 10,000,000 ranks", "lower a degree");
+  }
+  if (l.sequence_parallel && l.tp == 1) {
+    return rule.broken("layout.sequence_parallel", "works on tensor-parallel ranks, but tp is 1",
+                       "set layout.tp above 1 or remove it");
+  }
+  const bool interleaved = l.pp_schedule == PipelineSchedule::kInterleaved;
+  if (interleaved != (l.pp_chunks > 1)) {
+    return rule.broken("layout.pp_chunks",
+                       fmt::format("the {} schedule cannot have {} chunks per stage",
+                                   to_text(l.pp_schedule), l.pp_chunks),
+                       interleaved ? "set it to 2 or more" : "use pp_schedule = \"interleaved\"");
+  }
+  return {};
+}
+
+// That each degree cuts the model into equal parts.
+base::Result<void> check_cuts(const JobSpec& job, const Rule& rule) {
+  const ModelSpec& m = job.model;
+  const LayoutSpec& l = job.layout;
+  if (m.heads % l.tp != 0) {
+    return rule.broken("layout.tp", fmt::format("tp {} does not divide {} heads", l.tp, m.heads),
+                       "choose a divisor of model.heads");
+  }
+  if (m.kv_heads % l.tp != 0 && l.tp % m.kv_heads != 0) {
+    return rule.broken("layout.tp",
+                       fmt::format("tp {} neither divides {} kv_heads nor is a multiple of them",
+                                   l.tp, m.kv_heads));
+  }
+  if (m.ffn % l.tp != 0) {
+    return rule.broken("layout.tp", fmt::format("tp {} does not divide ffn {}", l.tp, m.ffn),
+                       "choose a divisor of model.ffn");
+  }
+  if (m.layers % (l.pp * l.pp_chunks) != 0) {
+    return rule.broken("layout.pp",
+                       fmt::format("{} layers do not split into {} stages of {} chunks", m.layers,
+                                   l.pp, l.pp_chunks),
+                       "choose divisors of model.layers");
+  }
+  if (job.batch.sequence % l.cp != 0) {
+    return rule.broken("layout.cp", fmt::format("cp {} does not divide the sequence of {}", l.cp,
+                                                job.batch.sequence));
+  }
+  if (l.ep > 1 && !m.is_moe()) {
+    return rule.broken("layout.ep", fmt::format("ep {}, but the model has no experts", l.ep),
+                       "remove it or set model.experts");
+  }
+  if (l.ep > 1 && m.experts % l.ep != 0) {
+    return rule.broken("layout.ep",
+                       fmt::format("ep {} does not divide {} experts", l.ep, m.experts));
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> complete(LayoutSpec& l, const Value& document) {
+  const Rule rule(document);
+  ASSAY_TRY_VOID(check_degrees(l, rule));
+  if (!l.ranks) {
+    if (l.dp == 0) l.dp = 1;
+    l.ranks = l.dp * l.inner_ranks();
+    return {};
+  }
+  return fit_ranks(l, *l.ranks, fmt::format("layout.ranks is {}", *l.ranks), rule);
+}
+
+base::Result<void> complete_layout(JobSpec& job, const Value& document) {
+  const Rule rule(document);
+  LayoutSpec& l = job.layout;
+  const std::int64_t devices = job.cluster.devices();
+  ASSAY_TRY_VOID(check_degrees(l, rule));
+  if (l.ranks && *l.ranks != devices) {
+    return rule.broken("layout.ranks",
+                       fmt::format("{} ranks, but the cluster has {} devices", *l.ranks, devices),
+                       "remove it or change the cluster");
+  }
+  l.ranks = devices;
+  const std::string text =
+      fmt::format("the cluster has {} device{} ({} x {})", devices, devices == 1 ? "" : "s",
+                  job.cluster.nodes, job.cluster.devices_per_node);
+  ASSAY_TRY_VOID(fit_ranks(l, devices, text, rule));
+  return check_cuts(job, rule);
+}
+
+}  // namespace assay::spec

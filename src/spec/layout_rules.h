@@ -1,0 +1,14 @@
+// Rules of a layout: the degrees against the ranks, and against the model they cut.
+// Internal to src/spec.
+#pragma once
+
+#include "base/result.h"
+#include "spec/job.h"
+#include "spec/value.h"
+
+namespace assay::spec {
+
+// Fills dp and ranks from the cluster, then checks the layout against cluster and model.
+base::Result<void> complete_layout(JobSpec& job, const Value& document);
+
+}  // namespace assay::spec

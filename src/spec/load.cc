@@ -1,0 +1,115 @@
+#include "spec/load.h"
+
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "spec/compose.h"
+#include "spec/rules.h"
+#include "spec/schema.h"
+#include "spec/this_machine.h"
+
+namespace assay::spec {
+namespace {
+
+base::Result<Kind> kind_of(const Value& document) {
+  constexpr std::array<std::pair<std::string_view, Kind>, 5> kLone = {{
+      {"model", Kind::kModel},
+      {"device", Kind::kDevice},
+      {"cluster", Kind::kCluster},
+      {"layout", Kind::kLayout},
+      {"price", Kind::kPrices},
+  }};
+  if (document.find("batch") != nullptr || document.find("train") != nullptr) return Kind::kJob;
+  std::optional<Kind> only;
+  for (const auto& [section, kind] : kLone) {
+    if (document.find(section) == nullptr) continue;
+    if (only) return Kind::kJob;
+    only = kind;
+  }
+  if (only) return *only;
+  return base::fail(base::usage_error(
+      document.origin().source, "nothing in it describes a job",
+      "expected [model], [layout], [cluster], [device], [[price]], or the sections of a job"));
+}
+
+base::Result<void> complete_prices(PriceList& prices, const Value& document) {
+  const Value* rows = document.find("price");
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    ASSAY_TRY_VOID(complete(prices[i], (*rows->get<Value::Array>())[i]));
+  }
+  return {};
+}
+
+base::Result<JobSpec> finish_job(Sections sections, const Value& document) {
+  if (document.find("model") == nullptr) {
+    return base::fail(base::usage_error(document.origin().source, "a job needs a model",
+                                        "add [model] with extends = \"tiny\", for example"));
+  }
+  if (const Value* device = document.find("device")) {
+    return base::fail(base::usage_error(device->origin().text(),
+                                        "device: a job's device is part of its cluster",
+                                        "write [cluster.device]"));
+  }
+  JobSpec job{sections.model,  sections.batch,   sections.train,
+              sections.layout, sections.cluster, std::move(sections.price)};
+  ASSAY_TRY_VOID(complete(job, document));
+  ASSAY_TRY_VOID(complete_prices(job.prices, document));
+  return job;
+}
+
+base::Result<AnySpec> finish(Kind kind, Sections sections, const Value& document) {
+  switch (kind) {
+    case Kind::kModel:
+      ASSAY_TRY_VOID(complete(sections.model, document));
+      return sections.model;
+    case Kind::kDevice:
+      return sections.device;
+    case Kind::kCluster:
+      ASSAY_TRY_VOID(complete(sections.cluster, document));
+      return sections.cluster;
+    case Kind::kLayout:
+      ASSAY_TRY_VOID(complete(sections.layout, document));
+      return sections.layout;
+    case Kind::kPrices:
+      ASSAY_TRY_VOID(complete_prices(sections.price, document));
+      return std::move(sections.price);
+    case Kind::kJob:
+      break;
+  }
+  ASSAY_TRY(JobSpec job, finish_job(std::move(sections), document));
+  return job;
+}
+
+}  // namespace
+
+base::Result<Loaded> load(std::string_view reference, const LoadOptions& options) {
+  const auto this_machine = options.this_machine ? options.this_machine : this_machine_document;
+  ASSAY_TRY(Composed composed, compose(reference, {options.overrides, this_machine}));
+  Value& document = composed.document;
+  ASSAY_TRY(const Kind kind, kind_of(document));
+  if (kind == Kind::kJob && document.find("cluster") == nullptr) {
+    ASSAY_TRY(Composed here, compose(kThisMachine, {{}, this_machine}));
+    document.get<Value::Table>()->emplace("cluster", *here.document.find("cluster"));
+  }
+  ASSAY_TRY(Sections sections, read_sections(document));
+  ASSAY_TRY(AnySpec spec, finish(kind, std::move(sections), document));
+
+  Loaded loaded{composed.name, "", std::move(spec)};
+  if (const Value* description = document.find("description")) {
+    loaded.description = *description->get<std::string>();
+  }
+  return loaded;
+}
+
+base::Result<PriceList> preset_prices() {
+  PriceList all;
+  for (const std::string& name : preset_names(Kind::kPrices)) {
+    ASSAY_TRY(const Loaded loaded, load(name));
+    const auto& rows = std::get<PriceList>(loaded.spec);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+}  // namespace assay::spec

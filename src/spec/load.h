@@ -1,0 +1,44 @@
+// The front door of src/spec: a name or a file, in; a validated spec, out.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/job.h"
+#include "spec/presets.h"
+#include "spec/value.h"
+
+namespace assay::spec {
+
+using PriceList = std::vector<PriceSpec>;
+using AnySpec = std::variant<ModelSpec, DeviceSpec, ClusterSpec, LayoutSpec, PriceList, JobSpec>;
+
+struct Loaded {
+  std::string name;
+  std::string description;
+  AnySpec spec;
+
+  [[nodiscard]] Kind kind() const { return static_cast<Kind>(spec.index()); }
+};
+
+struct LoadOptions {
+  std::span<const std::string> overrides = {};  // "model.layers=4"
+  // Makes the document of `this-machine`; tests put a machine of their own here.
+  std::function<Value()> this_machine = {};
+};
+
+// `reference` is a preset's name, a path (with a "/" or ending in .toml), or "-" for standard
+// input. What is found decides what it is: a lone section is that kind of spec, anything with
+// [batch] or [train], or with several sections, is a job. A job without a cluster runs on this
+// machine.
+base::Result<Loaded> load(std::string_view reference, const LoadOptions& options = {});
+
+// Every price row of the presets.
+base::Result<PriceList> preset_prices();
+
+}  // namespace assay::spec

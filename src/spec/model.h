@@ -1,0 +1,49 @@
+// ModelSpec: the shape of a decoder. Everything that counts parameters or builds layers reads it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace assay::spec {
+
+enum class Norm {
+  kRmsNorm,       // x / rms(x), times a learned weight
+  kRmsNormPlain,  // x / rms(x), nothing learned
+  kLayerNorm,     // learned weight and bias
+};
+enum class QkNorm { kNone, kPlain, kLearned };
+enum class Mlp { kSwiglu, kGelu, kRelu2 };
+enum class Positions { kRope, kLearned };
+
+struct ModelSpec {
+  std::int64_t vocab = 0;
+  std::int64_t dim = 0;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;  // default: heads
+  std::int64_t head_dim = 0;  // default: dim / heads
+  std::int64_t ffn = 0;
+  std::int64_t context = 0;
+
+  Norm norm = Norm::kRmsNorm;
+  QkNorm qk_norm = QkNorm::kNone;
+  Mlp mlp = Mlp::kSwiglu;
+  Positions positions = Positions::kRope;
+  double rope_theta = 10000.0;
+  bool bias = false;
+  bool tied = false;
+
+  std::int64_t experts = 0;  // 0: dense
+  std::int64_t experts_per_token = 0;
+  std::int64_t moe_every = 1;
+
+  bool value_embeddings = false;
+  bool residual_lambdas = false;
+
+  [[nodiscard]] bool is_moe() const { return experts > 0; }
+  [[nodiscard]] std::int64_t moe_layers() const { return is_moe() ? layers / moe_every : 0; }
+  [[nodiscard]] std::int64_t q_dim() const { return heads * head_dim; }
+  [[nodiscard]] std::int64_t kv_dim() const { return kv_heads * head_dim; }
+};
+
+}  // namespace assay::spec

@@ -1,0 +1,138 @@
+#include "spec/parameters.h"
+
+#include <optional>
+
+namespace assay::spec {
+namespace {
+
+// nanochat's gate that mixes value embeddings in reads this many channels of the residual stream.
+constexpr std::int64_t kValueGateChannels = 32;
+
+class GroupList {
+ public:
+  void matrix(const char* name, Role role, std::int64_t rows, std::int64_t cols,
+              std::int64_t count) {
+    if (count > 0) groups.push_back({name, role, rows, cols, count});
+  }
+  void vector(const char* name, std::int64_t size, std::int64_t count) {
+    if (count > 0) groups.push_back({name, Role::kVector, 1, size, count});
+  }
+  void expert_matrix(const char* name, std::int64_t rows, std::int64_t cols, std::int64_t count) {
+    if (count > 0) groups.push_back({name, Role::kMatrix, rows, cols, count, true});
+  }
+  void expert_vector(const char* name, std::int64_t size, std::int64_t count) {
+    if (count > 0) groups.push_back({name, Role::kVector, 1, size, count, true});
+  }
+  // A norm's learned parts: none, a weight, or a weight and a bias.
+  void norm(const std::string& name, Norm kind, std::int64_t size, std::int64_t count) {
+    if (kind == Norm::kRmsNormPlain) return;
+    groups.push_back({name, Role::kVector, 1, size, count});
+    if (kind == Norm::kLayerNorm) groups.push_back({name + "_bias", Role::kVector, 1, size, count});
+  }
+
+  std::vector<ParameterGroup> groups;
+};
+
+void add_attention(const ModelSpec& m, GroupList& list) {
+  list.norm("attn_norm", m.norm, m.dim, m.layers);
+  list.matrix("attn_q", Role::kMatrix, m.q_dim(), m.dim, m.layers);
+  list.matrix("attn_k", Role::kMatrix, m.kv_dim(), m.dim, m.layers);
+  list.matrix("attn_v", Role::kMatrix, m.kv_dim(), m.dim, m.layers);
+  list.matrix("attn_o", Role::kMatrix, m.dim, m.q_dim(), m.layers);
+  if (m.bias) {
+    list.vector("attn_qkv_bias", m.q_dim() + 2 * m.kv_dim(), m.layers);
+    list.vector("attn_o_bias", m.dim, m.layers);
+  }
+  if (m.qk_norm == QkNorm::kLearned) {
+    list.vector("attn_q_norm", m.head_dim, m.layers);
+    list.vector("attn_k_norm", m.head_dim, m.layers);
+  }
+}
+
+void add_mlp(const ModelSpec& m, GroupList& list) {
+  list.norm("mlp_norm", m.norm, m.dim, m.layers);
+  const std::int64_t dense = m.layers - m.moe_layers();
+  const std::int64_t experts = m.moe_layers() * m.experts;
+  const bool gated = m.mlp == Mlp::kSwiglu;
+  list.matrix("mlp_gate", Role::kMatrix, m.ffn, m.dim, gated ? dense : 0);
+  list.matrix("mlp_up", Role::kMatrix, m.ffn, m.dim, dense);
+  list.matrix("mlp_down", Role::kMatrix, m.dim, m.ffn, dense);
+  list.matrix("router", Role::kMatrix, m.experts, m.dim, m.moe_layers());
+  list.expert_matrix("expert_gate", m.ffn, m.dim, gated ? experts : 0);
+  list.expert_matrix("expert_up", m.ffn, m.dim, experts);
+  list.expert_matrix("expert_down", m.dim, m.ffn, experts);
+  if (!m.bias) return;
+  list.vector("mlp_gate_bias", m.ffn, gated ? dense : 0);
+  list.vector("mlp_up_bias", m.ffn, dense);
+  list.vector("mlp_down_bias", m.dim, dense);
+  list.expert_vector("expert_gate_bias", m.ffn, gated ? experts : 0);
+  list.expert_vector("expert_up_bias", m.ffn, experts);
+  list.expert_vector("expert_down_bias", m.dim, experts);
+}
+
+std::vector<ParameterGroup> list_groups(const ModelSpec& m) {
+  GroupList list;
+  list.matrix("embedding", Role::kEmbedding, m.vocab, m.dim, 1);
+  if (m.positions == Positions::kLearned) {
+    list.matrix("positions", Role::kEmbedding, m.context, m.dim, 1);
+  }
+  if (m.value_embeddings) {
+    const std::int64_t layers = (m.layers + 1) / 2;
+    list.matrix("value_embeddings", Role::kEmbedding, m.vocab, m.kv_dim(), layers);
+    list.matrix("value_gate", Role::kMatrix, m.kv_heads, kValueGateChannels, layers);
+  }
+  if (m.residual_lambdas) {
+    list.vector("residual_lambdas", m.layers, 1);
+    list.vector("embedding_lambdas", m.layers, 1);
+  }
+  add_attention(m, list);
+  add_mlp(m, list);
+  list.norm("final_norm", m.norm, m.dim, 1);
+  if (!m.tied) list.matrix("head", Role::kHead, m.vocab, m.dim, 1);
+  return list.groups;
+}
+
+// rows * cols * count, or nothing when that does not fit.
+std::optional<std::int64_t> checked_parameters(const ParameterGroup& group) {
+  std::int64_t each = 0;
+  std::int64_t all = 0;
+  if (__builtin_mul_overflow(group.rows, group.cols, &each)) return std::nullopt;
+  if (__builtin_mul_overflow(each, group.count, &all)) return std::nullopt;
+  return all;
+}
+
+}  // namespace
+
+base::Result<Parameters> count_parameters(const ModelSpec& m) {
+  Parameters result;
+  result.groups = list_groups(m);
+  for (const ParameterGroup& group : result.groups) {
+    const auto parameters = checked_parameters(group);
+    if (!parameters || __builtin_add_overflow(result.total, *parameters, &result.total)) {
+      return base::fail(base::usage_error("", "the model has more parameters than 64 bits count",
+                                          "make it smaller"));
+    }
+    result.active += group.expert ? *parameters / m.experts * m.experts_per_token : *parameters;
+    const bool matmul = group.role == Role::kMatrix || group.role == Role::kHead;
+    if (matmul) result.matmul += *parameters;
+  }
+  if (m.tied) result.matmul += m.vocab * m.dim;
+  return result;
+}
+
+base::Json to_json(const std::vector<ParameterGroup>& groups) {
+  base::Json list = base::Json::array();
+  for (const ParameterGroup& group : groups) {
+    base::Json shape = base::Json::array();
+    if (group.role != Role::kVector) shape.push_back(group.rows);
+    shape.push_back(group.cols);
+    list.push_back({{"name", group.name},
+                    {"shape", shape},
+                    {"tensors", group.count},
+                    {"elements_each", group.elements_each()},
+                    {"parameters", group.parameters()}});
+  }
+  return list;
+}
+
+}  // namespace assay::spec

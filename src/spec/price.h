@@ -1,0 +1,30 @@
+// PriceSpec: what a provider asks for some devices per hour, on which date, and who says so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/money.h"
+
+namespace assay::spec {
+
+enum class Market { kOnDemand, kSpot };
+
+// A single price has low == high; a range is kept as one rather than averaged into a fiction.
+struct PriceRange {
+  base::Money low;
+  base::Money high;
+};
+
+struct PriceSpec {
+  std::string provider;
+  std::string offer;   // what the provider calls it
+  std::string device;  // the device preset that is rented
+  std::int64_t devices = 1;
+  Market market = Market::kOnDemand;
+  base::Date date;
+  PriceRange per_hour;  // for all `devices` together
+  std::string source;
+};
+
+}  // namespace assay::spec

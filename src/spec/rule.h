@@ -1,0 +1,30 @@
+// Rule: words a broken rule with the file and line of the key it is about. Internal to src/spec.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "spec/value.h"
+
+namespace assay::spec {
+
+class Rule {
+ public:
+  explicit Rule(const Value& document) : document_(document) {}
+
+  // `key` is a dotted path; when it was not written itself, the nearest table around it is named.
+  [[nodiscard]] tl::unexpected<base::Error> broken(std::string_view key, std::string what,
+                                                   std::string hint = {}) const;
+
+ private:
+  const Value& document_;
+};
+
+// The product, or nothing when it does not fit 64 bits.
+std::optional<std::int64_t> checked_product(std::initializer_list<std::int64_t> factors);
+
+}  // namespace assay::spec

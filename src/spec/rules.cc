@@ -1,0 +1,196 @@
+#include "spec/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "spec/enum_names.h"
+#include "spec/layout_rules.h"
+#include "spec/parameters.h"
+#include "spec/presets.h"
+#include "spec/rule.h"
+
+namespace assay::spec {
+namespace {
+
+base::Result<void> check_heads(const ModelSpec& m, const Rule& rule) {
+  if (m.heads % m.kv_heads != 0) {
+    return rule.broken("model.kv_heads",
+                       fmt::format("{} heads cannot share {} kv_heads evenly", m.heads, m.kv_heads),
+                       "make heads a multiple of kv_heads");
+  }
+  if (m.positions == Positions::kRope && m.head_dim % 2 != 0) {
+    return rule.broken(
+        "model.head_dim",
+        fmt::format("rotary positions need an even width of head, got {}", m.head_dim),
+        "change dim, heads or head_dim");
+  }
+  return {};
+}
+
+base::Result<void> check_experts(const ModelSpec& m, const Rule& rule) {
+  if (m.experts == 0 && m.experts_per_token > 0) {
+    return rule.broken(
+        "model.experts_per_token",
+        fmt::format("{} experts per token, but the model has no experts", m.experts_per_token),
+        "set model.experts");
+  }
+  if (m.experts > 0 && m.experts_per_token == 0) {
+    return rule.broken(
+        "model.experts",
+        fmt::format("{} experts, but no word on how many each token uses", m.experts),
+        "set model.experts_per_token");
+  }
+  if (m.experts_per_token > m.experts) {
+    return rule.broken(
+        "model.experts_per_token",
+        fmt::format("{} experts per token, but there are only {}", m.experts_per_token, m.experts));
+  }
+  if (m.moe_every > m.layers) {
+    return rule.broken("model.moe_every",
+                       fmt::format("every {}th layer is a mixture, but there are only {} layers",
+                                   m.moe_every, m.layers));
+  }
+  return {};
+}
+
+base::Result<void> check_batch(const JobSpec& job, const Rule& rule) {
+  if (job.batch.sequence > job.model.context) {
+    return rule.broken("batch.sequence",
+                       fmt::format("{} tokens are more than the model's context of {}",
+                                   job.batch.sequence, job.model.context),
+                       "shorten it or raise model.context");
+  }
+  const auto tokens = checked_product(
+      {job.batch.sequence, job.batch.micro_batch, job.batch.accumulate, job.layout.data_ranks()});
+  if (!tokens || *tokens > 1'000'000'000'000) {
+    return rule.broken("batch", "more than 10^12 tokens per step",
+                       "lower sequence, micro_batch or accumulate");
+  }
+  return {};
+}
+
+base::Result<void> check_train(const JobSpec& job, const Rule& rule) {
+  const TrainSpec& train = job.train;
+  const int lengths = static_cast<int>(train.steps.has_value()) +
+                      static_cast<int>(train.tokens.has_value()) +
+                      static_cast<int>(train.tokens_per_matmul_parameter.has_value());
+  if (lengths > 1) {
+    return rule.broken("train", "the training length is given more than once",
+                       "keep one of steps, tokens, tokens_per_matmul_parameter");
+  }
+  const bool fp8_missing = train.precision == Precision::kFp8 && !job.cluster.device.fp8;
+  if (fp8_missing) {
+    return rule.broken("train.precision",
+                       fmt::format("'{}' has no fp8 rate", job.cluster.device.name),
+                       "use bf16, or a device with fp8");
+  }
+  if (job.cluster.device.kind == DeviceKind::kCpu && train.precision != Precision::kFp32) {
+    return rule.broken("train.precision",
+                       fmt::format("a CPU trains in fp32, not {}", to_text(train.precision)),
+                       "set train.precision to \"fp32\"");
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> complete(ModelSpec& m, const Value& document) {
+  const Rule rule(document);
+  if (m.kv_heads == 0) m.kv_heads = m.heads;
+  if (m.head_dim == 0) {
+    if (m.dim % m.heads != 0) {
+      return rule.broken("model.heads",
+                         fmt::format("dim {} is not a multiple of {} heads", m.dim, m.heads),
+                         "change one of them or set model.head_dim");
+    }
+    m.head_dim = m.dim / m.heads;
+  }
+  ASSAY_TRY_VOID(check_heads(m, rule));
+  ASSAY_TRY_VOID(check_experts(m, rule));
+  if (auto counted = count_parameters(m); !counted) {
+    return rule.broken("model", counted.error().what, counted.error().hint);
+  }
+  return {};
+}
+
+base::Result<void> complete(ClusterSpec& c, const Value& document) {
+  const Rule rule(document);
+  if (c.nodes > c.max_nodes) {
+    return rule.broken(
+        "cluster.nodes",
+        fmt::format("{} nodes, but at most {} can be had together", c.nodes, c.max_nodes),
+        "lower it, or raise cluster.max_nodes if that is wrong");
+  }
+  if (c.nodes > 1 && c.network.kind == NetworkKind::kNone) {
+    return rule.broken("cluster.network.kind", fmt::format("{} nodes without a network", c.nodes),
+                       "describe [cluster.network]");
+  }
+  if (c.network.kind != NetworkKind::kNone && !c.network.bandwidth) {
+    return rule.broken("cluster.network.bandwidth", "a network without a bandwidth",
+                       "set it, per node and direction");
+  }
+  if (c.devices_per_node > 1 && c.link.kind == LinkKind::kNone) {
+    return rule.broken(
+        "cluster.link.kind",
+        fmt::format("{} devices in a node, but no link between them", c.devices_per_node),
+        "describe [cluster.link]");
+  }
+  const bool nvlink = c.link.kind == LinkKind::kNvswitch || c.link.kind == LinkKind::kNvlinkGroups;
+  if (nvlink && !c.link.bandwidth) {
+    return rule.broken("cluster.link.bandwidth", "an NVLink without a bandwidth",
+                       "set it, per device and direction");
+  }
+  const bool grouped = c.link.kind == LinkKind::kNvlinkGroups;
+  if (grouped && !c.link.group) {
+    return rule.broken("cluster.link.group", "NVLink groups of unknown size",
+                       "set the number of devices in a group");
+  }
+  if (grouped && c.devices_per_node % *c.link.group != 0) {
+    return rule.broken("cluster.link.group", fmt::format("{} devices do not form groups of {}",
+                                                         c.devices_per_node, *c.link.group));
+  }
+  if (!grouped && c.link.group) {
+    return rule.broken("cluster.link.group", "only nvlink-groups have groups",
+                       "remove it or change link.kind");
+  }
+  return {};
+}
+
+base::Result<void> complete(PriceSpec& price, const Value& row) {
+  const Rule rule(row);
+  const auto devices = preset_names(Kind::kDevice);
+  if (std::find(devices.begin(), devices.end(), price.device) == devices.end()) {
+    return rule.broken("device", fmt::format("no device preset '{}'", price.device),
+                       base::suggestion(price.device, devices));
+  }
+  const PriceRange& range = price.per_hour;
+  if (range.low.currency() != range.high.currency()) {
+    return rule.broken("per_hour", "a range in two currencies", "use one");
+  }
+  if (range.low.micros() <= 0) {
+    return rule.broken("per_hour", "expected more than nothing");
+  }
+  if (range.low.micros() > range.high.micros()) {
+    return rule.broken("per_hour",
+                       fmt::format("the range runs from {} down to {}", base::to_text(range.low),
+                                   base::to_text(range.high)),
+                       "write the lower price first");
+  }
+  return {};
+}
+
+base::Result<void> complete(JobSpec& job, const Value& document) {
+  ASSAY_TRY_VOID(complete(job.model, document));
+  ASSAY_TRY_VOID(complete(job.cluster, document));
+  if (job.batch.sequence == 0) job.batch.sequence = job.model.context;
+  ASSAY_TRY_VOID(complete_layout(job, document));
+  const Rule rule(document);
+  ASSAY_TRY_VOID(check_batch(job, rule));
+  return check_train(job, rule);
+}
+
+}  // namespace assay::spec

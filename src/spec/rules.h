@@ -1,0 +1,22 @@
+// Rules between keys: what a single key's type and range cannot say. Each fills the defaults that
+// depend on other keys, then checks, and answers with its own message.
+#pragma once
+
+#include "base/result.h"
+#include "spec/job.h"
+#include "spec/value.h"
+
+namespace assay::spec {
+
+// `document` is where the section was read from, so that messages can name file and line.
+base::Result<void> complete(ModelSpec& model, const Value& document);
+base::Result<void> complete(ClusterSpec& cluster, const Value& document);
+base::Result<void> complete(PriceSpec& price, const Value& row);
+
+// A layout on its own: `ranks`, or else the product of its degrees.
+base::Result<void> complete(LayoutSpec& layout, const Value& document);
+
+// The whole job; model and cluster are completed first, the layout against the cluster.
+base::Result<void> complete(JobSpec& job, const Value& document);
+
+}  // namespace assay::spec

@@ -1,0 +1,206 @@
+// Every key of every section. To add a key: add the field to its struct and a line here.
+#include "spec/schema.h"
+
+#include "spec/fields.h"
+
+namespace assay::spec {
+
+// Upper limits are far above any real machine; they keep the arithmetic that follows exact.
+constexpr double kMaxDegree = 1e6;
+constexpr double kMaxBatch = 1e6;
+constexpr double kMaxTokens = 1e17;
+
+template <class V>
+void describe(V& key, ModelSpec& m) {
+  key({"vocab", "tokens in the vocabulary", true, 2, 1e8}, m.vocab);
+  key({"dim", "width of the residual stream", true, 1, 1e6}, m.dim);
+  key({"layers", "decoder blocks", true, 1, 1e5}, m.layers);
+  key({"heads", "query heads", true, 1, 1e5}, m.heads);
+  key({"kv_heads", "key and value heads", false, 1, 1e5, "heads"}, m.kv_heads);
+  key({"head_dim", "width of a head", false, 1, 1e5, "dim / heads"}, m.head_dim);
+  key({"ffn", "inner width of the MLP (of one expert)", true, 1, 1e7}, m.ffn);
+  key({"context", "longest sequence", true, 1, 1e8}, m.context);
+  key({"norm", "normalisation before each sub-block"}, m.norm);
+  key({"qk_norm", "normalisation of queries and keys"}, m.qk_norm);
+  key({"mlp", "activation of the MLP; swiglu has a third matrix"}, m.mlp);
+  key({"positions", "how positions enter"}, m.positions);
+  key({"rope_theta", "base of the rotary frequencies", false, 1, 1e12}, m.rope_theta);
+  key({"bias", "biases on the linear layers"}, m.bias);
+  key({"tied", "the head is the embedding, transposed"}, m.tied);
+  key({"experts", "experts per mixture layer; 0 is a dense model", false, 0, 1e5}, m.experts);
+  key({"experts_per_token", "experts each token is sent to", false, 0, 1e5}, m.experts_per_token);
+  key({"moe_every", "every n-th layer is a mixture", false, 1, 1e5}, m.moe_every);
+  key({"value_embeddings", "nanochat: token embeddings added to the values of every second layer"},
+      m.value_embeddings);
+  key({"residual_lambdas", "nanochat: learned scales of the residual and of the first embedding"},
+      m.residual_lambdas);
+}
+
+template <class V>
+void describe(V& key, BatchSpec& b) {
+  key({"sequence", "tokens per sequence", false, 1, 1e8, "model.context"}, b.sequence);
+  key({"micro_batch", "sequences per data rank and forward pass", false, 1, kMaxBatch},
+      b.micro_batch);
+  key({"accumulate", "forward passes per optimizer step", false, 1, kMaxBatch}, b.accumulate);
+}
+
+template <class V>
+void describe(V& key, TrainSpec& t) {
+  key({"steps", "optimizer steps", false, 1, kMaxTokens}, t.steps);
+  key({"tokens", "training length in tokens, instead of steps", false, 1, kMaxTokens}, t.tokens);
+  key({"tokens_per_matmul_parameter",
+       "training length as tokens per parameter that multiplies activations", false, 1e-6, 1e9},
+      t.tokens_per_matmul_parameter);
+  key({"optimizer", "muon: Muon for the blocks' matrices, AdamW for the rest"}, t.optimizer);
+  key({"precision", "of the matrix products"}, t.precision);
+  key({"recompute", "what is computed again in the backward pass"}, t.recompute);
+}
+
+template <class V>
+void describe(V& key, LayoutSpec& l) {
+  key({"ranks", "what the product of the degrees must be", false, 1, 1e7, "the cluster's devices"},
+      l.ranks);
+  key({"dp", "replicas", false, 1, kMaxDegree, "what the other degrees leave of the ranks"}, l.dp);
+  key({"fsdp", "ranks that shard the training state", false, 1, kMaxDegree}, l.fsdp);
+  key({"zero", "what fsdp shards: 1 optimizer, 2 and gradients, 3 and parameters", false, 1, 3},
+      l.zero);
+  key({"tp", "tensor-parallel ranks", false, 1, kMaxDegree}, l.tp);
+  key({"sequence_parallel", "shard norms and residuals over the tensor-parallel ranks"},
+      l.sequence_parallel);
+  key({"pp", "pipeline stages", false, 1, kMaxDegree}, l.pp);
+  key({"pp_schedule", "order of micro-batches in the pipeline"}, l.pp_schedule);
+  key({"pp_chunks", "model chunks per stage, for the interleaved schedule", false, 1, kMaxDegree},
+      l.pp_chunks);
+  key({"cp", "context-parallel ranks", false, 1, kMaxDegree}, l.cp);
+  key({"ep", "expert-parallel ranks", false, 1, kMaxDegree}, l.ep);
+}
+
+template <class V>
+void describe(V& key, DeviceSpec& d) {
+  key({"kind", "what computes"}, d.kind);
+  key({"name", "as the driver reports it", true}, d.name);
+  key({"memory", "memory of one device", false, 1}, d.memory);
+  key({"memory_bandwidth", "of that memory", false, 1}, d.memory_bandwidth);
+  key({"bf16", "peak dense rate", false, 1}, d.bf16);
+  key({"fp16", "peak dense rate", false, 1}, d.fp16);
+  key({"fp8", "peak dense rate", false, 1}, d.fp8);
+  key({"tf32", "peak dense rate", false, 1}, d.tf32);
+  key({"fp32", "peak rate outside the matrix units", false, 1}, d.fp32);
+  key({"power", "power limit of one device", false, 1}, d.power);
+}
+
+template <class V>
+void describe(V& key, LinkSpec& l) {
+  key({"kind", "how the devices of a node are connected"}, l.kind);
+  key({"bandwidth", "per device and direction", false, 1}, l.bandwidth);
+  key({"group", "devices per NVLink group", false, 2, kMaxDegree}, l.group);
+  key({"pcie", "PCIe bandwidth per device and direction", false, 1}, l.pcie);
+}
+
+template <class V>
+void describe(V& key, NetworkSpec& n) {
+  key({"kind", "how the nodes are connected"}, n.kind);
+  key({"bandwidth", "per node and direction", false, 1}, n.bandwidth);
+  key({"ports", "network ports per node", false, 1, kMaxDegree}, n.ports);
+}
+
+template <class V>
+void describe(V& key, ClusterSpec& c) {
+  key({"nodes", "machines", false, 1, kMaxDegree}, c.nodes);
+  key({"max_nodes", "machines that can be had together", false, 1, kMaxDegree}, c.max_nodes);
+  key({"devices_per_node", "devices in a machine", true, 1, 1e4}, c.devices_per_node);
+  key({"cpus", "CPUs per node, as the provider counts them", false, 1, kMaxDegree}, c.cpus);
+  key({"numa_nodes", "NUMA nodes that a node's devices are spread over", false, 1, 1e4},
+      c.numa_nodes);
+  key({"host_memory", "memory of a node's CPUs", false, 1}, c.host_memory);
+  key({"device", "the device", true}, c.device);
+  key({"link", "connections inside a node"}, c.link);
+  key({"network", "connections between nodes"}, c.network);
+}
+
+template <class V>
+void describe(V& key, PriceSpec& p) {
+  key({"provider", "who rents it out", true}, p.provider);
+  key({"offer", "what the provider calls it", true}, p.offer);
+  key({"device", "the device preset that is rented", true}, p.device);
+  key({"devices", "devices the price is for", true, 1, kMaxDegree}, p.devices);
+  key({"market", "on-demand, or spot: can be taken away"}, p.market);
+  key({"per_hour", "price per hour of all these devices", true}, p.per_hour);
+  key({"date", "when it was seen", true}, p.date);
+  key({"source", "who says so", true}, p.source);
+}
+
+template <class V>
+void describe(V& key, Sections& s) {
+  key({"model", "the decoder's shape"}, s.model);
+  key({"batch", "what one step reads"}, s.batch);
+  key({"train", "how it is trained"}, s.train);
+  key({"layout", "how it is spread over ranks"}, s.layout);
+  key({"cluster", "what it runs on"}, s.cluster);
+  key({"device", "one device, in a device file"}, s.device);
+  key({"price", "prices"}, s.price);
+}
+
+base::Result<Sections> read_sections(const Value& document) {
+  Sections sections;
+  Reader reader(document, "");
+  std::string description;
+  reader(Key{"description", "what the file is"}, description);
+  describe(reader, sections);
+
+  std::vector<std::string> wider;
+  for (const KeyDoc& doc : all_keys()) wider.push_back(doc.path);
+  ASSAY_TRY_VOID(reader.finish(wider));
+
+  for (PriceSpec& price : sections.price) {
+    for (base::Money* amount : {&price.per_hour.low, &price.per_hour.high}) {
+      *amount = base::Money(amount->micros(), amount->currency(), price.date);
+    }
+  }
+  return sections;
+}
+
+// Visitors take the section by reference because Reader writes to it; these two only look.
+template <class T>
+base::Json section_json(const T& section) {
+  T copy = section;
+  JsonWriter writer;
+  describe(writer, copy);
+  return writer.take();
+}
+
+template <class T>
+std::vector<Row> section_rows(const T& section) {
+  T copy = section;
+  RowWriter writer("");
+  describe(writer, copy);
+  return writer.take();
+}
+
+#define ASSAY_SECTION(T)                         \
+  template base::Json section_json<T>(const T&); \
+  template std::vector<Row> section_rows<T>(const T&)
+ASSAY_SECTION(ModelSpec);
+ASSAY_SECTION(BatchSpec);
+ASSAY_SECTION(TrainSpec);
+ASSAY_SECTION(LayoutSpec);
+ASSAY_SECTION(ClusterSpec);
+ASSAY_SECTION(DeviceSpec);
+ASSAY_SECTION(PriceSpec);
+#undef ASSAY_SECTION
+
+std::vector<KeyDoc> all_keys() {
+  Sections sections;
+  KeyLister lister("");
+  describe(lister, sections);
+  // A list of tables is shown by the keys of one of its tables.
+  std::vector<KeyDoc> keys = lister.take();
+  std::erase_if(keys, [](const KeyDoc& key) { return key.path == "price"; });
+  PriceSpec price;
+  KeyLister price_lister("price");
+  describe(price_lister, price);
+  for (KeyDoc& key : price_lister.take()) keys.push_back(std::move(key));
+  return keys;
+}
+
+}  // namespace assay::spec

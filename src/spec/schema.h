@@ -1,0 +1,54 @@
+// The schema: which keys each section has, of which type, with which default. schema.cc describes
+// every section once; reading, JSON and documentation all come from that description.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "spec/job.h"
+#include "spec/value.h"
+
+namespace assay::spec {
+
+struct KeyDoc {
+  std::string path;      // "model.layers"
+  std::string expected;  // "a whole number from 1 to 100000"
+  std::string fallback;  // "required", "unset" or the default
+  std::string meaning;
+};
+
+// A document's sections, as written; sections that are absent hold their defaults.
+struct Sections {
+  ModelSpec model;
+  BatchSpec batch;
+  TrainSpec train;
+  LayoutSpec layout;
+  ClusterSpec cluster;
+  DeviceSpec device;
+  std::vector<PriceSpec> price;
+};
+
+// Reads the sections of a composed document (no `extends` left in it). Types, ranges and unknown
+// keys are checked here; rules between keys are in rules.h.
+base::Result<Sections> read_sections(const Value& document);
+
+// The key and the text of one value, for people.
+struct Row {
+  std::string key;
+  std::string value;
+};
+
+// For ModelSpec, BatchSpec, TrainSpec, LayoutSpec, ClusterSpec, DeviceSpec and PriceSpec. Numbers
+// with a unit name it in their JSON key: memory_bytes, bandwidth_bytes_per_s.
+template <class T>
+base::Json section_json(const T& section);
+template <class T>
+std::vector<Row> section_rows(const T& section);
+
+// Every key there is, in the order in which the sections are usually written.
+std::vector<KeyDoc> all_keys();
+
+}  // namespace assay::spec
