@@ -1,0 +1,31 @@
+// Specs as tables for people and as JSON for programs. Used by `assay presets`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "spec/load.h"
+
+namespace assay::cli {
+
+std::string kind_plural(spec::Kind kind);  // "models"
+
+// One line: "8,030,261,248 parameters, 32 layers of 4096".
+std::string summary(const spec::Loaded& loaded);
+
+// All presets of a kind, a row each. Prices have a row per offer.
+base::Table list_table(spec::Kind kind, const std::vector<spec::Loaded>& all);
+base::Json list_json(const std::vector<spec::Loaded>& all);
+
+base::Table price_table(const spec::PriceList& prices);
+
+// The prices at which a job's or a cluster's device can be rented; none for other kinds.
+spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& prices);
+
+// Everything about one spec. `prices` are searched for offers of its device.
+std::string spec_text(const spec::Loaded& loaded, const spec::PriceList& prices);
+base::Json spec_json(const spec::Loaded& loaded, const spec::PriceList& prices);
+
+}  // namespace assay::cli

@@ -1,0 +1,37 @@
+#include "verb.h"
+
+#include <cstdio>
+
+namespace assay::cli {
+namespace {
+
+// Errors of standard output (a full disk) stay in the stream and are reported by main().
+void write_stdout(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace
+
+void Session::print(std::string_view text) const {
+  if (!json && !quiet) write_stdout(text);
+}
+
+void Session::print_json(const base::Json& document) const {
+  if (json) write_stdout(base::json_text(document));
+}
+
+void Session::next(std::string_view command) const {
+  print("\nnext: " + std::string(command) + "\n");
+}
+
+CLI::App* add_verb(CLI::App& parent, Session& session, const std::string& name,
+                   const std::string& description, const std::string& examples) {
+  CLI::App* verb = parent.add_subcommand(name, description);
+  verb->add_flag("--json", session.json, "print the same facts as JSON");
+  verb->add_flag("-q,--quiet", session.quiet, "print nothing but errors (and --json)");
+  verb->allow_extras();
+  verb->footer("Examples:\n" + examples);
+  return verb;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,210 @@
+// The program as a user meets it: what it prints, where, and how it exits.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "base/json.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+support::Outcome assay(std::vector<std::string> arguments, const fs::path& directory = {},
+                       const std::string& input = {}) {
+  arguments.insert(arguments.begin(), ASSAY_PROGRAM);
+  return support::run({arguments, input, directory});
+}
+
+// A usage error: exit 64, nothing on stdout, exactly one line on stderr.
+void expect_usage_error(const support::Outcome& outcome, const std::string& line) {
+  EXPECT_EQ(outcome.exit_code, 64);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_EQ(outcome.err, "assay: " + line + "\n");
+}
+
+TEST(Cli, VersionNamesCommitAndFlags) {
+  const auto text = assay({"--version"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, testing::ContainsRegex("assay [0-9.]+ \\(commit [0-9a-z-]+\\)"));
+  EXPECT_THAT(text.out, HasSubstr("-O"));
+  const Json json = Json::parse(assay({"--version", "--json"}).out);
+  for (const char* key : {"release", "commit", "compiler", "build_type", "flags", "sanitizers"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+}
+
+TEST(Cli, LinksNoCudaAndNoMpi) {
+  const auto libraries = support::run({{"ldd", ASSAY_PROGRAM}});
+  ASSERT_EQ(libraries.exit_code, 0);
+  for (const char* name : {"cuda", "cublas", "nvidia", "nccl", "mpi", "python"}) {
+    EXPECT_THAT(libraries.out, testing::Not(HasSubstr(name)));
+  }
+}
+
+TEST(Cli, WithoutAVerbItHelps) {
+  const auto outcome = assay({});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("presets"));
+}
+
+TEST(Cli, EveryVerbHelpsWithAnExample) {
+  for (const std::vector<std::string>& verb :
+       std::vector<std::vector<std::string>>{{"presets"},
+                                             {"presets", "list"},
+                                             {"presets", "show"},
+                                             {"presets", "check"},
+                                             {"presets", "keys"},
+                                             {"init"},
+                                             {"completion"}}) {
+    std::vector<std::string> arguments = verb;
+    arguments.push_back("--help");
+    const auto outcome = assay(arguments);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("Examples:\n"));
+    EXPECT_THAT(outcome.out, HasSubstr("--json"));
+    EXPECT_THAT(outcome.out, HasSubstr("Usage: assay " + verb.front()));
+  }
+}
+
+TEST(Cli, MistakesAreOneLineWithTheNearestName) {
+  expect_usage_error(assay({"preset"}), "unknown command 'preset'; did you mean 'presets'?");
+  expect_usage_error(assay({"presets", "sho", "x"}),
+                     "presets: unknown command 'sho'; did you mean 'show'?");
+  expect_usage_error(assay({"presets", "list", "--jsn"}),
+                     "presets list: unexpected argument '--jsn'; did you mean '--json'?");
+  expect_usage_error(assay({"presets", "show"}),
+                     "presets show: NAME is required; see `assay presets show --help`");
+  expect_usage_error(assay({"presets", "show", "tiny", "tiny"}),
+                     "presets show: unexpected argument 'tiny'; see `assay presets show --help`");
+  expect_usage_error(assay({"presets", "list", "modles"}),
+                     "presets list: unknown kind 'modles'; did you mean 'models'?");
+  expect_usage_error(assay({"completion", "fish"}),
+                     "completion: unknown shell 'fish'; expected one of: bash, zsh");
+}
+
+TEST(Cli, HostileArgumentsDoNotReachTheTerminal) {
+  const auto outcome = assay({"presets", "show", "\x1b[31mred\nsecond line\xff"});
+  EXPECT_EQ(outcome.exit_code, 64);
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("\x1b")));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+}
+
+TEST(Cli, LlamaHasItsExactCountInJson) {
+  const auto outcome = assay({"presets", "show", "llama3-8b", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("\"parameters\": 8030261248"));
+  const Json json = Json::parse(outcome.out);
+  std::int64_t sum = 0;
+  for (const Json& group : json["groups"]) {
+    std::int64_t elements = group["tensors"].get<std::int64_t>();
+    for (const Json& extent : group["shape"]) elements *= extent.get<std::int64_t>();
+    EXPECT_EQ(group["parameters"], elements) << group["name"];
+    sum += elements;
+  }
+  EXPECT_EQ(sum, 8'030'261'248);
+}
+
+TEST(Cli, ListsAreTheSameFactsAsJson) {
+  const auto text = assay({"presets", "list"});
+  const Json json = Json::parse(assay({"presets", "list", "--json"}).out);
+  ASSERT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.err, IsEmpty());
+  for (const char* kind : {"models", "jobs", "clusters", "devices", "layouts"}) {
+    ASSERT_FALSE(json[kind].empty()) << kind;
+    for (const Json& preset : json[kind]) {
+      EXPECT_THAT(text.out, HasSubstr(preset["name"].get<std::string>()));
+    }
+  }
+  for (const Json& provider : json["prices"]) {
+    for (const Json& price : provider["prices"]) {
+      EXPECT_FALSE(price["date"].get<std::string>().empty());
+      EXPECT_FALSE(price["source"].get<std::string>().empty());
+    }
+  }
+}
+
+TEST(Cli, QuietPrintsNothingButJson) {
+  EXPECT_THAT(assay({"presets", "list", "--quiet"}).out, IsEmpty());
+  EXPECT_FALSE(assay({"presets", "list", "--quiet", "--json"}).out.empty());
+}
+
+TEST(Cli, OverridesReachTheSpec) {
+  const auto outcome = assay({"presets", "show", "llama3-8b", "--set", "model.layers=4", "--json"});
+  EXPECT_EQ(Json::parse(outcome.out)["model"]["layers"], 4);
+}
+
+TEST(Cli, ChecksAFileAndStandardInput) {
+  support::TempDir directory;
+  std::ofstream(directory.path() / "job.toml") << "[model]\nextends = \"tiny\"\n";
+  const auto good = assay({"presets", "check", "job.toml"}, directory.path());
+  EXPECT_EQ(good.exit_code, 0);
+  EXPECT_THAT(good.out, StartsWith("job.toml: a valid model: 853,120 parameters"));
+  expect_usage_error(assay({"presets", "check", "-"}, {}, "[model]\nlayerz = 4\n"),
+                     "standard input:1: model.vocab: missing; expected a whole number from 2 to "
+                     "100000000 (tokens in the vocabulary)");
+  const auto broken = assay({"presets", "check", "-"}, {}, "[model]\na = = b\n");
+  EXPECT_EQ(broken.exit_code, 64);
+  EXPECT_THAT(broken.err, StartsWith("assay: standard input:2: not valid TOML: "));
+}
+
+TEST(Cli, FilesThatAreNoSpecs) {
+  support::TempDir directory;
+  for (const std::string& path :
+       {std::string("./missing.toml"), directory.path().string() + "/", std::string("/dev/zero")}) {
+    const auto outcome = assay({"presets", "check", path});
+    EXPECT_EQ(outcome.exit_code, 64) << path;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+  std::ofstream(directory.path() / "big.toml") << std::string(2 << 20, '#');
+  EXPECT_EQ(assay({"presets", "check", "./big.toml"}, directory.path()).exit_code, 64);
+  ASSERT_EQ(::mkfifo((directory.path() / "pipe.toml").c_str(), 0600), 0);
+  EXPECT_EQ(assay({"presets", "check", "./pipe.toml"}, directory.path()).exit_code, 64);
+}
+
+TEST(Cli, InitMakesAStoreOnceAndSaysSo) {
+  support::TempDir directory;
+  const auto first = assay({"init"}, directory.path());
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, StartsWith("created "));
+  const auto second = assay({"init", "--json"}, directory.path());
+  const Json json = Json::parse(second.out);
+  EXPECT_EQ(json["created"], false);
+  EXPECT_THAT(first.out, HasSubstr(json["project"].get<std::string>()));
+  struct stat status {};
+  ASSERT_EQ(::stat((directory.path() / ".assay/assay.db").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+}
+
+TEST(Cli, InitRefusesANewerStore) {
+  support::TempDir directory;
+  ASSERT_EQ(assay({"init"}, directory.path()).exit_code, 0);
+  const std::string database = (directory.path() / ".assay/assay.db").string();
+  ASSERT_EQ(support::run({{"sqlite3", database, "PRAGMA user_version = 999"}}).exit_code, 0);
+  const auto outcome = assay({"init"}, directory.path());
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("999"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+}
+
+TEST(Cli, InitOfNoDirectoryIsAUsageError) {
+  expect_usage_error(assay({"init", "./nowhere"}), "./nowhere: not a directory; make it first");
+}
+
+TEST(Cli, AFullDiskIsNotSuccess) {
+  const auto outcome =
+      support::run({{"sh", "-c", std::string(ASSAY_PROGRAM) + " presets list > /dev/full"}});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("standard output: cannot write"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,199 @@
+// Random, mutated and truncated TOML: never a crash, never a hang; either a valid spec or a usage
+// error in one printable line that names the file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+
+#include "base/text.h"
+#include "spec/load.h"
+#include "spec/presets.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace assay {
+namespace {
+
+using Random = std::mt19937_64;
+
+std::size_t below(Random& random, std::size_t limit) {
+  return random() % limit;
+}
+
+// Any preset's text that is written down.
+std::string some_preset(Random& random) {
+  const auto& all = spec::presets();
+  while (true) {
+    const spec::Preset& preset = all[below(random, all.size())];
+    if (!preset.contents.empty()) return std::string(preset.contents);
+  }
+}
+
+std::string random_bytes(Random& random) {
+  std::string text(below(random, 400), ' ');
+  for (char& c : text) c = static_cast<char>(random());
+  return text;
+}
+
+// Pieces that parsers trip over, strung together.
+std::string random_tokens(Random& random) {
+  static const std::vector<std::string> kTokens = {"[",
+                                                   "]",
+                                                   "[[",
+                                                   "]]",
+                                                   "{",
+                                                   "}",
+                                                   "=",
+                                                   "\n",
+                                                   ".",
+                                                   ",",
+                                                   "\"",
+                                                   "'''",
+                                                   "\"\"\"",
+                                                   "#",
+                                                   "\\",
+                                                   "\r",
+                                                   "model",
+                                                   "layers",
+                                                   "extends",
+                                                   "price",
+                                                   "cluster.device",
+                                                   "tiny",
+                                                   "demo",
+                                                   "this-machine",
+                                                   "-",
+                                                   "1",
+                                                   "-0",
+                                                   "9223372036854775807",
+                                                   "9223372036854775808",
+                                                   "1e999",
+                                                   "nan",
+                                                   "inf",
+                                                   "0x",
+                                                   "0b2",
+                                                   "1979-05-27",
+                                                   "07:32:00",
+                                                   "2026-08",
+                                                   "true",
+                                                   "\xff",
+                                                   std::string(1, '\0'),
+                                                   "\xef\xbb\xbf",
+                                                   " ",
+                                                   "\t",
+                                                   "\\u0000",
+                                                   "\\UFFFFFFFF"};
+  std::string text;
+  for (std::size_t i = below(random, 80); i > 0; --i)
+    text += kTokens[below(random, kTokens.size())];
+  return text;
+}
+
+std::string mutated(Random& random) {
+  std::string text = some_preset(random);
+  for (std::size_t i = 1 + below(random, 8); i > 0 && !text.empty(); --i) {
+    const std::size_t at = below(random, text.size());
+    switch (below(random, 4)) {
+      case 0:
+        text[at] = static_cast<char>(random());
+        break;
+      case 1:
+        text.erase(at, 1 + below(random, 10));
+        break;
+      case 2:
+        text.insert(at, random_tokens(random).substr(0, 12));
+        break;
+      default:
+        text.insert(at, some_preset(random).substr(0, below(random, 60)));
+    }
+  }
+  return text;
+}
+
+std::string truncated(Random& random) {
+  const std::string text = some_preset(random);
+  return text.substr(0, below(random, text.size() + 1));
+}
+
+std::string any_input(Random& random) {
+  switch (below(random, 4)) {
+    case 0:
+      return random_bytes(random);
+    case 1:
+      return random_tokens(random);
+    case 2:
+      return mutated(random);
+    default:
+      return truncated(random);
+  }
+}
+
+void expect_clear(const base::Error& error, const std::string& file, const std::string& input) {
+  const std::string line = error.line();
+  EXPECT_EQ(error.code, base::ExitCode::kUsage) << line << "\n" << input;
+  EXPECT_EQ(line, base::printable(line)) << input;
+  EXPECT_EQ(line.find('\n'), std::string::npos) << input;
+  // A mutated `extends` may rightly blame a preset instead.
+  EXPECT_TRUE(line.starts_with(file) || line.starts_with("presets/") || line.starts_with("this "))
+      << line << "\n"
+      << input;
+  EXPECT_GT(line.size(), file.size() + 10) << line;
+}
+
+TEST(SpecFuzz, AnyInputIsASpecOrOneClearLine) {
+  support::TempDir directory;
+  const std::string file = (directory.path() / "f.toml").string();
+  Random random(20260814);
+  int valid = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string input = any_input(random);
+    std::ofstream(file, std::ios::binary) << input;
+    const auto loaded = spec::load(file);
+    if (loaded) {
+      ++valid;
+    } else {
+      expect_clear(loaded.error(), file, input);
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(valid, 100) << "some truncations and mutations leave a valid spec";
+}
+
+TEST(SpecFuzz, DeepAndWideInputsEnd) {
+  support::TempDir directory;
+  const std::string file = (directory.path() / "f.toml").string();
+  const auto repeat = [](const std::string& piece, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += piece;
+    return text;
+  };
+  for (const std::string& input :
+       {"a = " + repeat("[", 100'000), "a = " + repeat("{a=", 100'000),
+        repeat("a.", 100'000) + "a=1", "[" + repeat("a.", 100'000) + "a]",
+        "\"q\"" + repeat(" . \"q\"", 100'000) + "=1",
+        "a = " + repeat("{a.a.a.a.a.a.a.a.a.a.a.a = ", 10'000), repeat("[[a]]\n", 50'000),
+        repeat("\"", 300'000), "a = \"" + repeat("\\u0041", 100'000) + "\"",
+        "[model]\nlayers = " + repeat("9", 300'000), repeat("k", 500'000) + " = 1"}) {
+    std::ofstream(file, std::ios::binary) << input;
+    const auto loaded = spec::load(file);
+    ASSERT_FALSE(loaded.has_value());
+    EXPECT_EQ(loaded.error().code, base::ExitCode::kUsage);
+    EXPECT_LT(loaded.error().line().size(), 2000U) << "a clear line is a short one";
+  }
+}
+
+TEST(SpecFuzz, TheProgramExits64WithOneLine) {
+  Random random(4242);
+  for (int i = 0; i < 150; ++i) {
+    const std::string input = any_input(random);
+    const auto outcome = support::run({{ASSAY_PROGRAM, "presets", "check", "-"}, input});
+    ASSERT_TRUE(outcome.exit_code == 0 || outcome.exit_code == 64) << outcome.exit_code << input;
+    if (outcome.exit_code == 64) {
+      EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+      EXPECT_EQ(outcome.out, "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay

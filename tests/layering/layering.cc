@@ -1,0 +1,150 @@
+#include "layering/layering.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace assay::layering {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Layers {
+  std::vector<std::string> rooms;                              // lowest first
+  std::map<std::string, std::set<std::string>> uses;           // room -> rooms it may include
+  std::map<std::string, std::set<std::string>> header_owners;  // "<sqlite3" -> folders
+};
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::set<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Layers read_layers(const fs::path& file, std::vector<std::string>& found) {
+  Layers layers;
+  std::ifstream stream(file);
+  if (!stream) found.push_back(fmt::format("{}: cannot be read", file.string()));
+  int number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
+    std::vector<std::string> columns;
+    std::istringstream parts(line);
+    for (std::string part; std::getline(parts, part, '|');) columns.push_back(trimmed(part));
+    if (columns.size() < 2) {
+      found.push_back(fmt::format("src/LAYERS:{}: expected ROOM | USES | PURPOSE", number));
+    } else if (columns[0].front() == '<') {
+      layers.header_owners[columns[0]] = words(columns[1]);
+    } else {
+      for (const std::string& used : words(columns[1])) {
+        if (!layers.uses.contains(used)) {
+          found.push_back(fmt::format("src/LAYERS:{}: {} uses {}, which is not listed above it",
+                                      number, columns[0], used));
+        }
+      }
+      layers.rooms.push_back(columns[0]);
+      layers.uses[columns[0]] = words(columns[1]);
+    }
+  }
+  return layers;
+}
+
+// The listed folder that a path is in, longest first: "observe/wire" before "observe".
+std::optional<std::string> room_of(const Layers& layers, const std::string& path) {
+  std::optional<std::string> best;
+  for (const std::string& room : layers.rooms) {
+    if (path.starts_with(room + "/") && (!best || room.size() > best->size())) best = room;
+  }
+  return best;
+}
+
+class Checker {
+ public:
+  Checker(const fs::path& root, const Layers& layers, std::vector<std::string>& found)
+      : root_(root), layers_(layers), found_(found) {}
+
+  void check_tree(const std::string& top) {
+    if (!fs::exists(root_ / top)) return;
+    for (const auto& entry : fs::recursive_directory_iterator(root_ / top)) {
+      static const std::set<std::string> kSources = {".cc", ".h", ".cu", ".cuh", ".c"};
+      if (kSources.contains(entry.path().extension().string())) {
+        check_file(fs::relative(entry.path(), root_).string());
+      }
+    }
+  }
+
+ private:
+  void check_file(const std::string& file) {
+    // "src/spec/x.cc" is in room spec; "apps/assay/x.cc" is in folder apps/assay.
+    const bool in_src = file.starts_with("src/");
+    const auto room = in_src ? room_of(layers_, file.substr(4)) : std::nullopt;
+    const std::string folder = in_src ? room.value_or("") : fs::path(file).parent_path().string();
+    if (in_src && !room) {
+      found_.push_back(fmt::format("{}: in no room of src/LAYERS", file));
+      return;
+    }
+    static const std::regex kInclude(R"re(^\s*#\s*include\s*(["<][^">]+)[">])re");
+    std::ifstream stream(root_ / file);
+    int number = 0;
+    for (std::string line; std::getline(stream, line);) {
+      ++number;
+      std::smatch match;
+      if (!std::regex_search(line, match, kInclude)) continue;
+      const std::string problem = check_include(folder, in_src, match[1].str());
+      if (!problem.empty()) found_.push_back(fmt::format("{}:{}: {}", file, number, problem));
+    }
+  }
+
+  // `include` starts with its quote or bracket. Tests may use what the library may not.
+  std::string check_include(const std::string& folder, bool in_src, const std::string& include) {
+    for (const auto& [prefix, owners] : layers_.header_owners) {
+      if (include.starts_with(prefix) && !owners.contains(folder)) {
+        return fmt::format("{} must not include {}>; only {} may", folder, include,
+                           fmt::join(owners, ", "));
+      }
+    }
+    if (include.front() != '"') return "";
+    const std::string path = include.substr(1);
+    if (path.find("..") != std::string::npos) return fmt::format("climbs out with {}\"", include);
+    if (!in_src) return "";
+    if (path.starts_with("apps/") || path.starts_with("tests/")) {
+      return fmt::format("{} must not include {}\": src/ knows neither apps nor tests", folder,
+                         include);
+    }
+    const auto target = room_of(layers_, path);
+    if (!target) return fmt::format("{}\" is in no room; write the room's name in front", include);
+    if (*target == folder || layers_.uses.at(folder).contains(*target)) return "";
+    return fmt::format("{} must not include {}\": src/LAYERS does not let {} use {}", folder,
+                       include, folder, *target);
+  }
+
+  fs::path root_;
+  const Layers& layers_;
+  std::vector<std::string>& found_;
+};
+
+}  // namespace
+
+std::vector<std::string> problems(const std::filesystem::path& root) {
+  std::vector<std::string> found;
+  const Layers layers = read_layers(root / "src/LAYERS", found);
+  Checker checker(root, layers, found);
+  checker.check_tree("src");
+  checker.check_tree("apps");
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace assay::layering

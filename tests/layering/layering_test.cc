@@ -1,0 +1,102 @@
+// The include graph keeps to src/LAYERS, and the check notices when it does not.
+#include "layering/layering.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "support/temp_dir.h"
+
+namespace assay::layering {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+const fs::path kRepository = ASSAY_SOURCE_DIR;
+
+void write(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+}
+
+// A copy of this repository's sources, to break.
+class CopiedTree : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::copy(kRepository / "src", root() / "src", fs::copy_options::recursive);
+    fs::copy(kRepository / "apps", root() / "apps", fs::copy_options::recursive);
+  }
+  [[nodiscard]] fs::path root() const { return directory_.path(); }
+  void append(const std::string& file, const std::string& line) {
+    std::ofstream(root() / file, std::ios::app) << line << "\n";
+  }
+
+ private:
+  support::TempDir directory_;
+};
+
+TEST(Layering, TheRepositoryKeepsToItsLayers) {
+  EXPECT_THAT(problems(kRepository), IsEmpty());
+}
+
+TEST_F(CopiedTree, IsCleanBeforeItIsBroken) {
+  EXPECT_THAT(problems(root()), IsEmpty());
+}
+
+TEST_F(CopiedTree, AnIncludeUpwardIsFound) {
+  append("src/base/error.cc", "#include \"spec/load.h\"");
+  EXPECT_THAT(problems(root()),
+              ElementsAre(testing::AllOf(StartsWith("src/base/error.cc:"),
+                                         testing::HasSubstr("must not include \"spec/load.h\""))));
+}
+
+TEST_F(CopiedTree, AnIncludeSidewaysIsFound) {
+  append("src/store/store.h", "  #  include \"spec/load.h\"");
+  EXPECT_THAT(problems(root()), ElementsAre(StartsWith("src/store/store.h:")));
+}
+
+TEST_F(CopiedTree, SqlOutsideTheStoreIsFound) {
+  append("src/spec/load.cc", "#include <sqlite3.h>");
+  append("apps/assay/main.cc", "#include <sqlite3.h>");
+  EXPECT_THAT(problems(root()),
+              ElementsAre(StartsWith("apps/assay/main.cc:"), StartsWith("src/spec/load.cc:")));
+}
+
+TEST_F(CopiedTree, IncludingTheProgramIsFound) {
+  append("src/spec/load.cc", "#include \"apps/assay/verb.h\"");
+  EXPECT_THAT(problems(root()), ElementsAre(testing::HasSubstr("knows neither apps nor tests")));
+}
+
+TEST_F(CopiedTree, ClimbingOutIsFound) {
+  append("src/spec/load.cc", "#include \"../store/store.h\"");
+  EXPECT_THAT(problems(root()), ElementsAre(testing::HasSubstr("climbs out")));
+}
+
+TEST_F(CopiedTree, AHeaderWithoutItsRoomIsFound) {
+  append("src/spec/load.cc", "#include \"value.h\"");
+  EXPECT_THAT(problems(root()), ElementsAre(testing::HasSubstr("in no room")));
+}
+
+TEST_F(CopiedTree, ARoomThatIsNotListedIsFound) {
+  write(root() / "src/shed/shed.cc", "#include <vector>\n");
+  EXPECT_THAT(problems(root()), ElementsAre("src/shed/shed.cc: in no room of src/LAYERS"));
+}
+
+TEST(Layering, ARoomMayOnlyUseRoomsListedAboveIt) {
+  support::TempDir directory;
+  write(directory.path() / "src/LAYERS", "low | high | x\nhigh | | y\n");
+  EXPECT_THAT(problems(directory.path()),
+              ElementsAre("src/LAYERS:1: low uses high, which is not listed above it"));
+}
+
+TEST(Layering, AMissingFileIsAProblemNotASuccess) {
+  support::TempDir directory;
+  EXPECT_THAT(problems(directory.path()), ElementsAre(testing::HasSubstr("cannot be read")));
+}
+
+}  // namespace
+}  // namespace assay::layering
