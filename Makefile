@@ -25,8 +25,9 @@ asan tsan: %: setup build/%/build.ninja
 	@cmake --build --preset $@
 	@ctest --preset $@
 
-bench: setup build/bench/build.ninja
-	@scripts/setup bench
+bench:
+	@scripts/setup build test bench
+	@$(MAKE) --no-print-directory build/bench/build.ninja
 	@cmake --build --preset bench
 	@bench/run
 

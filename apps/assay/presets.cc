@@ -40,7 +40,8 @@ Result<ExitCode> list(const Session& session, const std::string& wanted) {
       all.push_back(std::move(loaded));
     }
     document[name] = list_json(all);
-    session.print(fmt::format("{}\n{}\n", name, list_table(kind, all).text()));
+    session.print(document.size() > 1 ? "\n" + name + "\n" : name + "\n");
+    session.print(list_table(kind, all));
   }
   session.print_json(document);
   session.next("assay presets show llama3-8b");
@@ -52,7 +53,8 @@ Result<ExitCode> show(const Session& session, const std::string& reference,
   ASSAY_TRY(const spec::Loaded loaded, spec::load(reference, {.overrides = overrides}));
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   session.print_json(spec_json(loaded, prices));
-  session.print(spec_text(loaded, prices));
+  print_spec(session, loaded, prices);
+  session.next("assay presets keys, for everything that --set can change");
   return ExitCode::kYes;
 }
 
@@ -87,7 +89,7 @@ Result<ExitCode> keys(const Session& session, const std::string& section) {
                                         base::suggestion(section, sections)));
   }
   session.print_json(base::Json{{"keys", list}});
-  session.print(table.text());
+  session.print(table);
   return ExitCode::kYes;
 }
 

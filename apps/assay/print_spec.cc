@@ -14,13 +14,14 @@ using base::grouped;
 using base::Table;
 
 template <class T>
-std::string section_text(const std::string& title, const T& section) {
+void print_section(const Session& session, const std::string& title, const T& section) {
   Table table({title, ""});
   table.align(1, base::Align::kLeft);
   for (spec::Row& row : spec::section_rows(section)) {
     table.row({std::move(row.key), std::move(row.value)});
   }
-  return table.text() + "\n";
+  session.print(table);
+  session.print("\n");
 }
 
 std::string shape(const spec::ParameterGroup& group) {
@@ -28,7 +29,7 @@ std::string shape(const spec::ParameterGroup& group) {
   return fmt::format("{} x {}", grouped(group.rows), grouped(group.cols));
 }
 
-std::string parameter_text(const spec::ModelSpec& model) {
+void print_parameters(const Session& session, const spec::ModelSpec& model) {
   const auto parameters = spec::count_parameters(model).value_or(spec::Parameters{});
   Table table({"parameters", "shape", "tensors", "elements"});
   table.align(1, base::Align::kRight);
@@ -41,27 +42,31 @@ std::string parameter_text(const spec::ModelSpec& model) {
     table.row({"active per token", "", "", grouped(parameters.active)});
   }
   table.row({"multiplying activations", "", "", grouped(parameters.matmul)});
-  return table.text() + "\n";
+  session.print(table);
 }
 
-std::string spec_sections(const spec::ModelSpec& model) {
-  return section_text("model", model) + parameter_text(model);
+void print_one(const Session& session, const spec::ModelSpec& model) {
+  print_section(session, "model", model);
+  print_parameters(session, model);
 }
-std::string spec_sections(const spec::DeviceSpec& device) {
-  return section_text("device", device);
+void print_one(const Session& session, const spec::DeviceSpec& device) {
+  print_section(session, "device", device);
 }
-std::string spec_sections(const spec::ClusterSpec& cluster) {
-  return section_text("cluster", cluster);
+void print_one(const Session& session, const spec::ClusterSpec& cluster) {
+  print_section(session, "cluster", cluster);
 }
-std::string spec_sections(const spec::LayoutSpec& layout) {
-  return section_text("layout", layout);
+void print_one(const Session& session, const spec::LayoutSpec& layout) {
+  print_section(session, "layout", layout);
 }
-std::string spec_sections(const spec::PriceList& prices) {
-  return price_table(prices).text();
+void print_one(const Session& session, const spec::PriceList& prices) {
+  session.print(price_table(prices));
 }
-std::string spec_sections(const spec::JobSpec& job) {
-  return section_text("batch", job.batch) + section_text("train", job.train) +
-         spec_sections(job.layout) + spec_sections(job.cluster) + spec_sections(job.model);
+void print_one(const Session& session, const spec::JobSpec& job) {
+  print_section(session, "batch", job.batch);
+  print_section(session, "train", job.train);
+  print_one(session, job.layout);
+  print_one(session, job.cluster);
+  print_one(session, job.model);
 }
 
 std::string describe(const spec::ModelSpec& model) {
@@ -113,15 +118,16 @@ spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& pr
   return offers;
 }
 
-std::string spec_text(const spec::Loaded& loaded, const spec::PriceList& prices) {
-  std::string text =
-      fmt::format("{} ({}): {}\n", loaded.name, spec::to_text(loaded.kind()), summary(loaded));
-  if (!loaded.description.empty()) text += loaded.description + "\n";
-  text += "\n";
-  text += std::visit([](const auto& one) { return spec_sections(one); }, loaded.spec);
+void print_spec(const Session& session, const spec::Loaded& loaded, const spec::PriceList& prices) {
+  session.print(
+      fmt::format("{} ({}): {}\n", loaded.name, spec::to_text(loaded.kind()), summary(loaded)));
+  session.print(loaded.description.empty() ? "\n" : loaded.description + "\n\n");
+  std::visit([&](const auto& one) { print_one(session, one); }, loaded.spec);
   const spec::PriceList offers = offers_for(loaded, prices);
-  if (!offers.empty()) text += price_table(offers).text();
-  return text;
+  if (!offers.empty()) {
+    session.print("\n");
+    session.print(price_table(offers));
+  }
 }
 
 }  // namespace assay::cli

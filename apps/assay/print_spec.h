@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "spec/load.h"
+#include "verb.h"
 
 namespace assay::cli {
 
@@ -25,7 +26,7 @@ base::Table price_table(const spec::PriceList& prices);
 spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& prices);
 
 // Everything about one spec. `prices` are searched for offers of its device.
-std::string spec_text(const spec::Loaded& loaded, const spec::PriceList& prices);
+void print_spec(const Session& session, const spec::Loaded& loaded, const spec::PriceList& prices);
 base::Json spec_json(const spec::Loaded& loaded, const spec::PriceList& prices);
 
 }  // namespace assay::cli

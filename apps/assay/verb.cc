@@ -1,6 +1,10 @@
 #include "verb.h"
 
+#include <unistd.h>
+
 #include <cstdio>
+
+#include "base/terminal.h"
 
 namespace assay::cli {
 namespace {
@@ -14,6 +18,10 @@ void write_stdout(std::string_view text) {
 
 void Session::print(std::string_view text) const {
   if (!json && !quiet) write_stdout(text);
+}
+
+void Session::print(const base::Table& table) const {
+  print(table.text(base::terminal_columns(STDOUT_FILENO)));
 }
 
 void Session::print_json(const base::Json& document) const {

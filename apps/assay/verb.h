@@ -12,6 +12,7 @@
 #include "base/exit_code.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "base/table.h"
 
 namespace assay::cli {
 
@@ -27,6 +28,7 @@ class Session {
 
   // Facts for people: a table or a sentence. Nothing under --quiet or --json.
   void print(std::string_view text) const;
+  void print(const base::Table& table) const;
   // The same facts for programs. Nothing without --json.
   void print_json(const base::Json& document) const;
   // "next: assay …", the command a person most likely wants after this one.

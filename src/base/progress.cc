@@ -1,13 +1,13 @@
 // When the line is drawn and where; progress_line.cc is what it says.
 #include "base/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <utility>
 
 #include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 namespace assay::base {
@@ -23,9 +23,7 @@ class StderrTerminal final : public ProgressTerminal {
     return ::isatty(STDERR_FILENO) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
   }
   [[nodiscard]] std::size_t columns() const override {
-    winsize size{};
-    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
-    return size.ws_col;
+    return terminal_columns(STDERR_FILENO).value_or(kUsualColumns);
   }
   void write(std::string_view text) override {
     progress_on_stderr =

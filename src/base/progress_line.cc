@@ -8,14 +8,12 @@
 #include <initializer_list>
 
 #include "base/text.h"
-#include "base/utf8.h"
 
 namespace assay::base {
 namespace {
 
 constexpr double kSmoothingSeconds = 5;
 constexpr double kLongestEtaSeconds = 365.0 * 86400;  // beyond this the guess is worth nothing
-constexpr std::string_view kEllipsis = "…";
 
 std::string amount(std::int64_t value, ProgressUnit unit) {
   return unit == ProgressUnit::kBytes ? to_text(Bytes(value)) : grouped(value);
@@ -58,19 +56,6 @@ std::string time_part(const ProgressFacts& facts) {
   const double left = static_cast<double>(std::max<std::int64_t>(*facts.total - facts.done, 0));
   const double eta = left / facts.per_second;
   return eta > kLongestEtaSeconds ? std::string() : "ETA " + clock_text(eta);
-}
-
-std::string shortened(std::string_view text, std::size_t columns) {
-  if (display_width(text) <= columns) return std::string(text);
-  if (columns == 0) return {};
-  std::string kept;
-  while (!text.empty()) {
-    const std::string next = kept + std::string(text.substr(0, first_utf8_char(text).size));
-    if (display_width(next) + 1 > columns) break;
-    text.remove_prefix(next.size() - kept.size());
-    kept = next;
-  }
-  return kept + std::string(kEllipsis);
 }
 
 std::string joined(std::initializer_list<std::string_view> parts) {

@@ -30,11 +30,23 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<Col
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line += kGap;
-    const std::string padding(columns[i].width - display_width(cells[i]), ' ');
-    line += columns[i].right ? padding + cells[i] : cells[i] + padding;
+    const std::string cell = shortened(cells[i], columns[i].width);
+    const std::string padding(columns[i].width - display_width(cell), ' ');
+    line += columns[i].right ? padding + cell : cell + padding;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
+}
+
+// Narrower than this, a description says nothing and is left out.
+constexpr std::size_t kNarrowest = 12;
+
+void narrow_last(std::vector<Column>& columns, std::size_t max_columns) {
+  std::size_t before = 0;
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i) before += columns[i].width + kGap.size();
+  const std::size_t room = max_columns > before ? max_columns - before : 0;
+  if (columns.back().width <= room) return;
+  columns.back().width = room < kNarrowest ? 0 : room;
 }
 
 }  // namespace
@@ -63,7 +75,7 @@ Table& Table::rule() {
   return *this;
 }
 
-std::string Table::text() const {
+std::string Table::text(std::optional<std::size_t> max_columns) const {
   std::vector<Column> columns(headers_.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     columns[i].width = display_width(headers_[i]);
@@ -79,6 +91,8 @@ std::string Table::text() const {
     columns[i].right = alignment_[i] == Align::kRight ||
                        (alignment_[i] == Align::kAuto && some_number && only_numbers);
   }
+
+  if (max_columns) narrow_last(columns, *max_columns);
 
   std::vector<std::string> lines;
   for (const Column& column : columns) lines.push_back(repeated(kLine, column.width));

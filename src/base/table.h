@@ -1,6 +1,7 @@
 // Table: what every verb prints for people. Columns align, numbers stand to the right.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,9 @@ class Table {
   Table& rule();
 
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // Two spaces between columns, a rule under the headers, no trailing spaces, a final newline.
-  [[nodiscard]] std::string text() const;
+  // Two spaces between columns, a rule under the headers, no trailing spaces, a final newline. The
+  // last column gives way, in the end altogether, when a line would be wider than `max_columns`.
+  [[nodiscard]] std::string text(std::optional<std::size_t> max_columns = std::nullopt) const;
 
  private:
   std::vector<std::string> headers_;

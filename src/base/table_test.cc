@@ -52,6 +52,22 @@ TEST(Table, AColumnOfNothingStandsLeft) {
             "—     1\n");
 }
 
+TEST(Table, TheLastColumnGivesWay) {
+  Table table({"name", "meaning"});
+  table.row({"layers", "the number of decoder blocks"}).row({"é", "short"});
+  EXPECT_EQ(table.text(22),
+            "name    meaning\n"
+            "──────  ──────────────\n"
+            "layers  the number of…\n"
+            "é       short\n");
+  EXPECT_EQ(table.text(200), table.text());
+  EXPECT_EQ(table.text(19),
+            "name\n"
+            "──────\n"
+            "layers\n"
+            "é\n");
+}
+
 TEST(Table, AlignmentCanBeForced) {
   Table table({"id", "name"});
   table.align(0, Align::kLeft).align(1, Align::kRight);

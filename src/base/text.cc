@@ -91,4 +91,17 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+std::string shortened(std::string_view text, std::size_t columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  if (columns == 0) return {};
+  std::string kept;
+  while (!text.empty()) {
+    const std::string next = kept + std::string(text.substr(0, first_utf8_char(text).size));
+    if (display_width(next) + 1 > columns) break;
+    text.remove_prefix(next.size() - kept.size());
+    kept = next;
+  }
+  return kept + "…";
+}
+
 }  // namespace assay::base

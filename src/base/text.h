@@ -16,6 +16,9 @@ std::string printable(std::string_view text);
 // Columns the text takes on a terminal (UTF-8; wide and combining characters counted as such).
 std::size_t display_width(std::string_view text);
 
+// The text if it fits into `columns`, else its beginning with an ellipsis.
+std::string shortened(std::string_view text, std::size_t columns);
+
 // Fewest single-character insertions, deletions, substitutions and adjacent swaps from a to b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -100,10 +100,11 @@ Result<double> factor_of(const Grammar& grammar, std::string_view text, std::str
 Result<double> parse(const Grammar& grammar, std::string_view text) {
   ASSAY_TRY(const Written written, split(grammar, text));
   ASSAY_TRY(const double factor, factor_of(grammar, text, written.unit));
-  double number = 0;
+  // In long double, so that 66.9 TFLOP/s is 6.69e13 and not its neighbour.
+  long double number = 0;
   const char* end = written.number.data() + written.number.size();
   const auto [stopped, error] = std::from_chars(written.number.data(), end, number);
-  const double value = number * factor;
+  const auto value = static_cast<double>(number * static_cast<long double>(factor));
   if (error != std::errc{} || stopped != end || !std::isfinite(value)) {
     return not_a(grammar, text, "it is out of range");
   }

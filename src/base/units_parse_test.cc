@@ -125,6 +125,7 @@ TEST(ParseRate, BytesAndBits) {
 TEST(ParseRate, Flops) {
   EXPECT_EQ(parse_flops_per_second("989 TFLOP/s"), FlopsPerSecond(989e12));
   EXPECT_EQ(parse_flops_per_second("989 TFLOPS"), FlopsPerSecond(989e12));
+  EXPECT_EQ(parse_flops_per_second("66.9 TFLOP/s"), FlopsPerSecond(66.9e12));
   EXPECT_EQ(parse_flops_per_second("1.979PFLOPs"), FlopsPerSecond(1.979e15));
   EXPECT_EQ(parse_flops_per_second("5 FLOP/s"), FlopsPerSecond(5));
   for (const char* text : {"989", "989T", "989 TFLOP", "989 tflops", "989 TOPS"}) {

@@ -43,15 +43,7 @@ std::string repair(const LayoutSpec& l, std::int64_t ranks) {
 // `ranks_text` says whose the ranks are: "the cluster has 8 devices (1 node of 8)".
 base::Result<void> fit_ranks(LayoutSpec& l, std::int64_t ranks, const std::string& ranks_text,
                              const Rule& rule) {
-  if (l.dp == 0) {
-    if (ranks % l.inner_ranks() != 0) {
-      l.dp = 1;
-      return rule.broken("layout",
-                         fmt::format("{} does not divide {}", product_text(l), ranks_text),
-                         repair(l, ranks));
-    }
-    l.dp = ranks / l.inner_ranks();
-  }
+  if (l.dp == 0) l.dp = ranks % l.inner_ranks() == 0 ? ranks / l.inner_ranks() : 1;
   if (l.dp * l.inner_ranks() != ranks) {
     return rule.broken("layout", fmt::format("{} ranks, but {}", product_text(l), ranks_text),
                        repair(l, ranks));

@@ -22,12 +22,20 @@ std::string read(const fs::path& file) {
   return text.str();
 }
 
-TEST(Docs, SpecsPageNamesEveryKeyWithItsMeaning) {
+TEST(Docs, SpecsPageHasTheRowOfEveryKeyAndNoOther) {
   const std::string page = read("docs/specs.md");
-  for (const spec::KeyDoc& key : spec::all_keys()) {
-    EXPECT_THAT(page, HasSubstr("`" + key.path + "`"));
-    EXPECT_THAT(page, HasSubstr(key.meaning)) << key.path;
+  const auto keys = spec::all_keys();
+  for (const spec::KeyDoc& key : keys) {
+    std::string expected = key.expected;  // a bar inside a Markdown table is escaped
+    for (std::size_t at = 0; (at = expected.find('|', at)) != std::string::npos; at += 2) {
+      expected.insert(at, "\\");
+    }
+    EXPECT_THAT(page, HasSubstr("\n| `" + key.path + "` | " + expected + " | " + key.fallback +
+                                " | " + key.meaning + " |\n"));
   }
+  std::size_t rows = 0;
+  for (std::size_t at = 0; (at = page.find("\n| `", at)) != std::string::npos; ++at) ++rows;
+  EXPECT_EQ(rows, keys.size());
 }
 
 // Lines of a text that start with "assay " after `indent`, as a person would type them.
@@ -59,6 +67,70 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
   }
   EXPECT_GE(ran, 12);
 }
+
+// What stands between "```NAME" and "```" in a Markdown page.
+std::vector<std::string> blocks(const std::string& page, const std::string& name) {
+  std::vector<std::string> found;
+  const std::string open = "\n```" + name + "\n";
+  for (std::size_t at = 0; (at = page.find(open, at)) != std::string::npos;) {
+    at += open.size();
+    found.push_back(page.substr(at, page.find("\n```", at) + 1 - at));
+  }
+  return found;
+}
+
+// True when `shown` is `actual`; a line "…" in it stands for any lines.
+bool matches(const std::string& shown, const std::string& actual) {
+  std::size_t at = 0;
+  bool gap = false;
+  std::istringstream lines(shown);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "…") {
+      gap = true;
+      continue;
+    }
+    const std::size_t found = actual.find(line + "\n", at);
+    if (found == std::string::npos || (!gap && found != at)) return false;
+    at = found + line.size() + 1;
+    gap = false;
+  }
+  return gap || at == actual.size();
+}
+
+class ConsoleBlocks : public testing::TestWithParam<const char*> {};
+
+// Pages show commands with their real output: "$ command", then what it prints.
+TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
+  const std::string page = read(GetParam());
+  support::TempDir directory;
+  for (const std::string& file : blocks(page, "toml")) {
+    if (file.starts_with("# job.toml\n")) std::ofstream(directory.path() / "job.toml") << file;
+  }
+  const std::string path = "PATH=$(dirname " + std::string(ASSAY_PROGRAM) + "):$PATH; ";
+  int ran = 0;
+  for (const std::string& block : blocks(page, "console")) {
+    for (std::size_t at = block.find("$ "); at != std::string::npos;) {
+      const std::size_t end_of_line = block.find('\n', at);
+      const std::size_t next = block.find("\n$ ", end_of_line - 1);
+      const std::string command = block.substr(at + 2, end_of_line - at - 2);
+      const std::size_t stop = next == std::string::npos ? block.size() : next + 1;
+      const std::string shown = block.substr(end_of_line + 1, stop - end_of_line - 1);
+      const auto actual =
+          support::run({{"bash", "-c", path + command + " 2>&1"}, "", directory.path()});
+      EXPECT_TRUE(matches(shown, actual.out)) << command << "\nprints\n"
+                                              << actual.out << "\nand the page shows\n"
+                                              << shown;
+      ++ran;
+      at = next == std::string::npos ? next : next + 1;
+    }
+  }
+  EXPECT_GT(ran, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, ConsoleBlocks, testing::Values("README.md", "docs/specs.md"),
+                         [](const auto& page) {
+                           return page.index == 0 ? std::string("Readme") : std::string("Specs");
+                         });
 
 }  // namespace
 }  // namespace assay
