@@ -1,26 +1,35 @@
 # Flags every target gets: warnings as errors, sanitizers when asked for, ccache when present.
+set(ASSAY_CODEGEN_FLAGS -fno-omit-frame-pointer)
+# Line tables are enough for backtraces and profilers, and build faster than full debug information.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+
 add_library(assay_options INTERFACE)
+target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(assay_options INTERFACE
+  ${ASSAY_CODEGEN_FLAGS}
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Werror
   # Members left at their defaults in designated initialisers are the point of having defaults.
-  -Wno-missing-field-initializers
-  # gcc 12's flow-based warnings misfire inside std::variant and std::string; the sanitizer builds
-  # find the real ones.
-  -Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
-  -fno-omit-frame-pointer)
-target_compile_options(assay_options INTERFACE $<$<CONFIG:Debug>:-O1>)
-target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+  -Wno-missing-field-initializers)
+# gcc 12's flow-based warnings misfire inside std::variant and std::string; the sanitizer builds
+# find the real ones.
+target_compile_options(assay_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:
+  -Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
 
+function(sanitize target scope kinds)
+  target_compile_options(${target} ${scope} -fsanitize=${kinds} -fno-sanitize-recover=all)
+  target_link_options(${target} ${scope} -fsanitize=${kinds})
+endfunction()
 if(ASSAY_SANITIZE)
-  target_compile_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all)
-  target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
+  sanitize(assay_options INTERFACE ${ASSAY_SANITIZE})
 endif()
 
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
-  # Sloppiness lets ccache see through precompiled headers (ccache manual, "Precompiled headers").
+  # Sloppiness lets ccache see through precompiled headers (ccache manual, "Precompiled headers");
+  # the base directory makes one clone's objects serve another.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-    ${ASSAY_CCACHE})
-  target_compile_options(assay_options INTERFACE -fpch-preprocess)
+    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${ASSAY_CCACHE})
+  target_compile_options(assay_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()

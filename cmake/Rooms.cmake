@@ -14,56 +14,112 @@ foreach(line IN LISTS _layers)
 endforeach()
 
 # Heavy third-party headers are compiled once, here, and reused by every room and test.
-add_library(assay_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tl-expected REQUIRED)
-target_link_libraries(assay_pch PUBLIC assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected)
-target_precompile_headers(assay_pch PRIVATE
+set(_heavy_headers
   <algorithm> <chrono> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <utility> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>)
 
-# room(SOURCES are *.cc, tests are *_test.cc beside them; extra arguments are third-party libraries)
+add_library(assay_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
+target_link_libraries(assay_pch PUBLIC assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected)
+target_precompile_headers(assay_pch PRIVATE ${_heavy_headers})
+
+# Every room is built a second time, checked by sanitizers, and every test is linked against both:
+# `make test` covers the sanitizers at the price of the rooms, without compiling the tests twice.
+# The sanitized build trees (make asan, make tsan) check the test code as well and need no twins.
+set(ASSAY_TWINS OFF)
+if(ASSAY_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  include(GoogleTest)
+
+  # Test code is compiled for a fast build, not for speed: what it calls is the real thing.
+  add_library(assay_test_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
+  target_link_libraries(assay_test_pch PUBLIC
+    assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected
+    GTest::gmock GTest::gtest_main rapidcheck)
+  target_compile_options(assay_test_pch PUBLIC -O0)
+  target_precompile_headers(assay_test_pch PRIVATE
+    ${_heavy_headers} <fstream> <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+
+  if(NOT ASSAY_SANITIZE)
+    set(ASSAY_TWINS ON)
+    add_library(assay_pch_checked STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
+    target_link_libraries(assay_pch_checked PUBLIC assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected)
+    sanitize(assay_pch_checked PUBLIC address,undefined)
+    target_compile_options(assay_pch_checked PUBLIC -O1 -UNDEBUG)
+    target_precompile_headers(assay_pch_checked PRIVATE ${_heavy_headers})
+  endif()
+endif()
+
+# _room_library(ROOM SUFFIX SOURCES… ): assay_ROOM or, with the suffix _checked, its twin.
+function(_room_library name suffix libraries sources)
+  string(REPLACE "/" "_" target assay_${name}${suffix})
+  add_library(${target} STATIC ${sources})
+  target_link_libraries(${target} PUBLIC assay_pch${suffix} PRIVATE ${libraries})
+  target_precompile_headers(${target} REUSE_FROM assay_pch${suffix})
+  foreach(used IN LISTS ASSAY_USES_${name})
+    string(REPLACE "/" "_" used_target assay_${used}${suffix})
+    target_link_libraries(${target} PUBLIC ${used_target})
+  endforeach()
+endfunction()
+
+# room(NAME [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …] [TEST_DEFINITIONS …] [TEST_NEEDS …]):
+# the library of all *.cc here, and a test of all *_test.cc (plus TEST_SOURCES) that links the
+# libraries, sees the definitions and is built after the targets it needs.
 function(room name)
+  cmake_parse_arguments(arg "" "" "LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
-  string(REPLACE "/" "_" target assay_${name})
-  add_library(${target} STATIC ${sources})
-  target_link_libraries(${target} PUBLIC assay_pch)
-  target_link_libraries(${target} PRIVATE ${ARGN})
-  target_precompile_headers(${target} REUSE_FROM assay_pch)
-  foreach(used IN LISTS ASSAY_USES_${name})
-    string(REPLACE "/" "_" used_target assay_${used})
-    target_link_libraries(${target} PUBLIC ${used_target})
-  endforeach()
-
+  _room_library(${name} "" "${arg_LIBRARIES}" "${sources}")
+  if(ASSAY_TWINS)
+    _room_library(${name} _checked "${arg_LIBRARIES}" "${sources}")
+  endif()
   if(ASSAY_TESTS AND tests)
-    assay_test(${target}_test ${tests})
-    target_link_libraries(${target}_test PRIVATE ${target} ${ARGN})
+    string(REPLACE "/" "_" test ${name}_test)
+    assay_test(${test} ROOMS ${name} SOURCES ${tests} ${arg_TEST_SOURCES}
+      LIBRARIES ${arg_LIBRARIES} ${arg_TEST_LIBRARIES}
+      DEFINITIONS ${arg_TEST_DEFINITIONS} NEEDS ${arg_TEST_NEEDS})
   endif()
 endfunction()
 
-if(ASSAY_TESTS)
-  find_package(GTest REQUIRED)
-  find_package(rapidcheck REQUIRED)
-  include(GoogleTest)
-  # Test code is compiled for a fast build, not for speed: what it calls is the real thing.
-  add_library(assay_test_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
-  target_link_libraries(assay_test_pch PUBLIC assay_pch GTest::gmock GTest::gtest_main rapidcheck)
-  target_compile_options(assay_test_pch PUBLIC -O0 -g1)
-  target_precompile_headers(assay_test_pch PRIVATE
-    <algorithm> <filesystem> <fstream> <map> <optional> <string> <vector> <fmt/format.h>
-    <nlohmann/json.hpp> <tl/expected.hpp> <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
-endif()
+# room_sources(ROOM FILES…): generated sources, for the room and its twin.
+function(room_sources name)
+  target_sources(assay_${name} PRIVATE ${ARGN})
+  if(ASSAY_TWINS)
+    target_sources(assay_${name}_checked PRIVATE ${ARGN})
+  endif()
+endfunction()
 
-# assay_test(NAME SOURCES…): a GoogleTest binary whose cases are ctest tests.
+function(_test_program program objects libraries)
+  add_executable(${program} $<TARGET_OBJECTS:${objects}>)
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${program} PRIVATE GTest::gmock GTest::gtest_main rapidcheck ${libraries})
+  gtest_discover_tests(${program} TEST_PREFIX ${program}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+# assay_test(NAME ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]): a GoogleTest program
+# whose cases are ctest tests; with twins, also NAME_checked, of the same objects.
 function(assay_test name)
-  add_executable(${name} ${ARGN})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE assay_test_pch)
-  target_precompile_headers(${name} REUSE_FROM assay_test_pch)
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  cmake_parse_arguments(arg "" "" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
+  add_library(${name}_objects OBJECT ${arg_SOURCES})
+  target_link_libraries(${name}_objects PRIVATE assay_test_pch)
+  target_precompile_headers(${name}_objects REUSE_FROM assay_test_pch)
+  target_compile_definitions(${name}_objects PRIVATE ${arg_DEFINITIONS})
+  target_include_directories(${name}_objects PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  if(arg_NEEDS)
+    add_dependencies(${name}_objects ${arg_NEEDS})
+  endif()
+
+  set(rooms ${arg_ROOMS})
+  list(TRANSFORM rooms PREPEND assay_)
+  _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}")
+  if(ASSAY_TWINS)
+    list(TRANSFORM rooms APPEND _checked)
+    _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}")
+  endif()
 endfunction()

@@ -1,17 +1,21 @@
-# version_source(TARGET): compiles the answer of base::version() into TARGET. The commit is looked
+# version_source(ROOM): compiles the answer of base::version() into a room. The commit is looked
 # up at every build, and the file is rewritten only when it changed.
-function(version_source target)
+function(version_source room)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/version.cc)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
-  add_custom_target(${target}_version
+  string(JOIN " " flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${ASSAY_CODEGEN_FLAGS})
+  add_custom_target(assay_version
     COMMAND ${CMAKE_COMMAND}
       -DOUTPUT=${output} -DSOURCE_DIR=${CMAKE_SOURCE_DIR} -DRELEASE=${PROJECT_VERSION}
       "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
-      -DBUILD_TYPE=${CMAKE_BUILD_TYPE} "-DFLAGS=${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}"
+      -DBUILD_TYPE=${CMAKE_BUILD_TYPE} "-DFLAGS=${flags}"
       "-DSANITIZERS=${ASSAY_SANITIZE}" -P ${CMAKE_SOURCE_DIR}/cmake/WriteVersion.cmake
     BYPRODUCTS ${output}
     COMMENT "Checking the commit"
     VERBATIM)
-  target_sources(${target} PRIVATE ${output})
-  add_dependencies(${target} ${target}_version)
+  room_sources(${room} ${output})
+  add_dependencies(assay_${room} assay_version)
+  if(ASSAY_TWINS)
+    add_dependencies(assay_${room}_checked assay_version)
+  endif()
 endfunction()

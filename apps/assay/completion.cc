@@ -1,80 +1,81 @@
-// assay completion bash|zsh: a completion script made from the command line's own description, so
-// that it never names a verb or an option that is not there.
+// assay completion bash|zsh: a completion script made from the verbs' own descriptions, so that it
+// never offers what is not there.
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
-#include "spec/presets.h"
-#include "spec/schema.h"
 #include "verb.h"
 
 namespace assay::cli {
 namespace {
 
-// For each command path ("presets show"), the words that may follow it.
-using Words = std::map<std::string, std::vector<std::string>>;
+// What may follow one command path ("presets show").
+struct Place {
+  std::string path;
+  std::vector<std::string> words;
+  std::vector<Option> options;
+  bool files = false;
+};
 
-void collect(const CLI::App& command, const std::string& path, Words& words) {
-  std::vector<std::string>& here = words[path];
-  for (const CLI::App* verb : command.get_subcommands(nullptr)) {
-    here.push_back(verb->get_name());
-    collect(*verb, path.empty() ? verb->get_name() : path + " " + verb->get_name(), words);
+void collect(const Verb& verb, const std::string& path, std::vector<Place>& places) {
+  Place place{path, {}, verb.options, false};
+  for (const Verb& child : verb.verbs) place.words.push_back(child.name);
+  for (const Argument& argument : verb.arguments) {
+    place.words.insert(place.words.end(), argument.words.begin(), argument.words.end());
+    place.files = place.files || argument.files;
   }
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) here.push_back("--" + name);
+  for (const Option& option : verb.options) place.words.push_back(option.name);
+  for (const char* common : {"--json", "--quiet", "--help"}) place.words.push_back(common);
+  if (path.empty()) place.words.push_back("--version");
+  places.push_back(std::move(place));
+  for (const Verb& child : verb.verbs) {
+    collect(child, path.empty() ? child.name : path + " " + child.name, places);
   }
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
-// The arms of a shell `case` over the command path; the same text serves bash and zsh.
-std::string case_arms(const Words& words) {
+// Arms of a shell `case` over "command path|word before the cursor"; bash and zsh read them alike.
+std::string case_arms(const std::vector<Place>& places) {
   std::string arms;
-  for (const auto& [path, follow] : words) {
-    arms += fmt::format("    '{}') follow='{}' ;;\n", path, joined(follow));
+  for (const Place& place : places) {
+    for (const Option& option : place.options) {
+      arms += fmt::format("    '{}|{}') offer='{}'; open=1 ;;\n", place.path, option.name,
+                          fmt::join(option.words, " "));
+    }
+  }
+  for (const Place& place : places) {
+    arms += fmt::format("    '{}|'*) offer='{}'; files={} ;;\n", place.path,
+                        fmt::join(place.words, " "), place.files ? 1 : 0);
   }
   return arms;
 }
 
-std::string set_keys() {
-  std::vector<std::string> keys;
-  for (const spec::KeyDoc& key : spec::all_keys()) {
-    if (!key.path.starts_with("price")) keys.push_back(key.path + "=");
+std::string command_paths(const std::vector<Place>& places) {
+  std::vector<std::string> paths;
+  for (const Place& place : places) {
+    if (!place.path.empty()) paths.push_back("'" + place.path + "'");
   }
-  return joined(keys);
+  return fmt::format("{}", fmt::join(paths, " | "));
 }
 
-// Walks the words typed so far down to a command path, then offers what fits there.
+// Both walk the words typed so far down to a command path, then offer what fits there.
 constexpr const char* kBash = R"(# bash completion for assay; use: source <(assay completion bash)
 _assay() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
-  local command='' follow='' word i
+  local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
+  local command='' offer='' open=0 files=0 word i
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="${{COMP_WORDS[i]}}"
     case "${{command:+$command }}$word" in
       {paths}) command="${{command:+$command }}$word" ;;
     esac
   done
-  if [[ "$previous" == --set ]]; then
-    COMPREPLY=($(compgen -W '{keys}' -- "$current"))
-    compopt -o nospace
-    return
-  fi
-  case "$command" in
+  case "$command|$before" in
 {arms}  esac
-  case "$command" in
-    'presets show') follow+=' {presets}'; compopt -o default ;;
-    'presets list') follow+=' {kinds}' ;;
-    'presets check' | 'init') compopt -o default ;;
-    'completion') follow+=' bash zsh' ;;
-  esac
-  COMPREPLY=($(compgen -W "$follow" -- "$current"))
+  ((open)) && compopt -o nospace
+  ((files)) && compopt -o default
+  COMPREPLY=($(compgen -W "$offer" -- "$current"))
 }}
 complete -F _assay assay
 )";
@@ -82,68 +83,56 @@ complete -F _assay assay
 constexpr const char* kZsh = R"(#compdef assay
 # zsh completion for assay; use: source <(assay completion zsh)
 _assay() {{
-  local command='' follow='' word files=0
-  local -i i
+  local command='' offer='' word
+  local -i i open=0 files=0
   for ((i = 2; i < CURRENT; i++)); do
     word="${{words[i]}}"
     case "${{command:+$command }}$word" in
       {paths}) command="${{command:+$command }}$word" ;;
     esac
   done
-  if [[ "${{words[CURRENT-1]}}" == --set ]]; then
-    compadd -S '' -- ${{=:-{keys}}}
-    return
-  fi
-  case "$command" in
+  case "$command|${{words[CURRENT-1]}}" in
 {arms}  esac
-  case "$command" in
-    'presets show') follow+=' {presets}'; files=1 ;;
-    'presets list') follow+=' {kinds}' ;;
-    'presets check' | 'init') files=1 ;;
-    'completion') follow+=' bash zsh' ;;
-  esac
-  compadd -- ${{=follow}}
-  (( files )) && _files
+  if ((open)); then
+    compadd -S '' -- ${{=offer}}
+  else
+    compadd -- ${{=offer}}
+  fi
+  ((files)) && _files
   return 0
 }}
 compdef _assay assay
 )";
 
-std::string script(const CLI::App& app, bool zsh) {
-  Words words;
-  collect(app, "", words);
-  std::vector<std::string> paths;
-  for (const auto& entry : words) {
-    if (!entry.first.empty()) paths.push_back("'" + entry.first + "'");
+std::string script(const Verb& root, bool zsh) {
+  std::vector<Place> places;
+  collect(root, "", places);
+  return fmt::format(fmt::runtime(zsh ? kZsh : kBash), fmt::arg("paths", command_paths(places)),
+                     fmt::arg("arms", case_arms(places)));
+}
+
+base::Result<base::ExitCode> print_script(const Session& session, const Verb& root,
+                                          const std::string& shell) {
+  const std::vector<std::string> shells = {"bash", "zsh"};
+  if (shell != "bash" && shell != "zsh") {
+    return base::fail(base::usage_error("completion", fmt::format("unknown shell '{}'", shell),
+                                        base::suggestion(shell, shells)));
   }
-  return fmt::format(fmt::runtime(zsh ? kZsh : kBash),
-                     fmt::arg("paths", fmt::format("{}", fmt::join(paths, " | "))),
-                     fmt::arg("arms", case_arms(words)), fmt::arg("keys", set_keys()),
-                     fmt::arg("presets", joined(spec::preset_names())),
-                     fmt::arg("kinds", "models jobs clusters devices layouts prices"));
+  const std::string text = script(root, shell == "zsh");
+  session.print(text);
+  session.print_json(base::Json{{"shell", shell}, {"script", text}});
+  return base::ExitCode::kYes;
 }
 
 }  // namespace
 
-void add_completion(CLI::App& app, Session& session) {
+Verb completion_verb(const Session& session, const Verb& root) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* verb = add_verb(app, session, "completion", "print a completion script for your shell",
-                            "  source <(assay completion bash)\n"
-                            "  source <(assay completion zsh)");
-  verb->add_option("SHELL", *shell, "bash or zsh")->required();
-  verb->callback([&app, &session, shell] {
-    session.set_action([&app, &session, shell]() -> base::Result<base::ExitCode> {
-      const std::vector<std::string> shells = {"bash", "zsh"};
-      if (*shell != "bash" && *shell != "zsh") {
-        return base::fail(base::usage_error("completion", fmt::format("unknown shell '{}'", *shell),
-                                            base::suggestion(*shell, shells)));
-      }
-      const std::string text = script(app, *shell == "zsh");
-      session.print(text);
-      session.print_json(base::Json{{"shell", *shell}, {"script", text}});
-      return base::ExitCode::kYes;
-    });
-  });
+  return {.name = "completion",
+          .description = "print a completion script for your shell",
+          .examples = {"source <(assay completion bash)", "source <(assay completion zsh)"},
+          .arguments = {{"SHELL", "bash or zsh", shell.get(), true, {"bash", "zsh"}}},
+          .action = [&session, &root, shell] { return print_script(session, root, *shell); }};
 }
 
 }  // namespace assay::cli

@@ -38,15 +38,14 @@ base::Result<base::ExitCode> init(const Session& session, const std::string& dir
 
 }  // namespace
 
-void add_init(CLI::App& app, Session& session) {
+Verb init_verb(const Session& session) {
   const auto directory = std::make_shared<std::string>(".");
-  CLI::App* verb = add_verb(app, session, "init", "make the project's store, .assay/assay.db",
-                            "  assay init\n"
-                            "  assay init path/to/project --json");
-  verb->add_option("DIR", *directory, "the project's directory; default: here");
-  verb->callback([&session, directory] {
-    session.set_action([&session, directory] { return init(session, *directory); });
-  });
+  return {.name = "init",
+          .description = "make the project's store, .assay/assay.db",
+          .examples = {"assay init", "assay init path/to/project --json"},
+          .arguments = {{"DIR", "the project's directory; default: here", directory.get(), false, {},
+                         true}},
+          .action = [&session, directory] { return init(session, *directory); }};
 }
 
 }  // namespace assay::cli

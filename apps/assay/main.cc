@@ -1,14 +1,14 @@
-// The command line: parse, run one verb, print one error line, exit with the code that means it.
+// The program: describe the verbs, parse, run one, print one error line, exit with the code that
+// means it.
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <string>
-#include <vector>
+#include <exception>
 
-#include "base/check.h"
-#include "base/text.h"
+#include "base/stderr_line.h"
 #include "base/version.h"
+#include "command_line.h"
 #include "verb.h"
 
 namespace assay::cli {
@@ -19,7 +19,7 @@ constexpr const char* kDescription =
     "bought, for its own trainer and for anybody's command.";
 
 int report(const base::Error& error) {
-  fmt::print(stderr, "assay: {}\n", error.line());
+  base::write_stderr("assay: " + error.line() + "\n");
   return static_cast<int>(error.code);
 }
 
@@ -35,94 +35,41 @@ void print_version(const Session& session) {
                             v.commit, v.build_type, v.compiler, v.flags, v.sanitizers));
 }
 
-// "presets show": the command that was typed, down to the last verb that was understood.
-std::string command_path(const CLI::App& app) {
-  std::string path;
-  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
-    at = at->get_subcommands().front();
-    path += (path.empty() ? "" : " ") + at->get_name();
-  }
-  return path;
-}
-
-std::string command_of(const CLI::App& app) {
-  const std::string path = command_path(app);
-  return path.empty() ? "assay" : "assay " + path;
-}
-
-// An argument that no verb took: a misspelled verb or option, or one word too many.
-base::Error unexpected_argument(const CLI::App& app, const std::string& argument) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  std::vector<std::string> names;
-  const bool option = argument.starts_with("-");
-  for (const CLI::App* verb : command->get_subcommands(nullptr)) {
-    if (!option) names.push_back(verb->get_name());
-  }
-  for (const CLI::Option* known : command->get_options()) {
-    for (const std::string& name : known->get_lnames()) {
-      if (option) names.push_back("--" + name);
-    }
-  }
-  const bool verb = !option && !names.empty();
-  std::string hint = base::suggestion(argument, names);
-  if (hint.empty()) hint = "see `" + command_of(app) + " --help`";
-  return base::usage_error(
-      command_path(app),
-      fmt::format("{} '{}'", verb ? "unknown command" : "unexpected argument", argument), hint);
-}
-
 int run(int argc, char** argv) {
   Session session;
-  CLI::App app(kDescription, "assay");
-  app.require_subcommand(0, 1);
-  app.allow_extras();  // unexpected_argument() words the complaint better than CLI11
-  app.set_help_flag("-h,--help", "print this and exit");
-  bool version = false;
-  app.add_flag("--version", version, "print version, commit and build flags");
-  app.add_flag("--json", session.json, "with --version: as JSON");
-  app.footer(
-      "Every verb takes --json, --quiet and --help. Exit codes: 0 yes, 1 no or failed,\n"
-      "2 inconclusive, 3 environment unfit, 64 usage; a wrapped command's own otherwise.");
-  add_presets(app, session);
-  add_init(app, session);
-  add_completion(app, session);
+  Verb root{"assay", kDescription, {}};
+  root.verbs = {presets_verb(session), init_verb(session), completion_verb(session, root)};
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+  const auto request = parse_command_line(root, session, argc, argv);
+  if (!request) return report(request.error());
+  if (const auto* help = std::get_if<ShowHelp>(&*request)) {
+    std::fputs(help->text.c_str(), stdout);
     return 0;
-  } catch (const CLI::ParseError& error) {
-    return report(
-        base::usage_error(command_path(app), error.what(), "see `" + command_of(app) + " --help`"));
   }
-  if (const auto extra = app.remaining(true); !extra.empty()) {
-    return report(unexpected_argument(app, extra.front()));
-  }
-
-  if (version) {
+  if (std::holds_alternative<ShowVersion>(*request)) {
     print_version(session);
     return 0;
   }
-  if (!session.action()) {
-    fmt::print("{}", app.help());
-    return 0;
-  }
-  const auto outcome = session.action()();
+  const auto outcome = std::get<RunVerb>(*request).verb->action();
   return outcome ? static_cast<int>(*outcome) : report(outcome.error());
+}
+
+// A result that did not reach the reader is a failure, whatever the verb thought.
+int flush_stdout(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  base::Error error = base::system_error("standard output", "cannot write", errno);
+  error.code = base::ExitCode::kNo;
+  return report(error);
 }
 
 }  // namespace
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
-  const int code = assay::cli::run(argc, argv);
-  // A result that did not reach the reader is a failure, whatever the verb thought.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    const auto error = assay::base::system_error("standard output", "cannot write", errno);
-    fmt::print(stderr, "assay: {}\n", error.line());
-    return static_cast<int>(assay::base::ExitCode::kNo);
+  // Our code does not throw; the standard library may, when memory runs out.
+  try {
+    return assay::cli::flush_stdout(assay::cli::run(argc, argv));
+  } catch (const std::exception& error) {
+    return assay::cli::report(assay::base::failed_error("", error.what()));
   }
-  return code;
 }

@@ -2,6 +2,8 @@
 // that the program knows, and whether a file of yours is one.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,11 +22,34 @@ namespace {
 using base::ExitCode;
 using base::Result;
 
-Result<ExitCode> list(const Session& session, const std::string& wanted) {
-  constexpr std::array kKinds = {spec::Kind::kModel,  spec::Kind::kJob,    spec::Kind::kCluster,
-                                 spec::Kind::kDevice, spec::Kind::kLayout, spec::Kind::kPrices};
+constexpr std::array kKinds = {spec::Kind::kModel,  spec::Kind::kJob,    spec::Kind::kCluster,
+                               spec::Kind::kDevice, spec::Kind::kLayout, spec::Kind::kPrices};
+
+std::vector<std::string> kind_names() {
   std::vector<std::string> names;
   for (const spec::Kind kind : kKinds) names.push_back(kind_plural(kind));
+  return names;
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const spec::KeyDoc& key : spec::all_keys()) {
+    std::string section = key.path.substr(0, key.path.find('.'));
+    if (names.empty() || names.back() != section) names.push_back(std::move(section));
+  }
+  return names;
+}
+
+std::vector<std::string> override_keys() {
+  std::vector<std::string> keys;
+  for (const spec::KeyDoc& key : spec::all_keys()) {
+    if (!key.path.starts_with("price.")) keys.push_back(key.path + "=");
+  }
+  return keys;
+}
+
+Result<ExitCode> list(const Session& session, const std::string& wanted) {
+  const std::vector<std::string> names = kind_names();
   if (!wanted.empty() && std::find(names.begin(), names.end(), wanted) == names.end()) {
     return base::fail(base::usage_error("presets list", fmt::format("unknown kind '{}'", wanted),
                                         base::suggestion(wanted, names)));
@@ -83,10 +108,8 @@ Result<ExitCode> keys(const Session& session, const std::string& section) {
                     {"meaning", key.meaning}});
   }
   if (table.empty()) {
-    std::vector<std::string> sections;
-    for (const spec::KeyDoc& key : spec::all_keys()) sections.push_back(key.path);
     return base::fail(base::usage_error("presets keys", fmt::format("no key '{}'", section),
-                                        base::suggestion(section, sections)));
+                                        base::suggestion(section, section_names())));
   }
   session.print_json(base::Json{{"keys", list}});
   session.print(table);
@@ -95,70 +118,50 @@ Result<ExitCode> keys(const Session& session, const std::string& section) {
 
 }  // namespace
 
-void add_presets(CLI::App& app, Session& session) {
+Verb presets_verb(const Session& session) {
   struct Arguments {
     std::string kind, reference, file, section;
     std::vector<std::string> overrides;
   };
-  const auto arguments = std::make_shared<Arguments>();
-  const auto add_overrides = [arguments](CLI::App* verb) {
-    verb->add_option("--set", arguments->overrides, "KEY=VALUE written over the spec; repeatable")
-        ->take_all()
-        ->allow_extra_args(false);
+  const auto given = std::make_shared<Arguments>();
+  const Option set{"--set", "written over the spec; repeatable", &given->overrides, override_keys()};
+
+  Verb verb{"presets",
+            "models, clusters, prices and jobs by name",
+            {"assay presets", "assay presets show llama3-8b",
+             "assay presets show demo --set model.layers=8"}};
+  verb.action = [&session] { return list(session, ""); };
+  verb.verbs = {
+      {.name = "list",
+       .description = "every preset, as tables",
+       .examples = {"assay presets list", "assay presets list clusters --json"},
+       .arguments = {{"KIND", fmt::format("{}; default: all", fmt::join(kind_names(), ", ")),
+                      &given->kind, false, kind_names()}},
+       .action = [&session, given] { return list(session, given->kind); }},
+      {.name = "show",
+       .description = "one preset or file, fully resolved",
+       .examples = {"assay presets show llama3-8b",
+                    "assay presets show moe-9b --set model.experts=16 --json",
+                    "assay presets show this-machine"},
+       .arguments = {{"NAME", "a preset, a file, or - for standard input", &given->reference, true,
+                      spec::preset_names(), true}},
+       .options = {set},
+       .action = [&session, given] { return show(session, given->reference, given->overrides); }},
+      {.name = "check",
+       .description = "is this file a valid spec?",
+       .examples = {"assay presets check job.toml",
+                    "assay presets check job.toml --set layout.tp=4"},
+       .arguments = {{"FILE", "a spec file, or - for standard input", &given->file, true, {}, true}},
+       .options = {set},
+       .action = [&session, given] { return check(session, given->file, given->overrides); }},
+      {.name = "keys",
+       .description = "every key a spec can have",
+       .examples = {"assay presets keys", "assay presets keys layout"},
+       .arguments = {{"SECTION", "only keys that start with this", &given->section, false,
+                      section_names()}},
+       .action = [&session, given] { return keys(session, given->section); }},
   };
-
-  CLI::App* presets = add_verb(app, session, "presets", "models, clusters, prices and jobs by name",
-                               "  assay presets\n"
-                               "  assay presets show llama3-8b\n"
-                               "  assay presets show demo --set model.layers=8");
-  presets->require_subcommand(0, 1);
-
-  CLI::App* list_verb = add_verb(*presets, session, "list", "every preset, as tables",
-                                 "  assay presets list\n"
-                                 "  assay presets list clusters --json");
-  list_verb->add_option("KIND", arguments->kind,
-                        "models, jobs, clusters, devices, layouts or prices; default: all");
-
-  CLI::App* show_verb = add_verb(*presets, session, "show", "one preset or file, fully resolved",
-                                 "  assay presets show llama3-8b\n"
-                                 "  assay presets show moe-9b --set model.experts=16 --json\n"
-                                 "  assay presets show this-machine");
-  show_verb->add_option("NAME", arguments->reference, "a preset, a file, or - for standard input")
-      ->required();
-  add_overrides(show_verb);
-
-  CLI::App* check_verb = add_verb(*presets, session, "check", "is this file a valid spec?",
-                                  "  assay presets check job.toml\n"
-                                  "  assay presets check job.toml --set layout.tp=4");
-  check_verb->add_option("FILE", arguments->file, "a spec file, or - for standard input")
-      ->required();
-  add_overrides(check_verb);
-
-  CLI::App* keys_verb = add_verb(*presets, session, "keys", "every key a spec can have",
-                                 "  assay presets keys\n"
-                                 "  assay presets keys layout");
-  keys_verb->add_option("SECTION", arguments->section, "only keys that start with this");
-
-  presets->callback([presets, &session, arguments] {
-    if (presets->get_subcommands().empty()) {
-      session.set_action([&session] { return list(session, ""); });
-    }
-  });
-  list_verb->callback([&session, arguments] {
-    session.set_action([&session, arguments] { return list(session, arguments->kind); });
-  });
-  show_verb->callback([&session, arguments] {
-    session.set_action([&session, arguments] {
-      return show(session, arguments->reference, arguments->overrides);
-    });
-  });
-  check_verb->callback([&session, arguments] {
-    session.set_action(
-        [&session, arguments] { return check(session, arguments->file, arguments->overrides); });
-  });
-  keys_verb->callback([&session, arguments] {
-    session.set_action([&session, arguments] { return keys(session, arguments->section); });
-  });
+  return verb;
 }
 
 }  // namespace assay::cli

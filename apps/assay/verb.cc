@@ -10,9 +10,7 @@ namespace assay::cli {
 namespace {
 
 // Errors of standard output (a full disk) stay in the stream and are reported by main().
-void write_stdout(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
+void write_stdout(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 }  // namespace
 
@@ -30,16 +28,6 @@ void Session::print_json(const base::Json& document) const {
 
 void Session::next(std::string_view command) const {
   print("\nnext: " + std::string(command) + "\n");
-}
-
-CLI::App* add_verb(CLI::App& parent, Session& session, const std::string& name,
-                   const std::string& description, const std::string& examples) {
-  CLI::App* verb = parent.add_subcommand(name, description);
-  verb->add_flag("--json", session.json, "print the same facts as JSON");
-  verb->add_flag("-q,--quiet", session.quiet, "print nothing but errors (and --json)");
-  verb->allow_extras();
-  verb->footer("Examples:\n" + examples);
-  return verb;
 }
 
 }  // namespace assay::cli

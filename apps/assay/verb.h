@@ -1,13 +1,14 @@
-// What the verbs share: how one is added to the command line, and how it speaks.
+// What a verb is: data that says its name, arguments, examples and action. command_line.cc parses
+// with it, completion.cc completes with it, and the help is made from it, so the three agree.
 //
-// A verb lives in its own file and exports add_NAME(). While the command line is parsed it only
-// notes what to do; main() then runs that one action and turns its Result into an exit code.
+// A verb lives in its own file and exports one function that describes it. To parse, to call a room
+// of src/ and to print is all it does.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/exit_code.h"
 #include "base/json.h"
@@ -16,13 +17,9 @@
 
 namespace assay::cli {
 
+// How verbs speak: facts to standard output, as text or as JSON.
 class Session {
  public:
-  using Action = std::function<base::Result<base::ExitCode>()>;
-
-  void set_action(Action action) { action_ = std::move(action); }
-  [[nodiscard]] const Action& action() const { return action_; }
-
   bool json = false;
   bool quiet = false;
 
@@ -33,18 +30,39 @@ class Session {
   void print_json(const base::Json& document) const;
   // "next: assay …", the command a person most likely wants after this one.
   void next(std::string_view command) const;
-
- private:
-  Action action_;
 };
 
-// A verb with the options every verb has (--json, --quiet, --help) and one or more examples that
-// work as they stand; tests run them.
-CLI::App* add_verb(CLI::App& parent, Session& session, const std::string& name,
-                   const std::string& description, const std::string& examples);
+struct Argument {
+  std::string name;  // "FILE"
+  std::string help;
+  std::string* value = nullptr;
+  bool required = false;
+  std::vector<std::string> words = {};  // offered by completion
+  bool files = false;                   // completion offers files as well
+};
 
-void add_init(CLI::App& app, Session& session);
-void add_presets(CLI::App& app, Session& session);
-void add_completion(CLI::App& app, Session& session);
+// An option that may be repeated: --set a=1 --set b=2.
+struct Option {
+  std::string name;  // "--set"
+  std::string help;
+  std::vector<std::string>* values = nullptr;
+  std::vector<std::string> words = {};
+};
+
+// Every verb has --json, --quiet and --help besides what it lists.
+struct Verb {
+  std::string name;
+  std::string description;
+  std::vector<std::string> examples;  // work as they stand; tests run them
+  std::vector<Argument> arguments = {};
+  std::vector<Option> options = {};
+  std::vector<Verb> verbs = {};
+  std::function<base::Result<base::ExitCode>()> action = {};
+};
+
+Verb presets_verb(const Session& session);
+Verb init_verb(const Session& session);
+// `root` is the whole command line, complete by the time the action runs.
+Verb completion_verb(const Session& session, const Verb& root);
 
 }  // namespace assay::cli

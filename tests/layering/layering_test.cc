@@ -66,6 +66,12 @@ TEST_F(CopiedTree, SqlOutsideTheStoreIsFound) {
               ElementsAre(StartsWith("apps/assay/main.cc:"), StartsWith("src/spec/load.cc:")));
 }
 
+TEST_F(CopiedTree, AHeaderOwnedByOneFileIsFoundInItsNeighbour) {
+  append("src/spec/load.cc", "#include <toml++/toml.h>");
+  append("src/spec/toml.cc", "#include <toml++/toml.h>");
+  EXPECT_THAT(problems(root()), ElementsAre(StartsWith("src/spec/load.cc:")));
+}
+
 TEST_F(CopiedTree, IncludingTheProgramIsFound) {
   append("src/spec/load.cc", "#include \"apps/assay/verb.h\"");
   EXPECT_THAT(problems(root()), ElementsAre(testing::HasSubstr("knows neither apps nor tests")));
