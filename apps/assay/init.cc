@@ -13,25 +13,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-base::Result<base::ExitCode> init(const Session& session, const std::string& directory) {
+// The directory itself, or why there is none.
+base::Result<fs::path> project_directory(const std::string& given) {
   std::error_code error;
-  const fs::path project = fs::canonical(directory, error);
-  if (error || !fs::is_directory(project, error)) {
-    return base::fail(base::usage_error(directory, "not a directory", "make it first"));
+  fs::path directory = fs::canonical(given, error);
+  if (error && given == ".") {
+    return base::fail(base::unfit_error("the working directory", "is gone", "change to another"));
   }
+  if (error || !fs::is_directory(directory, error)) {
+    return base::fail(
+        base::usage_error("init", fmt::format("'{}' is not a directory", given), "make it first"));
+  }
+  return directory;
+}
+
+base::Result<base::ExitCode> init(const Session& session, const std::string& given) {
+  ASSAY_TRY(const fs::path project, project_directory(given));
   const store::Location location = store::location_in(project);
-  const bool existed = fs::exists(location.database, error);
+  ASSAY_TRY(const auto above, store::find(project));
   ASSAY_TRY(const store::Store store, store::Store::create(location, store::Program{}));
-  for (const std::string& note : store.notes()) {
-    base::log_warn(note, {{"store", location.database}});
+  for (const std::string& note : store.notes()) base::log_warn(note);
+  if (above && above->project != project) {
+    base::log_warn("a project inside a project; verbs run below it use this store",
+                   {{"outer", above->project}, {"inner", project}});
   }
   session.print_json(base::Json{{"store", location.database.string()},
-                                {"created", !existed},
+                                {"created", store.created()},
                                 {"schema", store.schema_version()},
                                 {"project", store.project().id}});
-  session.print(fmt::format("{} {} (schema {}, project {})\n",
-                            existed ? "already there:" : "created", location.database.string(),
-                            store.schema_version(), store.project().id));
+  session.print(
+      fmt::format("{} {} (schema {}, project {})\n", store.created() ? "created" : "already there:",
+                  location.database.string(), store.schema_version(), store.project().id));
   session.next("assay presets show demo");
   return base::ExitCode::kYes;
 }
@@ -43,8 +55,8 @@ Verb init_verb(const Session& session) {
   return {.name = "init",
           .description = "make the project's store, .assay/assay.db",
           .examples = {"assay init", "assay init path/to/project --json"},
-          .arguments = {{"DIR", "the project's directory; default: here", directory.get(), false, {},
-                         true}},
+          .arguments =
+              {{"DIR", "the project's directory; default: here", directory.get(), false, {}, true}},
           .action = [&session, directory] { return init(session, *directory); }};
 }
 

@@ -92,7 +92,8 @@ Table price_table(const spec::PriceList& prices) {
     const auto& [low, high] = price.per_hour;
     const double share = 1.0 / static_cast<double>(price.devices);
     const auto each = [&](base::Money amount) {
-      return fmt::format("{:.2f}", amount.units() * share);
+      const auto part = base::scale(amount, share);
+      return part ? fmt::format("{:.2f}", part->units()) : kUnknown;
     };
     const bool one = low == high;
     table.row({price.provider, price.offer, price.device, grouped(price.devices),

@@ -124,7 +124,8 @@ Verb presets_verb(const Session& session) {
     std::vector<std::string> overrides;
   };
   const auto given = std::make_shared<Arguments>();
-  const Option set{"--set", "written over the spec; repeatable", &given->overrides, override_keys()};
+  const Option set{"--set", "written over the spec; repeatable", &given->overrides,
+                   override_keys()};
 
   Verb verb{"presets",
             "models, clusters, prices and jobs by name",
@@ -151,7 +152,8 @@ Verb presets_verb(const Session& session) {
        .description = "is this file a valid spec?",
        .examples = {"assay presets check job.toml",
                     "assay presets check job.toml --set layout.tp=4"},
-       .arguments = {{"FILE", "a spec file, or - for standard input", &given->file, true, {}, true}},
+       .arguments =
+           {{"FILE", "a spec file, or - for standard input", &given->file, true, {}, true}},
        .options = {set},
        .action = [&session, given] { return check(session, given->file, given->overrides); }},
       {.name = "keys",

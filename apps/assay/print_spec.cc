@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "spec/enum_names.h"
 #include "spec/parameters.h"
 #include "spec/schema.h"
@@ -62,11 +64,12 @@ void print_one(const Session& session, const spec::PriceList& prices) {
   session.print(price_table(prices));
 }
 void print_one(const Session& session, const spec::JobSpec& job) {
+  print_one(session, job.model);
+  session.print("\n");
   print_section(session, "batch", job.batch);
   print_section(session, "train", job.train);
   print_one(session, job.layout);
   print_one(session, job.cluster);
-  print_one(session, job.model);
 }
 
 std::string describe(const spec::ModelSpec& model) {
@@ -108,12 +111,17 @@ spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& pr
   const auto* cluster =
       job != nullptr ? &job->cluster : std::get_if<spec::ClusterSpec>(&loaded.spec);
   if (cluster == nullptr) return {};
+  // A cluster's device may be written out or changed, so it is known by its name only.
+  std::set<std::string> same_device;
+  for (const std::string& name : spec::preset_names(spec::Kind::kDevice)) {
+    const auto device = spec::load(name);
+    if (device && std::get<spec::DeviceSpec>(device->spec).name == cluster->device.name) {
+      same_device.insert(name);
+    }
+  }
   spec::PriceList offers = job != nullptr ? job->prices : spec::PriceList{};
   for (const spec::PriceSpec& price : prices) {
-    const auto device = spec::load(price.device);
-    if (device && std::get<spec::DeviceSpec>(device->spec).name == cluster->device.name) {
-      offers.push_back(price);
-    }
+    if (same_device.contains(price.device)) offers.push_back(price);
   }
   return offers;
 }
@@ -125,7 +133,7 @@ void print_spec(const Session& session, const spec::Loaded& loaded, const spec::
   std::visit([&](const auto& one) { print_one(session, one); }, loaded.spec);
   const spec::PriceList offers = offers_for(loaded, prices);
   if (!offers.empty()) {
-    session.print("\n");
+    session.print("offers of this device\n");
     session.print(price_table(offers));
   }
 }

@@ -10,7 +10,9 @@ namespace assay::cli {
 namespace {
 
 // Errors of standard output (a full disk) stay in the stream and are reported by main().
-void write_stdout(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void write_stdout(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 }  // namespace
 

@@ -120,8 +120,8 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
   return {};
 }
 
-base::Result<void> upgrade(Database& database, const Program& program,
-                           const std::filesystem::path& project_root) {
+base::Result<std::int64_t> upgrade(Database& database, const Program& program,
+                                   const std::filesystem::path& project_root) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   // Again, now that we hold the lock: another process may have been faster.
   ASSAY_TRY(const Schema schema, read_schema(database));
@@ -129,7 +129,8 @@ base::Result<void> upgrade(Database& database, const Program& program,
   if (schema.version < static_cast<std::int64_t>(program.migrations.size())) {
     ASSAY_TRY_VOID(take_steps(database, program, schema, project_root));
   }
-  return transaction.commit();
+  ASSAY_TRY_VOID(transaction.commit());
+  return schema.version;
 }
 
 }  // namespace assay::store

@@ -29,7 +29,8 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
 // old schema is there, whole. A store that is not new is first copied to assay.db.v<old version>.
 // Any number of processes may do this at once; one of them does the work. Foreign keys must be off:
 // rebuilding a table needs it, and they are checked before the commit.
-base::Result<void> upgrade(Database& database, const Program& program,
-                           const std::filesystem::path& project_root);
+// Returns the version it found.
+base::Result<std::int64_t> upgrade(Database& database, const Program& program,
+                                   const std::filesystem::path& project_root);
 
 }  // namespace assay::store

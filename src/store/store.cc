@@ -68,7 +68,8 @@ base::Result<void> Store::prepare(const Program& program) {
   ASSAY_TRY(const bool wal, choose_journal());
   schema_version_ = static_cast<int>(program.migrations.size());
   if (schema.version < schema_version_) {
-    ASSAY_TRY_VOID(upgrade(database_, program, location_.project));
+    ASSAY_TRY(const std::int64_t before, upgrade(database_, program, location_.project));
+    created_ = before == 0;
   }
   ASSAY_TRY_VOID(database_.exec("PRAGMA foreign_keys = ON"));
   // A schema was worth an fsync per commit; what follows is not, and with a write-ahead log nothing

@@ -34,6 +34,8 @@ class Store {
   [[nodiscard]] const Location& location() const { return location_; }
   [[nodiscard]] const Project& project() const { return project_; }
   [[nodiscard]] int schema_version() const { return schema_version_; }
+  // Whether this opening made it; of several processes that start at once, one.
+  [[nodiscard]] bool created() const { return created_; }
   // What was unusual on opening and did not stop it, one line each, for the log.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
@@ -54,6 +56,7 @@ class Store {
   Database database_;
   Project project_;
   int schema_version_ = 0;
+  bool created_ = false;
   std::vector<std::string> notes_;
 };
 

@@ -196,7 +196,52 @@ TEST(Cli, InitRefusesANewerStore) {
 }
 
 TEST(Cli, InitOfNoDirectoryIsAUsageError) {
-  expect_usage_error(assay({"init", "./nowhere"}), "./nowhere: not a directory; make it first");
+  expect_usage_error(assay({"init", "./nowhere"}),
+                     "init: './nowhere' is not a directory; make it first");
+  expect_usage_error(assay({"init", ""}), "init: '' is not a directory; make it first");
+}
+
+TEST(Cli, InitInADeletedDirectoryIsUnfit) {
+  const auto outcome = support::run(
+      {{"bash", "-c", "d=$(mktemp -d); cd $d; rmdir $d; " + std::string(ASSAY_PROGRAM) + " init"}});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.err, "assay: the working directory: is gone; change to another\n");
+}
+
+TEST(Cli, InitInsideAProjectSaysSo) {
+  support::TempDir directory;
+  fs::create_directories(directory.path() / "inner");
+  ASSERT_EQ(assay({"init"}, directory.path()).exit_code, 0);
+  const auto outcome = assay({"init", "inner"}, directory.path());
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, StartsWith("created "));
+  EXPECT_THAT(outcome.err, HasSubstr("a project inside a project"));
+}
+
+TEST(Cli, InitOfAnEmptyDatabaseFinishesIt) {
+  support::TempDir directory;
+  fs::create_directories(directory.path() / ".assay");
+  std::ofstream(directory.path() / ".assay/assay.db");
+  EXPECT_THAT(assay({"init"}, directory.path()).out, StartsWith("created "));
+}
+
+TEST(Cli, FlagsStandWhereverPeoplePutThem) {
+  const std::string json = assay({"presets", "show", "tiny", "--json"}).out;
+  EXPECT_EQ(assay({"--json", "presets", "show", "tiny"}).out, json);
+  EXPECT_EQ(assay({"presets", "--json", "show", "tiny"}).out, json);
+  EXPECT_EQ(assay({"presets", "show", "--json", "--", "tiny"}).out, json);
+  EXPECT_THAT(assay({"--quiet", "presets", "list"}).out, IsEmpty());
+}
+
+TEST(Cli, ClosedStreamsDoNotCrashIt) {
+  const std::string program = ASSAY_PROGRAM;
+  const auto closed = [&](const std::string& command) {
+    return support::run({{"bash", "-c", program + command}}).exit_code;
+  };
+  EXPECT_EQ(closed(" presets show nope 2>&-"), 64);
+  EXPECT_EQ(closed(" presets show nope <&- >&- 2>&-"), 64);
+  EXPECT_EQ(closed(" presets list >&-"), 1);
+  EXPECT_EQ(closed(" presets check - <&-"), 64);
 }
 
 TEST(Cli, AFullDiskIsNotSuccess) {
