@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli/verbs.h"
 #include "spec/schema.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -38,12 +39,12 @@ TEST(Docs, SpecsPageHasTheRowOfEveryKeyAndNoOther) {
   EXPECT_EQ(rows, keys.size());
 }
 
-// Lines of a text that start with "assay " after `indent`, as a person would type them.
-std::vector<std::string> commands_in(const std::string& text, const std::string& indent) {
+// The indented lines under "Examples:".
+std::vector<std::string> examples_of(const std::string& help) {
   std::vector<std::string> commands;
-  std::istringstream lines(text);
+  std::istringstream lines(help.substr(help.find("Examples:\n")));
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(indent + "assay ")) commands.push_back(line.substr(indent.size()));
+    if (line.starts_with("  ")) commands.push_back(line.substr(2));
   }
   return commands;
 }
@@ -55,12 +56,13 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
   fs::create_directories(directory.path() / "path/to/project");
   const std::string path = "PATH=$(dirname " + std::string(ASSAY_PROGRAM) + "):$PATH; ";
   int ran = 0;
-  for (const char* verb : {"presets", "presets list", "presets show", "presets check",
-                           "presets keys", "init", "completion"}) {
+  for (const std::string& verb : all_verbs()) {
     const auto help = support::run({{"bash", "-c", path + "assay " + verb + " --help"}});
-    const std::string examples = help.out.substr(help.out.find("Examples:"));
-    for (const std::string& command : commands_in(examples, "  ")) {
-      const auto outcome = support::run({{"bash", "-c", path + command}, "", directory.path()});
+    for (const std::string& command : examples_of(help.out)) {
+      const char* shell = command.find("zsh") == std::string::npos ? "bash" : "zsh";
+      const std::string compdef = "compdef() { :; }; ";  // zsh has it once compinit has run
+      const auto outcome =
+          support::run({{shell, "-c", path + compdef + command}, "", directory.path()});
       EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;
       ++ran;
     }

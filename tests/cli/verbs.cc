@@ -1,0 +1,39 @@
+#include "cli/verbs.h"
+
+#include <sstream>
+
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+void collect(const std::string& path, std::vector<std::string>& verbs) {
+  std::vector<std::string> arguments = {ASSAY_PROGRAM};
+  std::istringstream words(path);
+  for (std::string word; words >> word;) arguments.push_back(word);
+  arguments.push_back("--help");
+  std::istringstream lines(support::run({arguments}).out);
+  bool listed = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "Subcommands:") {
+      listed = true;
+    } else if (listed && line.starts_with("  ")) {
+      const std::string name = line.substr(2, line.find(' ', 2) - 2);
+      const std::string verb = path.empty() ? name : path + " " + name;
+      verbs.push_back(verb);
+      collect(verb, verbs);
+    } else {
+      listed = false;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> all_verbs() {
+  std::vector<std::string> verbs;
+  collect("", verbs);
+  return verbs;
+}
+
+}  // namespace assay
