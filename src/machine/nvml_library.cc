@@ -80,11 +80,9 @@ base::Result<NvmlLibrary> NvmlLibrary::open(const std::string& name) {
   NvmlLibrary library(handle);
   const Functions& f = library.functions_;
   // Without shutdown there is no clean way back out, so NVML is not entered.
-  for (const bool present : {f.init != nullptr, f.shutdown != nullptr, f.device_count != nullptr,
-                             f.device_by_index != nullptr}) {
-    if (!present) {
-      return base::fail(base::unfit_error(name, "lacks functions that every NVML since 2013 has"));
-    }
+  if (f.init == nullptr || f.shutdown == nullptr || f.device_count == nullptr ||
+      f.device_by_index == nullptr) {
+    return base::fail(base::unfit_error(name, "lacks functions that every NVML since 2013 has"));
   }
   if (const Return result = f.init(); result != kSuccess) {
     return base::fail(
