@@ -7,12 +7,21 @@
 
 namespace assay::base {
 
+namespace {
+
+// Together with what joins them, under 1000. Where keeps its end as well: the line number is there.
+constexpr std::size_t kWhereColumns = 300;
+constexpr std::size_t kWhatColumns = 400;
+constexpr std::size_t kHintColumns = 290;
+
+}  // namespace
+
 std::string Error::line() const {
   std::string text;
-  if (!where.empty()) text += where + ": ";
-  text += what;
-  if (!hint.empty()) text += "; " + hint;
-  return printable(text);
+  if (!where.empty()) text += shortened_middle(printable(where), kWhereColumns) + ": ";
+  text += shortened(printable(what), kWhatColumns);
+  if (!hint.empty()) text += "; " + shortened(printable(hint), kHintColumns);
+  return text;
 }
 
 Error usage_error(std::string where, std::string what, std::string hint) {

@@ -15,7 +15,8 @@ struct Error {
   std::string what;   // what is wrong
   std::string hint;   // what to do; may be empty
 
-  // "where: what; hint" — always one line of printable text, whatever the parts contain.
+  // "where: what; hint" — always one line of printable text under 1000 columns, whatever the parts
+  // contain: input that is echoed may be a megabyte.
   [[nodiscard]] std::string line() const;
 };
 

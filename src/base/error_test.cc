@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/result.h"
+#include "base/text.h"
 
 namespace assay::base {
 namespace {
@@ -19,6 +20,20 @@ TEST(Error, LineJoinsThePartsThatAreThere) {
 
 TEST(Error, LineIsOneLineWhateverThePathHolds) {
   EXPECT_EQ(failed_error("a\nb\x1b[2J", "bad\xff").line(), "a\\x0ab\\x1b[2J: bad\\xff");
+}
+
+TEST(Error, LongPartsAreShortenedButEachIsThere) {
+  const std::string junk(1'000'000, 'x');
+  const std::string line =
+      usage_error("/" + junk + "/job.toml:12", "no preset '" + junk + "'", "did you mean 'x'?")
+          .line();
+  EXPECT_LT(display_width(line), 1000U);
+  EXPECT_EQ(line.substr(0, 4), "/xxx");
+  EXPECT_NE(line.find("/job.toml:12: no preset 'xxx"), std::string::npos) << line;
+  EXPECT_TRUE(line.ends_with("…; did you mean 'x'?")) << line;
+  // Escapes take four columns where the byte took none.
+  EXPECT_LT(usage_error("", std::string(100'000, '\x01'), std::string(9'000, '\n')).line().size(),
+            1000U);
 }
 
 TEST(Error, CodesAreTheExitCodes) {

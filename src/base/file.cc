@@ -57,7 +57,8 @@ std::string_view kind_of(mode_t mode) {
   return "is not a regular file";
 }
 
-// Standard input may have been left non-blocking by whoever shares the terminal with us.
+// Pipes are opened non-blocking here, and standard input may have been left so by whoever shares
+// the terminal with us.
 void wait_readable(int fd) {
   pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
   ::poll(&waited, 1, -1);
@@ -92,7 +93,7 @@ Result<std::string> read_all(int fd, const std::string& where, std::size_t expec
   return contents;
 }
 
-Result<std::string> read_path(const std::filesystem::path& path, std::size_t limit) {
+Result<std::string> read_path(const std::filesystem::path& path, std::size_t limit, Pipes pipes) {
   const std::string where = path.string();
   // Opening a FIFO would wait for its writer, and a terminal could become ours to control.
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
@@ -100,7 +101,8 @@ Result<std::string> read_path(const std::filesystem::path& path, std::size_t lim
   if (!fd.valid()) return fail(open_error(path, errno));
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return fail(system_error(where, "cannot stat", errno));
-  if (!S_ISREG(status.st_mode)) {
+  const bool pipe = pipes == Pipes::kRead && S_ISFIFO(status.st_mode);
+  if (!S_ISREG(status.st_mode) && !pipe) {
     return fail(usage_error(where, std::string(kind_of(status.st_mode)), "expected a file"));
   }
   return read_all(fd.get(), where, static_cast<std::size_t>(status.st_size), limit);
@@ -108,11 +110,11 @@ Result<std::string> read_path(const std::filesystem::path& path, std::size_t lim
 
 }  // namespace
 
-Result<std::string> read_file(const std::filesystem::path& path, Bytes limit) try {
+Result<std::string> read_file(const std::filesystem::path& path, Bytes limit, Pipes pipes) try {
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(limit.count(), 0));
   if (path.empty()) return fail(usage_error({}, "the path is empty", "expected a file"));
   if (path == "-") return read_all(STDIN_FILENO, "standard input", 0, most);
-  return read_path(path, most);
+  return read_path(path, most, pipes);
 } catch (const std::bad_alloc&) {
   return fail(unfit_error(path.string(), "is too large for this machine's memory"));
 } catch (const std::length_error&) {

@@ -9,8 +9,13 @@
 
 namespace assay::base {
 
-// The whole of a regular file, or of standard input when `path` is "-". Directories, devices and
-// pipes are refused rather than waited on; more than `limit` bytes is an error, not a truncation.
-Result<std::string> read_file(const std::filesystem::path& path, Bytes limit);
+// Whether a pipe may stand at the path, as it does in `assay … <(command)` and at /dev/stdin. One
+// that nobody writes to reads as empty.
+enum class Pipes { kRefuse, kRead };
+
+// The whole of a regular file, or of standard input when `path` is "-". Directories and devices are
+// refused rather than waited on; more than `limit` bytes is an error, not a truncation.
+Result<std::string> read_file(const std::filesystem::path& path, Bytes limit,
+                              Pipes pipes = Pipes::kRefuse);
 
 }  // namespace assay::base

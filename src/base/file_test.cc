@@ -90,6 +90,32 @@ TEST_F(ReadFile, RefusesWhatIsNoFileWithoutWaiting) {
   EXPECT_EQ(read_file(folder_, kLimit).error().code, ExitCode::kUsage);
 }
 
+TEST_F(ReadFile, ReadsAPipeWhenAskedTo) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  std::thread slow([&] {
+    for (const char* piece : {"one ", "two"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_EQ(::write(writer.get(), piece, std::strlen(piece)),
+                static_cast<ssize_t>(std::strlen(piece)));
+    }
+    writer.reset();
+  });
+  // What a shell hands over for <(command).
+  const std::string path = "/dev/fd/" + std::to_string(reader.get());
+  EXPECT_EQ(read_file(path, kLimit, Pipes::kRead), "one two");
+  slow.join();
+}
+
+TEST_F(ReadFile, APipeNobodyWritesToIsEmpty) {
+  const auto fifo = folder_ / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(read_file(fifo, kLimit, Pipes::kRead), "");
+  EXPECT_FALSE(read_file("/dev/zero", kLimit, Pipes::kRead)) << "a device is still no file";
+}
+
 TEST_F(ReadFile, RefusesASocket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -105,6 +131,8 @@ TEST_F(ReadFile, NamesTheFileThatWasProbablyMeant) {
   write("job.toml", "");
   EXPECT_EQ(error_line(folder_ / "jbo.toml"), "jbo.toml: no such file; did you mean 'job.toml'?");
   EXPECT_EQ(error_line(folder_ / "other"), "other: no such file");
+  std::filesystem::create_symlink("nothing", folder_ / "dangling");
+  EXPECT_EQ(error_line(folder_ / "dangling"), "dangling: no such file") << "not itself";
   EXPECT_EQ(error_line(folder_ / "none" / "job.toml"), "none/job.toml: no such file");
   EXPECT_EQ(error_line(""), "the path is empty; expected a file");
   EXPECT_EQ(error_line(folder_ / "job.toml" / "x"),

@@ -25,7 +25,8 @@ struct Date {
 Result<Date> parse_date(std::string_view text);  // rejects days that do not exist
 std::string to_text(Date date);
 
-// An ISO 4217 code, e.g. "USD".
+// Three capital letters as in ISO 4217, e.g. "USD"; whether the code is listed there is not
+// checked.
 struct Currency {
   std::array<char, 3> code = {'U', 'S', 'D'};
   auto operator<=>(const Currency&) const = default;

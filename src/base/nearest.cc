@@ -96,6 +96,7 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
   const std::string* best = nullptr;
   std::optional<Nearness> best_nearness;
   for (const std::string& candidate : candidates) {
+    if (candidate == name) return std::nullopt;
     const auto found = nearness(decoded, characters(candidate));
     if (!found) continue;
     // Ties go to the alphabet, so that the answer does not depend on the order of a map.
@@ -109,6 +110,7 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
 
 std::string suggestion(std::string_view name, std::span<const std::string> candidates) {
   if (const auto meant = nearest(name, candidates)) return "did you mean '" + *meant + "'?";
+  if (std::find(candidates.begin(), candidates.end(), name) != candidates.end()) return {};
   if (candidates.empty() || candidates.size() > kFewCandidates) return {};
   if (candidates.size() == 1) return "expected '" + candidates.front() + "'";
   std::string text = "expected one of: ";

@@ -108,5 +108,13 @@ TEST(Suggestion, SaysTheNearestOrTheFew) {
   EXPECT_EQ(suggestion("zz", Names{"a", "b", "c", "d", "e", "f", "g", "h", "i"}), "");
 }
 
+// A quoted "model.layers" at the top of a file is unknown there, though a key reads like that.
+TEST(Suggestion, IsNeverWhatWasWritten) {
+  EXPECT_EQ(nearest("layers", Names{"layers"}), std::nullopt);
+  EXPECT_EQ(nearest("layers", Names{"Layers", "layers"}), std::nullopt);
+  EXPECT_EQ(suggestion("sgd", Names{"sgd"}), "");
+  EXPECT_EQ(suggestion("sgd", Names{"adamw", "sgd"}), "");
+}
+
 }  // namespace
 }  // namespace assay::base

@@ -104,4 +104,15 @@ std::string shortened(std::string_view text, std::size_t columns) {
   return kept + "…";
 }
 
+std::string shortened_middle(std::string_view text, std::size_t columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  std::string_view end = text;
+  while (display_width(end) > columns / 2) {
+    // Far from the goal it drops many characters at once, to stay fast on a megabyte.
+    const std::size_t excess = display_width(end) - columns / 2;
+    for (std::size_t i = 0; i < (excess + 1) / 2; ++i) end.remove_prefix(first_utf8_char(end).size);
+  }
+  return shortened(text, columns - columns / 2) + std::string(end);
+}
+
 }  // namespace assay::base

@@ -18,11 +18,14 @@ std::size_t display_width(std::string_view text);
 
 // The text if it fits into `columns`, else its beginning with an ellipsis.
 std::string shortened(std::string_view text, std::size_t columns);
+// The same with the ellipsis in the middle, for text whose end matters too: "/long/…/job.toml:12".
+std::string shortened_middle(std::string_view text, std::size_t columns);
 
 // Fewest single-character insertions, deletions, substitutions and adjacent swaps from a to b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate a person most likely meant by `name`, if any is close enough to be worth saying.
+// A name that is a candidate itself was not misspelt, and nothing is near it.
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
 
 // "did you mean 'x'?" for Error::hint: the nearest candidate, or all of them when none is near and

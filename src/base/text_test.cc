@@ -69,6 +69,32 @@ RC_GTEST_PROP(DisplayWidth, OfAsciiIsItsLength, ()) {
   RC_ASSERT(display_width(text) == text.size());
 }
 
+TEST(Shortened, KeepsTheBeginning) {
+  EXPECT_EQ(shortened("abcdef", 6), "abcdef");
+  EXPECT_EQ(shortened("abcdefg", 6), "abcde…");
+  EXPECT_EQ(shortened("日本語", 5), "日本…");
+  EXPECT_EQ(shortened("abc", 0), "");
+}
+
+TEST(Shortened, InTheMiddleKeepsBothEnds) {
+  EXPECT_EQ(shortened_middle("abcdef", 6), "abcdef");
+  EXPECT_EQ(shortened_middle("abcdefghi", 6), "ab…ghi");
+  EXPECT_EQ(shortened_middle("a" + std::string(100'000, '-') + "日:12", 9), "a---…:12");
+  EXPECT_EQ(shortened_middle("abc", 0), "");
+}
+
+RC_GTEST_PROP(Shortened, FitsAndIsMadeOfTheEnds, (const std::string& raw)) {
+  const std::string text = printable(raw);
+  const auto columns = *rc::gen::inRange<std::size_t>(0, 30);
+  const std::string shown = shortened_middle(text, columns);
+  RC_ASSERT(display_width(shown) <= columns);
+  RC_ASSERT(display_width(shortened(text, columns)) <= columns);
+  const std::size_t gap = shown.find("…");
+  if (gap == std::string::npos) return;
+  RC_ASSERT(text.starts_with(shown.substr(0, gap)));
+  RC_ASSERT(text.ends_with(shown.substr(gap + std::string("…").size())));
+}
+
 TEST(Trim, TakesSpaceFromBothEnds) {
   EXPECT_EQ(trim(" \t a b \r\n"), "a b");
   EXPECT_EQ(trim("ab"), "ab");

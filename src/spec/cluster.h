@@ -29,8 +29,9 @@ struct DeviceSpec {
 
 enum class LinkKind {
   kNone,          // one device per node
-  kNvswitch,      // any pair at full speed
-  kNvlinkGroups,  // full speed inside groups of `group`, PCIe between them
+  kNvswitch,      // through switches: any pair at the device's full bandwidth
+  kNvlinkMesh,    // direct links to every other device; the bandwidth is the sum over all peers
+  kNvlinkGroups,  // NVLink inside groups of `group`, PCIe between them
   kPcie,
 };
 
@@ -46,12 +47,12 @@ enum class NetworkKind { kNone, kInfiniband, kEfa, kEthernet };
 struct NetworkSpec {
   NetworkKind kind = NetworkKind::kNone;
   std::optional<base::BytesPerSecond> bandwidth;  // per node and direction
-  std::int64_t ports = 1;
+  std::optional<std::int64_t> ports;              // per node
 };
 
 struct ClusterSpec {
   std::int64_t nodes = 1;
-  std::int64_t max_nodes = 1;
+  std::int64_t max_nodes = 0;  // that can be had together; default: nodes
   std::int64_t devices_per_node = 0;
   std::optional<std::int64_t> cpus;        // per node, as the provider counts them
   std::optional<std::int64_t> numa_nodes;  // over which a node's devices are spread

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "spec/overrides.h"
 #include "spec/presets.h"
 #include "spec/toml.h"
 
@@ -20,6 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr base::Bytes kMaxFile(1 << 20);
 constexpr std::size_t kMaxDepth = 16;
+// A file can extend in six places, each of which can again: depth alone would allow 6^16 of them.
+constexpr int kMaxDocuments = 64;
 
 // Sections that may extend, and the section of the other document that they start from. Inner
 // ones come after the outer ones that may bring them in.
@@ -66,9 +69,16 @@ class Composer {
   // Parses what `reference` names. `asked` is the value that names it, for errors and for the
   // directory that relative paths start from; null on the command line.
   base::Result<Composed> open(const std::string& reference, const Value* asked) {
+    if (++documents_ > kMaxDocuments) {
+      return base::fail(base::usage_error(
+          asked->origin().text(),
+          fmt::format("extends: more than {} documents are taken in", kMaxDocuments),
+          "extend fewer, or write some of them out"));
+    }
     if (!is_path(reference)) return open_preset(reference, asked);
     const fs::path path = resolve(reference, asked);
-    auto text = base::read_file(path, kMaxFile);
+    auto text = base::read_file(path, kMaxFile,
+                                asked == nullptr ? base::Pipes::kRead : base::Pipes::kRefuse);
     if (!text) {
       base::Error error = text.error();
       error.code = base::ExitCode::kUsage;
@@ -106,24 +116,37 @@ class Composer {
     const Preset* preset = find_preset(name);
     if (preset == nullptr) {
       const std::string where = asked == nullptr ? "" : asked->origin().text() + ": extends";
-      const auto names = preset_names();
-      std::string hint = base::suggestion(name, names);
-      if (hint.empty()) hint = "`assay presets list` shows them; a file needs a / or .toml";
-      return base::fail(base::usage_error(where, fmt::format("no preset '{}'", name), hint));
+      return base::fail(
+          base::usage_error(where, fmt::format("no preset '{}'", name), other_than(name, asked)));
     }
     if (preset->name == kThisMachine) return Composed{name, options_.this_machine()};
     ASSAY_TRY(Value document, parse_toml(preset->contents, preset->source));
     return Composed{name, std::move(document)};
   }
 
+  // What a name that is no preset was probably meant to be.
+  static std::string other_than(const std::string& name, const Value* asked) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(resolve(name, asked), ignored);
+    if (fs::exists(status) && !fs::is_directory(status)) {
+      return fmt::format("there is a file of that name: write ./{}", name);
+    }
+    const std::string near = base::suggestion(name, preset_names());
+    return near.empty() ? "`assay presets list` shows them; a file needs a / or .toml" : near;
+  }
+
   // Opens and expands what `asked`, the value of an `extends`, names.
   base::Result<Value> parent(const Value& asked) {
     const auto* reference = asked.get<std::string>();
     if (reference == nullptr) {
-      return base::fail(
-          base::usage_error(asked.origin().text(),
-                            fmt::format("extends: expected the name of a preset or a file, got {}",
-                                        asked.type_name())));
+      return base::fail(base::usage_error(
+          asked.origin().text(),
+          fmt::format("extends: expected the name of a preset or a file, got {}", asked.shown())));
+    }
+    if (*reference == "-") {
+      return base::fail(base::usage_error(asked.origin().text(),
+                                          "extends: standard input cannot be extended",
+                                          "name a preset or a file"));
     }
     std::string id = identity(*reference, asked);
     if (std::find(chain_.begin(), chain_.end(), id) != chain_.end() || chain_.size() >= kMaxDepth) {
@@ -175,43 +198,15 @@ class Composer {
 
   const ComposeOptions& options_;
   std::vector<std::string> chain_;  // what is being expanded, outermost first
+  int documents_ = 0;               // opened so far
 };
 
-// Writes one `--set path=value` into the document, making the tables on the way.
-base::Result<void> apply_override(Value& document, const std::string& text) {
-  const std::string source = "--set " + text;
-  const std::size_t equals = text.find('=');
-  const std::string_view path = base::trim(std::string_view(text).substr(0, equals));
-  constexpr std::string_view kKeyCharacters =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-  if (equals == std::string::npos || path.empty() || path.front() == '.' || path.back() == '.' ||
-      path.find("..") != std::string_view::npos ||
-      path.find_first_not_of(kKeyCharacters) != std::string_view::npos) {
-    return base::fail(
-        base::usage_error(source, "expected KEY=VALUE", "for example --set model.layers=4"));
-  }
-  Value* node = &document;
-  std::string_view rest = path;
-  while (true) {
-    auto* table = node->get<Value::Table>();
-    if (table == nullptr) {
-      *node = Value(Value::Table{}, Origin{source, 0});
-      table = node->get<Value::Table>();
-    }
-    const std::size_t dot = rest.find('.');
-    Value& next =
-        table->try_emplace(std::string(rest.substr(0, dot)), Value::Table{}, Origin{source, 0})
-            .first->second;
-    if (dot == std::string_view::npos) {
-      next = parse_override_value(base::trim(std::string_view(text).substr(equals + 1)), source);
-      return {};
-    }
-    node = &next;
-    rest.remove_prefix(dot + 1);
-  }
-}
-
 }  // namespace
+
+bool may_extend(std::string_view section) {
+  const auto is_it = [&](const Extendable& one) { return one.path == section; };
+  return section.empty() || std::any_of(kExtendable.begin(), kExtendable.end(), is_it);
+}
 
 base::Result<Composed> compose(std::string_view reference, const ComposeOptions& options) {
   Composer composer(options);

@@ -29,7 +29,11 @@ struct Composed {
   Value document;    // no `extends` left
 };
 
-// `reference` is a preset's name, a path, or "-" for standard input.
+// `reference` is a preset's name, a path, or "-" for standard input. The file it names may be a
+// pipe, since a person named it; what documents extend may not.
 base::Result<Composed> compose(std::string_view reference, const ComposeOptions& options);
+
+// Whether `extends` may stand in this section; the whole file is "".
+bool may_extend(std::string_view section);
 
 }  // namespace assay::spec

@@ -4,27 +4,28 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/temp_dir.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
 #include "spec/load.h"
 
 namespace assay::spec {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 class Compose : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "assay-compose-XXXXXX").string();
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   std::string write(const std::string& name, const std::string& text) {
     fs::create_directories((directory_ / name).parent_path());
     std::ofstream(directory_ / name) << text;
@@ -41,7 +42,8 @@ class Compose : public testing::Test {
     return job != nullptr ? job->model : std::get<ModelSpec>(loaded->spec);
   }
 
-  fs::path directory_;
+  base::testing::TempDir temporary_;
+  fs::path directory_ = temporary_.path();
 };
 
 TEST_F(Compose, AWholeFileExtendsAPreset) {
@@ -97,6 +99,7 @@ TEST_F(Compose, TheLastOfTwoOverridesWins) {
 TEST_F(Compose, ErrorsNameTheOverride) {
   EXPECT_EQ(error_of("tiny", {"model.layerz=4"}),
             "--set model.layerz=4: model.layerz: unknown key; did you mean 'layers'?");
+  EXPECT_EQ(error_of("tiny", {"été=1"}), "--set été=1: été: unknown key");
   for (const char* bad : {"", "=", "=4", "model.layers", ".layers=4", "model.=4", "a..b=4",
                           "model layers=4", "mod\nel=4"}) {
     EXPECT_THAT(error_of("tiny", {bad}), HasSubstr("expected KEY=VALUE")) << bad;
@@ -106,7 +109,8 @@ TEST_F(Compose, ErrorsNameTheOverride) {
 TEST_F(Compose, ErrorsNameTheLineOfTheFileThatIsWrong) {
   const std::string base = write("base.toml", "extends = \"tiny\"\n\n[model]\nlayers = \"four\"\n");
   const std::string top = write("top.toml", "extends = \"base.toml\"\n[model]\nheads = 8\n");
-  EXPECT_EQ(error_of(top), base + ":4: model.layers: expected a whole number, got a string");
+  EXPECT_EQ(error_of(top),
+            base + ":4: model.layers: expected a whole number, got the string 'four'");
 }
 
 TEST_F(Compose, CirclesAreToldAsCircles) {
@@ -123,10 +127,90 @@ TEST_F(Compose, LongChainsEnd) {
   EXPECT_THAT(error_of((directory_ / "0.toml").string()), HasSubstr("deeper than 16"));
 }
 
+TEST_F(Compose, WideTreesEnd) {
+  // Six places to extend from in each of 14 files: 6^14 documents if nothing stopped it.
+  const auto extend = [](int to) { return "extends = \"" + std::to_string(to) + ".toml\"\n"; };
+  for (int i = 0; i < 14; ++i) {
+    std::string text = extend(i + 1);
+    for (const char* section : {"model", "layout", "cluster", "cluster.device", "device"}) {
+      text += "[" + std::string(section) + "]\n" + extend(i + 1);
+    }
+    write(std::to_string(i) + ".toml", text);
+  }
+  write("14.toml", "[model]\n[layout]\n[cluster]\n[cluster.device]\n[device]\n");
+  EXPECT_THAT(error_of((directory_ / "0.toml").string()),
+              HasSubstr("extends: more than 64 documents are taken in; extend fewer, or write"));
+}
+
+TEST_F(Compose, OverridesHaveNoLines) {
+  EXPECT_EQ(
+      error_of("tiny", {"model={layers=\"x\"}"}),
+      "--set model={layers=\"x\"}: model.layers: expected a whole number, got the string 'x'");
+  // And what they extend is relative to where the command runs, not to a file of that odd name.
+  const std::string model = write("m.toml", "extends = \"tiny\"\n[model]\nlayers = 3\n");
+  const std::string relative = fs::relative(model).string();
+  EXPECT_EQ(model_of("demo", {"model={extends=\"" + relative + "\"}"}).layers, 3);
+}
+
+TEST_F(Compose, OverridesOfTooManyPartsAreRefused) {
+  std::string path = "a";
+  for (int i = 1; i < 16; ++i) path += ".a";
+  EXPECT_EQ(error_of("tiny", {path + "=1"}), "--set " + path + "=1: a: unknown key");
+  EXPECT_EQ(error_of("tiny", {path + ".a=1"}),
+            "--set " + path + ".a=1: a name of more than 16 parts");
+  for (int i = 0; i < 30'000; ++i) path += ".a";
+  EXPECT_THAT(error_of("tiny", {path + "=1"}), HasSubstr("a name of more than 16 parts"));
+}
+
+TEST_F(Compose, ALongOverrideIsNotRepeatedInEveryNode) {
+  // 40,000 numbers that each kept this text would take 6 GB.
+  std::string list = "model.layers=[1";
+  for (int i = 0; i < 40'000; ++i) list += ",1";
+  const std::string line = error_of("tiny", {list + "]"});
+  EXPECT_THAT(line, HasSubstr("…: model.layers: expected a whole number, got a list"));
+  EXPECT_LT(base::display_width(line), 300U);
+}
+
+TEST_F(Compose, APipeMayBeNamedByAPersonButNotByAFile) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const base::UniqueFd reader(ends[0]);
+  base::UniqueFd writer(ends[1]);
+  const std::string text = "extends = \"tiny\"\n[model]\nlayers = 3\n";
+  ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  writer.reset();
+  EXPECT_EQ(model_of("/dev/fd/" + std::to_string(reader.get())).layers, 3);
+
+  ASSERT_EQ(::mkfifo((directory_ / "pipe.toml").c_str(), 0600), 0);
+  const std::string file = write("m.toml", "extends = \"pipe.toml\"\n");
+  EXPECT_THAT(error_of(file), HasSubstr("is a pipe; expected a file"));
+  EXPECT_THAT(error_of((directory_ / "pipe.toml").string()), HasSubstr("it has no section"))
+      << "nobody writes, and nothing waits";
+}
+
+TEST_F(Compose, OnlyTheCommandLineNamesStandardInput) {
+  const std::string file = write("m.toml", "extends = \"-\"\n");
+  EXPECT_EQ(error_of(file), file +
+                                ":1: extends: standard input cannot be extended; name a preset "
+                                "or a file");
+}
+
 TEST_F(Compose, UnknownNamesGetTheNearestOne) {
   EXPECT_EQ(error_of("llama3-8c"), "no preset 'llama3-8c'; did you mean 'llama3-8b'?");
   const std::string file = write("m.toml", "[model]\nextends = \"llama3-8c\"\n");
   EXPECT_EQ(error_of(file), file + ":2: extends: no preset 'llama3-8c'; did you mean 'llama3-8b'?");
+}
+
+TEST_F(Compose, AFileNamedLikeAPresetIsPointedOut) {
+  write("tinny", "[model]\n");
+  const std::string file = write("m.toml", "extends = \"tinny\"\n");
+  EXPECT_EQ(error_of(file), file +
+                                ":1: extends: no preset 'tinny'; there is a file of that name: "
+                                "write ./tinny");
+  const fs::path before = fs::current_path();
+  fs::current_path(directory_);
+  EXPECT_EQ(error_of("tinny"), "no preset 'tinny'; there is a file of that name: write ./tinny");
+  fs::current_path(before);
 }
 
 TEST_F(Compose, APresetOfAnotherKindIsNamedAsSuch) {
@@ -142,7 +226,53 @@ TEST_F(Compose, MissingFilesAreNamedWithWhoAskedForThem) {
 
 TEST_F(Compose, ExtendsMustBeAName) {
   const std::string file = write("m.toml", "extends = 4\n");
-  EXPECT_THAT(error_of(file), HasSubstr("extends: expected the name of a preset or a file"));
+  EXPECT_THAT(error_of(file), HasSubstr("extends: expected the name of a preset or a file, got 4"));
+}
+
+TEST_F(Compose, UnknownKeysExplainMissingOnes) {
+  const auto line_of = [&](const std::string& text) {
+    const std::string file = write("f.toml", text);
+    const std::string line = error_of(file);
+    return line.starts_with(file) ? line.substr(file.size()) : line;
+  };
+  EXPECT_EQ(line_of("[model]\nvocabb = 5\n"),
+            ":2: model.vocabb: unknown key; did you mean 'vocab'?");
+  EXPECT_EQ(line_of("layers = 3\n"), ":1: layers: unknown key; did you mean 'model.layers'?");
+  EXPECT_EQ(line_of("layers = 3\n[model]\n"),
+            ":1: layers: unknown key; did you mean 'model.layers'?");
+  EXPECT_EQ(line_of("[model]\n[layout]\ndpp = 1\n"),
+            ":3: layout.dpp: unknown key; did you mean 'dp'?");
+  EXPECT_EQ(line_of("[model]\nextend = \"tiny\"\n"),
+            ":2: model.extend: unknown key; did you mean 'extends'?");
+  EXPECT_EQ(line_of("[batch]\nextends = \"tiny\"\n"),
+            ":2: batch.extends: unknown key; expected one of: accumulate, micro_batch, sequence");
+  EXPECT_EQ(line_of("\"model.layers\" = 3\n"), ":1: model.layers: unknown key");
+  EXPECT_EQ(
+      line_of("[model]\n"),
+      ":1: model.vocab: missing; expected a whole number from 2 to 100,000,000 (tokens in the "
+      "vocabulary)");
+  EXPECT_EQ(line_of(""),
+            ": it has no section; expected [model], [layout], [cluster], [device], "
+            "[[price]], or the sections of a job");
+}
+
+TEST_F(Compose, WrongTypesShowWhatIsThere) {
+  const auto got = [&](const std::string& value) {
+    const std::string line = error_of("tiny", {"description=" + value});
+    return line.substr(line.find("expected a string, got ") + 23);
+  };
+  EXPECT_EQ(got("4"), "4");
+  EXPECT_EQ(got("4.50"), "4.5");
+  EXPECT_EQ(got("-4.0"), "-4.0");
+  EXPECT_EQ(got("nan"), "nan");
+  EXPECT_EQ(got("true"), "true");
+  EXPECT_EQ(got("2026-08-14"), "the date 2026-08-14");
+  EXPECT_EQ(got("07:32:00"), "a time");
+  EXPECT_EQ(got("2026-08-14T07:32:00"), "a time");
+  EXPECT_EQ(got("[]"), "a list");
+  EXPECT_EQ(got("{}"), "a table");
+  EXPECT_THAT(error_of("tiny", {"model.layers=" + std::string(9'000, 'x')}),
+              EndsWith("got the string '" + std::string(39, 'x') + "…'"));
 }
 
 }  // namespace

@@ -63,8 +63,9 @@ struct EnumNames<DeviceKind> {
 };
 template <>
 struct EnumNames<LinkKind> {
-  static constexpr Names<LinkKind, 4> kNames = {{{"none", LinkKind::kNone},
+  static constexpr Names<LinkKind, 5> kNames = {{{"none", LinkKind::kNone},
                                                  {"nvswitch", LinkKind::kNvswitch},
+                                                 {"nvlink-mesh", LinkKind::kNvlinkMesh},
                                                  {"nvlink-groups", LinkKind::kNvlinkGroups},
                                                  {"pcie", LinkKind::kPcie}}};
 };

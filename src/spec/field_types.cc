@@ -7,7 +7,7 @@
 namespace assay::spec {
 
 base::Error type_mismatch(std::string_view expected, const Value& got) {
-  return base::usage_error("", fmt::format("expected {}, got {}", expected, got.type_name()));
+  return base::usage_error("", fmt::format("expected {}, got {}", expected, got.shown()));
 }
 
 base::Result<std::int64_t> FieldType<std::int64_t>::parse(const Value& value) {
@@ -46,6 +46,8 @@ base::Result<base::Date> FieldType<base::Date>::parse(const Value& value) {
   // A year alone may be written without quotes.
   if (const auto* year = value.get<std::int64_t>()) return base::parse_date(std::to_string(*year));
   if (const auto* text = value.get<std::string>()) return base::parse_date(*text);
+  // TOML has a year 0, which parse_date() refuses.
+  if (const auto* date = value.get<base::Date>()) return base::parse_date(base::to_text(*date));
   return base::fail(type_mismatch(expected(), value));
 }
 

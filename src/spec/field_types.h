@@ -18,7 +18,7 @@
 
 namespace assay::spec {
 
-// "expected a whole number, got a string" — the caller adds file, line and key.
+// "expected a whole number, got the string 'four'" — the caller adds file, line and key.
 base::Error type_mismatch(std::string_view expected, const Value& got);
 
 // Each FieldType<T> has: parse, text, json, expected; and magnitude where ranges make sense.
@@ -98,8 +98,10 @@ struct FieldType<E> {
     }
     std::vector<std::string> names;
     for (const auto& entry : EnumNames<E>::kNames) names.emplace_back(entry.first);
+    constexpr std::size_t kColumns = 40;
+    const std::string shown = base::shortened(base::printable(*name), kColumns);
     return base::fail(
-        base::usage_error("", "unknown value '" + *name + "'", base::suggestion(*name, names)));
+        base::usage_error("", "unknown value '" + shown + "'", base::suggestion(*name, names)));
   }
   static std::string text(E value) { return std::string(to_text(value)); }
   static base::Json json(E value) { return to_text(value); }

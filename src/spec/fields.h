@@ -1,4 +1,4 @@
-// The machinery behind schema.h: one description of a section's keys serves three visitors.
+// The machinery behind schema.h: one description of a section's keys serves four visitors.
 //
 //   Reader      Value -> struct, with an error that names file:line, key, expectation, nearest name
 //   JsonWriter  struct -> JSON
@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "spec/compose.h"
 #include "spec/field_types.h"
 #include "spec/schema.h"
 #include "spec/value.h"
@@ -55,6 +56,15 @@ concept Section = requires(AnyVisitor& visitor, T& section) {
   describe(visitor, section);
 };
 
+// Written with a unit, so that a plain number says nothing about its range.
+template <class T>
+concept WithUnit = requires {
+  FieldType<T>::json_suffix();
+};
+
+// "100,000", "0.000001"
+std::string number_text(double number);
+
 inline std::string join_path(std::string_view path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
@@ -69,33 +79,40 @@ class Reader {
     if (error_) return;
     const Value* value = table_.find(key.name);
     const std::string path = join_path(path_, key.name);
-    if (value == nullptr) {
-      if (key.required) {
-        error_ = base::usage_error(
-            table_.origin().text(),
-            fmt::format("{}: missing; expected {} ({})", path, expectation<T>(key), key.meaning));
-      }
-      return;
-    }
-    read(key, path, *value, field);
+    if (value != nullptr) return read(key, path, *value, field);
+    if (!key.required || missing_) return;
+    missing_ = base::usage_error(
+        table_.origin().text(),
+        fmt::format("{}: missing; expected {} ({})", path, expectation<T>(key), key.meaning));
   }
 
-  // The first error: a wrong value, or a key that nothing described. `wider` are names from
-  // elsewhere in the schema that the person may have meant.
+  // The first wrong value or unknown key; only then a missing one, which a misspelt key explains.
+  // `wider` are names from elsewhere in the schema that the person may have meant.
   base::Result<void> finish(const std::vector<std::string>& wider) {
+    find_unknown(wider);
     if (error_) return base::fail(*error_);
-    for (const auto& [name, value] : *table_.get<Value::Table>()) {
-      if (known_.contains(name)) continue;
-      std::vector<std::string> candidates(known_.begin(), known_.end());
-      candidates.insert(candidates.end(), wider.begin(), wider.end());
-      return base::fail(base::usage_error(value.origin().text(),
-                                          fmt::format("{}: unknown key", join_path(path_, name)),
-                                          base::suggestion(name, candidates)));
-    }
+    if (missing_) return base::fail(*missing_);
     return {};
   }
 
  private:
+  static constexpr std::size_t kNameColumns = 60;
+
+  void find_unknown(const std::vector<std::string>& wider) {
+    if (error_) return;
+    for (const auto& [name, value] : *table_.get<Value::Table>()) {
+      if (known_.contains(name)) continue;
+      std::vector<std::string> candidates(known_.begin(), known_.end());
+      if (may_extend(path_)) candidates.emplace_back("extends");
+      candidates.insert(candidates.end(), wider.begin(), wider.end());
+      const std::string shown = base::shortened(base::printable(name), kNameColumns);
+      error_ = base::usage_error(value.origin().text(),
+                                 fmt::format("{}: unknown key", join_path(path_, shown)),
+                                 base::suggestion(name, candidates));
+      return;
+    }
+  }
+
   template <class T>
   void read(const Key& key, const std::string& path, const Value& value, T& field) {
     if constexpr (is_optional<T>::value) {
@@ -122,9 +139,10 @@ class Reader {
     if constexpr (requires { FieldType<T>::magnitude(*parsed); }) {
       const double size = FieldType<T>::magnitude(*parsed);
       if ((key.min && size < *key.min) || (key.max && size > *key.max)) {
-        error_ = base::usage_error(value.origin().text(),
-                                   fmt::format("{}: expected {}, got {}", path, expectation<T>(key),
-                                               FieldType<T>::text(*parsed)));
+        const std::string expected = WithUnit<T> ? "more than nothing" : expectation<T>(key);
+        error_ = base::usage_error(
+            value.origin().text(),
+            fmt::format("{}: expected {}, got {}", path, expected, FieldType<T>::text(*parsed)));
         return;
       }
     }
@@ -134,21 +152,23 @@ class Reader {
   template <class T>
   void read_section(const std::string& path, const Value& value, T& field) {
     if (value.get<Value::Table>() == nullptr) {
-      error_ = base::usage_error(value.origin().text(), fmt::format("{}: expected a table, got {}",
-                                                                    path, value.type_name()));
+      error_ = base::usage_error(value.origin().text(),
+                                 fmt::format("{}: expected a table, got {}", path, value.shown()));
       return;
     }
     Reader reader(value, path);
     describe(reader, field);
-    if (auto done = reader.finish({}); !done) error_ = done.error();
+    reader.find_unknown({});
+    error_ = reader.error_;
+    if (!missing_) missing_ = reader.missing_;
   }
 
   template <class T>
   void read_list(const std::string& path, const Value& value, std::vector<T>& field) {
     const auto* items = value.get<Value::Array>();
     if (items == nullptr) {
-      error_ = base::usage_error(value.origin().text(), fmt::format("{}: expected a list, got {}",
-                                                                    path, value.type_name()));
+      error_ = base::usage_error(value.origin().text(),
+                                 fmt::format("{}: expected a list, got {}", path, value.shown()));
       return;
     }
     for (std::size_t i = 0; i < items->size() && !error_; ++i) {
@@ -159,7 +179,7 @@ class Reader {
   }
 
  public:
-  // "a whole number from 1 to 65536"
+  // "a whole number from 1 to 65,536"
   template <class T>
   static std::string expectation(const Key& key) {
     if constexpr (is_optional<T>::value) {
@@ -170,9 +190,8 @@ class Reader {
       return "a table";
     } else {
       std::string text = FieldType<T>::expected();
-      if (key.min && key.max) return fmt::format("{} from {} to {}", text, *key.min, *key.max);
-      if (key.min) return fmt::format("{} of at least {}", text, *key.min);
-      return text;
+      if (WithUnit<T> || !key.min || !key.max) return text;
+      return fmt::format("{} from {} to {}", text, number_text(*key.min), number_text(*key.max));
     }
   }
 
@@ -181,6 +200,7 @@ class Reader {
   std::string path_;
   std::set<std::string> known_;
   std::optional<base::Error> error_;
+  std::optional<base::Error> missing_;
 };
 
 class JsonWriter {
@@ -257,12 +277,18 @@ class KeyLister {
     const std::string path = join_path(path_, key.name);
     if constexpr (Section<T>) {
       KeyLister lister(path);
+      if (may_extend(path)) lister.extends("what this section starts from");
       describe(lister, field);
       for (KeyDoc& doc : lister.docs_) docs_.push_back(std::move(doc));
     } else {
       docs_.push_back(
           {path, Reader::expectation<T>(key), default_text(key, field), std::string(key.meaning)});
     }
+  }
+  // `extends` is no field of any struct: compose.cc has used it up before reading begins.
+  void extends(std::string_view meaning) {
+    docs_.push_back({join_path(path_, "extends"), "the name of a preset or a file", "unset",
+                     std::string(meaning)});
   }
   [[nodiscard]] std::vector<KeyDoc> take() { return std::move(docs_); }
 

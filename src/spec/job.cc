@@ -8,11 +8,15 @@ std::optional<std::int64_t> training_steps(const JobSpec& job) {
   if (job.train.steps) return job.train.steps;
   if (job.train.tokens) return *job.train.tokens / job.tokens_per_step();
   if (!job.train.tokens_per_matmul_parameter) return std::nullopt;
-  const auto parameters = count_parameters(job.model);
-  if (!parameters) return std::nullopt;  // a completed job has been counted before
-  const double tokens =
-      *job.train.tokens_per_matmul_parameter * static_cast<double>(parameters->matmul);
-  return static_cast<std::int64_t>(tokens / static_cast<double>(job.tokens_per_step()));
+  // long double holds every count that rules.cc lets through.
+  const long double tokens = static_cast<long double>(*job.train.tokens_per_matmul_parameter) *
+                             static_cast<long double>(parameters_of(job.model).matmul);
+  return static_cast<std::int64_t>(tokens / static_cast<long double>(job.tokens_per_step()));
+}
+
+std::optional<std::int64_t> training_tokens(const JobSpec& job) {
+  const auto steps = training_steps(job);
+  return steps ? std::optional(*steps * job.tokens_per_step()) : std::nullopt;
 }
 
 }  // namespace assay::spec

@@ -46,7 +46,9 @@ struct JobSpec {
   }
 };
 
-// The length of training in whole optimizer steps; nothing when the job does not say.
+// The length of training in whole optimizer steps, and the tokens that these read; nothing when the
+// job does not say. For a job that went through rules.cc, which keeps both within 64 bits.
 std::optional<std::int64_t> training_steps(const JobSpec& job);
+std::optional<std::int64_t> training_tokens(const JobSpec& job);
 
 }  // namespace assay::spec

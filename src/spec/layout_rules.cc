@@ -61,7 +61,15 @@ base::Result<void> check_degrees(const LayoutSpec& l, const Rule& rule) {
     return rule.broken("layout.sequence_parallel", "works on tensor-parallel ranks, but tp is 1",
                        "set layout.tp above 1 or remove it");
   }
+  if (l.fsdp == 1 && rule.written("layout.zero")) {
+    return rule.broken("layout.zero", "says what fsdp shards, but fsdp is 1",
+                       "set layout.fsdp above 1 or remove it");
+  }
   const bool interleaved = l.pp_schedule == PipelineSchedule::kInterleaved;
+  if (interleaved && l.pp == 1) {
+    return rule.broken("layout.pp_schedule", "interleaves pipeline stages, but pp is 1",
+                       "set layout.pp above 1 or remove it");
+  }
   if (interleaved != (l.pp_chunks > 1)) {
     return rule.broken("layout.pp_chunks",
                        fmt::format("the {} schedule cannot have {} chunks per stage",
@@ -97,6 +105,12 @@ base::Result<void> check_cuts(const JobSpec& job, const Rule& rule) {
   if (job.batch.sequence % l.cp != 0) {
     return rule.broken("layout.cp", fmt::format("cp {} does not divide the sequence of {}", l.cp,
                                                 job.batch.sequence));
+  }
+  if (l.sequence_parallel && job.batch.sequence % (l.tp * l.cp) != 0) {
+    return rule.broken("layout.sequence_parallel",
+                       fmt::format("tp {} x cp {} does not divide the sequence of {}", l.tp, l.cp,
+                                   job.batch.sequence),
+                       "choose divisors of batch.sequence");
   }
   if (l.ep > 1 && !m.is_moe()) {
     return rule.broken("layout.ep", fmt::format("ep {}, but the model has no experts", l.ep),

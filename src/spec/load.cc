@@ -1,6 +1,8 @@
 #include "spec/load.h"
 
-#include <array>
+#include <fmt/format.h>
+
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -13,30 +15,24 @@ namespace assay::spec {
 namespace {
 
 base::Result<Kind> kind_of(const Value& document) {
-  constexpr std::array<std::pair<std::string_view, Kind>, 5> kLone = {{
-      {"model", Kind::kModel},
-      {"device", Kind::kDevice},
-      {"cluster", Kind::kCluster},
-      {"layout", Kind::kLayout},
-      {"price", Kind::kPrices},
-  }};
   if (document.find("batch") != nullptr || document.find("train") != nullptr) return Kind::kJob;
   std::optional<Kind> only;
-  for (const auto& [section, kind] : kLone) {
-    if (document.find(section) == nullptr) continue;
+  for (const Kind kind : all_kinds()) {
+    if (document.find(kind_section(kind)) == nullptr) continue;
     if (only) return Kind::kJob;
     only = kind;
   }
   if (only) return *only;
   return base::fail(base::usage_error(
-      document.origin().source, "nothing in it describes a job",
+      document.origin().source, "it has no section",
       "expected [model], [layout], [cluster], [device], [[price]], or the sections of a job"));
 }
 
 base::Result<void> complete_prices(PriceList& prices, const Value& document) {
   const Value* rows = document.find("price");
   for (std::size_t i = 0; i < prices.size(); ++i) {
-    ASSAY_TRY_VOID(complete(prices[i], (*rows->get<Value::Array>())[i]));
+    ASSAY_TRY_VOID(
+        complete(prices[i], (*rows->get<Value::Array>())[i], fmt::format("price[{}]", i)));
   }
   return {};
 }
@@ -87,12 +83,15 @@ base::Result<Loaded> load(std::string_view reference, const LoadOptions& options
   const auto this_machine = options.this_machine ? options.this_machine : this_machine_document;
   ASSAY_TRY(Composed composed, compose(reference, {options.overrides, this_machine}));
   Value& document = composed.document;
+  // Before asking what it is: a misspelt section must be told as such.
+  ASSAY_TRY(Sections sections, read_sections(document));
   ASSAY_TRY(const Kind kind, kind_of(document));
   if (kind == Kind::kJob && document.find("cluster") == nullptr) {
     ASSAY_TRY(Composed here, compose(kThisMachine, {{}, this_machine}));
+    ASSAY_TRY(Sections found, read_sections(here.document));
+    sections.cluster = std::move(found.cluster);
     document.get<Value::Table>()->emplace("cluster", *here.document.find("cluster"));
   }
-  ASSAY_TRY(Sections sections, read_sections(document));
   ASSAY_TRY(AnySpec spec, finish(kind, std::move(sections), document));
 
   Loaded loaded{composed.name, "", std::move(spec)};

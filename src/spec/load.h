@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace assay::spec {
 
 using PriceList = std::vector<PriceSpec>;
 using AnySpec = std::variant<ModelSpec, DeviceSpec, ClusterSpec, LayoutSpec, PriceList, JobSpec>;
+
+// Loaded::kind() takes the position in AnySpec for the Kind.
+template <Kind kind, class T>
+inline constexpr bool kHolds =
+    std::is_same_v<std::variant_alternative_t<static_cast<std::size_t>(kind), AnySpec>, T>;
+static_assert(kHolds<Kind::kModel, ModelSpec> && kHolds<Kind::kDevice, DeviceSpec> &&
+              kHolds<Kind::kCluster, ClusterSpec> && kHolds<Kind::kLayout, LayoutSpec> &&
+              kHolds<Kind::kPrices, PriceList> && kHolds<Kind::kJob, JobSpec>);
 
 struct Loaded {
   std::string name;
@@ -32,10 +41,10 @@ struct LoadOptions {
   std::function<Value()> this_machine = {};
 };
 
-// `reference` is a preset's name, a path (with a "/" or ending in .toml), or "-" for standard
-// input. What is found decides what it is: a lone section is that kind of spec, anything with
-// [batch] or [train], or with several sections, is a job. A job without a cluster runs on this
-// machine.
+// `reference` is a preset's name, a path (with a "/" or ending in .toml; a pipe will do), or "-"
+// for standard input. What is found decides what it is: a lone section is that kind of spec,
+// anything with [batch] or [train], or with several sections, is a job. A job without a cluster
+// runs on this machine.
 base::Result<Loaded> load(std::string_view reference, const LoadOptions& options = {});
 
 // Every price row of the presets.

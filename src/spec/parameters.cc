@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/check.h"
+
 namespace assay::spec {
 namespace {
 
@@ -118,6 +120,12 @@ base::Result<Parameters> count_parameters(const ModelSpec& m) {
   }
   if (m.tied) result.matmul += m.vocab * m.dim;
   return result;
+}
+
+Parameters parameters_of(const ModelSpec& model) {
+  auto counted = count_parameters(model);
+  ASSAY_CHECK(counted.has_value(), "a completed model has been counted");
+  return *std::move(counted);
 }
 
 base::Json to_json(const std::vector<ParameterGroup>& groups) {

@@ -40,6 +40,9 @@ struct Parameters {
 // Fails only when the counts do not fit 64 bits.
 base::Result<Parameters> count_parameters(const ModelSpec& model);
 
+// The same for a model that went through rules.cc, where counting it is one of the rules.
+Parameters parameters_of(const ModelSpec& model);
+
 // [{"name": …, "shape": […], "tensors": …, "parameters": …}, …]
 base::Json to_json(const std::vector<ParameterGroup>& groups);
 

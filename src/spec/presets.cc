@@ -9,24 +9,38 @@
 namespace assay::spec {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Kind>, 6> kFolders = {{
-    {"models", Kind::kModel},
-    {"devices", Kind::kDevice},
-    {"clusters", Kind::kCluster},
-    {"layouts", Kind::kLayout},
-    {"prices", Kind::kPrices},
-    {"jobs", Kind::kJob},
+struct KindNames {
+  Kind kind;
+  std::string_view name;
+  std::string_view plural;
+  std::string_view section;
+};
+
+constexpr std::array<KindNames, 6> kKinds = {{
+    {Kind::kModel, "model", "models", "model"},
+    {Kind::kJob, "job", "jobs", ""},
+    {Kind::kCluster, "cluster", "clusters", "cluster"},
+    {Kind::kDevice, "device", "devices", "device"},
+    {Kind::kLayout, "layout", "layouts", "layout"},
+    {Kind::kPrices, "prices", "prices", "price"},
 }};
+
+const KindNames& names_of(Kind kind) {
+  const auto found = std::find_if(kKinds.begin(), kKinds.end(),
+                                  [&](const KindNames& names) { return names.kind == kind; });
+  ASSAY_CHECK(found != kKinds.end(), "every kind has names");
+  return *found;
+}
 
 Preset to_preset(const base::EmbeddedFile& file) {
   const std::size_t slash = file.path.find('/');
-  const auto folder = std::find_if(kFolders.begin(), kFolders.end(), [&](const auto& entry) {
-    return entry.first == file.path.substr(0, slash);
+  const auto folder = std::find_if(kKinds.begin(), kKinds.end(), [&](const KindNames& names) {
+    return names.plural == file.path.substr(0, slash);
   });
-  ASSAY_CHECK(folder != kFolders.end(), "every folder of presets/ has a kind");
+  ASSAY_CHECK(folder != kKinds.end(), "every folder of presets/ has a kind");
   std::string_view name = file.path.substr(slash + 1);
   name.remove_suffix(std::string_view(".toml").size());
-  return {std::string(name), folder->second, "presets/" + std::string(file.path), file.contents};
+  return {std::string(name), folder->kind, "presets/" + std::string(file.path), file.contents};
 }
 
 // Compares runs of digits as numbers, so that llama3-8b comes before llama3-13b.
@@ -47,9 +61,24 @@ std::vector<Preset> make_catalogue() {
 }  // namespace
 
 std::string_view to_text(Kind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"model",  "device", "cluster",
-                                                      "layout", "prices", "job"};
-  return kNames[static_cast<std::size_t>(kind)];
+  return names_of(kind).name;
+}
+
+std::string_view kind_plural(Kind kind) {
+  return names_of(kind).plural;
+}
+
+std::string_view kind_section(Kind kind) {
+  return names_of(kind).section;
+}
+
+std::span<const Kind> all_kinds() {
+  static constexpr auto kAll = [] {
+    std::array<Kind, kKinds.size()> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = kKinds[i].kind;
+    return all;
+  }();
+  return kAll;
 }
 
 const std::vector<Preset>& presets() {

@@ -12,7 +12,12 @@ namespace assay::spec {
 
 enum class Kind { kModel, kDevice, kCluster, kLayout, kPrices, kJob };
 
-std::string_view to_text(Kind kind);  // "model", "device", …
+std::string_view to_text(Kind kind);       // "model", "prices", …
+std::string_view kind_plural(Kind kind);   // "models", "prices", …: also the folder in presets/
+std::string_view kind_section(Kind kind);  // "model", "price", …: what a file of it has; none: job
+
+// In the order in which lists show them.
+std::span<const Kind> all_kinds();
 
 struct Preset {
   std::string name;  // the file's name without .toml; unique over all kinds

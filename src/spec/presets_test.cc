@@ -41,6 +41,21 @@ TEST(Presets, TheExpectedOnesAreThere) {
                             "p4d-24xlarge", "this-machine"}));
 }
 
+TEST(Presets, KindsAreListedWithTheirNames) {
+  std::vector<std::string> plurals;
+  std::set<Kind> kinds;
+  for (const Kind kind : all_kinds()) {
+    plurals.emplace_back(kind_plural(kind));
+    kinds.insert(kind);
+  }
+  EXPECT_EQ(plurals, (std::vector<std::string>{"models", "jobs", "clusters", "devices", "layouts",
+                                               "prices"}));
+  EXPECT_EQ(kinds.size(), std::variant_size_v<AnySpec>);
+  EXPECT_EQ(to_text(Kind::kPrices), "prices");
+  EXPECT_EQ(to_text(Kind::kJob), "job");
+  EXPECT_EQ(kind_section(Kind::kPrices), "price");
+}
+
 TEST(Presets, NamesSortAsPeopleCount) {
   const auto names = preset_names(Kind::kModel);
   const auto at = [&](const char* name) { return std::find(names.begin(), names.end(), name); };

@@ -11,8 +11,8 @@ tl::unexpected<base::Error> Rule::broken(std::string_view key, std::string what,
     path = dot == std::string_view::npos ? std::string_view{} : path.substr(0, dot);
   }
   const Value& node = nearest != nullptr ? *nearest : document_;
-  return base::fail(
-      base::usage_error(node.origin().text(), std::string(key) + ": " + what, std::move(hint)));
+  const std::string where = path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  return base::fail(base::usage_error(node.origin().text(), where + ": " + what, std::move(hint)));
 }
 
 std::optional<std::int64_t> checked_product(std::initializer_list<std::int64_t> factors) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "spec/value.h"
@@ -14,7 +15,12 @@ namespace assay::spec {
 
 class Rule {
  public:
-  explicit Rule(const Value& document) : document_(document) {}
+  // `path` is what leads to `document` when it is itself a part of one: "price[2]".
+  explicit Rule(const Value& document, std::string path = {})
+      : document_(document), path_(std::move(path)) {}
+
+  // Whether a key stands in the document, for keys whose default is no statement.
+  [[nodiscard]] bool written(std::string_view key) const { return document_.at(key) != nullptr; }
 
   // `key` is a dotted path; when it was not written itself, the nearest table around it is named.
   [[nodiscard]] tl::unexpected<base::Error> broken(std::string_view key, std::string what,
@@ -22,6 +28,7 @@ class Rule {
 
  private:
   const Value& document_;
+  std::string path_;
 };
 
 // The product, or nothing when it does not fit 64 bits.

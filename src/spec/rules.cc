@@ -22,6 +22,10 @@ base::Result<void> check_heads(const ModelSpec& m, const Rule& rule) {
                        fmt::format("{} heads cannot share {} kv_heads evenly", m.heads, m.kv_heads),
                        "make heads a multiple of kv_heads");
   }
+  if (m.positions == Positions::kLearned && rule.written("model.rope_theta")) {
+    return rule.broken("model.rope_theta", "belongs to rotary positions, but positions are learned",
+                       "remove it or set model.positions to \"rope\"");
+  }
   if (m.positions == Positions::kRope && m.head_dim % 2 != 0) {
     return rule.broken(
         "model.head_dim",
@@ -49,6 +53,11 @@ base::Result<void> check_experts(const ModelSpec& m, const Rule& rule) {
         "model.experts_per_token",
         fmt::format("{} experts per token, but there are only {}", m.experts_per_token, m.experts));
   }
+  if (m.experts == 0 && rule.written("model.moe_every")) {
+    return rule.broken("model.moe_every",
+                       "says which layers are mixtures, but there are no experts",
+                       "remove it or set model.experts");
+  }
   if (m.moe_every > m.layers) {
     return rule.broken("model.moe_every",
                        fmt::format("every {}th layer is a mixture, but there are only {} layers",
@@ -73,6 +82,42 @@ base::Result<void> check_batch(const JobSpec& job, const Rule& rule) {
   return {};
 }
 
+// Total tokens stay below this, so that they fit 64 bits with room to count bytes of them.
+constexpr std::int64_t kMostTokens = 100'000'000'000'000'000;
+
+// That the length of training, given by `key`, is a number of steps that can be counted.
+base::Result<void> check_length(long double tokens, const JobSpec& job, const char* key,
+                                const Rule& rule) {
+  if (tokens > static_cast<long double>(kMostTokens)) {
+    return rule.broken(key, "more than 10^17 tokens of training", "lower it");
+  }
+  if (tokens < static_cast<long double>(job.tokens_per_step())) {
+    return rule.broken(
+        key,
+        fmt::format("shorter than one step of {} tokens", base::grouped(job.tokens_per_step())),
+        "raise it or make the batch smaller");
+  }
+  return {};
+}
+
+base::Result<void> check_lengths(const JobSpec& job, const Rule& rule) {
+  const TrainSpec& train = job.train;
+  if (train.steps) {
+    const auto tokens =
+        static_cast<long double>(*train.steps) * static_cast<long double>(job.tokens_per_step());
+    return check_length(tokens, job, "train.steps", rule);
+  }
+  if (train.tokens) {
+    return check_length(static_cast<long double>(*train.tokens), job, "train.tokens", rule);
+  }
+  if (train.tokens_per_matmul_parameter) {
+    const auto tokens = static_cast<long double>(*train.tokens_per_matmul_parameter) *
+                        static_cast<long double>(parameters_of(job.model).matmul);
+    return check_length(tokens, job, "train.tokens_per_matmul_parameter", rule);
+  }
+  return {};
+}
+
 base::Result<void> check_train(const JobSpec& job, const Rule& rule) {
   const TrainSpec& train = job.train;
   const int lengths = static_cast<int>(train.steps.has_value()) +
@@ -82,6 +127,7 @@ base::Result<void> check_train(const JobSpec& job, const Rule& rule) {
     return rule.broken("train", "the training length is given more than once",
                        "keep one of steps, tokens, tokens_per_matmul_parameter");
   }
+  ASSAY_TRY_VOID(check_lengths(job, rule));
   const bool fp8_missing = train.precision == Precision::kFp8 && !job.cluster.device.fp8;
   if (fp8_missing) {
     return rule.broken("train.precision",
@@ -117,51 +163,8 @@ base::Result<void> complete(ModelSpec& m, const Value& document) {
   return {};
 }
 
-base::Result<void> complete(ClusterSpec& c, const Value& document) {
-  const Rule rule(document);
-  if (c.nodes > c.max_nodes) {
-    return rule.broken(
-        "cluster.nodes",
-        fmt::format("{} nodes, but at most {} can be had together", c.nodes, c.max_nodes),
-        "lower it, or raise cluster.max_nodes if that is wrong");
-  }
-  if (c.nodes > 1 && c.network.kind == NetworkKind::kNone) {
-    return rule.broken("cluster.network.kind", fmt::format("{} nodes without a network", c.nodes),
-                       "describe [cluster.network]");
-  }
-  if (c.network.kind != NetworkKind::kNone && !c.network.bandwidth) {
-    return rule.broken("cluster.network.bandwidth", "a network without a bandwidth",
-                       "set it, per node and direction");
-  }
-  if (c.devices_per_node > 1 && c.link.kind == LinkKind::kNone) {
-    return rule.broken(
-        "cluster.link.kind",
-        fmt::format("{} devices in a node, but no link between them", c.devices_per_node),
-        "describe [cluster.link]");
-  }
-  const bool nvlink = c.link.kind == LinkKind::kNvswitch || c.link.kind == LinkKind::kNvlinkGroups;
-  if (nvlink && !c.link.bandwidth) {
-    return rule.broken("cluster.link.bandwidth", "an NVLink without a bandwidth",
-                       "set it, per device and direction");
-  }
-  const bool grouped = c.link.kind == LinkKind::kNvlinkGroups;
-  if (grouped && !c.link.group) {
-    return rule.broken("cluster.link.group", "NVLink groups of unknown size",
-                       "set the number of devices in a group");
-  }
-  if (grouped && c.devices_per_node % *c.link.group != 0) {
-    return rule.broken("cluster.link.group", fmt::format("{} devices do not form groups of {}",
-                                                         c.devices_per_node, *c.link.group));
-  }
-  if (!grouped && c.link.group) {
-    return rule.broken("cluster.link.group", "only nvlink-groups have groups",
-                       "remove it or change link.kind");
-  }
-  return {};
-}
-
-base::Result<void> complete(PriceSpec& price, const Value& row) {
-  const Rule rule(row);
+base::Result<void> complete(PriceSpec& price, const Value& row, const std::string& path) {
+  const Rule rule(row, path);
   const auto devices = preset_names(Kind::kDevice);
   if (std::find(devices.begin(), devices.end(), price.device) == devices.end()) {
     return rule.broken("device", fmt::format("no device preset '{}'", price.device),

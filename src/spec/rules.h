@@ -2,6 +2,8 @@
 // depend on other keys, then checks, and answers with its own message.
 #pragma once
 
+#include <string>
+
 #include "base/result.h"
 #include "spec/job.h"
 #include "spec/value.h"
@@ -11,7 +13,8 @@ namespace assay::spec {
 // `document` is where the section was read from, so that messages can name file and line.
 base::Result<void> complete(ModelSpec& model, const Value& document);
 base::Result<void> complete(ClusterSpec& cluster, const Value& document);
-base::Result<void> complete(PriceSpec& price, const Value& row);
+// `path` names the row in messages: "price[2]".
+base::Result<void> complete(PriceSpec& price, const Value& row, const std::string& path);
 
 // A layout on its own: `ranks`, or else the product of its degrees.
 base::Result<void> complete(LayoutSpec& layout, const Value& document);

@@ -1,6 +1,7 @@
 // Each rule and each kind of wrong value, with the exact line a person reads.
 #include "spec/rules.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -69,6 +70,16 @@ INSTANTIATE_TEST_SUITE_P(
              "moe-9b",
              {"model.moe_every=25"},
              "model.moe_every: every 25th layer is a mixture, but there are only 24 layers"},
+        Case{"MixtureOfNoExperts",
+             "tiny",
+             {"model.moe_every=2"},
+             "model.moe_every: says which layers are mixtures, but there are no experts; remove it "
+             "or set model.experts"},
+        Case{"ThetaOfLearnedPositions",
+             "gpt2-124m",
+             {"model.rope_theta=10000.0"},
+             "model.rope_theta: belongs to rotary positions, but positions are learned; remove it "
+             "or set model.positions to \"rope\""},
         Case{"TooLarge",
              "tiny",
              {"model.layers=100000", "model.vocab=100000000", "model.dim=1000000",
@@ -78,19 +89,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"WrongType",
              "tiny",
              {"model.layers=4.0"},
-             "model.layers: expected a whole number, got a fraction"},
+             "model.layers: expected a whole number, got 4.0"},
         Case{"OutOfRange",
              "tiny",
              {"model.layers=0"},
-             "model.layers: expected a whole number from 1 to 100000, got 0"},
+             "model.layers: expected a whole number from 1 to 100,000, got 0"},
         Case{"WrongChoice",
              "tiny",
              {"model.norm=rmsnrom"},
              "model.norm: unknown value 'rmsnrom'; did you mean 'rmsnorm'?"},
-        Case{"SectionIsNoTable",
-             "tiny",
-             {"model=4"},
-             "model: expected a table, got a whole number"}),
+        Case{"SectionIsNoTable", "tiny", {"model=4"}, "model: expected a table, got 4"}),
     [](const auto& param) { return param.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -128,9 +136,25 @@ INSTANTIATE_TEST_SUITE_P(
              "= \"interleaved\""},
         Case{"InterleavingWithoutChunks",
              "fsdp8",
-             {"layout.pp_schedule=interleaved"},
+             {"layout.pp_schedule=interleaved", "layout.pp=2"},
              "presets/layouts/fsdp8.toml:3: layout.pp_chunks: the interleaved schedule cannot have "
              "1 chunks per stage; set it to 2 or more"},
+        Case{"InterleavingOfOneStage",
+             "fsdp8",
+             {"layout.pp_schedule=interleaved", "layout.pp_chunks=2"},
+             "layout.pp_schedule: interleaves pipeline stages, but pp is 1; set layout.pp above 1 "
+             "or remove it"},
+        Case{"ZeroOfNothing",
+             "single",
+             {"layout.zero=3"},
+             "layout.zero: says what fsdp shards, but fsdp is 1; set layout.fsdp above 1 or remove "
+             "it"},
+        Case{"SequenceParallelAndTheSequence",
+             "llama3-13b-h200x32",
+             {"layout.sequence_parallel=true", "layout.cp=2", "layout.fsdp=4",
+              "batch.sequence=4092"},
+             "layout.sequence_parallel: tp 4 x cp 2 does not divide the sequence of 4092; choose "
+             "divisors of batch.sequence"},
         Case{"TooManyRanks",
              "fsdp8",
              {"layout.tp=1000000", "layout.pp=1000000", "layout.cp=1000000"},
@@ -186,6 +210,44 @@ INSTANTIATE_TEST_SUITE_P(
              {"train.tokens=1000"},
              "presets/jobs/demo.toml:10: train: the training length is given more than once; keep "
              "one of steps, tokens, tokens_per_matmul_parameter"},
+        Case{"StepsPastCounting",
+             "demo",
+             {"train.steps=100000000000000000"},
+             "train.steps: more than 10^17 tokens of training; lower it"},
+        Case{"TokensPerParameterPastCounting",
+             "llama3-8b",
+             {"train.tokens_per_matmul_parameter=1000000000", "cluster.extends=h200-1"},
+             "train.tokens_per_matmul_parameter: more than 10^17 tokens of training; lower it"},
+        Case{"ShorterThanAStep",
+             "llama3-8b-h200",
+             {"train={tokens=32767}"},
+             "train.tokens: shorter than one step of 32,768 tokens; raise it or make the batch "
+             "smaller"},
+        Case{
+            "TokensPerParameterShorterThanAStep",
+            "demo",
+            {"train={tokens_per_matmul_parameter=0.0001}", "cluster.extends=h200-1"},
+            "train.tokens_per_matmul_parameter: shorter than one step of 2,048 tokens; raise it or "
+            "make the batch smaller"},
+        Case{"ZeroSteps",
+             "demo",
+             {"train.steps=0"},
+             "train.steps: expected a whole number from 1 to 100,000,000,000,000,000, got 0"},
+        Case{"CpuPrecision",
+             "demo",
+             {"train.precision=bf16",
+              "cluster={devices_per_node=1, device={kind=\"cpu\", "
+              "name=\"Some CPU\"}}"},
+             "train.precision: a CPU trains in fp32, not bf16; set train.precision to \"fp32\""},
+        Case{"JobWithoutModel",
+             "fsdp8",
+             {"train.steps=4"},
+             "presets/layouts/fsdp8.toml: a job needs a model; add [model] with extends = "
+             "\"tiny\", for example"},
+        Case{"DeviceInAJob",
+             "demo",
+             {"device.name=x"},
+             "device: a job's device is part of its cluster; write [cluster.device]"},
         Case{"Fp8Missing",
              "llama3-8b-h200",
              {"train.precision=fp8", "cluster.extends=p4d-24xlarge", "layout.fsdp=8"},
@@ -198,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(
              "cluster.max_nodes if that is wrong"},
         Case{"NodesWithoutNetwork",
              "h200-1",
-             {"cluster.nodes=2", "cluster.max_nodes=2"},
+             {"cluster.nodes=2"},
              "presets/clusters/h200-1.toml:3: cluster.network.kind: 2 nodes without a network; "
              "describe [cluster.network]"},
         Case{"DevicesWithoutLink",
@@ -214,15 +276,111 @@ INSTANTIATE_TEST_SUITE_P(
              "h100-sxm-8",
              {"cluster.link.group=2"},
              "cluster.link.group: only nvlink-groups have groups; remove it or change link.kind"},
+        Case{"NetworkWithoutBandwidth",
+             "h200-1",
+             {"cluster.network.kind=ethernet"},
+             "cluster.network.bandwidth: a network without a bandwidth; set it, per node and "
+             "direction"},
+        Case{"NvlinkWithoutBandwidth",
+             "h100-sxm-8",
+             {"cluster.link={kind=\"nvlink-mesh\"}"},
+             "cluster.link.bandwidth: an NVLink without a bandwidth; set it, per device and "
+             "direction"},
+        Case{"GroupsOfUnknownSize",
+             "h100-sxm-8",
+             {"cluster.link.kind=nvlink-groups"},
+             "presets/clusters/h100-sxm-8.toml:9: cluster.link.group: NVLink groups of unknown "
+             "size; set the number of devices in a group"},
+        Case{"BandwidthOfNoLink",
+             "h200-1",
+             {"cluster.link.bandwidth=64 GB/s"},
+             "cluster.link.bandwidth: a bandwidth, but link.kind is none; set link.kind or remove "
+             "it"},
+        Case{"GroupOfNoLink",
+             "h200-1",
+             {"cluster.link.group=2"},
+             "cluster.link.group: a group, but link.kind is none; set link.kind or remove it"},
         Case{"Unit",
              "h200-1",
              {"cluster.device.memory=80"},
-             "cluster.device.memory: expected a size such as \"80 GiB\", got a whole number"},
+             "cluster.device.memory: expected a size such as \"80 GiB\", got 80"},
+        Case{"NoMemory",
+             "h200-1",
+             {"cluster.device.memory=0 GiB"},
+             "cluster.device.memory: expected more than nothing, got 0 B"},
         Case{"MissingKey",
              "h200-1",
              {"cluster.device={kind=\"gpu\"}"},
              "cluster.device.name: missing; expected a string (as the driver reports it)"}),
     [](const auto& param) { return param.param.name; });
+
+// Two offers, of which the first is right, so that the message has to say which one is wrong.
+std::string price_error(const std::string& device, const std::string& per_hour) {
+  const auto row = [](const std::string& of, const std::string& price) {
+    return fmt::format(
+        "{{provider=\"p\", offer=\"o\", device=\"{}\", devices=1, per_hour={}, "
+        "date=2026-08-14, source=\"s\"}}",
+        of, price);
+  };
+  const std::vector<std::string> set = {
+      fmt::format("price=[{}, {}]", row("h100-sxm", "\"3 USD\""), row(device, per_hour))};
+  const auto loaded = load("lambda", {.overrides = set});
+  if (loaded) return "no error";
+  base::Error error = loaded.error();
+  error.where.clear();
+  return error.line();
+}
+
+TEST(Rules, OfPricesNameTheRow) {
+  EXPECT_EQ(price_error("h100-sxm", "\"3 USD\""), "no error");
+  EXPECT_EQ(price_error("h100-sxm", "[\"3 USD\", \"4 USD\"]"), "no error");
+  EXPECT_EQ(price_error("h100-smx", "\"3 USD\""),
+            "price[1].device: no device preset 'h100-smx'; did you mean 'h100-sxm'?");
+  EXPECT_EQ(price_error("h100-sxm", "[\"3 USD\", \"4 EUR\"]"),
+            "price[1].per_hour: a range in two currencies; use one");
+  EXPECT_EQ(price_error("h100-sxm", "\"0 USD\""), "price[1].per_hour: expected more than nothing");
+  EXPECT_EQ(
+      price_error("h100-sxm", "[\"4 USD\", \"3 USD\"]"),
+      "price[1].per_hour: the range runs from $4.00 down to $3.00; write the lower price first");
+  EXPECT_EQ(price_error("h100-sxm", "3"),
+            "price[1].per_hour: expected an amount such as \"31.92 USD\", or [low, high], got 3");
+}
+
+TEST(Rules, AClusterHasAsManyNodesAsItSays) {
+  const std::vector<std::string> set = {
+      "cluster.nodes=3", "cluster.network={kind=\"ethernet\", bandwidth=\"10 Gb/s\"}"};
+  const auto loaded = load("h200-1", {.overrides = set});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().line();
+  const auto& cluster = std::get<ClusterSpec>(loaded->spec);
+  EXPECT_EQ(cluster.max_nodes, 3);
+  EXPECT_EQ(cluster.network.ports, std::nullopt) << "nobody said how many";
+}
+
+TEST(Rules, TheLengthOfTrainingIsInWholeSteps) {
+  const std::vector<std::string> set = {"train={tokens=100000}"};  // of 32,768 a step
+  const auto loaded = load("llama3-8b-h200", {.overrides = set});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().line();
+  const auto& job = std::get<JobSpec>(loaded->spec);
+  EXPECT_EQ(training_steps(job), 3);
+  EXPECT_EQ(training_tokens(job), 98'304);
+}
+
+TEST(Rules, TheLongestTrainingIsCountedExactly) {
+  // 2^11 tokens a step on one device: the most steps that stay within 10^17 tokens.
+  const std::vector<std::string> most = {"train.steps=48828125000000", "cluster.extends=h200-1"};
+  const auto loaded = load("demo", {.overrides = most});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().line();
+  EXPECT_EQ(training_tokens(std::get<JobSpec>(loaded->spec)), 100'000'000'000'000'000);
+  const std::vector<std::string> more = {"train.steps=48828125000001", "cluster.extends=h200-1"};
+  EXPECT_FALSE(load("demo", {.overrides = more}).has_value());
+}
+
+TEST(Rules, AJobWithoutALengthHasNone) {
+  const std::vector<std::string> set = {"train={precision=\"fp32\"}", "cluster.extends=h200-1"};
+  const auto loaded = load("demo", {.overrides = set});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().line();
+  EXPECT_EQ(training_tokens(std::get<JobSpec>(loaded->spec)), std::nullopt);
+}
 
 TEST(Rules, DpFillsWhatTheOtherDegreesLeave) {
   const std::vector<std::string> set = {"cluster.extends=h100-sxm-8", "layout.extends=single"};

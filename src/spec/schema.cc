@@ -1,6 +1,8 @@
 // Every key of every section. To add a key: add the field to its struct and a line here.
 #include "spec/schema.h"
 
+#include <cmath>
+
 #include "spec/fields.h"
 
 namespace assay::spec {
@@ -9,6 +11,14 @@ namespace assay::spec {
 constexpr double kMaxDegree = 1e6;
 constexpr double kMaxBatch = 1e6;
 constexpr double kMaxTokens = 1e17;
+
+std::string number_text(double number) {
+  // Limits are whole, or small fractions; 1e-06 and 1e+17 are not for people.
+  if (number == std::floor(number)) return base::grouped(static_cast<std::int64_t>(number));
+  std::string text = fmt::format("{:.6f}", number);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text;
+}
 
 template <class V>
 void describe(V& key, ModelSpec& m) {
@@ -107,7 +117,8 @@ void describe(V& key, NetworkSpec& n) {
 template <class V>
 void describe(V& key, ClusterSpec& c) {
   key({"nodes", "machines", false, 1, kMaxDegree}, c.nodes);
-  key({"max_nodes", "machines that can be had together", false, 1, kMaxDegree}, c.max_nodes);
+  key({"max_nodes", "machines that can be had together", false, 1, kMaxDegree, "nodes"},
+      c.max_nodes);
   key({"devices_per_node", "devices in a machine", true, 1, 1e4}, c.devices_per_node);
   key({"cpus", "CPUs per node, as the provider counts them", false, 1, kMaxDegree}, c.cpus);
   key({"numa_nodes", "NUMA nodes that a node's devices are spread over", false, 1, 1e4},
@@ -141,11 +152,13 @@ void describe(V& key, Sections& s) {
   key({"price", "prices"}, s.price);
 }
 
+constexpr Key kDescription{"description", "what the file is, in a line"};
+
 base::Result<Sections> read_sections(const Value& document) {
   Sections sections;
   Reader reader(document, "");
   std::string description;
-  reader(Key{"description", "what the file is"}, description);
+  reader(kDescription, description);
   describe(reader, sections);
 
   std::vector<std::string> wider;
@@ -192,6 +205,9 @@ ASSAY_SECTION(PriceSpec);
 std::vector<KeyDoc> all_keys() {
   Sections sections;
   KeyLister lister("");
+  lister.extends("what the whole file starts from");
+  std::optional<std::string> description;
+  lister(kDescription, description);
   describe(lister, sections);
   // A list of tables is shown by the keys of one of its tables.
   std::vector<KeyDoc> keys = lister.take();

@@ -15,7 +15,7 @@ namespace assay::spec {
 
 struct KeyDoc {
   std::string path;      // "model.layers"
-  std::string expected;  // "a whole number from 1 to 100000"
+  std::string expected;  // "a whole number from 1 to 100,000"
   std::string fallback;  // "required", "unset" or the default
   std::string meaning;
 };

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "machine/discover.h"
+#include "spec/enum_names.h"
+#include "spec/node_links.h"
 #include "spec/presets.h"
 #include "spec/toml.h"
 
@@ -21,12 +26,35 @@ Value value(Value::Data data) {
   return Value(std::move(data), Origin{"this machine", 0});
 }
 
-std::string text(base::BytesPerSecond rate) {
-  return fmt::format("{} B/s", rate.count());
+// Facts come from firmware and drivers, which can be wrong: a number that no key accepts is not
+// written. Past this many bytes, or bytes per second, nothing is believed.
+constexpr double kMostBelieved = 1e18;
+
+bool believable(double number) {
+  return number >= 1 && number <= kMostBelieved;
 }
 
-std::string usable_memory(const Machine& machine) {
-  return std::to_string(machine.memory_limit.value_or(machine.memory).count());
+void add_rate(Value::Table& table, const char* key, base::BytesPerSecond rate) {
+  if (believable(rate.count())) table.emplace(key, value(fmt::format("{:.0f} B/s", rate.count())));
+}
+
+void add_bytes(Value::Table& table, const char* key, base::Bytes size) {
+  const auto count = static_cast<double>(size.count());
+  if (believable(count)) table.emplace(key, value(std::to_string(size.count())));
+}
+
+void add_count(Value::Table& table, const char* key, std::int64_t count, std::int64_t most) {
+  if (count >= 1 && count <= most) table.emplace(key, value(count));
+}
+
+base::Bytes usable_memory(const Machine& machine) {
+  return machine.memory_limit.value_or(machine.memory);
+}
+
+// A name as a driver may report it: of any bytes.
+std::string name_or(const std::string& name, const char* unknown) {
+  const std::string shown = base::printable(base::trim(name));
+  return shown.empty() ? unknown : shown;
 }
 
 // The device preset whose `device.name` the driver reports.
@@ -43,8 +71,8 @@ const Preset* preset_of_gpu(const std::string& name) {
 Value::Table cpu_device(const Machine& machine) {
   Value::Table device;
   device.emplace("kind", value("cpu"));
-  device.emplace("name", value(machine.cpu.model.empty() ? "CPU" : machine.cpu.model));
-  if (machine.memory.count() > 0) device.emplace("memory", value(usable_memory(machine)));
+  device.emplace("name", value(name_or(machine.cpu.model, "CPU")));
+  add_bytes(device, "memory", usable_memory(machine));
   return device;
 }
 
@@ -54,10 +82,11 @@ Value::Table gpu_device(const Gpu& gpu) {
     device.emplace("extends", value(preset->name));
   }
   device.emplace("kind", value("gpu"));
-  device.emplace("name", value(gpu.name.empty() ? "unknown GPU" : gpu.name));
-  if (gpu.memory) device.emplace("memory", value(std::to_string(gpu.memory->count())));
-  if (gpu.power_limit)
+  device.emplace("name", value(name_or(gpu.name, "unknown GPU")));
+  if (gpu.memory) add_bytes(device, "memory", *gpu.memory);
+  if (gpu.power_limit && believable(gpu.power_limit->count())) {
     device.emplace("power", value(fmt::format("{} W", gpu.power_limit->count())));
+  }
   return device;
 }
 
@@ -68,34 +97,33 @@ std::optional<base::BytesPerSecond> pcie_rate(const machine::PcieLink& pcie) {
                               static_cast<double>(*pcie.max_width));
 }
 
-// GPUs that GPU 0 reaches over NVLink, itself included.
-std::int64_t nvlink_group(const Machine& machine) {
-  std::int64_t group = 1;
-  for (const machine::GpuLink& link : machine.gpu_links) {
-    if (link.a == 0 && link.nvlinks > 0) ++group;
+// Positions of the GPUs that are of the first one's model.
+std::vector<int> gpus_of_first_model(const Machine& machine) {
+  std::vector<int> same;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    if (machine.gpus[i].name == machine.gpus.front().name) same.push_back(static_cast<int>(i));
   }
-  return group;
+  return same;
 }
 
-Value::Table node_link(const Machine& machine) {
+Value::Table node_link(const Machine& machine, const std::vector<int>& gpus) {
   Value::Table link;
   const Gpu& gpu = machine.gpus.front();
-  const auto devices = static_cast<std::int64_t>(machine.gpus.size());
   const auto pcie = pcie_rate(gpu.pcie);
-  if (pcie) link.emplace("pcie", value(text(*pcie)));
-  if (devices == 1) return link;
+  if (pcie) add_rate(link, "pcie", *pcie);
+  if (gpus.size() == 1) return link;
 
-  const std::int64_t group = nvlink_group(machine);
-  if (group > 1 && gpu.nvlinks && gpu.nvlink_rate) {
-    const auto rate = *gpu.nvlink_rate * static_cast<double>(*gpu.nvlinks);
-    const bool all = group == devices;
-    link.emplace("kind", value(all ? "nvswitch" : "nvlink-groups"));
-    link.emplace("bandwidth", value(text(rate)));
-    if (!all) link.emplace("group", value(group));
-  } else {
+  const NodeLinks links = node_links(machine, gpus);
+  const auto nvlink =
+      gpu.nvlink_rate.value_or(base::BytesPerSecond{}) * static_cast<double>(links.nvlinks);
+  if (links.kind == LinkKind::kPcie || !believable(nvlink.count())) {
     link.emplace("kind", value("pcie"));
-    if (pcie) link.emplace("bandwidth", value(text(*pcie)));
+    if (pcie) add_rate(link, "bandwidth", *pcie);
+    return link;
   }
+  link.emplace("kind", value(std::string(to_text(links.kind))));
+  add_rate(link, "bandwidth", nvlink);
+  if (links.kind == LinkKind::kNvlinkGroups) link.emplace("group", value(links.group));
   return link;
 }
 
@@ -105,6 +133,7 @@ std::optional<Value::Table> node_network(const Machine& machine) {
   bool efa = false;
   for (const machine::Nic& nic : machine.nics) {
     if (nic.kind == machine::NicKind::kEthernet || !nic.rate || !nic.up.value_or(false)) continue;
+    if (!believable(nic.rate->count())) continue;
     bytes_per_s += nic.rate->count();
     efa = efa || nic.kind == machine::NicKind::kEfa;
     ++ports;
@@ -112,43 +141,51 @@ std::optional<Value::Table> node_network(const Machine& machine) {
   if (ports == 0) return std::nullopt;
   Value::Table network;
   network.emplace("kind", value(efa ? "efa" : "infiniband"));
-  network.emplace("bandwidth", value(text(base::BytesPerSecond(bytes_per_s))));
+  add_rate(network, "bandwidth", base::BytesPerSecond(std::min(bytes_per_s, kMostBelieved)));
   network.emplace("ports", value(ports));
   return network;
 }
 
-std::int64_t gpu_numa_nodes(const Machine& machine) {
+std::int64_t numa_nodes_of(const Machine& machine, const std::vector<int>& gpus) {
   std::set<int> nodes;
-  for (const Gpu& gpu : machine.gpus) {
-    if (gpu.numa_node) nodes.insert(*gpu.numa_node);
+  for (const int gpu : gpus) {
+    const auto& node = machine.gpus[static_cast<std::size_t>(gpu)].numa_node;
+    if (node) nodes.insert(*node);
   }
   return static_cast<std::int64_t>(nodes.size());
+}
+
+std::string description(const Machine& machine, const std::vector<int>& gpus) {
+  std::string text = "this machine, discovered: " + summary(machine);
+  if (gpus.size() < machine.gpus.size()) {
+    text += fmt::format("; taken as {} x {}", gpus.size(),
+                        name_or(machine.gpus.front().name, "unknown GPU"));
+  }
+  return text;
 }
 
 }  // namespace
 
 Value cluster_document(const Machine& machine) {
+  constexpr std::int64_t kMostCpus = 1'000'000;
+  constexpr std::int64_t kMostNumaNodes = 10'000;
+  const std::vector<int> gpus = gpus_of_first_model(machine);
   Value::Table cluster;
-  const bool gpus = !machine.gpus.empty();
-  cluster.emplace("devices_per_node",
-                  value(gpus ? static_cast<std::int64_t>(machine.gpus.size()) : std::int64_t{1}));
-  if (const int cpus = machine.cpu.usable_threads(); cpus > 0) {
-    cluster.emplace("cpus", value(std::int64_t{cpus}));
-  }
-  if (machine.memory.count() > 0) {
-    cluster.emplace("host_memory", value(usable_memory(machine)));
-  }
-  cluster.emplace("device", value(gpus ? gpu_device(machine.gpus.front()) : cpu_device(machine)));
-  if (gpus) {
-    cluster.emplace("link", value(node_link(machine)));
-    if (const auto nodes = gpu_numa_nodes(machine); nodes > 0) {
-      cluster.emplace("numa_nodes", value(nodes));
-    }
+  const auto devices = static_cast<std::int64_t>(gpus.empty() ? 1 : gpus.size());
+  cluster.emplace("devices_per_node", value(devices));
+  add_count(cluster, "cpus", machine.cpu.usable_threads(), kMostCpus);
+  add_bytes(cluster, "host_memory", usable_memory(machine));
+  if (gpus.empty()) {
+    cluster.emplace("device", value(cpu_device(machine)));
+  } else {
+    cluster.emplace("device", value(gpu_device(machine.gpus.front())));
+    cluster.emplace("link", value(node_link(machine, gpus)));
+    add_count(cluster, "numa_nodes", numa_nodes_of(machine, gpus), kMostNumaNodes);
   }
   if (auto network = node_network(machine)) cluster.emplace("network", value(std::move(*network)));
 
   Value::Table document;
-  document.emplace("description", value("this machine, discovered: " + summary(machine)));
+  document.emplace("description", value(description(machine, gpus)));
   document.emplace("cluster", value(std::move(cluster)));
   return value(std::move(document));
 }

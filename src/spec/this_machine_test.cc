@@ -2,6 +2,10 @@
 #include "spec/this_machine.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <optional>
 
 #include "spec/load.h"
 
@@ -34,7 +38,9 @@ machine::Machine machine_with_gpus(int count, int group) {
     }
     m.gpus.push_back(gpu);
     for (int j = 0; j < i; ++j) {
-      m.gpu_links.push_back({.a = j, .b = i, .nvlinks = i / group == j / group ? 18 : 0});
+      const bool linked = i / group == j / group;
+      m.gpu_links.push_back(
+          {.a = j, .b = i, .nvlinks = linked ? 18 : 0, .nvswitch = linked && group > 2});
     }
   }
   return m;
@@ -81,6 +87,101 @@ TEST(ThisMachine, GpusThatCannotBeAskedAreStillCounted) {
   EXPECT_EQ(cluster.devices(), 2);
   EXPECT_FALSE(cluster.device.memory.has_value());
   EXPECT_EQ(cluster.device.name, "unknown GPU");
+}
+
+TEST(ThisMachine, OfSeveralModelsTakesTheFirst) {
+  machine::Machine m = machine_with_gpus(4, 1);
+  m.gpus[1].name = "NVIDIA T4";
+  m.gpus[3].name = "NVIDIA T4";
+  m.gpu_links[1].nvlinks = 18;  // 0 and 2: a bridge between the two that are taken
+  m.gpus[0].nvlink_rate = base::BytesPerSecond(25e9);
+  const auto loaded = load(kThisMachine, {.this_machine = [&] { return cluster_document(m); }});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().line();
+  const auto& cluster = std::get<ClusterSpec>(loaded->spec);
+  EXPECT_EQ(cluster.devices_per_node, 2);
+  EXPECT_EQ(cluster.link.kind, LinkKind::kNvlinkMesh);
+  EXPECT_DOUBLE_EQ(cluster.link.bandwidth->count(), 450e9);
+  EXPECT_TRUE(loaded->description.ends_with("; taken as 2 x NVIDIA H200")) << loaded->description;
+}
+
+// Numbers that hardware has, and those that broken firmware reports.
+std::int64_t any_count() {
+  return *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(-2, 20),
+                         rc::gen::arbitrary<std::int64_t>());
+}
+double any_rate() {
+  return *rc::gen::oneOf(
+      rc::gen::element(0.0, -1.0, 0.5, 25e9, 1e17, 1e300, std::nan(""), HUGE_VAL),
+      rc::gen::arbitrary<double>());
+}
+int any_int() {
+  return static_cast<int>(any_count() % 1'000'000);
+}
+template <class T>
+std::optional<T> maybe(T value) {
+  return *rc::gen::arbitrary<bool>() ? std::optional(value) : std::nullopt;
+}
+std::string any_name() {
+  return *rc::gen::oneOf(rc::gen::element<std::string>("", " ", "NVIDIA H200", "NVIDIA T4",
+                                                       "\x1b[2J", "a\nb", "\xff", "'\"\\"),
+                         rc::gen::arbitrary<std::string>());
+}
+
+machine::Gpu any_gpu(const std::string& usual_name) {
+  machine::Gpu gpu;
+  gpu.name = *rc::gen::inRange(0, 4) == 0 ? any_name() : usual_name;
+  gpu.memory = maybe(base::Bytes(any_count()));
+  gpu.numa_node = maybe(any_int());
+  gpu.pcie.max_gen = maybe(any_int());
+  gpu.pcie.max_width = maybe(any_int());
+  gpu.nvlinks = maybe(any_int());
+  gpu.nvlink_rate = maybe(base::BytesPerSecond(any_rate()));
+  gpu.power_limit = maybe(base::Watts(any_rate()));
+  return gpu;
+}
+
+machine::Machine any_machine() {
+  machine::Machine m;
+  m.cpu.model = any_name();
+  m.cpu.threads = any_int();
+  m.cpu.allowed_threads = any_int();
+  m.cpu.quota_threads = maybe(any_rate());
+  m.memory = base::Bytes(any_count());
+  m.memory_limit = maybe(base::Bytes(any_count()));
+  const int gpus = *rc::gen::inRange(0, 10);
+  const std::string name = any_name();
+  const bool switches = *rc::gen::arbitrary<bool>();
+  const int group = *rc::gen::inRange(1, 10);
+  const bool tidy = *rc::gen::arbitrary<bool>();
+  for (int i = 0; i < gpus; ++i) {
+    m.gpus.push_back(any_gpu(name));
+    for (int j = 0; j < i; ++j) {
+      const int nvlinks = tidy ? (i / group == j / group ? 4 : 0) : *rc::gen::inRange(-1, 3);
+      if (!tidy && *rc::gen::inRange(0, 8) == 0) continue;
+      m.gpu_links.push_back({.a = j, .b = i, .nvlinks = nvlinks, .nvswitch = switches});
+    }
+  }
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
+    machine::Nic nic;
+    nic.kind = *rc::gen::element(machine::NicKind::kEthernet, machine::NicKind::kRoce,
+                                 machine::NicKind::kInfiniband, machine::NicKind::kEfa);
+    nic.rate = maybe(base::BytesPerSecond(any_rate()));
+    nic.up = maybe(*rc::gen::arbitrary<bool>());
+    m.nics.push_back(nic);
+  }
+  return m;
+}
+
+RC_GTEST_PROP(ThisMachineProperty, AnyMachineIsAValidCluster, ()) {
+  const machine::Machine m = any_machine();
+  const auto document = [&] { return cluster_document(m); };
+  const auto cluster = load(kThisMachine, {.this_machine = document});
+  if (!cluster) RC_FAIL(cluster.error().line());
+  RC_ASSERT(cluster->kind() == Kind::kCluster);
+  const auto job = load("demo", {.this_machine = document});
+  if (!job) RC_FAIL(job.error().line());
+  const auto& spec = std::get<JobSpec>(job->spec);
+  RC_ASSERT(spec.layout.ranks == std::get<ClusterSpec>(cluster->spec).devices());
 }
 
 TEST(ThisMachine, ItselfIsAValidCluster) {

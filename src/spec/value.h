@@ -12,11 +12,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/money.h"
+
 namespace assay::spec {
 
 struct Origin {
   std::string source;  // a file as the user named it, "presets/…" when embedded, or "--set k=v"
-  int line = 0;        // 0 where lines make no sense
+  int line = 0;        // 0 where lines make no sense: in a --set
 
   [[nodiscard]] std::string text() const;  // "job.toml:12"
 };
@@ -25,9 +27,10 @@ class Value {
  public:
   using Array = std::vector<Value>;
   using Table = std::map<std::string, Value, std::less<>>;
-  // A TOML date or time that is not a plain date has no use in a spec; it is kept as its kind only.
+  // A TOML time, or a date with one, has no use in a spec; it is kept as its kind only.
   struct Timestamp {};
-  using Data = std::variant<bool, std::int64_t, double, std::string, Timestamp, Array, Table>;
+  using Data =
+      std::variant<bool, std::int64_t, double, std::string, base::Date, Timestamp, Array, Table>;
 
   Value() : data_(Table{}) {}
   Value(Data data, Origin origin) : data_(std::move(data)), origin_(std::move(origin)) {}
@@ -49,8 +52,8 @@ class Value {
   // The node at a dotted path such as "cluster.device.memory".
   [[nodiscard]] const Value* at(std::string_view path) const;
 
-  // "a whole number", "a string", "a table", … for messages.
-  [[nodiscard]] std::string_view type_name() const;
+  // What stands here, for messages: "4.5", "the string 'abc'", "a table"; long strings shortened.
+  [[nodiscard]] std::string shown() const;
 
  private:
   Data data_;

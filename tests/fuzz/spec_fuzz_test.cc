@@ -6,11 +6,11 @@
 #include <fstream>
 #include <random>
 
+#include "base/testing/temp_dir.h"
 #include "base/text.h"
 #include "spec/load.h"
 #include "spec/presets.h"
 #include "support/process.h"
-#include "support/temp_dir.h"
 
 namespace assay {
 namespace {
@@ -147,7 +147,7 @@ void expect_clear(const base::Error& error, const std::string& file, const std::
 }
 
 TEST(SpecFuzz, AnyInputIsASpecOrOneClearLine) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   const std::string file = (directory.path() / "f.toml").string();
   Random random(20260814);
   int valid = 0;
@@ -165,26 +165,110 @@ TEST(SpecFuzz, AnyInputIsASpecOrOneClearLine) {
   EXPECT_GT(valid, 100) << "some truncations and mutations leave a valid spec";
 }
 
+std::string repeat(const std::string& piece, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += piece;
+  return text;
+}
+
+// Far more than a stack has room for, under 1 MiB, of what a name can be made of.
+std::vector<std::string> deep_names() {
+  std::vector<std::string> names;
+  for (const char* part : {"a", "\"q\"", "\"!\"", "\"=\"", "\"a b\"", "\"\\n\"", "\"\\\"\"", "''",
+                           "'='", "'\\'", "'#'", " a ", "\"é\""}) {
+    names.push_back(part + repeat("." + std::string(part), 100'000));
+  }
+  return names;
+}
+
+// Deep in two ways at once: tables in tables, each of a dotted name.
+std::vector<std::string> deep_values() {
+  const std::string name = "\"!\"" + repeat(".\"=\"", 15);
+  return {repeat("[", 100'000),
+          repeat("{a=", 100'000),
+          repeat("{a.a.a.a.a.a.a.a.a.a.a.a = ", 10'000),
+          repeat("{" + name + " = ", 14) + "1" + repeat("}", 14),
+          repeat("[{" + name + " = ", 7) + "1" + repeat("}]", 7),
+          repeat("[{" + name + " = ", 5'000),
+          "{" + deep_names()[2] + " = 1}",
+          "[{a = 1}, {" + deep_names()[5] + " = 1}]"};
+}
+
+void expect_short_usage_error(const base::Result<spec::Loaded>& loaded, const std::string& input) {
+  ASSERT_FALSE(loaded.has_value()) << input.substr(0, 100);
+  EXPECT_EQ(loaded.error().code, base::ExitCode::kUsage);
+  EXPECT_LT(base::display_width(loaded.error().line()), 1000U) << "a clear line is a short one";
+}
+
 TEST(SpecFuzz, DeepAndWideInputsEnd) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   const std::string file = (directory.path() / "f.toml").string();
-  const auto repeat = [](const std::string& piece, int times) {
-    std::string text;
-    for (int i = 0; i < times; ++i) text += piece;
-    return text;
-  };
-  for (const std::string& input :
-       {"a = " + repeat("[", 100'000), "a = " + repeat("{a=", 100'000),
-        repeat("a.", 100'000) + "a=1", "[" + repeat("a.", 100'000) + "a]",
-        "\"q\"" + repeat(" . \"q\"", 100'000) + "=1",
-        "a = " + repeat("{a.a.a.a.a.a.a.a.a.a.a.a = ", 10'000), repeat("[[a]]\n", 50'000),
-        repeat("\"", 300'000), "a = \"" + repeat("\\u0041", 100'000) + "\"",
-        "[model]\nlayers = " + repeat("9", 300'000), repeat("k", 500'000) + " = 1"}) {
+  std::vector<std::string> inputs = {
+      repeat("[[a]]\n", 50'000),
+      repeat("\"", 300'000),
+      "a = \"" + repeat("\\u0041", 100'000) + "\"",
+      "[model]\nlayers = " + repeat("9", 300'000),
+      "[model]\nnorm = \"" + repeat("9", 300'000) + "\"",
+      "[model]\nextends = \"" + repeat("9", 300'000) + "\"",
+      "[device]\nname = \"x\"\nmemory = \"" + repeat("9", 300'000) + "\"",
+      repeat("k", 500'000) + " = 1",
+      "a = [" + repeat("1,", 400'000) + "]"};
+  for (const std::string& name : deep_names()) {
+    inputs.push_back(name + "=1");
+    inputs.push_back("[" + name + "]");
+    inputs.push_back("[[" + name + "]]");
+  }
+  for (const std::string& value : deep_values()) inputs.push_back("a = " + value);
+  for (const std::string& input : inputs) {
+    write_anew(file, input);
+    expect_short_usage_error(spec::load(file), input);
+  }
+}
+
+TEST(SpecFuzz, DeepAndWideOverridesEnd) {
+  std::vector<std::string> overrides = {repeat("a.", 30'000) + "a=1", repeat("k", 100'000) + "=1",
+                                        "model=" + repeat("9", 100'000), repeat("=", 100'000)};
+  for (const std::string& name : deep_names()) {
+    overrides.push_back(name + "=1");
+    overrides.push_back("a=" + name);
+  }
+  for (const std::string& value : deep_values()) overrides.push_back("a=" + value);
+  for (const std::string& text : overrides) {
+    const std::vector<std::string> set = {text};
+    expect_short_usage_error(spec::load("tiny", {.overrides = set}), text);
+  }
+}
+
+// toml++ asserts some of what it then reports, and calls some letters unreachable; neither may show
+// in a build without NDEBUG or with sanitizers.
+TEST(SpecFuzz, EveryShortCutOffTextIsAnError) {
+  base::testing::TempDir directory;
+  const std::string file = (directory.path() / "f.toml").string();
+  const std::string pieces = "a.=[]{}\"'\\#,\n 1-:T";
+  const std::size_t count = pieces.size();
+  for (std::size_t i = 0; i < count * count * count; ++i) {
+    const std::string input = {pieces[i % count], pieces[i / count % count],
+                               pieces[i / count / count]};
     write_anew(file, input);
     const auto loaded = spec::load(file);
     ASSERT_FALSE(loaded.has_value());
-    EXPECT_EQ(loaded.error().code, base::ExitCode::kUsage);
-    EXPECT_LT(loaded.error().line().size(), 2000U) << "a clear line is a short one";
+    expect_clear(loaded.error(), file, input);
+  }
+}
+
+TEST(SpecFuzz, EveryLetterMayStandAnywhere) {
+  base::testing::TempDir directory;
+  const std::string file = (directory.path() / "f.toml").string();
+  for (const std::string letter : {"\u00a0", "é", "ß", "\u0499", "\u1680", "\u1700", "\u2000",
+                                   "\u2028", "\u2100", "日", "\u3000", "\ufefe", "\ufeff", "😀"}) {
+    for (const std::string& input :
+         {letter, "a" + letter, "a" + letter + "=1", "a =" + letter, "a = 1" + letter,
+          "[a" + letter + "]", "a = {" + letter + "}", "a = \"" + letter + "\"", "# " + letter}) {
+      write_anew(file, input);
+      const auto loaded = spec::load(file);
+      ASSERT_FALSE(loaded.has_value());
+      expect_clear(loaded.error(), file, input);
+    }
   }
 }
 

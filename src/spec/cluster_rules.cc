@@ -1,0 +1,72 @@
+// Rules of a cluster: its nodes against its network, and the devices of a node against their link.
+#include <fmt/format.h>
+
+#include "spec/rule.h"
+#include "spec/rules.h"
+
+namespace assay::spec {
+namespace {
+
+base::Result<void> check_no_link(const ClusterSpec& c, const Rule& rule) {
+  if (c.devices_per_node > 1) {
+    return rule.broken(
+        "cluster.link.kind",
+        fmt::format("{} devices in a node, but no link between them", c.devices_per_node),
+        "describe [cluster.link]");
+  }
+  if (c.link.bandwidth) {
+    return rule.broken("cluster.link.bandwidth", "a bandwidth, but link.kind is none",
+                       "set link.kind or remove it");
+  }
+  if (c.link.group) {
+    return rule.broken("cluster.link.group", "a group, but link.kind is none",
+                       "set link.kind or remove it");
+  }
+  return {};
+}
+
+base::Result<void> check_link(const ClusterSpec& c, const Rule& rule) {
+  if (c.link.kind == LinkKind::kNone) return check_no_link(c, rule);
+  if (c.link.kind != LinkKind::kPcie && !c.link.bandwidth) {
+    return rule.broken("cluster.link.bandwidth", "an NVLink without a bandwidth",
+                       "set it, per device and direction");
+  }
+  const bool grouped = c.link.kind == LinkKind::kNvlinkGroups;
+  if (grouped && !c.link.group) {
+    return rule.broken("cluster.link.group", "NVLink groups of unknown size",
+                       "set the number of devices in a group");
+  }
+  if (grouped && c.devices_per_node % *c.link.group != 0) {
+    return rule.broken("cluster.link.group", fmt::format("{} devices do not form groups of {}",
+                                                         c.devices_per_node, *c.link.group));
+  }
+  if (!grouped && c.link.group) {
+    return rule.broken("cluster.link.group", "only nvlink-groups have groups",
+                       "remove it or change link.kind");
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> complete(ClusterSpec& c, const Value& document) {
+  const Rule rule(document);
+  if (c.max_nodes == 0) c.max_nodes = c.nodes;
+  if (c.nodes > c.max_nodes) {
+    return rule.broken(
+        "cluster.nodes",
+        fmt::format("{} nodes, but at most {} can be had together", c.nodes, c.max_nodes),
+        "lower it, or raise cluster.max_nodes if that is wrong");
+  }
+  if (c.nodes > 1 && c.network.kind == NetworkKind::kNone) {
+    return rule.broken("cluster.network.kind", fmt::format("{} nodes without a network", c.nodes),
+                       "describe [cluster.network]");
+  }
+  if (c.network.kind != NetworkKind::kNone && !c.network.bandwidth) {
+    return rule.broken("cluster.network.bandwidth", "a network without a bandwidth",
+                       "set it, per node and direction");
+  }
+  return check_link(c, rule);
+}
+
+}  // namespace assay::spec
