@@ -18,7 +18,8 @@ demo: all
 	@scripts/demo
 
 # Tests named …_checked run the same cases on rooms built with sanitizers.
-test: all format-check
+test: setup build/build.ninja format-check
+	@cmake --build --preset test
 	@ctest --preset release
 
 asan tsan: %: setup build/%/build.ninja

@@ -23,7 +23,7 @@ Table model_table(const std::vector<spec::Loaded>& all) {
                "context", "description"});
   for (const spec::Loaded& loaded : all) {
     const auto& m = std::get<spec::ModelSpec>(loaded.spec);
-    const auto parameters = spec::count_parameters(m).value_or(spec::Parameters{});
+    const auto parameters = spec::parameters_of(m);
     table.row({loaded.name, grouped(parameters.total), base::short_count(parameters.active),
                grouped(m.layers), grouped(m.dim), grouped(m.heads), grouped(m.kv_heads),
                grouped(m.ffn), grouped(m.vocab), grouped(m.context), loaded.description});
@@ -35,7 +35,7 @@ Table job_table(const std::vector<spec::Loaded>& all) {
   Table table({"name", "parameters", "tokens/step", "steps", "ranks", "device", "description"});
   for (const spec::Loaded& loaded : all) {
     const auto& job = std::get<spec::JobSpec>(loaded.spec);
-    const auto parameters = spec::count_parameters(job.model).value_or(spec::Parameters{});
+    const auto parameters = spec::parameters_of(job.model);
     const auto steps = spec::training_steps(job);
     table.row({loaded.name, base::short_count(parameters.total), grouped(job.tokens_per_step()),
                steps ? grouped(*steps) : kUnknown, grouped(job.cluster.devices()),

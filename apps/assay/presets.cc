@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,12 +21,9 @@ namespace {
 using base::ExitCode;
 using base::Result;
 
-constexpr std::array kKinds = {spec::Kind::kModel,  spec::Kind::kJob,    spec::Kind::kCluster,
-                               spec::Kind::kDevice, spec::Kind::kLayout, spec::Kind::kPrices};
-
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
-  for (const spec::Kind kind : kKinds) names.push_back(kind_plural(kind));
+  for (const spec::Kind kind : spec::all_kinds()) names.emplace_back(spec::kind_plural(kind));
   return names;
 }
 
@@ -56,8 +52,8 @@ Result<ExitCode> list(const Session& session, const std::string& wanted) {
   }
 
   base::Json document = base::Json::object();
-  for (const spec::Kind kind : kKinds) {
-    const std::string name = kind_plural(kind);
+  for (const spec::Kind kind : spec::all_kinds()) {
+    const std::string name(spec::kind_plural(kind));
     if (!wanted.empty() && wanted != name) continue;
     std::vector<spec::Loaded> all;
     for (const std::string& preset : spec::preset_names(kind)) {

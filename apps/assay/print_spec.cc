@@ -32,7 +32,7 @@ std::string shape(const spec::ParameterGroup& group) {
 }
 
 void print_parameters(const Session& session, const spec::ModelSpec& model) {
-  const auto parameters = spec::count_parameters(model).value_or(spec::Parameters{});
+  const auto parameters = spec::parameters_of(model);
   Table table({"parameters", "shape", "tensors", "elements"});
   table.align(1, base::Align::kRight);
   for (const spec::ParameterGroup& group : parameters.groups) {
@@ -73,7 +73,7 @@ void print_one(const Session& session, const spec::JobSpec& job) {
 }
 
 std::string describe(const spec::ModelSpec& model) {
-  const auto parameters = spec::count_parameters(model).value_or(spec::Parameters{});
+  const auto parameters = spec::parameters_of(model);
   return fmt::format("{} parameters, {} layers of {}", grouped(parameters.total), model.layers,
                      model.dim);
 }
@@ -97,10 +97,6 @@ std::string describe(const spec::JobSpec& job) {
 }
 
 }  // namespace
-
-std::string kind_plural(spec::Kind kind) {
-  return kind == spec::Kind::kPrices ? "prices" : std::string(spec::to_text(kind)) + "s";
-}
 
 std::string summary(const spec::Loaded& loaded) {
   return std::visit([](const auto& one) { return describe(one); }, loaded.spec);

@@ -11,8 +11,6 @@
 
 namespace assay::cli {
 
-std::string kind_plural(spec::Kind kind);  // "models"
-
 // One line: "8,030,261,248 parameters, 32 layers of 4096".
 std::string summary(const spec::Loaded& loaded);
 

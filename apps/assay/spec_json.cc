@@ -8,13 +8,8 @@ namespace {
 
 using base::Json;
 
-// Counting cannot fail for a loaded spec: rules.cc has counted it before.
-spec::Parameters count(const spec::ModelSpec& model) {
-  return spec::count_parameters(model).value_or(spec::Parameters{});
-}
-
 void add_model(Json& json, const spec::ModelSpec& model) {
-  const spec::Parameters parameters = count(model);
+  const spec::Parameters parameters = spec::parameters_of(model);
   json["parameters"] = parameters.total;
   json["active_parameters"] = parameters.active;
   json["matmul_parameters"] = parameters.matmul;
@@ -47,8 +42,9 @@ void add_spec(Json& json, const spec::PriceList& prices) {
 void add_spec(Json& json, const spec::JobSpec& job) {
   json["tokens_per_step"] = job.tokens_per_step();
   const auto steps = spec::training_steps(job);
+  const auto tokens = spec::training_tokens(job);
   json["steps"] = steps ? Json(*steps) : Json(nullptr);
-  json["tokens"] = steps ? Json(*steps * job.tokens_per_step()) : Json(nullptr);
+  json["tokens"] = tokens ? Json(*tokens) : Json(nullptr);
   json["devices"] = job.cluster.devices();
   add_model(json, job.model);
   json["batch"] = spec::section_json(job.batch);

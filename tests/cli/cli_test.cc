@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "base/testing/temp_dir.h"
 #include "cli/verbs.h"
 #include "support/process.h"
-#include "support/temp_dir.h"
 
 namespace assay {
 namespace {
@@ -138,21 +138,20 @@ TEST(Cli, OverridesReachTheSpec) {
 }
 
 TEST(Cli, ChecksAFileAndStandardInput) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   std::ofstream(directory.path() / "job.toml") << "[model]\nextends = \"tiny\"\n";
   const auto good = assay({"presets", "check", "job.toml"}, directory.path());
   EXPECT_EQ(good.exit_code, 0);
   EXPECT_THAT(good.out, StartsWith("job.toml: a valid model: 853,120 parameters"));
   expect_usage_error(assay({"presets", "check", "-"}, {}, "[model]\nlayerz = 4\n"),
-                     "standard input:1: model.vocab: missing; expected a whole number from 2 to "
-                     "100000000 (tokens in the vocabulary)");
+                     "standard input:2: model.layerz: unknown key; did you mean 'layers'?");
   const auto broken = assay({"presets", "check", "-"}, {}, "[model]\na = = b\n");
   EXPECT_EQ(broken.exit_code, 64);
   EXPECT_THAT(broken.err, StartsWith("assay: standard input:2: not valid TOML: "));
 }
 
 TEST(Cli, FilesThatAreNoSpecs) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   for (const std::string& path :
        {std::string("./missing.toml"), directory.path().string() + "/", std::string("/dev/zero")}) {
     const auto outcome = assay({"presets", "check", path});
@@ -166,7 +165,7 @@ TEST(Cli, FilesThatAreNoSpecs) {
 }
 
 TEST(Cli, InitMakesAStoreOnceAndSaysSo) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   const auto first = assay({"init"}, directory.path());
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_THAT(first.out, StartsWith("created "));
@@ -180,7 +179,7 @@ TEST(Cli, InitMakesAStoreOnceAndSaysSo) {
 }
 
 TEST(Cli, InitRefusesANewerStore) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   ASSERT_EQ(assay({"init"}, directory.path()).exit_code, 0);
   const std::string database = (directory.path() / ".assay/assay.db").string();
   ASSERT_EQ(support::run({{"sqlite3", database, "PRAGMA user_version = 999"}}).exit_code, 0);
@@ -204,7 +203,7 @@ TEST(Cli, InitInADeletedDirectoryIsUnfit) {
 }
 
 TEST(Cli, InitInsideAProjectSaysSo) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   fs::create_directories(directory.path() / "inner");
   ASSERT_EQ(assay({"init"}, directory.path()).exit_code, 0);
   const auto outcome = assay({"init", "inner"}, directory.path());
@@ -214,7 +213,7 @@ TEST(Cli, InitInsideAProjectSaysSo) {
 }
 
 TEST(Cli, InitOfAnEmptyDatabaseFinishesIt) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   fs::create_directories(directory.path() / ".assay");
   std::ofstream(directory.path() / ".assay/assay.db");
   EXPECT_THAT(assay({"init"}, directory.path()).out, StartsWith("created "));

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/testing/temp_dir.h"
 #include "cli/verbs.h"
 #include "spec/schema.h"
 #include "support/process.h"
-#include "support/temp_dir.h"
 
 namespace assay {
 namespace {
@@ -50,7 +50,7 @@ std::vector<std::string> examples_of(const std::string& help) {
 }
 
 TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   std::ofstream(directory.path() / "job.toml")
       << "[model]\nextends = \"llama3-8b\"\n[cluster]\nextends = \"h100-sxm-8\"\n";
   fs::create_directories(directory.path() / "path/to/project");
@@ -104,7 +104,7 @@ class ConsoleBlocks : public testing::TestWithParam<const char*> {};
 // Pages show commands with their real output: "$ command", then what it prints.
 TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
   const std::string page = read(GetParam());
-  support::TempDir directory;
+  base::testing::TempDir directory;
   for (const std::string& file : blocks(page, "toml")) {
     if (file.starts_with("# job.toml\n")) std::ofstream(directory.path() / "job.toml") << file;
   }

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "support/temp_dir.h"
+#include "base/testing/temp_dir.h"
 
 namespace assay::layering {
 namespace {
@@ -36,7 +36,7 @@ class CopiedTree : public testing::Test {
   }
 
  private:
-  support::TempDir directory_;
+  base::testing::TempDir directory_;
 };
 
 TEST(Layering, TheRepositoryKeepsToItsLayers) {
@@ -93,14 +93,14 @@ TEST_F(CopiedTree, ARoomThatIsNotListedIsFound) {
 }
 
 TEST(Layering, ARoomMayOnlyUseRoomsListedAboveIt) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   write(directory.path() / "src/LAYERS", "low | high | x\nhigh | | y\n");
   EXPECT_THAT(problems(directory.path()),
               ElementsAre("src/LAYERS:1: low uses high, which is not listed above it"));
 }
 
 TEST(Layering, AMissingFileIsAProblemNotASuccess) {
-  support::TempDir directory;
+  base::testing::TempDir directory;
   EXPECT_THAT(problems(directory.path()), ElementsAre(testing::HasSubstr("cannot be read")));
 }
 
