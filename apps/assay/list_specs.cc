@@ -18,15 +18,18 @@ std::string text_or(const std::optional<T>& value) {
   return value ? base::to_text(*value) : kUnknown;
 }
 
+// Fits 80 columns without its last one.
 Table model_table(const std::vector<spec::Loaded>& all) {
-  Table table({"name", "parameters", "active", "layers", "dim", "heads", "kv", "ffn", "vocab",
-               "context", "description"});
+  Table table({"name", "parameters", "active", "layers", "dim", "q/kv", "ffn", "vocab", "ctx",
+               "description"});
+  table.align(5, base::Align::kRight);
   for (const spec::Loaded& loaded : all) {
     const auto& m = std::get<spec::ModelSpec>(loaded.spec);
     const auto parameters = spec::parameters_of(m);
     table.row({loaded.name, grouped(parameters.total), base::short_count(parameters.active),
-               grouped(m.layers), grouped(m.dim), grouped(m.heads), grouped(m.kv_heads),
-               grouped(m.ffn), grouped(m.vocab), grouped(m.context), loaded.description});
+               std::to_string(m.layers), std::to_string(m.dim),
+               fmt::format("{}/{}", m.heads, m.kv_heads), std::to_string(m.ffn),
+               std::to_string(m.vocab), std::to_string(m.context), loaded.description});
   }
   return table;
 }
@@ -96,13 +99,13 @@ Table price_table(const spec::PriceList& prices) {
       return part ? fmt::format("{:.2f}", part->units()) : kUnknown;
     };
     const bool one = low == high;
-    table.row({price.provider, price.offer, price.device, grouped(price.devices),
+    table.row({price.provider, price.offer, fmt::format("{} x {}", price.devices, price.device),
                std::string(to_text(price.market)),
                one ? base::to_text(low) : base::to_text(low) + " - " + base::to_text(high),
                one ? each(low) : each(low) + " - " + each(high), base::to_text(price.date),
                price.source});
   }
-  table.align(5, base::Align::kRight).align(6, base::Align::kRight);
+  table.align(4, base::Align::kRight).align(5, base::Align::kRight);
   return table;
 }
 

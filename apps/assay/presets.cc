@@ -88,7 +88,8 @@ Result<ExitCode> check(const Session& session, const std::string& file,
                                 {"summary", summary(loaded)}});
   session.print(
       fmt::format("{}: a valid {}: {}\n", file, spec::to_text(loaded.kind()), summary(loaded)));
-  session.next("assay presets show " + file);
+  const bool again = file != "-" && !file.starts_with("/dev/");  // what a pipe said is gone
+  if (again) session.next("assay presets show " + file);
   return ExitCode::kYes;
 }
 

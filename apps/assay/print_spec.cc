@@ -22,8 +22,8 @@ void print_section(const Session& session, const std::string& title, const T& se
   for (spec::Row& row : spec::section_rows(section)) {
     table.row({std::move(row.key), std::move(row.value)});
   }
-  session.print(table);
   session.print("\n");
+  session.print(table);
 }
 
 std::string shape(const spec::ParameterGroup& group) {
@@ -44,6 +44,7 @@ void print_parameters(const Session& session, const spec::ModelSpec& model) {
     table.row({"active per token", "", "", grouped(parameters.active)});
   }
   table.row({"multiplying activations", "", "", grouped(parameters.matmul)});
+  session.print("\n");
   session.print(table);
 }
 
@@ -61,11 +62,11 @@ void print_one(const Session& session, const spec::LayoutSpec& layout) {
   print_section(session, "layout", layout);
 }
 void print_one(const Session& session, const spec::PriceList& prices) {
+  session.print("\n");
   session.print(price_table(prices));
 }
 void print_one(const Session& session, const spec::JobSpec& job) {
   print_one(session, job.model);
-  session.print("\n");
   print_section(session, "batch", job.batch);
   print_section(session, "train", job.train);
   print_one(session, job.layout);
@@ -125,11 +126,11 @@ spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& pr
 void print_spec(const Session& session, const spec::Loaded& loaded, const spec::PriceList& prices) {
   session.print(
       fmt::format("{} ({}): {}\n", loaded.name, spec::to_text(loaded.kind()), summary(loaded)));
-  session.print(loaded.description.empty() ? "\n" : loaded.description + "\n\n");
+  if (!loaded.description.empty()) session.print(loaded.description + "\n");
   std::visit([&](const auto& one) { print_one(session, one); }, loaded.spec);
   const spec::PriceList offers = offers_for(loaded, prices);
   if (!offers.empty()) {
-    session.print("offers of this device\n");
+    session.print("\noffers of this device\n");
     session.print(price_table(offers));
   }
 }
