@@ -89,8 +89,8 @@ Table layout_table(const std::vector<spec::Loaded>& all) {
 }  // namespace
 
 Table price_table(const spec::PriceList& prices) {
-  Table table({"provider", "offer", "device", "devices", "market", "per hour", "per device", "date",
-               "source"});
+  Table table(
+      {"provider", "offer", "devices", "market", "per hour", "per device", "date", "source"});
   for (const spec::PriceSpec& price : prices) {
     const auto& [low, high] = price.per_hour;
     const double share = 1.0 / static_cast<double>(price.devices);

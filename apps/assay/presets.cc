@@ -86,8 +86,9 @@ Result<ExitCode> check(const Session& session, const std::string& file,
                                 {"kind", spec::to_text(loaded.kind())},
                                 {"name", loaded.name},
                                 {"summary", summary(loaded)}});
-  session.print(
-      fmt::format("{}: a valid {}: {}\n", file, spec::to_text(loaded.kind()), summary(loaded)));
+  const bool prices = loaded.kind() == spec::Kind::kPrices;
+  session.print(fmt::format("{}: a valid {}: {}\n", file,
+                            prices ? "price list" : spec::to_text(loaded.kind()), summary(loaded)));
   const bool again = file != "-" && !file.starts_with("/dev/");  // what a pipe said is gone
   if (again) session.next("assay presets show " + file);
   return ExitCode::kYes;
