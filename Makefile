@@ -32,7 +32,9 @@ bench:
 	@cmake --build --preset bench
 	@bench/run
 
-sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h')
+# Tracked and new files; without git (a tarball) all of them.
+sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' 2>/dev/null || \
+  find src apps tests bench -name '*.cc' -o -name '*.h')
 
 format: setup
 	@clang-format -i $(sources)

@@ -99,17 +99,19 @@ function(room_sources name)
   endif()
 endfunction()
 
-function(_test_program program objects libraries)
+function(_test_program program objects libraries environment)
   add_executable(${program} $<TARGET_OBJECTS:${objects}>)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${program} PRIVATE GTest::gmock GTest::gtest_main rapidcheck ${libraries})
-  gtest_discover_tests(${program} TEST_PREFIX ${program}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  gtest_discover_tests(${program} TEST_PREFIX ${program}. DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 120 ENVIRONMENT "${environment}")
 endfunction()
 
-# assay_test(NAME ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]): a GoogleTest program
-# whose cases are ctest tests; with twins, also NAME_checked, of the same objects.
+# assay_test(NAME [PROGRAM] ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]): a GoogleTest
+# program whose cases are ctest tests; with twins, also NAME_checked, of the same objects. With
+# PROGRAM the test runs the command-line program, and its twin the program's twin.
 function(assay_test name)
-  cmake_parse_arguments(arg "" "" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
+  cmake_parse_arguments(arg "PROGRAM" "" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
   add_library(${name}_objects OBJECT ${arg_SOURCES})
   target_link_libraries(${name}_objects PRIVATE assay_test_pch)
   target_precompile_headers(${name}_objects REUSE_FROM assay_test_pch)
@@ -121,10 +123,20 @@ function(assay_test name)
 
   set(rooms ${arg_ROOMS})
   list(TRANSFORM rooms PREPEND assay_)
-  _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}")
+  set(program)
+  set(program_checked)
+  if(arg_PROGRAM)
+    set(program ASSAY_PROGRAM=$<TARGET_FILE:assay>)
+    set(program_checked ASSAY_PROGRAM=$<TARGET_FILE:assay_checked>)
+    add_dependencies(${name}_objects assay)
+  endif()
+  _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}" "${program}")
   if(ASSAY_TWINS)
     list(TRANSFORM rooms APPEND _checked)
-    _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}")
+    _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}" "${program_checked}")
+    if(arg_PROGRAM)
+      add_dependencies(${name}_checked assay_checked)
+    endif()
     set_target_properties(${name}_checked PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(checked ${name}_checked)
   endif()

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <map>
 
 #include "base/text.h"
@@ -11,7 +10,7 @@
 namespace assay::cli {
 namespace {
 
-// One Verb as CLI11 sees it, and the way back.
+// Which verb a command of CLI11 was made from.
 using Built = std::map<const CLI::App*, const Verb*>;
 
 void add_common(CLI::App& app, Session& session) {
@@ -72,7 +71,8 @@ base::Error unexpected_argument(const CLI::App& app, const Verb& verb,
   const bool is_verb = !is_option && !verb.verbs.empty();
   std::vector<std::string> names;
   if (is_option) {
-    names = {"--json", "--quiet", "--help"};
+    names.assign(kCommonFlags.begin(), kCommonFlags.end());
+    if (path_of(app).empty()) names.emplace_back("--version");
     for (const Option& option : verb.options) names.push_back(option.name);
   } else {
     for (const Verb& child : verb.verbs) names.push_back(child.name);
@@ -109,8 +109,14 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
   std::erase(extra, "--");  // ends the options; what follows it has been taken already
   if (!extra.empty()) return base::fail(unexpected_argument(app, verb, extra.front()));
   if (version) return ShowVersion{};
-  if (!verb.action) return ShowHelp{app.help()};
-  return RunVerb{&verb};
+  if (verb.action) return RunVerb{&verb};
+  // CLI11 swallows words after a leading "--"; they asked for something all the same.
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i][0] != '-' && &verb == &root) {
+      return base::fail(unexpected_argument(app, verb, argv[i]));
+    }
+  }
+  return ShowHelp{app.help()};
 }
 
 }  // namespace assay::cli

@@ -28,7 +28,7 @@ void collect(const Verb& verb, const std::string& path, std::vector<Place>& plac
     place.files = place.files || argument.files;
   }
   for (const Option& option : verb.options) place.words.push_back(option.name);
-  for (const char* common : {"--json", "--quiet", "--help"}) place.words.push_back(common);
+  for (const char* common : kCommonFlags) place.words.emplace_back(common);
   if (path.empty()) place.words.push_back("--version");
   places.push_back(std::move(place));
   for (const Verb& child : verb.verbs) {
@@ -64,7 +64,7 @@ std::string command_paths(const std::vector<Place>& places) {
 constexpr const char* kBash = R"(# bash completion for assay; use: source <(assay completion bash)
 _assay() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
-  local command='' offer='' open=0 files=0 word i
+  local command='' offer='' open=0 files=0 word i IFS=$' \t\n'
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="${{COMP_WORDS[i]}}"
     case "${{command:+$command }}$word" in
@@ -82,6 +82,7 @@ complete -F _assay assay
 
 constexpr const char* kZsh = R"(#compdef assay
 # zsh completion for assay; use: source <(assay completion zsh)
+(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit; }}
 _assay() {{
   local command='' offer='' word
   local -i i open=0 files=0
@@ -101,7 +102,8 @@ _assay() {{
   ((files)) && _files
   return 0
 }}
-compdef _assay assay
+# As a file in fpath this runs in place of the function it defines.
+if [[ "${{funcstack[1]}}" == _assay ]]; then _assay "$@"; else compdef _assay assay; fi
 )";
 
 std::string script(const Verb& root, bool zsh) {

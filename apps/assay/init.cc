@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "store/store.h"
 #include "verb.h"
 
@@ -30,12 +31,13 @@ base::Result<fs::path> project_directory(const std::string& given) {
 base::Result<base::ExitCode> init(const Session& session, const std::string& given) {
   ASSAY_TRY(const fs::path project, project_directory(given));
   const store::Location location = store::location_in(project);
-  ASSAY_TRY(const auto above, store::find(project));
+  // Only to tell the user; whatever stands in somebody else's directory is no reason not to start.
+  const auto above = store::find(project.parent_path());
   ASSAY_TRY(const store::Store store, store::Store::create(location, store::Program{}));
   for (const std::string& note : store.notes()) base::log_warn(note);
-  if (above && above->project != project) {
+  if (above && *above) {
     base::log_warn("a project inside a project; verbs run below it use this store",
-                   {{"outer", above->project}, {"inner", project}});
+                   {{"outer", (*above)->project}, {"inner", project}});
   }
   session.print_json(base::Json{{"store", location.database.string()},
                                 {"created", store.created()},

@@ -92,18 +92,13 @@ Table price_table(const spec::PriceList& prices) {
   Table table(
       {"provider", "offer", "devices", "market", "per hour", "per device", "date", "source"});
   for (const spec::PriceSpec& price : prices) {
-    const auto& [low, high] = price.per_hour;
     const double share = 1.0 / static_cast<double>(price.devices);
-    const auto each = [&](base::Money amount) {
-      const auto part = base::scale(amount, share);
-      return part ? fmt::format("{:.2f}", part->units()) : kUnknown;
-    };
-    const bool one = low == high;
+    const auto low = base::scale(price.per_hour.low, share);
+    const auto high = base::scale(price.per_hour.high, share);
     table.row({price.provider, price.offer, fmt::format("{} x {}", price.devices, price.device),
-               std::string(to_text(price.market)),
-               one ? base::to_text(low) : base::to_text(low) + " - " + base::to_text(high),
-               one ? each(low) : each(low) + " - " + each(high), base::to_text(price.date),
-               price.source});
+               std::string(to_text(price.market)), spec::to_text(price.per_hour),
+               low && high ? spec::to_text(spec::PriceRange{*low, *high}) : kUnknown,
+               base::to_text(price.date), price.source});
   }
   table.align(4, base::Align::kRight).align(5, base::Align::kRight);
   return table;

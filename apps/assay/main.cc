@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/log.h"
 #include "base/stderr_line.h"
 #include "base/version.h"
 #include "command_line.h"
@@ -50,6 +51,8 @@ int run(int argc, char** argv) {
     print_version(session);
     return 0;
   }
+  // Errors are printed by report(); what else the log has to say is not asked for.
+  if (session.quiet) base::set_log_settings({base::LogLevel::kOff, base::log_settings().format});
   const auto outcome = std::get<RunVerb>(*request).verb->action();
   return outcome ? static_cast<int>(*outcome) : report(outcome.error());
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,7 @@ Result<ExitCode> list(const Session& session, const std::string& wanted) {
                                         base::suggestion(wanted, names)));
   }
 
+  ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   base::Json document = base::Json::object();
   for (const spec::Kind kind : spec::all_kinds()) {
     const std::string name(spec::kind_plural(kind));
@@ -60,7 +62,7 @@ Result<ExitCode> list(const Session& session, const std::string& wanted) {
       ASSAY_TRY(spec::Loaded loaded, spec::load(preset));
       all.push_back(std::move(loaded));
     }
-    document[name] = list_json(all);
+    document[name] = list_json(all, prices);
     session.print(document.size() > 1 ? "\n" + name + "\n" : name + "\n");
     session.print(list_table(kind, all));
   }
@@ -79,18 +81,35 @@ Result<ExitCode> show(const Session& session, const std::string& reference,
   return ExitCode::kYes;
 }
 
+// The command that shows what was checked; nothing when the source cannot be read again, or its
+// name cannot be shown.
+std::string show_command(const std::string& file, const std::vector<std::string>& overrides) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored) || base::printable(file) != file) return "";
+  std::string command = "assay presets show " + base::shell_quoted(file);
+  for (const std::string& text : overrides) command += " --set " + base::shell_quoted(text);
+  return command;
+}
+
 Result<ExitCode> check(const Session& session, const std::string& file,
                        const std::vector<std::string>& overrides) {
-  ASSAY_TRY(const spec::Loaded loaded, spec::load(file, {.overrides = overrides}));
+  const auto loaded = spec::load(file, {.overrides = overrides});
+  if (!loaded) {
+    const base::Error& error = loaded.error();
+    session.print_json(base::Json{
+        {"ok", false},
+        {"error", {{"where", error.where}, {"what", error.what}, {"hint", error.hint}}}});
+    return base::fail(error);
+  }
+  const bool prices = loaded->kind() == spec::Kind::kPrices;
   session.print_json(base::Json{{"ok", true},
-                                {"kind", spec::to_text(loaded.kind())},
-                                {"name", loaded.name},
-                                {"summary", summary(loaded)}});
-  const bool prices = loaded.kind() == spec::Kind::kPrices;
-  session.print(fmt::format("{}: a valid {}: {}\n", file,
-                            prices ? "price list" : spec::to_text(loaded.kind()), summary(loaded)));
-  const bool again = file != "-" && !file.starts_with("/dev/");  // what a pipe said is gone
-  if (again) session.next("assay presets show " + file);
+                                {"kind", spec::to_text(loaded->kind())},
+                                {"name", loaded->name},
+                                {"summary", summary(*loaded)}});
+  session.print(fmt::format("{}: a valid {}: {}\n", base::printable(file),
+                            prices ? "price list" : spec::to_text(loaded->kind()),
+                            base::printable(summary(*loaded))));
+  if (const std::string next = show_command(file, overrides); !next.empty()) session.next(next);
   return ExitCode::kYes;
 }
 
@@ -111,6 +130,7 @@ Result<ExitCode> keys(const Session& session, const std::string& section) {
   }
   session.print_json(base::Json{{"keys", list}});
   session.print(table);
+  session.next("assay presets show demo --set model.layers=8");
   return ExitCode::kYes;
 }
 

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "spec/enum_names.h"
 #include "spec/parameters.h"
 #include "spec/schema.h"
@@ -82,13 +83,14 @@ std::string describe(const spec::DeviceSpec& device) {
   return device.name;
 }
 std::string describe(const spec::ClusterSpec& cluster) {
-  return fmt::format("{} x {} x {}", cluster.nodes, cluster.devices_per_node, cluster.device.name);
+  return fmt::format("{} node{} of {} x {}", cluster.nodes, cluster.nodes == 1 ? "" : "s",
+                     cluster.devices_per_node, cluster.device.name);
 }
 std::string describe(const spec::LayoutSpec& layout) {
   return fmt::format("{} ranks", grouped(layout.ranks.value_or(1)));
 }
 std::string describe(const spec::PriceList& prices) {
-  return fmt::format("{} prices", prices.size());
+  return fmt::format("{} price{}", prices.size(), prices.size() == 1 ? "" : "s");
 }
 std::string describe(const spec::JobSpec& job) {
   const auto steps = spec::training_steps(job);
@@ -124,9 +126,9 @@ spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& pr
 }
 
 void print_spec(const Session& session, const spec::Loaded& loaded, const spec::PriceList& prices) {
-  session.print(
-      fmt::format("{} ({}): {}\n", loaded.name, spec::to_text(loaded.kind()), summary(loaded)));
-  if (!loaded.description.empty()) session.print(loaded.description + "\n");
+  session.print(fmt::format("{} ({}): {}\n", base::printable(loaded.name),
+                            spec::to_text(loaded.kind()), base::printable(summary(loaded))));
+  if (!loaded.description.empty()) session.print(base::printable(loaded.description) + "\n");
   std::visit([&](const auto& one) { print_one(session, one); }, loaded.spec);
   const spec::PriceList offers = offers_for(loaded, prices);
   if (!offers.empty()) {

@@ -16,7 +16,7 @@ std::string summary(const spec::Loaded& loaded);
 
 // All presets of a kind, a row each. Prices have a row per offer.
 base::Table list_table(spec::Kind kind, const std::vector<spec::Loaded>& all);
-base::Json list_json(const std::vector<spec::Loaded>& all);
+base::Json list_json(const std::vector<spec::Loaded>& all, const spec::PriceList& prices);
 
 base::Table price_table(const spec::PriceList& prices);
 

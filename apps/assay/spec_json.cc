@@ -55,9 +55,9 @@ void add_spec(Json& json, const spec::JobSpec& job) {
 
 }  // namespace
 
-base::Json list_json(const std::vector<spec::Loaded>& all) {
+base::Json list_json(const std::vector<spec::Loaded>& all, const spec::PriceList& prices) {
   Json rows = Json::array();
-  for (const spec::Loaded& loaded : all) rows.push_back(spec_json(loaded, {}));
+  for (const spec::Loaded& loaded : all) rows.push_back(spec_json(loaded, prices));
   return rows;
 }
 
@@ -66,8 +66,8 @@ base::Json spec_json(const spec::Loaded& loaded, const spec::PriceList& prices) 
                {"name", loaded.name},
                {"description", loaded.description}};
   std::visit([&](const auto& one) { add_spec(json, one); }, loaded.spec);
-  const spec::PriceList offers = offers_for(loaded, prices);
-  if (!offers.empty()) json["prices"] = price_rows(offers);
+  const bool rented = loaded.kind() == spec::Kind::kJob || loaded.kind() == spec::Kind::kCluster;
+  if (rented) json["prices"] = price_rows(offers_for(loaded, prices));
   return json;
 }
 

@@ -5,6 +5,7 @@
 // of src/ and to print is all it does.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -49,7 +50,9 @@ struct Option {
   std::vector<std::string> words = {};
 };
 
-// Every verb has --json, --quiet and --help besides what it lists.
+inline constexpr std::array kCommonFlags = {"--json", "--quiet", "--help"};
+
+// Every verb has the common flags besides what it lists.
 struct Verb {
   std::string name;
   std::string description;

@@ -38,15 +38,23 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<Col
   return line + "\n";
 }
 
-// Narrower than this, a description says nothing and is left out.
+// Text narrower than this says nothing; the line may as well wrap.
 constexpr std::size_t kNarrowest = 12;
 
-void narrow_last(std::vector<Column>& columns, std::size_t max_columns) {
-  std::size_t before = 0;
-  for (std::size_t i = 0; i + 1 < columns.size(); ++i) before += columns[i].width + kGap.size();
-  const std::size_t room = max_columns > before ? max_columns - before : 0;
-  if (columns.back().width <= room) return;
-  columns.back().width = room < kNarrowest ? 0 : room;
+// Takes columns away from the widest texts in turn until a line fits. Numbers are never cut.
+void shrink(std::vector<Column>& columns, std::size_t max_columns) {
+  std::size_t total = kGap.size() * (columns.size() - 1);
+  for (const Column& column : columns) total += column.width;
+  while (total > max_columns) {
+    Column* widest = nullptr;
+    for (Column& column : columns) {
+      const bool text = !column.right && column.width > kNarrowest;
+      if (text && (widest == nullptr || column.width >= widest->width)) widest = &column;
+    }
+    if (widest == nullptr) return;
+    --widest->width;
+    --total;
+  }
 }
 
 }  // namespace
@@ -92,7 +100,7 @@ std::string Table::text(std::optional<std::size_t> max_columns) const {
                        (alignment_[i] == Align::kAuto && some_number && only_numbers);
   }
 
-  if (max_columns) narrow_last(columns, *max_columns);
+  if (max_columns) shrink(columns, *max_columns);
 
   std::vector<std::string> lines;
   for (const Column& column : columns) lines.push_back(repeated(kLine, column.width));

@@ -22,7 +22,7 @@ class Table {
 
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   // Two spaces between columns, a rule under the headers, no trailing spaces, a final newline. The
-  // last column gives way, in the end altogether, when a line would be wider than `max_columns`.
+  // widest texts are cut, with an ellipsis, where a line would be wider than `max_columns`.
   [[nodiscard]] std::string text(std::optional<std::size_t> max_columns = std::nullopt) const;
 
  private:

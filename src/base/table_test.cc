@@ -52,20 +52,17 @@ TEST(Table, AColumnOfNothingStandsLeft) {
             "—     1\n");
 }
 
-TEST(Table, TheLastColumnGivesWay) {
-  Table table({"name", "meaning"});
-  table.row({"layers", "the number of decoder blocks"}).row({"é", "short"});
-  EXPECT_EQ(table.text(22),
-            "name    meaning\n"
-            "──────  ──────────────\n"
-            "layers  the number of…\n"
-            "é       short\n");
+TEST(Table, TheWidestTextsGiveWayToTheTerminal) {
+  Table table({"name", "elements", "meaning"});
+  table.row({"a long name of a thing", "1,234,567", "what it is for, at some length"});
+  table.row({"é", "1", "short"});
+  EXPECT_EQ(table.text(50),
+            "name                  elements  meaning\n"
+            "───────────────────  ─────────  ──────────────────\n"
+            "a long name of a t…  1,234,567  what it is for, a…\n"
+            "é                            1  short\n");
   EXPECT_EQ(table.text(200), table.text());
-  EXPECT_EQ(table.text(19),
-            "name\n"
-            "──────\n"
-            "layers\n"
-            "é\n");
+  EXPECT_EQ(table.text(1), table.text(37)) << "numbers whole, texts twelve columns";
 }
 
 TEST(Table, AlignmentCanBeForced) {

@@ -34,4 +34,7 @@ std::string suggestion(std::string_view name, std::span<const std::string> candi
 
 std::string_view trim(std::string_view text);
 
+// The text as one word of a shell command line: as it is when that is safe, else in quotes.
+std::string shell_quoted(std::string_view text);
+
 }  // namespace assay::base

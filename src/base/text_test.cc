@@ -102,5 +102,12 @@ TEST(Trim, TakesSpaceFromBothEnds) {
   EXPECT_EQ(trim(""), "");
 }
 
+TEST(ShellQuoted, IsOneWordForTheShell) {
+  EXPECT_EQ(shell_quoted("job.toml"), "job.toml");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("my job.toml"), "'my job.toml'");
+  EXPECT_EQ(shell_quoted("it's $HOME"), "'it'\\''s $HOME'");
+}
+
 }  // namespace
 }  // namespace assay::base

@@ -62,6 +62,10 @@ base::Result<void> complete(ClusterSpec& c, const Value& document) {
     return rule.broken("cluster.network.kind", fmt::format("{} nodes without a network", c.nodes),
                        "describe [cluster.network]");
   }
+  if (c.network.kind == NetworkKind::kNone && (c.network.bandwidth || c.network.ports)) {
+    const char* key = c.network.bandwidth ? "cluster.network.bandwidth" : "cluster.network.ports";
+    return rule.broken(key, "a network of kind none has none", "set network.kind or remove it");
+  }
   if (c.network.kind != NetworkKind::kNone && !c.network.bandwidth) {
     return rule.broken("cluster.network.bandwidth", "a network without a bandwidth",
                        "set it, per node and direction");

@@ -100,8 +100,10 @@ class Composer {
 
  private:
   static fs::path resolve(const fs::path& path, const Value* asked) {
-    const bool in_file = asked != nullptr && asked->origin().line > 0;
-    if (!in_file || path.is_absolute()) return path;
+    // Only a file stands in a directory; what a pipe says is relative to the working directory.
+    std::error_code ignored;
+    if (asked == nullptr || path.is_absolute()) return path;
+    if (!fs::is_regular_file(asked->origin().source, ignored)) return path;
     return fs::path(asked->origin().source).parent_path() / path;
   }
 

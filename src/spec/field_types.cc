@@ -67,11 +67,6 @@ base::Result<PriceRange> FieldType<PriceRange>::parse(const Value& value) {
   return PriceRange{from, to};
 }
 
-std::string FieldType<PriceRange>::text(const PriceRange& value) {
-  if (value.low == value.high) return base::to_text(value.low);
-  return base::to_text(value.low) + " – " + base::to_text(value.high);
-}
-
 base::Json FieldType<PriceRange>::json(const PriceRange& value) {
   const auto code = value.low.currency().code;
   return {{"low", value.low.units()},

@@ -70,7 +70,7 @@ struct FieldType<base::Date> {
 template <>
 struct FieldType<PriceRange> {
   static base::Result<PriceRange> parse(const Value& value);
-  static std::string text(const PriceRange& value);
+  static std::string text(const PriceRange& value) { return to_text(value); }
   static base::Json json(const PriceRange& value);
   static std::string expected() { return "an amount such as \"31.92 USD\", or [low, high]"; }
 };

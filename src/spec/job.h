@@ -29,7 +29,7 @@ struct TrainSpec {
   std::optional<double> tokens_per_matmul_parameter;
 
   Optimizer optimizer = Optimizer::kAdamw;
-  Precision precision = Precision::kBf16;
+  Precision precision = Precision::kBf16;  // default on a CPU: kFp32
   Recompute recompute = Recompute::kAuto;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "spec/enum_names.h"
+#include "spec/limits.h"
 #include "spec/rule.h"
 #include "spec/rules.h"
 
@@ -54,7 +55,7 @@ base::Result<void> fit_ranks(LayoutSpec& l, std::int64_t ranks, const std::strin
 // What holds whatever the model is.
 base::Result<void> check_degrees(const LayoutSpec& l, const Rule& rule) {
   const auto product = checked_product({l.dp == 0 ? 1 : l.dp, l.fsdp, l.tp, l.pp, l.cp, l.ep});
-  if (!product || *product > 10'000'000) {
+  if (!product || static_cast<double>(*product) > kMostRanks) {
     return rule.broken("layout", "more than 10,000,000 ranks", "lower a degree");
   }
   if (l.sequence_parallel && l.tp == 1) {
@@ -147,9 +148,9 @@ base::Result<void> complete_layout(JobSpec& job, const Value& document) {
                        "remove it or change the cluster");
   }
   l.ranks = devices;
-  const std::string text =
-      fmt::format("the cluster has {} device{} ({} x {})", devices, devices == 1 ? "" : "s",
-                  job.cluster.nodes, job.cluster.devices_per_node);
+  const std::string text = fmt::format(
+      "the cluster has {} device{} ({} node{} of {})", devices, devices == 1 ? "" : "s",
+      job.cluster.nodes, job.cluster.nodes == 1 ? "" : "s", job.cluster.devices_per_node);
   ASSAY_TRY_VOID(fit_ranks(l, devices, text, rule));
   return check_cuts(job, rule);
 }

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "spec/compose.h"
 #include "spec/rules.h"
 #include "spec/schema.h"
@@ -30,6 +29,10 @@ base::Result<Kind> kind_of(const Value& document) {
 
 base::Result<void> complete_prices(PriceList& prices, const Value& document) {
   const Value* rows = document.find("price");
+  if (rows != nullptr && prices.empty()) {
+    return base::fail(base::usage_error(rows->origin().text(), "price: an empty list",
+                                        "write [[price]] tables or remove it"));
+  }
   for (std::size_t i = 0; i < prices.size(); ++i) {
     ASSAY_TRY_VOID(
         complete(prices[i], (*rows->get<Value::Array>())[i], fmt::format("price[{}]", i)));

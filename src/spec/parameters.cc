@@ -1,8 +1,7 @@
 #include "spec/parameters.h"
 
-#include <optional>
-
 #include "base/check.h"
+#include "spec/rule.h"
 
 namespace assay::spec {
 namespace {
@@ -94,22 +93,13 @@ std::vector<ParameterGroup> list_groups(const ModelSpec& m) {
   return list.groups;
 }
 
-// rows * cols * count, or nothing when that does not fit.
-std::optional<std::int64_t> checked_parameters(const ParameterGroup& group) {
-  std::int64_t each = 0;
-  std::int64_t all = 0;
-  if (__builtin_mul_overflow(group.rows, group.cols, &each)) return std::nullopt;
-  if (__builtin_mul_overflow(each, group.count, &all)) return std::nullopt;
-  return all;
-}
-
 }  // namespace
 
 base::Result<Parameters> count_parameters(const ModelSpec& m) {
   Parameters result;
   result.groups = list_groups(m);
   for (const ParameterGroup& group : result.groups) {
-    const auto parameters = checked_parameters(group);
+    const auto parameters = checked_product({group.rows, group.cols, group.count});
     if (!parameters || __builtin_add_overflow(result.total, *parameters, &result.total)) {
       return base::fail(base::usage_error("", "the model has more parameters than 64 bits count",
                                           "make it smaller"));

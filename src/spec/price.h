@@ -16,6 +16,9 @@ struct PriceRange {
   base::Money high;
 };
 
+// "$31.92", or "$55.00 - $76.00".
+std::string to_text(const PriceRange& range);
+
 struct PriceSpec {
   std::string provider;
   std::string offer;   // what the provider calls it

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "spec/enum_names.h"
 #include "spec/layout_rules.h"
+#include "spec/limits.h"
 #include "spec/parameters.h"
 #include "spec/presets.h"
 #include "spec/rule.h"
@@ -75,15 +76,12 @@ base::Result<void> check_batch(const JobSpec& job, const Rule& rule) {
   }
   const auto tokens = checked_product(
       {job.batch.sequence, job.batch.micro_batch, job.batch.accumulate, job.layout.data_ranks()});
-  if (!tokens || *tokens > 1'000'000'000'000) {
+  if (!tokens || static_cast<double>(*tokens) > kMostStepTokens) {
     return rule.broken("batch", "more than 10^12 tokens per step",
                        "lower sequence, micro_batch or accumulate");
   }
   return {};
 }
-
-// Total tokens stay below this, so that they fit 64 bits with room to count bytes of them.
-constexpr std::int64_t kMostTokens = 100'000'000'000'000'000;
 
 // That the length of training, given by `key`, is a number of steps that can be counted.
 base::Result<void> check_length(long double tokens, const JobSpec& job, const char* key,
@@ -191,6 +189,8 @@ base::Result<void> complete(JobSpec& job, const Value& document) {
   ASSAY_TRY_VOID(complete(job.cluster, document));
   if (job.batch.sequence == 0) job.batch.sequence = job.model.context;
   ASSAY_TRY_VOID(complete_layout(job, document));
+  const bool cpu = job.cluster.device.kind == DeviceKind::kCpu;
+  if (cpu && document.at("train.precision") == nullptr) job.train.precision = Precision::kFp32;
   const Rule rule(document);
   ASSAY_TRY_VOID(check_batch(job, rule));
   return check_train(job, rule);

@@ -108,12 +108,12 @@ INSTANTIATE_TEST_SUITE_P(
              "llama3-8b-h200",
              {"layout.fsdp=8"},
              "presets/jobs/llama3-8b-h200.toml:15: layout: fsdp 8 = 8 ranks, but the cluster has 1 "
-             "device (1 x 1); layout.fsdp = 1 fits"},
+             "device (1 node of 1); layout.fsdp = 1 fits"},
         Case{"ProductTooSmall",
              "llama3-13b-h200x32",
              {"layout.tp=2"},
              "presets/jobs/llama3-13b-h200x32.toml:15: layout: fsdp 8 x tp 2 = 16 ranks, but the "
-             "cluster has 32 devices (8 x 4); layout.dp = 2 fits"},
+             "cluster has 32 devices (8 nodes of 4); layout.dp = 2 fits"},
         Case{"RanksOfTheCluster",
              "llama3-13b-h200x32",
              {"layout.ranks=16"},
@@ -268,6 +268,11 @@ INSTANTIATE_TEST_SUITE_P(
              {"cluster.devices_per_node=2"},
              "presets/clusters/h200-1.toml:10: cluster.link.kind: 2 devices in a node, but no link "
              "between them; describe [cluster.link]"},
+        Case{"NetworkOfNoKind",
+             "h200-1",
+             {"cluster.network.bandwidth=50 GB/s"},
+             "cluster.network.bandwidth: a network of kind none has none; set network.kind or "
+             "remove it"},
         Case{"GroupsThatDoNotFit",
              "h100-nvl-8",
              {"cluster.link.group=3"},

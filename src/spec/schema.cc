@@ -4,13 +4,9 @@
 #include <cmath>
 
 #include "spec/fields.h"
+#include "spec/limits.h"
 
 namespace assay::spec {
-
-// Upper limits are far above any real machine; they keep the arithmetic that follows exact.
-constexpr double kMaxDegree = 1e6;
-constexpr double kMaxBatch = 1e6;
-constexpr double kMaxTokens = 1e17;
 
 std::string number_text(double number) {
   // Limits are whole, or small fractions; 1e-06 and 1e+17 are not for people.
@@ -49,40 +45,41 @@ void describe(V& key, ModelSpec& m) {
 template <class V>
 void describe(V& key, BatchSpec& b) {
   key({"sequence", "tokens per sequence", false, 1, 1e8, "model.context"}, b.sequence);
-  key({"micro_batch", "sequences per data rank and forward pass", false, 1, kMaxBatch},
+  key({"micro_batch", "sequences per data rank and forward pass", false, 1, kMostSequences},
       b.micro_batch);
-  key({"accumulate", "forward passes per optimizer step", false, 1, kMaxBatch}, b.accumulate);
+  key({"accumulate", "forward passes per optimizer step", false, 1, kMostSequences}, b.accumulate);
 }
 
 template <class V>
 void describe(V& key, TrainSpec& t) {
-  key({"steps", "optimizer steps", false, 1, kMaxTokens}, t.steps);
-  key({"tokens", "training length in tokens, instead of steps", false, 1, kMaxTokens}, t.tokens);
+  key({"steps", "optimizer steps", false, 1, kMostTokens}, t.steps);
+  key({"tokens", "training length in tokens, instead of steps", false, 1, kMostTokens}, t.tokens);
   key({"tokens_per_matmul_parameter",
        "training length as tokens per parameter that multiplies activations", false, 1e-6, 1e9},
       t.tokens_per_matmul_parameter);
   key({"optimizer", "muon: Muon for the blocks' matrices, AdamW for the rest"}, t.optimizer);
-  key({"precision", "of the matrix products"}, t.precision);
+  key({"precision", "of the matrix products", false, {}, {}, "bf16; on a CPU fp32"}, t.precision);
   key({"recompute", "what is computed again in the backward pass"}, t.recompute);
 }
 
 template <class V>
 void describe(V& key, LayoutSpec& l) {
-  key({"ranks", "what the product of the degrees must be", false, 1, 1e7, "the cluster's devices"},
+  key({"ranks", "what the product of the degrees must be", false, 1, kMostRanks,
+       "the cluster's devices"},
       l.ranks);
-  key({"dp", "replicas", false, 1, kMaxDegree, "what the other degrees leave of the ranks"}, l.dp);
-  key({"fsdp", "ranks that shard the training state", false, 1, kMaxDegree}, l.fsdp);
+  key({"dp", "replicas", false, 1, kMostDegree, "what the other degrees leave of the ranks"}, l.dp);
+  key({"fsdp", "ranks that shard the training state", false, 1, kMostDegree}, l.fsdp);
   key({"zero", "what fsdp shards: 1 optimizer, 2 and gradients, 3 and parameters", false, 1, 3},
       l.zero);
-  key({"tp", "tensor-parallel ranks", false, 1, kMaxDegree}, l.tp);
+  key({"tp", "tensor-parallel ranks", false, 1, kMostDegree}, l.tp);
   key({"sequence_parallel", "shard norms and residuals over the tensor-parallel ranks"},
       l.sequence_parallel);
-  key({"pp", "pipeline stages", false, 1, kMaxDegree}, l.pp);
+  key({"pp", "pipeline stages", false, 1, kMostDegree}, l.pp);
   key({"pp_schedule", "order of micro-batches in the pipeline"}, l.pp_schedule);
-  key({"pp_chunks", "model chunks per stage, for the interleaved schedule", false, 1, kMaxDegree},
+  key({"pp_chunks", "model chunks per stage, for the interleaved schedule", false, 1, kMostDegree},
       l.pp_chunks);
-  key({"cp", "context-parallel ranks", false, 1, kMaxDegree}, l.cp);
-  key({"ep", "expert-parallel ranks", false, 1, kMaxDegree}, l.ep);
+  key({"cp", "context-parallel ranks", false, 1, kMostDegree}, l.cp);
+  key({"ep", "expert-parallel ranks", false, 1, kMostDegree}, l.ep);
 }
 
 template <class V>
@@ -103,7 +100,7 @@ template <class V>
 void describe(V& key, LinkSpec& l) {
   key({"kind", "how the devices of a node are connected"}, l.kind);
   key({"bandwidth", "per device and direction", false, 1}, l.bandwidth);
-  key({"group", "devices per NVLink group", false, 2, kMaxDegree}, l.group);
+  key({"group", "devices per NVLink group", false, 2, kMostDegree}, l.group);
   key({"pcie", "PCIe bandwidth per device and direction", false, 1}, l.pcie);
 }
 
@@ -111,17 +108,17 @@ template <class V>
 void describe(V& key, NetworkSpec& n) {
   key({"kind", "how the nodes are connected"}, n.kind);
   key({"bandwidth", "per node and direction", false, 1}, n.bandwidth);
-  key({"ports", "network ports per node", false, 1, kMaxDegree}, n.ports);
+  key({"ports", "network ports per node", false, 1, kMostDegree}, n.ports);
 }
 
 template <class V>
 void describe(V& key, ClusterSpec& c) {
-  key({"nodes", "machines", false, 1, kMaxDegree}, c.nodes);
-  key({"max_nodes", "machines that can be had together", false, 1, kMaxDegree, "nodes"},
+  key({"nodes", "machines", false, 1, kMostNodes}, c.nodes);
+  key({"max_nodes", "machines that can be had together", false, 1, kMostNodes, "nodes"},
       c.max_nodes);
   key({"devices_per_node", "devices in a machine", true, 1, 1e4}, c.devices_per_node);
-  key({"cpus", "CPUs per node, as the provider counts them", false, 1, kMaxDegree}, c.cpus);
-  key({"numa_nodes", "NUMA nodes that a node's devices are spread over", false, 1, 1e4},
+  key({"cpus", "CPUs per node, as the provider counts them", false, 1, kMostCpus}, c.cpus);
+  key({"numa_nodes", "NUMA nodes that a node's devices are spread over", false, 1, kMostNumaNodes},
       c.numa_nodes);
   key({"host_memory", "memory of a node's CPUs", false, 1}, c.host_memory);
   key({"device", "the device", true}, c.device);
@@ -134,7 +131,7 @@ void describe(V& key, PriceSpec& p) {
   key({"provider", "who rents it out", true}, p.provider);
   key({"offer", "what the provider calls it", true}, p.offer);
   key({"device", "the device preset that is rented", true}, p.device);
-  key({"devices", "devices the price is for", true, 1, kMaxDegree}, p.devices);
+  key({"devices", "devices the price is for", true, 1, kMostDegree}, p.devices);
   key({"market", "on-demand, or spot: can be taken away"}, p.market);
   key({"per_hour", "price per hour of all these devices", true}, p.per_hour);
   key({"date", "when it was seen", true}, p.date);

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "machine/discover.h"
 #include "spec/enum_names.h"
+#include "spec/limits.h"
 #include "spec/node_links.h"
 #include "spec/presets.h"
 #include "spec/toml.h"
@@ -43,8 +44,8 @@ void add_bytes(Value::Table& table, const char* key, base::Bytes size) {
   if (believable(count)) table.emplace(key, value(std::to_string(size.count())));
 }
 
-void add_count(Value::Table& table, const char* key, std::int64_t count, std::int64_t most) {
-  if (count >= 1 && count <= most) table.emplace(key, value(count));
+void add_count(Value::Table& table, const char* key, std::int64_t count, double most) {
+  if (count >= 1 && static_cast<double>(count) <= most) table.emplace(key, value(count));
 }
 
 base::Bytes usable_memory(const Machine& machine) {
@@ -167,8 +168,6 @@ std::string description(const Machine& machine, const std::vector<int>& gpus) {
 }  // namespace
 
 Value cluster_document(const Machine& machine) {
-  constexpr std::int64_t kMostCpus = 1'000'000;
-  constexpr std::int64_t kMostNumaNodes = 10'000;
   const std::vector<int> gpus = gpus_of_first_model(machine);
   Value::Table cluster;
   const auto devices = static_cast<std::int64_t>(gpus.empty() ? 1 : gpus.size());

@@ -21,7 +21,7 @@ using testing::StartsWith;
 
 support::Outcome assay(std::vector<std::string> arguments, const fs::path& directory = {},
                        const std::string& input = {}) {
-  arguments.insert(arguments.begin(), ASSAY_PROGRAM);
+  arguments.insert(arguments.begin(), support::program());
   return support::run({arguments, input, directory});
 }
 
@@ -44,7 +44,7 @@ TEST(Cli, VersionNamesCommitAndFlags) {
 }
 
 TEST(Cli, LinksNoCudaAndNoMpi) {
-  const auto libraries = support::run({{"ldd", ASSAY_PROGRAM}});
+  const auto libraries = support::run({{"ldd", support::program()}});
   ASSERT_EQ(libraries.exit_code, 0);
   for (const char* name : {"cuda", "cublas", "nvidia", "nccl", "mpi", "python"}) {
     EXPECT_THAT(libraries.out, testing::Not(HasSubstr(name)));
@@ -62,7 +62,7 @@ TEST(Cli, EveryVerbHelpsWithAnExample) {
   EXPECT_THAT(verbs, testing::IsSupersetOf({"presets", "presets show", "init", "completion"}));
   for (const std::string& verb : verbs) {
     const auto outcome =
-        support::run({{"bash", "-c", std::string(ASSAY_PROGRAM) + " " + verb + " --help"}});
+        support::run({{"bash", "-c", support::program() + " " + verb + " --help"}});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.out, HasSubstr("Examples:\n"));
     EXPECT_THAT(outcome.out, HasSubstr("--json"));
@@ -91,6 +91,41 @@ TEST(Cli, HostileArgumentsDoNotReachTheTerminal) {
   EXPECT_EQ(outcome.exit_code, 64);
   EXPECT_THAT(outcome.err, testing::Not(HasSubstr("\x1b")));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+}
+
+TEST(Cli, HostileFilesDoNotReachTheTerminalEither) {
+  base::testing::TempDir directory;
+  const std::string name = "\x1b[31m\nname.toml";
+  std::ofstream(directory.path() / name)
+      << "description = \"\\u001b[31mred\\nline\"\n[model]\nextends = \"tiny\"\n";
+  for (const char* verb : {"show", "check"}) {
+    const auto outcome = assay({"presets", verb, "./" + name}, directory.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\x1b")));
+  }
+}
+
+TEST(Cli, NothingIsDroppedSilently) {
+  expect_usage_error(assay({"--", "foo"}),
+                     "unknown command 'foo'; expected one of: presets, init, completion");
+  EXPECT_EQ(assay({"--", "presets", "list"}).exit_code, 64);
+}
+
+TEST(Cli, ChecksAnswerInJsonEitherWay) {
+  const auto wrong = assay({"presets", "check", "--json", "-"}, {}, "[model]\nlayerz = 4\n");
+  EXPECT_EQ(wrong.exit_code, 64);
+  const Json json = Json::parse(wrong.out);
+  EXPECT_EQ(json["ok"], false);
+  EXPECT_EQ(json["error"]["where"], "standard input:2");
+  EXPECT_EQ(Json::parse(assay({"presets", "check", "--json", "demo"}).out)["ok"], true);
+}
+
+TEST(Cli, AJobOnACpuNeedsNoPrecision) {
+  const auto outcome = assay({"presets", "check", "-"}, {},
+                             "[model]\nextends = \"tiny\"\n[batch]\nmicro_batch = 2\n"
+                             "[cluster]\ndevices_per_node = 1\n"
+                             "[cluster.device]\nkind = \"cpu\"\nname = \"any\"\n");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
 TEST(Cli, LlamaHasItsExactCountInJson) {
@@ -129,6 +164,7 @@ TEST(Cli, ListsAreTheSameFactsAsJson) {
 
 TEST(Cli, QuietPrintsNothingButJson) {
   EXPECT_THAT(assay({"presets", "list", "--quiet"}).out, IsEmpty());
+  EXPECT_THAT(assay({"presets", "list", "--quiet"}).err, IsEmpty());
   EXPECT_FALSE(assay({"presets", "list", "--quiet", "--json"}).out.empty());
 }
 
@@ -197,7 +233,7 @@ TEST(Cli, InitOfNoDirectoryIsAUsageError) {
 
 TEST(Cli, InitInADeletedDirectoryIsUnfit) {
   const auto outcome = support::run(
-      {{"bash", "-c", "d=$(mktemp -d); cd $d; rmdir $d; " + std::string(ASSAY_PROGRAM) + " init"}});
+      {{"bash", "-c", "d=$(mktemp -d); cd $d; rmdir $d; " + support::program() + " init"}});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.err, "assay: the working directory: is gone; change to another\n");
 }
@@ -210,6 +246,14 @@ TEST(Cli, InitInsideAProjectSaysSo) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.out, StartsWith("created "));
   EXPECT_THAT(outcome.err, HasSubstr("a project inside a project"));
+  EXPECT_THAT(assay({"init", "inner", "--quiet"}, directory.path()).err, IsEmpty());
+}
+
+TEST(Cli, InitIsNotStoppedByWhatStandsAbove) {
+  base::testing::TempDir directory;
+  std::ofstream(directory.path() / ".assay") << "somebody's file\n";
+  fs::create_directories(directory.path() / "mine");
+  EXPECT_THAT(assay({"init", "mine"}, directory.path()).out, StartsWith("created "));
 }
 
 TEST(Cli, InitOfAnEmptyDatabaseFinishesIt) {
@@ -228,7 +272,7 @@ TEST(Cli, FlagsStandWhereverPeoplePutThem) {
 }
 
 TEST(Cli, ClosedStreamsDoNotCrashIt) {
-  const std::string program = ASSAY_PROGRAM;
+  const std::string program = support::program();
   const auto closed = [&](const std::string& command) {
     return support::run({{"bash", "-c", program + command}}).exit_code;
   };
@@ -240,7 +284,7 @@ TEST(Cli, ClosedStreamsDoNotCrashIt) {
 
 TEST(Cli, AFullDiskIsNotSuccess) {
   const auto outcome =
-      support::run({{"sh", "-c", std::string(ASSAY_PROGRAM) + " presets list > /dev/full"}});
+      support::run({{"sh", "-c", support::program() + " presets list > /dev/full"}});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("standard output: cannot write"));
 }

@@ -11,12 +11,12 @@ using testing::HasSubstr;
 using testing::Not;
 
 // What bash would offer for a line that ends where the cursor is.
-std::string bash_offers(const std::string& words, int cursor) {
-  const std::string script = "PATH=$(dirname " + std::string(ASSAY_PROGRAM) +
+std::string bash_offers(const std::string& words, int cursor, const std::string& before = "") {
+  const std::string script = "PATH=$(dirname " + support::program() +
                              "):$PATH; compopt() { :; }; source <(assay completion bash); "
                              "COMP_WORDS=(" +
-                             words + "); COMP_CWORD=" + std::to_string(cursor) +
-                             "; _assay; echo \"${COMPREPLY[@]}\"";
+                             words + "); COMP_CWORD=" + std::to_string(cursor) + "; " + before +
+                             "_assay; unset IFS; echo \"${COMPREPLY[@]}\"";
   const auto outcome = support::run({{"bash", "-c", script}});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
@@ -32,6 +32,10 @@ TEST(Completion, BashOffersVerbsThenOptionsThenNames) {
   EXPECT_EQ(bash_offers("assay completion z", 2), "zsh\n");
 }
 
+TEST(Completion, BashWorksWhateverTheSeparator) {
+  EXPECT_EQ(bash_offers("assay presets show gpt", 3, "IFS=,; "), "gpt2-124m\n");
+}
+
 TEST(Completion, BashDoesNotOfferWhatDoesNotFit) {
   EXPECT_THAT(bash_offers("assay ''", 1), Not(HasSubstr("show")));
   EXPECT_EQ(bash_offers("assay presets show nothing-like-this", 3), "\n");
@@ -39,7 +43,7 @@ TEST(Completion, BashDoesNotOfferWhatDoesNotFit) {
 
 // A real interactive zsh on a pseudo-terminal: type, press tab, read the line it made.
 std::string zsh_line(const std::string& typed) {
-  const std::string program_directory = std::filesystem::path(ASSAY_PROGRAM).parent_path();
+  const std::string program_directory = std::filesystem::path(support::program()).parent_path();
   const std::string script = R"(
     zmodload zsh/zpty
     zpty shell zsh -f -i
@@ -65,8 +69,8 @@ TEST(Completion, ZshCompletesVerbsNamesAndKeys) {
 }
 
 TEST(Completion, ZshScriptParses) {
-  const auto outcome = support::run(
-      {{"bash", "-c", std::string(ASSAY_PROGRAM) + " completion zsh | zsh -n /dev/stdin"}});
+  const auto outcome =
+      support::run({{"bash", "-c", support::program() + " completion zsh | zsh -n /dev/stdin"}});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 

@@ -54,20 +54,37 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
   std::ofstream(directory.path() / "job.toml")
       << "[model]\nextends = \"llama3-8b\"\n[cluster]\nextends = \"h100-sxm-8\"\n";
   fs::create_directories(directory.path() / "path/to/project");
-  const std::string path = "PATH=$(dirname " + std::string(ASSAY_PROGRAM) + "):$PATH; ";
+  const std::string path = "PATH=$(dirname " + support::program() + "):$PATH; ";
   int ran = 0;
   for (const std::string& verb : all_verbs()) {
     const auto help = support::run({{"bash", "-c", path + "assay " + verb + " --help"}});
     for (const std::string& command : examples_of(help.out)) {
       const char* shell = command.find("zsh") == std::string::npos ? "bash" : "zsh";
-      const std::string compdef = "compdef() { :; }; ";  // zsh has it once compinit has run
-      const auto outcome =
-          support::run({{shell, "-c", path + compdef + command}, "", directory.path()});
+      const auto outcome = support::run({{shell, "-c", path + command}, "", directory.path()});
       EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;
       ++ran;
     }
   }
   EXPECT_GE(ran, 12);
+}
+
+// Every relative link of the project's pages leads somewhere.
+TEST(Docs, LinksResolve) {
+  const fs::path root = ASSAY_SOURCE_DIR;
+  std::vector<fs::path> pages = {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"};
+  for (const auto& entry : fs::directory_iterator(root / "docs")) {
+    pages.push_back(fs::path("docs") / entry.path().filename());
+  }
+  for (const fs::path& page : pages) {
+    const std::string text = read(page);
+    for (std::size_t at = 0; (at = text.find("](", at)) != std::string::npos;) {
+      at += 2;
+      const std::string link = text.substr(at, text.find(')', at) - at);
+      const std::string target = link.substr(0, link.find('#'));
+      if (target.empty() || target.find("://") != std::string::npos) continue;
+      EXPECT_TRUE(fs::exists(root / page.parent_path() / target)) << page << ": " << link;
+    }
+  }
 }
 
 // What stands between "```NAME" and "```" in a Markdown page.
@@ -108,7 +125,7 @@ TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
   for (const std::string& file : blocks(page, "toml")) {
     if (file.starts_with("# job.toml\n")) std::ofstream(directory.path() / "job.toml") << file;
   }
-  const std::string path = "PATH=$(dirname " + std::string(ASSAY_PROGRAM) + "):$PATH; ";
+  const std::string path = "PATH=$(dirname " + support::program() + "):$PATH; ";
   int ran = 0;
   for (const std::string& block : blocks(page, "console")) {
     for (std::size_t at = block.find("$ "); at != std::string::npos;) {

@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 void collect(const std::string& path, std::vector<std::string>& verbs) {
-  std::vector<std::string> arguments = {ASSAY_PROGRAM};
+  std::vector<std::string> arguments = {support::program()};
   std::istringstream words(path);
   for (std::string word; words >> word;) arguments.push_back(word);
   arguments.push_back("--help");

@@ -276,7 +276,7 @@ TEST(SpecFuzz, TheProgramExits64WithOneLine) {
   Random random(4242);
   for (int i = 0; i < 150; ++i) {
     const std::string input = any_input(random);
-    const auto outcome = support::run({{ASSAY_PROGRAM, "presets", "check", "-"}, input});
+    const auto outcome = support::run({{support::program(), "presets", "check", "-"}, input});
     ASSERT_TRUE(outcome.exit_code == 0 || outcome.exit_code == 64) << outcome.exit_code << input;
     if (outcome.exit_code == 64) {
       EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;

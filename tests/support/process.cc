@@ -54,6 +54,14 @@ bool drain(base::UniqueFd& out, base::UniqueFd& err, Outcome& outcome) {
 
 }  // namespace
 
+const std::string& program() {
+  static const std::string kProgram = [] {
+    const char* given = std::getenv("ASSAY_PROGRAM");
+    return std::string(given != nullptr ? given : "build/assay");
+  }();
+  return kProgram;
+}
+
 Outcome run(const Invocation& invocation) {
   Pipe in;
   Pipe out;

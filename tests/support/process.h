@@ -20,6 +20,9 @@ struct Invocation {
   std::filesystem::path directory = {};  // working directory; empty: this one's
 };
 
+// The command-line program under test: ASSAY_PROGRAM of the environment, which ctest sets.
+const std::string& program();
+
 // Ends the program with SIGKILL after a minute, so that a hang is a failure and not a hang.
 Outcome run(const Invocation& invocation);
 
