@@ -12,6 +12,10 @@
 namespace assay::cli {
 namespace {
 
+std::vector<std::string> shells() {
+  return {"bash", "zsh"};
+}
+
 // What may follow one command path ("presets show").
 struct Place {
   std::string path;
@@ -24,7 +28,8 @@ void collect(const Verb& verb, const std::string& path, std::vector<Place>& plac
   Place place{path, {}, verb.options, false};
   for (const Verb& child : verb.verbs) place.words.push_back(child.name);
   for (const Argument& argument : verb.arguments) {
-    place.words.insert(place.words.end(), argument.words.begin(), argument.words.end());
+    const auto words = argument.words ? argument.words() : std::vector<std::string>{};
+    place.words.insert(place.words.end(), words.begin(), words.end());
     place.files = place.files || argument.files;
   }
   for (const Option& option : verb.options) place.words.push_back(option.name);
@@ -42,7 +47,7 @@ std::string case_arms(const std::vector<Place>& places) {
   for (const Place& place : places) {
     for (const Option& option : place.options) {
       arms += fmt::format("    '{}|{}') offer='{}'; open=1 ;;\n", place.path, option.name,
-                          fmt::join(option.words, " "));
+                          fmt::join(option.words(), " "));
     }
   }
   for (const Place& place : places) {
@@ -115,10 +120,9 @@ std::string script(const Verb& root, bool zsh) {
 
 base::Result<base::ExitCode> print_script(const Session& session, const Verb& root,
                                           const std::string& shell) {
-  const std::vector<std::string> shells = {"bash", "zsh"};
   if (shell != "bash" && shell != "zsh") {
     return base::fail(base::usage_error("completion", fmt::format("unknown shell '{}'", shell),
-                                        base::suggestion(shell, shells)));
+                                        base::suggestion(shell, shells())));
   }
   const std::string text = script(root, shell == "zsh");
   session.print(text);
@@ -133,7 +137,7 @@ Verb completion_verb(const Session& session, const Verb& root) {
   return {.name = "completion",
           .description = "print a completion script for your shell",
           .examples = {"source <(assay completion bash)", "source <(assay completion zsh)"},
-          .arguments = {{"SHELL", "bash or zsh", shell.get(), true, {"bash", "zsh"}}},
+          .arguments = {{"SHELL", "bash or zsh", shell.get(), true, shells}},
           .action = [&session, &root, shell] { return print_script(session, root, *shell); }};
 }
 

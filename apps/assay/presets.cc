@@ -62,7 +62,7 @@ Result<ExitCode> list(const Session& session, const std::string& wanted) {
       ASSAY_TRY(spec::Loaded loaded, spec::load(preset));
       all.push_back(std::move(loaded));
     }
-    document[name] = list_json(all, prices);
+    document[name] = session.json ? list_json(all, prices) : base::Json();
     session.print(document.size() > 1 ? "\n" + name + "\n" : name + "\n");
     session.print(list_table(kind, all));
   }
@@ -142,8 +142,7 @@ Verb presets_verb(const Session& session) {
     std::vector<std::string> overrides;
   };
   const auto given = std::make_shared<Arguments>();
-  const Option set{"--set", "written over the spec; repeatable", &given->overrides,
-                   override_keys()};
+  const Option set{"--set", "written over the spec; repeatable", &given->overrides, override_keys};
 
   Verb verb{"presets",
             "models, clusters, prices and jobs by name",
@@ -155,7 +154,7 @@ Verb presets_verb(const Session& session) {
        .description = "every preset, as tables",
        .examples = {"assay presets list", "assay presets list clusters --json"},
        .arguments = {{"KIND", fmt::format("{}; default: all", fmt::join(kind_names(), ", ")),
-                      &given->kind, false, kind_names()}},
+                      &given->kind, false, kind_names}},
        .action = [&session, given] { return list(session, given->kind); }},
       {.name = "show",
        .description = "one preset or file, fully resolved",
@@ -163,7 +162,7 @@ Verb presets_verb(const Session& session) {
                     "assay presets show moe-9b --set model.experts=16 --json",
                     "assay presets show this-machine"},
        .arguments = {{"NAME", "a preset, a file, or - for standard input", &given->reference, true,
-                      spec::preset_names(), true}},
+                      [] { return spec::preset_names(); }, true}},
        .options = {set},
        .action = [&session, given] { return show(session, given->reference, given->overrides); }},
       {.name = "check",
@@ -178,7 +177,7 @@ Verb presets_verb(const Session& session) {
        .description = "every key a spec can have",
        .examples = {"assay presets keys", "assay presets keys layout"},
        .arguments = {{"SECTION", "only keys that start with this", &given->section, false,
-                      section_names()}},
+                      section_names}},
        .action = [&session, given] { return keys(session, given->section); }},
   };
   return verb;

@@ -33,13 +33,16 @@ class Session {
   void next(std::string_view command) const;
 };
 
+// Words that completion offers. A function, because only completion asks and every start would pay.
+using Words = std::function<std::vector<std::string>()>;
+
 struct Argument {
   std::string name;  // "FILE"
   std::string help;
   std::string* value = nullptr;
   bool required = false;
-  std::vector<std::string> words = {};  // offered by completion
-  bool files = false;                   // completion offers files as well
+  Words words = {};
+  bool files = false;  // completion offers files as well
 };
 
 // An option that may be repeated: --set a=1 --set b=2.
@@ -47,7 +50,7 @@ struct Option {
   std::string name;  // "--set"
   std::string help;
   std::vector<std::string>* values = nullptr;
-  std::vector<std::string> words = {};
+  Words words = {};
 };
 
 inline constexpr std::array kCommonFlags = {"--json", "--quiet", "--help"};
