@@ -28,7 +28,7 @@ std::string_view level_name(LogLevel level) {
 // Bare where that is unambiguous, quoted otherwise. Quotes and backslashes inside are escaped
 // first, so that a value cannot look like the end of itself and the start of another key.
 std::string text_value(std::string_view value) {
-  const std::string shown = printable(value);
+  std::string shown = printable(value);
   if (!shown.empty() && shown == value && shown.find_first_of(" \"=\\") == std::string::npos) {
     return shown;
   }

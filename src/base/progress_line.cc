@@ -20,7 +20,7 @@ std::string amount(std::int64_t value, ProgressUnit unit) {
 }
 
 std::string count_part(const ProgressFacts& facts) {
-  const std::string done = amount(facts.done, facts.unit);
+  std::string done = amount(facts.done, facts.unit);
   if (!facts.total) return done;
   return fmt::format("{} / {}", done, amount(*facts.total, facts.unit));
 }

@@ -72,10 +72,9 @@ std::size_t display_width(std::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
     const Utf8Char c = first_utf8_char(text);
-    if (!c.valid) {
-      ++columns;  // a terminal shows one replacement character
-    } else if (c.code_point >= 0x20 && c.code_point < 0x7F) {
-      ++columns;
+    const bool ascii = c.code_point >= 0x20 && c.code_point < 0x7F;
+    if (!c.valid || ascii) {
+      ++columns;  // a terminal shows one replacement character for what is invalid
     } else if (!drives_terminal(c.code_point)) {
       columns += locale.width(c.code_point);
     }

@@ -2,7 +2,7 @@
 
 namespace assay::spec {
 
-tl::unexpected<base::Error> Rule::broken(std::string_view key, std::string what,
+tl::unexpected<base::Error> Rule::broken(std::string_view key, const std::string& what,
                                          std::string hint) const {
   const Value* nearest = nullptr;
   for (std::string_view path = key; nearest == nullptr && !path.empty();) {

@@ -23,7 +23,7 @@ class Rule {
   [[nodiscard]] bool written(std::string_view key) const { return document_.at(key) != nullptr; }
 
   // `key` is a dotted path; when it was not written itself, the nearest table around it is named.
-  [[nodiscard]] tl::unexpected<base::Error> broken(std::string_view key, std::string what,
+  [[nodiscard]] tl::unexpected<base::Error> broken(std::string_view key, const std::string& what,
                                                    std::string hint = {}) const;
 
  private:
