@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   const auto bytes = static_cast<double>(std::filesystem::file_size(file));
   const int rounds = std::max(7, std::atoi(argv[2]));
   const std::string tool = ASSAY_HASH_TOOL;
-  fmt::print("{:<22}{:>16}{:>18}{:>9}\n", "GB/s", "ours", "b3sum", "ours/b3sum");
+  fmt::print("{:<22}{:>16}{:>18}   {}\n", "GB/s", "ours", "b3sum", "ours/b3sum");
   fmt::print("{:<22}{:>8}{:>8}{:>10}{:>8}{:>9}   {}\n", "", "median", "best", "median", "best",
              "median", "range");
   compare("one thread", bytes, rounds, {tool, file, "1"}, {"b3sum", "--num-threads", "1", file});
