@@ -88,6 +88,8 @@ class Mapped : public Source {
     ::madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_POPULATE_READ);
     const SigbusUnblocked unblocked;
     subtree.add(part);
+    // Unmapped by each thread as it goes: at the end, one thread would do it for all.
+    ::madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_DONTNEED);
     // A short segment ends the attempt.
     return file_.damaged() ? 0 : length;
   }
