@@ -93,18 +93,28 @@ Result<std::string> read_all(int fd, const std::string& where, std::size_t expec
   return contents;
 }
 
-Result<std::string> read_path(const std::filesystem::path& path, std::size_t limit, Pipes pipes) {
-  const std::string where = path.string();
-  // Opening a FIFO would wait for its writer, and a terminal could become ours to control.
+// Opening a FIFO would wait for its writer, and a terminal could become ours to control.
+Result<UniqueFd> open_path(const std::filesystem::path& path) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  const UniqueFd fd(::open(path.c_str(), kFlags));
+  UniqueFd fd(::open(path.c_str(), kFlags));
   if (!fd.valid()) return fail(open_error(path, errno));
+  return fd;
+}
+
+Result<struct stat> checked_status(int fd, const std::string& where, Pipes pipes) {
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return fail(system_error(where, "cannot stat", errno));
+  if (::fstat(fd, &status) != 0) return fail(system_error(where, "cannot stat", errno));
   const bool pipe = pipes == Pipes::kRead && S_ISFIFO(status.st_mode);
   if (!S_ISREG(status.st_mode) && !pipe) {
     return fail(usage_error(where, std::string(kind_of(status.st_mode)), "expected a file"));
   }
+  return status;
+}
+
+Result<std::string> read_path(const std::filesystem::path& path, std::size_t limit, Pipes pipes) {
+  const std::string where = path.string();
+  ASSAY_TRY(const UniqueFd fd, open_path(path));
+  ASSAY_TRY(const struct stat status, checked_status(fd.get(), where, pipes));
   return read_all(fd.get(), where, static_cast<std::size_t>(status.st_size), limit);
 }
 
@@ -119,6 +129,17 @@ Result<std::string> read_file(const std::filesystem::path& path, Bytes limit, Pi
   return fail(unfit_error(path.string(), "is too large for this machine's memory"));
 } catch (const std::length_error&) {
   return fail(unfit_error(path.string(), "is too large for this machine's memory"));
+}
+
+Result<UniqueFd> open_regular(const std::filesystem::path& path) {
+  if (path.empty()) return fail(usage_error({}, "the path is empty", "expected a file"));
+  ASSAY_TRY(UniqueFd fd, open_path(path));
+  ASSAY_TRY_VOID(regular_status(fd.get(), path.string()));
+  return fd;
+}
+
+Result<struct stat> regular_status(int fd, const std::string& where) {
+  return checked_status(fd, where, Pipes::kRefuse);
 }
 
 }  // namespace assay::base

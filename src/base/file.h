@@ -1,10 +1,13 @@
 // Reading whole files, with errors a person can act on.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "base/units.h"
 
 namespace assay::base {
@@ -17,5 +20,11 @@ enum class Pipes { kRefuse, kRead };
 // refused rather than waited on; more than `limit` bytes is an error, not a truncation.
 Result<std::string> read_file(const std::filesystem::path& path, Bytes limit,
                               Pipes pipes = Pipes::kRefuse);
+
+// Opens a regular file for reading. Whatever else stands at the path is refused and not waited on.
+Result<UniqueFd> open_regular(const std::filesystem::path& path);
+
+// fstat, and an error if what is open is no regular file. Errors name `where`.
+Result<struct stat> regular_status(int fd, const std::string& where);
 
 }  // namespace assay::base

@@ -1,0 +1,63 @@
+// BLAKE3 of a file, by several threads, each byte read once. The value is b3sum's.
+//
+// The file may be written, truncated or removed meanwhile: that is reported, never a crash.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "hash/digest.h"
+#include "hash/kernel.h"
+
+namespace assay::hash {
+
+// What tells one state of a file from another, as far as the file system does.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+  auto operator<=>(const FileStamp&) const = default;
+};
+
+struct FileDigest {
+  Digest digest;
+  base::Bytes size;  // how many bytes the digest is of
+  // The file as it was before the first byte was read.
+  FileStamp stamp;
+  // The stamp was another after the last byte, or fewer bytes could be read than it said: the
+  // digest is of what was read, which the file as a whole may never have been.
+  bool changed = false;
+};
+
+enum class Reading {
+  kMapped,  // without copying, where that is possible; else as below
+  kCopied,  // with pread
+};
+
+struct HashOptions {
+  unsigned threads = 0;  // 0: as many as this process may use
+  // Told how many more bytes are done. Called by several threads at once; must not throw. When the
+  // file changes, the sum may be more than the size. base::Progress::advance fits.
+  std::function<void(std::int64_t)> progress = {};
+  std::stop_token stop = {};  // asked about every MiB; makes the result an error
+  Reading reading = Reading::kMapped;
+  const Kernel* kernel = &best_kernel();
+};
+
+// Regular files only; whatever else stands at the path is refused and not waited on.
+base::Result<FileDigest> hash_file(const std::filesystem::path& path,
+                                   const HashOptions& options = {});
+// The same for an open file, from its beginning, whatever its position, which stays. Errors name
+// `where`.
+base::Result<FileDigest> hash_file(int fd, const std::string& where,
+                                   const HashOptions& options = {});
+
+}  // namespace assay::hash

@@ -1,0 +1,11 @@
+// The kernels of processors we have no vector code for.
+#include "hash/kernel.h"
+
+namespace assay::hash {
+
+std::span<const Kernel* const> usable_kernels() {
+  static constexpr const Kernel* kAll[] = {&kPortableKernel};
+  return kAll;
+}
+
+}  // namespace assay::hash

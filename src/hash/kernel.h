@@ -1,0 +1,42 @@
+// Kernel: the inner loop of BLAKE3 for one instruction set. It hashes several rows at once, one per
+// vector lane; a row is a chunk (16 blocks) or a parent node (1 block). tree.cc feeds it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "hash/format.h"
+
+namespace assay::hash {
+
+// Rows that lie `stride` bytes apart and are made of the same number of whole blocks.
+struct Rows {
+  const std::byte* data = nullptr;
+  std::size_t stride = 0;
+  std::size_t blocks = 0;
+  std::uint64_t counter = 0;       // of the first row
+  std::uint64_t counter_step = 0;  // from row to row
+  std::uint32_t flags = 0;         // of every block
+  std::uint32_t first_flags = 0;   // of a row's first block, as well
+  std::uint32_t last_flags = 0;    // of a row's last block, as well
+};
+
+struct Kernel {
+  const char* name;
+  std::size_t lanes;
+  // Writes the chaining values of `count` rows, 1 <= count <= lanes, one after the other. They may
+  // be written over the rows they are made of: rows of one block are read before any is written
+  // that lies behind them.
+  void (*hash_rows)(const Rows& rows, std::size_t count, std::byte* chaining_values);
+};
+
+// Those that this processor and operating system can run, slowest first; never empty.
+std::span<const Kernel* const> usable_kernels();
+const Kernel& best_kernel();
+// "avx512", "avx2", "sse4.1" or "portable": what hashing uses on this machine.
+const char* simd_level();
+
+extern const Kernel kPortableKernel;
+
+}  // namespace assay::hash

@@ -1,0 +1,47 @@
+// Parallel hashing of one input: it is cut into segments, each a full subtree of 1 MiB or more;
+// threads take the next segment until none is left; the segments' values are joined at the end. So
+// the digest does not depend on who did what, and memory does not depend on the input's length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+
+#include "base/result.h"
+#include "hash/digest.h"
+#include "hash/tree.h"
+
+namespace assay::hash {
+
+// Where the bytes come from. Used by several threads at once.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Adds the bytes from `offset` on to the subtree and returns how many there were: `length`, or
+  // fewer where the input turns out to end.
+  virtual base::Result<std::size_t> feed(Subtree& subtree, std::uint64_t offset,
+                                         std::size_t length) const = 0;
+};
+
+struct SegmentOptions {
+  unsigned threads = 0;  // 0: as many as this process may use
+  const Kernel* kernel = &best_kernel();
+  std::function<void(std::int64_t)> progress;  // see HashOptions
+  std::stop_token stop;
+};
+
+struct Hashed {
+  Digest digest;
+  std::uint64_t bytes = 0;
+};
+
+// The first `size` bytes of the source, or all up to the first segment that came short.
+// Errors are the source's, or one that says "stopped" and nothing else.
+base::Result<Hashed> hash_segments(const Source& source, std::uint64_t size,
+                                   const SegmentOptions& options);
+
+// The processors this process may run on (its affinity; control groups are the caller's affair).
+unsigned usable_threads();
+
+}  // namespace assay::hash
