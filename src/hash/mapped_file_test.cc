@@ -90,7 +90,6 @@ using MappedFileDeathTest = MappedFileTest;
 
 // Faults that are none of ours still end the program.
 TEST_F(MappedFileDeathTest, LeavesOtherFaultsAlone) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
         const auto file = MappedFile::map(fd_.get(), kSize);
