@@ -2,11 +2,7 @@
 // both. Prints the median of each and the ratio. Run by bench/hash.
 //
 //   hash_bench FILE ROUNDS
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,31 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
+#include "process_time.h"
 
 namespace {
 
-double seconds_of(std::vector<std::string> arguments) {
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  const auto start = assay::base::system_clock().monotonic_ns();
-  pid_t child = 0;
-  int status = -1;
-  if (posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0) {
-    waitpid(child, &status, 0);
-  }
-  const auto elapsed = assay::base::system_clock().monotonic_ns() - start;
-  posix_spawn_file_actions_destroy(&actions);
-  if (status != 0) {
-    fmt::print(stderr, "hash_bench: {} failed\n", argv[0]);
-    std::exit(3);
-  }
-  return static_cast<double>(elapsed) / 1e9;
-}
+using assay::bench::process_seconds;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -54,9 +30,9 @@ void compare(const std::string& label, double bytes, int rounds,
   std::vector<double> ratios;
   for (int round = -1; round < rounds; ++round) {
     const bool first = round % 2 == 0;  // who begins alternates
-    double mine = first ? seconds_of(ours) : 0;
-    const double other = seconds_of(theirs);
-    if (!first) mine = seconds_of(ours);
+    double mine = first ? process_seconds(ours) : 0;
+    const double other = process_seconds(theirs);
+    if (!first) mine = process_seconds(ours);
     if (round < 0) continue;
     our_s.push_back(mine);
     their_s.push_back(other);

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <optional>
 #include <set>
 #include <string>
