@@ -78,14 +78,14 @@ function(room name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
+  string(REPLACE "/" "_" flat ${name})  # a target's name has no slash
   _room_library(${name} "" "${arg_LIBRARIES}" "${sources}")
   if(ASSAY_TWINS)
     _room_library(${name} _checked "${arg_LIBRARIES}" "${sources}")
-    set_target_properties(assay_${name}_checked PROPERTIES EXCLUDE_FROM_ALL ON)
+    set_target_properties(assay_${flat}_checked PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   if(ASSAY_TESTS AND tests)
-    string(REPLACE "/" "_" test ${name}_test)
-    assay_test(${test} ROOMS ${name} SOURCES ${tests} ${arg_TEST_SOURCES}
+    assay_test(${flat}_test ROOMS ${name} SOURCES ${tests} ${arg_TEST_SOURCES}
       LIBRARIES ${arg_LIBRARIES} ${arg_TEST_LIBRARIES}
       DEFINITIONS ${arg_TEST_DEFINITIONS} NEEDS ${arg_TEST_NEEDS})
   endif()
@@ -93,6 +93,7 @@ endfunction()
 
 # room_sources(ROOM FILES…): generated sources, for the room and its twin.
 function(room_sources name)
+  string(REPLACE "/" "_" name ${name})
   target_sources(assay_${name} PRIVATE ${ARGN})
   if(ASSAY_TWINS)
     target_sources(assay_${name}_checked PRIVATE ${ARGN})
@@ -123,6 +124,7 @@ function(assay_test name)
 
   set(rooms ${arg_ROOMS})
   list(TRANSFORM rooms PREPEND assay_)
+  list(TRANSFORM rooms REPLACE "/" "_")
   set(program)
   set(program_checked)
   if(arg_PROGRAM)

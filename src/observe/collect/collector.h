@@ -1,0 +1,75 @@
+// Collector: runs a command and tells a Sink everything it does to files. Three kinds, one
+// interface: preload.cc, ebpf.cc and ptrace.cc each make one.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "observe/collect/event.h"
+
+namespace assay::collect {
+
+enum class Tracer { kPreload, kEbpf, kPtrace };
+std::string_view name_of(Tracer tracer);
+
+// What the command is: words, environment ("KEY=value"), directory.
+struct Launch {
+  std::vector<std::string> words;
+  std::vector<std::string> environment;
+  std::filesystem::path directory;
+};
+
+// Something that could not be seen. The verdict "complete" is the absence of these.
+struct Missed {
+  std::string what;  // "io_uring", "setuid", "dropped", "unseen", …: a word for programs
+  std::string text;  // one sentence for people, with the process or file
+};
+
+struct Outcome {
+  int wait_status = 0;            // of the command itself
+  struct rusage usage {};         // of the whole process tree, as far as it was waited for
+  std::uint64_t dropped = 0;      // events known to have happened and not recorded
+  std::vector<Missed> missed;
+};
+
+// How the run is steered from outside the loop.
+struct Control {
+  // Called once when the command runs, with its pid; and with the seccomp listener's descriptor if
+  // there is one (else -1), so that another process can keep it open.
+  std::function<void(pid_t pid, int listener)> started = [](pid_t, int) {};
+  // Called once when the command itself has ended, though its children may go on.
+  std::function<void(int wait_status)> ended = [](int) {};
+};
+
+class Collector {
+ public:
+  virtual ~Collector() = default;
+  // Starts the command and returns when it and all its descendants have ended. An error means that
+  // the command was not started: a program that is not there is usage_error naming it (the shell's
+  // 127 and 126 are the caller's to give).
+  virtual base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) = 0;
+};
+
+// `log` is the path of the event log to be made (see log.h); it stays after the run.
+base::Result<std::unique_ptr<Collector>> make_collector(Tracer tracer,
+                                                        const std::filesystem::path& log);
+
+// What `assay tracers` tells of each: whether it works here, and if not, why and what to do.
+struct Preflight {
+  Tracer tracer;
+  bool available = false;
+  std::string reason;              // one line: why it works, or why not
+  std::vector<std::string> notes;  // what to know: kernel version, privileges, what it cannot see
+};
+Preflight preflight(Tracer tracer);
+std::vector<Preflight> preflights();  // in the order in which `auto` tries them
+
+}  // namespace assay::collect

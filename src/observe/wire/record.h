@@ -1,0 +1,92 @@
+// Record: one thing a traced command did to a file, as it stands in the event log. The event log is
+// shared memory between the command's processes and the collector, so a record is fixed-size words
+// and plain text, written once and never moved.
+//
+// Used inside the target process: no allocation, no exceptions, no library calls.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::wire {
+
+// What happened. The seven that lineage is made of, hard links, and what is known of processes.
+// Every collector speaks this and nothing else.
+enum class Op : std::uint8_t {
+  kNone = 0,  // padding
+  kRead,      // opened for reading; with Flag::kWritable for both. The stamp is the opened file's.
+  kWrite,     // opened for writing, existing content kept
+  kCreate,    // a file that was not there before is there, opened for writing
+  kTruncate,  // existing content cut (O_TRUNC, truncate)
+  kDelete,    // a name removed
+  kRename,    // path became other; what stood at other is gone
+  kLink,      // other is a second name of path (link, linkat)
+  kExec,      // the process became the program at path; other holds its words, NUL between them
+  kProcess,   // a process was seen for the first time (or forked)
+  kExit,      // a process ended; value is its wait status
+  kMissed,    // path says what could not be seen; other, of what
+};
+
+const char* name_of(Op op);
+
+// Who saw it.
+enum class Source : std::uint8_t { kShim = 1, kGate, kPtrace, kEbpf, kInherited };
+
+namespace flag {
+inline constexpr std::uint16_t kWritable = 1;  // kRead: the same open could write
+inline constexpr std::uint16_t kNoStamp = 2;   // the stamp could not be taken; its fields are zero
+inline constexpr std::uint16_t kExchange = 4;  // kRename: the two names swapped (RENAME_EXCHANGE)
+inline constexpr std::uint16_t kUnnamed = 8;   // kCreate: O_TMPFILE, has no name until linked
+}  // namespace flag
+
+// What tells one state of a file from another, as far as the file system does.
+struct Stamp {
+  std::uint64_t device = 0;  // as stat's st_dev
+  std::uint64_t inode = 0;
+  std::int64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+  bool operator==(const Stamp&) const = default;
+};
+
+// The word that tells the reader how far a record has come: magic, state, length in bytes. It is
+// written twice, as kReserved and as kCommitted, so that a writer killed between the two leaves a
+// record that can be stepped over.
+enum class State : std::uint8_t { kFree = 0, kReserved = 0x52, kCommitted = 0x43 };
+
+constexpr std::uint64_t kRecordMagic = 0xA55A'1E00'0000'0000;
+
+constexpr std::uint64_t record_word(State state, std::uint32_t length) {
+  return kRecordMagic | (std::uint64_t{static_cast<std::uint8_t>(state)} << 32U) | length;
+}
+
+struct Record {
+  std::atomic<std::uint64_t> word{0};  // see record_word
+  Op op = Op::kNone;
+  Source source = Source::kShim;
+  std::uint16_t flags = 0;
+  std::uint16_t path_length = 0;   // of the text: path first,
+  std::uint16_t other_length = 0;  // then other; neither is terminated
+  std::int32_t thread = 0;
+  std::int32_t process = 0;  // thread group
+  std::int32_t parent = 0;   // 0: not known
+  std::int32_t value = 0;
+  std::int64_t time_ns = 0;  // CLOCK_MONOTONIC
+  Stamp stamp;
+  // path and other follow
+
+  [[nodiscard]] char* text() { return reinterpret_cast<char*>(this + 1); }
+  [[nodiscard]] const char* text() const { return reinterpret_cast<const char*>(this + 1); }
+};
+static_assert(sizeof(Record) == 80);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Records start at multiples of this, so that a reader that lost its place finds the next one.
+inline constexpr std::size_t kRecordAlignment = 64;
+
+constexpr std::size_t record_size(std::size_t text_length) {
+  return (sizeof(Record) + text_length + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
+}
+
+}  // namespace assay::wire

@@ -1,0 +1,130 @@
+// Job: one run of a command, and everything the store remembers of it. lineage fills one in,
+// jobs.h writes and reads it, queries and exports read it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "hash/digest.h"
+
+namespace assay::store {
+
+using JobId = std::int64_t;
+
+enum class JobStatus {
+  kRunning,
+  kDone,         // ended with 0
+  kFailed,       // ended with another code or by a signal
+  kInterrupted,  // `assay run` was killed: what had been seen by then is here
+};
+
+// A file as the job read it.
+struct Input {
+  std::string path;  // absolute, without symbolic links
+  std::optional<hash::Digest> blake3;  // none: it could not be read in time; `missed` says why
+  std::int64_t size = 0;
+};
+
+enum class OutputStatus {
+  kCreated,
+  kModified,
+  kRenamed,   // it was there before under `from`, which is gone
+  kLinked,    // a second name of `from`
+  kDeleted,   // it was there before the job and is not there after it; no digest
+};
+
+// A file as the job left it.
+struct Output {
+  std::string path;
+  std::optional<hash::Digest> blake3;
+  std::int64_t size = 0;
+  OutputStatus status = OutputStatus::kCreated;
+  std::string from;
+};
+
+struct Process {
+  std::int64_t pid = 0;
+  std::int64_t parent = 0;
+  std::vector<std::string> words;  // of the last exec; empty if it never exec'd
+  std::string program;
+  std::int64_t started_ns = 0;  // since the job began
+  std::optional<std::int64_t> ended_ns;
+  std::optional<int> wait_status;
+};
+
+struct Missed {
+  std::string what;
+  std::string text;
+};
+
+// A package some file of which the job read.
+struct Package {
+  std::string manager;  // "dpkg", "pip", "conda"
+  std::string name;
+  std::string version;
+};
+
+struct Git {
+  std::string root;
+  std::string commit;  // empty: no commit yet
+  std::string branch;  // empty: detached
+  std::string remote;
+  bool dirty = false;
+  // What `git apply` turns the commit into the state at the job's start with, untracked files
+  // included. Stored compressed by content in its own table; empty when not dirty.
+  std::string diff;
+  std::vector<std::string> left_out;  // untracked files too large for the diff
+};
+
+struct Usage {
+  double user_s = 0;
+  double system_s = 0;
+  std::int64_t max_rss_bytes = 0;  // of the largest process
+  std::int64_t read_bytes = 0;     // from devices
+  std::int64_t written_bytes = 0;
+};
+
+struct Context {
+  std::string user;
+  std::string host;
+  std::optional<Git> git;
+  std::map<std::string, std::string> environment;  // secrets already redacted
+  base::Json machine;                              // machine::to_json
+  std::vector<Package> packages;
+};
+
+struct Job {
+  JobId id = 0;
+  std::string uid;  // 16 random hexadecimal digits: names it across stores
+  std::vector<std::string> command;
+  std::string directory;
+  std::string name;         // --name, or empty
+  bool build = false;       // `run --build`: a step that prepares the environment
+  JobStatus status = JobStatus::kRunning;
+  std::optional<int> exit_code;  // as a shell would give it: 128+N for signal N
+  std::optional<int> signal;
+  std::string tracer;
+  bool complete = false;
+  std::int64_t dropped = 0;
+  std::int64_t started_unix_ns = 0;
+  double duration_s = 0;
+  std::int64_t step = 0;  // 1, 2, … within the project; a repeated step keeps its number
+  // Who is recording it, so that others can tell a running job from a dead one.
+  std::int64_t collector_pid = 0;
+  std::int64_t collector_start_ticks = 0;  // /proc/PID/stat field 22
+  std::string spool;                       // folder of the event log while it runs
+
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Process> processes;
+  std::vector<Missed> missed;
+  Context context;
+  Usage usage;
+  std::vector<std::string> labels;
+};
+
+}  // namespace assay::store
