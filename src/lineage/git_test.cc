@@ -150,11 +150,11 @@ TEST_F(GitTest, EveryKindOfChange) {
 TEST_F(GitTest, SettingsOfTheUserDoNotChangeTheDifference) {
   checkout_.init();
   checkout_.write("src/a", "1\n\n3\n");
-  checkout_.write("z.txt", "1\n");
+  checkout_.write("z.txt", "one\n");
   checkout_.write(".gitattributes", "*.txt diff=shout\n");
   checkout_.commit();
   checkout_.write("src/a", "1\n\n4\n");
-  checkout_.write("z.txt", "2\n");
+  checkout_.write("z.txt", "two\n");
   checkout_.write("src/new", "1\n");
   for (const auto& [key, value] :
        std::map<std::string, std::string>{{"diff.noprefix", "true"},
