@@ -84,7 +84,7 @@ struct Git {
   // What `git apply` turns the commit into the state at the job's start with, untracked files
   // included. Stored compressed by content in its own table; empty when not dirty.
   std::string diff;
-  std::vector<std::string> left_out;  // untracked files too large for the diff
+  std::vector<std::string> left_out;  // what the diff has not, and why: "data.bin (3.2 MiB)"
 };
 
 struct Usage {
