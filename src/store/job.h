@@ -24,7 +24,7 @@ enum class JobStatus {
 
 // A file as the job read it.
 struct Input {
-  std::string path;  // absolute, without symbolic links
+  std::string path;                    // absolute, without symbolic links
   std::optional<hash::Digest> blake3;  // none: it could not be read in time; `missed` says why
   std::int64_t size = 0;
 };
@@ -32,9 +32,9 @@ struct Input {
 enum class OutputStatus {
   kCreated,
   kModified,
-  kRenamed,   // it was there before under `from`, which is gone
-  kLinked,    // a second name of `from`
-  kDeleted,   // it was there before the job and is not there after it; no digest
+  kRenamed,  // it was there before under `from`, which is gone
+  kLinked,   // a second name of `from`
+  kDeleted,  // it was there before the job and is not there after it; no digest
 };
 
 // A file as the job left it.
@@ -102,8 +102,8 @@ struct Job {
   std::string uid;  // 16 random hexadecimal digits: names it across stores
   std::vector<std::string> command;
   std::string directory;
-  std::string name;         // --name, or empty
-  bool build = false;       // `run --build`: a step that prepares the environment
+  std::string name;    // --name, or empty
+  bool build = false;  // `run --build`: a step that prepares the environment
   JobStatus status = JobStatus::kRunning;
   std::optional<int> exit_code;  // as a shell would give it: 128+N for signal N
   std::optional<int> signal;

@@ -34,9 +34,9 @@ struct Missed {
 };
 
 struct Outcome {
-  int wait_status = 0;            // of the command itself
-  struct rusage usage {};         // of the whole process tree, as far as it was waited for
-  std::uint64_t dropped = 0;      // events known to have happened and not recorded
+  int wait_status = 0;        // of the command itself
+  struct rusage usage {};     // of the whole process tree, as far as it was waited for
+  std::uint64_t dropped = 0;  // events known to have happened and not recorded
   std::vector<Missed> missed;
 };
 
