@@ -80,6 +80,22 @@ void add_usage(struct rusage& sum, const struct rusage& more) {
   sum.ru_nivcsw += more.ru_nivcsw;
 }
 
+// The child would be under the filter without a tracer, so it is traced whatever it asks for.
+void trace_child(pid_t thread, const __ptrace_syscall_info& info) {
+  constexpr int kClone3 = 435;
+  if ((static_cast<int>(info.seccomp.nr) & 0xFFFF) == kClone3) {
+    std::uint64_t flags = 0;
+    if (read_remote(thread, info.seccomp.args[0], &flags, sizeof flags) != 0) return;
+    if ((flags & CLONE_UNTRACED) == 0) return;
+    request(PTRACE_POKEDATA, thread, info.seccomp.args[0], flags & ~std::uint64_t{CLONE_UNTRACED});
+    return;
+  }
+  // The first argument: rdi, or ebx of a 32-bit call.
+  const std::size_t argument = info.arch == AUDIT_ARCH_I386 ? offsetof(user_regs_struct, rbx)
+                                                            : offsetof(user_regs_struct, rdi);
+  request(PTRACE_POKEUSER, thread, argument, info.seccomp.args[0] & ~std::uint64_t{CLONE_UNTRACED});
+}
+
 // A file that the call has just made gets the stamp that it could not have before.
 void stamp_created(pid_t thread, long fd, Effect& effect) {
   for (Effect::Told& told : effect.told) {
@@ -145,11 +161,7 @@ void TraceLoop::stopped(pid_t thread, int status) {
   const int event = status >> 16;
   switch (event) {
     case PTRACE_EVENT_SECCOMP:
-      if (event_message(thread) == static_cast<unsigned long>(TraceReason::kClone)) {
-        at_clone(thread);
-      } else {
-        at_call(thread, state);
-      }
+      at_call(thread, state);
       break;
     case PTRACE_EVENT_EXEC:
       at_exec(thread, state);
@@ -183,6 +195,10 @@ void TraceLoop::at_call(pid_t thread, Thread& state) {
   state.pending.reset();
   __ptrace_syscall_info info{};
   if (!call_info(thread, info) || info.op != PTRACE_SYSCALL_INFO_SECCOMP) return;
+  if (info.seccomp.ret_data == static_cast<unsigned>(TraceReason::kClone)) {
+    trace_child(thread, info);
+    return;
+  }
   state.pending = effect_of(thread, call_of(info));
   if (!state.pending) return;
   for (const Effect::Ahead& ahead : state.pending->ahead) {
@@ -190,33 +206,14 @@ void TraceLoop::at_call(pid_t thread, Thread& state) {
   }
 }
 
-// The child would be under the filter without a tracer, so it is traced whatever it asks for.
-void TraceLoop::at_clone(pid_t thread) {
-  __ptrace_syscall_info info{};
-  if (!call_info(thread, info) || info.op != PTRACE_SYSCALL_INFO_SECCOMP) return;
-  constexpr int kClone3 = 435;
-  if ((static_cast<int>(info.seccomp.nr) & 0xFFFF) == kClone3) {
-    std::uint64_t flags = 0;
-    if (read_remote(thread, info.seccomp.args[0], &flags, sizeof flags) != 0) return;
-    if ((flags & CLONE_UNTRACED) == 0) return;
-    request(PTRACE_POKEDATA, thread, info.seccomp.args[0], flags & ~std::uint64_t{CLONE_UNTRACED});
-    return;
-  }
-  // The first argument: rdi, or ebx of a 32-bit call.
-  const std::size_t argument = info.arch == AUDIT_ARCH_I386 ? offsetof(user_regs_struct, rbx)
-                                                            : offsetof(user_regs_struct, rdi);
-  request(PTRACE_POKEUSER, thread, argument, info.seccomp.args[0] & ~std::uint64_t{CLONE_UNTRACED});
-}
-
 void TraceLoop::at_result(pid_t thread, Thread& state) {
-  const std::optional<Effect> effect = std::exchange(state.pending, std::nullopt);
+  std::optional<Effect> effect = std::exchange(state.pending, std::nullopt);
   if (!effect) return;
   __ptrace_syscall_info info{};
   if (!call_info(thread, info) || info.op != PTRACE_SYSCALL_INFO_EXIT) return;
   if (info.exit.is_error != 0) return;
-  Effect done = *effect;
-  stamp_created(thread, info.exit.rval, done);
-  tell(thread, state, done);
+  stamp_created(thread, info.exit.rval, *effect);
+  tell(thread, state, *effect);
 }
 
 void TraceLoop::at_exec(pid_t thread, Thread& state) {

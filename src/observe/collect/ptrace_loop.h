@@ -39,7 +39,6 @@ class TraceLoop {
   void ended(pid_t thread, int status, const struct rusage& usage);
   void stopped(pid_t thread, int status);
   void at_call(pid_t thread, Thread& state);
-  void at_clone(pid_t thread);
   void at_result(pid_t thread, Thread& state);
   void at_exec(pid_t thread, Thread& state);
   void at_fork(pid_t thread, const Thread& state);
