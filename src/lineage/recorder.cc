@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "lineage/context.h"
 #include "lineage/environment.h"
-#include "lineage/job_results.h"
+#include "lineage/staged_results.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/proc.h"
 #include "store/job_writer.h"
@@ -184,19 +184,21 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
   job_.usage = usage_of(outcome.usage);
   job_.context.machine = machine_facts(store_->location().directory);
 
-  ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(*store_, job_.id));
-  JobResults results(writer, request_.explain
-                                 ? [this](const std::string& line) { channel_.say(line); }
-                                 : std::function<void(const std::string&)>{});
+  ASSAY_TRY(StagedResults results,
+            StagedResults::in(job_.spool, request_.explain
+                                              ? [this](const std::string& line) { channel_.say(line); }
+                                              : StagedResults::Explain{}));
   tracker_->finish(results);
   for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
   if (outcome.dropped > 0) {
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
-  job_.complete = results.missed_count() == 0;
-  // What could not be learnt of the context is said, but files were all seen.
-  for (const store::Missed& problem : problems_) ASSAY_TRY_VOID(writer.add_missed(problem));
-  ASSAY_TRY_VOID(results.finish());
+  job_.complete = results.complete();
+  // What could not be learnt of the context is said, but the files were all seen.
+  for (store::Missed& problem : problems_) results.missed(std::move(problem));
+
+  ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(*store_, job_.id));
+  ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY(job_.step, writer.finish(job_));
   if (request_.summary) {

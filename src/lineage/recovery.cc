@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "lineage/job_results.h"
+#include "lineage/staged_results.h"
 #include "lineage/stored_digests.h"
 #include "lineage/tracker.h"
 #include "observe/collect/log.h"
@@ -18,15 +18,11 @@ constexpr const char* kKilled =
     "the collector was killed: what the command did after that was not recorded, and files are "
     "known as they were found afterwards";
 
-std::int64_t monotonic_start(const collect::Event& event) {
-  return event.time_ns;
-}
-
 // Times in the log are of a clock that means nothing later: the first record stands for the start.
 class FirstEvent : public collect::Sink {
  public:
   void happened(const collect::Event& event) override {
-    if (start_ns == 0) start_ns = monotonic_start(event);
+    if (start_ns == 0) start_ns = event.time_ns;
     last_ns = std::max(last_ns, event.time_ns);
   }
   void about_to_change(std::string_view, const wire::Stamp&, collect::Change) override {}
@@ -50,22 +46,22 @@ base::Result<bool> recover(store::Store& store, store::Job job) {
   Tracker tracker(
       {.started_ns = times.start_ns, .live = false, .hashing = {.cache = &digests}}, filter);
   if (readable) ASSAY_TRY_VOID(replay(events, tracker));
-  tracker.settle();
+  std::error_code ignored;
+  fs::create_directories(job.spool, ignored);
+  ASSAY_TRY(StagedResults results, StagedResults::in(job.spool, {}));
+  tracker.finish(results);
+  results.missed({"killed", kKilled});
+  if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
 
   ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(store, job.id));
   // Another process may have been first.
   ASSAY_TRY(const store::Job now, store::head_of(store, job.id));
   if (now.status != store::JobStatus::kRunning) return false;
-  JobResults results(writer, {});
-  tracker.finish(results);
-  results.missed({"killed", kKilled});
-  if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
-  ASSAY_TRY_VOID(results.finish());
+  ASSAY_TRY_VOID(results.write(writer));
   job.status = store::JobStatus::kInterrupted;
   job.complete = false;
   job.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(job));
-  std::error_code ignored;
   fs::remove_all(job.spool, ignored);
   return true;
 }
