@@ -1,0 +1,27 @@
+// Steps: what a project consists of. A job that succeeded belongs to the step with its directory
+// and its output paths (or, if it left no file, its directory and command). A repeated step takes
+// the number of its predecessor, whose job stays in the log as superseded. Table `step`.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "store/job.h"
+#include "store/store.h"
+
+namespace assay::store {
+
+// The current job of step N, with context and lists; a usage error when there is no such step.
+base::Result<Job> step_job(Store& store, std::int64_t number);
+
+// The current jobs of all steps in the order of their numbers, without context and lists.
+base::Result<std::vector<Job>> live_jobs(Store& store);
+
+// Inside the caller's transaction, when the job's outputs are written: makes it the current job of
+// its step and returns the step's number.
+base::Result<std::int64_t> take_step(Database& database, const Job& job);
+// Inside the caller's transaction: the step falls back to its newest other job, or goes away.
+base::Result<void> leave_step(Database& database, JobId job);
+
+}  // namespace assay::store
