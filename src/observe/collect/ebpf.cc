@@ -3,17 +3,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/syscall.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 
+#include "observe/collect/clock.h"
 #include "observe/collect/ebpf_messages.h"
 #include "observe/collect/ebpf_programs.h"
+#include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/log.h"
+#include "observe/collect/reaper.h"
 
 namespace assay::collect {
 namespace {
@@ -24,12 +27,6 @@ constexpr int kLongestWait_ms = 100;
 // Messages are first written to the log, which has room, and told to the sink after so many, so
 // that the ring does not fill up while the sink thinks.
 constexpr std::size_t kRound = 1 << 16;
-
-std::int64_t monotonic_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
-}
 
 // Holds the command back until the programs know it.
 class Barrier {
@@ -91,84 +88,149 @@ std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messag
   return missed;
 }
 
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// One run: the programs, the gate, and what ties them together.
+class EbpfRun {
+ public:
+  EbpfRun(Log& log, EbpfPrograms& programs, Sink& sink)
+      : log_(log),
+        programs_(programs),
+        sink_(sink),
+        gate_(GateMode::kChanges, {.before = [this] { take_all(); },
+                                   .told = [this](const auto& told) { note(told); }}) {
+    programs_.shared().gate_stops_changes = 1;
+  }
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control) {
+    Reaper reaper;
+    ASSAY_TRY(child_,
+              collect::launch(launch, [this] { return barrier_.wait() && gate_.install(); }));
+    ASSAY_TRY_VOID(adopt());
+    append_inherited(launch.inherited, child_.pid, log_);
+    barrier_.open();
+    if (!gate_.receive()) {
+      ::waitpid(child_.pid, nullptr, 0);
+      auto error = exec_failure(launch, child_.exec_result.get());
+      return base::fail(error ? *error : base::unfit_error("tracer", "no seccomp listener came"));
+    }
+    ASSAY_TRY_VOID(loop(launch, control, reaper));
+    Outcome outcome = reaper.outcome();
+    outcome.missed = missed_by(programs_, messages_);
+    outcome.dropped = programs_.shared().dropped_full + programs_.shared().dropped_path +
+                      programs_.skipped_runs();
+    return outcome;
+  }
+
+ private:
+  base::Result<void> adopt() {
+    if (auto adopted = programs_.adopt(child_.pid); !adopted) {
+      barrier_.close();
+      ::waitpid(child_.pid, nullptr, 0);
+      return adopted;
+    }
+    log_.append({.op = wire::Op::kProcess,
+                 .source = wire::Source::kEbpf,
+                 .flags = wire::flag::kNoStamp,
+                 .thread = child_.pid,
+                 .process = child_.pid,
+                 .parent = ::getpid(),
+                 .time_ns = monotonic_ns()});
+    return {};
+  }
+
+  std::size_t take() {
+    const EbpfMessages::Teller append = [&](const Event& event) {
+      // The command's own end is told by the reaper, after everything else it did.
+      if (event.op != wire::Op::kExit || event.process != child_.pid) log_.append(event);
+    };
+    return programs_.take(
+        [&](const assay_message& message, std::string_view names, std::string_view other) {
+          messages_.receive(message, names, other, append);
+        },
+        kRound);
+  }
+
+  // Everything that happened before now: a call that waits at the gate came after it.
+  void take_all() {
+    while (take() == kRound) {
+    }
+  }
+
+  // A file that moves is another file to the programs; files below a directory that moves are not.
+  void note(const Effect::Told& told) {
+    if (told.op != wire::Op::kRename || !is_directory(told.path)) return;
+    programs_.shared().epoch = programs_.shared().epoch + 1;
+  }
+
+  base::Result<void> loop(const Launch& launch, const Control& control, Reaper& reaper) {
+    bool started = false;
+    bool gate_open = true;
+    bool kept = true;
+    int wait_ms = kShortestWait_ms;
+    while (gate_open || !reaper.ended() || (kept && programs_.shared().live > 0)) {
+      std::array<pollfd, 5> waiting{{{gate_open ? gate_.listener() : -1, POLLIN, 0},
+                                     {reaper.descriptor(), POLLIN, 0},
+                                     {started ? -1 : child_.exec_result.get(), POLLIN, 0},
+                                     {kept ? control.keeper : -1, POLLIN, 0},
+                                     {kept ? programs_.descriptor() : -1, POLLIN, 0}}};
+      ::poll(waiting.data(), waiting.size(), wait_ms);
+      if (waiting[0].revents != 0) {
+        gate_open = kept ? gate_.serve(log_, sink_) : wave_through(gate_.listener(), 0);
+      }
+      if (waiting[2].revents != 0) {
+        started = true;
+        if (auto error = exec_failure(launch, child_.exec_result.get())) {
+          ::waitpid(child_.pid, nullptr, 0);
+          return base::fail(*std::move(error));
+        }
+        control.started(child_.pid, gate_.listener());
+      }
+      const std::size_t taken = kept ? take() : 0;
+      if (waiting[1].revents != 0) {
+        if (kept) take_all();
+        if (reaper.reap(child_.pid, log_)) control.ended(reaper.status());
+      }
+      if (kept) log_.drain(sink_);
+      if (waiting[3].revents != 0) {
+        programs_.stop();
+        control.abandoned();
+        kept = false;
+      }
+      wait_ms = taken == kRound ? 0
+                : taken > 0     ? kShortestWait_ms
+                                : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
+    }
+    if (!kept) return {};
+    take_all();
+    log_.finish(sink_);
+    return {};
+  }
+
+  Log& log_;
+  EbpfPrograms& programs_;
+  Sink& sink_;
+  EbpfMessages messages_;
+  Barrier barrier_;
+  Gate gate_;
+  Launched child_;
+};
+
 class EbpfCollector : public Collector {
  public:
   explicit EbpfCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
   base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
     ASSAY_TRY(Log log, Log::create(path_));
-    ASSAY_TRY(EbpfPrograms programs,
-              EbpfPrograms::load(ebpf_enters_functions() ? EbpfMode::kVfs : EbpfMode::kSyscall));
-    Barrier barrier;
-    ASSAY_TRY(Launched child, collect::launch(launch, [&] { return barrier.wait(); }));
-    if (auto adopted = programs.adopt(child.pid); !adopted) {
-      barrier.close();
-      ::waitpid(child.pid, nullptr, 0);
-      return base::fail(std::move(adopted).error());
-    }
-    log.append({.op = wire::Op::kProcess,
-                .source = wire::Source::kEbpf,
-                .flags = wire::flag::kNoStamp,
-                .thread = child.pid,
-                .process = child.pid,
-                .parent = ::getpid(),
-                .time_ns = monotonic_ns()});
-    barrier.open();
-    EbpfMessages messages;
-    Outcome outcome;
-    ASSAY_TRY_VOID(loop(launch, control, sink, log, programs, messages, child, outcome));
-    outcome.missed = missed_by(programs, messages);
-    outcome.dropped =
-        programs.shared().dropped_full + programs.shared().dropped_path + programs.skipped_runs();
-    return outcome;
+    ASSAY_TRY(const KernelTypes types, KernelTypes::read());
+    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(ebpf_mode(types), types));
+    return EbpfRun(log, programs, sink).run(launch, control);
   }
 
  private:
-  static std::size_t take(EbpfPrograms& programs, EbpfMessages& messages, Log& log) {
-    const EbpfMessages::Teller append = [&](const Event& event) { log.append(event); };
-    return programs.take(
-        [&](const assay_message& message, std::string_view names, std::string_view other) {
-          messages.receive(message, names, other, append);
-        },
-        kRound);
-  }
-
-  static base::Result<void> loop(const Launch& launch, const Control& control, Sink& sink, Log& log,
-                                 EbpfPrograms& programs, EbpfMessages& messages, Launched& child,
-                                 Outcome& outcome) {
-    const base::UniqueFd ending(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
-    bool started = false;
-    bool ended = false;
-    int wait_ms = kShortestWait_ms;
-    while (!ended || programs.shared().live > 0) {
-      std::array<pollfd, 3> waiting{{{programs.descriptor(), POLLIN, 0},
-                                     {ended ? -1 : ending.get(), POLLIN, 0},
-                                     {started ? -1 : child.exec_result.get(), POLLIN, 0}}};
-      ::poll(waiting.data(), waiting.size(), wait_ms);
-      if (waiting[2].revents != 0) {
-        started = true;
-        if (auto error = exec_failure(launch, child.exec_result.get())) {
-          ::waitpid(child.pid, nullptr, 0);
-          return base::fail(*std::move(error));
-        }
-        control.started(child.pid, -1);
-      }
-      if (waiting[1].revents != 0 &&
-          ::wait4(child.pid, &outcome.wait_status, WNOHANG, &outcome.usage) == child.pid) {
-        ended = true;
-        control.ended(outcome.wait_status);
-      }
-      const std::size_t taken = take(programs, messages, log);
-      log.drain(sink);
-      wait_ms = taken == kRound ? 0
-                : taken > 0     ? kShortestWait_ms
-                                : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
-    }
-    while (take(programs, messages, log) > 0) log.drain(sink);
-    log.finish(sink);
-    return {};
-  }
-
   std::filesystem::path path_;
 };
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "observe/collect/stamp.h"
 
 namespace assay::collect {
 namespace {
@@ -19,12 +20,7 @@ constexpr int kMostInterpreters = 5;  // as the kernel: scripts that are run by 
 std::optional<wire::Stamp> stamp_at(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  const auto ns = [](const timespec& time) { return time.tv_sec * 1'000'000'000LL + time.tv_nsec; };
-  return wire::Stamp{.device = status.st_dev,
-                     .inode = status.st_ino,
-                     .size = status.st_size,
-                     .mtime_ns = ns(status.st_mtim),
-                     .ctime_ns = ns(status.st_ctim)};
+  return stamp_of(status);
 }
 
 Event event_of(const assay_message& message) {

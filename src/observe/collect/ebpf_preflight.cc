@@ -8,6 +8,7 @@
 
 #include "observe/collect/ebpf.h"
 #include "observe/collect/ebpf_programs.h"
+#include "observe/collect/gate.h"
 
 namespace assay::collect {
 namespace {
@@ -79,8 +80,17 @@ Preflight ebpf_preflight() {
     out.reason = "kernel lockdown is set to confidentiality: no program may read kernel memory";
     return out;
   }
-  const bool vfs = ebpf_enters_functions();
-  auto programs = EbpfPrograms::load(vfs ? EbpfMode::kVfs : EbpfMode::kSyscall);
+  if (const auto gate = gate_available(); !gate) {
+    out.reason = gate.error().line();
+    return out;
+  }
+  const auto types = KernelTypes::read();
+  if (!types) {
+    out.reason = types.error().line();
+    return out;
+  }
+  const bool vfs = ebpf_mode(*types) == EbpfMode::kVfs;
+  auto programs = EbpfPrograms::load(vfs ? EbpfMode::kVfs : EbpfMode::kSyscall, *types);
   if (!programs) {
     out.reason = programs.error().line();
     return out;

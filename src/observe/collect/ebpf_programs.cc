@@ -79,22 +79,20 @@ std::size_t page_aligned(std::size_t size) {
 
 }  // namespace
 
-bool ebpf_enters_functions() {
+EbpfMode ebpf_mode(const KernelTypes& types) {
   listen_to_libbpf();
-  const int target = libbpf_find_vmlinux_btf_id("security_file_open", BPF_TRACE_FENTRY);
-  if (target <= 0) return false;
   // return 0
   const std::array<bpf_insn, 2> program{{
       {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
       {.code = BPF_JMP | BPF_EXIT},
   }};
   LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
-              .attach_btf_id = static_cast<__u32>(target));
+              .attach_btf_id = types.function("security_file_open"));
   const base::UniqueFd loaded(bpf_prog_load(BPF_PROG_TYPE_TRACING, "assay_probe", "GPL",
                                             program.data(), program.size(), &options));
-  if (!loaded.valid()) return false;
+  if (!loaded.valid()) return EbpfMode::kSyscall;
   const base::UniqueFd attached(bpf_raw_tracepoint_open(nullptr, loaded.get()));
-  return attached.valid();
+  return attached.valid() ? EbpfMode::kVfs : EbpfMode::kSyscall;
 }
 
 struct EbpfPrograms::Loaded {
@@ -120,22 +118,27 @@ struct EbpfPrograms::Loaded {
   }
   assay_shared& shared() { return *static_cast<assay_shared*>(mapped); }
 
-  base::Result<void> open();
+  base::Result<void> open(const KernelTypes& types);
   base::Result<void> map_shared();
   base::Result<void> learn();
   base::Result<void> attach();
   static int on_message(void* context, void* data, std::size_t size);
 };
 
-base::Result<void> EbpfPrograms::Loaded::open() {
+base::Result<void> EbpfPrograms::Loaded::open(const KernelTypes& types) {
   const std::span<const std::byte> bytes = bpf_object_bytes();
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "assay_files");
   object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
   if (!object) return base::fail(refused("cannot read the programs", errno));
   // io_uring's tracepoints have this form since Linux 6.0, and are absent where it is configured
   // out.
-  const bool has_uring = libbpf_find_vmlinux_btf_id("io_uring_submit_req", BPF_TRACE_RAW_TP) > 0;
+  const bool has_uring = types.has("btf_trace_io_uring_submit_req");
   follows_uring = has_uring || mode == EbpfMode::kVfs;
+  const bool can_cast = types.has("bpf_rdonly_cast");  // the only one of bpf/field.h's flags
+  bpf_map* flags = bpf_object__find_map_by_name(object.get(), ".rodata.flags");
+  if (const int error = bpf_map__set_initial_value(flags, &can_cast, sizeof can_cast); error != 0) {
+    return base::fail(refused("cannot set the programs' flags", error));
+  }
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {
     bpf_program__set_autoload(program, belongs_to(bpf_program__name(program), mode, has_uring));
@@ -204,11 +207,11 @@ EbpfPrograms::EbpfPrograms(std::unique_ptr<Loaded> loaded) : loaded_(std::move(l
 EbpfPrograms::EbpfPrograms(EbpfPrograms&&) noexcept = default;
 EbpfPrograms::~EbpfPrograms() = default;
 
-base::Result<EbpfPrograms> EbpfPrograms::load(EbpfMode mode) {
+base::Result<EbpfPrograms> EbpfPrograms::load(EbpfMode mode, const KernelTypes& types) {
   listen_to_libbpf();
   auto loaded = std::make_unique<Loaded>();
   loaded->mode = mode;
-  ASSAY_TRY_VOID(loaded->open());
+  ASSAY_TRY_VOID(loaded->open(types));
   ASSAY_TRY_VOID(loaded->map_shared());
   ASSAY_TRY_VOID(loaded->learn());
   ASSAY_TRY_VOID(loaded->attach());
@@ -229,6 +232,10 @@ base::Result<void> EbpfPrograms::adopt(pid_t process) {
     return base::fail(base::system_error("ebpf", "cannot follow the command", -error));
   }
   return {};
+}
+
+void EbpfPrograms::stop() {
+  loaded_->links.clear();
 }
 
 int EbpfPrograms::descriptor() const {

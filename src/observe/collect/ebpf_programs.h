@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "observe/collect/bpf/message.h"
+#include "observe/collect/ebpf_kernel_types.h"
 
 namespace assay::collect {
 
@@ -21,13 +22,13 @@ enum class EbpfMode {
   kSyscall,  // as system calls end: where the kernel lets nobody into its functions
 };
 
-// Whether a program may enter kernel functions here (fentry), found out by loading one.
-bool ebpf_enters_functions();
+// kVfs if a program may enter kernel functions here (fentry), found out by attaching one.
+EbpfMode ebpf_mode(const KernelTypes& types);
 
 class EbpfPrograms {
  public:
   // Loads and starts the programs. Until adopt() they see nobody.
-  static base::Result<EbpfPrograms> load(EbpfMode mode);
+  static base::Result<EbpfPrograms> load(EbpfMode mode, const KernelTypes& types);
 
   EbpfPrograms(EbpfPrograms&&) noexcept;
   EbpfPrograms& operator=(EbpfPrograms&&) = delete;
@@ -37,6 +38,9 @@ class EbpfPrograms {
 
   // Makes a process the first of the command. It must not have run yet.
   base::Result<void> adopt(pid_t process);
+
+  // No more messages from here on.
+  void stop();
 
   // Readable when messages wait; not at once for each, so look every few milliseconds as well.
   [[nodiscard]] int descriptor() const;

@@ -60,7 +60,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs* regs, long result) {
   if (opening64bit == kNotOpening && opening32bit == kNotOpening) return 0;
   struct task_struct* task = bpf_get_current_task_btf();
   const int opening =
-      BPF_CORE_READ(task, thread_info.status) & kCompatCall ? opening32bit : opening64bit;
+      FIELD(task_struct, task, thread_info.status) & kCompatCall ? opening32bit : opening64bit;
   if (opening == kNotOpening) return 0;
   const struct member* member = member_of(task);
   if (!member) return 0;
@@ -85,7 +85,7 @@ int BPF_PROG(on_file_open, struct file* file) {
   if (gated) {
     const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
     const unsigned long number = BPF_CORE_READ(regs, orig_ax) & ~0x40000000ul;
-    const bool compat = BPF_CORE_READ(task, thread_info.status) & kCompatCall;
+    const bool compat = FIELD(task_struct, task, thread_info.status) & kCompatCall;
     gated = (compat ? opening32(number) : opening64(number)) == kOpening;
   }
   return opened(task, member, file, 0, gated);

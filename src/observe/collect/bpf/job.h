@@ -36,10 +36,12 @@ struct {
 // A message being made. Opens and the life of processes have one each: an open's program may be
 // interrupted on its processor by the other kind, but never by its own.
 struct open_scratch {
+  struct walk walk;
   struct assay_message message;
   char text[kAssayPathMax + kAssayNameMax];
 };
 struct process_scratch {
+  struct walk walk;
   struct assay_message message;
   char text[kAssayPathMax + kAssayNameMax + kAssayWordsMax];
 };
@@ -69,7 +71,7 @@ static __always_inline struct member* member_of(struct task_struct* task) {
 // The pid as the collector's namespace knows it.
 static __always_inline int pid_of(const struct task_struct* task) {
   const __u32 level = shared.pid_level;
-  if (level == 0) return BPF_CORE_READ(task, pid);
+  if (level == 0) return FIELD(task_struct, task, pid);
   struct upid number;
   const struct pid* pid = BPF_CORE_READ(task, thread_pid);
   const unsigned long at = bpf_core_field_offset(struct pid, numbers) +
@@ -79,7 +81,7 @@ static __always_inline int pid_of(const struct task_struct* task) {
 }
 
 static __always_inline void address(struct assay_message* message, const struct task_struct* task) {
-  const struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+  const struct task_struct* leader = FIELD(task_struct, task, group_leader);
   message->time_ns = bpf_ktime_get_ns();
   message->thread = pid_of(task);
   message->process = leader == task ? message->thread : pid_of(leader);

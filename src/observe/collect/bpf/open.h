@@ -16,19 +16,19 @@ static __always_inline enum assay_access access_of(unsigned int mode, unsigned i
 // says whether the call went through the gate.
 static __always_inline int opened(struct task_struct* task, const struct member* member,
                                   const struct file* file, unsigned int flags, bool gated) {
-  const unsigned int mode = BPF_CORE_READ(file, f_mode);
+  const unsigned int mode = FIELD(file, file, f_mode);
   // A program being executed is told as such; what a file system opens beneath itself is not the
   // command's doing.
   if (mode & (kFmodePath | kFmodeExec | kFmodeNoAccount)) return 0;
-  const struct inode* inode = BPF_CORE_READ(file, f_inode);
-  if ((BPF_CORE_READ(inode, i_mode) & kTypeMask) != kTypeRegular) return 0;
-  const struct super_block* super = BPF_CORE_READ(inode, i_sb);
-  if (BPF_CORE_READ(super, s_flags) & kSuperInternal) return 0;
+  const struct inode* inode = FIELD(file, file, f_inode);
+  if ((FIELD(inode, inode, i_mode) & kTypeMask) != kTypeRegular) return 0;
+  const struct super_block* super = FIELD(inode, inode, i_sb);
+  if (FIELD(super_block, super, s_flags) & kSuperInternal) return 0;
 
-  const enum assay_access access = access_of(mode, flags | BPF_CORE_READ(file, f_flags));
+  const enum assay_access access = access_of(mode, flags | FIELD(file, file, f_flags));
   const bool change =
       access == kAssayReadWrite || access == kAssayWrite || access == kAssayTruncate;
-  if (change && gated && shared.gate_stops_changes) return 0;
+  if ((change || access == kAssayCreateUnnamed) && gated && shared.gate_stops_changes) return 0;
 
   const __u32 zero = 0;
   struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
@@ -40,26 +40,28 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   // Told already? The same inode by another name (hard link, rename, bind mount) is another thing
   // to tell, and so is a state that changed. A new file under a reused inode number differs in
   // i_generation, and in ctime where a file system does not count generations.
-  const struct vfsmount* mount = BPF_CORE_READ(file, f_path.mnt);
-  const struct dentry* dentry = BPF_CORE_READ(file, f_path.dentry);
+  const struct vfsmount* mount = FIELD(file, file, f_path.mnt);
+  const struct dentry* dentry = FIELD(file, file, f_path.dentry);
+  struct walk* walk = &scratch->walk;
+  begin_walk(walk, &shared, mount, dentry);
   __u64 hash = mixed(shared.seed ^ shared.epoch, member->id | (__u64)access << 32);
-  hash = mixed(hash, message->device << 32 | BPF_CORE_READ(inode, i_generation));
+  hash = mixed(hash, message->device << 32 | FIELD(inode, inode, i_generation));
   hash = mixed(hash, message->inode);
   hash = mixed(hash, message->size);
   hash = mixed(hash, message->mtime_ns);
   hash = mixed(hash, message->ctime_ns);
-  hash = mixed(hash, (__u64)mount);
-  hash = mixed(hash, BPF_CORE_READ(dentry, d_name.hash_len));
+  hash = mixed(hash, walk->mount);
+  hash = mixed(hash, FIELD(dentry, dentry, d_name.hash_len));
   __u64* slot = &seen[hash & (kAssaySeenSlots - 1)];
   if (*slot == hash) return 0;
 
-  const int length = write_path(&shared, (__u64)mount, (__u64)dentry, scratch->text);
+  const __u64 namespace = (__u64)FIELD(mount, walk->mount, mnt_ns);
+  const int length = write_path(walk, scratch->text);
   if (length < 0) {
     count(&shared.dropped_path);
     return 0;
   }
-  if ((__u64)BPF_CORE_READ((const struct mount*)mount_of((__u64)mount), mnt_ns) !=
-      shared.mnt_namespace) {
+  if (namespace != shared.mnt_namespace) {
     message->hints |= kAssayOtherNamespace;
   }
   address(message, task);
@@ -76,8 +78,9 @@ static __always_inline int opened(struct task_struct* task, const struct member*
 // The file at a descriptor of this process, or nothing.
 static __always_inline struct file* file_at(struct task_struct* task, long descriptor) {
   struct file* file = 0;
-  const struct fdtable* table = BPF_CORE_READ(task, files, fdt);
-  if (descriptor < 0 || descriptor >= BPF_CORE_READ(table, max_fds)) return 0;
-  if (bpf_probe_read_kernel(&file, sizeof file, BPF_CORE_READ(table, fd) + descriptor)) return 0;
+  const struct files_struct* files = FIELD(task_struct, task, files);
+  const struct fdtable* table = FIELD(files_struct, files, fdt);
+  if (descriptor < 0 || descriptor >= FIELD(fdtable, table, max_fds)) return 0;
+  if (bpf_probe_read_kernel(&file, sizeof file, FIELD(fdtable, table, fd) + descriptor)) return 0;
   return file;
 }

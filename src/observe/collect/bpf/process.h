@@ -33,8 +33,9 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
 static __always_inline void tell_script(struct task_struct* task, struct linux_binprm* program,
                                         struct process_scratch* scratch) {
   struct assay_message* message = &scratch->message;
-  int at = write_path(&shared, (__u64)BPF_CORE_READ(task, fs, pwd.mnt),
-                      (__u64)BPF_CORE_READ(task, fs, pwd.dentry), scratch->text);
+  begin_walk(&scratch->walk, &shared, BPF_CORE_READ(task, fs, pwd.mnt),
+             BPF_CORE_READ(task, fs, pwd.dentry));
+  int at = write_path(&scratch->walk, scratch->text);
   if (at < 0 || at > kAssayPathMax) at = 0;
   const long length = bpf_probe_read_kernel_str(scratch->text + at, kAssayPathMax,
                                                 BPF_CORE_READ(program, filename));
@@ -62,8 +63,9 @@ int BPF_PROG(on_exec, struct task_struct* task, int former_pid, struct linux_bin
 
   const struct file* file = BPF_CORE_READ(program, file);
   take_stamp(message, BPF_CORE_READ(file, f_inode), BPF_CORE_READ(file, f_inode, i_sb));
-  int at = write_path(&shared, (__u64)BPF_CORE_READ(file, f_path.mnt),
-                      (__u64)BPF_CORE_READ(file, f_path.dentry), scratch->text);
+  begin_walk(&scratch->walk, &shared, BPF_CORE_READ(file, f_path.mnt),
+             BPF_CORE_READ(file, f_path.dentry));
+  int at = write_path(&scratch->walk, scratch->text);
   if (at < 0 || at > kAssayPathMax) {
     count(&shared.dropped_path);
     return 0;
@@ -115,7 +117,8 @@ SEC("raw_tp")
 int learn(void* context) {
   struct task_struct* task = bpf_get_current_task_btf();
   shared.root_dentry = (__u64)BPF_CORE_READ(task, fs, root.dentry);
-  shared.root_mount = mount_of((__u64)BPF_CORE_READ(task, fs, root.mnt));
+  shared.root_mount =
+      (__u64)BPF_CORE_READ(task, fs, root.mnt) - bpf_core_field_offset(struct mount, mnt);
   shared.mnt_namespace = (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns);
   shared.pid_level = BPF_CORE_READ(task, thread_pid, level);
   return 0;

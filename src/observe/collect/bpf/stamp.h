@@ -4,6 +4,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "field.h"
 #include "kernel.h"
 #include "message.h"
 
@@ -13,7 +14,7 @@ static __always_inline __s64 nanoseconds(__s64 seconds, __s64 rest) {
 
 static __always_inline __s64 mtime_of(const struct inode* inode) {
   if (bpf_core_field_exists(inode->i_mtime_sec)) {
-    return nanoseconds(BPF_CORE_READ(inode, i_mtime_sec), BPF_CORE_READ(inode, i_mtime_nsec));
+    return nanoseconds(FIELD(inode, inode, i_mtime_sec), FIELD(inode, inode, i_mtime_nsec));
   }
   const struct inode___6_7* newer = (const struct inode___6_7*)inode;
   if (bpf_core_field_exists(newer->__i_mtime)) {
@@ -26,8 +27,8 @@ static __always_inline __s64 mtime_of(const struct inode* inode) {
 
 static __always_inline __s64 ctime_of(const struct inode* inode) {
   if (bpf_core_field_exists(inode->i_ctime_sec)) {
-    return nanoseconds(BPF_CORE_READ(inode, i_ctime_sec),
-                       BPF_CORE_READ(inode, i_ctime_nsec) & ~kCtimeQueried);
+    return nanoseconds(FIELD(inode, inode, i_ctime_sec),
+                       FIELD(inode, inode, i_ctime_nsec) & ~kCtimeQueried);
   }
   const struct inode___6_6* newer = (const struct inode___6_6*)inode;
   if (bpf_core_field_exists(newer->__i_ctime)) {
@@ -53,10 +54,10 @@ static __always_inline bool stat_differs(unsigned long magic) {
 
 static __always_inline void take_stamp(struct assay_message* message, const struct inode* inode,
                                        const struct super_block* super) {
-  message->device = device_as_stat(BPF_CORE_READ(super, s_dev));
-  message->inode = BPF_CORE_READ(inode, i_ino);
-  message->size = BPF_CORE_READ(inode, i_size);
+  message->device = device_as_stat(FIELD(super_block, super, s_dev));
+  message->inode = FIELD(inode, inode, i_ino);
+  message->size = FIELD(inode, inode, i_size);
   message->mtime_ns = mtime_of(inode);
   message->ctime_ns = ctime_of(inode);
-  if (stat_differs(BPF_CORE_READ(super, s_magic))) message->hints |= kAssayAskStat;
+  if (stat_differs(FIELD(super_block, super, s_magic))) message->hints |= kAssayAskStat;
 }
