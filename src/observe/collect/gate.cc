@@ -152,7 +152,8 @@ int install_filter(const std::vector<sock_filter>& program, bool listener) {
   }
 }
 
-Gate::Gate(GateMode mode) : mode_(mode), filter_(gate_filter(mode, SECCOMP_RET_USER_NOTIF)) {
+Gate::Gate(GateMode mode, GateHooks hooks)
+    : mode_(mode), hooks_(std::move(hooks)), filter_(gate_filter(mode, SECCOMP_RET_USER_NOTIF)) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0) {
     sending_.reset(ends[0]);
@@ -187,6 +188,7 @@ const Gate::Member& Gate::member(pid_t thread, bool fresh) {
 }
 
 void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink) {
+  hooks_.before();
   log.drain(sink);
   const std::optional<Effect> effect = effect_of(thread, call);
   if (!effect || !effect->will_succeed) return;
@@ -196,6 +198,7 @@ void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log
     sink.about_to_change(ahead.path, ahead.stamp, ahead.change);
   }
   for (const Effect::Told& told : effect->told) {
+    hooks_.told(told);
     if (mode_ == GateMode::kChanges && seen_by_ebpf(told)) continue;
     const Member& who = member(thread, told.op == wire::Op::kExec);
     log.append({.op = told.op,

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "observe/collect/event.h"
 #include "observe/collect/log.h"
+#include "observe/collect/path_call.h"
 
 namespace assay::collect {
 
@@ -31,9 +33,17 @@ std::vector<sock_filter> gate_filter(GateMode mode, std::uint32_t action);
 // Without CAP_SYS_ADMIN the kernel wants no_new_privs, so set-user-id programs lose their powers.
 int install_filter(const std::vector<sock_filter>& program, bool listener);
 
+// What a collector with eyes besides the gate has done around each stopped call.
+struct GateHooks {
+  // Before the call is looked at: whatever the others saw so far goes into the log here.
+  std::function<void()> before = [] {};
+  // What the call will do, while it still waits.
+  std::function<void(const Effect::Told&)> told = [](const Effect::Told&) {};
+};
+
 class Gate {
  public:
-  explicit Gate(GateMode mode);
+  explicit Gate(GateMode mode, GateHooks hooks = {});
 
   // In the child, between fork and exec.
   bool install();
@@ -55,6 +65,7 @@ class Gate {
   const Member& member(pid_t thread, bool fresh);
 
   GateMode mode_;
+  GateHooks hooks_;
   std::vector<sock_filter> filter_;
   base::UniqueFd sending_;
   base::UniqueFd receiving_;
