@@ -36,10 +36,8 @@ Output output_at(const Statement& row) {
 base::Result<void> each_input(Store& store, JobId id, std::int64_t limit,
                               const std::function<void(Input)>& visit) {
   ASSAY_TRY(Statement select,
-            store.database().prepare(
-                "SELECT p.text, a.blake3, i.size FROM job_input i JOIN path p ON p.id = i.path"
-                " LEFT JOIN artifact a ON a.id = i.artifact WHERE i.job = ?1"
-                " ORDER BY p.text LIMIT ?2"));
+            store.database().prepare("SELECT path, blake3, size FROM job_input WHERE job = ?1"
+                                     " ORDER BY path LIMIT ?2"));
   ASSAY_TRY_VOID(select.bind(id, limit));
   for (;;) {
     ASSAY_TRY(const bool row, select.step());
@@ -51,10 +49,8 @@ base::Result<void> each_input(Store& store, JobId id, std::int64_t limit,
 base::Result<void> each_output(Store& store, JobId id, std::int64_t limit,
                                const std::function<void(Output)>& visit) {
   ASSAY_TRY(Statement select,
-            store.database().prepare(
-                "SELECT p.text, a.blake3, o.size, o.status, s.text FROM job_output o"
-                " JOIN path p ON p.id = o.path LEFT JOIN artifact a ON a.id = o.artifact"
-                " LEFT JOIN path s ON s.id = o.source WHERE o.job = ?1 ORDER BY p.text LIMIT ?2"));
+            store.database().prepare("SELECT path, blake3, size, status, source FROM job_output"
+                                     " WHERE job = ?1 ORDER BY path LIMIT ?2"));
   ASSAY_TRY_VOID(select.bind(id, limit));
   for (;;) {
     ASSAY_TRY(const bool row, select.step());

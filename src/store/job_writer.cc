@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "store/interned.h"
 #include "store/job_row.h"
 #include "store/rows.h"
 #include "store/steps.h"
@@ -13,8 +12,8 @@
 namespace assay::store {
 namespace {
 
-// A million files are about 200 MB of pages in random order of content; SQLite's default cache of
-// 2 MB would write each page out many times. Given back when the transaction ends.
+// The index by content is written in random order; with SQLite's default cache of 2 MB a million
+// files would write its pages out many times. Given back when the transaction ends.
 constexpr const char* kLargeCache = "PRAGMA cache_size = -49152";
 constexpr const char* kSmallCache = "PRAGMA cache_size = -2000";
 
@@ -41,24 +40,18 @@ struct JobWriter::State {
   Database& database;
   JobId job;
   Transaction transaction;
-  Interned paths;
-  Interned artifacts;
-  Interned packages;
   Statement insert_input;
   Statement insert_output;
   Statement insert_process;
   Statement insert_missed;
   Statement insert_package;
+  Statement insert_job_package;
   HashCache hashes;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
   std::int64_t processes = 0;
   std::int64_t missed = 0;
-
-  base::Result<std::optional<std::int64_t>> artifact(const std::optional<hash::Digest>& digest,
-                                                     std::int64_t size) {
-    if (!digest) return std::nullopt;
-    ASSAY_TRY(const std::int64_t id, artifacts.id(digest->bytes, size));
-    return id;
-  }
+  PathSet left = {};  // what is there after the job
 };
 
 JobWriter::JobWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -83,15 +76,13 @@ base::Result<JobWriter> JobWriter::begin(Store& store, JobId job) {
     ASSAY_TRY_VOID(clear.bind(job));
     ASSAY_TRY_VOID(clear.run());
   }
-  ASSAY_TRY(Interned paths, interned_paths(database));
-  ASSAY_TRY(Interned artifacts, interned_artifacts(database));
-  ASSAY_TRY(Interned packages, interned_packages(database));
-  ASSAY_TRY(Statement input, database.prepare("INSERT INTO job_input (job, path, artifact, size)"
-                                              " VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING"));
+  ASSAY_TRY(Statement input,
+            database.prepare("INSERT INTO job_input (job, number, path, blake3, size)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement output,
-            database.prepare("INSERT INTO job_output (job, path, artifact, size, status, source)"
-                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET"
-                             " artifact = ?3, size = ?4, status = ?5, source = ?6"));
+            database.prepare("INSERT INTO job_output (job, number, path, blake3, size, status,"
+                             " source) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                             " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement process,
             database.prepare("INSERT INTO process (job, number, pid, parent, program, words,"
                              " started_ns, ended_ns, wait_status)"
@@ -99,32 +90,40 @@ base::Result<JobWriter> JobWriter::begin(Store& store, JobId job) {
   ASSAY_TRY(Statement missed, database.prepare("INSERT INTO missed (job, number, what, text)"
                                                " VALUES (?1, ?2, ?3, ?4)"));
   ASSAY_TRY(Statement package,
-            database.prepare("INSERT INTO job_package (job, package) VALUES (?1, ?2)"
+            database.prepare("INSERT INTO package (manager, name, version) VALUES (?1, ?2, ?3)"
+                             " ON CONFLICT DO NOTHING"));
+  ASSAY_TRY(Statement job_package,
+            database.prepare("INSERT INTO job_package (job, package) SELECT ?1, id FROM package"
+                             " WHERE manager = ?2 AND name = ?3 AND version = ?4"
                              " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(HashCache hashes, HashCache::prepare(store));
   return JobWriter(std::unique_ptr<State>(
-      new State{database, job, std::move(transaction), std::move(paths), std::move(artifacts),
-                std::move(packages), std::move(input), std::move(output), std::move(process),
-                std::move(missed), std::move(package), std::move(hashes)}));
+      new State{database, job, std::move(transaction), std::move(input), std::move(output),
+                std::move(process), std::move(missed), std::move(package), std::move(job_package),
+                std::move(hashes)}));
 }
 
 base::Result<void> JobWriter::add_input(const Input& input) {
-  ASSAY_TRY(const std::int64_t path, state_->paths.id(input.path));
-  ASSAY_TRY(const auto artifact, state_->artifact(input.blake3, input.size));
-  ASSAY_TRY_VOID(state_->insert_input.bind(state_->job, path, artifact, input.size));
-  return state_->insert_input.run();
+  State& state = *state_;
+  ASSAY_TRY_VOID(state.insert_input.bind(state.job, state.inputs + 1, input.path,
+                                         bytes_of(input.blake3), input.size));
+  ASSAY_TRY_VOID(state.insert_input.run());
+  state.inputs += state.database.changes();
+  return {};
 }
 
 base::Result<void> JobWriter::add_output(const Output& output) {
-  ASSAY_TRY(const std::int64_t path, state_->paths.id(output.path));
-  ASSAY_TRY(const auto artifact, state_->artifact(output.blake3, output.size));
-  std::optional<std::int64_t> source;
-  if (!output.from.empty()) {
-    ASSAY_TRY(source, state_->paths.id(output.from));
-  }
-  ASSAY_TRY_VOID(state_->insert_output.bind(state_->job, path, artifact, output.size,
-                                            name_of(output.status), source));
-  return state_->insert_output.run();
+  State& state = *state_;
+  std::optional<std::string_view> source;
+  if (!output.from.empty()) source = output.from;
+  ASSAY_TRY_VOID(state.insert_output.bind(state.job, state.outputs + 1, output.path,
+                                          bytes_of(output.blake3), output.size,
+                                          name_of(output.status), source));
+  ASSAY_TRY_VOID(state.insert_output.run());
+  if (state.database.changes() == 0) return {};
+  ++state.outputs;
+  if (output.status != OutputStatus::kDeleted) state.left.add(output.path);
+  return {};
 }
 
 base::Result<void> JobWriter::add_process(const Process& process) {
@@ -141,10 +140,12 @@ base::Result<void> JobWriter::add_missed(const Missed& missed) {
 }
 
 base::Result<void> JobWriter::add_package(const Package& package) {
-  ASSAY_TRY(const std::int64_t id,
-            state_->packages.id(package.manager, package.name, package.version));
-  ASSAY_TRY_VOID(state_->insert_package.bind(state_->job, id));
-  return state_->insert_package.run();
+  State& state = *state_;
+  ASSAY_TRY_VOID(state.insert_package.bind(package.manager, package.name, package.version));
+  ASSAY_TRY_VOID(state.insert_package.run());
+  ASSAY_TRY_VOID(
+      state.insert_job_package.bind(state.job, package.manager, package.name, package.version));
+  return state.insert_job_package.run();
 }
 
 base::Result<void> JobWriter::add_hash(const HashedFile& file) {
@@ -155,16 +156,14 @@ base::Result<std::int64_t> JobWriter::finish(const Job& job) {
   ASSAY_CHECK(job.id == state_->job, "a writer finishes the job it began");
   Database& database = state_->database;
   ASSAY_TRY_VOID(update_job(database, job));
-  ASSAY_TRY(
-      Statement count,
-      database.prepare("UPDATE job SET inputs = (SELECT count(*) FROM job_input WHERE job = ?1),"
-                       " outputs = (SELECT count(*) FROM job_output WHERE job = ?1),"
-                       " processes = ?2 WHERE id = ?1"));
-  ASSAY_TRY_VOID(count.bind(job.id, state_->processes));
+  ASSAY_TRY(Statement count,
+            database.prepare("UPDATE job SET inputs = ?2, outputs = ?3, processes = ?4"
+                             " WHERE id = ?1"));
+  ASSAY_TRY_VOID(count.bind(job.id, state_->inputs, state_->outputs, state_->processes));
   ASSAY_TRY_VOID(count.run());
   std::int64_t step = 0;
   if (job.status == JobStatus::kDone) {
-    ASSAY_TRY(step, take_step(database, job));
+    ASSAY_TRY(step, take_step(database, job, state_->left));
   } else {
     ASSAY_TRY_VOID(leave_step(database, job.id));
   }

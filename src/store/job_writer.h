@@ -32,7 +32,7 @@ class JobWriter {
   JobWriter& operator=(JobWriter&&) noexcept;
   ~JobWriter();
 
-  // A path that was added before: the first input counts, and the last output.
+  // A path that was added before is left out: the first one counts.
   base::Result<void> add_input(const Input& input);
   base::Result<void> add_output(const Output& output);
   base::Result<void> add_process(const Process& process);

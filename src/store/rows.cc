@@ -8,6 +8,11 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+std::optional<std::span<const std::uint8_t>> bytes_of(const std::optional<hash::Digest>& digest) {
+  if (!digest) return std::nullopt;
+  return std::span<const std::uint8_t>(digest->bytes);
+}
+
 std::vector<std::byte> packed_words(std::span<const std::string> words) {
   std::vector<std::byte> packed;
   for (const std::string& word : words) {

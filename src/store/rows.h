@@ -19,6 +19,8 @@ std::vector<std::byte> packed_words(std::span<const std::string> words);
 std::vector<std::string> words_at(const Statement& row, int column);
 
 std::span<const std::byte> bytes_of(std::string_view text);
+// For bind(): nothing is NULL.
+std::optional<std::span<const std::uint8_t>> bytes_of(const std::optional<hash::Digest>& digest);
 
 // Nothing for NULL, and for a blob that is no digest.
 std::optional<hash::Digest> digest_at(const Statement& row, int column);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "hash/blake3.h"
 #include "store/job_reader.h"
 #include "store/job_row.h"
@@ -15,36 +17,39 @@ void add_text(hash::Hasher& hasher, std::string_view text) {
   hasher.update(bytes_of(std::string_view("\0", 1)));
 }
 
-// Paths are counted by their numbers, which lie sorted in the table; a path that an output of a
-// step's current job names keeps its number. What a job deleted is not part of its identity: the
-// second run finds nothing left to delete.
-base::Result<hash::Digest> identity_of(Database& database, const Job& job) {
-  ASSAY_TRY(Statement paths,
-            database.prepare("SELECT path FROM job_output WHERE job = ?1 AND status <> 'deleted'"
-                             " ORDER BY path"));
-  ASSAY_TRY_VOID(paths.bind(job.id));
+hash::Digest identity_of(const Job& job, const PathSet& left) {
   hash::Hasher hasher;
   add_text(hasher, job.directory);
-  bool any = false;
-  for (;;) {
-    ASSAY_TRY(const bool row, paths.step());
-    if (!row) break;
-    if (!any) add_text(hasher, "outputs");
-    any = true;
-    const std::int64_t path = paths.integer(0);
-    hasher.update(std::as_bytes(std::span(&path, 1)));
+  if (left.empty()) {
+    add_text(hasher, "command");
+    for (const std::string& word : job.command) add_text(hasher, word);
+  } else {
+    add_text(hasher, "outputs");
+    const hash::Digest paths = left.digest();
+    hasher.update(std::as_bytes(std::span(paths.bytes)));
   }
-  if (any) return hasher.finish();
-  add_text(hasher, "command");
-  for (const std::string& word : job.command) add_text(hasher, word);
   return hasher.finish();
 }
 
 }  // namespace
 
-base::Result<std::int64_t> take_step(Database& database, const Job& job) {
+void PathSet::add(std::string_view path) {
+  const hash::Digest digest = hash::blake3(bytes_of(path));
+  std::array<std::uint64_t, 4> words{};
+  std::memcpy(words.data(), digest.bytes.data(), digest.bytes.size());
+  for (std::size_t i = 0; i < words.size(); ++i) sum_[i] += words[i];
+  ++count_;
+}
+
+hash::Digest PathSet::digest() const {
+  hash::Digest digest;
+  std::memcpy(digest.bytes.data(), sum_.data(), digest.bytes.size());
+  return digest;
+}
+
+base::Result<std::int64_t> take_step(Database& database, const Job& job, const PathSet& left) {
   ASSAY_TRY_VOID(leave_step(database, job.id));
-  ASSAY_TRY(const hash::Digest identity, identity_of(database, job));
+  const hash::Digest identity = identity_of(job, left);
   ASSAY_TRY(Statement take,
             database.prepare("INSERT INTO step (number, identity, job) VALUES"
                              " ((SELECT coalesce(max(number), 0) + 1 FROM step), ?1, ?2)"

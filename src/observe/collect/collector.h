@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -19,6 +20,8 @@
 namespace assay::collect {
 
 enum class Tracer { kPreload, kEbpf, kPtrace };
+// In the order in which `auto` tries them.
+inline constexpr std::array kTracers = {Tracer::kPreload, Tracer::kEbpf, Tracer::kPtrace};
 std::string_view name_of(Tracer tracer);
 
 // What the command is: words, environment ("KEY=value"), directory, and the files that it gets
@@ -67,8 +70,7 @@ class Collector {
 };
 
 // `log` is the path of the event log to be made (see log.h); it stays after the run.
-base::Result<std::unique_ptr<Collector>> make_collector(Tracer tracer,
-                                                        const std::filesystem::path& log);
+std::unique_ptr<Collector> make_collector(Tracer tracer, const std::filesystem::path& log);
 
 // What `assay tracers` tells of each: whether it works here, and if not, why and what to do.
 struct Preflight {
@@ -78,6 +80,5 @@ struct Preflight {
   std::vector<std::string> notes;  // what to know: kernel version, privileges, what it cannot see
 };
 Preflight preflight(Tracer tracer);
-std::vector<Preflight> preflights();  // in the order in which `auto` tries them
 
 }  // namespace assay::collect

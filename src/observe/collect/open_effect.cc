@@ -77,7 +77,10 @@ Effect existing(const RemoteView& view, Found file, Access access) {
   } else if (access.write) {
     told.op = Op::kWrite;
   }
-  if (access.write || access.cut) add_ahead(effect, file, Change::kContent);
+  if (access.write || access.cut) {
+    const bool readable = access.read && !access.cut;
+    add_ahead(effect, file, readable ? Change::kContentReadable : Change::kContent);
+  }
   const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
   effect.will_succeed = view.may(file, mode);
   told.path = std::move(file.path);
