@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -22,9 +23,12 @@ enum class JobStatus {
   kInterrupted,  // `assay run` was killed: what had been seen by then is here
 };
 
+// "running", "done", …: what the store, --json and people see.
+std::string_view name_of(JobStatus status);
+
 // A file as the job read it.
 struct Input {
-  std::string path;  // absolute, without symbolic links
+  std::string path;                    // absolute, without symbolic links
   std::optional<hash::Digest> blake3;  // none: it could not be read in time; `missed` says why
   std::int64_t size = 0;
 };
@@ -32,10 +36,13 @@ struct Input {
 enum class OutputStatus {
   kCreated,
   kModified,
-  kRenamed,   // it was there before under `from`, which is gone
-  kLinked,    // a second name of `from`
-  kDeleted,   // it was there before the job and is not there after it; no digest
+  kRenamed,  // it was there before under `from`, which is gone
+  kLinked,   // a second name of `from`
+  kDeleted,  // it was there before the job and is not there after it; no digest
 };
+
+// "created", "modified", …
+std::string_view name_of(OutputStatus status);
 
 // A file as the job left it.
 struct Output {
@@ -102,8 +109,8 @@ struct Job {
   std::string uid;  // 16 random hexadecimal digits: names it across stores
   std::vector<std::string> command;
   std::string directory;
-  std::string name;         // --name, or empty
-  bool build = false;       // `run --build`: a step that prepares the environment
+  std::string name;    // --name, or empty
+  bool build = false;  // `run --build`: a step that prepares the environment
   JobStatus status = JobStatus::kRunning;
   std::optional<int> exit_code;  // as a shell would give it: 128+N for signal N
   std::optional<int> signal;
@@ -112,11 +119,18 @@ struct Job {
   std::int64_t dropped = 0;
   std::int64_t started_unix_ns = 0;
   double duration_s = 0;
-  std::int64_t step = 0;  // 1, 2, … within the project; a repeated step keeps its number
+  // 1, 2, … within the project, given when the job is finished; a repeated step keeps its number.
+  // 0: the job did not succeed, and makes no step.
+  std::int64_t step = 0;
+  bool superseded = false;  // a later job took its step over; the store knows
   // Who is recording it, so that others can tell a running job from a dead one.
   std::int64_t collector_pid = 0;
   std::int64_t collector_start_ticks = 0;  // /proc/PID/stat field 22
   std::string spool;                       // folder of the event log while it runs
+  // How many there are in the store, which the vectors may not hold: lists of jobs leave them out.
+  std::int64_t input_count = 0;
+  std::int64_t output_count = 0;
+  std::int64_t process_count = 0;
 
   std::vector<Input> inputs;
   std::vector<Output> outputs;
