@@ -64,7 +64,9 @@ function(_room_library name suffix libraries sources)
   target_precompile_headers(${target} REUSE_FROM assay_pch${suffix})
   foreach(used IN LISTS ASSAY_USES_${name})
     string(REPLACE "/" "_" used_target assay_${used}${suffix})
-    target_link_libraries(${target} PUBLIC ${used_target})
+    if(TARGET ${used_target})  # else it is reserved, or has headers only
+      target_link_libraries(${target} PUBLIC ${used_target})
+    endif()
   endforeach()
 endfunction()
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 
 #include "base/text.h"
@@ -21,18 +22,34 @@ void add_common(CLI::App& app, Session& session) {
   app.allow_extras();
 }
 
+void add_argument(CLI::App& app, const Argument& argument) {
+  CLI::Option* option = argument.values != nullptr
+                            ? app.add_option(argument.name, *argument.values, argument.help)
+                            : app.add_option(argument.name, *argument.value, argument.help);
+  option->required(argument.required)->type_name("");
+}
+
+void add_option(CLI::App& app, const Option& listed) {
+  if (bool* const* flag = std::get_if<bool*>(&listed.target)) {
+    app.add_flag(listed.name, **flag, listed.help);
+  } else if (std::string* const* one = std::get_if<std::string*>(&listed.target)) {
+    app.add_option(listed.name, **one, listed.help)->take_last()->type_name(listed.placeholder);
+  } else {
+    app.add_option(listed.name, *std::get<std::vector<std::string>*>(listed.target), listed.help)
+        ->take_all()
+        ->allow_extra_args(false)
+        ->type_name(listed.placeholder);
+  }
+}
+
 void build(CLI::App& app, const Verb& verb, Session& session, Built& built) {
   built[&app] = &verb;
   add_common(app, session);
-  for (const Argument& argument : verb.arguments) {
-    CLI::Option* option = app.add_option(argument.name, *argument.value, argument.help);
-    option->required(argument.required)->type_name("");
-  }
-  for (const Option& listed : verb.options) {
-    app.add_option(listed.name, *listed.values, listed.help)
-        ->take_all()
-        ->allow_extra_args(false)
-        ->type_name("KEY=VALUE");
+  for (const Argument& argument : verb.arguments) add_argument(app, argument);
+  for (const Option& listed : verb.options) add_option(app, listed);
+  // Never filled by CLI11, which would look for options in it; here it is for the help.
+  if (verb.rest.words != nullptr) {
+    app.add_option(verb.rest.name, *verb.rest.words, verb.rest.help)->type_name("");
   }
   if (!verb.verbs.empty()) app.require_subcommand(0, 1);
   for (const Verb& child : verb.verbs) {
@@ -73,7 +90,9 @@ base::Error unexpected_argument(const CLI::App& app, const Verb& verb,
   if (is_option) {
     names.assign(kCommonFlags.begin(), kCommonFlags.end());
     if (path_of(app).empty()) names.emplace_back("--version");
-    for (const Option& option : verb.options) names.push_back(option.name);
+    for (const Option& option : verb.options) {
+      for (const std::string& name : option.names()) names.push_back(name);
+    }
   } else {
     for (const Verb& child : verb.verbs) names.push_back(child.name);
   }
@@ -84,10 +103,60 @@ base::Error unexpected_argument(const CLI::App& app, const Verb& verb,
       fmt::format("{} '{}'", is_verb ? "unknown command" : "unexpected argument", argument), hint);
 }
 
+// Whether a word before the split is an option whose value is the next word.
+bool takes_next(const Verb& verb, const std::string& word) {
+  return std::any_of(verb.options.begin(), verb.options.end(), [&](const Option& option) {
+    const auto names = option.names();
+    return !option.is_flag() && std::find(names.begin(), names.end(), word) != names.end();
+  });
+}
+
+// Takes the words that belong to another command away from ours. The rest is CLI11's.
+void split_rest(const Verb& root, std::vector<std::string>& words) {
+  const Verb* verb = &root;
+  std::size_t at = 0;
+  for (; at < words.size() && verb->rest.words == nullptr; ++at) {
+    if (words[at].starts_with("-")) continue;
+    const auto child = std::find_if(verb->verbs.begin(), verb->verbs.end(),
+                                    [&](const Verb& one) { return one.name == words[at]; });
+    if (child == verb->verbs.end()) return;
+    verb = &*child;
+  }
+  if (verb->rest.words == nullptr) return;
+  std::vector<std::string>& rest = *verb->rest.words;
+  std::vector<std::string> ours(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at));
+  while (at < words.size()) {
+    const std::string& word = words[at++];
+    const bool option = word.size() > 1 && word.front() == '-';
+    if (word != "--" && option) {
+      ours.push_back(word);
+      if (takes_next(*verb, word) && at < words.size()) ours.push_back(words[at++]);
+    } else if (word != "--" && word.starts_with("@") && rest.empty()) {
+      rest.push_back(word);
+    } else {
+      if (word != "--") --at;
+      rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
+      break;
+    }
+  }
+  words = std::move(ours);
+}
+
+std::string wording(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  // "--format: 1 required TEXT missing"
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    return text.substr(0, text.find(':')) + " needs a value";
+  }
+  return text;
+}
+
 }  // namespace
 
 base::Result<Request> parse_command_line(const Verb& root, Session& session, int argc,
                                          char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  split_rest(root, words);
   CLI::App app(root.description, root.name);
   Built built;
   build(app, root, session, built);
@@ -98,11 +167,11 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
       "2 inconclusive, 3 environment unfit, 64 usage; a wrapped command's own otherwise.");
 
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
     return ShowHelp{app.help()};
   } catch (const CLI::ParseError& error) {
-    return base::fail(base::usage_error(path_of(app), error.what(), see_help(app)));
+    return base::fail(base::usage_error(path_of(app), wording(error), see_help(app)));
   }
   const Verb& verb = *built.at(&deepest(app));
   std::vector<std::string> extra = app.remaining(true);
@@ -111,9 +180,9 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
   if (version) return ShowVersion{};
   if (verb.action) return RunVerb{&verb};
   // CLI11 swallows words after a leading "--"; they asked for something all the same.
-  for (int i = 1; i < argc; ++i) {
-    if (argv[i][0] != '-' && &verb == &root) {
-      return base::fail(unexpected_argument(app, verb, argv[i]));
+  for (const std::string& word : words) {
+    if (!word.starts_with("-") && &verb == &root) {
+      return base::fail(unexpected_argument(app, verb, word));
     }
   }
   return ShowHelp{app.help()};

@@ -32,7 +32,10 @@ void collect(const Verb& verb, const std::string& path, std::vector<Place>& plac
     place.words.insert(place.words.end(), words.begin(), words.end());
     place.files = place.files || argument.files;
   }
-  for (const Option& option : verb.options) place.words.push_back(option.name);
+  for (const Option& option : verb.options) {
+    for (const std::string& name : option.names()) place.words.push_back(name);
+  }
+  place.files = place.files || verb.rest.words != nullptr;
   for (const char* common : kCommonFlags) place.words.emplace_back(common);
   if (path.empty()) place.words.push_back("--version");
   places.push_back(std::move(place));
@@ -46,8 +49,14 @@ std::string case_arms(const std::vector<Place>& places) {
   std::string arms;
   for (const Place& place : places) {
     for (const Option& option : place.options) {
-      arms += fmt::format("    '{}|{}') offer='{}'; open=1 ;;\n", place.path, option.name,
-                          fmt::join(option.words(), " "));
+      if (option.is_flag()) continue;
+      const auto words = option.words ? option.words() : std::vector<std::string>{};
+      // A word that ends in "=" wants its value at once.
+      const bool open = !words.empty() && words.front().ends_with("=");
+      for (const std::string& name : option.names()) {
+        arms += fmt::format("    '{}|{}') offer='{}'; open={}; files={} ;;\n", place.path, name,
+                            fmt::join(words, " "), open ? 1 : 0, option.files ? 1 : 0);
+      }
     }
   }
   for (const Place& place : places) {

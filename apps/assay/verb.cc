@@ -16,6 +16,12 @@ void write_stdout(std::string_view text) {
 
 }  // namespace
 
+std::vector<std::string> Option::names() const {
+  const std::size_t comma = name.find(',');
+  if (comma == std::string::npos) return {name};
+  return {name.substr(0, comma), name.substr(comma + 1)};
+}
+
 void Session::print(std::string_view text) const {
   if (!json && !quiet) write_stdout(text);
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/exit_code.h"
@@ -42,15 +43,34 @@ struct Argument {
   std::string* value = nullptr;
   bool required = false;
   Words words = {};
-  bool files = false;  // completion offers files as well
+  bool files = false;                          // completion offers files as well
+  std::vector<std::string>* values = nullptr;  // in place of `value`: any number of them
 };
 
-// An option that may be repeated: --set a=1 --set b=2.
+// What an option sets tells its kind: a flag (--all), one value of which the last counts
+// (--format svg), or values that add up (--set a=1 --set b=2).
+using OptionTarget = std::variant<std::vector<std::string>*, std::string*, bool*>;
+
 struct Option {
-  std::string name;  // "--set"
+  std::string name;  // "--set", or with a short form "-n,--limit"
   std::string help;
-  std::vector<std::string>* values = nullptr;
+  OptionTarget target;
   Words words = {};
+  std::string placeholder = "KEY=VALUE";  // what the help shows for the value
+  bool files = false;
+
+  // {"-n", "--limit"}
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] bool is_flag() const { return std::holds_alternative<bool*>(target); }
+};
+
+// Words that belong to another command: all that follow "--", or from the first word on that is no
+// option, taken as they are. If that word starts with "@", it stands for a command, and options may
+// follow it.
+struct Rest {
+  std::string name;  // "COMMAND"; empty: the verb takes none
+  std::string help;
+  std::vector<std::string>* words = nullptr;
 };
 
 inline constexpr std::array kCommonFlags = {"--json", "--quiet", "--help"};
@@ -63,6 +83,7 @@ struct Verb {
   std::vector<Argument> arguments = {};
   std::vector<Option> options = {};
   std::vector<Verb> verbs = {};
+  Rest rest = {};
   std::function<base::Result<base::ExitCode>()> action = {};
 };
 

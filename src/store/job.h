@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -22,6 +23,9 @@ enum class JobStatus {
   kInterrupted,  // `assay run` was killed: what had been seen by then is here
 };
 
+// "running", "done", …: what the store, --json and people see.
+std::string_view name_of(JobStatus status);
+
 // A file as the job read it.
 struct Input {
   std::string path;                    // absolute, without symbolic links
@@ -36,6 +40,9 @@ enum class OutputStatus {
   kLinked,   // a second name of `from`
   kDeleted,  // it was there before the job and is not there after it; no digest
 };
+
+// "created", "modified", …
+std::string_view name_of(OutputStatus status);
 
 // A file as the job left it.
 struct Output {
@@ -77,7 +84,7 @@ struct Git {
   // What `git apply` turns the commit into the state at the job's start with, untracked files
   // included. Stored compressed by content in its own table; empty when not dirty.
   std::string diff;
-  std::vector<std::string> left_out;  // untracked files too large for the diff
+  std::vector<std::string> left_out;  // what the diff has not, and why: "data.bin (3.2 MiB)"
 };
 
 struct Usage {
@@ -112,11 +119,18 @@ struct Job {
   std::int64_t dropped = 0;
   std::int64_t started_unix_ns = 0;
   double duration_s = 0;
-  std::int64_t step = 0;  // 1, 2, … within the project; a repeated step keeps its number
+  // 1, 2, … within the project, given when the job is finished; a repeated step keeps its number.
+  // 0: the job did not succeed, and makes no step.
+  std::int64_t step = 0;
+  bool superseded = false;  // a later job took its step over; the store knows
   // Who is recording it, so that others can tell a running job from a dead one.
   std::int64_t collector_pid = 0;
   std::int64_t collector_start_ticks = 0;  // /proc/PID/stat field 22
   std::string spool;                       // folder of the event log while it runs
+  // How many there are in the store, which the vectors may not hold: lists of jobs leave them out.
+  std::int64_t input_count = 0;
+  std::int64_t output_count = 0;
+  std::int64_t process_count = 0;
 
   std::vector<Input> inputs;
   std::vector<Output> outputs;

@@ -1,0 +1,37 @@
+// The state of the git checkout a job starts in: commit, branch, remote, and the difference of the
+// working tree to the commit, such that
+//
+//   git clone REMOTE x; cd x; git checkout COMMIT; git apply DIFF
+//
+// gives the files as they were. Must be called before the command runs, for it reads the tree as it
+// is. Nothing of the user's is written: not the index, not the object store.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/job.h"
+
+namespace assay::lineage {
+
+struct GitLimits {
+  std::int64_t untracked_file = std::int64_t{1} << 20;
+  std::int64_t untracked_total = std::int64_t{64} << 20;
+  std::size_t diff = std::size_t{256} << 20;
+  std::chrono::milliseconds timeout{10'000};  // of each call of git
+};
+
+struct GitState {
+  std::optional<store::Git> git;  // none: not a checkout, or git could not tell
+  std::string problem;            // why git could not tell; empty when nothing went wrong
+};
+
+// `environment` is what git runs in ("NAME=value"): PATH, HOME and the user's GIT_DIR matter.
+GitState git_state(const std::filesystem::path& directory,
+                   const std::vector<std::string>& environment, const GitLimits& limits = {});
+
+}  // namespace assay::lineage

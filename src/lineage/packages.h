@@ -1,0 +1,47 @@
+// PackageFinder: which installed packages a job used, from the paths it opened.
+//
+//   PackageFinder finder({.cache = user_cache_folder()});
+//   for (…) finder.saw(path);      // every path of the job, those that filters leave out too
+//   finder.packages();
+//
+// dpkg: files of /var/lib/dpkg/info. pip: distributions of site-packages, editable ones too. conda:
+// conda-meta of the environment a file is in. For after the command: the first path below /usr may
+// have to build the index of dpkg's files.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "store/job.h"
+
+namespace assay::lineage {
+
+struct PackageOptions {
+  std::filesystem::path root = "/";  // paths are looked up below it; another one for tests
+  // Where the index of dpkg's files is kept between jobs; empty: nowhere, and it is made each time.
+  std::filesystem::path cache = {};
+};
+
+// $XDG_CACHE_HOME/assay or ~/.cache/assay; empty when there is no home.
+std::filesystem::path user_cache_folder();
+
+class PackageFinder {
+ public:
+  explicit PackageFinder(PackageOptions options = {});
+  PackageFinder(PackageFinder&&) noexcept;
+  PackageFinder& operator=(PackageFinder&&) noexcept;
+  ~PackageFinder();
+
+  // An absolute path. Costs well under a microsecond, and twice the same costs the same.
+  void saw(std::string_view path);
+  // Of everything seen so far, sorted, each once.
+  std::vector<store::Package> packages();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,42 @@
+// Packages of conda environments. A file is in one when a folder above it has conda-meta, whose
+// files say which package brought which file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "store/job.h"
+
+namespace assay::lineage {
+
+class CondaPackages {
+ public:
+  explicit CondaPackages(std::filesystem::path root) : root_(std::move(root)) {}
+
+  // `prefix` is the length of the part that may be an environment: what stands before /lib/, /bin/
+  // and the like. Whether it is one.
+  bool saw(std::string_view path, std::size_t prefix);
+  [[nodiscard]] std::vector<store::Package> packages() const;
+
+ private:
+  struct Environment {
+    bool exists = false;
+    std::unordered_set<std::uint64_t> files;  // hashes of paths relative to it
+  };
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  // Every folder that could be one and was looked at.
+  std::unordered_map<std::string, Environment, TextHash, std::equal_to<>> environments_;
+  std::filesystem::path root_;
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,37 @@
+// Python distributions whose modules were loaded: found by the folder (site-packages) and by what
+// its *.dist-info say of themselves.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "store/job.h"
+
+namespace assay::lineage {
+
+class PythonPackages {
+ public:
+  explicit PythonPackages(std::filesystem::path root) : root_(std::move(root)) {}
+
+  // `end` is where the part below site-packages begins; 0 when it is not in one.
+  void saw(std::string_view path, std::size_t end);
+  [[nodiscard]] std::vector<store::Package> packages() const;
+
+ private:
+  // Where modules are installed -> the modules that were opened: "numpy/core", "six.py". Two parts,
+  // because several distributions share a first one (google, nvidia).
+  std::map<std::string, std::set<std::string>, std::less<>> sites_;
+  std::unordered_set<std::uint64_t> seen_;  // hashes of site and module: most files add nothing
+  // Folders of modules elsewhere, for distributions installed as a link to their source.
+  std::set<std::string, std::less<>> folders_;
+  std::string last_folder_;
+  std::filesystem::path root_;
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,20 @@
+// FIELD(type, pointer, field): reads a field of a kernel structure by an address that is only a
+// number. Since Linux 6.2 the verifier can be told what the address points to, and the read is one
+// instruction; before, it is a call of ten nanoseconds.
+#pragma once
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "kernel.h"
+
+// Set by the loader, before the verifier looks: it drops the branch that is not taken.
+const volatile bool can_cast SEC(".rodata.flags") = false;
+
+extern void* bpf_rdonly_cast(const void* object, __u32 type) __ksym __weak;
+
+#define FIELD(type, pointer, field)                                                       \
+  (can_cast ? ((const struct type*)bpf_rdonly_cast((const void*)(pointer),                \
+                                                   bpf_core_type_id_kernel(struct type))) \
+                  ->field                                                                 \
+            : BPF_CORE_READ((const struct type*)(pointer), field))

@@ -1,0 +1,208 @@
+#include "store/artifacts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+#include <tuple>
+
+#include "store/job_reader.h"
+#include "store/rows.h"
+
+namespace assay::store {
+namespace {
+
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return (c | 0x20) - 'a' + 10;
+}
+
+// The digest that starts with these digits and goes on with `filler` to the end.
+hash::Digest filled(std::string_view hex, unsigned filler) {
+  hash::Digest digest;
+  for (std::size_t i = 0; i < 2 * hash::Digest::kSize; ++i) {
+    const unsigned digit = i < hex.size() ? static_cast<unsigned>(digit_of(hex[i])) : filler;
+    std::uint8_t& byte = digest.bytes[i / 2];
+    byte = static_cast<std::uint8_t>(byte << 4 | digit);
+  }
+  return digest;
+}
+
+FileAt file_at(const Statement& row) {
+  return {row.integer(0), row.text(1), digest_at(row, 2), row.integer(3)};
+}
+
+base::Result<std::vector<FileAt>> files_of(Statement& select) {
+  std::vector<FileAt> files;
+  for (;;) {
+    ASSAY_TRY(const bool row, select.step());
+    if (!row) break;
+    files.push_back(file_at(select));
+  }
+  select.reset();
+  return files;
+}
+
+base::Result<std::vector<FileAt>> with_content(Store& store, std::string_view table,
+                                               const hash::Digest& content, std::int64_t limit) {
+  ASSAY_TRY(Statement select, store.database().prepare(fmt::format(
+                                  "SELECT job, path, blake3, size FROM {}"
+                                  " WHERE substr(blake3, 1, 8) = substr(?1, 1, 8) AND blake3 = ?1"
+                                  " ORDER BY job DESC LIMIT ?2",
+                                  table)));
+  ASSAY_TRY_VOID(select.bind(content.bytes, limit));
+  return files_of(select);
+}
+
+// Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first that answers
+// is right; the last two are for jobs that ran at the same time.
+constexpr std::array kProducerQueries = {
+    "SELECT job, path, blake3, size FROM job_output WHERE path = ?2 AND job < ?1 AND"
+    " (?3 IS NULL AND status <> 'deleted' OR blake3 = ?3) AND ?4 IS NOT NULL"
+    " ORDER BY job DESC LIMIT 1",
+    "SELECT job, path, blake3, size FROM job_output WHERE substr(blake3, 1, 8) = substr(?3, 1, 8)"
+    " AND blake3 = ?3 AND job < ?1 AND size > 0 AND ?2 IS NOT NULL AND ?4 IS NOT NULL"
+    " ORDER BY job DESC LIMIT 1",
+    "SELECT o.job, o.path, o.blake3, o.size FROM job_output o JOIN job j ON j.id = o.job"
+    " WHERE o.path = ?2 AND o.job > ?1 AND j.started_ns <= ?4 AND"
+    " (?3 IS NULL AND o.status <> 'deleted' OR o.blake3 = ?3) ORDER BY o.job LIMIT 1",
+    "SELECT o.job, o.path, o.blake3, o.size FROM job_output o JOIN job j ON j.id = o.job"
+    " WHERE substr(o.blake3, 1, 8) = substr(?3, 1, 8) AND o.blake3 = ?3 AND o.job > ?1"
+    " AND j.started_ns <= ?4 AND o.size > 0 AND ?2 IS NOT NULL ORDER BY o.job LIMIT 1",
+};
+// Whether any job began while the reader ran: mostly none, which saves the last two.
+constexpr const char* kOverlapQuery =
+    "SELECT 1 FROM job WHERE id > ?1 AND started_ns <= ?2 LIMIT 1";
+// Inputs that may come from an output with path ?1 and digest ?2.
+constexpr const char* kReaderQuery =
+    "SELECT job, path, blake3, size FROM job_input"
+    " WHERE substr(blake3, 1, 8) = substr(?2, 1, 8) AND blake3 = ?2"
+    " UNION ALL SELECT job, path, blake3, size FROM job_input WHERE path = ?1 AND blake3 IS NULL";
+constexpr std::size_t kOverlap = kProducerQueries.size();
+constexpr std::size_t kReaders = kOverlap + 1;
+
+std::int64_t end_of(const Job& job) {
+  if (job.status == JobStatus::kRunning) return std::numeric_limits<std::int64_t>::max();
+  return job.started_unix_ns + static_cast<std::int64_t>(job.duration_s * 1e9);
+}
+
+}  // namespace
+
+base::Result<std::vector<hash::Digest>> contents_starting(Store& store, std::string_view hex,
+                                                          std::int64_t limit) {
+  std::set<hash::Digest> found;
+  for (const char* table : {"job_output", "job_input"}) {
+    ASSAY_TRY(Statement select,
+              store.database().prepare(fmt::format(
+                  "SELECT DISTINCT blake3 FROM {} WHERE substr(blake3, 1, 8) >= substr(?1, 1, 8)"
+                  " AND substr(blake3, 1, 8) <= substr(?2, 1, 8) AND blake3 >= ?1 AND blake3 <= ?2"
+                  " LIMIT ?3",
+                  table)));
+    ASSAY_TRY_VOID(select.bind(filled(hex, 0).bytes, filled(hex, 15).bytes, limit));
+    for (;;) {
+      ASSAY_TRY(const bool row, select.step());
+      if (!row) break;
+      if (const auto digest = digest_at(select, 0)) found.insert(*digest);
+    }
+  }
+  std::vector<hash::Digest> digests(found.begin(), found.end());
+  const auto most = static_cast<std::size_t>(limit);
+  if (limit >= 0 && digests.size() > most) digests.resize(most);
+  return digests;
+}
+
+base::Result<std::vector<FileAt>> producers_of(Store& store, const hash::Digest& content,
+                                               std::int64_t limit) {
+  return with_content(store, "job_output", content, limit);
+}
+
+base::Result<std::vector<FileAt>> consumers_of(Store& store, const hash::Digest& content,
+                                               std::int64_t limit) {
+  return with_content(store, "job_input", content, limit);
+}
+
+base::Result<std::optional<FileAt>> latest_at(Store& store, std::string_view path) {
+  for (const char* table : {"job_output", "job_input"}) {
+    ASSAY_TRY(Statement select,
+              store.database().prepare(fmt::format("SELECT job, path, blake3, size FROM {}"
+                                                   " WHERE path = ?1 ORDER BY job DESC LIMIT 1",
+                                                   table)));
+    ASSAY_TRY_VOID(select.bind(path));
+    ASSAY_TRY(const bool row, select.step());
+    if (row) return file_at(select);
+  }
+  return std::nullopt;
+}
+
+base::Result<Producers> Producers::prepare(Store& store) {
+  std::vector<Statement> statements;
+  for (const char* sql : kProducerQueries) {
+    ASSAY_TRY(Statement statement, store.database().prepare(sql));
+    statements.push_back(std::move(statement));
+  }
+  for (const char* sql : {kOverlapQuery, kReaderQuery}) {
+    ASSAY_TRY(Statement statement, store.database().prepare(sql));
+    statements.push_back(std::move(statement));
+  }
+  return Producers(store, std::move(statements));
+}
+
+base::Result<std::optional<FileAt>> Producers::ask(std::size_t which, const Job& reader,
+                                                   const Input& input) {
+  Statement& query = statements_[which];
+  ASSAY_TRY_VOID(query.bind(reader.id, input.path, bytes_of(input.blake3), end_of(reader)));
+  ASSAY_TRY(const bool row, query.step());
+  std::optional<FileAt> found;
+  if (row) found = file_at(query);
+  query.reset();
+  return found;
+}
+
+base::Result<std::optional<FileAt>> Producers::of(const Job& reader, const Input& input) {
+  for (std::size_t which = 0; which < kProducerQueries.size(); ++which) {
+    const bool by_content = which % 2 == 1;
+    if (by_content && (!input.blake3 || input.size == 0)) continue;
+    if (which == 2) {
+      Statement& overlap = statements_[kOverlap];
+      ASSAY_TRY_VOID(overlap.bind(reader.id, end_of(reader)));
+      ASSAY_TRY(const bool any, overlap.step());
+      overlap.reset();
+      if (!any) break;
+    }
+    ASSAY_TRY(auto found, ask(which, reader, input));
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+base::Result<const Job*> Producers::head(JobId id) {
+  auto known = heads_.find(id);
+  if (known == heads_.end()) {
+    ASSAY_TRY(Job job, head_of(*store_, id));
+    known = heads_.emplace(id, std::move(job)).first;
+  }
+  return &known->second;
+}
+
+base::Result<std::vector<FileAt>> Producers::readers(const Job& job, const Output& output) {
+  Statement& query = statements_[kReaders];
+  ASSAY_TRY_VOID(query.bind(output.path, bytes_of(output.blake3)));
+  ASSAY_TRY(std::vector<FileAt> candidates, files_of(query));
+  std::vector<FileAt> readers;
+  for (FileAt& file : candidates) {
+    if (file.job == job.id) continue;
+    ASSAY_TRY(const Job* reader, head(file.job));
+    ASSAY_TRY(const auto producer, of(*reader, {file.path, file.blake3, file.size}));
+    if (producer && producer->job == job.id && producer->path == output.path) {
+      readers.push_back(std::move(file));
+    }
+  }
+  std::sort(readers.begin(), readers.end(), [](const FileAt& a, const FileAt& b) {
+    return std::tie(a.job, a.path) < std::tie(b.job, b.path);
+  });
+  return readers;
+}
+
+}  // namespace assay::store

@@ -1,0 +1,21 @@
+// Documents: long texts that many jobs share (diffs, environments, machines), kept once by content
+// and compressed. Table `document`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace assay::store {
+
+// The number of the row that holds `text`, made if there is none; nothing for an empty text.
+base::Result<std::optional<std::int64_t>> keep_document(Database& database, std::string_view text);
+
+// Empty for nothing.
+base::Result<std::string> read_document(Database& database, std::optional<std::int64_t> id);
+
+}  // namespace assay::store

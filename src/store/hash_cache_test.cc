@@ -1,0 +1,74 @@
+#include "store/hash_cache.h"
+
+#include "store/job_writer.h"
+#include "store/testing/fixture.h"
+#include "store/testing/jobs.h"
+
+namespace assay::store {
+namespace {
+
+using testing::digest_of;
+
+class HashCacheTest : public testing::StoreTest {
+ protected:
+  HashCacheTest() : store_(*Store::create(location_in(directory("project")), {})) {}
+  Store store_;
+};
+
+// Device and inode use all 64 bits on some file systems.
+constexpr hash::FileStamp kStamp{~0ULL, 0x8000000000000001ULL, 12, 1000, 2000};
+constexpr std::int64_t kLater = 2000 + kStampTick_ns;
+
+TEST_F(HashCacheTest, AnswersOnlyForTheVeryStamp) {
+  HashCache cache = *HashCache::prepare(store_);
+  EXPECT_EQ(*cache.find(kStamp), std::nullopt);
+  ASSERT_TRUE(cache.insert({kStamp, digest_of("a"), kLater}));
+  EXPECT_EQ(*cache.find(kStamp), digest_of("a"));
+  for (auto change :
+       {+[](hash::FileStamp& s) { s.device ^= 1; }, +[](hash::FileStamp& s) { ++s.inode; },
+        +[](hash::FileStamp& s) { ++s.size; }, +[](hash::FileStamp& s) { ++s.mtime_ns; },
+        +[](hash::FileStamp& s) { ++s.ctime_ns; }}) {
+    hash::FileStamp other = kStamp;
+    change(other);
+    EXPECT_EQ(*cache.find(other), std::nullopt);
+  }
+}
+
+TEST_F(HashCacheTest, ANewStampReplacesTheOldOne) {
+  HashCache cache = *HashCache::prepare(store_);
+  hash::FileStamp changed = kStamp;
+  changed.ctime_ns += 5;
+  ASSERT_TRUE(cache.insert({kStamp, digest_of("a"), kLater}));
+  ASSERT_TRUE(cache.insert({changed, digest_of("b"), kLater + 5}));
+  EXPECT_EQ(*cache.find(changed), digest_of("b"));
+  EXPECT_EQ(*cache.find(kStamp), std::nullopt);
+  EXPECT_EQ(*store_.database().integer("SELECT count(*) FROM hash_cache"), 1);
+}
+
+TEST_F(HashCacheTest, AFileHashedWithinATickOfItsChangeIsNotTrusted) {
+  HashCache cache = *HashCache::prepare(store_);
+  ASSERT_TRUE(cache.insert({kStamp, digest_of("a"), kLater - 1}));
+  EXPECT_EQ(*cache.find(kStamp), std::nullopt);
+}
+
+TEST_F(HashCacheTest, OldEntriesAreForgotten) {
+  HashCache cache = *HashCache::prepare(store_);
+  ASSERT_TRUE(cache.insert({kStamp, digest_of("a"), kLater}));
+  EXPECT_EQ(*forget_hashes_before(store_, kLater), 0);
+  EXPECT_EQ(*forget_hashes_before(store_, kLater + 1), 1);
+  EXPECT_EQ(*cache.find(kStamp), std::nullopt);
+}
+
+TEST_F(HashCacheTest, TheWriterOfAJobAddsToIt) {
+  Job job = testing::job_of("x");
+  job.id = *begin_job(store_, job);
+  {
+    JobWriter writer = *JobWriter::begin(store_, job.id);
+    ASSERT_TRUE(writer.add_hash({kStamp, digest_of("a"), kLater}));
+    ASSERT_TRUE(writer.finish(job));
+  }
+  EXPECT_EQ(*HashCache::prepare(store_)->find(kStamp), digest_of("a"));
+}
+
+}  // namespace
+}  // namespace assay::store

@@ -1,0 +1,104 @@
+#include "store/job_lists.h"
+
+#include "store/job_reader.h"
+#include "store/rows.h"
+
+namespace assay::store {
+namespace {
+
+// Calls `visit` with each row of `sql`, whose parameter 1 is the job.
+template <class Visit>
+base::Result<void> each_row(Database& database, std::string_view sql, JobId job, Visit visit) {
+  ASSAY_TRY(Statement select, database.prepare(sql));
+  ASSAY_TRY_VOID(select.bind(job));
+  for (;;) {
+    ASSAY_TRY(const bool row, select.step());
+    if (!row) return {};
+    visit(select);
+  }
+}
+
+OutputStatus output_status_named(std::string_view name) {
+  for (const OutputStatus status : {OutputStatus::kCreated, OutputStatus::kModified,
+                                    OutputStatus::kRenamed, OutputStatus::kLinked}) {
+    if (name == name_of(status)) return status;
+  }
+  return OutputStatus::kDeleted;
+}
+
+}  // namespace
+
+Output output_at(const Statement& row) {
+  return {row.text(0), digest_at(row, 1), row.integer(2), output_status_named(row.text(3)),
+          row.text(4)};
+}
+
+base::Result<void> each_input(Store& store, JobId id, std::int64_t limit,
+                              const std::function<void(Input)>& visit) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT path, blake3, size FROM job_input WHERE job = ?1"
+                                     " ORDER BY path LIMIT ?2"));
+  ASSAY_TRY_VOID(select.bind(id, limit));
+  for (;;) {
+    ASSAY_TRY(const bool row, select.step());
+    if (!row) return {};
+    visit({select.text(0), digest_at(select, 1), select.integer(2)});
+  }
+}
+
+base::Result<void> each_output(Store& store, JobId id, std::int64_t limit,
+                               const std::function<void(Output)>& visit) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT path, blake3, size, status, source FROM job_output"
+                                     " WHERE job = ?1 ORDER BY path LIMIT ?2"));
+  ASSAY_TRY_VOID(select.bind(id, limit));
+  for (;;) {
+    ASSAY_TRY(const bool row, select.step());
+    if (!row) return {};
+    visit(output_at(select));
+  }
+}
+
+base::Result<std::vector<Process>> processes_of(Database& database, JobId job) {
+  std::vector<Process> processes;
+  ASSAY_TRY_VOID(each_row(database,
+                          "SELECT pid, parent, words, program, started_ns, ended_ns, wait_status"
+                          " FROM process WHERE job = ?1 ORDER BY number",
+                          job, [&](const Statement& row) {
+                            processes.push_back({row.integer(0), row.integer(1), words_at(row, 2),
+                                                 row.text(3), row.integer(4),
+                                                 optional_integer_at(row, 5),
+                                                 optional_integer_at<int>(row, 6)});
+                          }));
+  return processes;
+}
+
+base::Result<std::vector<Missed>> missed_of(Database& database, JobId job) {
+  std::vector<Missed> missed;
+  ASSAY_TRY_VOID(each_row(database, "SELECT what, text FROM missed WHERE job = ?1 ORDER BY number",
+                          job, [&](const Statement& row) {
+                            missed.push_back({row.text(0), row.text(1)});
+                          }));
+  return missed;
+}
+
+base::Result<std::vector<Package>> packages_of(Database& database, JobId job) {
+  std::vector<Package> packages;
+  ASSAY_TRY_VOID(each_row(database,
+                          "SELECT p.manager, p.name, p.version FROM job_package j"
+                          " JOIN package p ON p.id = j.package WHERE j.job = ?1"
+                          " ORDER BY p.manager, p.name, p.version",
+                          job, [&](const Statement& row) {
+                            packages.push_back({row.text(0), row.text(1), row.text(2)});
+                          }));
+  return packages;
+}
+
+base::Result<std::vector<std::string>> labels_of_job(Database& database, JobId job) {
+  std::vector<std::string> labels;
+  ASSAY_TRY_VOID(each_row(database, "SELECT name FROM label WHERE job = ?1 ORDER BY name", job,
+                          [&](const Statement& row) { labels.push_back(row.text(0)); }));
+  return labels;
+}
+
+}  // namespace assay::store

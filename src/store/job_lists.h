@@ -1,0 +1,21 @@
+// The lists of one job, read from their tables. For the .cc files of this room.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+#include "store/job.h"
+
+namespace assay::store {
+
+base::Result<std::vector<Process>> processes_of(Database& database, JobId job);
+base::Result<std::vector<Missed>> missed_of(Database& database, JobId job);
+base::Result<std::vector<Package>> packages_of(Database& database, JobId job);
+base::Result<std::vector<std::string>> labels_of_job(Database& database, JobId job);
+
+// A row of (path, blake3, size, status, source).
+Output output_at(const Statement& row);
+
+}  // namespace assay::store

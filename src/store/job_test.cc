@@ -1,0 +1,273 @@
+// A job comes back from the store as it went in.
+#include <unistd.h>
+
+#include "store/job_reader.h"
+#include "store/job_writer.h"
+#include "store/steps.h"
+#include "store/testing/fixture.h"
+#include "store/testing/jobs.h"
+
+namespace assay::store {
+namespace {
+
+using testing::digest_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::job_of;
+using testing::line_of;
+using testing::record;
+
+class JobTest : public testing::StoreTest {
+ protected:
+  JobTest() : store_(*Store::create(location_in(directory("project")), {})) {}
+
+  std::vector<JobId> ids(const JobFilter& filter = {}) {
+    std::vector<JobId> found;
+    const auto jobs = *list_jobs(store_, filter);
+    for (const Job& job : jobs) found.push_back(job.id);
+    return found;
+  }
+  std::string sql(const std::string& query) { return *store_.database().text(query); }
+
+  Store store_;
+};
+
+// Everything different from its default, and bytes that are neither text nor JSON.
+Job full_job() {
+  Job job = job_of("train --lr 0.1 in.bin=a old.bin=b -> model.bin=m ~log=l2 -gone tmp>kept=k");
+  job.uid = "0123456789abcdef";
+  job.command.push_back("\xff\xfe \n'quoted'");
+  job.command.push_back("");
+  job.name = "baseline";
+  job.build = true;
+  job.status = JobStatus::kFailed;
+  job.exit_code = 137;
+  job.signal = 9;
+  job.tracer = "ptrace";
+  job.complete = false;
+  job.dropped = 3;
+  job.collector_pid = 4242;
+  job.collector_start_ticks = 99;
+  job.spool = "/project/.assay/spool/x";
+  job.inputs.push_back({"/project/unreadable\xff", std::nullopt, 77});
+  job.outputs.push_back(
+      {"/project/z-link", digest_of("m"), 1, OutputStatus::kLinked, "/project/model.bin"});
+  job.processes = {{10, 1, {"train", "--lr"}, "/usr/bin/train", 5, 6, 256},
+                   {11, 10, {}, "", 7, std::nullopt, std::nullopt}};
+  job.missed = {{"io_uring", "process 11 used io_uring"}, {"dropped", "3 events"}};
+  job.context.git = Git{"/project", "abc",
+                        "main",     "https://example.org/x.git",
+                        true,       "diff --git a b\n" + std::string(100'000, 'x'),
+                        {"big.bin"}};
+  job.context.environment = {{"A", "1"}, {"EMPTY", ""}, {"LINES", "a\nb=c"}};
+  job.context.machine = {{"cpu", "x"}, {"gpus", {1, 2}}};
+  job.context.packages = {{"dpkg", "libc6", "2.36"}, {"pip", "torch", "2.9"}};
+  job.usage = {1.5, 0.5, 1 << 20, 11, 12};
+  return job;
+}
+
+void expect_same(const Job& read, const Job& written) {
+  EXPECT_EQ(read.uid, written.uid);
+  EXPECT_EQ(read.command, written.command);
+  EXPECT_EQ(read.directory, written.directory);
+  EXPECT_EQ(read.name, written.name);
+  EXPECT_EQ(read.build, written.build);
+  EXPECT_EQ(read.status, written.status);
+  EXPECT_EQ(read.exit_code, written.exit_code);
+  EXPECT_EQ(read.signal, written.signal);
+  EXPECT_EQ(read.tracer, written.tracer);
+  EXPECT_EQ(read.complete, written.complete);
+  EXPECT_EQ(read.dropped, written.dropped);
+  EXPECT_EQ(read.started_unix_ns, written.started_unix_ns);
+  EXPECT_EQ(read.duration_s, written.duration_s);
+  EXPECT_EQ(read.collector_pid, written.collector_pid);
+  EXPECT_EQ(read.collector_start_ticks, written.collector_start_ticks);
+  EXPECT_EQ(read.spool, written.spool);
+  EXPECT_EQ(read.context.user, written.context.user);
+  EXPECT_EQ(read.context.host, written.context.host);
+  EXPECT_EQ(read.context.environment, written.context.environment);
+  EXPECT_EQ(read.context.machine, written.context.machine);
+  EXPECT_EQ(read.usage.user_s, written.usage.user_s);
+  EXPECT_EQ(read.usage.system_s, written.usage.system_s);
+  EXPECT_EQ(read.usage.max_rss_bytes, written.usage.max_rss_bytes);
+  EXPECT_EQ(read.usage.read_bytes, written.usage.read_bytes);
+  EXPECT_EQ(read.usage.written_bytes, written.usage.written_bytes);
+}
+
+void expect_same_lists(const Job& read, Job written) {
+  const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
+  std::sort(written.inputs.begin(), written.inputs.end(), by_path);
+  std::sort(written.outputs.begin(), written.outputs.end(), by_path);
+  ASSERT_EQ(read.inputs.size(), written.inputs.size());
+  for (std::size_t i = 0; i < read.inputs.size(); ++i) {
+    EXPECT_EQ(read.inputs[i].path, written.inputs[i].path);
+    EXPECT_EQ(read.inputs[i].blake3, written.inputs[i].blake3);
+    EXPECT_EQ(read.inputs[i].size, written.inputs[i].size);
+  }
+  ASSERT_EQ(read.outputs.size(), written.outputs.size());
+  for (std::size_t i = 0; i < read.outputs.size(); ++i) {
+    EXPECT_EQ(read.outputs[i].path, written.outputs[i].path);
+    EXPECT_EQ(read.outputs[i].blake3, written.outputs[i].blake3);
+    EXPECT_EQ(read.outputs[i].size, written.outputs[i].size);
+    EXPECT_EQ(read.outputs[i].status, written.outputs[i].status);
+    EXPECT_EQ(read.outputs[i].from, written.outputs[i].from);
+  }
+  ASSERT_EQ(read.processes.size(), written.processes.size());
+  for (std::size_t i = 0; i < read.processes.size(); ++i) {
+    EXPECT_EQ(read.processes[i].pid, written.processes[i].pid);
+    EXPECT_EQ(read.processes[i].parent, written.processes[i].parent);
+    EXPECT_EQ(read.processes[i].words, written.processes[i].words);
+    EXPECT_EQ(read.processes[i].program, written.processes[i].program);
+    EXPECT_EQ(read.processes[i].started_ns, written.processes[i].started_ns);
+    EXPECT_EQ(read.processes[i].ended_ns, written.processes[i].ended_ns);
+    EXPECT_EQ(read.processes[i].wait_status, written.processes[i].wait_status);
+  }
+  ASSERT_EQ(read.missed.size(), written.missed.size());
+  for (std::size_t i = 0; i < read.missed.size(); ++i) {
+    EXPECT_EQ(read.missed[i].what, written.missed[i].what);
+    EXPECT_EQ(read.missed[i].text, written.missed[i].text);
+  }
+  ASSERT_EQ(read.context.packages.size(), written.context.packages.size());
+  for (std::size_t i = 0; i < read.context.packages.size(); ++i) {
+    EXPECT_EQ(read.context.packages[i].manager, written.context.packages[i].manager);
+    EXPECT_EQ(read.context.packages[i].name, written.context.packages[i].name);
+    EXPECT_EQ(read.context.packages[i].version, written.context.packages[i].version);
+  }
+}
+
+TEST_F(JobTest, ComesBackWhole) {
+  const Job written = full_job();
+  const auto id = record_job(store_, written);
+  ASSERT_TRUE(id) << line_of(id);
+  const auto read = load_job(store_, *id);
+  ASSERT_TRUE(read) << line_of(read);
+  expect_same(*read, written);
+  expect_same_lists(*read, written);
+  ASSERT_TRUE(read->context.git);
+  EXPECT_EQ(read->context.git->root, written.context.git->root);
+  EXPECT_EQ(read->context.git->commit, written.context.git->commit);
+  EXPECT_EQ(read->context.git->branch, written.context.git->branch);
+  EXPECT_EQ(read->context.git->remote, written.context.git->remote);
+  EXPECT_EQ(read->context.git->dirty, written.context.git->dirty);
+  EXPECT_EQ(read->context.git->diff, written.context.git->diff);
+  EXPECT_EQ(read->context.git->left_out, written.context.git->left_out);
+  EXPECT_EQ(read->input_count, 3);
+  EXPECT_EQ(read->output_count, 5);
+  EXPECT_EQ(read->process_count, 2);
+  EXPECT_EQ(read->step, 0);
+}
+
+TEST_F(JobTest, IsSeenRunningWithItsContextBeforeItEnds) {
+  Job job = full_job();
+  job.status = JobStatus::kRunning;
+  job.exit_code.reset();
+  const JobId id = *begin_job(store_, job);
+  Store other = *Store::open(store_.location(), {});
+  const Job read = *load_job(other, id);
+  expect_same(read, job);
+  EXPECT_EQ(read.context.git->diff, job.context.git->diff);
+  EXPECT_TRUE(read.inputs.empty());
+}
+
+TEST_F(JobTest, WithoutFinishNothingIsKept) {
+  Job job = job_of("x a=1 -> b=2");
+  job.id = *begin_job(store_, job);
+  {
+    JobWriter writer = *JobWriter::begin(store_, job.id);
+    ASSERT_TRUE(writer.add_output(job.outputs[0]));
+  }
+  EXPECT_TRUE(load_job(store_, job.id)->outputs.empty());
+  // And it can be tried again, even after a success: the lists are those of the last recording.
+  for (int i = 0; i < 2; ++i) {
+    JobWriter writer = *JobWriter::begin(store_, job.id);
+    ASSERT_TRUE(writer.add_output(job.outputs[0]));
+    EXPECT_EQ(*writer.finish(job), 1);
+  }
+  EXPECT_EQ(load_job(store_, job.id)->outputs.size(), 1U);
+}
+
+TEST_F(JobTest, OfOnePathTheFirstCounts) {
+  Job job = job_of("x a=1 a=2 -> b=3 ~b=4");
+  const Job read = *load_job(store_, *record_job(store_, job));
+  ASSERT_EQ(read.inputs.size(), 1U);
+  EXPECT_EQ(read.inputs[0].blake3, digest_of("1"));
+  ASSERT_EQ(read.outputs.size(), 1U);
+  EXPECT_EQ(read.outputs[0].blake3, digest_of("3"));
+  EXPECT_EQ(read.output_count, 1);
+}
+
+TEST_F(JobTest, WhatIsSharedIsStoredOnce) {
+  for (int i = 0; i < 3; ++i) {
+    Job job = full_job();
+    job.uid.clear();
+    ASSERT_TRUE(record_job(store_, job));
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM document"), "3");  // diff, environment, machine
+  EXPECT_EQ(sql("SELECT count(*) FROM package"), "2");
+  EXPECT_EQ(sql("SELECT count(DISTINCT uid) FROM job"), "3");
+  EXPECT_EQ(sql("SELECT sum(length(zlib)) < 2000 FROM document"), "1");
+}
+
+TEST_F(JobTest, ListsAreNewestFirst) {
+  record(store_, "a -> x=1");
+  record(store_, "b -> y=1");
+  record(store_, "a -> x=2");
+  EXPECT_THAT(ids(), ElementsAre(3, 2, 1));
+  EXPECT_THAT(ids({.limit = 2}), ElementsAre(3, 2));
+  EXPECT_THAT(ids({.superseded = false}), ElementsAre(3, 2));
+  EXPECT_THAT(ids({.status = JobStatus::kFailed}), ElementsAre());
+  EXPECT_TRUE(head_of(store_, 1)->superseded);
+  EXPECT_FALSE(head_of(store_, 3)->superseded);
+}
+
+TEST_F(JobTest, IsFoundByWhateverNamesIt) {
+  Job job = job_of("a -> x=1");
+  job.uid = "abcd000000000001";
+  job.name = "prepare";
+  ASSERT_TRUE(record_job(store_, job));
+  job.uid = "abcd000000000002";
+  ASSERT_TRUE(record_job(store_, job));
+  record(store_, "b -> y=1");
+  const auto found = [&](std::string_view text) { return find_job(store_, text)->value_or(0); };
+  EXPECT_EQ(found("last"), 3);
+  EXPECT_EQ(found("1"), 1);
+  EXPECT_EQ(found("prepare"), 2);
+  EXPECT_EQ(found("@1"), 2);
+  EXPECT_EQ(found("@2"), 3);
+  EXPECT_EQ(found("ABCD000000000001"), 1);
+  for (const char* none :
+       {"", "4", "@3", "@", "@x", "-1", "nothing", "abc", "abce", "99999999999999999999"}) {
+    EXPECT_EQ(found(none), 0) << none;
+  }
+  EXPECT_EQ(line_of(find_job(store_, "abcd")),
+            "'abcd': several jobs start with this; give more digits:"
+            " abcd000000000002 (job 2), abcd000000000001 (job 1)");
+  EXPECT_THAT(line_of(load_job(store_, 9)), HasSubstr("job 9: there is no such job"));
+}
+
+TEST_F(JobTest, ARunningJobIsStaleWhenItsCollectorIsNotTheOneThatBeganIt) {
+  // This process, as the kernel tells it and as /proc/self/stat is read here, apart from the code.
+  std::ifstream stat("/proc/self/stat");
+  std::string text((std::istreambuf_iterator<char>(stat)), {});
+  std::istringstream rest(text.substr(text.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) rest >> field;
+  const std::int64_t ticks = std::stoll(field);
+  Job job = job_of("x");
+  job.status = JobStatus::kRunning;
+  job.collector_pid = ::getpid();
+  job.collector_start_ticks = ticks;
+  ASSERT_TRUE(begin_job(store_, job));
+  EXPECT_TRUE(stale_running_jobs(store_)->empty());
+  job.collector_start_ticks = ticks - 1;  // the pid was used again
+  ASSERT_TRUE(begin_job(store_, job));
+  job.collector_pid = 0;
+  ASSERT_TRUE(begin_job(store_, job));
+  const auto stale = *stale_running_jobs(store_);
+  ASSERT_EQ(stale.size(), 2U);
+  EXPECT_EQ(stale[0].id, 3);
+  EXPECT_EQ(stale[1].id, 2);
+}
+
+}  // namespace
+}  // namespace assay::store

@@ -1,0 +1,190 @@
+#include "store/job_writer.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "store/job_row.h"
+#include "store/rows.h"
+#include "store/steps.h"
+
+namespace assay::store {
+namespace {
+
+// The index by content is written in random order; with SQLite's default cache of 2 MB a million
+// files would write its pages out many times. Given back when the transaction ends.
+constexpr const char* kLargeCache = "PRAGMA cache_size = -49152";
+constexpr const char* kSmallCache = "PRAGMA cache_size = -2000";
+
+// The command has ended and what it did is known: better late than lost, while others write theirs.
+constexpr std::chrono::seconds kPatience{60};
+
+// What a killed or failed recording of this job may have left.
+constexpr const char* kClearLists[] = {
+    "DELETE FROM job_input WHERE job = ?1", "DELETE FROM job_output WHERE job = ?1",
+    "DELETE FROM process WHERE job = ?1", "DELETE FROM missed WHERE job = ?1",
+    "DELETE FROM job_package WHERE job = ?1"};
+
+}  // namespace
+
+base::Result<JobId> begin_job(Store& store, const Job& job) {
+  Database& database = store.database();
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  ASSAY_TRY(const JobId id, insert_job(database, job));
+  ASSAY_TRY_VOID(transaction.commit());
+  return id;
+}
+
+struct JobWriter::State {
+  Database& database;
+  JobId job;
+  Transaction transaction;
+  Statement insert_input;
+  Statement insert_output;
+  Statement insert_process;
+  Statement insert_missed;
+  Statement insert_package;
+  Statement insert_job_package;
+  HashCache hashes;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  std::int64_t processes = 0;
+  std::int64_t missed = 0;
+  PathSet left = {};  // what is there after the job
+};
+
+JobWriter::JobWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+JobWriter::JobWriter(JobWriter&&) noexcept = default;
+JobWriter& JobWriter::operator=(JobWriter&&) noexcept = default;
+JobWriter::~JobWriter() {
+  if (state_ == nullptr) return;
+  Database& database = state_->database;
+  state_.reset();
+  // Settings; nothing depends on them.
+  static_cast<void>(database.exec(kSmallCache));
+  static_cast<void>(database.set_busy_timeout(kBusyTimeout));
+}
+
+base::Result<JobWriter> JobWriter::begin(Store& store, JobId job) {
+  Database& database = store.database();
+  ASSAY_TRY_VOID(database.exec(kLargeCache));
+  ASSAY_TRY_VOID(database.set_busy_timeout(kPatience));
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  for (const char* sql : kClearLists) {
+    ASSAY_TRY(Statement clear, database.prepare(sql));
+    ASSAY_TRY_VOID(clear.bind(job));
+    ASSAY_TRY_VOID(clear.run());
+  }
+  ASSAY_TRY(Statement input,
+            database.prepare("INSERT INTO job_input (job, number, path, blake3, size)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING"));
+  ASSAY_TRY(Statement output,
+            database.prepare("INSERT INTO job_output (job, number, path, blake3, size, status,"
+                             " source) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                             " ON CONFLICT DO NOTHING"));
+  ASSAY_TRY(Statement process,
+            database.prepare("INSERT INTO process (job, number, pid, parent, program, words,"
+                             " started_ns, ended_ns, wait_status)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
+  ASSAY_TRY(Statement missed, database.prepare("INSERT INTO missed (job, number, what, text)"
+                                               " VALUES (?1, ?2, ?3, ?4)"));
+  ASSAY_TRY(Statement package,
+            database.prepare("INSERT INTO package (manager, name, version) VALUES (?1, ?2, ?3)"
+                             " ON CONFLICT DO NOTHING"));
+  ASSAY_TRY(Statement job_package,
+            database.prepare("INSERT INTO job_package (job, package) SELECT ?1, id FROM package"
+                             " WHERE manager = ?2 AND name = ?3 AND version = ?4"
+                             " ON CONFLICT DO NOTHING"));
+  ASSAY_TRY(HashCache hashes, HashCache::prepare(store));
+  return JobWriter(std::unique_ptr<State>(
+      new State{database, job, std::move(transaction), std::move(input), std::move(output),
+                std::move(process), std::move(missed), std::move(package), std::move(job_package),
+                std::move(hashes)}));
+}
+
+base::Result<void> JobWriter::add_input(const Input& input) {
+  State& state = *state_;
+  ASSAY_TRY_VOID(state.insert_input.bind(state.job, state.inputs + 1, input.path,
+                                         bytes_of(input.blake3), input.size));
+  ASSAY_TRY_VOID(state.insert_input.run());
+  state.inputs += state.database.changes();
+  return {};
+}
+
+base::Result<void> JobWriter::add_output(const Output& output) {
+  State& state = *state_;
+  std::optional<std::string_view> source;
+  if (!output.from.empty()) source = output.from;
+  ASSAY_TRY_VOID(state.insert_output.bind(state.job, state.outputs + 1, output.path,
+                                          bytes_of(output.blake3), output.size,
+                                          name_of(output.status), source));
+  ASSAY_TRY_VOID(state.insert_output.run());
+  if (state.database.changes() == 0) return {};
+  ++state.outputs;
+  if (output.status != OutputStatus::kDeleted) state.left.add(output.path);
+  return {};
+}
+
+base::Result<void> JobWriter::add_process(const Process& process) {
+  ASSAY_TRY_VOID(state_->insert_process.bind(
+      state_->job, ++state_->processes, process.pid, process.parent, process.program,
+      packed_words(process.words), process.started_ns, process.ended_ns, process.wait_status));
+  return state_->insert_process.run();
+}
+
+base::Result<void> JobWriter::add_missed(const Missed& missed) {
+  ASSAY_TRY_VOID(
+      state_->insert_missed.bind(state_->job, ++state_->missed, missed.what, missed.text));
+  return state_->insert_missed.run();
+}
+
+base::Result<void> JobWriter::add_package(const Package& package) {
+  State& state = *state_;
+  ASSAY_TRY_VOID(state.insert_package.bind(package.manager, package.name, package.version));
+  ASSAY_TRY_VOID(state.insert_package.run());
+  ASSAY_TRY_VOID(
+      state.insert_job_package.bind(state.job, package.manager, package.name, package.version));
+  return state.insert_job_package.run();
+}
+
+base::Result<void> JobWriter::add_hash(const HashedFile& file) {
+  return state_->hashes.insert(file);
+}
+
+base::Result<std::int64_t> JobWriter::finish(const Job& job) {
+  ASSAY_CHECK(job.id == state_->job, "a writer finishes the job it began");
+  Database& database = state_->database;
+  ASSAY_TRY_VOID(update_job(database, job));
+  ASSAY_TRY(Statement count,
+            database.prepare("UPDATE job SET inputs = ?2, outputs = ?3, processes = ?4"
+                             " WHERE id = ?1"));
+  ASSAY_TRY_VOID(count.bind(job.id, state_->inputs, state_->outputs, state_->processes));
+  ASSAY_TRY_VOID(count.run());
+  std::int64_t step = 0;
+  if (job.status == JobStatus::kDone) {
+    ASSAY_TRY(step, take_step(database, job, state_->left));
+  } else {
+    ASSAY_TRY_VOID(leave_step(database, job.id));
+  }
+  ASSAY_TRY_VOID(state_->transaction.commit());
+  return step;
+}
+
+base::Result<JobId> record_job(Store& store, const Job& job) {
+  Job recorded = job;
+  recorded.status = JobStatus::kRunning;
+  ASSAY_TRY(const JobId id, begin_job(store, recorded));
+  recorded.id = id;
+  recorded.status = job.status;
+  ASSAY_TRY(JobWriter writer, JobWriter::begin(store, id));
+  for (const Input& input : job.inputs) ASSAY_TRY_VOID(writer.add_input(input));
+  for (const Output& output : job.outputs) ASSAY_TRY_VOID(writer.add_output(output));
+  for (const Process& process : job.processes) ASSAY_TRY_VOID(writer.add_process(process));
+  for (const Missed& missed : job.missed) ASSAY_TRY_VOID(writer.add_missed(missed));
+  for (const Package& package : job.context.packages) ASSAY_TRY_VOID(writer.add_package(package));
+  ASSAY_TRY_VOID(writer.finish(recorded));
+  return id;
+}
+
+}  // namespace assay::store

@@ -1,0 +1,34 @@
+// How the values of a Job lie in columns: digests, lists of words, optional integers. For the .cc
+// files of this room that read and write jobs.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hash/digest.h"
+#include "store/statement.h"
+
+namespace assay::store {
+
+// Words one after the other, a NUL after each, as /proc/PID/cmdline has them: words can hold any
+// other byte, which JSON could not.
+std::vector<std::byte> packed_words(std::span<const std::string> words);
+std::vector<std::string> words_at(const Statement& row, int column);
+
+std::span<const std::byte> bytes_of(std::string_view text);
+// For bind(): nothing is NULL.
+std::optional<std::span<const std::uint8_t>> bytes_of(const std::optional<hash::Digest>& digest);
+
+// Nothing for NULL, and for a blob that is no digest.
+std::optional<hash::Digest> digest_at(const Statement& row, int column);
+
+template <class Integer = std::int64_t>
+std::optional<Integer> optional_integer_at(const Statement& row, int column) {
+  if (row.is_null(column)) return std::nullopt;
+  return static_cast<Integer>(row.integer(column));
+}
+
+}  // namespace assay::store

@@ -1,0 +1,90 @@
+#include "store/steps.h"
+
+#include "store/job_reader.h"
+#include "store/job_writer.h"
+#include "store/testing/fixture.h"
+#include "store/testing/jobs.h"
+
+namespace assay::store {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::job_of;
+using testing::line_of;
+using testing::record;
+
+class StepsTest : public testing::StoreTest {
+ protected:
+  StepsTest() : store_(*Store::create(location_in(directory("project")), {})) {}
+  // "1:4 2:2": number and current job of every step.
+  std::string steps() {
+    std::string text;
+    const auto jobs = *live_jobs(store_);
+    for (const Job& job : jobs) {
+      text += fmt::format("{}{}:{}", text.empty() ? "" : " ", job.step, job.id);
+    }
+    return text;
+  }
+  Store store_;
+};
+
+TEST_F(StepsTest, ARepeatedStepTakesItsPredecessorsNumber) {
+  record(store_, "prepare raw=1 -> a=1 b=1");
+  record(store_, "train a=1 -> model=1");
+  record(store_, "prepare-again raw=2 -> b=2 a=2");  // the same files, in any order, by any command
+  EXPECT_EQ(steps(), "1:3 2:2");
+  EXPECT_EQ(head_of(store_, 1)->step, 1);
+  EXPECT_TRUE(head_of(store_, 1)->superseded);
+}
+
+TEST_F(StepsTest, OtherFilesOrAnotherDirectoryMakeAnotherStep) {
+  record(store_, "x -> a=1");
+  record(store_, "x -> a=1 b=1");
+  record(store_, "x -> /project/a=1", "/elsewhere");
+  EXPECT_EQ(steps(), "1:1 2:2 3:3");
+}
+
+TEST_F(StepsTest, WithoutFilesTheCommandIsTheStep) {
+  record(store_, "check a=1");
+  record(store_, "check a=2");
+  record(store_, "check --all a=2");
+  EXPECT_EQ(steps(), "1:2 2:3");
+}
+
+TEST_F(StepsTest, DeletedFilesAreNoPartOfIt) {
+  record(store_, "x -> a=1 -old");
+  record(store_, "x -> ~a=2");
+  EXPECT_EQ(steps(), "1:2");
+}
+
+TEST_F(StepsTest, OnlySuccessMakesAStep) {
+  for (const JobStatus status : {JobStatus::kFailed, JobStatus::kInterrupted}) {
+    Job job = job_of("x -> a=1");
+    job.status = status;
+    ASSERT_TRUE(record_job(store_, job));
+  }
+  EXPECT_EQ(steps(), "");
+}
+
+TEST_F(StepsTest, ANumberNamesItsCurrentJob) {
+  EXPECT_THAT(line_of(step_job(store_, 1)), HasSubstr("no job has succeeded yet"));
+  record(store_, "x --k 1 -> a=1");
+  record(store_, "x --k 2 -> a=2");
+  const auto job = step_job(store_, 1);
+  ASSERT_TRUE(job) << line_of(job);
+  EXPECT_THAT(job->command, ::testing::ElementsAre("x", "--k", "2"));
+  EXPECT_EQ(job->outputs.size(), 1U);
+  EXPECT_THAT(line_of(step_job(store_, 2)), HasSubstr("@2: there is no such step"));
+}
+
+TEST_F(StepsTest, LeavingGivesTheStepBack) {
+  record(store_, "x -> a=1");
+  record(store_, "x -> a=2");
+  ASSERT_TRUE(leave_step(store_.database(), 2));
+  EXPECT_EQ(steps(), "1:1");
+  ASSERT_TRUE(leave_step(store_.database(), 1));
+  EXPECT_EQ(steps(), "");
+}
+
+}  // namespace
+}  // namespace assay::store
