@@ -2,6 +2,17 @@
 
 namespace assay::oracle {
 
+namespace {
+
+// What one_of_many leaves when it is run with all numbers below `count`.
+Lineage of_many(int count) {
+  Lineage lineage = {.inputs = {"in.txt"}};
+  for (int i = 100; i < count; i += 100) lineage.outputs["out_" + std::to_string(i)] = "created";
+  return lineage;
+}
+
+}  // namespace
+
 const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases = {
       // The plain ways.
@@ -52,8 +63,7 @@ const std::vector<Case>& all_cases() {
       {.name = "by_handle",
        .command = "$RUN $P/by_handle",
        .for_root = true,
-       .strace_is_blind = true,
-       .expected = {.inputs = {"in.txt"}, .outputs = {{"old.txt", "modified"}}}},
+       .by_hand = Lineage{.inputs = {"in.txt"}, .outputs = {{"old.txt", "modified"}}}},
       {.name = "chroot",
        .command = "$RUN $P/chroot_files_static",
        .for_root = true,
@@ -115,8 +125,13 @@ const std::vector<Case>& all_cases() {
        .setup = "mkdir bin; cp $P/read_write bin/copy; cp $P/read_write_static bin/copy2"},
       {.name = "dlopen", .command = "$RUN $P/dlopen_library", .setup = "cp $P/libanswer.so ."},
       {.name = "many_processes",
-       .command = "$RUN $P/many_processes 1000 $P/one_of_many",
-       .least_processes = 1000},
+       .command = "$RUN $P/many_processes 500 $P/one_of_many",
+       .least_processes = 501},
+      {.name = "ten_thousand_processes",
+       .command = "$RUN $P/many_processes 10001 $P/one_of_many",
+       .by_hand = of_many(10001),
+       .too_big_for_strace = true,
+       .least_processes = 10002},
       {.name = "many_files", .command = "$RUN $P/many_files", .least_processes = 31},
       {.name = "many_opens", .command = "$RUN $P/many_opens"},
       {.name = "setuid",
@@ -134,8 +149,7 @@ const std::vector<Case>& all_cases() {
       {.name = "io_uring",
        .command = "$RUN $P/io_uring_files",
        .may_miss = {"io_uring"},
-       .strace_is_blind = true,
-       .expected = {.inputs = {"in.txt"}, .outputs = {{"ring.txt", "created"}}},
+       .by_hand = Lineage{.inputs = {"in.txt"}, .outputs = {{"ring.txt", "created"}}},
        .must_miss = {{"preload", "io_uring"}, {"ptrace", "io_uring"}}},
 
       // What people run.

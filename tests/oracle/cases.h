@@ -2,6 +2,7 @@
 // and, if it needs one, a program in programs/ (any .c there is compiled by itself).
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -25,8 +26,8 @@ struct Case {
   // the lineage lacks are forgiven, files that it invents are not.
   std::vector<std::string> may_miss = {};
   // Where strace is blind too: the lineage, by hand.
-  bool strace_is_blind = false;
-  Lineage expected = {};
+  std::optional<Lineage> by_hand = {};
+  bool too_big_for_strace = false;
   // What must be in missed[], by tracer; the job is then not complete.
   std::map<std::string, std::string> must_miss = {};
   int least_processes = 1;

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "base/testing/temp_dir.h"
 #include "oracle/cases.h"
 #include "support/process.h"
