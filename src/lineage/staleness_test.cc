@@ -104,10 +104,10 @@ TEST(Staleness, AFileChangedInPlaceByALaterStepIsNobodysFault) {
 }
 
 TEST(Staleness, AFileChangedInPlaceAndMadeAgain) {
-  EXPECT_THAT(states(steps_of({"make -> p=1", "edit p=1 -> ~p=2", "use p=2"}, {9, 2, 3}),
-                     disk_of({{"p", "1"}})),
-              ElementsAre("-", "step 1 made p again after this changed it",
-                          "step 1 made another p"));
+  EXPECT_THAT(
+      states(steps_of({"make -> p=1", "edit p=1 -> ~p=2", "use p=2"}, {9, 2, 3}),
+             disk_of({{"p", "1"}})),
+      ElementsAre("-", "step 1 made p again after this changed it", "step 1 made another p"));
 }
 
 TEST(Staleness, AFileThatALaterStepTookAwayIsNotMissed) {
