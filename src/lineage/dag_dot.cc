@@ -7,7 +7,7 @@ namespace assay::lineage {
 namespace {
 
 // A double-quoted Graphviz string. Backslashes too: "\n" and "\N" mean something there.
-std::string quoted(std::string_view text) {
+std::string dot_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : base::printable(text)) {
     if (c == '"' || c == '\\') result += '\\';
@@ -29,13 +29,13 @@ std::string dag_dot(const DagView& view) {
     text += fmt::format(
         "  job{} [shape=box, style=\"rounded,filled\", fillcolor=\"#e3ecfa\", label={}, "
         "tooltip={}];\n",
-        job.id, quoted(label), quoted(command_text(job)));
+        job.id, dot_string(label), dot_string(command_text(job)));
   }
   for (std::size_t b = 0; b < view.bundles.size(); ++b) {
     const Bundle& bundle = view.bundles[b];
     text += fmt::format("  file{} [shape=note, label={}, tooltip={}];\n", b,
-                        quoted(base::shortened_middle(view.label(bundle, 2), 40)),
-                        quoted(view.label(bundle, 20)));
+                        dot_string(base::shortened_middle(view.label(bundle, 2), 40)),
+                        dot_string(view.label(bundle, 20)));
     if (bundle.producer) {
       text += fmt::format("  job{} -> file{};\n", view.dag->jobs[*bundle.producer].job.id, b);
     }
