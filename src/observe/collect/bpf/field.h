@@ -6,7 +6,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "kernel.h"
+#include "observe/collect/bpf/kernel.h"
 
 // Set by the loader, before the verifier looks: it drops the branch that is not taken.
 const volatile bool can_cast SEC(".rodata.flags") = false;

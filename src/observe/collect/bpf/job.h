@@ -5,10 +5,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "kernel.h"
-#include "message.h"
-#include "path.h"
-#include "stamp.h"
+#include "observe/collect/bpf/kernel.h"
+#include "observe/collect/bpf/message.h"
+#include "observe/collect/bpf/path.h"
+#include "observe/collect/bpf/stamp.h"
 
 // In a section, and so in a map, of its own: the collector maps it.
 struct assay_shared shared SEC(".bss.shared");

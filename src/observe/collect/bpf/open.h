@@ -2,7 +2,7 @@
 // the file.
 #pragma once
 
-#include "job.h"
+#include "observe/collect/bpf/job.h"
 
 static __always_inline enum assay_access access_of(unsigned int mode, unsigned int flags) {
   if (flags & kOpenTemporary) return kAssayCreateUnnamed;

@@ -5,9 +5,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "field.h"
-#include "kernel.h"
-#include "message.h"
+#include "observe/collect/bpf/field.h"
+#include "observe/collect/bpf/kernel.h"
+#include "observe/collect/bpf/message.h"
 
 // A walk in progress. It lies in a map, not on the stack: there the verifier forgets that an
 // address is one, so that it can be compared and computed with. Hence volatile: the compiler must

@@ -2,7 +2,7 @@
 // collector tells the programs where it stands itself.
 #pragma once
 
-#include "job.h"
+#include "observe/collect/bpf/job.h"
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
