@@ -11,9 +11,12 @@
 #include "base/text.h"
 #include "lineage/context.h"
 #include "lineage/environment.h"
+#include "lineage/filter_file.h"
 #include "lineage/staged_results.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/proc.h"
+#include "store/cleaning.h"
+#include "store/job_row.h"
 #include "store/job_writer.h"
 
 extern char** environ;  // NOLINT: POSIX has it nowhere else
@@ -118,9 +121,11 @@ base::Result<void> Recorder::prepare() {
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
   ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
 
+  ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
+  choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
   filter_.emplace(Filter::Options{.root = location.project,
                                   .home = home(launch_.environment),
-                                  .choices = request_.choices});
+                                  .choices = std::move(choices)});
   ASSAY_TRY(StoredDigests digests, StoredDigests::over(*store_));
   digests_ = std::make_unique<StoredDigests>(std::move(digests));
   return {};
@@ -155,7 +160,7 @@ base::Result<void> Recorder::run(collect::Tracer tracer) {
   if (!outcome) {
     // Nothing ran, so there is nothing to remember.
     tracker_.reset();
-    (void)store::forget_job(*store_, job_.id);
+    forget();
     remove_spool();
     return base::fail(outcome.error());
   }
@@ -207,6 +212,12 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
                              job_.complete ? "complete" : "NOT complete", job_.tracer, job_.id));
   }
   return {};
+}
+
+void Recorder::forget() {
+  job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
+  auto writer = store::JobWriter::begin(*store_, job_.id);
+  if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
 }
 
 // A pipe must end when the command closes it, so nobody else may hold it.

@@ -12,6 +12,7 @@
 
 #include "observe/collect/call_effect.h"
 #include "observe/collect/remote_status.h"
+#include "observe/collect/stamp.h"
 
 // <linux/fs.h> has them, and clashes with <sys/mount.h> on some systems.
 #ifndef RENAME_NOREPLACE
