@@ -172,9 +172,8 @@ void Log::append(const Event& event) {
   if (write(event)) return;
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);
-  std::string bytes(sizeof(wire::Record) + path + other, '\0');
+  std::string& bytes = overflow_.emplace_back(sizeof(wire::Record) + path + other, '\0');
   fill(*new (bytes.data()) wire::Record, event, path, other);
-  overflow_.push_back(std::move(bytes));
 }
 
 bool Log::write(const Event& event) {
