@@ -61,7 +61,7 @@ TEST_P(Transparent, CommandsThatCannotStart) {
 
 TEST_P(Transparent, StreamsArePassedByteForByte) {
   std::string bytes;
-  for (int i = 0; i < 700'000; ++i) bytes.push_back(static_cast<char>(i * 2654435761U >> 13U));
+  for (unsigned i = 0; i < 700000; ++i) bytes.push_back(static_cast<char>(i * 2654435761U >> 13U));
   const auto out = support::run({run({"cat"}), bytes, project_.path()});
   EXPECT_TRUE(out.out == bytes) << out.out.size();
   EXPECT_THAT(out.err, IsEmpty());
