@@ -7,8 +7,7 @@
 #include <memory>
 
 #include "base/text.h"
-#include "lineage/rerun.h"
-#include "store/steps.h"
+#include "lineage/step_words.h"
 #include "verb.h"
 
 namespace assay::cli {

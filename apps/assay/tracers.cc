@@ -10,7 +10,7 @@ namespace {
 
 base::Result<base::ExitCode> tracers(const Session& session) {
   base::Json list = base::Json::array();
-  base::Table table({{"tracer"}, {"works"}, {"why"}});
+  base::Table table({"tracer", "works", "why"});
   std::string chosen;
   for (const collect::Tracer tracer : collect::kTracers) {
     const collect::Preflight found = collect::preflight(tracer);
@@ -20,8 +20,8 @@ base::Result<base::ExitCode> tracers(const Session& session) {
                     {"available", found.available},
                     {"reason", found.reason},
                     {"notes", found.notes}});
-    table.add_row({name, found.available ? "yes" : "no", found.reason});
-    for (const std::string& note : found.notes) table.add_row({"", "", note});
+    table.row({name, found.available ? "yes" : "no", found.reason});
+    for (const std::string& note : found.notes) table.row({"", "", note});
   }
   session.print_json(base::Json{{"auto", chosen.empty() ? base::Json() : base::Json(chosen)},
                                 {"tracers", list}});

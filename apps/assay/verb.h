@@ -89,6 +89,8 @@ struct Verb {
 
 Verb presets_verb(const Session& session);
 Verb init_verb(const Session& session);
+Verb run_verb(const Session& session);
+Verb tracers_verb(const Session& session);
 // `root` is the whole command line, complete by the time the action runs.
 Verb completion_verb(const Session& session, const Verb& root);
 

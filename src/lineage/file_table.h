@@ -23,6 +23,8 @@ inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty then
 inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE
 inline constexpr std::uint16_t kAppeared = 512;  // came to a known path and nobody said from where
 inline constexpr std::uint16_t kOutside = 1024;  // changed by another program; that has been said
+inline constexpr std::uint16_t kRenamed = 2048;  // the job changed a name of it, so its ctime
+inline constexpr std::uint16_t kElsewhere = 4096;  // has more names than we know
 }  // namespace file_flag
 
 struct File {
@@ -37,6 +39,10 @@ struct File {
   std::uint32_t names = 0;   // how many paths lead to it now, of those we know
 
   [[nodiscard]] bool has(std::uint16_t flag) const { return (flags & flag) != 0; }
+  // Otherwise its inode may belong to another file by now.
+  [[nodiscard]] bool is_alive() const {
+    return names > 0 || has(file_flag::kUnnamed | file_flag::kElsewhere);
+  }
 };
 static_assert(sizeof(File) == 48);
 

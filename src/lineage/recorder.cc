@@ -14,6 +14,8 @@
 #include "lineage/staged_results.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/proc.h"
+#include "store/cleaning.h"
+#include "store/job_row.h"
 #include "store/job_writer.h"
 
 extern char** environ;  // NOLINT: POSIX has it nowhere else
@@ -155,7 +157,7 @@ base::Result<void> Recorder::run(collect::Tracer tracer) {
   if (!outcome) {
     // Nothing ran, so there is nothing to remember.
     tracker_.reset();
-    (void)store::forget_job(*store_, job_.id);
+    forget();
     remove_spool();
     return base::fail(outcome.error());
   }
@@ -207,6 +209,12 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
                              job_.complete ? "complete" : "NOT complete", job_.tracer, job_.id));
   }
   return {};
+}
+
+void Recorder::forget() {
+  job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
+  auto writer = store::JobWriter::begin(*store_, job_.id);
+  if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
 }
 
 // A pipe must end when the command closes it, so nobody else may hold it.

@@ -28,7 +28,9 @@ void finish_for_the_dead() {
 
 base::Result<collect::Kept> run_command(const RunRequest& request) {
   ASSAY_TRY(collect::Kept kept, collect::keep([&](collect::Channel& channel) {
-              return Recorder(request, channel).record();
+              // Never destroyed: closing the store would move its log into it and wait for the
+              // disk, which the next run would wait for again.
+              return (new Recorder(request, channel))->record();
             }));
   if (kept.collector_lost) finish_for_the_dead();
   return kept;

@@ -84,7 +84,8 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
   const Spot spot = locate(path, &stamp, change == Change::kName ? Look::kName : Look::kOpened);
   if (spot.file == 0) return;
   File& file = files_[spot.file];
-  if (!file.has(file::kForeign) || file.has(file::kWritten)) return;  // the content is the job's
+  if (change == Change::kName) look_for_links(spot);
+  if (has_job_content(spot.file, &stamp)) return;
   const bool unhashed = file.has(file::kWanted) && file.digest == 0 && !file.has(file::kGivenUp);
   if (change == Change::kName) {
     if (unhashed) hold(spot.file, spot.path);
@@ -100,18 +101,30 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
   // What the end is compared with, whenever it was read.
   files_.set_state(spot.file, stamp);
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kRacy);
-  if (racily_new(to_hash(stamp), file_clock_ns())) file.flags |= file::kRacy;
+  // Writing sets the time of modification, so only that one's tick matters.
+  Stamp modified = stamp;
+  modified.ctime_ns = stamp.mtime_ns;
+  if (racily_new(to_hash(modified), file_clock_ns())) file.flags |= file::kRacy;
+}
+
+// Made by the job, or opened for writing by it and not in the state it was in before that.
+bool Tracker::has_job_content(FileId id, const Stamp* stamp) const {
+  const File& file = files_[id];
+  if (!file.has(file::kForeign)) return true;
+  if (!file.has(file::kWritten)) return false;
+  return stamp == nullptr || !is_unchanged(id, *stamp);
+}
+
+// Whether a file that is open for writing has surely not been written to.
+bool Tracker::is_unchanged(FileId id, const Stamp& stamp) const {
+  const File& file = files_[id];
+  if (file.has(file::kRacy) || !same_content(stamp, files_.stamp(id))) return false;
+  return stamp.ctime_ns == file.ctime_ns || file.has(file::kRenamed);
 }
 
 void Tracker::read(Spot spot, const Stamp* stamp) {
   File& file = files_[spot.file];
-  if (!file.has(file::kForeign)) return;
-  if (file.has(file::kWritten)) {
-    // Open for writing somewhere, and perhaps not yet written to.
-    const bool untouched =
-        stamp != nullptr && *stamp == files_.stamp(spot.file) && !file.has(file::kRacy);
-    if (!untouched) return;
-  }
+  if (has_job_content(spot.file, stamp)) return;
   const PathId before = origin(spot.path, spot.file);
   if (paths_[before].before != spot.file) return;
   paths_[before].flags |= path_flag::kRead;
@@ -183,7 +196,7 @@ bool Tracker::made_before_told(PathId path, FileId id, const Stamp& stamp) const
   const File& file = files_[id];
   const bool was_here = paths_[path].before == id || paths_[path].now == id;
   if (!file.has(file::kForeign) || !was_here) return false;
-  return file.names > 0 ? file.ctime_ns >= stamp.ctime_ns : file.ctime_ns > stamp.ctime_ns;
+  return file.is_alive() ? file.ctime_ns >= stamp.ctime_ns : file.ctime_ns > stamp.ctime_ns;
 }
 
 }  // namespace assay::lineage

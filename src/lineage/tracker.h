@@ -102,6 +102,8 @@ class Tracker : public collect::Sink {
   struct Changed;  // an output in the making, see tracker_finish.cc
 
   // tracker.cc
+  [[nodiscard]] bool has_job_content(FileId file, const wire::Stamp* stamp) const;
+  [[nodiscard]] bool is_unchanged(FileId file, const wire::Stamp& stamp) const;
   void read(Spot spot, const wire::Stamp* stamp);
   void write(FileId file, const wire::Stamp* stamp);
   void create(const collect::Event& event, const wire::Stamp* stamp);
@@ -114,6 +116,7 @@ class Tracker : public collect::Sink {
   Spot known_but_dead(FileId file, std::string_view path, const wire::Stamp& stamp, bool there);
   PathId add_path(FolderId folder, std::string_view name);
   void attach(PathId path, FileId file);
+  void look_for_links(Spot spot);
   void bind(PathId path, FileId file);
   void unbind(PathId path);
   [[nodiscard]] PathId origin(PathId path, FileId file) const;

@@ -42,8 +42,8 @@ struct Tracker::Changed {
 void Tracker::finish(Results& results) {
   poll();
   settle_names();
-  hash_the_rest();
   mark_origins();
+  hash_the_rest();
   judge_again();
   const std::vector<PathId> order = in_order();
   tell_inputs(order, results);
@@ -67,7 +67,7 @@ void Tracker::settle_name(PathId id) {
   if (!real) return unbind(id);
   if (now != 0 && (files_[now].inode == 0 || files_.is(now, *real))) return;
   const FileId known = files_.find(real->device, real->inode);
-  if (known != 0 && (known == paths_[id].before || files_[known].names > 0)) {
+  if (known != 0 && (known == paths_[id].before || files_[known].is_alive())) {
     unbind(id);
     bind(id, known);
   } else if (now != 0) {
@@ -77,16 +77,23 @@ void Tracker::settle_name(PathId id) {
   }
 }
 
-// What was renamed or linked counts as read where it came from.
+// What was renamed or linked counts as read where it came from, unless the job had put its own
+// content there.
 void Tracker::mark_origins() {
   for (PathId id = 1; id < paths_.end(); ++id) {
     const Path& path = paths_[id];
     if (path.now == 0 || path.now == path.before || path.from == 0) continue;
     Path& from = paths_[path.from];
-    const File& moved = files_[path.now];
+    File& moved = files_[path.now];
     if (!moved.has(file::kForeign) || from.before != path.now) continue;
     if (from.now != path.now) from.flags |= path_flag::kCarried;
-    if (!moved.has(file::kWritten) || moved.digest != 0) from.flags |= path_flag::kRead;
+    if (moved.has(file::kWritten) && !moved.has(file::kWanted)) {
+      const auto real = status_of(paths_.text(id));
+      if (!real || !is_unchanged(path.now, *real)) continue;
+      moved.flags = static_cast<std::uint16_t>(moved.flags & ~file::kWritten);
+    }
+    from.flags |= path_flag::kRead;
+    if (kept(path.from)) moved.flags |= file::kWanted;
   }
 }
 
@@ -154,8 +161,7 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   }
   changed.stamp = *real;
   if (same_file) {
-    const bool sure = *real == files_.stamp(path.now) && !file.has(file::kRacy);
-    if (sure && !file.has(file::kInherited)) return std::nullopt;
+    if (is_unchanged(path.now, *real) && !file.has(file::kInherited)) return std::nullopt;
     changed.status =
         file.has(file::kInheritedEmpty) ? OutputStatus::kCreated : OutputStatus::kModified;
     return changed;

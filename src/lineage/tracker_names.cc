@@ -65,7 +65,7 @@ Tracker::Spot Tracker::look_for(std::string_view path, const Stamp* stamp, Look 
   const Place place = places_.of(text);
   if (place.folder == 0) return {};
   FileId known = files_.find(identity.device, identity.inode);
-  if (known != 0 && files_[known].names == 0 && !files_[known].has(file::kUnnamed)) {
+  if (known != 0 && !files_[known].is_alive()) {
     if (const Spot spot = known_but_dead(known, text, identity, there); spot.file != 0) return spot;
     known = 0;
   }
@@ -145,6 +145,16 @@ void Tracker::attach(PathId id, FileId found) {
   bind(id, found);
 }
 
+// A file that was there before the job may have names that no event has told; those that the job
+// makes are all known.
+void Tracker::look_for_links(Spot spot) {
+  File& found = files_[spot.file];
+  if (!found.has(file::kForeign) || found.has(file::kElsewhere)) return;
+  struct stat status {};
+  const bool there = ::lstat(paths_.text(spot.path).c_str(), &status) == 0;
+  if (there && status.st_nlink > found.names) found.flags |= file::kElsewhere;
+}
+
 void Tracker::bind(PathId path, FileId id) {
   paths_[path].now = id;
   paths_[path].flags |= path_flag::kTaken;
@@ -179,6 +189,7 @@ void Tracker::remove(const Event& event, const Stamp* stamp) {
   const PathId id = place.folder != 0 ? paths_.find(place.folder, place.name) : 0;
   if (spot.file == 0 || id == 0) return places_.forget();  // a folder or a link
   paths_[id].flags |= path_flag::kNamed;
+  files_[spot.file].flags |= file::kRenamed;
   unbind(id);
   paths_[id].from = 0;
 }
@@ -221,7 +232,7 @@ void Tracker::link(const Event& event, const Stamp* stamp) {
     return bind(id, files_.add(stamp, 0));
   }
   File& linked = files_[spot.file];
-  linked.flags = static_cast<std::uint16_t>(linked.flags & ~file::kUnnamed);
+  linked.flags = static_cast<std::uint16_t>((linked.flags & ~file::kUnnamed) | file::kRenamed);
   const PathId from = spot.path != 0 ? origin(spot.path, spot.file) : 0;
   paths_[id].from = paths_[id].before == spot.file ? 0 : from;
   bind(id, spot.file);
@@ -262,7 +273,10 @@ void Tracker::add_moves(const std::string& from, const std::string& to, std::vec
 
 void Tracker::apply(const std::vector<Move>& moves) {
   for (const Move& move : moves) unbind(move.from);
-  for (const Move& move : moves) unbind(move.to);
+  for (const Move& move : moves) {
+    files_[paths_[move.to].now].flags |= file::kRenamed;  // it goes, though it may have other names
+    unbind(move.to);
+  }
   for (const Move& move : moves) paths_[move.from].from = 0;
   for (const Move& move : moves) {
     Path& to = paths_[move.to];
@@ -271,7 +285,8 @@ void Tracker::apply(const std::vector<Move>& moves) {
     paths_[move.from].flags |= path_flag::kNamed;
     bind(move.to, move.file);
     // Its content goes where it goes, so it counts as read.
-    const File& moved = files_[move.file];
+    File& moved = files_[move.file];
+    moved.flags |= file::kRenamed;
     if (moved.has(file::kForeign) && !moved.has(file::kWritten) && kept(move.origin)) {
       want(move.file, move.to);
     }

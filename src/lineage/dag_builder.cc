@@ -1,0 +1,54 @@
+#include "lineage/dag_builder.h"
+
+#include <algorithm>
+
+namespace assay::lineage {
+
+std::size_t DagBuilder::add_job(const store::Job& job) {
+  const auto [known, is_new] = jobs_.try_emplace(job.id, dag_.jobs.size());
+  if (is_new) {
+    store::Job head = job;
+    head.inputs.clear();
+    head.outputs.clear();
+    dag_.jobs.push_back({std::move(head)});
+  }
+  return known->second;
+}
+
+std::optional<std::size_t> DagBuilder::find_job(store::JobId id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::size_t DagBuilder::add_output(std::size_t job, const store::Output& output) {
+  const auto [known, is_new] = outputs_.try_emplace({job, output.path}, dag_.files.size());
+  if (is_new) {
+    dag_.files.push_back({.path = output.path,
+                          .blake3 = output.blake3,
+                          .size = output.size,
+                          .producer = job,
+                          .deleted = output.status == store::OutputStatus::kDeleted});
+    dag_.jobs[job].outputs.push_back(known->second);
+  }
+  return known->second;
+}
+
+void DagBuilder::add_input(std::size_t job, std::size_t file, bool stale) {
+  auto& consumers = dag_.files[file].consumers;
+  if (std::find(consumers.begin(), consumers.end(), job) != consumers.end()) return;
+  consumers.push_back(job);
+  dag_.jobs[job].inputs.push_back({file, stale});
+}
+
+std::size_t DagBuilder::outside_file(const std::string& path,
+                                     const std::optional<hash::Digest>& blake3, std::int64_t size) {
+  const auto [known, is_new] = outside_.try_emplace({path, blake3}, dag_.files.size());
+  if (is_new) dag_.files.push_back({.path = path, .blake3 = blake3, .size = size});
+  return known->second;
+}
+
+void DagBuilder::add_outside_input(std::size_t job, const store::Input& input) {
+  add_input(job, outside_file(input.path, input.blake3, input.size));
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,57 @@
+#include "lineage/export.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+
+namespace assay::lineage {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, ExportFormat>, 4> kFormats = {
+    {{"prov", ExportFormat::kProv},
+     {"ro-crate", ExportFormat::kRoCrate},
+     {"in-toto", ExportFormat::kInToto},
+     {"openlineage", ExportFormat::kOpenLineage}}};
+
+std::string one_line(const base::Json& document) {
+  return document.dump(-1, ' ', false, base::Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> export_format_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, format] : kFormats) names.emplace_back(name);
+  return names;
+}
+
+base::Result<ExportFormat> parse_export_format(std::string_view name) {
+  for (const auto& [known, format] : kFormats) {
+    if (known == name) return format;
+  }
+  return base::fail(base::usage_error("--format", fmt::format("unknown format '{}'", name),
+                                      base::suggestion(name, export_format_names())));
+}
+
+base::Result<std::string> export_text(ExportFormat format, const ExportSubject& subject) {
+  switch (format) {
+    case ExportFormat::kProv:
+      return base::json_text(export_prov(subject));
+    case ExportFormat::kRoCrate:
+      return base::json_text(export_ro_crate(subject));
+    case ExportFormat::kInToto: {
+      ASSAY_TRY(const base::Json statement, export_in_toto(subject));
+      return base::json_text(statement);
+    }
+    case ExportFormat::kOpenLineage:
+      break;
+  }
+  std::string lines;
+  for (const base::Json& event : export_openlineage(subject)) lines += one_line(event);
+  return lines;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,38 @@
+// Lineage in other people's formats: W3C PROV-JSON, RO-Crate (Process Run Crate), in-toto with SLSA
+// provenance, OpenLineage. Pure: the same jobs give the same bytes, so documents can be compared.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/job.h"
+
+namespace assay::lineage {
+
+enum class ExportFormat { kProv, kRoCrate, kInToto, kOpenLineage };
+
+// "prov", "ro-crate", "in-toto", "openlineage"; a usage error names them.
+base::Result<ExportFormat> parse_export_format(std::string_view name);
+std::vector<std::string> export_format_names();
+
+struct ExportSubject {
+  std::vector<store::Job> jobs;  // with lists and context; producers before their consumers
+  std::string project_root;      // for paths relative to it
+  std::string project_id;
+  // The one artifact that was asked for, produced by the last job; empty: all of its outputs.
+  std::string artifact_path = {};
+};
+
+// The document, with a final newline. OpenLineage is one event per line, in the order of time.
+// An error when the format cannot say what was asked for: an attestation needs a file it is about.
+base::Result<std::string> export_text(ExportFormat format, const ExportSubject& subject);
+
+base::Json export_prov(const ExportSubject& subject);
+base::Json export_ro_crate(const ExportSubject& subject);
+base::Result<base::Json> export_in_toto(const ExportSubject& subject);
+std::vector<base::Json> export_openlineage(const ExportSubject& subject);
+
+}  // namespace assay::lineage

@@ -1,0 +1,95 @@
+#include "lineage/export_parts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <span>
+
+#include "base/text.h"
+#include "base/version.h"
+#include "hash/blake3.h"
+
+namespace assay::lineage {
+namespace {
+
+// RFC 3986: unreserved characters, and what a path may hold besides.
+constexpr std::string_view kPathCharacters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/!$&'()*+,;=:@";
+
+}  // namespace
+
+std::string percent_encoded(std::string_view text, std::string_view kept) {
+  std::string out;
+  for (const char c : text) {
+    if (kept.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+std::string file_uri(std::string_view absolute_path) {
+  return "file://" + percent_encoded(absolute_path, kPathCharacters);
+}
+
+std::string crate_uri(std::string_view path, std::string_view root) {
+  const bool inside = !root.empty() && path.size() > root.size() + 1 && path.starts_with(root) &&
+                      path[root.size()] == '/';
+  if (!inside) return file_uri(path);
+  // A colon in the first part would read as a scheme.
+  std::string relative = percent_encoded(path.substr(root.size() + 1), kPathCharacters);
+  const std::size_t colon = relative.find(':');
+  return colon < relative.find('/') ? "./" + relative : relative;
+}
+
+std::string content_uri(const hash::Digest& digest) {
+  return "urn:blake3:" + digest.hex();
+}
+
+std::string uuid_of(const store::Job& job) {
+  const std::string name = "assay job " + job.uid;
+  hash::Digest digest = hash::blake3(std::as_bytes(std::span(name)));
+  digest.bytes[6] = static_cast<std::uint8_t>((digest.bytes[6] & 0x0fU) | 0x80U);  // version 8
+  digest.bytes[8] = static_cast<std::uint8_t>((digest.bytes[8] & 0x3fU) | 0x80U);  // RFC 9562
+  const std::string hex = digest.hex();
+  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4),
+                     hex.substr(16, 4), hex.substr(20, 12));
+}
+
+std::int64_t ended_unix_ns(const store::Job& job) {
+  return job.started_unix_ns + std::llround(job.duration_s * 1e9);
+}
+
+std::string command_text(const store::Job& job) {
+  std::string text;
+  for (const std::string& word : job.command) {
+    if (!text.empty()) text += ' ';
+    text += base::shell_quoted(word);
+  }
+  return text;
+}
+
+std::string title_of(const store::Job& job) {
+  if (!job.name.empty()) return job.name;
+  if (job.step > 0) return fmt::format("step {}", job.step);
+  return job.command.empty() ? "job" : std::filesystem::path(job.command[0]).filename().string();
+}
+
+std::string failure_text(const store::Job& job) {
+  if (job.status == store::JobStatus::kInterrupted) return "interrupted";
+  if (job.signal) return fmt::format("signal {}", *job.signal);
+  return fmt::format("exit code {}", job.exit_code.value_or(0));
+}
+
+std::string producer_uri() {
+  return fmt::format("urn:assay:{}", base::version().release);
+}
+
+bool is_left(const store::Output& output) {
+  return output.status != store::OutputStatus::kDeleted;
+}
+
+}  // namespace assay::lineage

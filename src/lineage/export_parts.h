@@ -1,0 +1,36 @@
+// What the export formats share: URIs, times, texts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "store/job.h"
+
+namespace assay::lineage {
+
+// "file:///data/a%20b": bytes that a URI cannot hold are escaped, so any path can be had back.
+std::string file_uri(std::string_view absolute_path);
+// "data/a%20b" for a path below the root, else its file_uri().
+std::string crate_uri(std::string_view path, std::string_view root);
+std::string percent_encoded(std::string_view text, std::string_view kept);
+
+// "urn:blake3:9f8e…"
+std::string content_uri(const hash::Digest& digest);
+// A UUID (version 8: ours) that is always the same for one job.
+std::string uuid_of(const store::Job& job);
+
+std::int64_t ended_unix_ns(const store::Job& job);
+// As one would type it.
+std::string command_text(const store::Job& job);
+// --name, or "step 3", or the program's name.
+std::string title_of(const store::Job& job);
+// "exit code 3", "signal 9"
+std::string failure_text(const store::Job& job);
+// What this program calls itself in documents: "urn:assay:0.1.0".
+std::string producer_uri();
+
+// Outputs that are there after the job.
+bool is_left(const store::Output& output);
+
+}  // namespace assay::lineage

@@ -1,0 +1,171 @@
+// RO-Crate 1.1 with the profile Process Run Crate 0.5: the project is the crate, each job is an
+// action with its files as objects and results. To be saved as ro-crate-metadata.json in the
+// project's root.
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "lineage/export.h"
+#include "lineage/export_parts.h"
+
+namespace assay::lineage {
+namespace {
+
+using base::Json;
+
+constexpr const char* kProfile = "https://w3id.org/ro/wfrun/process/0.5";
+
+Json reference(const std::string& id) {
+  return {{"@id", id}};
+}
+
+// Which content each path has at the end: that one is the file in the crate; earlier ones are known
+// by content only.
+using LastContent = std::map<std::string, std::optional<hash::Digest>>;
+
+LastContent last_contents(const ExportSubject& subject) {
+  LastContent last;
+  for (const store::Job& job : subject.jobs) {
+    for (const store::Input& input : job.inputs) last[input.path] = input.blake3;
+    for (const store::Output& output : job.outputs) {
+      if (is_left(output)) last[output.path] = output.blake3;
+    }
+  }
+  return last;
+}
+
+class Crate {
+ public:
+  explicit Crate(const ExportSubject& subject) : subject_(subject), last_(last_contents(subject)) {
+    for (const store::Job& job : subject.jobs) add(job);
+  }
+
+  [[nodiscard]] Json json() const {
+    Json graph = Json::array();
+    graph.push_back({{"@id", "ro-crate-metadata.json"},
+                     {"@type", "CreativeWork"},
+                     {"conformsTo", reference("https://w3id.org/ro/crate/1.1")},
+                     {"about", reference("./")}});
+    graph.push_back(root());
+    graph.push_back({{"@id", kProfile},
+                     {"@type", "CreativeWork"},
+                     {"name", "Process Run Crate"},
+                     {"version", "0.5"}});
+    for (const Json& action : actions_) graph.push_back(action);
+    for (const auto* group : {&tools_, &people_, &files_}) {
+      for (const auto& [id, entity] : *group) graph.push_back(entity);
+    }
+    return {{"@context",
+             {"https://w3id.org/ro/crate/1.1/context",
+              "https://w3id.org/ro/terms/workflow-run/context"}},
+            {"@graph", std::move(graph)}};
+  }
+
+ private:
+  [[nodiscard]] Json root() const {
+    std::int64_t latest = 0;
+    Json mentions = Json::array(), parts = Json::array();
+    std::string names;
+    for (const store::Job& job : subject_.jobs) {
+      latest = std::max(latest, ended_unix_ns(job));
+      mentions.push_back(reference(action_id(job)));
+      names += (names.empty() ? "" : ", ") + title_of(job);
+    }
+    for (const auto& [id, entity] : files_) parts.push_back(reference(id));
+    return {
+        {"@id", "./"},
+        {"@type", "Dataset"},
+        {"conformsTo", reference(kProfile)},
+        {"name", fmt::format("Recorded by assay: {}", names)},
+        {"description", "Files and the commands that read and made them, as they were observed"},
+        // Not the moment of export: the same jobs give the same document.
+        {"datePublished", base::utc_text(latest)},
+        {"license", "Not stated; the rights of the files' owners apply"},
+        {"identifier", "urn:assay:project:" + subject_.project_id},
+        {"mentions", std::move(mentions)},
+        {"hasPart", std::move(parts)}};
+  }
+
+  static std::string action_id(const store::Job& job) { return "urn:uuid:" + uuid_of(job); }
+
+  std::string file(const std::string& path, const std::optional<hash::Digest>& digest,
+                   std::int64_t size) {
+    const auto last = last_.find(path);
+    const bool current = !digest || (last != last_.end() && last->second == digest);
+    const std::string id = current ? crate_uri(path, subject_.project_root) : content_uri(*digest);
+    Json entity{{"@id", id}, {"@type", "File"}, {"name", path.substr(path.rfind('/') + 1)}};
+    if (!current || id.starts_with("file:")) entity["alternateName"] = path;
+    if (digest) {
+      entity["contentSize"] = std::to_string(size);
+      entity["identifier"] = content_uri(*digest);
+    }
+    files_.try_emplace(id, std::move(entity));
+    return id;
+  }
+
+  std::string tool(const store::Job& job) {
+    const std::string program = job.command.empty() ? "command" : job.command[0];
+    const std::string id = "#tool-" + percent_encoded(program.substr(program.rfind('/') + 1),
+                                                      "abcdefghijklmnopqrstuvwxyz"
+                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
+    tools_.try_emplace(id, Json{{"@id", id}, {"@type", "SoftwareApplication"}, {"name", program}});
+    return id;
+  }
+
+  void add(const store::Job& job) {
+    Json objects = Json::array(), results = Json::array();
+    for (const store::Input& input : job.inputs) {
+      objects.push_back(reference(file(input.path, input.blake3, input.size)));
+    }
+    for (const store::Output& output : job.outputs) {
+      if (is_left(output)) {
+        results.push_back(reference(file(output.path, output.blake3, output.size)));
+      }
+    }
+    const std::string id = action_id(job);
+    // The profile's word for a run that leaves nothing.
+    Json action{{"@id", id},
+                {"@type", results.empty() ? "ActivateAction" : "CreateAction"},
+                {"name", title_of(job)},
+                {"description", command_text(job)},
+                {"instrument", reference(tool(job))},
+                {"startTime", base::utc_millis_text(job.started_unix_ns)}};
+    if (job.status != store::JobStatus::kRunning) {
+      const bool done = job.status == store::JobStatus::kDone;
+      action["endTime"] = base::utc_millis_text(ended_unix_ns(job));
+      action["actionStatus"] =
+          done ? "http://schema.org/CompletedActionStatus" : "http://schema.org/FailedActionStatus";
+      if (!done) action["error"] = failure_text(job);
+    } else {
+      action["actionStatus"] = "http://schema.org/ActiveActionStatus";
+    }
+    if (!job.context.user.empty()) {
+      const std::string person = "#person-" + percent_encoded(job.context.user,
+                                                              "abcdefghijklmnopqrstuvwxyz"
+                                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                              "0123456789-._");
+      people_.try_emplace(person,
+                          Json{{"@id", person}, {"@type", "Person"}, {"name", job.context.user}});
+      action["agent"] = reference(person);
+    }
+    if (!objects.empty()) action["object"] = std::move(objects);
+    if (!results.empty()) action["result"] = std::move(results);
+    actions_.push_back(std::move(action));
+  }
+
+  const ExportSubject& subject_;
+  const LastContent last_;
+  std::vector<Json> actions_;  // in the order of the jobs
+  std::map<std::string, Json> tools_, people_, files_;
+};
+
+}  // namespace
+
+Json export_ro_crate(const ExportSubject& subject) {
+  return Crate(subject).json();
+}
+
+}  // namespace assay::lineage

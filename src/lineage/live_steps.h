@@ -1,0 +1,53 @@
+// LiveSteps: the current jobs of a project's steps and which step feeds which, by path: the
+// question is not what a job read (dag.h follows contents) but what it would read if it ran now.
+// Pure.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/job.h"
+
+namespace assay::lineage {
+
+class LiveSteps {
+ public:
+  // Jobs with their inputs and outputs, one per step, in the order of the steps' numbers.
+  explicit LiveSteps(std::vector<store::Job> jobs);
+
+  [[nodiscard]] const std::vector<store::Job>& jobs() const { return jobs_; }
+
+  // Whether the step leaves another file at `path` than it found: writes, deletes or renames it.
+  [[nodiscard]] bool changes(std::size_t step, std::string_view path) const;
+  [[nodiscard]] bool reads(std::size_t step, std::string_view path) const;
+
+  // The output that an input comes from: of the other steps that leave this path, the one that ran
+  // last. A later step that changes the file in place (it reads it too) is no producer for an
+  // earlier one, nor is any later step for one that changes the file itself. A path that no step
+  // leaves is looked for by content, unless that is empty: the file was moved unseen.
+  struct Source {
+    std::size_t step = 0;
+    const store::Output* output = nullptr;
+  };
+  [[nodiscard]] std::optional<Source> source(std::size_t step, const store::Input& input) const;
+
+  // The step that changed this path last; it answers for the file on disk.
+  [[nodiscard]] std::optional<std::size_t> owner(std::string_view path) const;
+
+ private:
+  struct Touch {
+    std::size_t step = 0;
+    const store::Output* output = nullptr;  // none: it took the file away
+  };
+
+  std::vector<store::Job> jobs_;
+  std::map<std::string_view, std::vector<Touch>> touches_;
+  std::map<std::string_view, std::vector<std::size_t>> readers_;
+  std::map<hash::Digest, Source> contents_;
+};
+
+}  // namespace assay::lineage
