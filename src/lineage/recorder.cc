@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "lineage/context.h"
 #include "lineage/environment.h"
+#include "lineage/filter_file.h"
 #include "lineage/staged_results.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/proc.h"
@@ -120,9 +121,11 @@ base::Result<void> Recorder::prepare() {
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
   ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
 
+  ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
+  choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
   filter_.emplace(Filter::Options{.root = location.project,
                                   .home = home(launch_.environment),
-                                  .choices = request_.choices});
+                                  .choices = std::move(choices)});
   ASSAY_TRY(StoredDigests digests, StoredDigests::over(*store_));
   digests_ = std::make_unique<StoredDigests>(std::move(digests));
   return {};

@@ -17,6 +17,7 @@
 
 #include "observe/collect/call_effect.h"
 #include "observe/collect/remote_status.h"
+#include "observe/collect/stamp.h"
 
 namespace assay::collect {
 namespace {

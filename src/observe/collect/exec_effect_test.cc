@@ -39,7 +39,7 @@ class ExecEffect : public EffectTest {
   }
 };
 
-TEST_F(ExecEffect, AProgramAndItsLoader) {
+TEST_P(ExecEffect, AProgramAndItsLoader) {
   EXPECT_EQ(executed("/bin/true", {"true", "a b", ""}),
             (Lines{"exec " + program + " true|a b|", "read " + program, "read " + loader}));
   struct stat file {};
@@ -47,7 +47,7 @@ TEST_F(ExecEffect, AProgramAndItsLoader) {
   EXPECT_EQ(place.seen.effect->told[0].stamp.inode, file.st_ino);
 }
 
-TEST_F(ExecEffect, ManyWordsAreCut) {
+TEST_P(ExecEffect, ManyWordsAreCut) {
   const std::string word(1000, 'w');
   executed("/bin/true", std::vector<std::string>(100, word));
   ASSERT_TRUE(place.seen.effect);
@@ -60,7 +60,7 @@ TEST_F(ExecEffect, ManyWordsAreCut) {
   EXPECT_EQ(place.seen.effect->told[0].other.size(), 20'003U);
 }
 
-TEST_F(ExecEffect, AScriptAndItsInterpreters) {
+TEST_P(ExecEffect, AScriptAndItsInterpreters) {
   const std::string shell = real("/bin/sh");
   script("a", "#!/bin/sh -e\n");
   EXPECT_EQ(executed(place.path("a"), {"a"}),
@@ -75,7 +75,7 @@ TEST_F(ExecEffect, AScriptAndItsInterpreters) {
   EXPECT_EQ(executed(place.path("loop"), {"l"}).back(), "fails");
 }
 
-TEST_F(ExecEffect, WhatCannotBeExecuted) {
+TEST_P(ExecEffect, WhatCannotBeExecuted) {
   script("plain", "#!/bin/sh\n", 0644);
   EXPECT_EQ(executed(place.path("plain"), {"p"}).back(), "fails");
   EXPECT_EQ(executed(place.path(), {"d"}), (Lines{}));
@@ -86,7 +86,7 @@ TEST_F(ExecEffect, WhatCannotBeExecuted) {
   }
 }
 
-TEST_F(ExecEffect, ByDescriptor) {
+TEST_P(ExecEffect, ByDescriptor) {
   const Lines expected{"exec " + program, "read " + program, "read " + loader};
   const auto prepare = [&] { ::dup2(::open("/bin/true", O_PATH), 100); };
   EXPECT_EQ(
@@ -104,7 +104,7 @@ TEST_F(ExecEffect, ByDescriptor) {
             (Lines{}));
 }
 
-TEST_F(ExecEffect, RightsThatAreNotGranted) {
+TEST_P(ExecEffect, RightsThatAreNotGranted) {
   if (::geteuid() != 0) GTEST_SKIP() << "not root: cannot give files away";
   ::chmod(place.path().c_str(), 0755);
   const std::string path = place.path("true");
@@ -120,6 +120,8 @@ TEST_F(ExecEffect, RightsThatAreNotGranted) {
   EXPECT_EQ(lines[1], "missed setuid T/true is setuid and ran without its privileges no-stamp");
   EXPECT_EQ(executed(path, {"t"}, [] { ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }).size(), 3U);
 }
+
+INSTANTIATE_TEST_SUITE_P(BothWays, ExecEffect, ::testing::Bool(), way);
 
 }  // namespace
 }  // namespace assay::collect::testing

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace assay::collect {
@@ -70,8 +69,8 @@ void fill(wire::Record& record, const Event& event, std::size_t path, std::size_
   record.value = event.value;
   record.time_ns = event.time_ns;
   record.stamp = event.stamp;
-  std::memcpy(record.text(), event.path.data(), path);
-  std::memcpy(record.text() + path, event.other.data(), other);
+  event.path.copy(record.text(), path);
+  event.other.copy(record.text() + path, other);
 }
 
 constexpr std::size_t kMaxText = 0xFFFF;
@@ -173,9 +172,8 @@ void Log::append(const Event& event) {
   if (write(event)) return;
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);
-  std::string bytes(sizeof(wire::Record) + path + other, '\0');
+  std::string& bytes = overflow_.emplace_back(sizeof(wire::Record) + path + other, '\0');
   fill(*new (bytes.data()) wire::Record, event, path, other);
-  overflow_.push_back(std::move(bytes));
 }
 
 bool Log::write(const Event& event) {

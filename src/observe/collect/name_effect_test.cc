@@ -32,7 +32,7 @@ class NameEffect : public EffectTest {
   }
 };
 
-TEST_F(NameEffect, Unlink) {
+TEST_P(NameEffect, Unlink) {
   place.directory("d");
   place.file("d/a");
   place.file("b");
@@ -51,7 +51,7 @@ TEST_F(NameEffect, Unlink) {
             (Lines{"ahead name T/b", "delete T/b"}));
 }
 
-TEST_F(NameEffect, Rename) {
+TEST_P(NameEffect, Rename) {
   place.directory("d");
   place.file("a", "1");
   place.file("b", "22");
@@ -74,7 +74,7 @@ TEST_F(NameEffect, Rename) {
   ::close(d);
 }
 
-TEST_F(NameEffect, RenameWithFlags) {
+TEST_P(NameEffect, RenameWithFlags) {
   place.file("a");
   place.file("b");
   place.directory("d");
@@ -89,7 +89,7 @@ TEST_F(NameEffect, RenameWithFlags) {
             (Lines{"ahead name T/b", "rename T/d T/b exchange"}));
 }
 
-TEST_F(NameEffect, RenameOfDirectories) {
+TEST_P(NameEffect, RenameOfDirectories) {
   place.directory("d/e");
   place.file("d/a");
   place.directory("empty");
@@ -102,7 +102,7 @@ TEST_F(NameEffect, RenameOfDirectories) {
   EXPECT_EQ(renamed("empty", "new"), (Lines{"rename T/empty T/new"}));
 }
 
-TEST_F(NameEffect, RenameOfLinksAndSecondNames) {
+TEST_P(NameEffect, RenameOfLinksAndSecondNames) {
   place.file("a");
   std::filesystem::create_hard_link(place.path("a"), place.path("same"));
   place.link("l", "a");
@@ -113,7 +113,7 @@ TEST_F(NameEffect, RenameOfLinksAndSecondNames) {
   EXPECT_EQ(renamed("same", "m"), (Lines{"ahead name T/same", "rename T/same T/m"}));
 }
 
-TEST_F(NameEffect, RenameAcrossMounts) {
+TEST_P(NameEffect, RenameAcrossMounts) {
   place.file("a");
   const std::string there = "/dev/shm/assay-test-" + std::to_string(::getpid());
   struct stat here {};
@@ -126,7 +126,7 @@ TEST_F(NameEffect, RenameAcrossMounts) {
             (Lines{"link T/a " + there, "fails"}));
 }
 
-TEST_F(NameEffect, Link) {
+TEST_P(NameEffect, Link) {
   place.directory("d");
   place.file("a");
   place.link("l", "a");
@@ -138,7 +138,7 @@ TEST_F(NameEffect, Link) {
   EXPECT_EQ(linked("l", "followed", AT_SYMLINK_FOLLOW), (Lines{"link T/a T/followed"}));
 }
 
-TEST_F(NameEffect, ANamelessFileGetsAName) {
+TEST_P(NameEffect, ANamelessFileGetsAName) {
   const auto prepare = [&] { ::dup2(::open(place.path().c_str(), O_TMPFILE | O_RDWR, 0644), 100); };
   const auto by_proc = [&](const char* source, const std::string& to) {
     return told([&] { ::linkat(AT_FDCWD, source, AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW); },
@@ -170,7 +170,7 @@ TEST_F(NameEffect, ANamelessFileGetsAName) {
   EXPECT_FALSE(place.seen.effect->will_succeed);
 }
 
-TEST_F(NameEffect, RightsOfAnotherUser) {
+TEST_P(NameEffect, RightsOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "not root: there is no other user to be";
   place.directory("sticky");
   ::chmod(place.path().c_str(), 0755);
@@ -183,6 +183,8 @@ TEST_F(NameEffect, RightsOfAnotherUser) {
   EXPECT_EQ(told([&] { ::unlink(place.path("sticky/a").c_str()); }, nobody),
             (Lines{"ahead name T/sticky/a", "delete T/sticky/a", "fails"}));
 }
+
+INSTANTIATE_TEST_SUITE_P(BothWays, NameEffect, ::testing::Bool(), way);
 
 }  // namespace
 }  // namespace assay::collect::testing

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "observe/collect/call_effect.h"
+#include "observe/collect/stamp.h"
 
 namespace assay::collect {
 namespace {

@@ -24,10 +24,10 @@ class OpenEffect : public EffectTest {
   }
 };
 
-TEST_F(OpenEffect, OfAnExistingFile) {
+TEST_P(OpenEffect, OfAnExistingFile) {
   const std::string a = place.file("a");
   EXPECT_EQ(opened(a, O_RDONLY), (Lines{"read T/a"}));
-  EXPECT_EQ(opened(a, O_RDWR), (Lines{"ahead content T/a", "read T/a writable"}));
+  EXPECT_EQ(opened(a, O_RDWR), (Lines{"ahead content-readable T/a", "read T/a writable"}));
   EXPECT_EQ(opened(a, O_WRONLY), (Lines{"ahead content T/a", "write T/a"}));
   EXPECT_EQ(opened(a, O_WRONLY | O_APPEND), (Lines{"ahead content T/a", "write T/a"}));
   EXPECT_EQ(opened(a, O_WRONLY | O_CREAT), (Lines{"ahead content T/a", "write T/a"}));
@@ -39,7 +39,7 @@ TEST_F(OpenEffect, OfAnExistingFile) {
   EXPECT_EQ(opened(a, O_ACCMODE), (Lines{}));
 }
 
-TEST_F(OpenEffect, OfAFileThatIsCut) {
+TEST_P(OpenEffect, OfAFileThatIsCut) {
   for (const int mode : {O_RDONLY, O_WRONLY, O_RDWR}) {
     const std::string a = place.file("a");
     EXPECT_EQ(opened(a, mode | O_TRUNC), (Lines{"ahead content T/a", "truncate T/a"}));
@@ -53,7 +53,7 @@ TEST_F(OpenEffect, OfAFileThatIsCut) {
   EXPECT_EQ(std::filesystem::file_size(b), 3U);
 }
 
-TEST_F(OpenEffect, TheStampIsTheFilesState) {
+TEST_P(OpenEffect, TheStampIsTheFilesState) {
   const std::string a = place.file("a", "12345");
   struct stat before {};
   ASSERT_EQ(::stat(a.c_str(), &before), 0);
@@ -69,7 +69,7 @@ TEST_F(OpenEffect, TheStampIsTheFilesState) {
   }
 }
 
-TEST_F(OpenEffect, OfAFileToBeMade) {
+TEST_P(OpenEffect, OfAFileToBeMade) {
   EXPECT_EQ(opened(place.path("a"), O_WRONLY | O_CREAT), (Lines{"create T/a no-stamp"}));
   EXPECT_EQ(opened(place.path("b"), O_RDONLY | O_CREAT | O_EXCL), (Lines{"create T/b no-stamp"}));
   EXPECT_EQ(told([&] { ::syscall(SYS_creat, place.path("c").c_str(), 0644); }),
@@ -86,7 +86,7 @@ TEST_F(OpenEffect, OfAFileToBeMade) {
   EXPECT_EQ(opened(place.path(), O_TMPFILE | O_RDWR), (Lines{"create T unnamed no-stamp"}));
 }
 
-TEST_F(OpenEffect, OfWhatIsNoFile) {
+TEST_P(OpenEffect, OfWhatIsNoFile) {
   ASSERT_EQ(::mkfifo(place.path("fifo").c_str(), 0644), 0);
   EXPECT_EQ(opened(place.path("fifo"), O_RDONLY | O_NONBLOCK), (Lines{}));
   EXPECT_EQ(opened(place.path(), O_RDONLY), (Lines{}));
@@ -97,7 +97,7 @@ TEST_F(OpenEffect, OfWhatIsNoFile) {
   EXPECT_EQ(opened(place.path(std::string(300, 'x')), O_RDONLY | O_CREAT), (Lines{}));
 }
 
-TEST_F(OpenEffect, SymbolicLinksAreFollowedAsTheKernelDoes) {
+TEST_P(OpenEffect, SymbolicLinksAreFollowedAsTheKernelDoes) {
   place.directory("d");
   place.file("d/a");
   place.link("to-d", "d");
@@ -116,7 +116,7 @@ TEST_F(OpenEffect, SymbolicLinksAreFollowedAsTheKernelDoes) {
   EXPECT_TRUE(std::filesystem::exists(place.path("d/new")));
 }
 
-TEST_F(OpenEffect, RelativePathsAreTheChildsOwn) {
+TEST_P(OpenEffect, RelativePathsAreTheChildsOwn) {
   place.directory("d/e");
   place.file("a");
   place.file("d/b");
@@ -135,7 +135,7 @@ TEST_F(OpenEffect, RelativePathsAreTheChildsOwn) {
   ::close(d);
 }
 
-TEST_F(OpenEffect, Openat2) {
+TEST_P(OpenEffect, Openat2) {
   place.directory("d");
   place.file("d/a");
   place.link("d/out", "/a");
@@ -148,7 +148,7 @@ TEST_F(OpenEffect, Openat2) {
   };
   EXPECT_EQ(open2("a", O_RDONLY, 0), (Lines{"read T/d/a"}));
   EXPECT_EQ(open2("a", O_RDWR, RESOLVE_BENEATH),
-            (Lines{"ahead content T/d/a", "read T/d/a writable"}));
+            (Lines{"ahead content-readable T/d/a", "read T/d/a writable"}));
   EXPECT_EQ(open2("out", O_RDONLY, RESOLVE_IN_ROOT), (Lines{"read T/d/a"}));
   EXPECT_EQ(open2("/../a", O_RDONLY, RESOLVE_IN_ROOT), (Lines{"read T/d/a"}));
   EXPECT_EQ(open2("/new", O_WRONLY | O_CREAT, RESOLVE_IN_ROOT), (Lines{"create T/d/new no-stamp"}));
@@ -157,7 +157,7 @@ TEST_F(OpenEffect, Openat2) {
   ::close(d);
 }
 
-TEST_F(OpenEffect, ProcSelfIsTheChilds) {
+TEST_P(OpenEffect, ProcSelfIsTheChilds) {
   const std::string a = place.file("a");
   const std::string b = place.file("b");
   // Descriptors that only the child has.
@@ -170,7 +170,7 @@ TEST_F(OpenEffect, ProcSelfIsTheChilds) {
   EXPECT_EQ(opened("/proc/self/fd/100", O_RDONLY, prepare), (Lines{"read T/a"}));
   EXPECT_EQ(opened("/proc/thread-self/fd/100", O_RDONLY, prepare), (Lines{"read T/a"}));
   EXPECT_EQ(opened("/dev/fd/100", O_RDWR, prepare),
-            (Lines{"ahead content T/a", "read T/a writable"}));
+            (Lines{"ahead content-readable T/a", "read T/a writable"}));
   EXPECT_EQ(opened("/dev/stdin", O_RDONLY, prepare), (Lines{"read T/b"}));
   EXPECT_EQ(opened("to-100", O_RDONLY, prepare), (Lines{"read T/a"}));
   EXPECT_EQ(opened("/proc/self/cwd/b", O_RDONLY, prepare), (Lines{"read T/b"}));
@@ -186,7 +186,7 @@ TEST_F(OpenEffect, ProcSelfIsTheChilds) {
   EXPECT_THAT(score[0], ::testing::MatchesRegex("write /proc/[0-9]+/oom_score_adj"));
 }
 
-TEST_F(OpenEffect, DeletedDirectoriesAndNamelessFiles) {
+TEST_P(OpenEffect, DeletedDirectoriesAndNamelessFiles) {
   place.directory("d");
   place.file("a");
   const auto prepare = [&] {
@@ -200,7 +200,7 @@ TEST_F(OpenEffect, DeletedDirectoriesAndNamelessFiles) {
             (Lines{}));
 }
 
-TEST_F(OpenEffect, LongPaths) {
+TEST_P(OpenEffect, LongPaths) {
   // Absolute up to PATH_MAX, and relative below a directory whose own path fills most of it.
   std::string deep = place.path();
   const std::string part(200, 'x');
@@ -217,7 +217,7 @@ TEST_F(OpenEffect, LongPaths) {
   EXPECT_EQ(place.seen.effect->told[0].path, path);
 }
 
-TEST_F(OpenEffect, APathThatCrossesPages) {
+TEST_P(OpenEffect, APathThatCrossesPages) {
   const std::string a = place.file("a");
   EXPECT_EQ(told([&] {
               char* pages = static_cast<char*>(::mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE,
@@ -241,7 +241,7 @@ TEST_F(OpenEffect, APathThatCrossesPages) {
             (Lines{"read T/a"}));
 }
 
-TEST_F(OpenEffect, RightsOfAnotherUser) {
+TEST_P(OpenEffect, RightsOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "not root: there is no other user to be";
   ::chmod(place.path().c_str(), 0755);
   const std::string a = place.file("a");
@@ -259,7 +259,7 @@ TEST_F(OpenEffect, RightsOfAnotherUser) {
 }
 
 // A 64-bit program can make 32-bit calls: another table, arguments cut to four bytes.
-TEST_F(OpenEffect, The32BitInterface) {
+TEST_P(OpenEffect, The32BitInterface) {
   const std::string a = place.file("a");
   const auto call32 = [&](long number, long flags) {
     return told([&, number, flags] {
@@ -278,7 +278,7 @@ TEST_F(OpenEffect, The32BitInterface) {
   EXPECT_EQ(call32(10, 0), (Lines{"ahead name T/a", "delete T/a"}));
 }
 
-TEST_F(OpenEffect, WhatCannotBeFollowedIsSaid) {
+TEST_P(OpenEffect, WhatCannotBeFollowedIsSaid) {
   const auto missed = [&](const std::function<void()>& act) {
     place.told(act);
     if (!place.seen.effect || place.seen.effect->told.size() != 1) return std::string("nothing");
@@ -294,6 +294,8 @@ TEST_F(OpenEffect, WhatCannotBeFollowedIsSaid) {
   EXPECT_EQ(missed([] { ::syscall(SYS_fanotify_init, 0, 0); }), "fanotify");
   EXPECT_EQ(missed([] { ::syscall(SYS_fanotify_init, 0x200, 0); }), "nothing");
 }
+
+INSTANTIATE_TEST_SUITE_P(BothWays, OpenEffect, ::testing::Bool(), way);
 
 }  // namespace
 }  // namespace assay::collect::testing

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/log.h"
 #include "observe/collect/ptrace_filter.h"
@@ -39,7 +40,7 @@ class PtraceCollector : public Collector {
         errno = EPERM;
         return false;
       }
-      return install_trace_filter(filter);
+      return install_filter(filter, false) >= 0;
     };
     ASSAY_TRY(const Launched child, launch(command, in_child));
     if (::ptrace(PTRACE_SEIZE, child.pid, nullptr, trace_options()) != 0) {
@@ -52,7 +53,7 @@ class PtraceCollector : public Collector {
     const char word = 1;
     [[maybe_unused]] const auto written = ::write(go_write.get(), &word, 1);
 
-    TraceLoop loop(child.pid, log, control, sink);
+    TraceLoop loop(child.pid, command.inherited, log, control, sink);
     Outcome outcome = loop.run();
     if (!loop.started()) {
       if (auto error = exec_failure(command, child.exec_result.get())) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <linux/audit.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -10,7 +11,6 @@
 #include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,21 +20,17 @@
 #include <string>
 #include <utility>
 
+#include "observe/collect/clock.h"
 #include "observe/collect/ptrace_filter.h"
 #include "observe/collect/remote_memory.h"
-#include "observe/collect/remote_path.h"
 #include "observe/collect/remote_status.h"
+#include "observe/collect/stamp.h"
+#include "observe/collect/stop_waiter.h"
 
 namespace assay::collect {
 namespace {
 
 using wire::Op;
-
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 // A tracee can be killed at any moment, and then every request fails: its end will be reported.
 long request(__ptrace_request what, pid_t thread, std::uintptr_t address = 0,
@@ -120,21 +116,27 @@ unsigned long trace_options() {
 Outcome TraceLoop::run() {
   threads_[root_] = {.process = root_};
   processes_[root_] = {.parent = ::getpid()};
-  for (;;) {
-    int status = 0;
-    struct rusage usage {};
-    const pid_t thread = ::wait4(-1, &status, __WALL, &usage);
-    if (thread < 0 && errno == EINTR) continue;
-    if (thread < 0) break;  // nobody is left
-    if (WIFSTOPPED(status)) {
-      stopped(thread, status);
+  StopWaiter waiter(control_.keeper >= 0);
+  for (StopWaiter::Stop stop = waiter.next(); stop.thread >= 0; stop = waiter.next()) {
+    if (stop.thread == 0) {
+      look_for_keeper();
+    } else if (WIFSTOPPED(stop.status)) {
+      stopped(stop.thread, stop.status);
     } else {
-      ended(thread, status, usage);
+      ended(stop.thread, stop.status, stop.usage);
     }
   }
-  log_.finish(sink_);
+  if (recording_) log_.finish(sink_);
   outcome_.dropped = log_.header().dropped;
   return std::move(outcome_);
+}
+
+void TraceLoop::look_for_keeper() {
+  pollfd keeper{control_.keeper, POLLIN, 0};
+  if (!recording_ || ::poll(&keeper, 1, 0) <= 0) return;
+  log_.drain(sink_);
+  control_.abandoned();
+  recording_ = false;
 }
 
 void TraceLoop::ended(pid_t thread, int status, const struct rusage& usage) {
@@ -199,6 +201,7 @@ void TraceLoop::at_call(pid_t thread, Thread& state) {
     trace_child(thread, info);
     return;
   }
+  if (!recording_) return;
   state.pending = effect_of(thread, call_of(info));
   if (!state.pending) return;
   for (const Effect::Ahead& ahead : state.pending->ahead) {
@@ -224,6 +227,7 @@ void TraceLoop::at_exec(pid_t thread, Thread& state) {
     threads_.erase(former);
   }
   if (thread == root_ && !std::exchange(started_, true)) {
+    append_inherited(inherited_, root_, log_);
     tell({.op = Op::kProcess, .thread = root_, .process = root_, .parent = ::getpid()});
     control_.started(root_, -1);
   }
@@ -276,8 +280,9 @@ void TraceLoop::tell(pid_t thread, const Thread& state, const Effect& effect) {
 }
 
 void TraceLoop::tell(Event event) {
+  if (!recording_) return;
   event.source = wire::Source::kPtrace;
-  event.time_ns = now_ns();
+  event.time_ns = monotonic_ns();
   log_.append(event);
   log_.drain(sink_);
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "observe/collect/collector.h"
 #include "observe/collect/log.h"
@@ -20,8 +21,9 @@ namespace assay::collect {
 class TraceLoop {
  public:
   // `root` is already traced, with trace_options(), and has not executed its program yet.
-  TraceLoop(pid_t root, Log& log, const Control& control, Sink& sink)
-      : root_(root), log_(log), control_(control), sink_(sink) {}
+  TraceLoop(pid_t root, const std::vector<Inherited>& inherited, Log& log, const Control& control,
+            Sink& sink)
+      : root_(root), inherited_(inherited), log_(log), control_(control), sink_(sink) {}
 
   Outcome run();
   // Whether the command ever became its program.
@@ -36,6 +38,7 @@ class TraceLoop {
     pid_t parent = 0;
   };
 
+  void look_for_keeper();
   void ended(pid_t thread, int status, const struct rusage& usage);
   void stopped(pid_t thread, int status);
   void at_call(pid_t thread, Thread& state);
@@ -49,6 +52,7 @@ class TraceLoop {
   void resume(pid_t thread, const Thread& state, int signal = 0);
 
   pid_t root_;
+  const std::vector<Inherited>& inherited_;
   Log& log_;
   const Control& control_;
   Sink& sink_;
@@ -57,6 +61,7 @@ class TraceLoop {
   std::unordered_set<pid_t> early_;  // known before their parents told of them
   Outcome outcome_;
   bool started_ = false;
+  bool recording_ = true;
 };
 
 // For PTRACE_SEIZE.

@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "observe/collect/testing/probe.h"
 #include "observe/collect/testing/recorder.h"
@@ -262,6 +265,71 @@ TEST_F(Ptrace, WhatCannotBeStarted) {
   EXPECT_THAT(started, IsEmpty());
   EXPECT_THAT(ended, IsEmpty());
   EXPECT_THAT(recorder.events, IsEmpty());
+}
+
+TEST_F(Ptrace, AFilterOfTheProgramsOwn) {
+  place.file("a");
+  EXPECT_EQ(status_of({kStatic, "sandboxed", "a"}), 0);
+  EXPECT_THAT(recorder.lines, Contains("read T/a"));
+  EXPECT_THAT(recorder.lines, Not(Contains("delete T/a")));
+  EXPECT_TRUE(std::filesystem::exists(place.path("a")));
+}
+
+TEST_F(Ptrace, WithoutPrivileges) {
+  if (::geteuid() != 0) GTEST_SKIP() << "every other test is this one";
+  place.file("a");
+  ::chmod(place.path().c_str(), 0777);
+  const std::vector<std::string> expected{"create T/b", "read T/a"};
+  EXPECT_EXIT(
+      {
+        if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
+        ::prctl(PR_SET_DUMPABLE, 1);
+        const int status = shell("cat a > b");
+        ::_exit(status == 0 && recorder.lines == expected ? 0 : 2);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(Ptrace, GoesOnSilentlyWithoutAKeeper) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  int abandoned = 0;
+  Control control;
+  control.keeper = ends[0];
+  control.started = [&](pid_t, int) { ::close(ends[1]); };
+  control.abandoned = [&] { ++abandoned; };
+  base::testing::TempDir logs;
+  const auto outcome =
+      make_ptrace_collector(logs.path() / "log")
+          ->run(command({"/bin/sh", "-c", "sleep 0.5; echo > b; exit 4"}, place.path()), control,
+                recorder);
+  ::close(ends[0]);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->wait_status, 4 << 8);
+  EXPECT_EQ(abandoned, 1);
+  EXPECT_EQ(recorder.of(Op::kExec).size(), 2U);  // sh and sleep
+  EXPECT_THAT(recorder.lines, IsEmpty());
+  EXPECT_TRUE(std::filesystem::exists(place.path("b")));
+}
+
+TEST_F(Ptrace, InheritedFilesComeFirst) {
+  place.file("in");
+  Launch launch = command({"/bin/true"}, place.path());
+  launch.inherited.push_back({.descriptor = 0, .readable = true, .path = place.path("in")});
+  base::testing::TempDir logs;
+  ASSERT_TRUE(make_ptrace_collector(logs.path() / "log")->run(launch, {}, recorder));
+  ASSERT_FALSE(recorder.events.empty());
+  EXPECT_EQ(recorder.events[0].path, place.path("in"));
+  EXPECT_EQ(recorder.events[0].process, recorder.of(Op::kProcess).at(0).process);
+}
+
+// A thread of the test's own process starts a child meanwhile: its end is not the collector's.
+TEST_F(Ptrace, OtherChildrenAreLeftAlone) {
+  int status = -1;
+  std::thread other([&] { status = ::system("sleep 0.2; exit 5"); });
+  EXPECT_EQ(shell("sleep 0.4"), 0);
+  other.join();
+  EXPECT_EQ(WEXITSTATUS(status), 5);
 }
 
 TEST_F(Ptrace, TimeIsCountedOverTheTree) {

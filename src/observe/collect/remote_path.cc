@@ -108,15 +108,6 @@ FoundName with_name(Found parent, const Split& parts) {
 
 }  // namespace
 
-wire::Stamp stamp_of(const struct stat& status) {
-  constexpr std::int64_t kNs = 1'000'000'000;
-  return {.device = status.st_dev,
-          .inode = status.st_ino,
-          .size = status.st_size,
-          .mtime_ns = status.st_mtim.tv_sec * kNs + status.st_mtim.tv_nsec,
-          .ctime_ns = status.st_ctim.tv_sec * kNs + status.st_ctim.tv_nsec};
-}
-
 std::string FoundName::path() const {
   std::string text = parent.path;
   if (text != "/") text += '/';
@@ -143,8 +134,8 @@ bool in_own_proc(std::string_view path) {
   return path.starts_with(own) && (path.size() == own.size() || path[own.size()] == '/');
 }
 
-void RemoteView::views_may_differ() {
-  views_differ.store(true, std::memory_order_relaxed);
+void RemoteView::views_may_differ(bool differ) {
+  views_differ.store(differ, std::memory_order_relaxed);
 }
 
 base::UniqueFd RemoteView::open_base(int dirfd) const {

@@ -11,11 +11,8 @@
 #include <string_view>
 
 #include "base/unique_fd.h"
-#include "observe/wire/record.h"
 
 namespace assay::collect {
-
-wire::Stamp stamp_of(const struct stat& status);
 
 // A file that is there, or the error with which looking for it ended.
 struct Found {
@@ -65,7 +62,7 @@ class RemoteView {
 
   // Called when some process of the command may have come to see another file tree than we do.
   // From then on every path is walked step by step, inside the thread's own root.
-  static void views_may_differ();
+  static void views_may_differ(bool differ = true);
 
  private:
   // A base is a descriptor of ours, so that it can be the thread's directory or one found later.

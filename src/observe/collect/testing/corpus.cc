@@ -1,7 +1,10 @@
 // corpus: small programs for the tests of collectors, chosen by the first word, that do what shells
 // do not: threads that execute, vfork, processes that ask not to be traced, signals. Built once
 // dynamic and once static. Exits 0 when everything worked.
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <string>
@@ -164,6 +168,19 @@ int unnamed(char** words) {
   return 0;
 }
 
+// A program with a filter of its own, which forbids to delete and says nothing of the rest.
+int sandboxed(char** words) {
+  sock_filter forbid[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unlink, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program{4, forbid};
+  need(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+  need(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "seccomp");
+  read_file(words[0]);
+  return ::syscall(SYS_unlink, words[0]) == -1 && errno == EACCES ? 0 : 1;
+}
+
 // Opens and closes, timed: nanoseconds per pair on standard output.
 int opens(char** words) {
   const int count = ::atoi(words[0]);
@@ -195,6 +212,7 @@ int main(int argc, char** argv, char** envp) {
   if (what == "signals") return signals(words);
   if (what == "orphan") return orphan(words);
   if (what == "unnamed") return unnamed(words);
+  if (what == "sandboxed") return sandboxed(words);
   if (what == "opens" && argc > 3) return opens(words);
   return 64;
 }

@@ -1,5 +1,6 @@
 // EffectTest: the fixture of the tests of effect_of(). Every call that was judged is also made, and
-// the kernel says whether it succeeded.
+// the kernel says whether it succeeded. Every test runs twice: with the short cut of RemoteView,
+// and without, as after a chroot.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,14 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "observe/collect/remote_path.h"
 #include "observe/collect/testing/probe.h"
 
 namespace assay::collect::testing {
 
 using Lines = std::vector<std::string>;
 
-class EffectTest : public ::testing::Test {
+class EffectTest : public ::testing::TestWithParam<bool> {
  protected:
+  EffectTest() { RemoteView::views_may_differ(GetParam()); }
+  ~EffectTest() override { RemoteView::views_may_differ(false); }
+
   Place place;
 
   Lines told(
@@ -27,5 +32,9 @@ class EffectTest : public ::testing::Test {
     return lines;
   }
 };
+
+inline std::string way(const ::testing::TestParamInfo<bool>& info) {
+  return info.param ? "StepByStep" : "Fast";
+}
 
 }  // namespace assay::collect::testing

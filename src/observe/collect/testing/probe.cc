@@ -29,7 +29,15 @@ bool next_stop(pid_t child, __ptrace_syscall_info& info) {
 }
 
 std::string name_of(Change change) {
-  return change == Change::kContent ? "content" : "name";
+  switch (change) {
+    case Change::kContent:
+      return "content";
+    case Change::kContentReadable:
+      return "content-readable";
+    case Change::kName:
+      return "name";
+  }
+  return "unknown";
 }
 
 }  // namespace
