@@ -32,7 +32,7 @@ bool is_link(const Found& file) {
 // In a sticky directory (/tmp) a name belongs to the file's or the directory's owner.
 bool may_remove(const RemoteView& view, const FoundName& name) {
   if (!view.may(name.parent, W_OK | X_OK)) return false;
-  if ((name.parent.status.st_mode & S_ISVTX) == 0) return true;
+  if ((name.parent.status.st_mode & S_ISVTX) == 0 || runs_as_root(view.thread())) return true;
   const RemoteStatus status = read_remote_status(view.thread());
   return !status.valid || status.user == 0 || status.user == name.file.status.st_uid ||
          status.user == name.parent.status.st_uid;

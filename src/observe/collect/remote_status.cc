@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,6 +59,13 @@ RemoteStatus read_remote_status(pid_t thread) {
   return result;
 }
 
+bool runs_as_root(pid_t thread) {
+  std::array<char, 32> name{};
+  *fmt::format_to(name.data(), "/proc/{}", thread) = '\0';
+  struct stat status {};
+  return ::stat(name.data(), &status) == 0 && status.st_uid == 0 && status.st_gid == 0;
+}
+
 pid_t RemoteView::process() const {
   return read_remote_status(thread_).process;
 }
@@ -73,7 +81,7 @@ bool RemoteView::may(const Found& found, int mode) const {
       ::syscall(SYS_faccessat2, found.fd.get(), "", mode, AT_EACCESS | AT_EMPTY_PATH);
   if (allowed != 0 && errno != ENOSYS && errno != EINVAL) return false;
   static const bool root = ::geteuid() == 0;
-  if (!root || (found.status.st_mode & everyone) == everyone) return true;
+  if (!root || (found.status.st_mode & everyone) == everyone || runs_as_root(thread_)) return true;
   const RemoteStatus status = read_remote_status(thread_);
   if (!status.valid || status.user == 0) return true;
   if (found.status.st_uid == status.user) return (found.status.st_mode & bits << 6U) == bits << 6U;

@@ -21,4 +21,8 @@ struct RemoteStatus {
 
 RemoteStatus read_remote_status(pid_t thread);
 
+// Whether the thread's effective user and group are root: the owner of its /proc entry, which is
+// cheap to ask. (A process that hides itself is shown as root's; then nobody was asked in vain.)
+bool runs_as_root(pid_t thread);
+
 }  // namespace assay::collect
