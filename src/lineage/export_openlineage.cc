@@ -88,7 +88,7 @@ Json job_json(const ExportSubject& subject, const store::Job& job) {
        facet("2-0-2/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
              {{"processingType", "BATCH"}, {"integration", "ASSAY"}, {"jobType", "COMMAND"}})},
       {"documentation", facet("1-0-0/DocumentationJobFacet.json#/$defs/DocumentationJobFacet",
-                              {{"description", command_text(job)}})}};
+                              {{"description", exported_command(job)}})}};
   // The facet's url is required and must be one.
   const auto& git = job.context.git;
   if (git && git->remote.find("://") != std::string::npos) {

@@ -63,7 +63,7 @@ std::int64_t ended_unix_ns(const store::Job& job) {
   return job.started_unix_ns + std::llround(job.duration_s * 1e9);
 }
 
-std::string command_text(const store::Job& job) {
+std::string exported_command(const store::Job& job) {
   std::string text;
   for (const std::string& word : job.command) {
     if (!text.empty()) text += ' ';

@@ -90,7 +90,7 @@ class ProvDocument {
     }
     activity["prov:type"] = "assay:Job";
     activity["prov:label"] = title_of(job);
-    activity["assay:command"] = command_text(job);
+    activity["assay:command"] = exported_command(job);
     activity["assay:directory"] = job.directory;
     if (job.exit_code) activity["assay:exitCode"] = *job.exit_code;
     activity["assay:complete"] = job.complete;

@@ -130,7 +130,7 @@ class Crate {
     Json action{{"@id", id},
                 {"@type", results.empty() ? "ActivateAction" : "CreateAction"},
                 {"name", title_of(job)},
-                {"description", command_text(job)},
+                {"description", exported_command(job)},
                 {"instrument", reference(tool(job))},
                 {"startTime", base::utc_millis_text(job.started_unix_ns)}};
     if (job.status != store::JobStatus::kRunning) {

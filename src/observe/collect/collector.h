@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -14,17 +15,22 @@
 
 #include "base/result.h"
 #include "observe/collect/event.h"
+#include "observe/collect/inherited.h"
 
 namespace assay::collect {
 
 enum class Tracer { kPreload, kEbpf, kPtrace };
+// In the order in which `auto` tries them.
+inline constexpr std::array kTracers = {Tracer::kPreload, Tracer::kEbpf, Tracer::kPtrace};
 std::string_view name_of(Tracer tracer);
 
-// What the command is: words, environment ("KEY=value"), directory.
+// What the command is: words, environment ("KEY=value"), directory, and the files that it gets
+// open.
 struct Launch {
   std::vector<std::string> words;
   std::vector<std::string> environment;
   std::filesystem::path directory;
+  std::vector<Inherited> inherited = {};
 };
 
 // Something that could not be seen. The verdict "complete" is the absence of these.
@@ -34,19 +40,24 @@ struct Missed {
 };
 
 struct Outcome {
-  int wait_status = 0;            // of the command itself
-  struct rusage usage {};         // of the whole process tree, as far as it was waited for
-  std::uint64_t dropped = 0;      // events known to have happened and not recorded
+  int wait_status = 0;        // of the command itself
+  struct rusage usage {};     // of the whole process tree, as far as it was waited for
+  std::uint64_t dropped = 0;  // events known to have happened and not recorded
   std::vector<Missed> missed;
 };
 
-// How the run is steered from outside the loop.
+// How the run is joined to the world outside the loop.
 struct Control {
   // Called once when the command runs, with its pid; and with the seccomp listener's descriptor if
   // there is one (else -1), so that another process can keep it open.
   std::function<void(pid_t pid, int listener)> started = [](pid_t, int) {};
   // Called once when the command itself has ended, though its children may go on.
   std::function<void(int wait_status)> ended = [](int) {};
+  // When this descriptor becomes readable (or its other end closes), recording ends: the collector
+  // drains the log, calls `abandoned` once, and from then on only keeps the command going, without
+  // telling the sink anything. -1: never.
+  int keeper = -1;
+  std::function<void()> abandoned = [] {};
 };
 
 class Collector {
@@ -59,8 +70,7 @@ class Collector {
 };
 
 // `log` is the path of the event log to be made (see log.h); it stays after the run.
-base::Result<std::unique_ptr<Collector>> make_collector(Tracer tracer,
-                                                        const std::filesystem::path& log);
+std::unique_ptr<Collector> make_collector(Tracer tracer, const std::filesystem::path& log);
 
 // What `assay tracers` tells of each: whether it works here, and if not, why and what to do.
 struct Preflight {
@@ -70,6 +80,5 @@ struct Preflight {
   std::vector<std::string> notes;  // what to know: kernel version, privileges, what it cannot see
 };
 Preflight preflight(Tracer tracer);
-std::vector<Preflight> preflights();  // in the order in which `auto` tries them
 
 }  // namespace assay::collect

@@ -28,8 +28,9 @@ struct Event {
 };
 
 enum class Change {
-  kContent,  // the bytes may be overwritten or cut
-  kName,     // the name goes away or comes to mean another file; the bytes stay while held open
+  kContent,          // the bytes may be overwritten or cut, by a call that cannot read them
+  kContentReadable,  // the same by one that can: an open for reading and writing
+  kName,  // the name goes away or comes to mean another file; the bytes stay while held open
 };
 
 class Sink {

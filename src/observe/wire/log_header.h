@@ -29,6 +29,10 @@ inline constexpr const char* kLogVariable = "ASSAY_EVENT_LOG";
 struct LogHeader {
   std::uint64_t magic = kLogMagic;
   std::uint64_t version = 1;
+  // The collector's "/" as statx tells it (stx_mnt_id, stx_ino); 0: not told. In a process that has
+  // another root or mount namespace paths mean other files, and the shim leaves it to the gate.
+  std::uint64_t root_mount = 0;
+  std::uint64_t root_inode = 0;
   // What the collector reads and writes and the shim only reads:
   alignas(64) std::atomic<std::uint64_t> allocated_end{kHeaderSize};
   // Grows whenever a name may have come to mean another file (rename, delete, link, a write to an

@@ -1,0 +1,98 @@
+// assay run [options] -- COMMAND: runs a command as it is and records what it reads and writes.
+#include "lineage/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "base/text.h"
+#include "lineage/step_words.h"
+#include "verb.h"
+
+namespace assay::cli {
+namespace {
+
+struct Options {
+  std::string tracer = "auto";
+  std::string name;
+  bool build = false;
+  bool explain = false;
+  std::vector<std::string> keep;
+  std::vector<std::string> leave_out;
+  std::vector<std::string> sets;
+  std::vector<std::string> words;
+};
+
+std::vector<std::string> tracer_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const collect::Tracer tracer : collect::kTracers) names.emplace_back(name_of(tracer));
+  return names;
+}
+
+base::Result<std::optional<collect::Tracer>> tracer_of(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  for (const collect::Tracer tracer : collect::kTracers) {
+    if (name_of(tracer) == name) return tracer;
+  }
+  const std::vector<std::string> names = tracer_names();
+  std::string hint = base::suggestion(name, names);
+  if (hint.empty()) hint = fmt::format("one of {}", fmt::join(names, ", "));
+  return base::fail(base::usage_error("run --tracer", fmt::format("unknown tracer '{}'", name), hint));
+}
+
+// `@3`: the words of the project's step 3, with --set applied.
+base::Result<std::vector<std::string>> words_of(const Options& options) {
+  if (options.words.empty()) {
+    return base::fail(base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
+  }
+  const std::string& first = options.words.front();
+  if (!first.starts_with("@")) {
+    if (options.sets.empty()) return options.words;
+    return base::fail(base::usage_error("run --set", "changes a step that is run again",
+                                        "assay run @N --set KEY=VALUE"));
+  }
+  return lineage::step_words(first.substr(1), options.sets);
+}
+
+base::Result<base::ExitCode> run(const Session& session, const Options& options) {
+  lineage::RunRequest request;
+  ASSAY_TRY(request.tracer, tracer_of(options.tracer));
+  ASSAY_TRY(request.words, words_of(options));
+  request.name = options.name;
+  request.build = options.build;
+  request.explain = options.explain;
+  request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
+  for (const std::string& pattern : options.keep) request.choices.push_back({pattern, true});
+  for (const std::string& pattern : options.leave_out) request.choices.push_back({pattern, false});
+  ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
+  if (kept.wait_status) collect::end_like(*kept.wait_status);
+  ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
+}
+
+}  // namespace
+
+Verb run_verb(const Session& session) {
+  const auto options = std::make_shared<Options>();
+  return {
+      .name = "run",
+      .description = "run a command as it is and record what it reads and writes, by content",
+      .examples = {"assay run -- echo hello", "assay run --tracer ptrace -- cat /etc/hostname",
+                   "assay run --explain -- true"},
+      .options =
+          {{"--tracer", "how to look: auto, preload, ebpf or ptrace", &options->tracer,
+            tracer_names, "NAME"},
+           {"--name", "a name for the job, usable wherever a job is named", &options->name, {},
+            "NAME"},
+           {"--build", "mark it as a step that prepares the environment", &options->build},
+           {"--keep", "files to keep that the filter would leave out", &options->keep, {},
+            "PATTERN"},
+           {"--leave-out", "files to leave out that the filter would keep", &options->leave_out,
+            {}, "PATTERN"},
+           {"--explain", "say of every file why it was kept or left out", &options->explain},
+           {"--set", "with @N: the value of an argument in the new run", &options->sets}},
+      .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words},
+      .action = [&session, options] { return run(session, *options); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,173 @@
+// What the eBPF collector adds to a system call: of the command, and of everybody else meanwhile.
+//
+//   ebpf_bench [FOLDER]     needs what eBPF needs (`assay tracers`); makes 20,000 files in FOLDER
+//
+// A worker times itself: bare, as a traced command, and as a stranger while another command is
+// traced, in turn, so that whatever else the machine does hits all three alike.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "observe/collect/ebpf.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace assay;
+
+constexpr int kFiles = 20'000;
+constexpr int kRounds = 9;
+
+struct Work {
+  const char* name;
+  int times;
+  std::function<void(const std::string& folder, int index)> once;
+};
+
+std::vector<Work> works(const std::string& folder) {
+  static std::array<char, 65536> buffer{};
+  static const int file = ::open((folder + "/0").c_str(), O_RDWR);
+  const auto open_close = [](const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    if (fd < 0) std::exit(3);
+    ::close(fd);
+  };
+  return {
+      {"open+close, distinct files", kFiles,
+       [=](const std::string& in, int i) { open_close(in + "/" + std::to_string(i)); }},
+      {"open+close, one file", 100'000, [=](const std::string& in, int) { open_close(in + "/0"); }},
+      {"getppid", 1'000'000, [](const std::string&, int) { ::getppid(); }},
+      {"pread of 1 byte", 1'000'000,
+       [](const std::string&, int) { (void)!::pread(file, buffer.data(), 1, 0); }},
+      {"pread of 64 KiB", 50'000,
+       [](const std::string&, int) { (void)!::pread(file, buffer.data(), buffer.size(), 0); }},
+      {"pwrite of 4 KiB", 200'000,
+       [](const std::string&, int) { (void)!::pwrite(file, buffer.data(), 4096, 0); }},
+  };
+}
+
+// Times every kind of work and writes the nanoseconds of one, a line each.
+int worker(const std::string& folder, const std::string& result) {
+  std::ofstream out(result);
+  for (const Work& work : works(folder)) {
+    const base::Stopwatch watch;
+    for (int i = 0; i < work.times; ++i) work.once(folder, i);
+    out << watch.elapsed().count() * 1e9 / work.times << '\n';
+  }
+  return out.good() ? 0 : 3;
+}
+
+class Ignore : public collect::Sink {
+  void happened(const collect::Event&) override {}
+  void about_to_change(std::string_view, const wire::Stamp&, collect::Change) override {}
+};
+
+pid_t traced(const std::vector<std::string>& words, const fs::path& log) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  Ignore ignore;
+  const collect::Launch launch{.words = words, .environment = {"PATH=/usr/bin:/bin"}};
+  const auto outcome = collect::make_ebpf_collector(log)->run(launch, {}, ignore);
+  if (!outcome) fmt::print(stderr, "{}\n", outcome.error().line());
+  if (outcome && outcome->dropped > 0) fmt::print(stderr, "dropped {}\n", outcome->dropped);
+  ::_exit(outcome && outcome->wait_status == 0 ? 0 : 3);
+}
+
+pid_t bare(std::vector<std::string> words) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
+void expect_success(pid_t child) {
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  if (status == 0) return;
+  fmt::print(stderr, "ebpf_bench: a run failed\n");
+  std::exit(3);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double least(const std::vector<double>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "--worker") return worker(argv[2], argv[3]);
+  const collect::Preflight found = collect::ebpf_preflight();
+  if (!found.available) {
+    fmt::print(stderr, "ebpf_bench: {}\n", found.reason);
+    return 3;
+  }
+  std::string pattern = (argc > 1 ? std::string(argv[1]) : "/tmp") + "/assay-ebpf-bench-XXXXXX";
+  const fs::path folder = ::mkdtemp(pattern.data());
+  for (int i = 0; i < kFiles; ++i) std::ofstream(folder / std::to_string(i)) << i;
+  std::ofstream(folder / "0") << std::string(65536, 'x');
+  const std::string result = folder / "result";
+  const std::vector<std::string> words = {fs::canonical("/proc/self/exe"), "--worker", folder,
+                                          result};
+  const std::vector<Work> list = works(folder);
+  constexpr std::array<const char*, 3> kKinds = {"bare", "traced", "stranger"};
+  std::vector<std::array<std::vector<double>, 3>> times(list.size());
+  for (int round = 0; round < kRounds + 1; ++round) {  // the first warms up
+    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+      const fs::path log = folder / fmt::format("log-{}-{}", round, kind);
+      pid_t other = 0;
+      if (kind == 2) {
+        other = traced({"sleep", "1000"}, log);
+        ::usleep(300'000);
+      }
+      expect_success(kind == 1 ? traced(words, log) : bare(words));
+      if (other > 0) {
+        // Only what we started: the sleeping command is the collector's child.
+        std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", other));
+        pid_t sleeper = 0;
+        if (children >> sleeper) ::kill(sleeper, SIGTERM);
+        ::waitpid(other, nullptr, 0);
+      }
+      std::ifstream in(result);
+      for (auto& work : times) {
+        double ns = 0;
+        in >> ns;
+        if (round > 0) work[kind].push_back(ns);
+      }
+    }
+  }
+  fmt::print(
+      "{}; {} rounds, ns: the median of bare, and what is added (median; least of all rounds)\n\n"
+      "| | bare | as the command | as a stranger |\n|---|---|---|---|\n",
+      found.reason, kRounds);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto added = [&](std::size_t kind) {
+      return fmt::format("{:+.0f} ({:+.0f})", median(times[i][kind]) - median(times[i][0]),
+                         least(times[i][kind]) - least(times[i][0]));
+    };
+    fmt::print("| {} | {:.0f} | {} | {} |\n", list[i].name, median(times[i][0]), added(1),
+               added(2));
+  }
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return 0;
+}

@@ -1,0 +1,35 @@
+// Patterns of paths, a small part of what .gitignore has:
+//
+//   *          any letters within one component        ?   one letter within a component
+//   **         as a component: any number of them
+//   name       without a slash: any component of that name, at any depth
+//   a/b        with a slash inside: from the project's folder
+//   /a ~/a     from the root, from the home folder
+//   name/      only as a folder
+//
+// A pattern that matches a folder matches everything below it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::lineage {
+
+class Glob {
+ public:
+  // `root` and `home` are absolute.
+  Glob(std::string_view pattern, std::string_view root, std::string_view home);
+
+  // `path` is absolute and canonical.
+  [[nodiscard]] bool matches(std::string_view path) const;
+
+ private:
+  std::vector<std::string> parts_;
+  bool folder_only_ = false;
+};
+
+// One component against one component of a pattern.
+bool matches_component(std::string_view pattern, std::string_view text);
+
+}  // namespace assay::lineage

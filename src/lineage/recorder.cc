@@ -1,0 +1,264 @@
+#include "lineage/recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "lineage/context.h"
+#include "lineage/environment.h"
+#include "lineage/filter_file.h"
+#include "lineage/staged_results.h"
+#include "observe/collect/launch.h"
+#include "observe/collect/proc.h"
+#include "store/cleaning.h"
+#include "store/job_row.h"
+#include "store/job_writer.h"
+
+extern char** environ;  // NOLINT: POSIX has it nowhere else
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As shells and env(1) answer for a program that cannot be run.
+constexpr int kNotFound = 127;
+constexpr int kNotRunnable = 126;
+
+std::vector<std::string> environment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
+  return out;
+}
+
+fs::path home(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    if (variable.starts_with("HOME=/")) return variable.substr(5);
+  }
+  return {};
+}
+
+int exit_code_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wanted) {
+  if (wanted) {
+    const collect::Preflight preflight = collect::preflight(*wanted);
+    if (preflight.available) return *wanted;
+    return base::fail(base::unfit_error(std::string(collect::name_of(*wanted)), preflight.reason,
+                                        "`assay tracers` tells what works here"));
+  }
+  std::string reasons;
+  for (const collect::Tracer tracer : collect::kTracers) {
+    const collect::Preflight preflight = collect::preflight(tracer);
+    if (preflight.available) return tracer;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", collect::name_of(tracer),
+                           preflight.reason);
+  }
+  return base::fail(base::unfit_error("no tracer works here", reasons));
+}
+
+}  // namespace
+
+Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
+    : request_(request), channel_(channel) {
+  launch_.words = request_.words;
+  launch_.environment = environment();
+  launch_.inherited = collect::inherited_files();
+  descriptors_ = collect::inherited_descriptors();
+}
+
+void Recorder::say(const base::Error& error) {
+  channel_.say("assay: " + error.line());
+}
+
+int Recorder::record() {
+  const auto tracer = choose(request_.tracer);
+  // Named explicitly, a tracer is a condition; otherwise recording is, like all we do, no reason
+  // not to run the command.
+  if (!tracer && request_.tracer) {
+    say(tracer.error());
+    return static_cast<int>(tracer.error().code);
+  }
+  if (!tracer) return run_unrecorded(tracer.error());
+  if (const auto ready = prepare(); !ready) return run_unrecorded(ready.error());
+  const auto done = run(*tracer);
+  if (done) return 0;
+  say(done.error());
+  return done.error().code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+}
+
+// The store, the context, the row of a running job.
+base::Result<void> Recorder::prepare() {
+  std::error_code error;
+  const fs::path directory = fs::current_path(error);
+  if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
+  ContextTask context({.directory = directory, .environment = launch_.environment});
+  ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::Program{}));
+  store_.emplace(std::move(opened));
+  const store::Location& location = store_->location();
+
+  job_.command = redacted_words(request_.words);
+  job_.directory = directory;
+  job_.name = request_.name;
+  job_.build = request_.build;
+  job_.collector_pid = ::getpid();
+  job_.collector_start_ticks = static_cast<std::int64_t>(collect::start_ticks_of(::getpid()));
+  job_.started_unix_ns = base::system_clock().wall_ns();
+  ASSAY_TRY(job_.uid, store::random_uid());
+  job_.spool = location.directory / "spool" / job_.uid;
+  if (!fs::create_directories(job_.spool, error) || error) {
+    return base::fail(base::unfit_error(job_.spool, "cannot be made: " + error.message()));
+  }
+  Gathered gathered = context.take();
+  job_.context = std::move(gathered.context);
+  for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
+  ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
+
+  ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
+  choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
+  filter_.emplace(Filter::Options{.root = location.project,
+                                  .home = home(launch_.environment),
+                                  .choices = std::move(choices)});
+  ASSAY_TRY(StoredDigests digests, StoredDigests::over(*store_));
+  digests_ = std::make_unique<StoredDigests>(std::move(digests));
+  return {};
+}
+
+base::Result<void> Recorder::run(collect::Tracer tracer) {
+  job_.tracer = collect::name_of(tracer);
+  const auto collector = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+  started_ns_ = base::system_clock().monotonic_ns();
+  tracker_ = std::make_unique<Tracker>(
+      Tracker::Options{.started_ns = started_ns_, .hashing = {.cache = digests_.get()}}, *filter_);
+  collect::Control control;
+  control.keeper = channel_.descriptor();
+  control.started = [&](pid_t pid, int listener) {
+    release_descriptors();
+    channel_.started(pid, listener);
+  };
+  control.ended = [&](int status) {
+    job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
+    channel_.ended(status);
+  };
+  control.abandoned = [&] {
+    abandoned_ = true;
+    collect::Outcome outcome;
+    outcome.missed.push_back({"killed", "`assay run` was killed; what the command did after that "
+                                        "was not recorded"});
+    if (!store(outcome, store::JobStatus::kInterrupted)) return;
+    remove_spool();
+  };
+  const auto outcome = collector->run(launch_, control, *tracker_);
+  if (abandoned_) return {};
+  if (!outcome) {
+    // Nothing ran, so there is nothing to remember.
+    tracker_.reset();
+    forget();
+    remove_spool();
+    return base::fail(outcome.error());
+  }
+  const bool done = outcome->wait_status == 0;
+  if (auto stored = store(*outcome, done ? store::JobStatus::kDone : store::JobStatus::kFailed);
+      !stored) {
+    // The row still says that the job runs, and the event log is there: recovery will finish it.
+    stored.error().hint = "its event log is kept and the next `assay log` tries again";
+    say(stored.error());
+    return {};
+  }
+  remove_spool();
+  return {};
+}
+
+base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobStatus status) {
+  if (job_.duration_s == 0) {
+    job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
+  }
+  job_.status = status;
+  if (status != store::JobStatus::kInterrupted) {
+    job_.exit_code = exit_code_of(outcome.wait_status);
+    if (WIFSIGNALED(outcome.wait_status)) job_.signal = WTERMSIG(outcome.wait_status);
+  }
+  job_.dropped = static_cast<std::int64_t>(outcome.dropped);
+  job_.usage = usage_of(outcome.usage);
+  job_.context.machine = machine_facts(store_->location().directory);
+
+  ASSAY_TRY(StagedResults results,
+            StagedResults::in(job_.spool, request_.explain
+                                              ? [this](const std::string& line) { channel_.say(line); }
+                                              : StagedResults::Explain{}));
+  tracker_->finish(results);
+  for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
+  if (outcome.dropped > 0) {
+    results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
+  }
+  job_.complete = results.complete();
+  // What could not be learnt of the context is said, but the files were all seen.
+  for (store::Missed& problem : problems_) results.missed(std::move(problem));
+
+  ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(*store_, job_.id));
+  ASSAY_TRY_VOID(results.write(writer));
+  ASSAY_TRY_VOID(digests_->write());
+  ASSAY_TRY(job_.step, writer.finish(job_));
+  if (request_.summary) {
+    channel_.say(fmt::format("assay: job {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
+                             job_.id, results.inputs(), results.outputs(),
+                             job_.complete ? "complete" : "NOT complete", job_.tracer, job_.id));
+  }
+  return {};
+}
+
+void Recorder::forget() {
+  job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
+  auto writer = store::JobWriter::begin(*store_, job_.id);
+  if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
+}
+
+// A pipe must end when the command closes it, so nobody else may hold it.
+void Recorder::release_descriptors() {
+  const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (null.valid()) ::dup2(null.get(), standard);
+  }
+  for (const int descriptor : descriptors_) ::close(descriptor);
+  descriptors_.clear();
+}
+
+void Recorder::remove_spool() {
+  std::error_code ignored;
+  fs::remove_all(job_.spool, ignored);
+}
+
+// Without a store or a tracer: the command runs as if we were not there, and a line says so.
+int Recorder::run_unrecorded(const base::Error& why) {
+  base::Error told = why;
+  told.what = "this run is not recorded: " + told.what;
+  say(told);
+  auto child = collect::launch(launch_, [] { return true; });
+  std::optional<base::Error> failure;
+  if (!child) {
+    failure = child.error();
+  } else {
+    failure = collect::exec_failure(launch_, child->exec_result.get());
+  }
+  if (failure) {
+    if (child) ::waitpid(child->pid, nullptr, 0);
+    say(*failure);
+    return failure->code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+  }
+  release_descriptors();
+  channel_.started(child->pid, -1);
+  int status = 0;
+  while (::waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  channel_.ended(status);
+  return 0;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,63 @@
+// Recorder: one `assay run`, from the collector process's point of view. It opens the store, learns
+// the context, runs the command under a collector with a Tracker as its sink, and writes the job.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/filter.h"
+#include "lineage/stored_digests.h"
+#include "lineage/tracker.h"
+#include "observe/collect/collector.h"
+#include "observe/collect/keeper.h"
+#include "store/job.h"
+#include "store/store.h"
+
+namespace assay::lineage {
+
+struct RunRequest {
+  std::vector<std::string> words;
+  std::optional<collect::Tracer> tracer = std::nullopt;  // none: the first that works
+  std::string name = {};
+  bool build = false;
+  std::vector<Filter::Choice> choices = {};  // --keep, --leave-out
+  bool explain = false;
+  bool summary = false;  // one line about the job when it is over
+};
+
+class Recorder {
+ public:
+  Recorder(const RunRequest& request, collect::Channel& channel);
+
+  // Runs and records. Returns an exit code that matters only if the command was not started.
+  int record();
+
+ private:
+  base::Result<void> prepare();
+  int run_unrecorded(const base::Error& why);
+  base::Result<void> run(collect::Tracer tracer);
+  base::Result<void> store(const collect::Outcome& outcome, store::JobStatus status);
+  void forget();
+  void remove_spool();
+  void release_descriptors();
+  void say(const base::Error& error);
+
+  RunRequest request_;
+  collect::Channel& channel_;
+  collect::Launch launch_;
+  std::vector<int> descriptors_;  // inherited ones, which are the command's alone once it runs
+  std::optional<store::Store> store_;
+  std::optional<Filter> filter_;
+  std::unique_ptr<StoredDigests> digests_;
+  std::unique_ptr<Tracker> tracker_;
+  store::Job job_;
+  std::int64_t started_ns_ = 0;  // monotonic
+  bool abandoned_ = false;
+  std::vector<store::Missed> problems_;
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,39 @@
+#include "lineage/run.h"
+
+#include <filesystem>
+
+#include "base/stderr_line.h"
+#include "lineage/recovery.h"
+#include "store/store.h"
+
+namespace assay::lineage {
+namespace {
+
+// The collector was killed and the command ended without it: what it had seen is in its event log.
+void finish_for_the_dead() {
+  std::error_code error;
+  const auto directory = std::filesystem::current_path(error);
+  if (error) return;
+  const auto location = store::find(directory);
+  if (!location || !*location) return;
+  auto store = store::Store::open(**location, store::Program{});
+  if (store && recover_jobs(*store)) {
+    base::write_stderr(
+        "assay: the collector was killed; what it had seen is kept as an interrupted job, see "
+        "`assay show last`\n");
+  }
+}
+
+}  // namespace
+
+base::Result<collect::Kept> run_command(const RunRequest& request) {
+  ASSAY_TRY(collect::Kept kept, collect::keep([&](collect::Channel& channel) {
+              // Never destroyed: closing the store would move its log into it and wait for the
+              // disk, which the next run would wait for again.
+              return (new Recorder(request, channel))->record();
+            }));
+  if (kept.collector_lost) finish_for_the_dead();
+  return kept;
+}
+
+}  // namespace assay::lineage

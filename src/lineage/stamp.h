@@ -1,0 +1,36 @@
+// Stamps as stat gives them, and what it takes to say that content did not change.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+
+#include "hash/file.h"
+#include "observe/wire/record.h"
+
+namespace assay::lineage {
+
+inline hash::FileStamp stamp_of(const struct stat& status) {
+  const auto ns = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {status.st_dev, status.st_ino, status.st_size, ns(status.st_mtim), ns(status.st_ctim)};
+}
+
+inline hash::FileStamp to_hash(const wire::Stamp& stamp) {
+  return {stamp.device, stamp.inode, stamp.size, stamp.mtime_ns, stamp.ctime_ns};
+}
+inline wire::Stamp to_wire(const hash::FileStamp& stamp) {
+  return {stamp.device, stamp.inode, stamp.size, stamp.mtime_ns, stamp.ctime_ns};
+}
+
+inline bool same_file(const wire::Stamp& a, const wire::Stamp& b) {
+  return a.device == b.device && a.inode == b.inode;
+}
+// Nothing says that the content differs. The change time is left out: renaming, linking and chmod
+// change it too, and the job may do those to a file that it has read.
+inline bool same_content(const wire::Stamp& a, const wire::Stamp& b) {
+  return same_file(a, b) && a.size == b.size && a.mtime_ns == b.mtime_ns;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,226 @@
+#include "lineage/testing/scene.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "hash/blake3.h"
+#include "lineage/stamp.h"
+
+namespace assay::lineage::testing {
+
+using collect::Change;
+using wire::Op;
+namespace flag = wire::flag;
+
+std::string Recorded::relative(const std::string& path) const {
+  return path.starts_with(root + "/") ? path.substr(root.size() + 1) : path;
+}
+
+void Recorded::input(store::Input input, const Rule& rule) {
+  EXPECT_TRUE(rule.keep);
+  sorted = sorted && last_input_ < input.path;
+  last_input_ = input.path;
+  inputs[relative(input.path)] = std::move(input);
+}
+
+void Recorded::output(store::Output output, const Rule& rule) {
+  EXPECT_TRUE(rule.keep);
+  sorted = sorted && last_output_ < output.path;
+  last_output_ = output.path;
+  output.from = relative(output.from);
+  outputs[relative(output.path)] = std::move(output);
+}
+
+void Recorded::left_out(LeftOut file, const Rule& rule) {
+  EXPECT_FALSE(rule.keep);
+  reasons[relative(file.path)] = rule.name;
+}
+
+Scene::Scene(const Tracker::Options& options, std::vector<Filter::Choice> choices)
+    : root(scratch.path() / "project"),
+      filter({.root = root, .home = scratch.path() / "home", .choices = std::move(choices)}),
+      tracker(std::make_unique<Tracker>(options, filter)) {
+  std::filesystem::create_directory(root);
+  recorded_.root = root;
+}
+
+std::string Scene::path(const std::string& name) const {
+  return name.starts_with('/') ? name : root + "/" + name;
+}
+
+wire::Stamp Scene::stamp(const std::string& name) const {
+  struct stat status {};
+  EXPECT_EQ(::stat(path(name).c_str(), &status), 0) << name;
+  return to_wire(stamp_of(status));
+}
+
+void Scene::put(const std::string& name, const std::string& content) {
+  std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+  write_file(path(name), content);
+}
+
+void Scene::folder(const std::string& name) {
+  std::filesystem::create_directories(path(name));
+}
+
+void Scene::alias(const std::string& name, const std::string& target) {
+  std::filesystem::create_symlink(target, path(name));
+}
+
+void Scene::begin() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+}
+
+collect::Event Scene::event(Op op, const std::string& path, const std::string& other) {
+  text_ = path;
+  other_ = other;
+  collect::Event event;
+  event.op = op;
+  event.thread = event.process = 100;
+  event.parent = 1;
+  event.path = text_;
+  event.other = other_;
+  return event;
+}
+
+void Scene::tell(Op op, const std::string& name, const wire::Stamp* stamp, std::uint16_t flags,
+                 const std::string& other) {
+  auto told = event(op, path(name), other.empty() ? other : path(other));
+  told.flags = flags;
+  if (stamp != nullptr) {
+    told.stamp = *stamp;
+  } else {
+    told.flags |= flag::kNoStamp;
+  }
+  tracker->happened(told);
+}
+
+void Scene::read(const std::string& name) {
+  const auto now = stamp(name);
+  tell(Op::kRead, name, &now);
+}
+
+void Scene::create(const std::string& name, const std::string& content) {
+  if (!manner.stamped_creation) tell(Op::kCreate, name, nullptr);
+  const base::UniqueFd fd(::open(path(name).c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
+  ASSERT_TRUE(fd.valid()) << name;
+  if (manner.stamped_creation) {
+    const auto now = stamp(name);
+    tell(Op::kCreate, name, &now);
+  }
+  EXPECT_EQ(::write(fd.get(), content.data(), content.size()),
+            static_cast<ssize_t>(content.size()));
+}
+
+void Scene::append(const std::string& name, const std::string& content) {
+  const auto before = stamp(name);
+  tracker->about_to_change(path(name), before, Change::kContent);
+  if (manner.told_before) tell(Op::kWrite, name, &before);
+  std::ofstream(path(name), std::ios::app) << content;
+  if (!manner.told_before) tell(Op::kWrite, name, &before);
+}
+
+void Scene::overwrite(const std::string& name, const std::string& content) {
+  const auto before = stamp(name);
+  tracker->about_to_change(path(name), before, Change::kContent);
+  if (manner.told_before) tell(Op::kTruncate, name, &before);
+  write_file(path(name), content);
+  if (!manner.told_before) tell(Op::kTruncate, name, &before);
+}
+
+void Scene::update(const std::string& name, const std::string& content) {
+  const auto before = stamp(name);
+  tracker->about_to_change(path(name), before, Change::kContentReadable);
+  if (manner.told_before) tell(Op::kRead, name, &before, flag::kWritable);
+  std::fstream(path(name), std::ios::in | std::ios::out) << content;
+  if (!manner.told_before) tell(Op::kRead, name, &before, flag::kWritable);
+}
+
+void Scene::open_only(const std::string& name, bool readable) {
+  const auto before = stamp(name);
+  tracker->about_to_change(path(name), before,
+                           readable ? Change::kContentReadable : Change::kContent);
+  tell(readable ? Op::kRead : Op::kWrite, name, &before, readable ? flag::kWritable : 0);
+}
+
+void Scene::remove(const std::string& name) {
+  const auto before = stamp(name);
+  tracker->about_to_change(path(name), before, Change::kName);
+  if (manner.told_before) tell(Op::kDelete, name, &before);
+  EXPECT_EQ(::unlink(path(name).c_str()), 0) << name;
+  if (!manner.told_before) tell(Op::kDelete, name, &before);
+}
+
+void Scene::rename(const std::string& from, const std::string& to, bool exchange) {
+  const auto before = stamp(from);
+  for (const std::string& name : {from, to}) {
+    struct stat status {};
+    if (::stat(path(name).c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+      tracker->about_to_change(path(name), to_wire(stamp_of(status)), Change::kName);
+    }
+  }
+  const auto flags = static_cast<std::uint16_t>(exchange ? flag::kExchange : 0);
+  if (manner.told_before) tell(Op::kRename, from, &before, flags, to);
+  EXPECT_EQ(::renameat2(AT_FDCWD, path(from).c_str(), AT_FDCWD, path(to).c_str(),
+                        exchange ? RENAME_EXCHANGE : 0),
+            0)
+      << from << " " << to;
+  if (!manner.told_before) tell(Op::kRename, from, &before, flags, to);
+}
+
+void Scene::link(const std::string& from, const std::string& to) {
+  const auto before = stamp(from);
+  if (manner.told_before) tell(Op::kLink, from, &before, 0, to);
+  EXPECT_EQ(::link(path(from).c_str(), path(to).c_str()), 0) << from << " " << to;
+  if (!manner.told_before) tell(Op::kLink, from, &before, 0, to);
+}
+
+void Scene::unnamed_then_link(const std::string& name, const std::string& content) {
+  if (!manner.stamped_creation) tell(Op::kCreate, ".", nullptr, flag::kUnnamed);
+  const base::UniqueFd fd(::open(root.c_str(), O_WRONLY | O_TMPFILE, 0600));
+  ASSERT_TRUE(fd.valid());
+  const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
+  const auto made = stamp(link);
+  if (manner.stamped_creation) tell(Op::kCreate, ".", &made, flag::kUnnamed);
+  EXPECT_EQ(::write(fd.get(), content.data(), content.size()),
+            static_cast<ssize_t>(content.size()));
+  const auto now = stamp(link);
+  const std::string seen = path("#" + std::to_string(now.inode) + " (deleted)");
+  if (manner.told_before) tell(Op::kLink, seen, &now, 0, name);
+  EXPECT_EQ(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path(name).c_str(), AT_SYMLINK_FOLLOW), 0);
+  if (!manner.told_before) tell(Op::kLink, seen, &now, 0, name);
+}
+
+void Scene::write_outside(const std::string& name, const std::string& content) {
+  write_file(path(name), content);
+}
+
+Recorded& Scene::finish() {
+  if (!std::exchange(finished_, true)) tracker->finish(recorded_);
+  EXPECT_TRUE(recorded_.sorted);
+  return recorded_;
+}
+
+hash::Digest digest_of(const std::string& content) {
+  return hash::blake3(std::as_bytes(std::span(content)));
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+void write_file(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+}  // namespace assay::lineage::testing

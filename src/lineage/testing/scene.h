@@ -1,0 +1,101 @@
+// Scene: a project in a temporary folder and a tracker that is told what is done there. Each
+// operation is done for real, with the events a collector would tell.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/testing/temp_dir.h"
+#include "hash/digest.h"
+#include "lineage/tracker.h"
+
+namespace assay::lineage::testing {
+
+// Everything that finish() told.
+class Recorded : public Results {
+ public:
+  void input(store::Input input, const Rule& rule) override;
+  void output(store::Output output, const Rule& rule) override;
+  void left_out(LeftOut file, const Rule& rule) override;
+  void process(store::Process process) override { processes.push_back(std::move(process)); }
+  void missed(store::Missed missed) override { missing.push_back(std::move(missed)); }
+
+  // By path relative to the project (absolute outside).
+  std::map<std::string, store::Input> inputs;
+  std::map<std::string, store::Output> outputs;
+  std::map<std::string, std::string> reasons;  // path -> name of the rule that left it out
+  std::vector<store::Process> processes;
+  std::vector<store::Missed> missing;
+  bool sorted = true;
+  std::string root;
+
+ private:
+  std::string relative(const std::string& path) const;
+  std::string last_input_;
+  std::string last_output_;
+};
+
+// What a collector may do this way or that.
+struct Manner {
+  bool told_before = true;  // changes are told before they are done (the gate) or after (ptrace)
+  bool stamped_creation = true;  // the shim stamps what it made; the gate cannot
+};
+
+class Scene {
+ public:
+  explicit Scene(const Tracker::Options& options = {}, std::vector<Filter::Choice> choices = {});
+
+  // Before the job.
+  void put(const std::string& name, const std::string& content);
+  void folder(const std::string& name);
+  void alias(const std::string& name, const std::string& target);  // symbolic link
+  // Lets the files of before grow older than a tick of the file system's clock.
+  void begin();
+
+  // By the job; `name` as the job would say it, relative to the project.
+  void read(const std::string& name);
+  void create(const std::string& name, const std::string& content);     // O_CREAT | O_EXCL
+  void append(const std::string& name, const std::string& content);     // O_WRONLY | O_APPEND
+  void overwrite(const std::string& name, const std::string& content);  // O_TRUNC
+  void update(const std::string& name, const std::string& content);     // O_RDWR, then written
+  void open_only(const std::string& name, bool readable = false);       // nothing is written
+  void remove(const std::string& name);
+  void rename(const std::string& from, const std::string& to, bool exchange = false);
+  void link(const std::string& from, const std::string& to);
+  void unnamed_then_link(const std::string& name, const std::string& content);
+
+  // By others.
+  void write_outside(const std::string& name, const std::string& content);
+
+  Recorded& finish();  // the same when called again
+
+  [[nodiscard]] std::string path(const std::string& name) const;
+  [[nodiscard]] wire::Stamp stamp(const std::string& name) const;
+  collect::Event event(wire::Op op, const std::string& path, const std::string& other = {});
+  void tell(wire::Op op, const std::string& name, const wire::Stamp* stamp, std::uint16_t flags = 0,
+            const std::string& other = {});
+
+  Manner manner;
+  base::testing::TempDir scratch;
+  std::string root;
+  Filter filter;
+  std::unique_ptr<Tracker> tracker;
+
+ private:
+  std::string text_;
+  std::string other_;
+  Recorded recorded_;
+  bool finished_ = false;
+};
+
+hash::Digest digest_of(const std::string& content);
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, const std::string& content);
+
+}  // namespace assay::lineage::testing

@@ -1,0 +1,202 @@
+#include "lineage/tracker.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "lineage/stamp.h"
+
+namespace assay::lineage {
+
+using collect::Change;
+using collect::Event;
+using wire::Op;
+using wire::Stamp;
+namespace file = file_flag;
+
+namespace {
+
+// A quarter of what the process may have: the rest is the collector's.
+std::size_t held_limit(std::size_t most) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return std::min<std::size_t>(most, limit.rlim_cur / 4);
+}
+
+}  // namespace
+
+Tracker::Tracker(const Options& options, Filter& filter)
+    : options_(options),
+      filter_(filter),
+      places_(paths_),
+      processes_(options.started_ns),
+      most_held_(held_limit(options.most_held)),
+      queue_(options.hashing) {}
+
+void Tracker::poll() {
+  if (!queue_.has_results()) return;
+  taken_.clear();
+  queue_.take(taken_);
+  for (const HashResult& result : taken_) take_result(result);
+}
+
+void Tracker::happened(const Event& event) {
+  poll();
+  processes_.happened(event);
+  const Stamp* const stamp = (event.flags & wire::flag::kNoStamp) != 0 ? nullptr : &event.stamp;
+  switch (event.op) {
+    case Op::kRead:
+    case Op::kWrite:
+    case Op::kTruncate: {
+      const Spot spot = locate(event.path, stamp, Look::kOpened);
+      if (spot.file == 0) return;
+      if (event.source == wire::Source::kInherited) return inherited(spot, event);
+      if (event.op == Op::kRead) read(spot, stamp);
+      if (event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0) {
+        write(spot.file, stamp);
+      }
+      return;
+    }
+    case Op::kExec:
+      if (const Spot spot = locate(event.path, stamp, Look::kOpened); spot.file != 0) {
+        read(spot, stamp);
+      }
+      return;
+    case Op::kCreate:
+      return create(event, stamp);
+    case Op::kDelete:
+      return remove(event, stamp);
+    case Op::kRename:
+      return rename(event, stamp);
+    case Op::kLink:
+      return link(event, stamp);
+    case Op::kMissed:
+      return missed_.add(std::string(event.path), std::string(event.other));
+    case Op::kProcess:
+    case Op::kExit:
+    case Op::kNone:
+      return;
+  }
+}
+
+void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change change) {
+  poll();
+  const Spot spot = locate(path, &stamp, change == Change::kName ? Look::kName : Look::kOpened);
+  if (spot.file == 0) return;
+  File& file = files_[spot.file];
+  if (change == Change::kName) look_for_links(spot);
+  if (has_job_content(spot.file, &stamp)) return;
+  const bool unhashed = file.has(file::kWanted) && file.digest == 0 && !file.has(file::kGivenUp);
+  if (change == Change::kName) {
+    if (unhashed) hold(spot.file, spot.path);
+    return;
+  }
+  if (unhashed) {
+    want_now(spot.file, spot.path);
+  } else if (!file.has(file::kWanted)) {
+    files_.set_state(spot.file, stamp);
+    if (change == Change::kContentReadable && kept(spot.path)) want_now(spot.file, spot.path);
+  }
+  if (!same_content(stamp, files_.stamp(spot.file))) changed_outside(spot.file);
+  // What the end is compared with, whenever it was read.
+  files_.set_state(spot.file, stamp);
+  file.flags = static_cast<std::uint16_t>(file.flags & ~file::kRacy);
+  // Writing sets the time of modification, so only that one's tick matters.
+  Stamp modified = stamp;
+  modified.ctime_ns = stamp.mtime_ns;
+  if (racily_new(to_hash(modified), file_clock_ns())) file.flags |= file::kRacy;
+}
+
+// Made by the job, or opened for writing by it and not in the state it was in before that.
+bool Tracker::has_job_content(FileId id, const Stamp* stamp) const {
+  const File& file = files_[id];
+  if (!file.has(file::kForeign)) return true;
+  if (!file.has(file::kWritten)) return false;
+  return stamp == nullptr || !is_unchanged(id, *stamp);
+}
+
+// Whether a file that is open for writing has surely not been written to.
+bool Tracker::is_unchanged(FileId id, const Stamp& stamp) const {
+  const File& file = files_[id];
+  if (file.has(file::kRacy) || !same_content(stamp, files_.stamp(id))) return false;
+  return stamp.ctime_ns == file.ctime_ns || file.has(file::kRenamed);
+}
+
+void Tracker::read(Spot spot, const Stamp* stamp) {
+  File& file = files_[spot.file];
+  if (has_job_content(spot.file, stamp)) return;
+  const PathId before = origin(spot.path, spot.file);
+  if (paths_[before].before != spot.file) return;
+  paths_[before].flags |= path_flag::kRead;
+  if (!kept(before)) return;
+  if (!file.has(file::kWanted | file::kWritten) && stamp != nullptr) {
+    files_.set_state(spot.file, *stamp);
+  }
+  file.has(file::kWritten) ? want_now(spot.file, spot.path) : want(spot.file, spot.path);
+}
+
+void Tracker::write(FileId id, const Stamp* stamp) {
+  File& file = files_[id];
+  if (!file.has(file::kForeign) || file.has(file::kWritten)) return;
+  if (!file.has(file::kWanted) && stamp != nullptr) files_.set_state(id, *stamp);
+  file.flags |= file::kWritten;
+}
+
+// Whoever started the command opened these. What was writable is taken as written: nobody tells
+// what happens through the descriptor.
+void Tracker::inherited(Spot spot, const Event& event) {
+  const bool writable = event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0;
+  if (event.op == Op::kRead && (!writable || event.stamp.size > 0)) {
+    read(spot, &event.stamp);
+    const File& file = files_[spot.file];
+    if (writable && file.has(file::kWanted) && file.digest == 0) want_now(spot.file, spot.path);
+  }
+  if (!writable) return;
+  write(spot.file, &event.stamp);
+  files_[spot.file].flags |= file::kInherited;
+  if (event.stamp.size == 0) files_[spot.file].flags |= file::kInheritedEmpty;
+}
+
+void Tracker::create(const Event& event, const Stamp* stamp) {
+  if ((event.flags & wire::flag::kUnnamed) != 0) {
+    files_.add(stamp, file::kUnnamed);
+    if (stamp == nullptr) ++unnamed_;
+    return;
+  }
+  std::string target;
+  std::string_view path = event.path;
+  // Without a stamp it was not an exclusive creation, and those go through a link that leads to
+  // nothing. (With one, the file that was made is not a link.)
+  if (stamp == nullptr && link_target(path, target)) path = target;
+  const Place place = places_.of(path);
+  if (place.folder == 0) return;
+  const PathId id = add_path(place.folder, place.name);
+  if (stamp != nullptr) {
+    const FileId known = files_.find(stamp->device, stamp->inode);
+    if (known != 0 && paths_[id].now == known && !files_[known].has(file::kForeign)) return;
+    if (known != 0 && made_before_told(id, known, *stamp)) {
+      File& file = files_[known];
+      file.flags = static_cast<std::uint16_t>(file.flags & ~(file::kForeign | file::kWanted));
+      paths_[id].before = 0;
+      paths_[id].flags = static_cast<std::uint16_t>(paths_[id].flags & ~path_flag::kRead);
+      return;
+    }
+  }
+  // If something is known to be here, somebody is wrong: the end will show who.
+  if (paths_[id].now != 0) paths_[id].flags |= path_flag::kNamed;
+  unbind(id);
+  paths_[id].from = 0;
+  bind(id, files_.add(stamp, 0));
+}
+
+// Records of different processes may come in another order than what they tell: a file may be read
+// or renamed before its creation is told. Then it was taken for one that was there before the job.
+// A file that really was, and whose inode was used again, is gone and older than the creation.
+bool Tracker::made_before_told(PathId path, FileId id, const Stamp& stamp) const {
+  const File& file = files_[id];
+  const bool was_here = paths_[path].before == id || paths_[path].now == id;
+  if (!file.has(file::kForeign) || !was_here) return false;
+  return file.is_alive() ? file.ctime_ns >= stamp.ctime_ns : file.ctime_ns > stamp.ctime_ns;
+}
+
+}  // namespace assay::lineage

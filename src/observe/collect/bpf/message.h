@@ -1,0 +1,88 @@
+// What the BPF programs (files.bpf.c) send through the ring buffer and share by memory with the
+// collector (ebpf_programs.cc). Compiled by both sides, as C and as C++.
+#pragma once
+
+#include <linux/types.h>
+
+enum {
+  // Text of a path: names from the file up to the root, with '/' between them.
+  kAssayPathMax = 4096,
+  // Longest name a file system can have (FUSE allows 1024); a power of two for the verifier.
+  kAssayNameMax = 1024,
+  // Words of a program; what is longer is completed by the collector, while the process lives.
+  kAssayWordsMax = 16384,
+  // Slots of the memory of what was told already, 8 bytes each; a power of two.
+  kAssaySeenSlots = 1 << 16,
+  // Bytes of messages between the programs and the collector, and from how many on it is woken.
+  kAssayRingSize = 16 << 20,
+  kAssayWakeAt = 1 << 20,
+};
+
+// What a message is. Opens carry the wire::Op in `op`.
+enum assay_message_kind {
+  kAssayOpen = 1,
+  kAssayFork,    // process is the child, parent its parent
+  kAssayScript,  // the next exec of this process runs a script: path is the working directory,
+                 // other the name given to execve
+  kAssayExec,    // path is the program that runs, other its words, NUL after each
+  kAssayExit,    // value is the wait status
+};
+
+enum assay_access {
+  kAssayRead = 1,
+  kAssayReadWrite,
+  kAssayWrite,
+  kAssayTruncate,
+  kAssayCreate,
+  kAssayCreateUnnamed,
+};
+
+enum assay_hint {
+  kAssayOtherNamespace = 1,  // the file's mount is not of the collector's mount namespace
+  kAssayAskStat = 2,  // this file system's stat answers with other numbers than the inode has
+  kAssayWordsCut = 4,
+  kAssayUnseenChange = 8,  // existing content opened for writing where the gate could not stop it
+};
+
+struct assay_message {
+  __u64 time_ns;
+  __u64 device;  // as stat's st_dev
+  __u64 inode;
+  __s64 size;
+  __s64 mtime_ns;
+  __s64 ctime_ns;
+  __s32 thread;
+  __s32 process;
+  __s32 parent;
+  __s32 value;
+  __u8 kind;    // assay_message_kind
+  __u8 access;  // assay_access, of opens
+  __u8 hints;   // assay_hint
+  __u8 unused;
+  __u16 path_length;
+  __u16 other_length;
+  // path and other follow
+};
+
+// Mapped by the collector. Counters only grow, except `live`.
+struct assay_shared {
+  // Written by the collector:
+  __u64 epoch;          // names may have come to mean other files: tell everything again
+  __u64 seed;           // of the memory of what was told, so that nobody can aim at it
+  __u64 root_dentry;    // where the collector's paths begin: "/" of its root directory,
+  __u64 root_mount;     // taken by the program `learn`
+  __u64 mnt_namespace;  // of the collector
+  __u32 pid_level;      // depth of the collector's pid namespace: pids are told as it knows them
+  __u32 gate_stops_changes;  // the gate tells opens that change existing files
+  // Written by the programs:
+  __s64 live;  // processes of the command that have not ended
+  __u64 members;
+  __u64 dropped_full;       // the ring buffer was full
+  __u64 dropped_path;       // no path: longer than kAssayPathMax, or gone meanwhile
+  __u64 dropped_member;     // a child that could not be followed
+  __u64 uring_rings;        // rings set up, counted where their work cannot be followed
+  __u64 uring_opens_begun;  // opens asked of io_uring,
+  __u64 uring_opens_ended;  // and those whose result was seen
+  __u64 uring_changes;      // renames, removals and the like by io_uring: not told
+  __u64 uring_unfollowed;   // opened into io_uring's own table of files: not told
+};

@@ -1,0 +1,44 @@
+// The judges behind effect_of(): what a call with these arguments will do to the files there are.
+// One file per family: open_effect.cc, name_effect.cc, exec_effect.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "observe/collect/path_call.h"
+#include "observe/collect/remote_path.h"
+
+namespace assay::collect {
+
+// A path as the thread gave it.
+struct Given {
+  int dirfd = -100;  // AT_FDCWD
+  std::string_view path;
+};
+
+std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
+                                  std::uint64_t resolve);
+std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
+std::optional<Effect> truncate_effect(const RemoteView& view, Given file);
+
+std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
+// `flags` as renameat2's.
+std::optional<Effect> rename_effect(const RemoteView& view, Given from, Given to,
+                                    std::uint64_t flags);
+// `flags` as linkat's.
+std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
+                                  std::uint64_t flags);
+
+// `flags` as execveat's; `words` are moved into the event.
+std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags,
+                                  std::string words);
+
+// An effect that only says what cannot be seen: a word for programs and a sentence.
+Effect missed_effect(std::string_view what, std::string text);
+
+// Adds to effect.ahead what is about to change, unless it is not a file whose content could be
+// taken: the files of /proc and /sys are made up as they are read.
+void add_ahead(Effect& effect, const Found& file, Change change);
+
+}  // namespace assay::collect

@@ -1,0 +1,85 @@
+// Gate: the seccomp filter that stops the command's path-class system calls, and the collector's
+// end of it. See wire/gate.h for what it lets pass and why nothing can go round it.
+#pragma once
+
+#include <linux/filter.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "observe/collect/event.h"
+#include "observe/collect/log.h"
+#include "observe/collect/path_call.h"
+
+namespace assay::collect {
+
+enum class GateMode {
+  kEverything,  // all path-class calls, except from the shim's instruction
+  kChanges,     // only what changes existing files: eBPF sees the rest
+};
+
+// The filter as a program. `action` is what happens to a stopped call: SECCOMP_RET_USER_NOTIF here,
+// SECCOMP_RET_TRACE for ptrace.
+std::vector<sock_filter> gate_filter(GateMode mode, std::uint32_t action);
+
+// Installs a filter on the calling process, with NEW_LISTENER if asked for, and returns the
+// listener (or 0), -1 with errno on failure. System calls only: it runs between fork and exec.
+// Without CAP_SYS_ADMIN the kernel wants no_new_privs, so set-user-id programs lose their powers.
+int install_filter(const std::vector<sock_filter>& program, bool listener);
+
+// What a collector with eyes besides the gate has done around each stopped call.
+struct GateHooks {
+  // Before the call is looked at: whatever the others saw so far goes into the log here.
+  std::function<void()> before = [] {};
+  // What the call will do, while it still waits.
+  std::function<void(const Effect::Told&)> told = [](const Effect::Told&) {};
+};
+
+class Gate {
+ public:
+  explicit Gate(GateMode mode, GateHooks hooks = {});
+
+  // In the child, between fork and exec.
+  bool install();
+  // In the collector, after launch(): takes the listener that install() sent. False if none came.
+  bool receive();
+
+  [[nodiscard]] int listener() const { return listener_.get(); }
+  // Answers every call that is waiting: drains the log, asks path_call, tells the sink what is
+  // about to change, appends the events and lets the call go on. Returns false when no process is
+  // left that could be stopped.
+  bool serve(Log& log, Sink& sink);
+
+ private:
+  struct Member {
+    pid_t process = 0;
+    pid_t parent = 0;
+  };
+  void tell(pid_t thread, const struct SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
+  const Member& member(pid_t thread, bool fresh);
+
+  GateMode mode_;
+  GateHooks hooks_;
+  std::vector<sock_filter> filter_;
+  base::UniqueFd sending_;
+  base::UniqueFd receiving_;
+  base::UniqueFd listener_;
+  std::vector<std::byte> request_;   // struct seccomp_notif, as large as this kernel's
+  std::vector<std::byte> response_;  // struct seccomp_notif_resp
+  std::unordered_map<pid_t, Member> members_;
+};
+
+// Keeps the command going when nobody records any more: lets stopped calls go on unseen until none
+// comes for `timeout_ms` (-1: until there is nobody left). False when nobody is left.
+bool wave_through(int listener, int timeout_ms);
+
+// Whether this kernel has what the gate needs; if not, why.
+base::Result<void> gate_available();
+
+}  // namespace assay::collect

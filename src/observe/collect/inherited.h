@@ -1,0 +1,28 @@
+// Files that the command gets as open descriptors (`assay run -- cmd < in > out`): no call of the
+// command ever names them, so they are looked up before it starts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "observe/collect/log.h"
+
+namespace assay::collect {
+
+struct Inherited {
+  int descriptor = -1;
+  bool readable = false;
+  bool writable = false;
+  std::string path;
+  wire::Stamp stamp;
+};
+
+// This process's descriptors that exec will pass on and that are regular files.
+std::vector<Inherited> inherited_files();
+// All descriptors that exec will pass on, above standard error.
+std::vector<int> inherited_descriptors();
+
+// As events of `command`, the first that the log has.
+void append_inherited(const std::vector<Inherited>& files, pid_t command, Log& log);
+
+}  // namespace assay::collect

@@ -1,0 +1,279 @@
+#include "observe/collect/keeper.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/stderr_line.h"
+#include "observe/collect/gate.h"
+#include "observe/collect/launch.h"
+
+namespace assay::collect {
+namespace {
+
+enum class Kind : int { kStarted, kEnded, kSay };
+struct Message {
+  Kind kind = Kind::kSay;
+  int value = 0;
+  std::array<char, 1000> text{};
+};
+
+// What a person or a batch system sends to `assay run` and means for the command.
+constexpr std::array kForwarded = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+                                   SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
+// What would end or stop the collector while the command needs it.
+constexpr std::array kIgnored = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2,
+                                 SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+
+constexpr int kNoticeAfter_ms = 3000;
+
+void send(int socket, const Message& message, int descriptor) {
+  iovec data{const_cast<Message*>(&message), sizeof message};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+  }
+  ::sendmsg(socket, &header, MSG_NOSIGNAL);
+}
+
+// False at the end of the collector.
+bool receive(int socket, Message& message, base::UniqueFd& descriptor) {
+  iovec data{&message, sizeof message};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  ssize_t got = 0;
+  do {
+    got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got != static_cast<ssize_t>(sizeof message)) return false;
+  const cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
+    int received = -1;
+    std::memcpy(&received, CMSG_DATA(rights), sizeof received);
+    descriptor.reset(received);
+  }
+  return true;
+}
+
+void point_at_null(std::initializer_list<int> descriptors) {
+  const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null.valid()) return;
+  for (const int descriptor : descriptors) ::dup2(null.get(), descriptor);
+}
+
+[[noreturn]] void be_collector(base::UniqueFd socket, const std::function<int(Channel&)>& collect) {
+  // Other names than the keeper's: who kills `assay` by name means the run, not the process that
+  // the command depends on.
+  ::prctl(PR_SET_NAME, "lineage-collect");
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  for (const int number : kIgnored) ::sigaction(number, &ignore, nullptr);
+  Channel channel(std::move(socket));
+  ::_exit(collect(channel));
+}
+
+class Keeper {
+ public:
+  Keeper(pid_t collector, base::UniqueFd socket)
+      : collector_(collector), socket_(std::move(socket)) {
+    sigset_t set{};
+    ::sigemptyset(&set);
+    for (const int number : kForwarded) ::sigaddset(&set, number);
+    signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+
+  Kept keep() {
+    while (listen()) {
+    }
+    if (kept_.detached) return kept_;
+    int status = 0;
+    ::waitpid(collector_, &status, 0);
+    if (WIFEXITED(status)) {
+      kept_.collector_status = WEXITSTATUS(status);
+    } else {
+      kept_.collector_lost = true;
+      if (command_ > 0 && !kept_.wait_status) see_through();
+    }
+    return kept_;
+  }
+
+ private:
+  bool listen() {
+    std::array<pollfd, 2> waiting{{{socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+    const bool lingering = kept_.wait_status && !noticed_;
+    const int ready = ::poll(waiting.data(), waiting.size(), lingering ? kNoticeAfter_ms : -1);
+    if (ready == 0) notice();
+    if (waiting[1].revents != 0 && !pass_signals()) return false;
+    if (waiting[0].revents == 0) return true;
+    Message message;
+    if (!receive(socket_.get(), message, listener_)) return false;
+    take(message);
+    return true;
+  }
+
+  void take(const Message& message) {
+    switch (message.kind) {
+      case Kind::kStarted:
+        command_ = message.value;
+        for (const int number : std::exchange(early_, {})) ::kill(command_, number);
+        break;
+      case Kind::kEnded:
+        kept_.wait_status = message.value;
+        break;
+      case Kind::kSay:
+        base::write_stderr(std::string(message.text.data()) + "\n");
+        break;
+    }
+  }
+
+  void notice() {
+    noticed_ = true;
+    if (::isatty(STDERR_FILENO) == 0) return;
+    base::write_stderr(
+        "assay: the command has ended; still recording what it left running, or hashing. Ctrl-C "
+        "leaves that to the background.\n");
+  }
+
+  // False when the user would not wait any longer.
+  bool pass_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+      const int number = static_cast<int>(info.ssi_signo);
+      if (kept_.wait_status) {
+        if (number == SIGCONT) continue;
+        kept_.detached = true;
+        return false;
+      }
+      // The terminal sends its signals to the whole group, so the command has got them already.
+      if (info.ssi_code == SI_KERNEL) continue;
+      if (command_ > 0) {
+        ::kill(command_, number);
+      } else {
+        early_.push_back(number);
+      }
+    }
+    return true;
+  }
+
+  // The collector was killed. The command is our child now (we are its subreaper); its stopped
+  // calls are let through by a process of their own, which stays as long as the last of them needs
+  // it.
+  void see_through() {
+    if (listener_.valid() && ::fork() == 0) {
+      ::prctl(PR_SET_NAME, "lineage-guard");
+      ::setsid();
+      point_at_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+      wave_through(listener_.get(), -1);
+      ::_exit(0);
+    }
+    listener_.reset();
+    int status = 0;
+    for (;;) {
+      std::array<pollfd, 1> waiting{{{signals_.get(), POLLIN, 0}}};
+      ::poll(waiting.data(), waiting.size(), 20);
+      pass_signals();
+      const pid_t got = ::waitpid(command_, &status, WNOHANG);
+      if (got == command_) kept_.wait_status = status;
+      if (got != 0) return;  // ended, or never became ours
+    }
+  }
+
+  pid_t collector_;
+  pid_t command_ = 0;
+  base::UniqueFd socket_;
+  base::UniqueFd signals_;
+  base::UniqueFd listener_;
+  std::vector<int> early_;
+  bool noticed_ = false;
+  Kept kept_;
+};
+
+}  // namespace
+
+void Channel::started(pid_t command, int listener) {
+  send(socket_.get(), {.kind = Kind::kStarted, .value = command}, listener);
+}
+
+void Channel::ended(int wait_status) {
+  send(socket_.get(), {.kind = Kind::kEnded, .value = wait_status}, -1);
+}
+
+void Channel::say(const std::string& line) {
+  Message message;
+  line.copy(message.text.data(), message.text.size() - 1);
+  send(socket_.get(), message, -1);
+}
+
+base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
+  remember_signals();
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return base::fail(base::system_error("socketpair", "cannot start the collector", errno));
+  }
+  base::UniqueFd mine(ends[0]);
+  base::UniqueFd theirs(ends[1]);
+  // Blocked before the fork, so that nothing is lost and no thread to come takes them.
+  sigset_t set{};
+  ::sigemptyset(&set);
+  for (const int number : kForwarded) ::sigaddset(&set, number);
+  ::sigaddset(&set, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+
+  const pid_t collector = ::fork();
+  if (collector < 0) {
+    return base::fail(base::system_error("fork", "cannot start the collector", errno));
+  }
+  if (collector == 0) {
+    mine.reset();
+    be_collector(std::move(theirs), collect);
+  }
+  theirs.reset();
+  // A pipe ends when the command closes it, not when we do.
+  point_at_null({STDIN_FILENO, STDOUT_FILENO});
+  return Keeper(collector, std::move(mine)).keep();
+}
+
+void end_like(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    const int number = WTERMSIG(wait_status);
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);  // the command has dumped its own
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    ::sigaction(number, &action, nullptr);
+    sigset_t set{};
+    ::sigemptyset(&set);
+    ::sigaddset(&set, number);
+    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    ::raise(number);
+    ::_exit(128 + number);
+  }
+  ::_exit(WEXITSTATUS(wait_status));
+}
+
+}  // namespace assay::collect

@@ -1,0 +1,120 @@
+#include "observe/collect/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <vector>
+
+namespace assay::collect {
+namespace {
+
+// What the child could not do, and the error of it.
+enum class Stage : int { kDirectory, kPrepare, kExec };
+struct Report {
+  Stage stage;
+  int error;
+};
+
+struct Signals {
+  sigset_t mask{};
+  std::array<bool, NSIG> ignored{};
+  bool known = false;
+};
+
+Signals& remembered() {
+  static Signals signals;
+  return signals;
+}
+
+void restore_signals() {
+  const Signals& signals = remembered();
+  struct sigaction action {};
+  for (int number = 1; number < NSIG; ++number) {
+    action.sa_handler = signals.ignored[static_cast<std::size_t>(number)] ? SIG_IGN : SIG_DFL;
+    ::sigaction(number, &action, nullptr);
+  }
+  ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> out;
+  out.reserve(words.size() + 1);
+  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+[[noreturn]] void give_up(int pipe, Stage stage) {
+  const Report report{stage, errno};
+  [[maybe_unused]] const auto written = ::write(pipe, &report, sizeof report);
+  ::_exit(127);
+}
+
+}  // namespace
+
+void remember_signals() {
+  Signals& signals = remembered();
+  if (std::exchange(signals.known, true)) return;
+  ::sigprocmask(SIG_SETMASK, nullptr, &signals.mask);
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    signals.ignored[static_cast<std::size_t>(number)] =
+        ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+  }
+}
+
+base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child) {
+  remember_signals();
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return base::fail(base::system_error("pipe", "cannot start the command", errno));
+  }
+  base::UniqueFd reading(ends[0]);
+  const base::UniqueFd writing(ends[1]);
+  std::vector<char*> words = pointers(launch.words);
+  std::vector<char*> environment = pointers(launch.environment);
+
+  const pid_t pid = ::fork();
+  if (pid < 0) return base::fail(base::system_error("fork", "cannot start the command", errno));
+  if (pid == 0) {
+    if (!launch.directory.empty() && ::chdir(launch.directory.c_str()) != 0) {
+      give_up(writing.get(), Stage::kDirectory);
+    }
+    if (!in_child()) give_up(writing.get(), Stage::kPrepare);
+    restore_signals();
+    ::execvpe(words.front(), words.data(), environment.data());
+    give_up(writing.get(), Stage::kExec);
+  }
+  return Launched{pid, std::move(reading)};
+}
+
+std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
+  Report report{};
+  ssize_t got = 0;
+  do {
+    got = ::read(exec_result, &report, sizeof report);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof report) return std::nullopt;
+  switch (report.stage) {
+    case Stage::kDirectory:
+      return base::system_error(launch.directory, "cannot enter the directory", report.error);
+    case Stage::kPrepare:
+      return base::system_error("tracer", "the kernel refused to trace the command", report.error,
+                                "`assay tracers` tells what works here");
+    case Stage::kExec:
+      break;
+  }
+  const std::string& program = launch.words.front();
+  if (report.error == ENOENT) {
+    const bool is_path = program.find('/') != std::string::npos;
+    return base::usage_error(program, is_path ? "no such program" : "command not found",
+                             is_path ? "" : "it is in no folder of PATH");
+  }
+  return base::system_error(program, "cannot run it", report.error);
+}
+
+}  // namespace assay::collect

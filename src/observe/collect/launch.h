@@ -1,0 +1,34 @@
+// Starting the command: fork, whatever the collector needs done in the child, exec.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "observe/collect/collector.h"
+
+namespace assay::collect {
+
+struct Launched {
+  pid_t pid = 0;
+  // Readable when it is decided whether the program runs: see exec_failure().
+  base::UniqueFd exec_result;
+};
+
+// Returns as soon as the child exists; it may still be on its way to exec, and it may need the
+// collector to get there (exec itself is a stopped call). `in_child` runs after fork, before exec,
+// with the signals still blocked: system calls only. If it returns false the child ends there and
+// errno tells why. `environment` replaces launch.environment.
+base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child);
+
+// Waits until the program runs (nothing) or could not be started (why). `pid` is not waited for.
+std::optional<base::Error> exec_failure(const Launch& launch, int exec_result);
+
+// The signal dispositions and mask that the program was started with, before keeper and collector
+// changed them for themselves: the command gets these.
+void remember_signals();
+
+}  // namespace assay::collect

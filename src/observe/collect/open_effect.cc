@@ -1,0 +1,140 @@
+// What open, openat, openat2, creat, mknod and truncate do.
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "observe/collect/call_effect.h"
+#include "observe/collect/stamp.h"
+
+namespace assay::collect {
+namespace {
+
+using wire::Op;
+
+constexpr std::uint64_t kUnnamedFile = O_TMPFILE & ~O_DIRECTORY;
+
+bool is_pseudo(int fd) {
+  struct statfs system {};
+  if (::fstatfs(fd, &system) != 0) return false;
+  switch (static_cast<std::uint32_t>(system.f_type)) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+    case SECURITYFS_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+    case BPF_FS_MAGIC:
+    case SELINUX_MAGIC:
+    case PSTOREFS_MAGIC:
+    case EFIVARFS_MAGIC:
+    case BINFMTFS_MAGIC:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A file that will be made: there is nothing to stamp yet.
+std::optional<Effect> creation(const RemoteView& view, const FoundName& made,
+                               std::uint16_t flags = 0) {
+  if (made.error != 0 || made.only_directory) return std::nullopt;
+  Effect effect;
+  effect.told.push_back({.op = Op::kCreate,
+                         .flags = static_cast<std::uint16_t>(flags | wire::flag::kNoStamp),
+                         .path = made.path()});
+  effect.will_succeed = made.file.error == ENOENT && view.may(made.parent, W_OK | X_OK);
+  return effect;
+}
+
+std::optional<Effect> unnamed_creation(const RemoteView& view, const Found& directory) {
+  if (!directory.directory()) return std::nullopt;
+  Effect effect;
+  effect.told.push_back({.op = Op::kCreate,
+                         .flags = wire::flag::kNoStamp | wire::flag::kUnnamed,
+                         .path = directory.path});
+  effect.will_succeed = view.may(directory, W_OK | X_OK);
+  return effect;
+}
+
+struct Access {
+  bool read = false;
+  bool write = false;
+  bool cut = false;
+};
+
+Effect existing(const RemoteView& view, Found file, Access access) {
+  Effect effect;
+  Effect::Told told{.op = Op::kRead, .stamp = stamp_of(file.status)};
+  if (access.cut) {
+    told.op = Op::kTruncate;
+  } else if (access.write && access.read) {
+    told.flags = wire::flag::kWritable;
+  } else if (access.write) {
+    told.op = Op::kWrite;
+  }
+  if (access.write || access.cut) {
+    const bool readable = access.read && !access.cut;
+    add_ahead(effect, file, readable ? Change::kContentReadable : Change::kContent);
+  }
+  const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
+  effect.will_succeed = view.may(file, mode);
+  told.path = std::move(file.path);
+  effect.told.push_back(std::move(told));
+  return effect;
+}
+
+}  // namespace
+
+void add_ahead(Effect& effect, const Found& file, Change change) {
+  if (file.fd.valid() && is_pseudo(file.fd.get())) return;
+  effect.ahead.push_back({.path = file.path, .stamp = stamp_of(file.status), .change = change});
+}
+
+std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
+                                  std::uint64_t resolve) {
+  if ((flags & O_PATH) != 0) return std::nullopt;
+  if ((flags & kUnnamedFile) != 0) {
+    return unnamed_creation(view, view.find(file.dirfd, file.path, true, resolve));
+  }
+  if ((flags & O_DIRECTORY) != 0) return std::nullopt;
+
+  const bool create = (flags & O_CREAT) != 0;
+  const bool exclusive = create && (flags & O_EXCL) != 0;
+  const bool follow = (flags & O_NOFOLLOW) == 0 && !exclusive;
+  Found found = view.find(file.dirfd, file.path, follow, resolve);
+  if (found.error == ENOENT && create) {
+    return creation(view, view.find_creation(file.dirfd, file.path, follow, resolve));
+  }
+  if (!found.regular()) return std::nullopt;
+  // memfd_create's, reopened through /proc: in no directory, so nobody's input.
+  if (found.path.starts_with("/memfd:")) return std::nullopt;
+
+  const std::uint64_t mode = flags & O_ACCMODE;
+  const Access access{.read = mode == O_RDONLY || mode == O_RDWR,
+                      .write = mode == O_WRONLY || mode == O_RDWR,
+                      .cut = (flags & O_TRUNC) != 0};
+  if (!access.read && !access.write) return std::nullopt;  // for ioctl only
+  Effect effect = existing(view, std::move(found), access);
+  if (exclusive) effect.will_succeed = false;
+  return effect;
+}
+
+std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode) {
+  const std::uint64_t type = mode & S_IFMT;
+  if (type != 0 && type != S_IFREG) return std::nullopt;
+  return creation(view, view.find_creation(file.dirfd, file.path, false));
+}
+
+std::optional<Effect> truncate_effect(const RemoteView& view, Given file) {
+  Found found = view.find(file.dirfd, file.path, true);
+  if (!found.regular()) return std::nullopt;
+  return existing(view, std::move(found), {.cut = true});
+}
+
+}  // namespace assay::collect

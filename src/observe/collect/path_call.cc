@@ -1,0 +1,205 @@
+// effect_of(): which call it is, its arguments out of registers and memory, and then the judge that
+// knows the family (call_effect.h).
+#include "observe/collect/path_call.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <linux/audit.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "observe/collect/call_effect.h"
+#include "observe/collect/call_table.h"
+#include "observe/collect/remote_memory.h"
+#include "observe/collect/remote_path.h"
+
+namespace assay::collect {
+namespace {
+
+constexpr std::size_t kMostWordBytes = std::size_t{32} << 10U;
+
+// fanotify_init's flags under which events carry names instead of open files.
+constexpr std::uint64_t kFanotifyNames = 0x200;  // FAN_REPORT_FID
+
+std::string program_of(pid_t thread) {
+  const std::string link = fmt::format("/proc/{}/exe", thread);
+  std::array<char, PATH_MAX> text;
+  const ssize_t length = ::readlink(link.c_str(), text.data(), text.size());
+  if (length <= 0) return fmt::format("process {}", thread);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+// One call being read. The texts stay here while a judge looks at them.
+class Reading {
+ public:
+  Reading(pid_t thread, const SystemCall& call, CallKind kind)
+      : view_(thread), call_(call), kind_(kind) {}
+
+  std::optional<Effect> effect();
+
+ private:
+  [[nodiscard]] std::uint64_t argument(std::size_t index) const { return call_.arguments[index]; }
+  [[nodiscard]] bool narrow() const {
+    return call_.arch == AUDIT_ARCH_I386 || (call_.number & kX32Bit) != 0;
+  }
+
+  // The path at argument `index`, relative to the descriptor before it if `at` is set. On failure
+  // the error is kept and the path is empty.
+  Given given(std::size_t index, bool at, std::array<char, PATH_MAX>& text) {
+    Given result;
+    std::size_t length = 0;
+    if (at) result.dirfd = static_cast<int>(argument(index - 1));
+    const int error =
+        read_remote_text(view_.thread(), argument(index), text.data(), text.size(), length);
+    if (error_ == 0) error_ = error;
+    if (error == 0) result.path = {text.data(), length};
+    return result;
+  }
+  Given file(std::size_t index, bool at) { return given(index, at, first_); }
+
+  template <class Judge, class... Rest>
+  std::optional<Effect> one(const Given& path, Judge judge, Rest... rest) {
+    return error_ == 0 ? judge(view_, path, rest...) : std::nullopt;
+  }
+
+  std::optional<Effect> judged();
+  std::optional<Effect> open2();
+  std::optional<Effect> rename(bool at, std::uint64_t flags);
+  std::optional<Effect> link(bool at, std::uint64_t flags);
+  std::optional<Effect> exec(bool at, std::uint64_t flags);
+  std::optional<Effect> missed(std::string_view what, std::string_view text) {
+    return missed_effect(
+        what, fmt::format("{} (process {}) {}", program_of(view_.thread()), view_.process(), text));
+  }
+
+  RemoteView view_;
+  const SystemCall& call_;
+  CallKind kind_;
+  int error_ = 0;
+  std::array<char, PATH_MAX> first_;
+  std::array<char, PATH_MAX> second_;
+};
+
+std::optional<Effect> Reading::effect() {
+  std::optional<Effect> effect = judged();
+  if (error_ == EPERM) {
+    return missed("unreadable", "does not let itself be read, so its file operations are not seen");
+  }
+  return error_ == 0 ? std::move(effect) : std::nullopt;
+}
+
+std::optional<Effect> Reading::open2() {
+  open_how how{};
+  // Shorter structures do not exist yet and longer ones begin alike.
+  error_ = read_remote(view_.thread(), argument(2), &how, sizeof how);
+  return one(file(1, true), open_effect, how.flags, how.resolve);
+}
+
+std::optional<Effect> Reading::rename(bool at, std::uint64_t flags) {
+  const Given from = given(at ? 1 : 0, at, first_);
+  const Given to = given(at ? 3 : 1, at, second_);
+  return error_ == 0 ? rename_effect(view_, from, to, flags) : std::nullopt;
+}
+
+std::optional<Effect> Reading::link(bool at, std::uint64_t flags) {
+  const Given from = given(at ? 1 : 0, at, first_);
+  const Given to = given(at ? 3 : 1, at, second_);
+  return error_ == 0 ? link_effect(view_, from, to, flags) : std::nullopt;
+}
+
+std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
+  const Given program = file(at ? 1 : 0, at);
+  std::string words;
+  if (error_ == 0) {
+    error_ = read_remote_words(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
+                               kMostWordBytes, words);
+  }
+  return error_ == 0 ? exec_effect(view_, program, flags, std::move(words)) : std::nullopt;
+}
+
+std::optional<Effect> Reading::judged() {
+  using enum CallKind;
+  constexpr std::uint64_t kCreatFlags = O_CREAT | O_WRONLY | O_TRUNC;
+  // One path, plain or after a descriptor, and the judge that takes it.
+  const auto plain = [&](auto judge, auto... rest) { return one(file(0, false), judge, rest...); };
+  const auto at = [&](auto judge, auto... rest) { return one(file(1, true), judge, rest...); };
+  switch (kind_) {
+    case kOpen:
+      return plain(open_effect, argument(1), 0U);
+    case kOpenAt:
+      return at(open_effect, argument(2), 0U);
+    case kOpenAt2:
+      return open2();
+    case kCreat:
+      return plain(open_effect, kCreatFlags, 0U);
+    case kMknod:
+      return plain(mknod_effect, argument(1));
+    case kMknodAt:
+      return at(mknod_effect, argument(2));
+    case kTruncate:
+      return plain(truncate_effect);
+    case kUnlink:
+      return plain(unlink_effect);
+    case kUnlinkAt:
+      return (argument(2) & AT_REMOVEDIR) != 0 ? std::nullopt : at(unlink_effect);
+    case kRename:
+      return rename(false, 0);
+    case kRenameAt:
+      return rename(true, 0);
+    case kRenameAt2:
+      return rename(true, argument(4));
+    case kLink:
+      return link(false, 0);
+    case kLinkAt:
+      return link(true, argument(4));
+    case kExec:
+      return exec(false, 0);
+    case kExecAt:
+      return exec(true, argument(4));
+    case kIoUring:
+      return missed("io_uring", "uses io_uring, whose file operations cannot be seen");
+    case kOpenByHandle:
+      return missed("open_by_handle_at", "opened a file by its handle instead of a path");
+    case kPidfdGetfd:
+      return missed("pidfd_getfd", "took an open file out of another process");
+    case kFanotify:
+      if ((argument(0) & kFanotifyNames) != 0) return std::nullopt;
+      return missed("fanotify", "is handed open files by fanotify");
+    case kUnshare:
+      if ((argument(0) & CLONE_NEWNS) != 0) RemoteView::views_may_differ();
+      return std::nullopt;
+    case kNewView:
+      RemoteView::views_may_differ();
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Effect missed_effect(std::string_view what, std::string text) {
+  Effect effect;
+  effect.told.push_back({.op = wire::Op::kMissed,
+                         .flags = wire::flag::kNoStamp,
+                         .path = std::string(what),
+                         .other = std::move(text)});
+  effect.will_succeed = true;
+  return effect;
+}
+
+std::optional<Effect> effect_of(pid_t thread, const SystemCall& call) {
+  const CallRow* row = find_call(call.arch, call.number);
+  if (row == nullptr) return std::nullopt;
+  return Reading(thread, call, row->kind).effect();
+}
+
+}  // namespace assay::collect

@@ -1,0 +1,140 @@
+#include "observe/collect/preload.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/file.h"
+#include "observe/collect/gate.h"
+#include "observe/collect/launch.h"
+#include "observe/collect/log.h"
+#include "observe/collect/reaper.h"
+
+namespace assay::collect {
+namespace {
+
+// How long shim records may wait for a look when nothing else happens. Reads are hashed from then
+// on, so it is short at first and grows while the command is quiet.
+constexpr int kShortestWait_ms = 5;
+constexpr int kLongestWait_ms = 100;
+
+// `entry` ("KEY=") with `value` before what the environment already had, joined by a colon.
+void put_first(std::vector<std::string>& environment, std::string_view key,
+               const std::string& value) {
+  std::string entry = std::string(key) + value;
+  std::erase_if(environment, [&](const std::string& old) {
+    if (!old.starts_with(key)) return false;
+    if (old.size() > key.size()) entry += ":" + old.substr(key.size());
+    return true;
+  });
+  environment.push_back(std::move(entry));
+}
+
+// The command's environment with the shim.
+std::vector<std::string> with_shim(std::vector<std::string> environment, const std::string& shim,
+                                   const std::string& log) {
+  put_first(environment, "LD_PRELOAD=", shim);
+  // A program built with AddressSanitizer refuses to start behind any preloaded library, because it
+  // cannot know that ours leaves memory functions alone.
+  put_first(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0");
+  environment.push_back(std::string(wire::kLogVariable) + "=" + log);
+  return environment;
+}
+
+class PreloadCollector : public Collector {
+ public:
+  explicit PreloadCollector(std::filesystem::path log) : path_(std::move(log)) {}
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+    ASSAY_TRY(Log log, Log::create(path_));
+    Gate gate(GateMode::kEverything);
+    Launch shimmed = launch;
+    if (const auto shim = shim_library(); !shim.empty()) {
+      shimmed.environment = with_shim(std::move(shimmed.environment), shim, path_);
+    }
+    Reaper reaper;
+    ASSAY_TRY(Launched child, collect::launch(shimmed, [&] { return gate.install(); }));
+    if (!gate.receive()) {
+      ::waitpid(child.pid, nullptr, 0);
+      auto error = exec_failure(launch, child.exec_result.get());
+      return base::fail(error ? *error : base::unfit_error("tracer", "no seccomp listener came"));
+    }
+    append_inherited(launch.inherited, child.pid, log);
+    ASSAY_TRY_VOID(loop(launch, control, sink, log, gate, reaper, child));
+    Outcome outcome = reaper.outcome();
+    outcome.dropped = log.header().dropped;
+    if (log.torn() > 0) {
+      outcome.missed.push_back(
+          {"torn",
+           fmt::format("{} records were being written when their process was killed", log.torn())});
+    }
+    return outcome;
+  }
+
+ private:
+  base::Result<void> loop(const Launch& launch, const Control& control, Sink& sink, Log& log,
+                          Gate& gate, Reaper& reaper, Launched& child) {
+    bool started = false;
+    bool gate_open = true;
+    bool kept = true;
+    int wait_ms = kShortestWait_ms;
+    while (gate_open || !reaper.ended()) {
+      std::array<pollfd, 4> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
+                                     {reaper.descriptor(), POLLIN, 0},
+                                     {started ? -1 : child.exec_result.get(), POLLIN, 0},
+                                     {kept ? control.keeper : -1, POLLIN, 0}}};
+      const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
+      if (waiting[0].revents != 0) {
+        gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
+      }
+      if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
+      if (waiting[2].revents != 0) {
+        started = true;
+        if (auto error = exec_failure(launch, child.exec_result.get())) {
+          ::waitpid(child.pid, nullptr, 0);
+          return base::fail(*std::move(error));
+        }
+        control.started(child.pid, gate.listener());
+      }
+      if (waiting[3].revents != 0) {
+        log.drain(sink);
+        control.abandoned();
+        kept = false;
+      }
+      const bool busy = (kept && log.drain(sink) > 0) || ready > 0;
+      wait_ms = busy ? kShortestWait_ms : std::min(2 * wait_ms, kLongestWait_ms);
+    }
+    if (kept) log.finish(sink);
+    return {};
+  }
+
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> make_preload_collector(const std::filesystem::path& log) {
+  return std::make_unique<PreloadCollector>(log);
+}
+
+std::filesystem::path shim_library() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  const auto folder = program.parent_path();
+  for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
+    auto library = place / "libassay-shim.so";
+    // LD_PRELOAD is a list that knows no quoting.
+    if (library.native().find_first_of(" :") != std::string::npos) continue;
+    if (::access(library.c_str(), R_OK) == 0) return library;
+  }
+  return {};
+}
+
+}  // namespace assay::collect

@@ -1,0 +1,26 @@
+// Reading the memory of a stopped thread. Used by path_call.cc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace assay::collect {
+
+// 0, or the error: EFAULT where the address means nothing to the thread (its call will fail with
+// the same), ESRCH when it is gone, EPERM when the process does not let itself be read.
+int read_remote(pid_t thread, std::uint64_t address, void* into, std::size_t size);
+
+// A NUL-terminated string of fewer than `limit` bytes, terminator included in `into`; `length` is
+// without it. ENAMETOOLONG when there is no terminator within the limit.
+int read_remote_text(pid_t thread, std::uint64_t address, char* into, std::size_t limit,
+                     std::size_t& length);
+
+// A NULL-terminated array of pointers to strings (argv), joined with NUL between them and cut at
+// `limit` bytes. `pointer_size` is 4 or 8.
+int read_remote_words(pid_t thread, std::uint64_t address, std::size_t pointer_size,
+                      std::size_t limit, std::string& words);
+
+}  // namespace assay::collect

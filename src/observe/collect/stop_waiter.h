@@ -1,0 +1,40 @@
+// StopWaiter: waits for the next stop or end of a traced thread. ptrace knows no descriptor that
+// poll could wait for, so this is a blocking wait that a timer interrupts now and then. Used by
+// ptrace_loop.cc.
+#pragma once
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <cstdint>
+
+namespace assay::collect {
+
+class StopWaiter {
+ public:
+  // With `look_up`, next() returns from time to time though nothing happened.
+  explicit StopWaiter(bool look_up);
+  StopWaiter(const StopWaiter&) = delete;
+  StopWaiter& operator=(const StopWaiter&) = delete;
+  ~StopWaiter();
+
+  struct Stop {
+    pid_t thread = 0;  // 0: nothing yet; -1: nobody is left
+    int status = 0;
+    struct rusage usage {};
+  };
+  Stop next();
+
+ private:
+  bool poll_briefly(Stop& stop);
+
+  bool has_timer_ = false;
+  timer_t timer_{};
+  struct sigaction former_ {};
+  bool may_poll_;
+  int polls_missed_ = 0;
+};
+
+}  // namespace assay::collect

@@ -1,0 +1,218 @@
+// corpus: small programs for the tests of collectors, chosen by the first word, that do what shells
+// do not: threads that execute, vfork, processes that ask not to be traced, signals. Built once
+// dynamic and once static. Exits 0 when everything worked.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace {
+
+char* const* environment = nullptr;
+
+void need(bool condition, const char* what) {
+  if (condition) return;
+  ::perror(what);
+  ::_exit(1);
+}
+
+void read_file(const char* path) {
+  const int fd = ::open(path, O_RDONLY);
+  need(fd >= 0, path);
+  ::close(fd);
+}
+
+void write_file(const char* path) {
+  const int fd = ::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  need(fd >= 0, path);
+  need(::write(fd, "x", 1) == 1, path);
+  ::close(fd);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  need(::waitpid(child, &status, __WALL) == child, "waitpid");
+  return status;
+}
+
+void* in_thread(void* path) {
+  read_file(static_cast<const char*>(path));
+  return nullptr;
+}
+
+void* execute(void* program) {
+  char* words[] = {static_cast<char*>(program), nullptr};
+  ::execve(words[0], words, environment);
+  ::_exit(1);
+}
+
+int threads(char** files) {
+  for (; *files != nullptr; ++files) {
+    pthread_t thread{};
+    need(::pthread_create(&thread, nullptr, in_thread, *files) == 0, "pthread_create");
+    ::pthread_join(thread, nullptr);
+  }
+  return 0;
+}
+
+// The program is executed by a thread while the first one waits.
+int thread_exec(char** words) {
+  pthread_t thread{};
+  need(::pthread_create(&thread, nullptr, execute, words[0]) == 0, "pthread_create");
+  for (;;) ::pause();
+}
+
+int vfork_opens(char** words) {
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    ::syscall(SYS_openat, AT_FDCWD, words[0], O_RDONLY);
+    ::execve(words[1], words + 1, environment);
+    ::_exit(1);
+  }
+  return wait_for(child) == 0 ? 0 : 1;
+}
+
+// Every process makes two more, `depth` times; each reads the file.
+void tree(int depth, const char* path) {
+  read_file(path);
+  if (depth == 0) return;
+  pid_t children[2];
+  for (pid_t& child : children) {
+    child = ::fork();
+    need(child >= 0, "fork");
+    if (child == 0) {
+      tree(depth - 1, path);
+      ::_exit(0);
+    }
+  }
+  for (const pid_t child : children) need(wait_for(child) == 0, "child");
+}
+
+int untraced(char** words) {
+  const long child = ::syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, nullptr, nullptr, nullptr, 0);
+  if (child == 0) {
+    read_file(words[0]);
+    ::_exit(0);
+  }
+  if (wait_for(static_cast<pid_t>(child)) != 0) return 1;
+  struct {
+    unsigned long long flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+  } args{};
+  args.flags = CLONE_UNTRACED;
+  args.exit_signal = SIGCHLD;
+  const long second = ::syscall(435, &args, sizeof args);
+  if (second == 0) {
+    read_file(words[1]);
+    ::_exit(0);
+  }
+  return second > 0 && wait_for(static_cast<pid_t>(second)) == 0 ? 0 : 1;
+}
+
+volatile sig_atomic_t signals_seen = 0;
+void on_signal(int) {
+  signals_seen = signals_seen + 1;
+}
+
+int signals(char** words) {
+  ::signal(SIGUSR1, on_signal);
+  for (int i = 0; i < 3; ++i) {
+    ::raise(SIGUSR1);
+    read_file(words[0]);
+  }
+  // Stopped and continued, as by a shell's job control.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);
+    read_file(words[0]);
+    ::_exit(7);
+  }
+  int status = 0;
+  need(::waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status), "stop");
+  need(WSTOPSIG(status) == SIGSTOP, "SIGSTOP");
+  ::kill(child, SIGCONT);
+  need(::waitpid(child, &status, 0) == child && WIFEXITED(status), "exit");
+  return signals_seen == 3 && WEXITSTATUS(status) == 7 ? 0 : 1;
+}
+
+// A process that outlives its parent and works on.
+int orphan(char** words) {
+  if (::fork() == 0) {
+    ::setsid();
+    ::usleep(100'000);
+    write_file(words[0]);
+    ::_exit(0);
+  }
+  return 0;
+}
+
+int unnamed(char** words) {
+  const int fd = ::open(words[0], O_TMPFILE | O_RDWR, 0644);
+  need(fd >= 0, "O_TMPFILE");
+  need(::write(fd, "x", 1) == 1, "write");
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  need(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, words[1], AT_SYMLINK_FOLLOW) == 0, "linkat");
+  return 0;
+}
+
+// A program with a filter of its own, which forbids to delete and says nothing of the rest.
+int sandboxed(char** words) {
+  sock_filter forbid[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unlink, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program{4, forbid};
+  need(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+  need(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "seccomp");
+  read_file(words[0]);
+  return ::syscall(SYS_unlink, words[0]) == -1 && errno == EACCES ? 0 : 1;
+}
+
+// Opens and closes, timed: nanoseconds per pair on standard output.
+int opens(char** words) {
+  const int count = ::atoi(words[0]);
+  timespec begin{};
+  timespec end{};
+  ::clock_gettime(CLOCK_MONOTONIC, &begin);
+  for (int i = 0; i < count; ++i) ::close(::open(words[1], O_RDONLY));
+  ::clock_gettime(CLOCK_MONOTONIC, &end);
+  ::printf("%.0f\n", (static_cast<double>(end.tv_sec - begin.tv_sec) * 1e9 +
+                      static_cast<double>(end.tv_nsec - begin.tv_nsec)) /
+                         count);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv, char** envp) {
+  environment = envp;
+  if (argc < 3) return 64;
+  const std::string what = argv[1];
+  char** words = argv + 2;
+  if (what == "read") return read_file(words[0]), 0;
+  if (what == "write") return write_file(words[0]), 0;
+  if (what == "threads") return threads(words);
+  if (what == "thread-exec") return thread_exec(words);
+  if (what == "vfork") return vfork_opens(words);
+  if (what == "tree") return tree(::atoi(words[0]), words[1]), 0;
+  if (what == "untraced") return untraced(words);
+  if (what == "signals") return signals(words);
+  if (what == "orphan") return orphan(words);
+  if (what == "unnamed") return unnamed(words);
+  if (what == "sandboxed") return sandboxed(words);
+  if (what == "opens" && argc > 3) return opens(words);
+  return 64;
+}

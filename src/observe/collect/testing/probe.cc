@@ -1,0 +1,127 @@
+#include "observe/collect/testing/probe.h"
+
+#include <linux/audit.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace assay::collect::testing {
+namespace {
+
+bool is_stopped(const __ptrace_syscall_info& info) {
+  const auto calls = stopped_calls(info.arch);
+  return std::any_of(calls.begin(), calls.end(), [&](const Stopped& stopped) {
+    return stopped.number == static_cast<int>(info.entry.nr);
+  });
+}
+
+// Goes on to the next stop at a system call; false when the child is gone.
+bool next_stop(pid_t child, __ptrace_syscall_info& info) {
+  if (::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) != 0) return false;
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return false;
+  return ::ptrace(static_cast<__ptrace_request>(PTRACE_GET_SYSCALL_INFO), child, sizeof info,
+                  &info) > 0;
+}
+
+std::string name_of(Change change) {
+  switch (change) {
+    case Change::kContent:
+      return "content";
+    case Change::kContentReadable:
+      return "content-readable";
+    case Change::kName:
+      return "name";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Seen probe(const std::function<void()>& act, const std::function<void()>& prepare) {
+  Seen seen;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    prepare();
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::raise(SIGSTOP);
+    act();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+  __ptrace_syscall_info info{};
+  while (next_stop(child, info)) {
+    if (info.op != PTRACE_SYSCALL_INFO_ENTRY || !is_stopped(info)) continue;
+    SystemCall call{.arch = info.arch, .number = static_cast<int>(info.entry.nr)};
+    std::copy_n(info.entry.args, call.arguments.size(), call.arguments.begin());
+    seen.effect = effect_of(child, call);
+    // exec stops once more inside the call.
+    while (next_stop(child, info) && info.op != PTRACE_SYSCALL_INFO_EXIT) {
+    }
+    seen.result = info.exit.rval;
+    break;
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  return seen;
+}
+
+std::vector<std::string> lines_of(const std::optional<Effect>& effect,
+                                  const std::filesystem::path& root) {
+  std::vector<std::string> lines;
+  if (!effect) return lines;
+  const auto shorten = [&](std::string path) {
+    if (path.starts_with(root.string())) path.replace(0, root.string().size(), "T");
+    std::replace(path.begin(), path.end(), '\0', '|');
+    return path;
+  };
+  for (const auto& ahead : effect->ahead) {
+    lines.push_back("ahead " + name_of(ahead.change) + " " + shorten(ahead.path));
+  }
+  for (const auto& told : effect->told) {
+    std::string line = std::string(wire::name_of(told.op)) + " " + shorten(told.path);
+    if (!told.other.empty()) line += " " + shorten(told.other);
+    if ((told.flags & wire::flag::kWritable) != 0) line += " writable";
+    if ((told.flags & wire::flag::kExchange) != 0) line += " exchange";
+    if ((told.flags & wire::flag::kUnnamed) != 0) line += " unnamed";
+    if ((told.flags & wire::flag::kNoStamp) != 0) line += " no-stamp";
+    lines.push_back(line);
+  }
+  if (!effect->will_succeed) lines.emplace_back("fails");
+  return lines;
+}
+
+Place::Place() : root_(std::filesystem::canonical(directory_.path())) {}
+
+std::string Place::path(const std::string& name) const {
+  return name.empty() ? root_.string() : (root_ / name).string();
+}
+
+std::string Place::file(const std::string& name, const std::string& content) const {
+  std::ofstream(path(name)) << content;
+  return path(name);
+}
+
+std::string Place::directory(const std::string& name) const {
+  std::filesystem::create_directories(path(name));
+  return path(name);
+}
+
+std::string Place::link(const std::string& name, const std::string& target) const {
+  std::filesystem::create_symlink(target, path(name));
+  return path(name);
+}
+
+std::vector<std::string> Place::told(const std::function<void()>& act,
+                                     const std::function<void()>& prepare) {
+  seen = probe(act, prepare);
+  return lines_of(seen.effect, root_);
+}
+
+}  // namespace assay::collect::testing

@@ -1,0 +1,49 @@
+// Probe: a child that makes system calls one at a time under ptrace, so that a test can ask what
+// effect_of() says before each and what the kernel did about it after.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/testing/temp_dir.h"
+#include "observe/collect/path_call.h"
+
+namespace assay::collect::testing {
+
+struct Seen {
+  std::optional<Effect> effect;
+  long result = 0;  // of the system call: negative errno on failure
+};
+
+// Runs `act` in a child and stops it at the first call of stopped_calls() after it began; `prepare`
+// runs in the child before, unobserved. An exec is let go no further than its result.
+Seen probe(
+    const std::function<void()>& act, const std::function<void()>& prepare = [] {});
+
+// As lines, "T" standing for `root`: "ahead content T/a", "write T/a", "rename T/a T/b exchange".
+std::vector<std::string> lines_of(const std::optional<Effect>& effect,
+                                  const std::filesystem::path& root);
+
+// A temporary directory with canonical path, and files in it.
+class Place {
+ public:
+  Place();
+  [[nodiscard]] std::string path(const std::string& name = "") const;
+  std::string file(const std::string& name, const std::string& content = "content") const;
+  std::string directory(const std::string& name) const;
+  std::string link(const std::string& name, const std::string& target) const;
+
+  // What effect_of() says of the first path call of `act`, as lines.
+  std::vector<std::string> told(
+      const std::function<void()>& act, const std::function<void()>& prepare = [] {});
+  Seen seen;  // by the last told()
+
+ private:
+  base::testing::TempDir directory_;
+  std::filesystem::path root_;
+};
+
+}  // namespace assay::collect::testing

@@ -1,0 +1,55 @@
+#include "observe/collect/testing/recorder.h"
+
+#include <unistd.h>
+
+namespace assay::collect::testing {
+
+void Recorder::happened(const Event& event) {
+  events.push_back({event.op, event.flags, event.thread, event.process, event.parent, event.value,
+                    event.stamp, std::string(event.path), std::string(event.other)});
+  const auto inside = [&](std::string_view path) { return path.starts_with(root + "/"); };
+  const auto shorten = [&](std::string_view path) {
+    return inside(path) ? "T" + std::string(path.substr(root.size())) : std::string(path);
+  };
+  if (!inside(event.path) && !inside(event.other)) return;
+  std::string line = std::string(wire::name_of(event.op)) + " " + shorten(event.path);
+  if (event.op == wire::Op::kRename || event.op == wire::Op::kLink) {
+    line += " " + shorten(event.other);
+  }
+  if ((event.flags & wire::flag::kWritable) != 0) line += " writable";
+  if ((event.flags & wire::flag::kNoStamp) != 0) line += " no-stamp";
+  lines.push_back(line);
+}
+
+void Recorder::about_to_change(std::string_view path, const wire::Stamp&, Change change) {
+  if (!path.starts_with(root + "/")) return;
+  lines.push_back((change == Change::kName ? "ahead name T" : "ahead content T") +
+                  std::string(path.substr(root.size())));
+}
+
+std::vector<Recorded> Recorder::of(wire::Op op) const {
+  std::vector<Recorded> found;
+  for (const Recorded& event : events) {
+    if (event.op == op) found.push_back(event);
+  }
+  return found;
+}
+
+std::set<pid_t> Recorder::unfinished() const {
+  std::set<pid_t> alive;
+  for (const Recorded& event : events) {
+    if (event.op == wire::Op::kProcess) alive.insert(event.process);
+    if (event.op == wire::Op::kExit) alive.erase(event.process);
+  }
+  return alive;
+}
+
+Launch command(std::vector<std::string> words, const std::string& directory) {
+  Launch launch{.words = std::move(words), .environment = {}, .directory = directory};
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    launch.environment.emplace_back(*variable);
+  }
+  return launch;
+}
+
+}  // namespace assay::collect::testing

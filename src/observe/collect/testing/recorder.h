@@ -1,0 +1,42 @@
+// Recorder: a Sink that keeps what it is told, and a run of a command that is recorded.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "observe/collect/collector.h"
+
+namespace assay::collect::testing {
+
+struct Recorded {
+  wire::Op op = wire::Op::kNone;
+  std::uint16_t flags = 0;
+  pid_t thread = 0;
+  pid_t process = 0;
+  pid_t parent = 0;
+  int value = 0;
+  wire::Stamp stamp;
+  std::string path;
+  std::string other;
+};
+
+class Recorder : public Sink {
+ public:
+  void happened(const Event& event) override;
+  void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override;
+
+  std::vector<Recorded> events;
+  // In order, of everything below `root`, which is written as "T": "read T/a", "ahead name T/b".
+  std::vector<std::string> lines;
+  std::string root = "/nowhere";
+
+  [[nodiscard]] std::vector<Recorded> of(wire::Op op) const;
+  // Processes that were announced, minus those that ended: 0 when the tale is whole.
+  [[nodiscard]] std::set<pid_t> unfinished() const;
+};
+
+// `words` through the collector, in `directory`, with this process's environment.
+Launch command(std::vector<std::string> words, const std::string& directory);
+
+}  // namespace assay::collect::testing

@@ -1,0 +1,198 @@
+#include "observe/shim/event.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "observe/shim/system_call.h"
+#include "observe/shim/window.h"
+
+namespace assay::shim {
+namespace {
+
+struct Who {
+  std::int32_t thread;
+  std::int32_t process;
+  std::int32_t parent;  // told once per thread
+};
+
+// What is remembered for a thread is worth nothing after a fork (then local->process is 0 again).
+// The child of a vfork shares all memory with its parent, thread-local memory included: only the
+// kernel knows which of the two we are. One question is enough, since a thread whose number is
+// known is in a known process.
+Who who() {
+  struct Known {
+    std::int32_t thread;
+    std::int32_t process;
+    std::int32_t told_by;
+  };
+  static thread_local constinit Known known{};
+  std::int32_t first = shim.local->process.load(std::memory_order_relaxed);
+  const bool same = known.told_by == first && first != 0;
+  if (same && !shim.vforks.load(std::memory_order_relaxed)) {
+    return {known.thread, known.process, 0};
+  }
+  const auto thread = static_cast<std::int32_t>(gate_call(SYS_gettid));
+  if (same && known.thread == thread) return {thread, known.process, 0};
+  const auto process = static_cast<std::int32_t>(gate_call(SYS_getpid));
+  if (first == 0) shim.local->process.store(first = process, std::memory_order_relaxed);
+  known = {thread, process, first};
+  return {thread, process, static_cast<std::int32_t>(gate_call(SYS_getppid))};
+}
+
+struct Text {
+  const char* data = nullptr;
+  std::size_t length = 0;
+};
+
+bool starts_with(Text text, const char* with, std::size_t length) {
+  return text.length >= length && memcmp(text.data, with, length) == 0;
+}
+
+constexpr char kDeleted[] = " (deleted)";
+constexpr std::size_t kDeletedLength = sizeof kDeleted - 1;
+
+bool ends_deleted(Text name) {
+  return name.length > kDeletedLength &&
+         memcmp(name.data + name.length - kDeletedLength, kDeleted, kDeletedLength) == 0;
+}
+
+// The kernel's name for a descriptor's file; empty when it has none that can be reached from "/".
+Text name_of_descriptor(int file, char* buffer, std::size_t size) {
+  constexpr char kFolder[] = "/proc/self/fd/";
+  char link[sizeof kFolder + 12];
+  memcpy(link, kFolder, sizeof kFolder);
+  char digits[12];
+  std::size_t count = 0;
+  for (unsigned rest = static_cast<unsigned>(file); count == 0 || rest > 0; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    link[sizeof kFolder - 1 + i] = digits[count - 1 - i];
+  }
+  link[sizeof kFolder - 1 + count] = 0;
+  const long result = gate_call(SYS_readlink, link, buffer, size);
+  if (failed(result) || result == 0 || buffer[0] != '/') return {};
+  return {buffer, static_cast<std::size_t>(result)};
+}
+
+// What to write before a relative path. Empty when the directory has no name any more.
+Text name_of_directory(int directory, char* buffer, std::size_t size) {
+  if (directory == AT_FDCWD) {
+    const long result = gate_call(SYS_getcwd, buffer, size);  // counts the terminator
+    if (failed(result) || buffer[0] != '/') return {};        // else: "(unreachable)/…"
+    return {buffer, static_cast<std::size_t>(result) - 1};
+  }
+  const Text name = name_of_descriptor(directory, buffer, size);
+  return ends_deleted(name) ? Text{} : name;  // or is called so: the file's own name tells
+}
+
+// Names that mean another file to every process (/dev/stdin, /proc/self/…).
+bool means_something_else_outside(Text absolute) {
+  return starts_with(absolute, "/proc/", 6) || starts_with(absolute, "/dev/", 5);
+}
+
+std::int64_t nanoseconds(const struct timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void commit(wire::Record& record, std::size_t size) {
+  record.word.store(wire::record_word(wire::State::kCommitted, static_cast<std::uint32_t>(size)),
+                    std::memory_order_release);
+}
+
+// Space of `size` bytes. There was enough of it before the call; if a thousand others have used it
+// since, the collector is about to make more.
+std::uint64_t place_for(std::size_t size) {
+  wire::Place place = wire::reserve(*shim.header, size);
+  for (int waited_ms = 0; place.offset == 0 && waited_ms < 1000; ++waited_ms) {
+    const struct timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+    gate_call(SYS_nanosleep, &pause, 0);
+    place = wire::reserve(*shim.header, size);
+  }
+  if (place.pad != 0) {
+    Mapped gap(place.pad);
+    if (gap.record() != nullptr) commit(*gap.record(), place.pad_size);
+  }
+  return place.offset;
+}
+
+void write(wire::Op op, const struct stat& status, Text before, Text path) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const Who by = who();
+  const bool slash = before.length > 0 && before.data[before.length - 1] != '/';
+  const std::size_t text_length = before.length + (slash ? 1 : 0) + path.length;
+  const std::size_t size = wire::record_size(text_length);
+  const std::uint64_t offset = place_for(size);
+  if (offset == 0) {
+    shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  Mapped mapped(offset);
+  wire::Record* record = mapped.record();
+  if (record == nullptr) {
+    shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  record->word.store(wire::record_word(wire::State::kReserved, static_cast<std::uint32_t>(size)),
+                     std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_release);  // the length first: we may be killed
+  record->op = op;
+  record->source = wire::Source::kShim;
+  record->flags = 0;
+  record->path_length = static_cast<std::uint16_t>(text_length);
+  record->other_length = 0;
+  record->thread = by.thread;
+  record->process = by.process;
+  record->parent = by.parent;
+  record->value = 0;
+  record->time_ns = nanoseconds(now);
+  record->stamp = {.device = status.st_dev,
+                   .inode = status.st_ino,
+                   .size = status.st_size,
+                   .mtime_ns = nanoseconds(status.st_mtim),
+                   .ctime_ns = nanoseconds(status.st_ctim)};
+  char* text = record->text();
+  memcpy(text, before.data, before.length);
+  text += before.length;
+  if (slash) *text++ = '/';
+  memcpy(text, path.data, path.length);
+  commit(*record, size);
+}
+
+}  // namespace
+
+bool log_ready() {
+  const wire::LogHeader& header = *shim.header;
+  const std::uint64_t tail = header.tail.load(std::memory_order_relaxed);
+  return tail + wire::kMaxRecordSize <= header.allocated_end.load(std::memory_order_acquire) &&
+         window_ready(tail);
+}
+
+[[gnu::noinline]] void record_open(wire::Op op, int file, const struct stat& status, int directory,
+                                   const char* path, std::size_t path_length) {
+  char buffer[PATH_MAX];
+  const Text given{path, path_length};
+  if (path_length > 0 && path[0] == '/') {
+    if (!means_something_else_outside(given)) return write(op, status, {}, given);
+  } else {
+    const Text before = name_of_directory(directory, buffer, sizeof buffer);
+    if (before.length > 0 && !means_something_else_outside(before)) {
+      return write(op, status, before, given);
+    }
+  }
+  // Then the name that the file itself has, or had. Memory (memfd) has none.
+  Text name = name_of_descriptor(file, buffer, sizeof buffer);
+  if (status.st_nlink == 0 && ends_deleted(name)) {
+    if (starts_with(name, "/memfd:", 7)) return;
+    name.length -= kDeletedLength;
+  }
+  if (name.length > 0) return write(op, status, {}, name);
+  shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace assay::shim

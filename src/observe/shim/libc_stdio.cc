@@ -1,0 +1,99 @@
+// What the program calls instead of fopen: an open of ours and the C library's fdopen. The C++
+// library's file streams come through here as well.
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "observe/shim/exported.h"
+#include "observe/shim/opening.h"
+#include "observe/shim/system_call.h"
+
+namespace assay::shim {
+namespace {
+
+// A mode that is nothing unusual: r, w or a, then + b e x in any order, as often as one likes.
+struct Mode {
+  int flags = -1;      // of open; -1: something else, which is the C library's to understand
+  char plain[3] = {};  // what fdopen needs of it
+};
+
+Mode understood(const char* text) {
+  Mode mode;
+  int access = O_WRONLY;
+  int more = 0;
+  switch (text[0]) {
+    case 'r':
+      access = O_RDONLY;
+      break;
+    case 'w':
+      more = O_CREAT | O_TRUNC;
+      break;
+    case 'a':
+      more = O_CREAT | O_APPEND;
+      break;
+    default:
+      return mode;
+  }
+  mode.plain[0] = text[0];
+  for (int i = 1; text[i] != 0; ++i) {
+    if (i == 6) return mode;  // further than the C library looks
+    switch (text[i]) {
+      case '+':
+        access = O_RDWR;
+        mode.plain[1] = '+';
+        break;
+      case 'b':
+        break;
+      case 'e':
+        more |= O_CLOEXEC;
+        break;
+      case 'x':
+        more |= O_EXCL;
+        break;
+      default:
+        return mode;
+    }
+  }
+  mode.flags = access | more;
+  return mode;
+}
+
+FILE* fopen_like_libc(const char* name, const char* path, const char* mode_text) {
+  const Mode mode = understood(mode_text);
+  if (mode.flags == -1) {
+    using Fopen = FILE*(const char*, const char*);
+    auto* real = reinterpret_cast<Fopen*>(dlsym(RTLD_NEXT, name));
+    return real(path, mode_text);  // its open is seen by the gate
+  }
+  pthread_testcancel();
+  const long file = open_file(AT_FDCWD, path, mode.flags, 0666);
+  if (failed(file)) {
+    errno = static_cast<int>(-file);
+    return nullptr;
+  }
+  const int descriptor = static_cast<int>(file);
+  // Where nothing can be read, fopen goes to the end at once, and fdopen only at the first write.
+  const bool usable = mode.plain[0] != 'a' || mode.plain[1] == '+' ||
+                      lseek(descriptor, 0, SEEK_END) >= 0 || errno == ESPIPE;
+  FILE* stream = usable ? fdopen(descriptor, mode.plain) : nullptr;
+  if (stream == nullptr) ordinary_call(SYS_close, file);
+  return stream;
+}
+
+}  // namespace
+}  // namespace assay::shim
+
+extern "C" {
+
+ASSAY_EXPORTED FILE* fopen(const char* path, const char* mode) {
+  return assay::shim::fopen_like_libc("fopen", path, mode);
+}
+ASSAY_EXPORTED FILE* fopen64(const char* path, const char* mode) {
+  return assay::shim::fopen_like_libc("fopen64", path, mode);
+}
+
+}  // extern "C"

@@ -1,0 +1,35 @@
+// vfork: the one way in which two processes come to share a thread's memory while both call us.
+// From the first one on, a thread asks the kernel at every event which of the two it is (event.cc).
+#include <dlfcn.h>
+
+#include "observe/shim/exported.h"
+#include "observe/shim/shim.h"
+
+extern "C" {
+
+// Takes note, and tells where the C library's vfork is.
+[[gnu::used]] void* assay_shim_before_vfork() {
+  assay::shim::shim.vforks.store(true, std::memory_order_relaxed);
+  return dlsym(RTLD_NEXT, "vfork");
+}
+
+ASSAY_EXPORTED int vfork();
+}
+
+// vfork returns twice into the same stack frame, so no frame of ours may lie between it and the
+// program: it is jumped to, with the stack as the program left it.
+asm(R"(
+  .text
+  .globl vfork
+  .type vfork, @function
+vfork:
+  .cfi_startproc
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call assay_shim_before_vfork
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  jmp *%rax
+  .cfi_endproc
+  .size vfork, . - vfork
+)");

@@ -1,0 +1,99 @@
+#include "observe/shim/opening.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "observe/shim/event.h"
+#include "observe/shim/seen.h"
+#include "observe/shim/system_call.h"
+
+namespace assay::shim {
+namespace {
+
+// Lets the collector see the call. The kernel answers ENOSYS to stopped calls when nobody is left
+// to ask: the program must go on all the same, and the log says that something is missing.
+long open_ordinary(int directory, const char* path, int flags, mode_t mode) {
+  long result = ordinary_call(SYS_openat, directory, path, flags, mode);
+  if (__builtin_expect(result == -ENOSYS, 0) && on()) {
+    result = gate_call(SYS_openat, directory, path, flags, mode);
+    if (!failed(result)) shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
+  }
+  return result;
+}
+
+// The path is looked at only after the kernel has accepted it: a bad pointer is EFAULT, not a
+// fault.
+long open_for_reading(int directory, const char* path, int flags) {
+  const std::uint64_t epoch = shim.header->epoch.load(std::memory_order_acquire);
+  const std::uint64_t moves = shim.moves.load(std::memory_order_acquire);
+  const long file = gate_call(SYS_openat, directory, path, flags, 0);
+  if (failed(file)) return file;
+
+  // What is remembered was true both before and after the open, so that a name that changed its
+  // meaning meanwhile is recorded again.
+  const std::size_t length = strlen(path);
+  std::uint64_t key = 0;
+  if (epoch == shim.header->epoch.load(std::memory_order_acquire)) {
+    if (path[0] == '/') {
+      key = seen_key(path, length, epoch, kAbsolute);
+    } else if (directory == AT_FDCWD && (moves & kMoving) == 0 &&
+               moves == shim.moves.load(std::memory_order_acquire)) {
+      key = seen_key(path, length, epoch, moves);
+    }
+    if (key != 0 && seen(key)) return file;
+  }
+
+  struct stat status;
+  if (gate_call(SYS_fstat, file, &status) != 0) return file;  // another thread has closed it
+  if (S_ISREG(status.st_mode)) {
+    record_open(wire::Op::kRead, static_cast<int>(file), status, directory, path, length);
+  }
+  if (key != 0) remember(key);
+  return file;
+}
+
+// Most files that are opened with O_CREAT are new. Asking for a new one (O_EXCL) tells which, and
+// a new one destroys nothing, so nobody needs to be asked first. Whatever else comes back, the call
+// is made again as the program made it: a name that exists, a link that leads nowhere, a file
+// system that knows no O_EXCL, or an error that without O_EXCL would have been another.
+long open_creating(int directory, const char* path, int flags, mode_t mode) {
+  const long file = gate_call(SYS_openat, directory, path, (flags | O_EXCL) & ~O_TRUNC, mode);
+  if (failed(file)) {
+    if ((flags & O_EXCL) != 0) return file;
+    return open_ordinary(directory, path, flags, mode);
+  }
+  struct stat status;
+  if (gate_call(SYS_fstat, file, &status) == 0) {
+    record_open(wire::Op::kCreate, static_cast<int>(file), status, directory, path, strlen(path));
+  }
+  return file;
+}
+
+}  // namespace
+
+bool takes_mode(int flags) {
+  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+long open_file(int directory, const char* path, int flags, mode_t mode) {
+  if (!on()) return open_ordinary(directory, path, flags, mode);
+  // No content can be reached through these.
+  if ((flags & O_PATH) != 0 || ((flags & O_DIRECTORY) != 0 && !takes_mode(flags))) {
+    return gate_call(SYS_openat, directory, path, flags, mode);
+  }
+  const int access = flags & O_ACCMODE;
+  constexpr int kChanges = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
+  if (access == O_RDONLY && (flags & kChanges) == 0) {
+    if (log_ready()) return open_for_reading(directory, path, flags);
+  } else if ((access == O_WRONLY || access == O_RDWR) && (flags & O_CREAT) != 0 &&
+             (flags & (O_TMPFILE | O_DIRECTORY)) == 0) {
+    if (log_ready()) return open_creating(directory, path, flags, mode);
+  }
+  // Existing files that may be changed, files without a name, and whatever is unusual.
+  return open_ordinary(directory, path, flags, mode);
+}
+
+}  // namespace assay::shim

@@ -1,0 +1,14 @@
+// The decision at every open: from which instruction, and whether it is recorded.
+#pragma once
+
+#include <sys/types.h>
+
+namespace assay::shim {
+
+// What openat(2) would return: a descriptor or a negative error number.
+long open_file(int directory, const char* path, int flags, mode_t mode);
+
+// Whether open takes a mode with these flags.
+bool takes_mode(int flags);
+
+}  // namespace assay::shim

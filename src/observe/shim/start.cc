@@ -1,0 +1,134 @@
+// The beginning: the gate's page, the log's header, memory of our own. Runs as a constructor, or
+// earlier if another library's constructor opens a file first. Whatever fails, fails silently: the
+// program then runs as if we were not there, and the gate sees all that it does.
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "observe/shim/shim.h"
+#include "observe/shim/system_call.h"
+
+namespace assay::shim {
+
+constinit Shim shim;
+
+namespace {
+
+constexpr long kPageSize = 4096;
+
+void* map(std::uintptr_t at, long size, int protection, int flags, int file) {
+  const long result = ordinary_call(SYS_mmap, at, size, protection, flags, file, 0);
+  return failed(result) ? nullptr : reinterpret_cast<void*>(result);
+}
+
+void unmap(void* memory, long size) {
+  ordinary_call(SYS_munmap, memory, size);
+}
+
+// Written first and made executable afterwards: never both.
+bool map_gate() {
+  void* page = map(wire::kGatePage, kPageSize, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
+  if (page == nullptr) return false;
+  if (reinterpret_cast<std::uintptr_t>(page) == wire::kGatePage) {
+    constexpr unsigned char kCode[] = {0x0F, 0x05, 0xC3};  // syscall; ret
+    __builtin_memcpy(page, kCode, sizeof kCode);
+    if (ordinary_call(SYS_mprotect, page, kPageSize, PROT_READ | PROT_EXEC) == 0) return true;
+  }
+  unmap(page, kPageSize);  // not ours to place (a kernel before 4.17), or not allowed to run
+  return false;
+}
+
+// From the gate, so that no stop is needed for it. The descriptor is gone when this returns.
+wire::LogHeader* map_header(const char* path) {
+  const long file = gate_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
+  if (failed(file)) return nullptr;
+  struct stat status;
+  wire::LogHeader* header = nullptr;
+  if (gate_call(SYS_fstat, file, &status) == 0 && S_ISREG(status.st_mode) &&
+      status.st_size >= static_cast<long>(wire::kHeaderSize)) {
+    header = static_cast<wire::LogHeader*>(
+        map(0, wire::kHeaderSize, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(file)));
+  }
+  gate_call(SYS_close, file);
+  if (header != nullptr && (header->magic != wire::kLogMagic || header->version != 1)) {
+    unmap(header, wire::kHeaderSize);
+    header = nullptr;
+  }
+  return header;
+}
+
+Local* map_local() {
+  void* memory = map(0, sizeof(Local), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (memory == nullptr) return nullptr;
+  if (gate_call(SYS_madvise, memory, sizeof(Local), MADV_WIPEONFORK) == 0) {
+    return static_cast<Local*>(memory);
+  }
+  unmap(memory, sizeof(Local));
+  return nullptr;
+}
+
+// A mount's number is its own in the whole system, so this tells mount namespaces apart as well.
+bool read_root(std::uint64_t& mount, std::uint64_t& inode) {
+  struct statx status;
+  if (gate_call(SYS_statx, AT_FDCWD, "/", AT_NO_AUTOMOUNT, STATX_INO | STATX_MNT_ID,
+                word(&status)) != 0) {
+    return false;
+  }
+  mount = (status.stx_mask & STATX_MNT_ID) != 0 ? status.stx_mnt_id : 0;
+  inode = status.stx_ino;
+  return true;
+}
+
+bool set_up() {
+  const char* path = getenv(wire::kLogVariable);
+  if (path == nullptr || path[0] != '/' || !map_gate()) return false;
+  wire::LogHeader* header = map_header(path);
+  if (header != nullptr && read_root(shim.root_mount, shim.root_inode) &&
+      (header->root_inode == 0 ||
+       (header->root_mount == shim.root_mount && header->root_inode == shim.root_inode))) {
+    shim.local = map_local();
+    if (shim.local != nullptr) {
+      shim.header = header;
+      header->shims.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  if (header != nullptr) unmap(header, wire::kHeaderSize);
+  unmap(reinterpret_cast<void*>(wire::kGatePage), kPageSize);
+  return false;
+}
+
+[[gnu::constructor]] void at_load() {
+  on();
+}
+
+}  // namespace
+
+bool start() {
+  // The C library itself has not been started (preinit functions): it is too early to decide.
+  if (environ == nullptr) return false;
+  State expected = State::kUnknown;
+  // Someone else is at it, or we are, and were interrupted by a signal: the gate sees this call.
+  if (!shim.state.compare_exchange_strong(expected, State::kStarting)) {
+    return expected == State::kOn;
+  }
+  const bool works = set_up();
+  shim.state.store(works ? State::kOn : State::kOff, std::memory_order_release);
+  return works;
+}
+
+void check_root() {
+  std::uint64_t mount = 0;
+  std::uint64_t inode = 0;
+  if (on() && !(read_root(mount, inode) && mount == shim.root_mount && inode == shim.root_inode)) {
+    shim.state.store(State::kOff, std::memory_order_release);
+  }
+}
+
+}  // namespace assay::shim

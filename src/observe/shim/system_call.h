@@ -1,0 +1,51 @@
+// The two instructions from which the shim makes system calls: the gate's, which the seccomp filter
+// lets pass, and an ordinary one, where path-class calls are stopped and the collector asked.
+// Both return what the kernel returns: a value, or a negative error number. errno is not touched.
+#pragma once
+
+#include "observe/wire/gate.h"
+
+namespace assay::shim {
+
+template <typename T>
+inline long word(T value) {
+  if constexpr (__is_class(T) || __is_union(T)) {
+    static_assert(sizeof(T) == 0, "system calls take words");
+  }
+  return (long)value;  // a pointer or a number, whichever: the kernel sees a register
+}
+
+// The page must be mapped. The call pushes a return address below the stack pointer, which is why
+// the library is compiled without a red zone.
+template <typename A = long, typename B = long, typename C = long, typename D = long>
+inline long gate_call(long number, A a = 0, B b = 0, C c = 0, D d = 0, long e = 0, long f = 0) {
+  long result;
+  register long r10 asm("r10") = word(d);
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("call *%[gate]"
+               : "=a"(result)
+               : "a"(number), "D"(word(a)), "S"(word(b)), "d"(word(c)), "r"(r10), "r"(r8),
+                 "r"(r9), [gate] "r"(wire::kGatePage)
+               : "rcx", "r11", "memory", "cc");
+  return result;
+}
+
+template <typename A = long, typename B = long, typename C = long, typename D = long>
+inline long ordinary_call(long number, A a = 0, B b = 0, C c = 0, D d = 0, long e = 0, long f = 0) {
+  long result;
+  register long r10 asm("r10") = word(d);
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(word(a)), "S"(word(b)), "d"(word(c)), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory", "cc");
+  return result;
+}
+
+inline bool failed(long result) {
+  return static_cast<unsigned long>(result) >= -4095UL;
+}
+
+}  // namespace assay::shim

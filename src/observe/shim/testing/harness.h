@@ -1,0 +1,105 @@
+// Runs a program under the shim and a gate that asks nobody: every stopped call is noted and goes
+// on. Stands in for the collector in the shim's own tests and benchmark.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "observe/wire/log_header.h"
+
+namespace assay::shim::testing {
+
+// A record as found in the log.
+struct Seen {
+  wire::Op op = wire::Op::kNone;
+  pid_t thread = 0;
+  pid_t process = 0;
+  pid_t parent = 0;
+  std::int64_t time_ns = 0;
+  wire::Stamp stamp;
+  std::string path;
+};
+
+// An event log of its own, with `space` bytes promised to writers.
+class Log {
+ public:
+  Log(std::filesystem::path path, std::uint64_t space);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  wire::LogHeader& header() { return *header_; }
+  const std::filesystem::path& path() const { return path_; }
+  // Everything committed. Adds what cannot be read as a record to `torn`, if given.
+  std::vector<Seen> records(int* torn = nullptr) const;
+
+ private:
+  std::filesystem::path path_;
+  std::uint64_t size_;
+  wire::LogHeader* header_ = nullptr;
+};
+
+// A call that the gate stopped.
+struct Stop {
+  int number = 0;
+  int flags = 0;
+  std::string path;
+};
+
+enum class Gate {
+  kNone,  // no filter
+  kPass,  // the same filter, but it lets everything pass
+  kStop,  // stops what does not come from the shim's instruction
+};
+
+// In the process to be watched: puts the filter on it. Returns the listener, or -1.
+int install(Gate gate);
+
+// Answers a listener until the last process under the filter has ended.
+class Supervisor {
+ public:
+  // `before` is called for every stop, before the call goes on; when it says false, this one and
+  // all later calls are left without an answer, as if the collector had died.
+  explicit Supervisor(int listener, std::function<bool(const Stop&)> before = {});
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  std::vector<Stop> stops();  // waits for the end
+
+ private:
+  void answer();
+  int listener_;
+  std::function<bool(const Stop&)> before_;
+  std::vector<Stop> stops_;
+  std::thread thread_;
+};
+
+struct Command {
+  std::vector<std::string> words;
+  std::filesystem::path directory = {};
+  Log* log = nullptr;        // null: without the shim
+  std::string library = {};  // the shim
+  Gate gate = Gate::kNone;
+  std::vector<std::string> environment = {};  // in addition
+  uid_t user = 0;                             // 0: ours
+  int keep = -1;                              // a descriptor that the command finds as 3
+  std::function<void(pid_t)> started = {};
+  std::function<bool(const Stop&)> before = {};
+};
+
+struct Outcome {
+  int wait_status = 0;
+  std::string output;  // of both streams
+  std::vector<Stop> stops;
+};
+
+Outcome run(const Command& command);
+
+}  // namespace assay::shim::testing

@@ -1,0 +1,84 @@
+// The folder in which tests of the shim run the probe: made anew for every run, the same each time.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "observe/shim/testing/harness.h"
+
+namespace assay::shim::testing {
+
+class Workspace {
+ public:
+  Workspace() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "assay-shim-XXXXXX").string();
+    top_ = mkdtemp(pattern.data());
+    chmod(top_.c_str(), 0777);
+  }
+  ~Workspace() { std::filesystem::remove_all(top_); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  std::filesystem::path folder() const { return top_ / "work"; }
+  std::string path(const std::string& name) const { return (folder() / name).string(); }
+
+  void refill() const {
+    namespace fs = std::filesystem;
+    fs::remove_all(folder());
+    for (const char* name : {"", "folder", "closed", "sticky"}) {
+      fs::create_directory(folder() / name);
+      chmod((folder() / name).c_str(), 0777);
+    }
+    for (const char* name :
+         {"file", "readonly", "secret", "folder/file", "closed/file", "sticky/other"}) {
+      std::ofstream(folder() / name) << "content";
+      chmod((folder() / name).c_str(), 0666);
+    }
+    chmod((folder() / "readonly").c_str(), 0444);
+    chmod((folder() / "secret").c_str(), 0);
+    chmod((folder() / "closed").c_str(), 0);
+    chmod((folder() / "sticky").c_str(), 01777);
+    fs::create_symlink("file", folder() / "link");
+    fs::create_symlink("nowhere", folder() / "dangling");
+    fs::create_symlink("loop", folder() / "loop");
+    mkfifo((folder() / "pipe").c_str(), 0666);
+  }
+
+  // A command that runs the probe here, without the shim.
+  Command probe(std::vector<std::string> words) const {
+    refill();
+    words.insert(words.begin(), ASSAY_PROBE);
+    Command command;
+    command.words = std::move(words);
+    command.directory = folder();
+    return command;
+  }
+
+  // The same with it, under the gate.
+  Command traced_probe(Log& log, std::vector<std::string> words) const {
+    Command command = probe(std::move(words));
+    command.log = &log;
+    command.library = ASSAY_SHIM;
+    command.gate = Gate::kStop;
+    return command;
+  }
+
+  std::unique_ptr<Log> new_log(std::uint64_t space = std::uint64_t{64} << 20U) {
+    return std::make_unique<Log>(top_ / ("log" + std::to_string(logs_++)), space);
+  }
+
+ private:
+  std::filesystem::path top_;
+  int logs_ = 0;
+};
+
+}  // namespace assay::shim::testing

@@ -1,0 +1,51 @@
+// A hundred runs at once in one project: all recorded, each complete, each with its own files.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <memory>
+#include <set>
+
+#include "chaos/project.h"
+
+namespace assay::chaos {
+namespace {
+
+using base::Json;
+
+TEST(Concurrent, AHundredRuns) {
+  constexpr int kRuns = 100;
+  Project project;
+  std::vector<std::unique_ptr<Background>> runs;
+  for (int i = 0; i < kRuns; ++i) {
+    const std::string number = std::to_string(i);
+    runs.push_back(std::make_unique<Background>(
+        std::vector<std::string>{support::program(), "run", "--", "sh", "-c",
+                                 "cat in.txt > out_" + number + "; echo " + number},
+        project.path()));
+  }
+  for (int i = 0; i < kRuns; ++i) {
+    const auto status = runs[static_cast<std::size_t>(i)]->wait(std::chrono::seconds(60));
+    ASSERT_TRUE(status) << "run " << i << " hangs";
+    EXPECT_EQ(*status, 0) << runs[static_cast<std::size_t>(i)]->err();
+    EXPECT_EQ(runs[static_cast<std::size_t>(i)]->out(), std::to_string(i) + "\n");
+  }
+  EXPECT_EQ(project.integrity(), "ok");
+  const Json log = Json::parse(project.assay({"log", "--json"}).out, nullptr, false);
+  const Json& jobs = log.is_object() ? log["jobs"] : log;
+  ASSERT_EQ(jobs.size(), static_cast<std::size_t>(kRuns));
+  std::set<std::string> made;
+  for (const Json& job : jobs) {
+    const Json shown =
+        Json::parse(project.assay({"show", job["id"].dump(), "--json"}).out, nullptr, false);
+    ASSERT_TRUE(shown.is_object()) << job.dump();
+    EXPECT_EQ(shown["job"]["status"], "done");
+    EXPECT_TRUE(shown["job"]["complete"].get<bool>()) << shown["missed"].dump();
+    ASSERT_EQ(shown["outputs"].size(), 1U) << shown.dump();
+    ASSERT_EQ(shown["inputs"].size(), 1U) << shown.dump();
+    made.insert(shown["outputs"][0]["path"].get<std::string>());
+  }
+  EXPECT_EQ(made.size(), static_cast<std::size_t>(kRuns));
+}
+
+}  // namespace
+}  // namespace assay::chaos

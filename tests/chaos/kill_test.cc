@@ -1,0 +1,204 @@
+// SIGKILL of the parts of `assay run` at moments of a command's work: the command must not notice,
+// the database must stay whole, and the job must not claim more than was seen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include "chaos/project.h"
+
+namespace assay::chaos {
+namespace {
+
+using base::Json;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+constexpr int kRounds = 150;  // of busy: about 150 ms
+constexpr int kMoments = 3;
+
+struct Parts {
+  pid_t keeper = 0;
+  pid_t collector = 0;
+  pid_t command = 0;
+};
+
+// One run that has begun its work.
+class Run {
+ public:
+  Run(const Project& project, const std::string& tracer)
+      : background_({support::program(), "run", "--tracer", tracer, "--", CHAOS_PROGRAMS "/busy",
+                     std::to_string(kRounds)},
+                    project.path()) {
+    parts_.keeper = background_.pid();
+    parts_.collector = await_child(parts_.keeper, kCollector);
+    if (parts_.collector != 0) parts_.command = await_child(parts_.collector, "busy");
+  }
+  [[nodiscard]] bool begun() const { return parts_.command != 0; }
+  [[nodiscard]] const Parts& parts() const { return parts_; }
+  Background& background() { return background_; }
+
+ private:
+  Background background_;
+  Parts parts_;
+};
+
+// Every file that the lineage says was made is there: nothing is invented.
+void expect_outputs_exist(const Json& shown) {
+  for (const Json& file : shown["outputs"]) {
+    if (file["status"] == "deleted") continue;
+    EXPECT_TRUE(std::filesystem::exists(file["path"].get<std::string>())) << file["path"];
+  }
+}
+
+int outputs_named_kept(const Json& shown) {
+  int count = 0;
+  for (const Json& file : shown["outputs"]) {
+    if (file["path"].get<std::string>().find("/kept_") != std::string::npos) ++count;
+  }
+  return count;
+}
+
+void expect_whole(const Project& project) {
+  EXPECT_EQ(project.integrity(), "ok");
+  const support::Outcome log = project.assay({"log"});
+  EXPECT_EQ(log.exit_code, 0) << log.err;
+  EXPECT_THAT(log.out, HasSubstr("busy"));
+}
+
+class Kill : public WithTracer {
+ protected:
+  // Does `harm` at several moments and then `check`s.
+  void at_moments(const std::function<void(Run&)>& harm,
+                  const std::function<void(Project&, Run&)>& check) {
+    std::mt19937 random(20250714);
+    for (int moment = 0; moment < kMoments; ++moment) {
+      const int ms = std::uniform_int_distribution(0, 100)(random);
+      SCOPED_TRACE("killed after " + std::to_string(ms) + " ms");
+      Project project;
+      Run run(project, GetParam());
+      ASSERT_TRUE(run.begun()) << run.background().err();
+      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+      harm(run);
+      check(project, run);
+      if (HasFailure()) return;
+    }
+  }
+};
+
+TEST_P(Kill, Collector) {
+  at_moments([](Run& run) { ::kill(run.parts().collector, SIGKILL); },
+             [](Project& project, Run& run) {
+               const auto status = run.background().wait();
+               ASSERT_TRUE(status) << "assay run hangs";
+               EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0) << *status;
+               EXPECT_EQ(run.background().out(), "finished\n") << run.background().err();
+               expect_whole(project);
+               const Json shown = project.finished_job();
+               ASSERT_TRUE(shown.is_object());
+               EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+               EXPECT_FALSE(shown["missed"].empty());
+               expect_outputs_exist(shown);
+             });
+}
+
+TEST_P(Kill, Keeper) {
+  at_moments([](Run& run) { ::kill(run.parts().keeper, SIGKILL); },
+             [](Project& project, Run& run) {
+               ASSERT_TRUE(run.background().wait());
+               EXPECT_TRUE(eventually([&] { return run.background().out() == "finished\n"; }))
+                   << run.background().out() << run.background().err();
+               const Json shown = project.finished_job();
+               ASSERT_TRUE(shown.is_object());
+               EXPECT_EQ(shown["job"]["status"], "interrupted");
+               // The collector saw it all.
+               EXPECT_EQ(outputs_named_kept(shown), kRounds);
+               expect_whole(project);
+               expect_outputs_exist(shown);
+             });
+}
+
+TEST_P(Kill, KeeperAndCollector) {
+  at_moments(
+      [](Run& run) {
+        ::kill(run.parts().keeper, SIGKILL);
+        ::kill(run.parts().collector, SIGKILL);
+      },
+      [this](Project& project, Run& run) {
+        ASSERT_TRUE(run.background().wait());
+        // Nobody is left at the gate. Only the shim can go on then.
+        if (GetParam() == "preload") {
+          EXPECT_TRUE(eventually([&] { return run.background().out() == "finished\n"; }))
+              << run.background().out() << run.background().err();
+        } else {
+          eventually([&] { return ::kill(run.parts().command, 0) != 0; });
+        }
+        expect_whole(project);
+        const Json shown = project.finished_job();
+        ASSERT_TRUE(shown.is_object());
+        EXPECT_EQ(shown["job"]["status"], "interrupted");
+        EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+        expect_outputs_exist(shown);
+      });
+}
+
+TEST_P(Kill, Command) {
+  at_moments([](Run& run) { ::kill(run.parts().command, SIGKILL); },
+             [](Project& project, Run& run) {
+               const auto status = run.background().wait();
+               ASSERT_TRUE(status) << "assay run hangs";
+               EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL) << *status;
+               const Json shown = project.finished_job();
+               ASSERT_TRUE(shown.is_object());
+               EXPECT_EQ(shown["job"]["status"], "failed");
+               EXPECT_EQ(shown["job"]["exit_code"], 137);
+               expect_whole(project);
+               expect_outputs_exist(shown);
+             });
+}
+
+TEST_P(Kill, Everything) {
+  at_moments(
+      [](Run& run) {
+        ::kill(-run.parts().keeper, SIGKILL);
+        ::kill(run.parts().collector, SIGKILL);
+        ::kill(run.parts().command, SIGKILL);
+      },
+      [](Project& project, Run& run) {
+        ASSERT_TRUE(run.background().wait());
+        expect_whole(project);
+        const Json shown = project.finished_job();
+        ASSERT_TRUE(shown.is_object());
+        EXPECT_EQ(shown["job"]["status"], "interrupted");
+        EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+        expect_outputs_exist(shown);
+        // The project is as good as before.
+        EXPECT_EQ(project.assay({"run", "--", "true"}).exit_code, 0);
+        EXPECT_TRUE(project.finished_job()["job"]["complete"].get<bool>());
+      });
+}
+
+// What was seen before everything died is told afterwards.
+TEST_P(Kill, WhatWasSeenIsRecovered) {
+  Project project;
+  Run run(project, GetParam());
+  ASSERT_TRUE(run.begun()) << run.background().err();
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(project.path() / "kept_30.txt"); }));
+  ::kill(-run.parts().keeper, SIGKILL);
+  ::kill(run.parts().collector, SIGKILL);
+  ::kill(run.parts().command, SIGKILL);
+  run.background().wait();
+  const Json shown = project.finished_job();
+  ASSERT_TRUE(shown.is_object());
+  EXPECT_GE(outputs_named_kept(shown), 30);
+  EXPECT_THAT(shown["inputs"].dump(), HasSubstr((project.path() / "in.txt").string()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Chaos, Kill, testing::Values("preload", "ebpf", "ptrace"),
+                         [](const auto& one) { return one.param; });
+
+}  // namespace
+}  // namespace assay::chaos

@@ -1,0 +1,77 @@
+// A project in a folder of its own, `assay run` in the background, and its processes by their
+// parts.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay::chaos {
+
+class Project {
+ public:
+  Project();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  [[nodiscard]] support::Outcome assay(std::vector<std::string> words) const;
+  [[nodiscard]] support::Outcome bash(const std::string& text) const;
+  // `assay show last --json` when the last job is over; empty if it never is.
+  [[nodiscard]] base::Json finished_job() const;
+  // What sqlite3 says of the database; "ok" is good.
+  [[nodiscard]] std::string integrity() const;
+
+ private:
+  base::testing::TempDir temporary_;
+  std::filesystem::path path_;
+};
+
+// A program in a process group of its own whose output goes to files.
+class Background {
+ public:
+  Background(const std::vector<std::string>& words, const std::filesystem::path& where);
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+  ~Background();  // kills the group
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // The wait status; none if it is still there after so long.
+  std::optional<int> wait(std::chrono::milliseconds most = std::chrono::seconds(30));
+  [[nodiscard]] std::string out() const;
+  [[nodiscard]] std::string err() const;
+
+ private:
+  base::testing::TempDir streams_;
+  pid_t pid_ = 0;
+  std::optional<int> status_;
+};
+
+// The child of `parent` whose name (comm) is this; 0: there is none.
+pid_t child_named(pid_t parent, const std::string& name);
+// Waits until it is there; 0 when it takes too long.
+pid_t await_child(pid_t parent, const std::string& name);
+
+bool eventually(const std::function<bool()>& condition,
+                std::chrono::milliseconds most = std::chrono::seconds(20));
+
+std::string read_file(const std::filesystem::path& path);
+std::vector<std::string> lines(const std::string& text);
+
+// A test that is done once under each tracer, where it works.
+class WithTracer : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+};
+
+inline constexpr const char* kCollector = "lineage-collect";
+
+}  // namespace assay::chaos

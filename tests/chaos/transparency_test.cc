@@ -1,0 +1,149 @@
+// The command runs as if nobody watched: status, streams, signals, environment, descriptors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "chaos/project.h"
+
+namespace assay::chaos {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class Transparent : public WithTracer {
+ protected:
+  [[nodiscard]] std::vector<std::string> run(std::vector<std::string> command) const {
+    std::vector<std::string> words = {support::program(), "run", "--tracer", GetParam(), "--"};
+    words.insert(words.end(), command.begin(), command.end());
+    return words;
+  }
+  [[nodiscard]] std::string run_text() const {
+    return "\"$A\" run --tracer " + GetParam() + " -- ";
+  }
+  Project project_;
+};
+
+TEST_P(Transparent, ExitCodes) {
+  for (const int code : {0, 1, 42, 255}) {
+    const auto outcome =
+        support::run({run({"sh", "-c", "exit " + std::to_string(code)}), "", project_.path()});
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    EXPECT_EQ(project_.finished_job()["job"]["exit_code"], code);
+  }
+}
+
+TEST_P(Transparent, DeathBySignal) {
+  for (const int number : {SIGTERM, SIGKILL, SIGSEGV, SIGINT, SIGPIPE}) {
+    Background background(run({"sh", "-c", "ulimit -c 0; kill -" + std::to_string(number) + " $$"}),
+                          project_.path());
+    const auto status = background.wait();
+    ASSERT_TRUE(status);
+    EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == number) << number << ": " << *status;
+    EXPECT_EQ(project_.finished_job()["job"]["exit_code"], 128 + number);
+  }
+}
+
+TEST_P(Transparent, CommandsThatCannotStart) {
+  const auto missing = support::run({run({"no-such-command"}), "", project_.path()});
+  EXPECT_EQ(missing.exit_code, 127);
+  EXPECT_THAT(missing.err, StartsWith("assay: "));
+  EXPECT_EQ(lines(missing.err).size(), 1U) << missing.err;
+  const auto plain = support::run({run({"./in.txt"}), "", project_.path()});
+  EXPECT_EQ(plain.exit_code, 126);
+  EXPECT_EQ(lines(plain.err).size(), 1U) << plain.err;
+}
+
+TEST_P(Transparent, StreamsArePassedByteForByte) {
+  std::string bytes;
+  for (int i = 0; i < 700'000; ++i) bytes.push_back(static_cast<char>(i * 2654435761U >> 13U));
+  const auto out = support::run({run({"cat"}), bytes, project_.path()});
+  EXPECT_TRUE(out.out == bytes) << out.out.size();
+  EXPECT_THAT(out.err, IsEmpty());
+  const auto err = support::run({run({"sh", "-c", "cat >&2"}), bytes, project_.path()});
+  EXPECT_TRUE(err.err == bytes) << err.err.size();
+  EXPECT_THAT(err.out, IsEmpty());
+}
+
+TEST_P(Transparent, PipesCloseInTime) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto head = project_.bash("yes | timeout 10 " + run_text() + "head -1");
+  EXPECT_EQ(head.out, "y\n");
+  // A writer whose reader is gone dies of it, as ever.
+  const auto writer =
+      project_.bash("timeout 10 " + run_text() + "yes | head -1; echo ${PIPESTATUS[0]}");
+  EXPECT_EQ(writer.out, "y\n141\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(8));
+}
+
+TEST_P(Transparent, NobodyElseHoldsTheCommandsOutput) {
+  const auto outcome = project_.bash("{ " + run_text() +
+                                     "sh -c 'echo text; exec >&- 2>&-; sleep 4'; } 2>/dev/null | "
+                                     "{ begun=$SECONDS; cat; echo $((SECONDS - begun > 2)); }");
+  EXPECT_EQ(outcome.out, "text\n0\n") << "the reader waited for the end of assay run";
+}
+
+TEST_P(Transparent, SignalsAreForwarded) {
+  for (const int number : {SIGTERM, SIGHUP, SIGUSR1, SIGINT, SIGQUIT}) {
+    const std::string text = std::to_string(number);
+    Background background(
+        run({"sh", "-c",
+             "trap 'echo got; exit 33' " + text + "; echo ready; while :; do sleep 0.02; done"}),
+        project_.path());
+    ASSERT_TRUE(eventually([&] { return background.out() == "ready\n"; })) << background.err();
+    ::kill(background.pid(), number);
+    const auto status = background.wait();
+    ASSERT_TRUE(status) << text;
+    EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 33) << text << ": " << *status;
+    EXPECT_EQ(background.out(), "ready\ngot\n");
+  }
+}
+
+TEST_P(Transparent, Environment) {
+  const auto variables = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = lines(support::run({words, "", project_.path()}).out);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const auto bare = variables({"env"});
+  std::vector<std::string> added;
+  for (const std::string& line : variables(run({"env"}))) {
+    if (!std::binary_search(bare.begin(), bare.end(), line))
+      added.push_back(line.substr(0, line.find('=')));
+  }
+  if (GetParam() == "preload") {
+    EXPECT_THAT(added, testing::UnorderedElementsAre("LD_PRELOAD", "ASSAY_EVENT_LOG"));
+  } else {
+    EXPECT_THAT(added, IsEmpty());
+  }
+}
+
+TEST_P(Transparent, AnotherPreloadedLibraryStays) {
+  const auto outcome =
+      project_.bash("LD_PRELOAD=libm.so.6 " + run_text() + "grep -c libm.so /proc/self/maps");
+  EXPECT_NE(outcome.out, "0\n") << outcome.err;
+}
+
+TEST_P(Transparent, DescriptorsSignalsLimits) {
+  const std::vector<std::string> describe = {CHAOS_PROGRAMS "/describe", "one", "two words"};
+  const auto bare = support::run({describe, "", project_.path()});
+  const auto watched = support::run({run(describe), "", project_.path()});
+  EXPECT_EQ(lines(watched.out), lines(bare.out));
+  // With unusual ones, too.
+  const std::string unusual =
+      "trap '' HUP USR2; umask 027; ulimit -n 100; ulimit -c 0; exec 5<in.txt 9>&1 0<&-; nice -n "
+      "3 ";
+  EXPECT_EQ(lines(project_.bash(unusual + run_text() + "$P/describe").out),
+            lines(project_.bash(unusual + "$P/describe").out));
+}
+
+INSTANTIATE_TEST_SUITE_P(Chaos, Transparent, testing::Values("preload", "ebpf", "ptrace"),
+                         [](const auto& one) { return one.param; });
+
+}  // namespace
+}  // namespace assay::chaos

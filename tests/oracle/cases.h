@@ -1,0 +1,42 @@
+// The corpus: what is run under strace and under each tracer. To add a case, add a row in cases.cc
+// and, if it needs one, a program in programs/ (any .c there is compiled by itself).
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "oracle/file_model.h"
+
+namespace assay::oracle {
+
+struct Case {
+  std::string name;
+  // For bash, in a copy of the tree. $RUN stands for the one who watches ("strace … --" or
+  // "assay run --tracer X --"), $P for the folder of compiled programs, $S for that of sources.
+  std::string command;
+  // For bash, once, in the tree that is then copied. The tree already has in.txt, old.txt,
+  // data/a.txt and data/b.txt.
+  std::string setup = {};
+  // A command that must be there, or a program in $P ("$P/go_copy"); else the case is skipped.
+  std::string needs = {};
+  bool for_root = false;
+  // What a tracer may leave unseen if it says so: words of missed[].what. If it does, files that
+  // the lineage lacks are forgiven, files that it invents are not.
+  std::vector<std::string> may_miss = {};
+  // Where strace is blind too: the lineage, by hand.
+  std::optional<Lineage> by_hand = {};
+  bool too_big_for_strace = false;
+  // What must be in missed[], by tracer; the job is then not complete.
+  std::map<std::string, std::string> must_miss = {};
+  int least_processes = 1;
+};
+
+inline void PrintTo(const Case& which, std::ostream* out) {
+  *out << which.command;
+}
+
+const std::vector<Case>& all_cases();
+
+}  // namespace assay::oracle

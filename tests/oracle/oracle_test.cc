@@ -1,0 +1,136 @@
+// The files that each tracer reports are those that strace saw. One test per case of the corpus:
+// the command runs once under strace and once under each tracer that works here, in copies of one
+// tree. Digests are b3sum's: of the pristine tree for inputs, of what is left for outputs.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "oracle/recorded.h"
+#include "oracle/sandbox.h"
+#include "oracle/strace_log.h"
+
+namespace assay::oracle {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+std::string read_file(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// For whoever adds a case: ORACLE_PRINT=1 shows what strace saw.
+void print(const Lineage& lineage) {
+  for (const std::string& path : lineage.inputs) std::cout << "  in  " << path << "\n";
+  for (const auto& [path, status] : lineage.outputs) {
+    std::cout << "  out " << path << " (" << status << ")\n";
+  }
+}
+
+std::set<std::string> paths_of(const std::map<std::string, std::string>& outputs) {
+  std::set<std::string> paths;
+  for (const auto& [path, status] : outputs) paths.insert(path);
+  return paths;
+}
+
+struct Truth {
+  Lineage lineage;
+  std::string out;       // what the command printed
+  std::string not_here;  // why the command cannot do its work on this machine
+};
+
+// What an exact observer must report.
+Truth truth(const Case& which, Sandbox& sandbox) {
+  if (which.too_big_for_strace) return {*which.by_hand, "", ""};
+  const fs::path log = sandbox.folder() / "strace.log";
+  const fs::path tree = sandbox.copy("strace");
+  const Snapshot before = take_snapshot(tree);
+  FileModel model(tree, before);
+  const support::Outcome outcome = sandbox.run(tree, strace_words(log.string()));
+  if (outcome.exit_code == 77) return {{}, "", outcome.err};
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  model.replay(read_strace(read_file(log)), tree.string());
+  EXPECT_TRUE(model.problems().empty()) << model.problems().front();
+  const Snapshot after = take_snapshot(tree);
+  Truth truth = {which.by_hand ? *which.by_hand : model.result(after), outcome.out, ""};
+  EXPECT_EQ(paths_of(truth.lineage.outputs), changes(before, after)) << "the oracle is wrong";
+  if (std::getenv("ORACLE_PRINT") != nullptr) print(truth.lineage);
+  return truth;
+}
+
+// Runs the case under one tracer, as this user or with `user` before the words, and compares.
+void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, const Truth& truth,
+             const std::vector<std::string>& user = {}) {
+  SCOPED_TRACE("tracer " + tracer);
+  const auto words = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = user;
+    all.push_back(support::program());
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const fs::path tree = sandbox.copy(tracer);
+  if (!user.empty()) support::run({{"chown", "-R", "nobody", sandbox.folder().string()}});
+  const support::Outcome init = support::run({words({"init"}), "", sandbox.folder()});
+  ASSERT_EQ(init.exit_code, 0) << init.err;
+  const support::Outcome outcome = sandbox.run(tree, words({"run", "--tracer", tracer, "--"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, truth.out);
+  const Json shown = finished_job(sandbox.folder());
+  if (!shown.is_object()) return;
+  const bool may_lack = expect_verdict(which, tracer, shown);
+  const Recorded got = recorded(shown, tree);
+  expect_same_files(truth.lineage, got.lineage, may_lack);
+  expect_digests(got, sandbox.pristine(), tree);
+}
+
+class Oracle : public testing::TestWithParam<Case> {};
+
+TEST_P(Oracle, SameFilesAsStrace) {
+  const Case& which = GetParam();
+  if (const std::string why = unavailable(which); !why.empty()) GTEST_SKIP() << why;
+  Sandbox sandbox(which);
+  ASSERT_EQ(sandbox.failure(), "");
+  const Truth expected = truth(which, sandbox);
+  if (!expected.not_here.empty()) GTEST_SKIP() << expected.not_here;
+  ASSERT_FALSE(tracers().empty()) << "no tracer works here";
+  for (const std::string& tracer : tracers()) {
+    if (HasFatalFailure()) return;
+    compare(which, sandbox, tracer, expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, Oracle, testing::ValuesIn(all_cases()),
+                         [](const auto& one) { return one.param.name; });
+
+// Root is a special case of everybody: the same without its rights, where tests run as root.
+class Unprivileged : public testing::TestWithParam<std::string> {};
+
+TEST_P(Unprivileged, SameFilesAsStrace) {
+  if (::geteuid() != 0) GTEST_SKIP() << "every other test is this one";
+  const std::vector<std::string> nobody = {"setpriv", "--reuid=nobody", "--regid=nogroup",
+                                           "--clear-groups"};
+  std::vector<std::string> reaches = nobody;
+  reaches.insert(reaches.end(), {support::program(), "--version"});
+  if (support::run({reaches}).exit_code != 0) GTEST_SKIP() << "others cannot reach the program";
+  const auto which = std::find_if(all_cases().begin(), all_cases().end(),
+                                  [](const Case& one) { return one.name == GetParam(); });
+  ASSERT_NE(which, all_cases().end());
+  for (const std::string tracer : {"preload", "ptrace"}) {
+    Sandbox sandbox(*which);
+    const Truth expected = truth(*which, sandbox);
+    compare(*which, sandbox, tracer, expected, nobody);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, Unprivileged,
+                         testing::Values("stdio", "stdio_static", "shell_pipeline", "inherited",
+                                         "pre_images", "raw_calls", "daemon", "thread_exec"),
+                         [](const auto& one) { return one.param; });
+
+}  // namespace
+}  // namespace assay::oracle

@@ -1,0 +1,137 @@
+#include "oracle/recorded.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "oracle/sandbox.h"
+
+namespace assay::oracle {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+namespace {
+
+support::Outcome assay(std::vector<std::string> words, const fs::path& where) {
+  words.insert(words.begin(), support::program());
+  return support::run({words, "", where});
+}
+
+}  // namespace
+
+const std::vector<std::string>& tracers() {
+  static const std::vector<std::string> found = [] {
+    std::vector<std::string> names;
+    const Json all = Json::parse(assay({"tracers", "--json"}, "/").out, nullptr, false);
+    if (all.is_discarded()) return names;
+    for (const Json& tracer : all.is_object() ? all["tracers"] : all) {
+      if (tracer["available"].get<bool>()) names.push_back(tracer["name"].get<std::string>());
+    }
+    return names;
+  }();
+  return found;
+}
+
+Json finished_job(const fs::path& project) {
+  Json shown;
+  for (int round = 0; round < 100; ++round) {
+    const support::Outcome outcome = assay({"show", "last", "--json"}, project);
+    shown = Json::parse(outcome.out, nullptr, false);
+    if (shown.is_discarded() || !shown.contains("job")) {
+      ADD_FAILURE() << "assay show last --json: " << outcome.out << outcome.err;
+      return {};
+    }
+    if (shown["job"]["status"] != "running") break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return shown;
+}
+
+Recorded recorded(const Json& shown, const fs::path& tree) {
+  Recorded all;
+  const std::string prefix = tree.string() + "/";
+  const auto digest = [](const Json& file) {
+    return file["blake3"].is_string() ? file["blake3"].get<std::string>() : std::string("none");
+  };
+  for (const Json& file : shown["inputs"]) {
+    const auto path = file["path"].get<std::string>();
+    if (!path.starts_with(prefix)) continue;
+    const std::string name = path.substr(prefix.size());
+    EXPECT_TRUE(all.lineage.inputs.insert(name).second) << "input twice: " << name;
+    all.input_digests[name] = digest(file);
+  }
+  for (const Json& file : shown["outputs"]) {
+    const auto path = file["path"].get<std::string>();
+    if (!path.starts_with(prefix)) continue;
+    const std::string name = path.substr(prefix.size());
+    EXPECT_FALSE(all.lineage.outputs.contains(name)) << "output twice: " << name;
+    all.lineage.outputs[name] = file["status"].get<std::string>();
+    all.output_digests[name] = digest(file);
+    all.sizes[name] = file["size"].get<std::int64_t>();
+  }
+  return all;
+}
+
+void expect_digests(const Recorded& got, const fs::path& pristine, const fs::path& tree) {
+  std::vector<std::string> inputs;
+  for (const std::string& path : got.lineage.inputs) {
+    if (fs::is_regular_file(pristine / path)) inputs.push_back(path);
+  }
+  for (const auto& [path, digest] : b3sum(pristine, inputs)) {
+    EXPECT_EQ(got.input_digests.at(path), digest)
+        << "content of input " << path << " as it was read";
+  }
+  std::vector<std::string> outputs;
+  for (const auto& [path, status] : got.lineage.outputs) {
+    if (status != "deleted" && fs::is_regular_file(tree / path)) outputs.push_back(path);
+  }
+  for (const auto& [path, digest] : b3sum(tree, outputs)) {
+    EXPECT_EQ(got.output_digests.at(path), digest)
+        << "content of output " << path << " as it was left";
+    EXPECT_EQ(got.sizes.at(path), static_cast<std::int64_t>(fs::file_size(tree / path))) << path;
+  }
+}
+
+void expect_same_files(const Lineage& expected, const Lineage& got, bool lacks_are_forgiven) {
+  for (const std::string& path : expected.inputs) {
+    if (lacks_are_forgiven) break;
+    EXPECT_TRUE(got.inputs.contains(path)) << "input missing: " << path;
+  }
+  for (const std::string& path : got.inputs) {
+    EXPECT_TRUE(expected.inputs.contains(path)) << "input that strace did not see: " << path;
+  }
+  for (const auto& [path, status] : expected.outputs) {
+    const auto found = got.outputs.find(path);
+    if (found == got.outputs.end()) {
+      EXPECT_TRUE(lacks_are_forgiven) << "output missing: " << path << " (" << status << ")";
+    } else {
+      EXPECT_EQ(found->second, status) << "status of output " << path;
+    }
+  }
+  for (const auto& [path, status] : got.outputs) {
+    EXPECT_TRUE(expected.outputs.contains(path))
+        << "output that strace did not see: " << path << " (" << status << ")";
+  }
+}
+
+bool expect_verdict(const Case& which, const std::string& tracer, const Json& shown) {
+  bool may_lack = false;
+  std::set<std::string> missed;
+  for (const Json& entry : shown["missed"]) missed.insert(entry["what"].get<std::string>());
+  for (const std::string& what : which.may_miss) may_lack = may_lack || missed.contains(what);
+  if (const auto must = which.must_miss.find(tracer); must != which.must_miss.end()) {
+    EXPECT_TRUE(missed.contains(must->second)) << "missed[] must say " << must->second;
+    EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+  } else if (!may_lack) {
+    EXPECT_TRUE(shown["job"]["complete"].get<bool>()) << shown["missed"].dump();
+    EXPECT_TRUE(missed.empty()) << shown["missed"].dump();
+  }
+  EXPECT_EQ(shown["job"]["dropped"], 0);
+  EXPECT_EQ(shown["job"]["tracer"], tracer);
+  EXPECT_GE(shown["processes"].get<int>(), which.least_processes);
+  return may_lack;
+}
+
+}  // namespace assay::oracle

@@ -1,0 +1,37 @@
+// What `assay run` recorded, and how it differs from what it should have.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "oracle/cases.h"
+
+namespace assay::oracle {
+
+// Names of the tracers that work here.
+const std::vector<std::string>& tracers();
+
+// What `assay show last --json` says once the job is over (a daemon may outlive `assay run`); a
+// failure of the test and nothing if it cannot be had.
+base::Json finished_job(const std::filesystem::path& project);
+
+struct Recorded {
+  Lineage lineage;
+  std::map<std::string, std::string> input_digests;
+  std::map<std::string, std::string> output_digests;
+  std::map<std::string, std::int64_t> sizes;  // of outputs
+};
+// The files inside the tree: the same filter as the model's.
+Recorded recorded(const base::Json& shown, const std::filesystem::path& tree);
+
+// Each is a failure of the test for every difference.
+void expect_same_files(const Lineage& expected, const Lineage& got, bool lacks_are_forgiven);
+void expect_digests(const Recorded& got, const std::filesystem::path& pristine,
+                    const std::filesystem::path& tree);
+// Returns whether the verdict says that files may be lacking.
+bool expect_verdict(const Case& which, const std::string& tracer, const base::Json& shown);
+
+}  // namespace assay::oracle
