@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/log.h"
+#include "lineage/recovery.h"
 
 namespace assay::cli {
 
@@ -25,6 +26,10 @@ base::Result<store::Store> open_store() {
   ASSAY_TRY(store::Store store,
             store::Store::open(found ? *found : store::location_in(directory), store::Program{}));
   for (const std::string& note : store.notes()) base::log_warn(note);
+  // A store that cannot be written can still be asked.
+  if (const auto recovered = lineage::recover_jobs(store); !recovered) {
+    base::log_warn("an interrupted job could not be finished", {{"why", recovered.error().line()}});
+  }
   return store;
 }
 

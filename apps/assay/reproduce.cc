@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "lineage/artifact_name.h"
 #include "lineage/context.h"
+#include "lineage/dag_view.h"
 #include "lineage/export_parts.h"
 #include "lineage/reproduce.h"
 #include "lineage/reproduce_run.h"
@@ -108,7 +109,7 @@ void print_plan(const Session& session, const lineage::Plan& plan) {
   int number = 0;
   for (const lineage::PlanStep& step : plan.steps) {
     steps.row({std::to_string(++number), std::to_string(step.job.id),
-               step.job.build ? "build" : "run", lineage::exported_command(step.job),
+               step.job.build ? "build" : "run", lineage::command_text(step.job),
                source_text(step.job)});
   }
   session.print(steps);

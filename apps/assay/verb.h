@@ -89,6 +89,8 @@ struct Verb {
 
 Verb presets_verb(const Session& session);
 Verb init_verb(const Session& session);
+Verb run_verb(const Session& session);
+Verb tracers_verb(const Session& session);
 Verb log_verb(const Session& session);
 Verb show_verb(const Session& session);
 Verb dag_verb(const Session& session);
@@ -100,8 +102,6 @@ Verb pop_verb(const Session& session);
 Verb gc_verb(const Session& session);
 Verb reproduce_verb(const Session& session);
 Verb export_verb(const Session& session);
-Verb run_verb(const Session& session);
-Verb tracers_verb(const Session& session);
 // `root` is the whole command line, complete by the time the action runs.
 Verb completion_verb(const Session& session, const Verb& root);
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
 
@@ -88,7 +89,7 @@ Json job_json(const ExportSubject& subject, const store::Job& job) {
        facet("2-0-2/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
              {{"processingType", "BATCH"}, {"integration", "ASSAY"}, {"jobType", "COMMAND"}})},
       {"documentation", facet("1-0-0/DocumentationJobFacet.json#/$defs/DocumentationJobFacet",
-                              {{"description", exported_command(job)}})}};
+                              {{"description", command_text(job)}})}};
   // The facet's url is required and must be one.
   const auto& git = job.context.git;
   if (git && git->remote.find("://") != std::string::npos) {

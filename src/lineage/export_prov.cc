@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
 
@@ -90,7 +91,7 @@ class ProvDocument {
     }
     activity["prov:type"] = "assay:Job";
     activity["prov:label"] = title_of(job);
-    activity["assay:command"] = exported_command(job);
+    activity["assay:command"] = command_text(job);
     activity["assay:directory"] = job.directory;
     if (job.exit_code) activity["assay:exitCode"] = *job.exit_code;
     activity["assay:complete"] = job.complete;

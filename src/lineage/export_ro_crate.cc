@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
 
@@ -130,7 +131,7 @@ class Crate {
     Json action{{"@id", id},
                 {"@type", results.empty() ? "ActivateAction" : "CreateAction"},
                 {"name", title_of(job)},
-                {"description", exported_command(job)},
+                {"description", command_text(job)},
                 {"instrument", reference(tool(job))},
                 {"startTime", base::utc_millis_text(job.started_unix_ns)}};
     if (job.status != store::JobStatus::kRunning) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "lineage/dag_view.h"
 #include "lineage/export_parts.h"
 #include "lineage/step_runner.h"
 
@@ -76,7 +77,7 @@ base::Result<Reproduction> run_plan(const Plan& plan, const RunPlanOptions& opti
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     options.progress(
-        fmt::format("step {} of {}: {}", i + 1, plan.steps.size(), exported_command(step.job)));
+        fmt::format("step {} of {}: {}", i + 1, plan.steps.size(), command_text(step.job)));
     auto verdict = runner.run(step);
     if (!verdict) {
       done.undecided = fmt::format("job {}: {}", step.job.id, verdict.error().line());

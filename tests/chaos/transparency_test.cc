@@ -61,7 +61,7 @@ TEST_P(Transparent, CommandsThatCannotStart) {
 
 TEST_P(Transparent, StreamsArePassedByteForByte) {
   std::string bytes;
-  for (int i = 0; i < 700'000; ++i) bytes.push_back(static_cast<char>(i * 2654435761U >> 13U));
+  for (unsigned i = 0; i < 700000; ++i) bytes.push_back(static_cast<char>(i * 2654435761U >> 13U));
   const auto out = support::run({run({"cat"}), bytes, project_.path()});
   EXPECT_TRUE(out.out == bytes) << out.out.size();
   EXPECT_THAT(out.err, IsEmpty());
@@ -136,10 +136,18 @@ TEST_P(Transparent, DescriptorsSignalsLimits) {
   EXPECT_EQ(lines(watched.out), lines(bare.out));
   // With unusual ones, too.
   const std::string unusual =
-      "trap '' HUP USR2; umask 027; ulimit -n 100; ulimit -c 0; exec 5<in.txt 9>&1 0<&-; nice -n "
+      "trap '' HUP USR2; umask 027; ulimit -n 100; ulimit -c 0; exec 5<in.txt 9>&1; nice -n "
       "3 ";
   EXPECT_EQ(lines(project_.bash(unusual + run_text() + "$P/describe").out),
             lines(project_.bash(unusual + "$P/describe").out));
+}
+
+TEST_P(Transparent, AClosedStreamStaysClosed) {
+  for (const std::string close : {"0<&-", "2>&-"}) {
+    EXPECT_EQ(lines(project_.bash(run_text() + "$P/describe " + close).out),
+              lines(project_.bash("$P/describe " + close).out))
+        << close;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Chaos, Transparent, testing::Values("preload", "ebpf", "ptrace"),
