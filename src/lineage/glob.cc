@@ -44,6 +44,7 @@ bool matches_component(std::string_view pattern, std::string_view text) {
 Glob::Glob(std::string_view pattern, std::string_view root, std::string_view home) {
   folder_only_ = pattern.ends_with('/');
   while (pattern.ends_with('/')) pattern.remove_suffix(1);
+  if (pattern.empty()) return;  // matches nothing
   const auto add = [this](std::string_view part) { parts_.emplace_back(part); };
   if (pattern.starts_with("~/")) {
     for_each_part(home, add);

@@ -13,6 +13,7 @@
 #include "lineage/environment.h"
 #include "lineage/filter_file.h"
 #include "lineage/staged_results.h"
+#include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/proc.h"
 #include "store/cleaning.h"
@@ -85,6 +86,10 @@ int Recorder::record() {
   if (!tracer && request_.tracer) {
     say(tracer.error());
     return static_cast<int>(tracer.error().code);
+  }
+  if (!tracer && collect::under_another_gate()) {
+    return run_unrecorded(base::unfit_error(
+        "run", "another `assay run` is around this one and records it as its own"));
   }
   if (!tracer) return run_unrecorded(tracer.error());
   if (const auto ready = prepare(); !ready) return run_unrecorded(ready.error());

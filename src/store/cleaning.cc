@@ -62,7 +62,8 @@ base::Result<std::int64_t> erase_unreferenced(Database& database, std::string_vi
 constexpr const char* kUnreferencedDocuments =
     "DELETE FROM document WHERE NOT EXISTS (SELECT 1 FROM job WHERE environment = document.id)"
     " AND NOT EXISTS (SELECT 1 FROM job WHERE machine = document.id)"
-    " AND NOT EXISTS (SELECT 1 FROM job_git WHERE diff = document.id)";
+    " AND NOT EXISTS (SELECT 1 FROM job_git WHERE diff = document.id)"
+    " AND NOT EXISTS (SELECT 1 FROM job_rule WHERE paths = document.id)";
 constexpr const char* kUnreferencedPackages =
     "DELETE FROM package WHERE NOT EXISTS"
     " (SELECT 1 FROM job_package WHERE package = package.id)";

@@ -63,6 +63,15 @@ struct Process {
   std::optional<int> wait_status;
 };
 
+// A rule of the filter, and the files of this job that it decided on.
+struct FileRule {
+  std::string name;  // one word
+  bool keep = false;
+  std::string sentence;  // completes "it was kept/left out because …"
+  std::int64_t files = 0;
+  std::vector<std::string> paths;  // or none, if there are too many to be worth it
+};
+
 struct Missed {
   std::string what;
   std::string text;
@@ -136,6 +145,7 @@ struct Job {
   std::vector<Output> outputs;
   std::vector<Process> processes;
   std::vector<Missed> missed;
+  std::vector<FileRule> rules;
   Context context;
   Usage usage;
   std::vector<std::string> labels;

@@ -1,5 +1,6 @@
 #include "store/job_lists.h"
 
+#include "store/document.h"
 #include "store/job_reader.h"
 #include "store/rows.h"
 
@@ -80,6 +81,24 @@ base::Result<std::vector<Missed>> missed_of(Database& database, JobId job) {
                             missed.push_back({row.text(0), row.text(1)});
                           }));
   return missed;
+}
+
+base::Result<std::vector<FileRule>> rules_of(Database& database, JobId job) {
+  std::vector<FileRule> rules;
+  std::vector<std::optional<std::int64_t>> documents;
+  ASSAY_TRY_VOID(each_row(
+      database,
+      "SELECT name, keep, sentence, files, paths FROM job_rule WHERE job = ?1"
+      " ORDER BY keep DESC, files DESC, name",
+      job, [&](const Statement& row) {
+        rules.push_back({row.text(0), row.integer(1) != 0, row.text(2), row.integer(3), {}});
+        documents.push_back(optional_integer_at(row, 4));
+      }));
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    ASSAY_TRY(const std::string text, read_document(database, documents[i]));
+    rules[i].paths = unpacked_words(text);
+  }
+  return rules;
 }
 
 base::Result<std::vector<Package>> packages_of(Database& database, JobId job) {

@@ -12,6 +12,7 @@ namespace assay::store {
 
 base::Result<std::vector<Process>> processes_of(Database& database, JobId job);
 base::Result<std::vector<Missed>> missed_of(Database& database, JobId job);
+base::Result<std::vector<FileRule>> rules_of(Database& database, JobId job);
 base::Result<std::vector<Package>> packages_of(Database& database, JobId job);
 base::Result<std::vector<std::string>> labels_of_job(Database& database, JobId job);
 

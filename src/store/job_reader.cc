@@ -118,6 +118,7 @@ base::Result<Job> load_job(Store& store, JobId id) {
       each_output(store, id, -1, [&](Output output) { job.outputs.push_back(std::move(output)); }));
   ASSAY_TRY(job.processes, processes_of(database, id));
   ASSAY_TRY(job.missed, missed_of(database, id));
+  ASSAY_TRY(job.rules, rules_of(database, id));
   ASSAY_TRY(job.context.packages, packages_of(database, id));
   return job;
 }

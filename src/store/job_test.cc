@@ -55,6 +55,8 @@ Job full_job() {
   job.processes = {{10, 1, {"train", "--lr"}, "/usr/bin/train", 5, 6, 256},
                    {11, 10, {}, "", 7, std::nullopt, std::nullopt}};
   job.missed = {{"io_uring", "process 11 used io_uring"}, {"dropped", "3 events"}};
+  job.rules = {{"project", true, "it is inside the project", 2, {"/project/a\xff", "/project/b"}},
+               {"system", false, "it belongs to the system", 500'000, {}}};
   job.context.git = Git{"/project", "abc",
                         "main",     "https://example.org/x.git",
                         true,       "diff --git a b\n" + std::string(100'000, 'x'),
@@ -126,6 +128,14 @@ void expect_same_lists(const Job& read, Job written) {
   for (std::size_t i = 0; i < read.missed.size(); ++i) {
     EXPECT_EQ(read.missed[i].what, written.missed[i].what);
     EXPECT_EQ(read.missed[i].text, written.missed[i].text);
+  }
+  ASSERT_EQ(read.rules.size(), written.rules.size());
+  for (std::size_t i = 0; i < read.rules.size(); ++i) {
+    EXPECT_EQ(read.rules[i].name, written.rules[i].name);
+    EXPECT_EQ(read.rules[i].keep, written.rules[i].keep);
+    EXPECT_EQ(read.rules[i].sentence, written.rules[i].sentence);
+    EXPECT_EQ(read.rules[i].files, written.rules[i].files);
+    EXPECT_EQ(read.rules[i].paths, written.rules[i].paths);
   }
   ASSERT_EQ(read.context.packages.size(), written.context.packages.size());
   for (std::size_t i = 0; i < read.context.packages.size(); ++i) {
@@ -202,7 +212,7 @@ TEST_F(JobTest, WhatIsSharedIsStoredOnce) {
     job.uid.clear();
     ASSERT_TRUE(record_job(store_, job));
   }
-  EXPECT_EQ(sql("SELECT count(*) FROM document"), "3");  // diff, environment, machine
+  EXPECT_EQ(sql("SELECT count(*) FROM document"), "4");  // diff, environment, machine, paths
   EXPECT_EQ(sql("SELECT count(*) FROM package"), "2");
   EXPECT_EQ(sql("SELECT count(DISTINCT uid) FROM job"), "3");
   EXPECT_EQ(sql("SELECT sum(length(zlib)) < 2000 FROM document"), "1");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/document.h"
 #include "store/job_row.h"
 #include "store/rows.h"
 #include "store/steps.h"
@@ -22,9 +23,9 @@ constexpr std::chrono::seconds kPatience{60};
 
 // What a killed or failed recording of this job may have left.
 constexpr const char* kClearLists[] = {
-    "DELETE FROM job_input WHERE job = ?1", "DELETE FROM job_output WHERE job = ?1",
-    "DELETE FROM process WHERE job = ?1", "DELETE FROM missed WHERE job = ?1",
-    "DELETE FROM job_package WHERE job = ?1"};
+    "DELETE FROM job_input WHERE job = ?1",   "DELETE FROM job_output WHERE job = ?1",
+    "DELETE FROM process WHERE job = ?1",     "DELETE FROM missed WHERE job = ?1",
+    "DELETE FROM job_package WHERE job = ?1", "DELETE FROM job_rule WHERE job = ?1"};
 
 }  // namespace
 
@@ -148,6 +149,18 @@ base::Result<void> JobWriter::add_package(const Package& package) {
   return state.insert_job_package.run();
 }
 
+base::Result<void> JobWriter::add_rule(const FileRule& rule) {
+  State& state = *state_;
+  const auto words = packed_words(rule.paths);
+  const std::string_view text(reinterpret_cast<const char*>(words.data()), words.size());
+  ASSAY_TRY(const auto paths, keep_document(state.database, text));
+  ASSAY_TRY(Statement insert,
+            state.database.prepare("INSERT OR REPLACE INTO job_rule (job, name, keep, sentence,"
+                                   " files, paths) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  ASSAY_TRY_VOID(insert.bind(state.job, rule.name, rule.keep, rule.sentence, rule.files, paths));
+  return insert.run();
+}
+
 base::Result<void> JobWriter::add_hash(const HashedFile& file) {
   return state_->hashes.insert(file);
 }
@@ -182,6 +195,7 @@ base::Result<JobId> record_job(Store& store, const Job& job) {
   for (const Output& output : job.outputs) ASSAY_TRY_VOID(writer.add_output(output));
   for (const Process& process : job.processes) ASSAY_TRY_VOID(writer.add_process(process));
   for (const Missed& missed : job.missed) ASSAY_TRY_VOID(writer.add_missed(missed));
+  for (const FileRule& rule : job.rules) ASSAY_TRY_VOID(writer.add_rule(rule));
   for (const Package& package : job.context.packages) ASSAY_TRY_VOID(writer.add_package(package));
   ASSAY_TRY_VOID(writer.finish(recorded));
   return id;

@@ -23,18 +23,19 @@ std::vector<std::byte> packed_words(std::span<const std::string> words) {
   return packed;
 }
 
-std::vector<std::string> words_at(const Statement& row, int column) {
+std::vector<std::string> unpacked_words(std::string_view packed) {
   std::vector<std::string> words;
-  std::string word;
-  for (const std::byte byte : row.blob(column)) {
-    if (byte != std::byte{0}) {
-      word.push_back(static_cast<char>(byte));
-    } else {
-      words.push_back(std::move(word));
-      word.clear();
-    }
+  while (!packed.empty()) {
+    const std::string_view word = packed.substr(0, packed.find('\0'));
+    words.emplace_back(word);
+    packed.remove_prefix(std::min(word.size() + 1, packed.size()));
   }
   return words;
+}
+
+std::vector<std::string> words_at(const Statement& row, int column) {
+  const std::vector<std::byte> bytes = row.blob(column);
+  return unpacked_words({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::optional<hash::Digest> digest_at(const Statement& row, int column) {

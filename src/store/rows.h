@@ -16,6 +16,7 @@ namespace assay::store {
 // Words one after the other, a NUL after each, as /proc/PID/cmdline has them: words can hold any
 // other byte, which JSON could not.
 std::vector<std::byte> packed_words(std::span<const std::string> words);
+std::vector<std::string> unpacked_words(std::string_view packed);
 std::vector<std::string> words_at(const Statement& row, int column);
 
 std::span<const std::byte> bytes_of(std::string_view text);

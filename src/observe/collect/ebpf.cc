@@ -226,7 +226,8 @@ class EbpfCollector : public Collector {
   base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
     ASSAY_TRY(Log log, Log::create(path_));
     ASSAY_TRY(const KernelTypes types, KernelTypes::read());
-    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(ebpf_mode(types), types));
+    ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
+    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
     return EbpfRun(log, programs, sink).run(launch, control);
   }
 

@@ -112,6 +112,14 @@ bool KernelTypes::has(std::string_view name) const {
 }
 
 std::uint32_t KernelTypes::function(std::string_view name) const {
+  return find(BTF_KIND_FUNC, name);
+}
+
+std::uint32_t KernelTypes::tracepoint(std::string_view name) const {
+  return find(BTF_KIND_TYPEDEF, "btf_trace_" + std::string(name));
+}
+
+std::uint32_t KernelTypes::find(unsigned kind, std::string_view name) const {
   const std::string_view types = this->types();
   const std::string_view names = this->names();
   std::uint32_t number = 0;
@@ -119,13 +127,13 @@ std::uint32_t KernelTypes::function(std::string_view name) const {
     btf_type type{};
     std::memcpy(&type, types.data() + at, sizeof type);
     ++number;
-    const unsigned kind = BTF_INFO_KIND(type.info);
-    if (kind == BTF_KIND_FUNC && type.name_off < names.size() &&
+    const unsigned this_kind = BTF_INFO_KIND(type.info);
+    if (this_kind == kind && type.name_off < names.size() &&
         names.substr(type.name_off).starts_with(name) &&
         names.substr(type.name_off + name.size(), 1) == std::string_view("\0", 1)) {
       return number;
     }
-    const auto tail = tail_size(kind, BTF_INFO_VLEN(type.info));
+    const auto tail = tail_size(this_kind, BTF_INFO_VLEN(type.info));
     if (!tail) return 0;
     at += sizeof type + *tail;
   }

@@ -19,10 +19,12 @@ class KernelTypes {
 
   // Whether anything has this name. A tracepoint NAME is the type btf_trace_NAME.
   [[nodiscard]] bool has(std::string_view name) const;
-  // The number of a function's type, 0 if there is none.
+  // The number of what programs are attached to, 0 if there is none.
   [[nodiscard]] std::uint32_t function(std::string_view name) const;
+  [[nodiscard]] std::uint32_t tracepoint(std::string_view name) const;
 
  private:
+  [[nodiscard]] std::uint32_t find(unsigned kind, std::string_view name) const;
   [[nodiscard]] std::string_view types() const;
   [[nodiscard]] std::string_view names() const;
 

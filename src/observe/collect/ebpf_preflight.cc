@@ -89,12 +89,12 @@ Preflight ebpf_preflight() {
     out.reason = types.error().line();
     return out;
   }
-  const bool vfs = ebpf_mode(*types) == EbpfMode::kVfs;
-  auto programs = EbpfPrograms::load(vfs ? EbpfMode::kVfs : EbpfMode::kSyscall, *types);
-  if (!programs) {
-    out.reason = programs.error().line();
+  const auto mode = ebpf_mode(*types);
+  if (!mode) {
+    out.reason = mode.error().line();
     return out;
   }
+  const bool vfs = *mode == EbpfMode::kVfs;
   out.available = true;
   out.reason =
       vfs ? "opens are seen inside the kernel's own open" : "opens are seen as system calls end";
@@ -104,7 +104,7 @@ Preflight ebpf_preflight() {
         "the kernel refuses programs at its functions (fentry): every system call of every process "
         "becomes a little slower while a command runs");
   }
-  if (!programs->follows_uring()) {
+  if (!vfs && !follows_uring(*types)) {
     out.notes.emplace_back("cannot see: files opened through io_uring (said in the verdict)");
   }
   return out;

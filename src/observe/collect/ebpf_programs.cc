@@ -62,6 +62,15 @@ bool belongs_to(std::string_view program, EbpfMode mode, bool has_uring) {
   return true;
 }
 
+// io_uring's tracepoint for a request that begins, if it has the form that on_uring_submit knows.
+// Nothing before Linux 6.1, and where io_uring is configured out.
+const char* uring_submission(const KernelTypes& types) {
+  if (types.has("btf_trace_io_uring_submit_req")) return "io_uring_submit_req";
+  const bool new_form = types.has("btf_trace_io_uring_local_work_run");  // came with 6.1
+  if (new_form && types.has("btf_trace_io_uring_submit_sqe")) return "io_uring_submit_sqe";
+  return nullptr;
+}
+
 struct CloseObject {
   void operator()(bpf_object* object) const { bpf_object__close(object); }
 };
@@ -77,22 +86,35 @@ std::size_t page_aligned(std::size_t size) {
   return (size + page - 1) / page * page;
 }
 
-}  // namespace
-
-EbpfMode ebpf_mode(const KernelTypes& types) {
-  listen_to_libbpf();
+// 0, or the error of attaching a program that does nothing.
+int try_attaching(bpf_attach_type type, std::uint32_t target) {
   // return 0
   const std::array<bpf_insn, 2> program{{
       {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
       {.code = BPF_JMP | BPF_EXIT},
   }};
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
-              .attach_btf_id = types.function("security_file_open"));
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type, .attach_btf_id = target);
   const base::UniqueFd loaded(bpf_prog_load(BPF_PROG_TYPE_TRACING, "assay_probe", "GPL",
                                             program.data(), program.size(), &options));
-  if (!loaded.valid()) return EbpfMode::kSyscall;
+  if (!loaded.valid()) return errno;
   const base::UniqueFd attached(bpf_raw_tracepoint_open(nullptr, loaded.get()));
-  return attached.valid() ? EbpfMode::kVfs : EbpfMode::kSyscall;
+  return attached.valid() ? 0 : errno;
+}
+
+}  // namespace
+
+base::Result<EbpfMode> ebpf_mode(const KernelTypes& types) {
+  listen_to_libbpf();
+  if (try_attaching(BPF_TRACE_FENTRY, types.function("security_file_open")) == 0) {
+    return EbpfMode::kVfs;
+  }
+  const int error = try_attaching(BPF_TRACE_RAW_TP, types.tracepoint("sys_exit"));
+  if (error == 0) return EbpfMode::kSyscall;
+  return base::fail(refused("the kernel refuses tracing programs", error));
+}
+
+bool follows_uring(const KernelTypes& types) {
+  return uring_submission(types) != nullptr;
 }
 
 struct EbpfPrograms::Loaded {
@@ -130,9 +152,14 @@ base::Result<void> EbpfPrograms::Loaded::open(const KernelTypes& types) {
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "assay_files");
   object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
   if (!object) return base::fail(refused("cannot read the programs", errno));
-  // io_uring's tracepoints have this form since Linux 6.0, and are absent where it is configured
-  // out.
-  const bool has_uring = types.has("btf_trace_io_uring_submit_req");
+  const char* submission = uring_submission(types);
+  const bool has_uring = submission != nullptr;
+  if (has_uring) {
+    bpf_program* program = bpf_object__find_program_by_name(object.get(), "on_uring_submit");
+    if (const int error = bpf_program__set_attach_target(program, 0, submission); error != 0) {
+      return base::fail(refused("cannot watch io_uring", error));
+    }
+  }
   follows_uring = has_uring || mode == EbpfMode::kVfs;
   const bool can_cast = types.has("bpf_rdonly_cast");  // the only one of bpf/field.h's flags
   bpf_map* flags = bpf_object__find_map_by_name(object.get(), ".rodata.flags");

@@ -22,8 +22,12 @@ enum class EbpfMode {
   kSyscall,  // as system calls end: where the kernel lets nobody into its functions
 };
 
-// kVfs if a program may enter kernel functions here (fentry), found out by attaching one.
-EbpfMode ebpf_mode(const KernelTypes& types);
+// The mode that works here, found out by attaching a program that does nothing; an error if none
+// does.
+base::Result<EbpfMode> ebpf_mode(const KernelTypes& types);
+
+// Whether kSyscall sees what io_uring opens (kVfs always does).
+bool follows_uring(const KernelTypes& types);
 
 class EbpfPrograms {
  public:

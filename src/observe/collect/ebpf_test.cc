@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -289,6 +290,10 @@ TEST_F(EbpfTest, AReusedInodeIsAnotherFile) {
 }
 
 TEST_F(EbpfTest, PathsUpToTheKernelsLimit) {
+  rlimit limit{};  // remove_all holds every level open
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
   // As long as open() can take (4095 bytes), by long names and by short ones.
   for (const std::string& name : {std::string(200, 'n'), std::string("d")}) {
     fs::path path = folder() / "deep";
@@ -365,6 +370,41 @@ TEST_F(EbpfTest, SeesIoUring) {
   EXPECT_THAT(mine(recorder.paths(Op::kCreate)), ElementsAre(folder() / "created"));
   ASSERT_EQ(outcome.missed.size(), 1U);  // the content that was there before
   EXPECT_EQ(outcome.missed[0].what, "unseen");
+}
+
+TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
+  // Whether the sink could still read what was there: the oracle is the file itself.
+  class Reader : public Recorder {
+   public:
+    void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
+      Recorder::about_to_change(path, stamp, change);
+      std::ifstream stream{std::string(path)};
+      contents.emplace_back(std::istreambuf_iterator<char>(stream),
+                            std::istreambuf_iterator<char>());
+      reads_before.push_back(paths(Op::kRead).contains(std::string(path)));
+    }
+    std::vector<std::string> contents;
+    std::vector<bool> reads_before;
+  } reader;
+  const std::string file = make("kept");
+  const Outcome outcome = run(
+      {"sh", "-c", fmt::format("read x < {0}; echo new > {0}; echo more >> {0}", file)}, reader);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_THAT(reader.contents, ElementsAre("kept", "new\n"));
+  EXPECT_THAT(reader.reads_before,
+              ElementsAre(true, true));        // what happened before was told before
+  EXPECT_EQ(reader.count(Op::kTruncate), 1U);  // by the gate, and not a second time by the programs
+}
+
+TEST_F(EbpfTest, FilesOfADirectoryThatMovedAreToldAgain) {
+  make("old/file");
+  Recorder recorder;
+  const std::string script = fmt::format(
+      "cd {0}; read x < old/file; read x < old/file; /bin/mv old new; read x < new/file",
+      folder().string());
+  run({"sh", "-c", script}, recorder);
+  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+              UnorderedElementsAre(folder() / "old/file", folder() / "new/file"));
 }
 
 TEST_F(EbpfTest, SeesNobodyElse) {

@@ -79,7 +79,10 @@ class Gate {
 // comes for `timeout_ms` (-1: until there is nobody left). False when nobody is left.
 bool wave_through(int listener, int timeout_ms);
 
-// Whether this kernel has what the gate needs; if not, why.
+// Whether the gate can be installed here; if not, why. Tried in a child.
 base::Result<void> gate_available();
+// Whether this process is under somebody's gate already, most likely another `assay run`'s. There
+// can be one only, and it also takes precedence over ptrace's filter.
+bool under_another_gate();
 
 }  // namespace assay::collect

@@ -15,16 +15,29 @@
 
 namespace assay::collect {
 
-// In a child, because a filter cannot be taken off again.
-base::Result<void> gate_available() {
+namespace {
+
+// errno of installing a filter that allows everything, or 0. In a child, because a filter cannot be
+// taken off again.
+int try_filter() {
   const std::vector<sock_filter> allow_all = {
       {static_cast<__u16>(BPF_RET | BPF_K), 0, 0, SECCOMP_RET_ALLOW}};
   const pid_t child = ::fork();
-  if (child < 0) return base::fail(base::system_error("fork", "cannot try the gate", errno));
+  if (child < 0) return errno;
   if (child == 0) ::_exit(install_filter(allow_all, true) >= 0 ? 0 : errno);
   int status = 0;
   ::waitpid(child, &status, 0);
-  const int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+}  // namespace
+
+bool under_another_gate() {
+  return try_filter() == EBUSY;
+}
+
+base::Result<void> gate_available() {
+  const int error = try_filter();
   switch (error) {
     case 0:
       return {};

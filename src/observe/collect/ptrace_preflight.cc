@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string>
 
+#include "observe/collect/gate.h"
 #include "observe/collect/ptrace.h"
 
 namespace assay::collect {
@@ -20,6 +21,7 @@ namespace {
 
 // Why a child cannot be traced; empty if it can.
 std::string trial() {
+  if (under_another_gate()) return "another `assay run`, or a sandbox, stops the calls first";
   const std::uint32_t action = SECCOMP_RET_TRACE;
   if (::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) != 0) {
     return "seccomp filters that stop for a tracer are not available: Linux 4.14 or newer is "

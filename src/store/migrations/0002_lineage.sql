@@ -124,6 +124,18 @@ CREATE TABLE job_package (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX job_package_by_package ON job_package (package);
 
+-- Why files are in a job's lineage or not: the filter's rules, each with the files it decided on.
+CREATE TABLE job_rule (
+  job      INTEGER NOT NULL REFERENCES job (id) ON DELETE CASCADE,
+  name     TEXT NOT NULL,
+  keep     INTEGER NOT NULL CHECK (keep IN (0, 1)),
+  sentence TEXT NOT NULL,
+  files    INTEGER NOT NULL CHECK (files >= 0),
+  paths    INTEGER REFERENCES document (id),
+  PRIMARY KEY (job, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX job_rule_by_paths ON job_rule (paths) WHERE paths IS NOT NULL;
+
 CREATE TABLE step (
   number   INTEGER PRIMARY KEY CHECK (number > 0),
   identity BLOB NOT NULL UNIQUE CHECK (length(identity) = 32),

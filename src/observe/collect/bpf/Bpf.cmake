@@ -19,7 +19,7 @@ add_custom_command(
   OUTPUT ${_bpf_object}
   COMMAND ${ASSAY_BPF_CLANG} -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror
           -Wno-unused-parameter -Wno-unused-function -Wno-sign-compare
-          -D__TARGET_ARCH_x86 -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+          -D__TARGET_ARCH_x86 -I${CMAKE_SOURCE_DIR}/src -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
           -c ${_bpf_source} -o ${_bpf_object}
   ${_bpf_strip}
   DEPENDS ${_bpf_source} ${_bpf_headers}

@@ -6,15 +6,18 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "kernel.h"
+#include "observe/collect/bpf/kernel.h"
 
 // Set by the loader, before the verifier looks: it drops the branch that is not taken.
 const volatile bool can_cast SEC(".rodata.flags") = false;
 
 extern void* bpf_rdonly_cast(const void* object, __u32 type) __ksym __weak;
 
-#define FIELD(type, pointer, field)                                                       \
-  (can_cast ? ((const struct type*)bpf_rdonly_cast((const void*)(pointer),                \
-                                                   bpf_core_type_id_kernel(struct type))) \
-                  ->field                                                                 \
-            : BPF_CORE_READ((const struct type*)(pointer), field))
+// The address is taken first: a field read inside the arguments would be relocated, too.
+#define FIELD(type, pointer, field)                                                               \
+  ({                                                                                              \
+    const void* from_ = (const void*)(pointer);                                                   \
+    can_cast ? ((const struct type*)bpf_rdonly_cast(from_, bpf_core_type_id_kernel(struct type))) \
+                   ->field                                                                        \
+             : BPF_CORE_READ((const struct type*)from_, field);                                   \
+  })

@@ -11,9 +11,9 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "job.h"
-#include "open.h"
-#include "process.h"
+#include "observe/collect/bpf/job.h"
+#include "observe/collect/bpf/open.h"
+#include "observe/collect/bpf/process.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

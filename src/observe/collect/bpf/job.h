@@ -5,10 +5,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "kernel.h"
-#include "message.h"
-#include "path.h"
-#include "stamp.h"
+#include "observe/collect/bpf/kernel.h"
+#include "observe/collect/bpf/message.h"
+#include "observe/collect/bpf/path.h"
+#include "observe/collect/bpf/stamp.h"
 
 // In a section, and so in a map, of its own: the collector maps it.
 struct assay_shared shared SEC(".bss.shared");
@@ -89,8 +89,10 @@ static __always_inline void address(struct assay_message* message, const struct 
 
 // `size` bytes of text follow the message. Waking the collector costs more than telling it, and it
 // looks by itself every few milliseconds: it is woken when much is waiting, or at once if asked.
-static __always_inline bool send(struct assay_message* message, __u32 size, __u32 most, bool wake) {
+static __always_inline bool send(struct assay_message* message, __u64 size, __u64 most, bool wake) {
+  barrier_var(size);  // older verifiers must see the bound put on the very register that is used
   if (size > most) size = most;
+  barrier_var(size);
   wake = wake || bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) > kAssayWakeAt;
   const __u64 flags = wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
   if (bpf_ringbuf_output(&messages, message, sizeof *message + size, flags) == 0) return true;

@@ -172,7 +172,7 @@ struct io_open {
 enum {
   kFmodeRead = 0x1,
   kFmodeWrite = 0x2,
-  kFmodeExec = 0x20,
+  kFmodeExec = 0x20,  // in f_flags; user space cannot set it
   kFmodePath = 0x4000,
   kFmodeCreated = 0x100000,
   kFmodeNoAccount = 0x20000000,  // opened by a file system for its own use (overlayfs)

@@ -2,7 +2,7 @@
 // the file.
 #pragma once
 
-#include "job.h"
+#include "observe/collect/bpf/job.h"
 
 static __always_inline enum assay_access access_of(unsigned int mode, unsigned int flags) {
   if (flags & kOpenTemporary) return kAssayCreateUnnamed;
@@ -17,15 +17,16 @@ static __always_inline enum assay_access access_of(unsigned int mode, unsigned i
 static __always_inline int opened(struct task_struct* task, const struct member* member,
                                   const struct file* file, unsigned int flags, bool gated) {
   const unsigned int mode = FIELD(file, file, f_mode);
+  flags |= FIELD(file, file, f_flags);
   // A program being executed is told as such; what a file system opens beneath itself is not the
   // command's doing.
-  if (mode & (kFmodePath | kFmodeExec | kFmodeNoAccount)) return 0;
+  if (mode & (kFmodePath | kFmodeNoAccount) || flags & kFmodeExec) return 0;
   const struct inode* inode = FIELD(file, file, f_inode);
   if ((FIELD(inode, inode, i_mode) & kTypeMask) != kTypeRegular) return 0;
   const struct super_block* super = FIELD(inode, inode, i_sb);
   if (FIELD(super_block, super, s_flags) & kSuperInternal) return 0;
 
-  const enum assay_access access = access_of(mode, flags | FIELD(file, file, f_flags));
+  const enum assay_access access = access_of(mode, flags);
   const bool change =
       access == kAssayReadWrite || access == kAssayWrite || access == kAssayTruncate;
   if ((change || access == kAssayCreateUnnamed) && gated && shared.gate_stops_changes) return 0;
@@ -56,8 +57,8 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   if (*slot == hash) return 0;
 
   const __u64 namespace = (__u64)FIELD(mount, walk->mount, mnt_ns);
-  const int length = write_path(walk, scratch->text);
-  if (length < 0) {
+  const __u64 length = write_path(walk, scratch->text);
+  if (length > kAssayPathMax) {
     count(&shared.dropped_path);
     return 0;
   }

@@ -5,9 +5,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "field.h"
-#include "kernel.h"
-#include "message.h"
+#include "observe/collect/bpf/field.h"
+#include "observe/collect/bpf/kernel.h"
+#include "observe/collect/bpf/message.h"
 
 // A walk in progress. It lies in a map, not on the stack: there the verifier forgets that an
 // address is one, so that it can be compared and computed with. Hence volatile: the compiler must
@@ -111,7 +111,7 @@ static __always_inline void begin_walk(struct walk* walk, const struct assay_sha
 
 // Writes the path into `text` (of kAssayPathMax + kAssayNameMax bytes) and returns its length, with
 // one '/' after each name; -1 if it is longer than kAssayPathMax.
-static __noinline int write_path(struct walk* walk, char* text) {
+static __noinline long write_path(struct walk* walk, char* text) {
   if (!walk || !text) return -1;
   struct walker walker = {walk, text};
   if (bpf_core_enum_value_exists(enum bpf_func_id___here, BPF_FUNC_loop___here)) {
@@ -119,5 +119,5 @@ static __noinline int write_path(struct walk* walk, char* text) {
   } else {
     for (int i = 0; i < kMostPlainSteps && walk->state == 0; ++i) step(walk, text);
   }
-  return walk->state == 1 ? (int)walk->length : -1;
+  return walk->state == 1 ? (long)walk->length : -1;
 }

@@ -2,7 +2,7 @@
 // collector tells the programs where it stands itself.
 #pragma once
 
-#include "job.h"
+#include "observe/collect/bpf/job.h"
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
@@ -35,8 +35,8 @@ static __always_inline void tell_script(struct task_struct* task, struct linux_b
   struct assay_message* message = &scratch->message;
   begin_walk(&scratch->walk, &shared, BPF_CORE_READ(task, fs, pwd.mnt),
              BPF_CORE_READ(task, fs, pwd.dentry));
-  int at = write_path(&scratch->walk, scratch->text);
-  if (at < 0 || at > kAssayPathMax) at = 0;
+  __u64 at = write_path(&scratch->walk, scratch->text);
+  if (at > kAssayPathMax) at = 0;
   const long length = bpf_probe_read_kernel_str(scratch->text + at, kAssayPathMax,
                                                 BPF_CORE_READ(program, filename));
   if (length <= 1) {
@@ -65,8 +65,8 @@ int BPF_PROG(on_exec, struct task_struct* task, int former_pid, struct linux_bin
   take_stamp(message, BPF_CORE_READ(file, f_inode), BPF_CORE_READ(file, f_inode, i_sb));
   begin_walk(&scratch->walk, &shared, BPF_CORE_READ(file, f_path.mnt),
              BPF_CORE_READ(file, f_path.dentry));
-  int at = write_path(&scratch->walk, scratch->text);
-  if (at < 0 || at > kAssayPathMax) {
+  const __u64 at = write_path(&scratch->walk, scratch->text);
+  if (at > kAssayPathMax) {
     count(&shared.dropped_path);
     return 0;
   }

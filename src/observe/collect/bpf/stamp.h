@@ -4,9 +4,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "field.h"
-#include "kernel.h"
-#include "message.h"
+#include "observe/collect/bpf/field.h"
+#include "observe/collect/bpf/kernel.h"
+#include "observe/collect/bpf/message.h"
 
 static __always_inline __s64 nanoseconds(__s64 seconds, __s64 rest) {
   return seconds * 1000000000 + rest;

@@ -1,0 +1,28 @@
+// Jobs as text for people. Used by log, show, status, pop and gc.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "store/job.h"
+#include "verb.h"
+
+namespace assay::cli {
+
+// "2", "2 (old)" when a later job took the step over, or "".
+std::string step_text(const store::Job& job);
+// "done", "failed: 2", "failed: signal 9", "running", "interrupted"
+std::string outcome_text(const store::Job& job);
+// "1.50 s", or "" while it runs.
+std::string took_text(const store::Job& job);
+// Name and labels before the command, the command short enough for a table.
+std::string log_command(const store::Job& job);
+
+// Everything, in sections; at most `files` inputs and outputs each.
+void print_job(const Session& session, const store::Job& job,
+               const std::filesystem::path& directory, std::size_t files);
+// Why files were kept or left out.
+void print_rules(const Session& session, const store::Job& job,
+                 const std::filesystem::path& directory, std::size_t files);
+
+}  // namespace assay::cli

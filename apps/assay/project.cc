@@ -1,0 +1,47 @@
+#include "project.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/log.h"
+#include "lineage/recovery.h"
+
+namespace assay::cli {
+
+namespace fs = std::filesystem;
+
+base::Result<fs::path> working_directory() {
+  std::error_code error;
+  fs::path directory = fs::current_path(error);
+  if (error) {
+    return base::fail(base::unfit_error("the working directory", "is gone", "change to another"));
+  }
+  return directory;
+}
+
+base::Result<store::Store> open_store() {
+  ASSAY_TRY(const fs::path directory, working_directory());
+  ASSAY_TRY(const auto found, store::find(directory));
+  ASSAY_TRY(store::Store store,
+            store::Store::open(found ? *found : store::location_in(directory), store::Program{}));
+  for (const std::string& note : store.notes()) base::log_warn(note);
+  // A store that cannot be written can still be asked.
+  if (const auto recovered = lineage::recover_jobs(store); !recovered) {
+    base::log_warn("an interrupted job could not be finished", {{"why", recovered.error().line()}});
+  }
+  return store;
+}
+
+base::Result<std::int64_t> count_option(const std::string& verb, const std::string& option,
+                                        const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    return base::fail(base::usage_error(verb, fmt::format("{} '{}' is not a count", option, text),
+                                        "use a whole number"));
+  }
+  return value;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,55 @@
+// assay show [JOB] [--explain]: everything that was recorded of a job.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "lineage/artifact_name.h"
+#include "lineage/job_json.h"
+#include "print_job.h"
+#include "project.h"
+#include "store/job_reader.h"
+#include "verb.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::size_t kFiles = 40;
+
+struct ShowOptions {
+  std::string job = "last";
+  bool explain = false;
+};
+
+base::Result<base::ExitCode> show(const Session& session, const ShowOptions& options) {
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
+  ASSAY_TRY(const store::JobId id, lineage::job_named(store, options.job));
+  ASSAY_TRY(const store::Job job, store::load_job(store, id));
+  if (session.json) {
+    session.print_json(lineage::job_json(job));
+    return base::ExitCode::kYes;
+  }
+  print_job(session, job, directory, kFiles);
+  if (options.explain) print_rules(session, job, directory, kFiles);
+  if (job.output_count > 0) {
+    session.next(fmt::format("assay dag {}", id));
+  } else {
+    session.next("assay log");
+  }
+  return base::ExitCode::kYes;
+}
+
+}  // namespace
+
+Verb show_verb(const Session& session) {
+  const auto given = std::make_shared<ShowOptions>();
+  return {.name = "show",
+          .description = "everything recorded of a job",
+          .examples = {"assay show", "assay show last --json", "assay show 2 --explain"},
+          .arguments = {{"JOB", "number, last, @STEP, name, label or uid; default: last",
+                         &given->job, false, [] { return std::vector<std::string>{"last"}; }}},
+          .options = {{"--explain", "why files were kept or left out", &given->explain}},
+          .action = [&session, given] { return show(session, *given); }};
+}
+
+}  // namespace assay::cli

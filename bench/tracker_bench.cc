@@ -1,0 +1,118 @@
+// What the lineage tracker costs by itself: events per second and bytes per file for a job that
+// makes files and reads them again, in 1,000 folders. With a folder as second argument the files
+// are really made there (small ones) and hashed at the end; without, only events are told.
+//
+//   tracker_bench [FILES] [FOLDER]
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/clock.h"
+#include "lineage/tracker.h"
+
+namespace {
+
+using namespace assay;
+
+std::size_t resident_bytes() {
+  std::size_t size = 0;
+  std::size_t resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+class Counted : public lineage::Results {
+ public:
+  void input(store::Input, const lineage::Rule&) override { ++inputs; }
+  void output(store::Output output, const lineage::Rule&) override {
+    ++outputs;
+    if (output.blake3) ++hashed;
+  }
+  void left_out(LeftOut, const lineage::Rule&) override {}
+  void process(store::Process) override {}
+  void missed(store::Missed missed) override { std::printf("missed %s\n", missed.text.c_str()); }
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+  std::size_t hashed = 0;
+};
+
+std::string name_of(const std::string& root, std::uint32_t i) {
+  return root + "/shard-" + std::to_string(i % 1000) + "/sample-" + std::to_string(i) + ".bin";
+}
+
+// A state that no real file has, so that nothing is found on the disk.
+wire::Stamp made_up(std::uint32_t i) {
+  return {1U << 30U, i + 1, 100, 1'000 + i, 1'000 + i};
+}
+
+wire::Stamp make_file(const std::string& path, std::uint32_t i) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0 || ::write(fd, &i, sizeof i) != sizeof i) std::exit(1);
+  struct stat status {};
+  ::fstat(fd, &status);
+  ::close(fd);
+  const auto ns = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  return {status.st_dev, status.st_ino, status.st_size, ns(status.st_mtim), ns(status.st_ctim)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto files = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1'000'000);
+  const bool real = argc > 2;
+  const std::string root = real ? argv[2] : "/made-up";
+  if (real) {
+    for (int i = 0; i < 1000; ++i) {
+      std::filesystem::create_directories(root + "/shard-" + std::to_string(i));
+    }
+  }
+  lineage::Filter filter({.root = root, .home = {}, .choices = {}});
+  lineage::Tracker tracker({}, filter);
+  const std::size_t before = resident_bytes();
+  std::int64_t told_ns = 0;
+  const auto tell = [&](wire::Op op, std::uint32_t i, const wire::Stamp& stamp) {
+    const std::string path = name_of(root, i);
+    collect::Event event;
+    event.op = op;
+    event.process = event.thread = 2;
+    event.stamp = stamp;
+    event.path = path;
+    const base::Stopwatch watch;
+    tracker.happened(event);
+    told_ns += watch.elapsed_ns();
+  };
+  for (std::uint32_t i = 0; i < files; ++i) {
+    tell(wire::Op::kCreate, i, real ? make_file(name_of(root, i), i) : made_up(i));
+  }
+  const std::int64_t created_ns = told_ns;
+  for (std::uint32_t i = 0; i < files; ++i) {
+    wire::Stamp stamp = made_up(i);
+    if (real) {
+      struct stat status {};
+      if (::stat(name_of(root, i).c_str(), &status) != 0) return 1;
+      stamp.device = status.st_dev;
+      stamp.inode = status.st_ino;
+    }
+    tell(wire::Op::kRead, i, stamp);
+  }
+  const double count = files;
+  const double per_s = 1e9 * 2 * count / static_cast<double>(told_ns);
+  std::printf("%u files made and read: %.2f M events/s (%.0f ns a creation, %.0f ns a read)\n",
+              files, per_s / 1e6, static_cast<double>(created_ns) / count,
+              static_cast<double>(told_ns - created_ns) / count);
+  std::printf("memory: %.0f bytes a file, %.0f MB resident\n",
+              static_cast<double>(resident_bytes() - before) / count,
+              static_cast<double>(resident_bytes()) / 1e6);
+  const base::Stopwatch watch;
+  Counted counted;
+  tracker.finish(counted);
+  std::printf("end: %zu outputs, %zu hashed, in %.2f s; %.0f MB resident\n", counted.outputs,
+              counted.hashed, watch.elapsed().count(), static_cast<double>(resident_bytes()) / 1e6);
+  return 0;
+}
