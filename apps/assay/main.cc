@@ -45,7 +45,8 @@ int run(int argc, char** argv) {
                 dag_verb(session),     lineage_verb(session),
                 status_verb(session),  diff_verb(session),
                 label_verb(session),   pop_verb(session),
-                gc_verb(session),      completion_verb(session, root)};
+                gc_verb(session),      reproduce_verb(session),
+                export_verb(session),  completion_verb(session, root)};
 
   const auto request = parse_command_line(root, session, argc, argv);
   if (!request) return report(request.error());

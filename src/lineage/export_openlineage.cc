@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
 

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <span>
 
-#include "base/text.h"
 #include "base/version.h"
 #include "hash/blake3.h"
 
@@ -61,15 +60,6 @@ std::string uuid_of(const store::Job& job) {
 
 std::int64_t ended_unix_ns(const store::Job& job) {
   return job.started_unix_ns + std::llround(job.duration_s * 1e9);
-}
-
-std::string command_text(const store::Job& job) {
-  std::string text;
-  for (const std::string& word : job.command) {
-    if (!text.empty()) text += ' ';
-    text += base::shell_quoted(word);
-  }
-  return text;
 }
 
 std::string title_of(const store::Job& job) {

@@ -21,8 +21,6 @@ std::string content_uri(const hash::Digest& digest);
 std::string uuid_of(const store::Job& job);
 
 std::int64_t ended_unix_ns(const store::Job& job);
-// As one would type it.
-std::string command_text(const store::Job& job);
 // --name, or "step 3", or the program's name.
 std::string title_of(const store::Job& job);
 // "exit code 3", "signal 9"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
 

@@ -1,0 +1,117 @@
+// assay export [WHAT] --format F [-o FILE]: a job, or an artifact and what it came from, in a
+// format that other tools read.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "lineage/artifact_name.h"
+#include "lineage/export.h"
+#include "lineage/upstream.h"
+#include "project.h"
+#include "store/job_reader.h"
+#include "verb.h"
+
+namespace assay::cli {
+namespace {
+
+using base::ExitCode;
+using base::Result;
+
+struct Given {
+  std::string what = "last";
+  std::string format;
+  std::string file;
+};
+
+// A job alone, or an artifact with every job it came from.
+Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string& what) {
+  lineage::ExportSubject subject{.jobs = {},
+                                 .project_root = store.location().project.string(),
+                                 .project_id = store.project().id};
+  ASSAY_TRY(const std::filesystem::path here, working_directory());
+  ASSAY_TRY(const lineage::Named named, lineage::anything_named(store, what, here));
+  if (const auto* job = std::get_if<store::JobId>(&named)) {
+    ASSAY_TRY(store::Job loaded, store::load_job(store, *job));
+    subject.jobs.push_back(std::move(loaded));
+    return subject;
+  }
+  const auto& artifact = std::get<lineage::Artifact>(named);
+  ASSAY_TRY(const store::JobId producer, lineage::producer_of(store, artifact));
+  ASSAY_TRY(subject.jobs, lineage::upstream_of(store, {producer}));
+  for (const store::Output& output : subject.jobs.back().outputs) {
+    if (output.blake3 == artifact.blake3) subject.artifact_path = output.path;
+  }
+  return subject;
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  const base::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.valid()) return base::fail(base::system_error(path, "cannot write", errno));
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(file.get(), rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return base::fail(base::system_error(path, "cannot write", errno));
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<ExitCode> run(const Session& session, const Given& given) {
+  if (given.format.empty()) {
+    return base::fail(base::usage_error(
+        "export", "--format is missing",
+        fmt::format("one of {}", fmt::join(lineage::export_format_names(), ", "))));
+  }
+  ASSAY_TRY(const lineage::ExportFormat format, lineage::parse_export_format(given.format));
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const lineage::ExportSubject subject, subject_of(store, given.what));
+  ASSAY_TRY(const std::string text, lineage::export_text(format, subject));
+  if (given.file.empty() || given.file == "-") {
+    // The document is the fact, for people and programs alike.
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return ExitCode::kYes;
+  }
+  ASSAY_TRY_VOID(write_file(given.file, text));
+  session.print_json(base::Json{{"format", given.format},
+                                {"file", given.file},
+                                {"jobs", subject.jobs.size()},
+                                {"bytes", text.size()}});
+  session.print(fmt::format("{}: {} of {} {}\n", given.file, given.format, subject.jobs.size(),
+                            subject.jobs.size() == 1 ? "job" : "jobs"));
+  return ExitCode::kYes;
+}
+
+}  // namespace
+
+Verb export_verb(const Session& session) {
+  const auto given = std::make_shared<Given>();
+  return {.name = "export",
+          .description = "a job or an artifact's lineage as PROV, RO-Crate, in-toto, OpenLineage",
+          .examples = {"assay export last --format prov",
+                       "assay export sorted.txt --format in-toto -o statement.json"},
+          .arguments = {{"WHAT",
+                         "a job, or a file by path or hash; default: last",
+                         &given->what,
+                         false,
+                         {},
+                         true}},
+          .options = {{"--format", "prov, ro-crate, in-toto or openlineage", &given->format,
+                       lineage::export_format_names, "FORMAT"},
+                      {"-o,--output",
+                       "write here instead of to standard output",
+                       &given->file,
+                       {},
+                       "FILE",
+                       true}},
+          .action = [&session, given] { return run(session, *given); }};
+}
+
+}  // namespace assay::cli
