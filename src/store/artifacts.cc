@@ -25,7 +25,7 @@ hash::Digest filled(std::string_view hex, unsigned filler) {
   for (std::size_t i = 0; i < 2 * hash::Digest::kSize; ++i) {
     const unsigned digit = i < hex.size() ? static_cast<unsigned>(digit_of(hex[i])) : filler;
     std::uint8_t& byte = digest.bytes[i / 2];
-    byte = static_cast<std::uint8_t>(byte << 4 | digit);
+    byte = static_cast<std::uint8_t>(static_cast<unsigned>(byte) << 4U | digit);
   }
   return digest;
 }
