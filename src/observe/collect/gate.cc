@@ -111,13 +111,12 @@ Waiting look(int listener, int timeout_ms) {
   return (waiting.revents & (POLLHUP | POLLERR)) != 0 ? Waiting::kOver : Waiting::kNothing;
 }
 
-// Beside eBPF, which sees plain reads, new files and programs itself.
+// Beside eBPF, which sees plain reads and programs itself. New files are told by both: between our
+// look and the call another program may make the file, and then eBPF sees a file that was there.
 bool seen_by_ebpf(const Effect::Told& told) {
   switch (told.op) {
     case wire::Op::kRead:
       return (told.flags & wire::flag::kWritable) == 0;
-    case wire::Op::kCreate:
-      return (told.flags & wire::flag::kUnnamed) == 0;
     case wire::Op::kExec:
       return true;
     default:

@@ -106,6 +106,9 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kRenameAt2:
     case CallKind::kLink:
     case CallKind::kLinkAt:
+    // These change what the paths of the others mean.
+    case CallKind::kNewView:
+    case CallKind::kUnshare:
       return true;
     default:
       return false;
