@@ -69,7 +69,7 @@ double round_ns(Task task, const fs::path& folder, int round) {
         names.push_back(fmt::format("{}{}f{}", absolute, dots, i));
         break;
       case Task::kRelative:
-        names.push_back(fmt::format(".{}{}f{}", "/", dots, i));
+        names.push_back(fmt::format("./{}f{}", dots, i));
         break;
       case Task::kRepeated:
         names.push_back(absolute + "f0");

@@ -31,7 +31,7 @@ base::Result<store::GcOptions> options_of(const GcArguments& given) {
   }
   if (!given.older_than.empty()) {
     const auto age = base::parse_seconds(given.older_than);
-    if (!age || age->count() < 0 || age->count() > 1e9) {
+    if (!age || age->count() < 0 || age->count() > 5e9) {
       return base::fail(
           base::usage_error("gc", fmt::format("--older-than '{}' is not an age", given.older_than),
                             "for example 30d or 12h"));

@@ -19,15 +19,25 @@ namespace {
 constexpr std::int64_t kLarge = std::int64_t{1} << 20U;  // has parts for several threads
 constexpr std::size_t kBatch = 32;                       // small files per visit to the queue
 
-// Only if nothing else wants the processor or the disk. Going back is not allowed without
-// privileges, which is why raise() starts new threads.
+constexpr int kWhoProcess = 1;  // of ioprio_set, which has no header
+
+// Only if nothing else wants the processor or the disk.
 void lower_priority() {
-  constexpr int kWhoProcess = 1;
   constexpr int kIdleClass = 3 << 13;
   sched_param parameter{};
   ::sched_setscheduler(0, SCHED_IDLE, &parameter);
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
   ::syscall(SYS_ioprio_set, kWhoProcess, 0, kIdleClass);
+}
+
+// So that it comes to its end soon. Going back to normal is not allowed without privileges, except
+// for the disk: that is why raise() starts new threads for the rest.
+void raise_priority(pid_t thread) {
+  constexpr int kBestEffort = (2 << 13) | 4;
+  sched_param parameter{};
+  ::sched_setscheduler(thread, SCHED_OTHER, &parameter);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread), 0);
+  ::syscall(SYS_ioprio_set, kWhoProcess, thread, kBestEffort);
 }
 
 // Signals are the owner's business.
@@ -61,6 +71,7 @@ HashResult found(const HashTask& task, const hash::Digest& digest) {
 struct HashQueue::Worker {
   std::thread thread;
   // Guarded by the queue's mutex:
+  pid_t thread_id = 0;
   std::uint32_t id = 0;  // of the task at hand
   std::stop_source stop;
 };
@@ -84,29 +95,39 @@ void HashQueue::remember(const HashResult& result) {
 
 void HashQueue::submit(HashTask task) {
   if (const auto digest = known(task)) {
-    const std::scoped_lock lock(mutex_);
-    results_.push_back(found(task, *digest));
-    ready_.fetch_add(1, std::memory_order_release);
+    found_.push_back(found(task, *digest));
+    ready_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
+  if (task.fd.valid()) held_.fetch_add(1, std::memory_order_relaxed);
+  outbox_.push_back(std::move(task));
+  hand_over();
+}
+
+// Whether the mutex was free.
+bool HashQueue::hand_over() {
   std::size_t sleeping = 0;
   std::size_t tasks = 0;
   {
-    const std::scoped_lock lock(mutex_);
-    if (task.fd.valid()) {
-      held_.fetch_add(1, std::memory_order_relaxed);
-      tasks_.push_front(std::move(task));
-    } else {
-      tasks_.push_back(std::move(task));
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock && !raised_) return false;
+    if (!lock) lock.lock();
+    for (HashTask& task : outbox_) {
+      task.fd.valid() ? tasks_.push_front(std::move(task)) : tasks_.push_back(std::move(task));
     }
+    tasks_.free_spent();
     sleeping = sleeping_;
     tasks = tasks_.size();
+    queued_ = tasks + running_;
   }
+  outbox_.clear();
+  if (tasks == 0) return true;
   if (sleeping > 0) {
     work_.notify_one();
   } else if (!raised_ || tasks > kBatch) {
     start_worker();
   }
+  return true;
 }
 
 // After raise() the owner is one of the workers, and a few files are not worth a thread.
@@ -122,7 +143,6 @@ void HashQueue::start_worker() {
       if (!raised_) lower_priority();
       work(*worker);
     });
-    const std::scoped_lock lock(mutex_);
     workers_.push_back(std::move(worker));
   } catch (const std::system_error&) {
     // No more threads to be had: those we have do the work, or the owner in wait().
@@ -130,30 +150,41 @@ void HashQueue::start_worker() {
 }
 
 void HashQueue::take(std::vector<HashResult>& results) {
+  if (!outbox_.empty()) hand_over();
+  ready_.fetch_sub(found_.size(), std::memory_order_relaxed);
+  std::ranges::move(found_, std::back_inserter(results));
+  found_.clear();
   const std::size_t from = results.size();
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock && !raised_) return;
+    if (!lock) lock.lock();
+    ready_.fetch_sub(results_.size(), std::memory_order_relaxed);
     std::ranges::move(results_, std::back_inserter(results));
     results_.clear();
-    ready_.store(0, std::memory_order_relaxed);
+    queued_ = tasks_.size() + running_;
   }
   for (std::size_t i = from; i < results.size(); ++i) remember(results[i]);
 }
 
 bool HashQueue::wait(std::vector<HashResult>& results) {
-  {
-    std::unique_lock lock(mutex_);
-    while (results_.empty()) {
-      if (!tasks_.empty() && (raised_ || workers_.empty())) {
-        do_tasks(lock, next_tasks(), nullptr);
-      } else if (tasks_.empty() && running_ == 0) {
-        return false;
-      } else {
-        done_.wait(lock);
+  while (!outbox_.empty() && !hand_over()) std::this_thread::yield();
+  const std::size_t had = results.size();
+  while (results.size() == had) {
+    if (found_.empty()) {
+      std::unique_lock lock(mutex_);
+      while (results_.empty()) {
+        if (!tasks_.empty() && (raised_ || workers_.empty())) {
+          do_tasks(lock, next_tasks(), nullptr);
+        } else if (tasks_.empty() && running_ == 0) {
+          return false;
+        } else {
+          done_.wait(lock);
+        }
       }
     }
+    take(results);
   }
-  take(results);
   return true;
 }
 
@@ -161,12 +192,13 @@ HashResult HashQueue::hash_now(HashTask task) {
   if (const auto digest = known(task)) return found(task, *digest);
   {
     // It would only compete with us.
-    const std::scoped_lock lock(mutex_);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
     for (const auto& worker : workers_) {
-      if (worker->id == task.id) worker->stop.request_stop();
+      if (lock && worker->id == task.id) worker->stop.request_stop();
     }
   }
-  HashResult result = hash_task(task, task.expected.size < kLarge ? 1 : processors_, {});
+  const unsigned threads = task.expected.size < kLarge ? 1 : processors_;
+  HashResult result = hash_task(task, {.threads = threads});
   remember(result);
   return result;
 }
@@ -179,8 +211,9 @@ void HashQueue::raise() {
   {
     const std::scoped_lock lock(mutex_);
     ending_ = false;
-    tasks = tasks_.size();
+    tasks = tasks_.size() + outbox_.size();
   }
+  hand_over();
   for (std::size_t i = kBatch; i < tasks && i < kBatch + processors_; ++i) start_worker();
 }
 
@@ -189,7 +222,10 @@ void HashQueue::end_workers() {
   {
     const std::scoped_lock lock(mutex_);
     ending_ = true;
-    for (const auto& worker : workers_) worker->stop.request_stop();
+    for (const auto& worker : workers_) {
+      worker->stop.request_stop();
+      if (worker->thread_id != 0) raise_priority(worker->thread_id);
+    }
   }
   work_.notify_all();
   for (const auto& worker : workers_) worker->thread.join();
@@ -205,8 +241,7 @@ std::vector<HashTask> HashQueue::next_tasks() {
   while (!tasks_.empty() && taken.size() < most) {
     const bool large = tasks_.front().expected.size >= kLarge;
     if (large && !taken.empty()) break;
-    taken.push_back(std::move(tasks_.front()));
-    tasks_.pop_front();
+    taken.push_back(tasks_.pop_front());
     if (large) break;
   }
   return taken;
@@ -214,6 +249,7 @@ std::vector<HashTask> HashQueue::next_tasks() {
 
 void HashQueue::work(Worker& worker) {
   std::unique_lock lock(mutex_);
+  worker.thread_id = ::gettid();
   while (!ending_) {
     if (tasks_.empty()) {
       ++sleeping_;
@@ -245,7 +281,9 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
     HashResult result;
     if (!stop.stop_requested()) {
       lock.unlock();
-      result = hash_task(task, threads, stop);
+      // Mapping would stop the whole process now and then, in which only this thread may be slow.
+      const auto reading = raised_ ? hash::Reading::kMapped : hash::Reading::kCopied;
+      result = hash_task(task, {.threads = threads, .stop = stop, .reading = reading});
       lock.lock();
     }
     if (worker != nullptr) worker->id = 0;

@@ -1,11 +1,14 @@
 // HashQueue: hashes files on threads of its own while the job runs, without getting in its way, and
 // at the end as fast as the machine can. The owner, one thread, submits tasks and takes results.
+//
+// While the job runs the threads have idle priority: on a busy machine one of them may be stopped
+// for long, at any place. So the owner never waits for the mutex then: what it cannot hand over
+// now, it hands over next time.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +20,7 @@
 #include "hash/digest.h"
 #include "hash/file.h"
 #include "lineage/hash_task.h"
+#include "lineage/task_list.h"
 
 namespace assay::lineage {
 
@@ -44,13 +48,17 @@ class HashQueue {
 
   // Threads are started by the first tasks. Tasks with a descriptor go first.
   void submit(HashTask task);
-  // Cheap: one load.
-  [[nodiscard]] bool has_results() const { return ready_.load(std::memory_order_acquire) > 0; }
-  // What is there; appended. Never waits.
+  // Whether take() has something to do. Cheap: one load.
+  [[nodiscard]] bool has_results() const {
+    return ready_.load(std::memory_order_acquire) > 0 || !outbox_.empty();
+  }
+  // What is there and can be had without waiting; appended.
   void take(std::vector<HashResult>& results);
   // Waits for at least one result and appends it; false when nothing is left to be done. After
   // raise() the caller works instead of waiting.
   bool wait(std::vector<HashResult>& results);
+  // About how many tasks are not done.
+  [[nodiscard]] std::size_t pending() const { return queued_ + outbox_.size(); }
   // Descriptors of tasks that are not done.
   [[nodiscard]] std::size_t held() const { return held_.load(std::memory_order_relaxed); }
 
@@ -64,6 +72,7 @@ class HashQueue {
 
   [[nodiscard]] std::optional<hash::Digest> known(const HashTask& task);
   void remember(const HashResult& result);
+  bool hand_over();
   void start_worker();
   void end_workers();
   void work(Worker& worker);
@@ -73,19 +82,23 @@ class HashQueue {
 
   const Options options_;
   const unsigned processors_;
-  bool raised_ = false;                           // changed by the owner while no thread runs
-  std::vector<std::unique_ptr<Worker>> workers_;  // owner only
+  bool raised_ = false;  // changed by the owner while no thread runs
+  // The owner's:
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<HashTask> outbox_;   // not yet in tasks_
+  std::vector<HashResult> found_;  // in the cache
+  std::size_t queued_ = 0;         // in tasks_ and running, when last seen
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable work_;
   std::condition_variable done_;
-  std::deque<HashTask> tasks_;
+  TaskList tasks_;
   std::vector<HashResult> results_;
   std::size_t running_ = 0;  // tasks that are neither in tasks_ nor in results_
   std::size_t sleeping_ = 0;
   bool ending_ = false;  // all threads that run now are to end
 
-  std::atomic<std::size_t> ready_ = 0;  // in results_
+  std::atomic<std::size_t> ready_ = 0;  // in results_ and found_
   std::atomic<std::size_t> held_ = 0;
 };
 

@@ -30,8 +30,7 @@ HashResult with(HashResult result, HashResult::State state) {
 }
 
 HashResult hash_open(int fd, const std::string& where, HashResult result,
-                     const hash::FileStamp& expected, unsigned threads,
-                     const std::stop_token& stop) {
+                     const hash::FileStamp& expected, const hash::HashOptions& options) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) {
     return unreadable(std::move(result), base::system_error(where, "cannot read", errno).what);
@@ -44,7 +43,7 @@ HashResult hash_open(int fd, const std::string& where, HashResult result,
     return with(std::move(result), HashResult::State::kChanged);
   }
   const std::int64_t now_ns = file_clock_ns();
-  const auto hashed = hash::hash_file(fd, where, {.threads = threads, .stop = stop});
+  const auto hashed = hash::hash_file(fd, where, options);
   if (!hashed) return unreadable(std::move(result), hashed.error().what);
   if (hashed->changed) {
     // By the name only, or the bytes? Nothing else tells: that is why it does not go to the cache.
@@ -62,17 +61,17 @@ HashResult hash_open(int fd, const std::string& where, HashResult result,
 
 }  // namespace
 
-HashResult hash_task(const HashTask& task, unsigned threads, const std::stop_token& stop) {
+HashResult hash_task(const HashTask& task, const hash::HashOptions& options) {
   HashResult result;
   result.id = task.id;
   const std::string path = *task.folder + "/" + task.name;
   if (task.fd.valid()) {
-    return hash_open(task.fd.get(), path, std::move(result), task.expected, threads, stop);
+    return hash_open(task.fd.get(), path, std::move(result), task.expected, options);
   }
   const base::UniqueFd fd(
       ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
   if (fd.valid()) {
-    return hash_open(fd.get(), path, std::move(result), task.expected, threads, stop);
+    return hash_open(fd.get(), path, std::move(result), task.expected, options);
   }
   if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
     return with(std::move(result), HashResult::State::kGone);

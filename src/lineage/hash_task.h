@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <stop_token>
 #include <string>
 
 #include "base/unique_fd.h"
@@ -44,7 +43,7 @@ struct HashResult {
 
 // The change time may differ from the expected one: renaming, linking and chmod change it, and the
 // job may do those to a file that it has read. The digest is then not fit for the cache.
-HashResult hash_task(const HashTask& task, unsigned threads, const std::stop_token& stop);
+HashResult hash_task(const HashTask& task, const hash::HashOptions& options);
 
 // Whether a file with this stamp may change after `now_ns` (wall clock) without a new stamp.
 bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns);

@@ -38,6 +38,8 @@ void Tracker::poll() {
   taken_.clear();
   queue_.take(taken_);
   for (const HashResult& result : taken_) take_result(result);
+  taken_.clear();
+  refill();
 }
 
 void Tracker::happened(const Event& event) {

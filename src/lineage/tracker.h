@@ -7,7 +7,8 @@
 // between what stood at its path before the job and what stands there now.
 //
 //   tracker.cc         events and what they do to files
-//   tracker_names.cc   finding the file of an event; renames, links, removals, moved folders
+//   tracker_locate.cc  which file an event is about
+//   tracker_names.cc   renames, links, removals, moved folders
 //   tracker_hashes.cc  pre-images: what is hashed when
 //   tracker_finish.cc  the end: what is compared, hashed and told
 #pragma once
@@ -110,12 +111,14 @@ class Tracker : public collect::Sink {
   void inherited(Spot spot, const collect::Event& event);
   [[nodiscard]] bool made_before_told(PathId path, FileId file, const wire::Stamp& stamp) const;
 
-  // tracker_names.cc
+  // tracker_locate.cc
   Spot locate(std::string_view path, const wire::Stamp* stamp, Look look);
   Spot look_for(std::string_view path, const wire::Stamp* stamp, Look look);
   Spot known_but_dead(FileId file, std::string_view path, const wire::Stamp& stamp, bool there);
   PathId add_path(FolderId folder, std::string_view name);
   void attach(PathId path, FileId file);
+
+  // tracker_names.cc
   void look_for_links(Spot spot);
   void bind(PathId path, FileId file);
   void unbind(PathId path);
@@ -131,6 +134,7 @@ class Tracker : public collect::Sink {
   // tracker_hashes.cc
   void want(FileId file, PathId path);
   void want_now(FileId file, PathId path);
+  void refill();
   void hold(FileId file, PathId path);
   HashTask task_for(FileId file, PathId path) const;
   void take_result(const HashResult& result);
@@ -164,7 +168,8 @@ class Tracker : public collect::Sink {
   std::size_t unnamed_ = 0;  // files made without a name whose inode is not known
   std::size_t most_held_;
   std::vector<HashResult> taken_;
-  HashQueue queue_;  // last: its threads use the tables' texts
+  std::vector<FileId> backlog_;  // wanted, and not yet in the queue
+  HashQueue queue_;              // last: its threads use the tables' texts
 };
 
 }  // namespace assay::lineage

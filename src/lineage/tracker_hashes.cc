@@ -11,6 +11,12 @@ namespace assay::lineage {
 
 namespace file = file_flag;
 
+namespace {
+
+constexpr std::size_t kMostPending = 50'000;
+
+}  // namespace
+
 void Tracker::want(FileId id, PathId path) {
   File& file = files_[id];
   file.flags |= file::kWanted;
@@ -18,7 +24,27 @@ void Tracker::want(FileId id, PathId path) {
   // If nothing leads to it any more, hash_the_rest() says so.
   if (paths_[path].now != id) return;
   file.flags |= file::kQueued;
-  queue_.submit(task_for(id, path));
+  if (queue_.pending() < kMostPending) {
+    queue_.submit(task_for(id, path));
+  } else {
+    backlog_.push_back(id);
+  }
+}
+
+// A task takes twenty times the memory of a number, so the queue gets no more than it needs to be
+// busy until the next event.
+void Tracker::refill() {
+  while (!backlog_.empty() && queue_.pending() < kMostPending) {
+    const FileId id = backlog_.back();
+    backlog_.pop_back();
+    File& file = files_[id];
+    const bool open = file.has(file::kForeign) && file.digest == 0 && !file.has(file::kGivenUp);
+    if (open && paths_[file.name].now == id) {
+      queue_.submit(task_for(id, file.name));
+    } else {
+      file.flags = static_cast<std::uint16_t>(file.flags & ~file::kQueued);
+    }
+  }
 }
 
 void Tracker::want_now(FileId id, PathId path) {
@@ -106,6 +132,7 @@ void Tracker::hash_the_rest() {
     do {
       for (const HashResult& result : taken_) take_result(result);
       taken_.clear();
+      refill();
     } while (queue_.wait(taken_));
   }
 }

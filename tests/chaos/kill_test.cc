@@ -18,7 +18,6 @@ using testing::AnyOf;
 using testing::HasSubstr;
 
 constexpr int kRounds = 150;  // of busy: about 150 ms
-constexpr int kMoments = 3;
 
 struct Parts {
   pid_t keeper = 0;
@@ -54,6 +53,15 @@ void expect_outputs_exist(const Json& shown) {
   }
 }
 
+// Files that the command has made for good by now. Their making is in the log.
+int kept_files(const Project& project) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(project.path())) {
+    if (entry.path().filename().string().starts_with("kept_")) ++count;
+  }
+  return count;
+}
+
 int outputs_named_kept(const Json& shown) {
   int count = 0;
   for (const Json& file : shown["outputs"]) {
@@ -75,25 +83,34 @@ class Kill : public WithTracer {
   void at_moments(const std::function<void(Victim&)>& harm,
                   const std::function<void(Project&, Victim&)>& check) {
     std::mt19937 random(20250714);
-    for (int moment = 0; moment < kMoments; ++moment) {
+    // The checked twin of the program is slow; once will do there.
+    const int moments = support::program().ends_with("_checked") ? 1 : 3;
+    for (int moment = 0; moment < moments; ++moment) {
       const int ms = std::uniform_int_distribution(0, 150)(random);
       SCOPED_TRACE("killed after " + std::to_string(ms) + " ms");
       Project project;
       Victim run(project, GetParam());
       ASSERT_TRUE(run.begun()) << run.background().err();
       std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+      seen_ = kept_files(project);
       harm(run);
       check(project, run);
       if (HasFailure()) return;
     }
   }
+  // Whatever had happened before the harm was done must be told.
+  void expect_nothing_forgotten(const Json& shown) const {
+    EXPECT_GE(outputs_named_kept(shown), seen_);
+    expect_outputs_exist(shown);
+  }
+  int seen_ = 0;
 };
 
 TEST_P(Kill, Collector) {
   // ptrace has no second one who could take over: the kernel ends the command with its tracer.
   if (GetParam() == "ptrace") GTEST_SKIP() << "see TracerAndCommandEndTogether";
   at_moments([](Victim& run) { ::kill(run.parts().collector, SIGKILL); },
-             [](Project& project, Victim& run) {
+             [this](Project& project, Victim& run) {
                const auto status = run.background().wait();
                ASSERT_TRUE(status) << "assay run hangs";
                EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0) << *status;
@@ -103,7 +120,7 @@ TEST_P(Kill, Collector) {
                ASSERT_TRUE(shown.is_object());
                EXPECT_FALSE(shown["job"]["complete"].get<bool>());
                EXPECT_FALSE(shown["missed"].empty());
-               expect_outputs_exist(shown);
+               expect_nothing_forgotten(shown);
              });
 }
 
@@ -125,17 +142,16 @@ TEST(KillPtrace, TracerAndCommandEndTogether) {
 
 TEST_P(Kill, Keeper) {
   at_moments([](Victim& run) { ::kill(run.parts().keeper, SIGKILL); },
-             [](Project& project, Victim& run) {
+             [this](Project& project, Victim& run) {
                ASSERT_TRUE(run.background().wait());
                EXPECT_TRUE(eventually([&] { return run.background().out() == "finished\n"; }))
                    << run.background().out() << run.background().err();
                const Json shown = project.finished_job();
                ASSERT_TRUE(shown.is_object());
                EXPECT_EQ(shown["job"]["status"], "interrupted");
-               // The collector saw it all.
-               EXPECT_EQ(outputs_named_kept(shown), kRounds);
+               EXPECT_TRUE(outputs_named_kept(shown) == kRounds || !shown["missed"].empty());
                expect_whole(project);
-               expect_outputs_exist(shown);
+               expect_nothing_forgotten(shown);
              });
 }
 
@@ -159,13 +175,13 @@ TEST_P(Kill, KeeperAndCollector) {
         ASSERT_TRUE(shown.is_object());
         EXPECT_EQ(shown["job"]["status"], "interrupted");
         EXPECT_FALSE(shown["job"]["complete"].get<bool>());
-        expect_outputs_exist(shown);
+        expect_nothing_forgotten(shown);
       });
 }
 
 TEST_P(Kill, Command) {
   at_moments([](Victim& run) { ::kill(run.parts().command, SIGKILL); },
-             [](Project& project, Victim& run) {
+             [this](Project& project, Victim& run) {
                const auto status = run.background().wait();
                ASSERT_TRUE(status) << "assay run hangs";
                EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL) << *status;
@@ -174,7 +190,7 @@ TEST_P(Kill, Command) {
                EXPECT_EQ(shown["job"]["status"], "failed");
                EXPECT_EQ(shown["job"]["exit_code"], 137);
                expect_whole(project);
-               expect_outputs_exist(shown);
+               expect_nothing_forgotten(shown);
              });
 }
 
@@ -185,14 +201,14 @@ TEST_P(Kill, Everything) {
         ::kill(run.parts().collector, SIGKILL);
         ::kill(run.parts().command, SIGKILL);
       },
-      [](Project& project, Victim& run) {
+      [this](Project& project, Victim& run) {
         ASSERT_TRUE(run.background().wait());
         expect_whole(project);
         const Json shown = project.finished_job();
         ASSERT_TRUE(shown.is_object());
         EXPECT_EQ(shown["job"]["status"], "interrupted");
         EXPECT_FALSE(shown["job"]["complete"].get<bool>());
-        expect_outputs_exist(shown);
+        expect_nothing_forgotten(shown);
         // The project is as good as before.
         EXPECT_EQ(project.assay({"run", "--", "true"}).exit_code, 0);
         EXPECT_TRUE(project.finished_job()["job"]["complete"].get<bool>());

@@ -30,6 +30,9 @@ TEST(Completion, BashOffersVerbsThenOptionsThenNames) {
   EXPECT_THAT(bash_offers("assay presets show --", 3), HasSubstr("--set"));
   EXPECT_EQ(bash_offers("assay presets show tiny --set model.lay", 5), "model.layers=\n");
   EXPECT_EQ(bash_offers("assay completion z", 2), "zsh\n");
+  EXPECT_EQ(bash_offers("assay dag --format s", 3), "svg\n");
+  EXPECT_EQ(bash_offers("assay log --c", 2), "--count\n");
+  EXPECT_EQ(bash_offers("assay log -n l", 3), "\n");
 }
 
 TEST(Completion, BashWorksWhateverTheSeparator) {
@@ -37,7 +40,7 @@ TEST(Completion, BashWorksWhateverTheSeparator) {
 }
 
 TEST(Completion, BashDoesNotOfferWhatDoesNotFit) {
-  EXPECT_THAT(bash_offers("assay ''", 1), Not(HasSubstr("show")));
+  EXPECT_THAT(bash_offers("assay ''", 1), Not(HasSubstr("keys")));
   EXPECT_EQ(bash_offers("assay presets show nothing-like-this", 3), "\n");
 }
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/testing/temp_dir.h"
+#include "cli/recorded_project.h"
 #include "cli/verbs.h"
 #include "spec/schema.h"
 #include "support/process.h"
@@ -50,7 +51,11 @@ std::vector<std::string> examples_of(const std::string& help) {
 }
 
 TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
-  base::testing::TempDir directory;
+  RecordedProject directory;
+  // Twice the same, so that nothing differs, then what the examples name.
+  for (int i = 0; i < 2; ++i) directory.record("prepare raw.txt=r -> train.bin=t");
+  directory.record("train train.bin=t -> model.bin=m");
+  directory.record("eval model.bin=m -> scores.json=s");
   std::ofstream(directory.path() / "job.toml")
       << "[model]\nextends = \"llama3-8b\"\n[cluster]\nextends = \"h100-sxm-8\"\n";
   fs::create_directories(directory.path() / "path/to/project");

@@ -9,8 +9,10 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "observe/collect/clock.h"
+#include "observe/collect/ebpf_intake.h"
 #include "observe/collect/ebpf_messages.h"
 #include "observe/collect/ebpf_programs.h"
 #include "observe/collect/gate.h"
@@ -111,6 +113,7 @@ class EbpfRun {
               collect::launch(launch, [this] { return barrier_.wait() && gate_.install(); }));
     ASSAY_TRY_VOID(adopt());
     append_inherited(launch.inherited, child_.pid, log_);
+    intake_.emplace(programs_);  // after the fork: it has a thread
     barrier_.open();
     if (!gate_.receive()) {
       ::waitpid(child_.pid, nullptr, 0);
@@ -147,7 +150,7 @@ class EbpfRun {
       // The command's own end is told by the reaper, after everything else it did.
       if (event.op != wire::Op::kExit || event.process != child_.pid) log_.append(event);
     };
-    return programs_.take(
+    return intake_->take(
         [&](const assay_message& message, std::string_view names, std::string_view other) {
           messages_.receive(message, names, other, append);
         },
@@ -197,6 +200,9 @@ class EbpfRun {
       if (kept) log_.drain(sink_);
       if (waiting[3].revents != 0) {
         programs_.stop();
+        take_all();
+        log_.drain(sink_);
+        intake_.reset();
         control.abandoned();
         kept = false;
       }
@@ -213,6 +219,7 @@ class EbpfRun {
   Log& log_;
   EbpfPrograms& programs_;
   Sink& sink_;
+  std::optional<EbpfIntake> intake_;
   EbpfMessages messages_;
   Barrier barrier_;
   Gate gate_;

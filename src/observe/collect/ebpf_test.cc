@@ -14,6 +14,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "base/testing/temp_dir.h"
 #include "observe/collect/ebpf_programs.h"
@@ -394,6 +395,27 @@ TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
   EXPECT_THAT(reader.reads_before,
               ElementsAre(true, true));        // what happened before was told before
   EXPECT_EQ(reader.count(Op::kTruncate), 1U);  // by the gate, and not a second time by the programs
+}
+
+TEST_F(EbpfTest, LosesNothingWhileTheSinkThinks) {
+  // More messages than the ring holds, while the sink is held up by a file about to be overwritten.
+  class Slow : public Recorder {
+   public:
+    void about_to_change(std::string_view, const wire::Stamp&, Change) override {
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+    }
+  } slow;
+  // 80,000 messages of more than 300 bytes.
+  const std::string name(250, 'n');
+  for (int i = 0; i < 2'000; ++i) make(fmt::format("{}/{}", name, i));
+  const std::string file = make("kept");
+  std::ofstream(folder() / "script.sh")
+      << "echo new > " << file << " &\n"
+      << "i=0; while [ $i -lt 40 ]; do i=$((i+1))\n"
+      << ASSAY_EBPF_SUBJECT << " many " << (folder() / name).string() << " 2000; done; wait\n";
+  const Outcome outcome = run({"sh", folder() / "script.sh"}, slow);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_GE(slow.count(Op::kRead), 80'000U);
 }
 
 TEST_F(EbpfTest, FilesOfADirectoryThatMovedAreToldAgain) {

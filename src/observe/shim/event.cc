@@ -90,9 +90,11 @@ Text name_of_directory(int directory, char* buffer, std::size_t size) {
   return ends_deleted(name) ? Text{} : name;  // or is called so: the file's own name tells
 }
 
-// Names that mean another file to every process (/dev/stdin, /proc/self/…).
+// Names that mean another file to every process (/dev/stdin, /proc/self/…). /dev/shm is a place
+// for files like any other.
 bool means_something_else_outside(Text absolute) {
-  return starts_with(absolute, "/proc/", 6) || starts_with(absolute, "/dev/", 5);
+  return starts_with(absolute, "/proc/", 6) ||
+         (starts_with(absolute, "/dev/", 5) && !starts_with(absolute, "/dev/shm/", 9));
 }
 
 std::int64_t nanoseconds(const struct timespec& time) {

@@ -51,7 +51,8 @@ TEST_F(Record, EveryWayToSayWhereAFileIs) {
   EXPECT_THAT(
       events(*log),
       ElementsAre(Event(Op::kRead, at("file")), Event(Op::kRead, at("readonly")),
-                  Event(Op::kRead, at("link")), Event(Op::kRead, at("folder/file")),
+                  Event(Op::kRead, at("link")), Event(Op::kRead, at("file")),
+                  Event(Op::kRead, at("folder/file")),
                   Event(Op::kCreate, at("folder/../folder/made")),
                   Event(Op::kRead, at("folder/file")), Event(Op::kCreate, at("made")),
                   Event(Op::kRead, at("folder/./file")), Event(Op::kCreate, at("stream")),

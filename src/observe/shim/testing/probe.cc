@@ -59,6 +59,7 @@ void places() {
   touch((std::string(here) + "/file").c_str());
   touch("readonly");
   touch("link");
+  touch("file");       // means another one below, after chdir
   touch("folder");     // not a file
   touch("/dev/null");  // not one either
   const int folder = must_open("folder", O_RDONLY | O_DIRECTORY);

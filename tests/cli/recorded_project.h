@@ -1,0 +1,33 @@
+// A project with recorded jobs and the files they left, for tests of the verbs that ask about them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/testing/temp_dir.h"
+#include "store/job.h"
+#include "store/store.h"
+
+namespace assay {
+
+class RecordedProject {
+ public:
+  RecordedProject();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] store::Store& store() { return store_; }
+
+  // As store::testing::job_of() describes it; every file named gets its content, word for word.
+  store::JobId record(std::string_view description);
+  store::JobId record(const store::Job& job);
+  // The job that record() would record.
+  store::Job describe(std::string_view description);
+
+ private:
+  base::testing::TempDir directory_;
+  std::filesystem::path path_;
+  store::Store store_;
+};
+
+}  // namespace assay
