@@ -1,5 +1,6 @@
-// Recording a job with many files: record_bench FILES DIRECTORY. Prints rows per second and the
-// process's largest memory. Run by bench/lineage.
+// Recording: record_bench FILES DIRECTORY records jobs with so many outputs and prints rows per
+// second and the process's largest memory; record_bench JOBS FILES DIRECTORY makes a store with so
+// many jobs for bench/lineage to ask, in pipelines of ten steps that each read what the last wrote.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -8,6 +9,7 @@
 #include <random>
 
 #include "base/clock.h"
+#include "hash/blake3.h"
 #include "store/job_writer.h"
 
 namespace {
@@ -63,9 +65,46 @@ void record(store::Store& store, std::int64_t files, std::uint64_t seed, const c
              files, seconds, static_cast<double>(files) / seconds, rss_mib());
 }
 
+// Half of each job's files are inputs.
+void record_pipelines(store::Store& store, std::int64_t jobs, std::int64_t files) {
+  constexpr std::int64_t kSteps = 10;
+  const base::Stopwatch watch;
+  const auto file = [&](std::int64_t job, std::int64_t i) {
+    const std::string path =
+        fmt::format("/home/user/project/p{:04}/s{}/file-{:04}.bin", job / kSteps, job % kSteps, i);
+    return std::pair(path, hash::blake3(std::as_bytes(std::span(path.data(), path.size()))));
+  };
+  for (std::int64_t j = 0; j < jobs; ++j) {
+    store::Job job;
+    job.command = {"python", "step.py", "--number", std::to_string(j)};
+    job.directory = "/home/user/project";
+    job.tracer = "preload";
+    job.exit_code = 0;
+    job.status = store::JobStatus::kDone;
+    job.started_unix_ns = 1'790'000'000'000'000'000 + j * 60'000'000'000;
+    job.duration_s = 10;
+    job.context.environment = {{"HOME", "/home/user"}, {"PATH", "/usr/bin:/bin"}};
+    for (std::int64_t i = 0; i < files / 2; ++i) {
+      const auto [from, read] = file(j % kSteps == 0 ? 1'000'000'000 + j : j - 1, i);
+      job.inputs.push_back({from, read, i});
+      const auto [to, written] = file(j, i);
+      job.outputs.push_back({to, written, i, store::OutputStatus::kCreated, ""});
+    }
+    must(store::record_job(store, job));
+  }
+  fmt::print("{} jobs with {} files each recorded in {:.1f} s\n", jobs, files,
+             watch.elapsed().count());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4) {
+    std::filesystem::create_directories(argv[3]);
+    store::Store store = must(store::Store::create(store::location_in(argv[3]), {}));
+    record_pipelines(store, std::atoll(argv[1]), std::atoll(argv[2]));
+    return 0;
+  }
   if (argc != 3) return 64;
   const std::int64_t files = std::atoll(argv[1]);
   std::filesystem::create_directories(argv[2]);

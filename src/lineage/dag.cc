@@ -1,8 +1,5 @@
 #include "lineage/dag.h"
 
-#include <map>
-#include <tuple>
-
 #include "lineage/dag_builder.h"
 #include "store/job_reader.h"
 #include "store/steps.h"
@@ -32,6 +29,7 @@ Dag live_dag(const LiveSteps& steps) {
 }
 
 base::Result<LiveSteps> load_live_steps(store::Store& store) {
+  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(std::vector<store::Job> jobs, store::live_jobs(store));
   for (store::Job& job : jobs) {
     ASSAY_TRY_VOID(store::each_input(

@@ -35,7 +35,7 @@ struct DagInput {
 };
 
 struct DagJob {
-  store::Job job;  // without lists
+  store::Job job;  // what it is called, when it ran and how it ended; no lists, no context
   std::vector<DagInput> inputs = {};
   std::vector<std::size_t> outputs = {};
 };

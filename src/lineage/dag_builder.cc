@@ -7,10 +7,21 @@ namespace assay::lineage {
 std::size_t DagBuilder::add_job(const store::Job& job) {
   const auto [known, is_new] = jobs_.try_emplace(job.id, dag_.jobs.size());
   if (is_new) {
-    store::Job head = job;
-    head.inputs.clear();
-    head.outputs.clear();
+    store::Job head;
+    head.id = job.id;
+    head.uid = job.uid;
+    head.command = job.command;
+    head.directory = job.directory;
+    head.name = job.name;
+    head.labels = job.labels;
+    head.status = job.status;
+    head.exit_code = job.exit_code;
+    head.step = job.step;
+    head.superseded = job.superseded;
+    head.started_unix_ns = job.started_unix_ns;
+    head.duration_s = job.duration_s;
     dag_.jobs.push_back({std::move(head)});
+    outputs_.emplace_back();
   }
   return known->second;
 }
@@ -21,7 +32,7 @@ std::optional<std::size_t> DagBuilder::find_job(store::JobId id) const {
 }
 
 std::size_t DagBuilder::add_output(std::size_t job, const store::Output& output) {
-  const auto [known, is_new] = outputs_.try_emplace({job, output.path}, dag_.files.size());
+  const auto [known, is_new] = outputs_[job].try_emplace(output.path, dag_.files.size());
   if (is_new) {
     dag_.files.push_back({.path = output.path,
                           .blake3 = output.blake3,

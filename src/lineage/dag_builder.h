@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 #include "lineage/dag.h"
 
@@ -31,7 +32,7 @@ class DagBuilder {
 
   Dag dag_;
   std::map<store::JobId, std::size_t> jobs_;
-  std::map<std::pair<std::size_t, std::string>, std::size_t> outputs_;
+  std::vector<std::unordered_map<std::string, std::size_t>> outputs_;  // of each job, by path
   std::map<Outside, std::size_t> outside_;
 };
 

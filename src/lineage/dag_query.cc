@@ -194,6 +194,7 @@ base::Result<Dag> around_artifact(Walk walk, const Artifact& artifact,
 }  // namespace
 
 base::Result<Dag> whole_dag(store::Store& store) {
+  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
   ASSAY_TRY(std::vector<Job> jobs, store::list_jobs(store));
   std::reverse(jobs.begin(), jobs.end());
@@ -204,6 +205,7 @@ base::Result<Dag> whole_dag(store::Store& store) {
 }
 
 base::Result<Dag> dag_around(store::Store& store, const Named& what, const Reach& reach) {
+  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
   if (const JobId* id = std::get_if<JobId>(&what)) return around_job(std::move(walk), *id, reach);
   const Artifact& artifact = std::get<Artifact>(what);

@@ -1,8 +1,15 @@
 #include "lineage/live_steps.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace assay::lineage {
+
+std::size_t LiveSteps::DigestHash::operator()(const hash::Digest& digest) const {
+  std::size_t value = 0;
+  std::memcpy(&value, digest.bytes.data(), sizeof value);
+  return value;
+}
 
 LiveSteps::LiveSteps(std::vector<store::Job> jobs) : jobs_(std::move(jobs)) {
   for (std::size_t step = 0; step < jobs_.size(); ++step) {

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "store/job.h"
@@ -18,6 +18,11 @@ class LiveSteps {
  public:
   // Jobs with their inputs and outputs, one per step, in the order of the steps' numbers.
   explicit LiveSteps(std::vector<store::Job> jobs);
+  LiveSteps(LiveSteps&&) = default;
+  LiveSteps& operator=(LiveSteps&&) = default;
+  LiveSteps(const LiveSteps&) = delete;
+  LiveSteps& operator=(const LiveSteps&) = delete;
+  ~LiveSteps() = default;
 
   [[nodiscard]] const std::vector<store::Job>& jobs() const { return jobs_; }
 
@@ -45,9 +50,13 @@ class LiveSteps {
   };
 
   std::vector<store::Job> jobs_;
-  std::map<std::string_view, std::vector<Touch>> touches_;
-  std::map<std::string_view, std::vector<std::size_t>> readers_;
-  std::map<hash::Digest, Source> contents_;
+  struct DigestHash {
+    std::size_t operator()(const hash::Digest& digest) const;
+  };
+  // The keys are in jobs_.
+  std::unordered_map<std::string_view, std::vector<Touch>> touches_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
+  std::unordered_map<hash::Digest, Source, DigestHash> contents_;
 };
 
 }  // namespace assay::lineage

@@ -25,7 +25,7 @@ hash::Digest filled(std::string_view hex, unsigned filler) {
   for (std::size_t i = 0; i < 2 * hash::Digest::kSize; ++i) {
     const unsigned digit = i < hex.size() ? static_cast<unsigned>(digit_of(hex[i])) : filler;
     std::uint8_t& byte = digest.bytes[i / 2];
-    byte = static_cast<std::uint8_t>(byte << 4 | digit);
+    byte = static_cast<std::uint8_t>(static_cast<unsigned>(byte) << 4U | digit);
   }
   return digest;
 }
@@ -160,15 +160,23 @@ base::Result<std::optional<FileAt>> Producers::ask(std::size_t which, const Job&
   return found;
 }
 
+base::Result<bool> Producers::has_contemporaries(const Job& reader) {
+  const auto [known, is_new] = contemporaries_.try_emplace(reader.id, false);
+  if (is_new) {
+    Statement& query = statements_[kOverlap];
+    ASSAY_TRY_VOID(query.bind(reader.id, end_of(reader)));
+    ASSAY_TRY(known->second, query.step());
+    query.reset();
+  }
+  return known->second;
+}
+
 base::Result<std::optional<FileAt>> Producers::of(const Job& reader, const Input& input) {
   for (std::size_t which = 0; which < kProducerQueries.size(); ++which) {
     const bool by_content = which % 2 == 1;
     if (by_content && (!input.blake3 || input.size == 0)) continue;
     if (which == 2) {
-      Statement& overlap = statements_[kOverlap];
-      ASSAY_TRY_VOID(overlap.bind(reader.id, end_of(reader)));
-      ASSAY_TRY(const bool any, overlap.step());
-      overlap.reset();
+      ASSAY_TRY(const bool any, has_contemporaries(reader));
       if (!any) break;
     }
     ASSAY_TRY(auto found, ask(which, reader, input));

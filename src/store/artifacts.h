@@ -58,10 +58,14 @@ class Producers {
   base::Result<std::optional<FileAt>> ask(std::size_t which, const Job& reader, const Input& input);
 
   base::Result<const Job*> head(JobId id);
+  // Whether any job began while the reader ran.
+  base::Result<bool> has_contemporaries(const Job& reader);
 
   Store* store_;
   std::vector<Statement> statements_;
-  std::map<JobId, Job> heads_;  // of the readers seen so far
+  // Of the readers seen so far.
+  std::map<JobId, Job> heads_;
+  std::map<JobId, bool> contemporaries_;
 };
 
 }  // namespace assay::store

@@ -25,6 +25,7 @@ base::Result<void> erase(Database& database, JobId id) {
 
 // The jobs that must stay, and those whose outputs these read, and so on.
 base::Result<std::set<JobId>> needed_jobs(Store& store) {
+  ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(store.database()));
   ASSAY_TRY(Statement select,
             store.database().prepare(
                 "SELECT id FROM job WHERE status = 'running' UNION SELECT job FROM step"

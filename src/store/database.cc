@@ -125,10 +125,19 @@ void Transaction::Rollback::operator()(sqlite3* connection) const {
   sqlite3_exec(connection, "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
-base::Result<Transaction> Transaction::begin(Database& database) {
+base::Result<Transaction> Transaction::begin(Database& database, std::string_view sql) {
   ASSAY_CHECK(!database.in_transaction(), "transactions do not nest");
-  ASSAY_TRY_VOID(database.exec("BEGIN IMMEDIATE"));
+  ASSAY_TRY_VOID(database.exec(sql));
   return Transaction(database.connection_.get());
+}
+
+base::Result<Transaction> Transaction::begin(Database& database) {
+  return begin(database, "BEGIN IMMEDIATE");
+}
+
+base::Result<Snapshot> Snapshot::begin(Database& database) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database, "BEGIN DEFERRED"));
+  return Snapshot(std::move(transaction));
 }
 
 base::Result<void> Transaction::commit() {

@@ -76,9 +76,24 @@ class Transaction {
   struct Rollback {
     void operator()(sqlite3* connection) const;
   };
+  friend class Snapshot;
   explicit Transaction(sqlite3* connection) : open_(connection) {}
+  static base::Result<Transaction> begin(Database& database, std::string_view sql);
 
   std::unique_ptr<sqlite3, Rollback> open_;
+};
+
+// Everything read while it lives is of one moment, whatever others write meanwhile, and each
+// question costs less: the locks are taken once. Nothing can be written through it. Must not
+// outlive the Database.
+class Snapshot {
+ public:
+  static base::Result<Snapshot> begin(Database& database);
+
+ private:
+  explicit Snapshot(Transaction transaction) : open_(std::move(transaction)) {}
+
+  Transaction open_;  // never committed
 };
 
 }  // namespace assay::store

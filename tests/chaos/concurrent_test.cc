@@ -30,7 +30,7 @@ TEST(Concurrent, AHundredRuns) {
     EXPECT_EQ(runs[static_cast<std::size_t>(i)]->out(), std::to_string(i) + "\n");
   }
   EXPECT_EQ(project.integrity(), "ok");
-  const Json log = Json::parse(project.assay({"log", "--json"}).out, nullptr, false);
+  const Json log = Json::parse(project.assay({"log", "--all", "--json"}).out, nullptr, false);
   const Json& jobs = log.is_object() ? log["jobs"] : log;
   ASSERT_EQ(jobs.size(), static_cast<std::size_t>(kRuns));
   std::set<std::string> made;

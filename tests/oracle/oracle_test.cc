@@ -85,7 +85,7 @@ void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, con
   const bool may_lack = expect_verdict(which, tracer, shown);
   const Recorded got = recorded(shown, tree);
   expect_same_files(truth.lineage, got.lineage, may_lack);
-  expect_digests(got, sandbox.pristine(), tree);
+  expect_digests(truth.lineage, got, sandbox.pristine(), tree);
 }
 
 const Case& case_named(const std::string& name) {

@@ -29,8 +29,8 @@ Recorded recorded(const base::Json& shown, const std::filesystem::path& tree);
 
 // Each is a failure of the test for every difference.
 void expect_same_files(const Lineage& expected, const Lineage& got, bool lacks_are_forgiven);
-void expect_digests(const Recorded& got, const std::filesystem::path& pristine,
-                    const std::filesystem::path& tree);
+void expect_digests(const Lineage& expected, const Recorded& got,
+                    const std::filesystem::path& pristine, const std::filesystem::path& tree);
 // Returns whether the verdict says that files may be lacking.
 bool expect_verdict(const Case& which, const std::string& tracer, const base::Json& shown);
 
