@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kLargeCache = "PRAGMA cache_size = -49152";
 constexpr const char* kSmallCache = "PRAGMA cache_size = -2000";
 
-// The command has ended and what it did is known: better late than lost, while others write theirs.
+// Others may be writing a million files: better late than lost.
 constexpr std::chrono::seconds kPatience{60};
 
 // What a killed or failed recording of this job may have left.
@@ -31,9 +31,11 @@ constexpr const char* kClearLists[] = {
 
 base::Result<JobId> begin_job(Store& store, const Job& job) {
   Database& database = store.database();
+  ASSAY_TRY_VOID(database.set_busy_timeout(kPatience));
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   ASSAY_TRY(const JobId id, insert_job(database, job));
   ASSAY_TRY_VOID(transaction.commit());
+  ASSAY_TRY_VOID(database.set_busy_timeout(kBusyTimeout));
   return id;
 }
 
