@@ -173,6 +173,17 @@ TEST_F(Reproduce, CommittedOutputsAndCommitsBetweenSteps) {
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical a", "identical b"));
 }
 
+// The next step must read what was made now, not the result that was committed then.
+TEST_F(Reproduce, CommittedOutputsDoNotReplaceWhatWasMade) {
+  project_.init();
+  project_.write("one.sh", "date +%s%N > a\n");
+  project_.commit();
+  run("sh one.sh", {"one.sh"}, {"a"});
+  project_.commit("with a");
+  run("cat a a > b", {"a"}, {"b"});
+  EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("different a", "different b"));
+}
+
 TEST_F(Reproduce, UnreachableCommit) {
   project_.init();
   project_.write("one.sh", "echo 1 > a\n");
