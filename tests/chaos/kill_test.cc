@@ -87,7 +87,7 @@ class Kill : public WithTracer {
                   const std::function<void(Project&, Victim&)>& check) {
     std::mt19937 random(20250714);
     // The checked twin of the program is slow; once will do there.
-    const int moments = support::program().ends_with("_checked") ? 1 : 3;
+    const int moments = support::program_is_checked() ? 1 : 3;
     for (int moment = 0; moment < moments; ++moment) {
       const int ms = std::uniform_int_distribution(0, 150)(random);
       SCOPED_TRACE("killed after " + std::to_string(ms) + " ms");
