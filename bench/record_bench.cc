@@ -29,10 +29,19 @@ void must(const base::Result<void>& result) {
   std::exit(1);
 }
 
-double rss_mib() {
-  struct rusage usage {};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+struct rusage usage() {
+  struct rusage used {};
+  ::getrusage(RUSAGE_SELF, &used);
+  return used;
+}
+
+// Of this process, in the program and in the kernel: what a busy machine does not change.
+double processor_s() {
+  const struct rusage used = usage();
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 void record(store::Store& store, std::int64_t files, std::uint64_t seed, const char* what) {
@@ -44,6 +53,7 @@ void record(store::Store& store, std::int64_t files, std::uint64_t seed, const c
   job.id = must(store::begin_job(store, job));
   job.status = store::JobStatus::kDone;
   const base::Stopwatch watch;
+  const double before_s = processor_s();
   {
     store::JobWriter writer = must(store::JobWriter::begin(store, job.id));
     store::Output output;
@@ -61,8 +71,12 @@ void record(store::Store& store, std::int64_t files, std::uint64_t seed, const c
     must(writer.finish(job));
   }
   const double seconds = watch.elapsed().count();
-  fmt::print("{}: {} outputs in {:.2f} s, {:.0f} per second, largest memory {:.0f} MiB\n", what,
-             files, seconds, static_cast<double>(files) / seconds, rss_mib());
+  const double used_s = processor_s() - before_s;
+  fmt::print(
+      "{}: {} outputs in {:.2f} s ({:.0f} per second), processor {:.2f} s ({:.0f} per second),"
+      " largest memory {:.0f} MiB\n",
+      what, files, seconds, static_cast<double>(files) / seconds, used_s,
+      static_cast<double>(files) / used_s, static_cast<double>(usage().ru_maxrss) / 1024);
 }
 
 // Half of each job's files are inputs.

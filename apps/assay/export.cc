@@ -96,7 +96,7 @@ Verb export_verb(const Session& session) {
   return {.name = "export",
           .description = "a job or an artifact's lineage as PROV, RO-Crate, in-toto, OpenLineage",
           .examples = {"assay export last --format prov",
-                       "assay export sorted.txt --format in-toto -o statement.json"},
+                       "assay export model.bin --format in-toto -o statement.json"},
           .arguments = {{"WHAT",
                          "a job, or a file by path or hash; default: last",
                          &given->what,

@@ -102,6 +102,13 @@ std::string source_text(const store::Job& job) {
                      to_text(base::Bytes(static_cast<std::int64_t>(git->diff.size()))));
 }
 
+// With what the shell around it did.
+std::string shown_command(const store::Job& job) {
+  std::string text = lineage::command_text(job);
+  for (const std::string& redirect : job.redirects) text += " " + redirect;
+  return text;
+}
+
 void print_plan(const Session& session, const lineage::Plan& plan) {
   session.print(
       fmt::format("{} ({})\n\n", base::printable(plan.artifact_path), short_hash(plan.artifact)));
@@ -109,8 +116,7 @@ void print_plan(const Session& session, const lineage::Plan& plan) {
   int number = 0;
   for (const lineage::PlanStep& step : plan.steps) {
     steps.row({std::to_string(++number), std::to_string(step.job.id),
-               step.job.build ? "build" : "run", lineage::command_text(step.job),
-               source_text(step.job)});
+               step.job.build ? "build" : "run", shown_command(step.job), source_text(step.job)});
   }
   session.print(steps);
 
@@ -204,7 +210,7 @@ Verb reproduce_verb(const Session& session) {
   const auto given = std::make_shared<Given>();
   return {.name = "reproduce",
           .description = "how to make an artifact again, and whether it comes out the same",
-          .examples = {"assay reproduce sorted.txt", "assay reproduce sorted.txt --run --json"},
+          .examples = {"assay reproduce model.bin", "assay reproduce model.bin --json"},
           .arguments = {{"ARTIFACT", "a file by path or hash", &given->what, true, {}, true}},
           .options = {{"--run", "make it, in a fresh folder, and compare", &given->run},
                       {"--directory",

@@ -49,6 +49,7 @@ Json job_head_json(const store::Job& job) {
           {"command", command_text(job)},
           {"words", job.command},
           {"directory", job.directory},
+          {"redirects", job.redirects},
           {"name", job.name},
           {"labels", job.labels},
           {"build", job.build},

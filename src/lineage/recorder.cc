@@ -12,6 +12,7 @@
 #include "lineage/context.h"
 #include "lineage/environment.h"
 #include "lineage/filter_file.h"
+#include "lineage/redirects.h"
 #include "lineage/staged_results.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
@@ -111,6 +112,7 @@ base::Result<void> Recorder::prepare() {
 
   job_.command = redacted_words(request_.words);
   job_.directory = directory;
+  job_.redirects = redirects_of(launch_.inherited);
   job_.name = request_.name;
   job_.build = request_.build;
   job_.collector_pid = ::getpid();

@@ -12,6 +12,7 @@
 #include "lineage/export_parts.h"
 #include "lineage/git_program.h"
 #include "lineage/path_map.h"
+#include "lineage/redirects.h"
 
 namespace assay::lineage {
 namespace {
@@ -191,8 +192,12 @@ Plan make_plan(PlanInput given) {
         step.externals.push_back(judge(input, job, given, commits));
       }
     }
+    const std::vector<Redirect> redirects = parse_redirects(job.redirects);
     for (const store::Output& output : job.outputs) {
-      if (!map.inside(output.path)) step.outside.push_back(output.path);
+      const bool stream = std::any_of(
+          redirects.begin(), redirects.end(),
+          [&output](const Redirect& one) { return one.writes && one.path == output.path; });
+      if (!map.inside(output.path)) (stream ? step.streams : step.outside).push_back(output.path);
       if (output.blake3 && output.size > 0) made.emplace(*output.blake3, output.path);
       made_paths.insert(output.path);
     }
@@ -204,6 +209,11 @@ Plan make_plan(PlanInput given) {
           "job {}: not everything it did was seen; see 'assay show {}'", job.id, job.id));
     }
     add_source_notes(plan, job);
+    for (const std::string& path : step.streams) {
+      plan.notes.push_back(fmt::format(
+          "job {}: its output went to {}, outside the project; it is shown, not compared", job.id,
+          path));
+    }
     step.job = std::move(job);
     add_obstacles(plan, step, map, given);
     plan.steps.push_back(std::move(step));
@@ -233,6 +243,7 @@ base::Json to_json(const Plan& plan) {
                      {"build", step.job.build},
                      {"command", step.job.command},
                      {"directory", step.job.directory},
+                     {"redirects", step.job.redirects},
                      {"source", std::move(source)},
                      {"inputs", std::move(externals)},
                      {"made_before", step.made_before},

@@ -47,6 +47,7 @@ struct PlanStep {
   std::vector<External> externals;
   std::set<std::string> made_before;  // inputs that earlier steps make
   std::vector<std::string> outside;   // outputs that are not in the project
+  std::vector<std::string> streams;   // outputs outside that were standard output or error
   std::vector<std::string> secrets;   // variables that must be set here
   bool redacted_words = false;        // the command itself lost a secret
 };

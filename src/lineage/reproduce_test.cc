@@ -9,6 +9,7 @@
 #include "base/unique_fd.h"
 #include "hash/file.h"
 #include "lineage/git.h"
+#include "lineage/redirects.h"
 #include "lineage/reproduce_run.h"
 #include "lineage/testing/checkout.h"
 
@@ -172,6 +173,17 @@ TEST_F(Reproduce, CommittedOutputsAndCommitsBetweenSteps) {
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical a", "identical b"));
 }
 
+// The next step must read what was made now, not the result that was committed then.
+TEST_F(Reproduce, CommittedOutputsDoNotReplaceWhatWasMade) {
+  project_.init();
+  project_.write("one.sh", "date +%s%N > a\n");
+  project_.commit();
+  run("sh one.sh", {"one.sh"}, {"a"});
+  project_.commit("with a");
+  run("cat a a > b", {"a"}, {"b"});
+  EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("different a", "different b"));
+}
+
 TEST_F(Reproduce, UnreachableCommit) {
   project_.init();
   project_.write("one.sh", "echo 1 > a\n");
@@ -247,6 +259,37 @@ TEST_F(Reproduce, OutputsOutsideAreNotWrittenUnasked) {
   EXPECT_TRUE(made.obstacles[0].outside);
   EXPECT_EQ(reproduce(made).exit_code(), base::ExitCode::kInconclusive);
   EXPECT_THAT(verdicts(reproduce(made, true)), ElementsAre("identical outside"));
+}
+
+TEST_F(Reproduce, StandardStreams) {
+  project_.write("in", "b\na\n");
+  const std::string log = (folder_.path() / "log").string();
+  run("sort < in > out; echo shown > " + log, {"in"}, {"out", log});
+  jobs_[0].command = {"sort"};  // as the shell would have passed it to us
+  jobs_[0].redirects = {"0<" + at("in"), "1>" + at("out"), "2>" + log};
+  const Plan made = plan();
+  EXPECT_THAT(made.obstacles, IsEmpty());
+  EXPECT_THAT(made.notes, ElementsAre(HasSubstr("shown, not compared")));
+  EXPECT_THAT(verdicts(reproduce(made)), ElementsAre("identical out"));
+  EXPECT_EQ(testing::content_of(log), "shown\n");
+}
+
+TEST_F(Reproduce, TwoStreamsOfOneFile) {
+  run("(echo 1; echo 2 >&2) > both 2>&1", {}, {"both"});
+  jobs_[0].command = {"sh", "-c", "echo 1; echo 2 >&2"};
+  jobs_[0].redirects = {"1>" + at("both"), "2>" + at("both")};
+  EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical both"));
+}
+
+TEST(Redirects, Text) {
+  for (const char* text : {"0</in", "1>/out", "2>>/a b"}) {
+    const auto redirect = parse_redirect(text);
+    ASSERT_TRUE(redirect) << text;
+    EXPECT_EQ(to_text(*redirect), text);
+  }
+  for (const char* text : {"", "0", "3>/x", "1>x", "1>>", "x>/y", "1=/x"}) {
+    EXPECT_FALSE(parse_redirect(text)) << text;
+  }
 }
 
 TEST_F(Reproduce, FailureStops) {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 
@@ -30,10 +31,28 @@ std::string program_path(const std::string& word, const std::vector<std::string>
   }
 }
 
+// Two descriptors of one file (`> log 2>&1`) share it, or one would write over the other.
+void add_redirects(posix_spawn_file_actions_t& actions, const std::vector<Redirect>& redirects) {
+  for (std::size_t i = 0; i < redirects.size(); ++i) {
+    const Redirect& one = redirects[i];
+    const auto end = redirects.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto same = std::find_if(redirects.begin(), end, [&one](const Redirect& other) {
+      return other.writes && one.writes && other.path == one.path;
+    });
+    if (same != end) {
+      ::posix_spawn_file_actions_adddup2(&actions, same->descriptor, one.descriptor);
+      continue;
+    }
+    const int how =
+        !one.writes ? O_RDONLY : O_WRONLY | O_CREAT | (one.appends ? O_APPEND : O_TRUNC);
+    ::posix_spawn_file_actions_addopen(&actions, one.descriptor, one.path.c_str(), how, 0666);
+  }
+}
+
 }  // namespace
 
 int run_words(const std::vector<std::string>& given, const std::vector<std::string>& entries,
-              const fs::path& directory, int output_fd) {
+              const fs::path& directory, const std::vector<Redirect>& redirects, int output_fd) {
   std::vector<std::string> words = given, environment = entries;
   std::vector<char*> word_pointers, environment_pointers;
   for (std::string& word : words) word_pointers.push_back(word.data());
@@ -47,6 +66,7 @@ int run_words(const std::vector<std::string>& given, const std::vector<std::stri
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, output_fd, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, output_fd, STDERR_FILENO);
+  add_redirects(actions, redirects);
   ::posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
   pid_t pid = -1;
   const int error = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, word_pointers.data(),

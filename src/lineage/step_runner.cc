@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/clock.h"
@@ -73,10 +74,10 @@ base::Result<StepVerdict> StepRunner::run(const PlanStep& step) {
 
   StepVerdict verdict{.job = job.id, .exit_code = 0, .duration_s = 0, .outputs = {}};
   const base::Stopwatch watch;
-  verdict.exit_code =
-      run_words(words, environment_of(job), map_.path(job.directory), options_.output_fd);
+  verdict.exit_code = run_words(words, environment_of(job), map_.path(job.directory),
+                                redirects_of_copy(job), options_.output_fd);
   verdict.duration_s = watch.elapsed().count();
-  if (verdict.exit_code == job.exit_code.value_or(0)) compare(job, before, verdict);
+  if (verdict.exit_code == job.exit_code.value_or(0)) compare(step, before, verdict);
   return verdict;
 }
 
@@ -136,9 +137,20 @@ std::vector<std::string> StepRunner::environment_of(const store::Job& job) const
   return list;
 }
 
-void StepRunner::compare(const store::Job& job, const Files& before, StepVerdict& verdict) {
+// Outputs outside the copy are not opened: they go where the others go.
+std::vector<Redirect> StepRunner::redirects_of_copy(const store::Job& job) const {
+  std::vector<Redirect> redirects = parse_redirects(job.redirects);
+  std::erase_if(redirects,
+                [this](const Redirect& one) { return one.writes && !map_.inside(one.path); });
+  for (Redirect& one : redirects) one.path = map_.path(one.path);
+  return redirects;
+}
+
+void StepRunner::compare(const PlanStep& step, const Files& before, StepVerdict& verdict) {
+  const store::Job& job = step.job;
   std::set<std::string> expected;
   for (const store::Output& output : job.outputs) {
+    if (std::count(step.streams.begin(), step.streams.end(), output.path) > 0) continue;
     const std::string path = map_.path(output.path);
     expected.insert(path);
     if (!output.from.empty()) expected.insert(map_.path(output.from));

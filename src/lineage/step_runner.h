@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "lineage/path_map.h"
+#include "lineage/redirects.h"
 #include "lineage/reproduce_run.h"
 #include "lineage/source_copy.h"
 
@@ -44,7 +45,8 @@ class StepRunner {
   base::Result<void> place_inputs(const PlanStep& step);
   void prepare_outputs(const store::Job& job);
   [[nodiscard]] std::vector<std::string> environment_of(const store::Job& job) const;
-  void compare(const store::Job& job, const Files& before, StepVerdict& verdict);
+  void compare(const PlanStep& step, const Files& before, StepVerdict& verdict);
+  [[nodiscard]] std::vector<Redirect> redirects_of_copy(const store::Job& job) const;
 
   const RunPlanOptions& options_;
   PathMap map_;

@@ -33,9 +33,9 @@ base::Result<std::vector<std::string>> step_words(const std::string& number,
   ASSAY_TRY(std::vector<std::string> words, rerun_words(job.command, sets));
   for (const std::string& word : words) {
     if (is_redacted(word)) {
-      return base::fail(base::usage_error(
-          fmt::format("step {}", step), fmt::format("its command held a secret: '{}'", word),
-          "secrets are not kept; give the whole command again"));
+      return base::fail(base::usage_error(fmt::format("step {}", step),
+                                          fmt::format("its command held a secret: '{}'", word),
+                                          "secrets are not kept; give the whole command again"));
     }
   }
   return words;

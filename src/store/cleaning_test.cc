@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "store/hash_cache.h"
 #include "store/job_reader.h"
 #include "store/job_writer.h"
@@ -137,6 +140,48 @@ TEST_F(CleaningTest, AFileThatIsMostlyEmptyShrinks) {
   const GcReport report = *collect_garbage(store_, {});
   EXPECT_LT(report.bytes_after * 4, report.bytes_before);
   EXPECT_TRUE(store_.check());
+}
+
+TEST_F(CleaningTest, IsSafeWhileOthersRecord) {
+  constexpr int kRecorders = 6;
+  constexpr int kRuns = 15;
+  std::atomic<int> running = kRecorders;
+  std::vector<std::thread> recorders;
+  std::vector<std::string> errors(kRecorders);
+  for (int r = 0; r < kRecorders; ++r) {
+    recorders.emplace_back([&, r] {
+      auto own = Store::open(store_.location(), {});
+      for (int i = 0; own && i < kRuns; ++i) {
+        // Each repeats its step, so that there is always something to collect.
+        Job job = job_of("make -> x=1", fmt::format("/recorder-{}", r));
+        job.outputs[0].blake3 = digest_of(fmt::format("{} {}", r, i));
+        job.context.environment = {{"RUN", fmt::format("{} {}", r, i)}};
+        const auto id = record_job(*own, job);
+        if (!id) errors[static_cast<std::size_t>(r)] = id.error().line();
+      }
+      --running;
+    });
+  }
+  while (running > 0) {
+    const auto report = collect_garbage(store_, {});
+    EXPECT_TRUE(report) << line_of(report);
+  }
+  for (std::thread& recorder : recorders) recorder.join();
+  EXPECT_THAT(errors, ::testing::Each(""));
+  EXPECT_TRUE(store_.check());
+  // Every step's last job is there, whole.
+  const auto jobs = *live_jobs(store_);
+  ASSERT_EQ(jobs.size(), static_cast<std::size_t>(kRecorders));
+  for (const Job& job : jobs) {
+    const Job whole = *load_job(store_, job.id);
+    ASSERT_EQ(whole.outputs.size(), 1U);
+    const std::string run = whole.context.environment.at("RUN");
+    EXPECT_EQ(whole.outputs[0].blake3, digest_of(run));
+    EXPECT_THAT(run, ::testing::EndsWith(fmt::format(" {}", kRuns - 1)));
+  }
+  EXPECT_TRUE(collect_garbage(store_, {}));
+  EXPECT_EQ(rows("job"), kRecorders);
+  EXPECT_EQ(rows("document"), kRecorders);
 }
 
 }  // namespace

@@ -118,6 +118,9 @@ struct Job {
   std::string uid;  // 16 random hexadecimal digits: names it across stores
   std::vector<std::string> command;
   std::string directory;
+  // Files it got as standard input, output and error, in the shell's notation: "0</p/in",
+  // "1>/p/out", "2>>/p/log". No word of the command tells of them.
+  std::vector<std::string> redirects;
   std::string name;    // --name, or empty
   bool build = false;  // `run --build`: a step that prepares the environment
   JobStatus status = JobStatus::kRunning;

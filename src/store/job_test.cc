@@ -38,6 +38,7 @@ Job full_job() {
   job.uid = "0123456789abcdef";
   job.command.push_back("\xff\xfe \n'quoted'");
   job.command.push_back("");
+  job.redirects = {"0</in", "1>>/out with spaces"};
   job.name = "baseline";
   job.build = true;
   job.status = JobStatus::kFailed;
@@ -71,6 +72,7 @@ Job full_job() {
 void expect_same(const Job& read, const Job& written) {
   EXPECT_EQ(read.uid, written.uid);
   EXPECT_EQ(read.command, written.command);
+  EXPECT_EQ(read.redirects, written.redirects);
   EXPECT_EQ(read.directory, written.directory);
   EXPECT_EQ(read.name, written.name);
   EXPECT_EQ(read.build, written.build);

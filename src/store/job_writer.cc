@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kLargeCache = "PRAGMA cache_size = -49152";
 constexpr const char* kSmallCache = "PRAGMA cache_size = -2000";
 
-// The command has ended and what it did is known: better late than lost, while others write theirs.
+// Others may be writing a million files: better late than lost.
 constexpr std::chrono::seconds kPatience{60};
 
 // What a killed or failed recording of this job may have left.
@@ -31,9 +31,11 @@ constexpr const char* kClearLists[] = {
 
 base::Result<JobId> begin_job(Store& store, const Job& job) {
   Database& database = store.database();
+  ASSAY_TRY_VOID(database.set_busy_timeout(kPatience));
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   ASSAY_TRY(const JobId id, insert_job(database, job));
   ASSAY_TRY_VOID(transaction.commit());
+  ASSAY_TRY_VOID(database.set_busy_timeout(kBusyTimeout));
   return id;
 }
 
@@ -104,23 +106,34 @@ base::Result<JobWriter> JobWriter::begin(Store& store, JobId job) {
                 std::move(hashes)}));
 }
 
+// Job, number, path, content and size, as both lists of files begin.
+base::Result<void> JobWriter::bind_file(Statement& insert, std::int64_t number,
+                                        const std::string& path,
+                                        const std::optional<hash::Digest>& blake3,
+                                        std::int64_t size) {
+  ASSAY_TRY_VOID(insert.bind_integer(1, state_->job));
+  ASSAY_TRY_VOID(insert.bind_integer(2, number));
+  ASSAY_TRY_VOID(insert.bind_borrowed(3, path));
+  ASSAY_TRY_VOID(blake3 ? insert.bind_borrowed(4, blake3->bytes) : insert.bind_null(4));
+  return insert.bind_integer(5, size);
+}
+
 base::Result<void> JobWriter::add_input(const Input& input) {
   State& state = *state_;
-  ASSAY_TRY_VOID(state.insert_input.bind(state.job, state.inputs + 1, input.path,
-                                         bytes_of(input.blake3), input.size));
-  ASSAY_TRY_VOID(state.insert_input.run());
+  Statement& insert = state.insert_input;
+  ASSAY_TRY_VOID(bind_file(insert, state.inputs + 1, input.path, input.blake3, input.size));
+  ASSAY_TRY_VOID(insert.run());
   state.inputs += state.database.changes();
   return {};
 }
 
 base::Result<void> JobWriter::add_output(const Output& output) {
   State& state = *state_;
-  std::optional<std::string_view> source;
-  if (!output.from.empty()) source = output.from;
-  ASSAY_TRY_VOID(state.insert_output.bind(state.job, state.outputs + 1, output.path,
-                                          bytes_of(output.blake3), output.size,
-                                          name_of(output.status), source));
-  ASSAY_TRY_VOID(state.insert_output.run());
+  Statement& insert = state.insert_output;
+  ASSAY_TRY_VOID(bind_file(insert, state.outputs + 1, output.path, output.blake3, output.size));
+  ASSAY_TRY_VOID(insert.bind_borrowed(6, name_of(output.status)));
+  ASSAY_TRY_VOID(output.from.empty() ? insert.bind_null(7) : insert.bind_borrowed(7, output.from));
+  ASSAY_TRY_VOID(insert.run());
   if (state.database.changes() == 0) return {};
   ++state.outputs;
   if (output.status != OutputStatus::kDeleted) state.left.add(output.path);

@@ -49,6 +49,8 @@ class JobWriter {
 
  private:
   struct State;
+  base::Result<void> bind_file(Statement& insert, std::int64_t number, const std::string& path,
+                               const std::optional<hash::Digest>& blake3, std::int64_t size);
   explicit JobWriter(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;

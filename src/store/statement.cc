@@ -36,6 +36,17 @@ base::Result<void> Statement::bind_blob(int parameter, std::span<const std::byte
                                      SQLITE_TRANSIENT));
 }
 
+base::Result<void> Statement::bind_borrowed(int parameter, std::string_view text) {
+  const char* data = text.empty() ? "" : text.data();
+  return checked(sqlite3_bind_text64(statement_.get(), parameter, data, text.size(), SQLITE_STATIC,
+                                     SQLITE_UTF8));
+}
+
+base::Result<void> Statement::bind_borrowed(int parameter, std::span<const std::uint8_t> blob) {
+  return checked(
+      sqlite3_bind_blob64(statement_.get(), parameter, blob.data(), blob.size(), SQLITE_STATIC));
+}
+
 base::Result<void> Statement::bind_null(int parameter) {
   return checked(sqlite3_bind_null(statement_.get(), parameter));
 }

@@ -1,7 +1,7 @@
 // Statement: one prepared SQL statement. Made by Database::prepare().
 //
 // - Parameters are numbered from 1 and columns from 0, as in SQLite.
-// - Bound text and blobs are copied.
+// - Bound text and blobs are copied, unless said otherwise.
 // - A column's type is what the STRICT table says; asking for another type converts as SQLite does.
 #pragma once
 
@@ -31,6 +31,10 @@ class Statement {
   base::Result<void> bind_text(int parameter, std::string_view value);
   base::Result<void> bind_blob(int parameter, std::span<const std::byte> value);
   base::Result<void> bind_null(int parameter);
+
+  // The same without the copy: the bytes must stay until the statement has run.
+  base::Result<void> bind_borrowed(int parameter, std::string_view text);
+  base::Result<void> bind_borrowed(int parameter, std::span<const std::uint8_t> blob);
 
   // bind(a, b, c): parameters 1, 2, 3, each by its C++ type; an empty optional is NULL.
   template <class... Values>

@@ -44,6 +44,8 @@ constexpr std::array kCalls = std::to_array<CallRow>({
     {"fsmount", kNewView, 432, 432, 432},
     {"setns", kNewView, 308, 308, 346},
     {"unshare", kUnshare, 272, 272, 310},
+    {"chdir", kNewDirectory, 80, 80, 12},
+    {"fchdir", kNewDirectory, 81, 81, 133},
 });
 
 constexpr int flags_argument(CallKind kind) {

@@ -34,6 +34,9 @@ enum class CallKind : std::uint8_t {
   // They touch no file, but from then on a path may mean one file to the caller and another to us.
   kNewView,
   kUnshare,  // the same, if its flags say so
+  // Only a relative name means another file from then on. The shim counts its own; the gate is told
+  // of those that go round it.
+  kNewDirectory,
 };
 
 // The numbers as the kernel's asm/unistd_64.h, unistd_x32.h and unistd_32.h have them by name; -1

@@ -8,27 +8,36 @@ namespace assay::collect {
 
 std::string_view name_of(Tracer tracer) {
   switch (tracer) {
-    case Tracer::kPreload: return "preload";
-    case Tracer::kEbpf: return "ebpf";
-    case Tracer::kPtrace: return "ptrace";
+    case Tracer::kPreload:
+      return "preload";
+    case Tracer::kEbpf:
+      return "ebpf";
+    case Tracer::kPtrace:
+      return "ptrace";
   }
   return "unknown";
 }
 
 std::unique_ptr<Collector> make_collector(Tracer tracer, const std::filesystem::path& log) {
   switch (tracer) {
-    case Tracer::kPreload: return make_preload_collector(log);
-    case Tracer::kEbpf: return make_ebpf_collector(log);
-    case Tracer::kPtrace: return make_ptrace_collector(log);
+    case Tracer::kPreload:
+      return make_preload_collector(log);
+    case Tracer::kEbpf:
+      return make_ebpf_collector(log);
+    case Tracer::kPtrace:
+      return make_ptrace_collector(log);
   }
   return nullptr;
 }
 
 Preflight preflight(Tracer tracer) {
   switch (tracer) {
-    case Tracer::kPreload: return preload_preflight();
-    case Tracer::kEbpf: return ebpf_preflight();
-    case Tracer::kPtrace: return ptrace_preflight();
+    case Tracer::kPreload:
+      return preload_preflight();
+    case Tracer::kEbpf:
+      return ebpf_preflight();
+    case Tracer::kPtrace:
+      return ptrace_preflight();
   }
   return {};
 }

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <utility>
 
+#include "observe/collect/call_table.h"
 #include "observe/collect/clock.h"
 #include "observe/collect/path_call.h"
 #include "observe/collect/proc.h"
@@ -110,13 +111,12 @@ Waiting look(int listener, int timeout_ms) {
   return (waiting.revents & (POLLHUP | POLLERR)) != 0 ? Waiting::kOver : Waiting::kNothing;
 }
 
-// Beside eBPF, which sees plain reads, new files and programs itself.
+// Beside eBPF, which sees plain reads and programs itself. New files are told by both: between our
+// look and the call another program may make the file, and then eBPF sees a file that was there.
 bool seen_by_ebpf(const Effect::Told& told) {
   switch (told.op) {
     case wire::Op::kRead:
       return (told.flags & wire::flag::kWritable) == 0;
-    case wire::Op::kCreate:
-      return (told.flags & wire::flag::kUnnamed) == 0;
     case wire::Op::kExec:
       return true;
     default:
@@ -190,6 +190,11 @@ const Gate::Member& Gate::member(pid_t thread, bool fresh) {
 void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink) {
   hooks_.before();
   log.drain(sink);
+  if (const CallRow* row = find_call(call.arch, call.number);
+      row != nullptr && row->kind == CallKind::kNewDirectory) {
+    log.header().epoch.fetch_add(1, std::memory_order_release);
+    return;
+  }
   const std::optional<Effect> effect = effect_of(thread, call);
   if (!effect || !effect->will_succeed) return;
   // If the process died meanwhile, its number may be another's and what was read nonsense.

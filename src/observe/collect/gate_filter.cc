@@ -96,6 +96,8 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kOpenAt:
     case CallKind::kOpenAt2:
     case CallKind::kCreat:
+    case CallKind::kMknod:
+    case CallKind::kMknodAt:
     case CallKind::kTruncate:
     case CallKind::kUnlink:
     case CallKind::kUnlinkAt:
@@ -104,6 +106,9 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kRenameAt2:
     case CallKind::kLink:
     case CallKind::kLinkAt:
+    // These change what the paths of the others mean.
+    case CallKind::kNewView:
+    case CallKind::kUnshare:
       return true;
     default:
       return false;
@@ -115,6 +120,12 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   std::vector<Stopped> calls(stopped_calls(arch).begin(), stopped_calls(arch).end());
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const Stopped& call) { return !changes_files(arch, call.number); });
+  }
+  // What a process remembers by relative names is the shim's concern.
+  if (!shim) {
+    std::erase_if(calls, [&](const Stopped& call) {
+      return find_call(arch, call.number)->kind == CallKind::kNewDirectory;
+    });
   }
   // The frequent ones first.
   std::stable_partition(calls.begin(), calls.end(),

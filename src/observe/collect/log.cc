@@ -17,6 +17,8 @@ constexpr std::uint64_t kAhead = std::uint64_t{16} << 20U;
 // Long enough for a writer that was put off the processor in the middle of a record.
 constexpr std::chrono::milliseconds kPatience{500};
 
+constexpr unsigned kMountId = 0x1000;  // STATX_MNT_ID, Linux 5.8
+
 bool is_record(std::uint64_t word) {
   return (word & 0xFFFF'FF00'0000'0000U) == wire::kRecordMagic;
 }
@@ -108,6 +110,12 @@ base::Result<Log> Log::create(const std::filesystem::path& path) {
   }
   auto* header = new (mapped) wire::LogHeader;
   header->allocated_end = wire::kWindowSize;
+  struct statx root {};
+  if (::statx(AT_FDCWD, "/", 0, STATX_INO | kMountId, &root) == 0 &&
+      (root.stx_mask & kMountId) != 0) {
+    header->root_mount = root.stx_mnt_id;
+    header->root_inode = root.stx_ino;
+  }
   return Log(std::move(fd), header);
 }
 

@@ -8,20 +8,23 @@
 
 #include "observe/shim/event.h"
 #include "observe/shim/seen.h"
+#include "observe/shim/stopped.h"
 #include "observe/shim/system_call.h"
 
 namespace assay::shim {
 namespace {
 
-// Lets the collector see the call. The kernel answers ENOSYS to stopped calls when nobody is left
-// to ask: the program must go on all the same, and the log says that something is missing.
+// Opens of what can make one wait are interrupted by signals, watched or not.
+bool can_wait(int directory, const char* path) {
+  struct stat status;
+  return gate_call(SYS_newfstatat, directory, path, &status, 0) != 0 || !S_ISREG(status.st_mode);
+}
+
 long open_ordinary(int directory, const char* path, int flags, mode_t mode) {
-  long result = ordinary_call(SYS_openat, directory, path, flags, mode);
-  if (__builtin_expect(result == -ENOSYS, 0) && on()) {
-    result = gate_call(SYS_openat, directory, path, flags, mode);
-    if (!failed(result)) shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
-  }
-  return result;
+  const long result = ordinary_call(SYS_openat, directory, path, flags, mode);
+  const bool ours = result == -ENOSYS || (result == -EINTR && on() && !can_wait(directory, path));
+  if (__builtin_expect(!ours, 1)) return result;
+  return stopped_call(SYS_openat, directory, word(path), flags, mode);
 }
 
 // The path is looked at only after the kernel has accepted it: a bad pointer is EFAULT, not a

@@ -22,6 +22,7 @@ CREATE TABLE job (
   uid                   TEXT NOT NULL UNIQUE CHECK (length(uid) = 16 AND uid NOT GLOB '*[^0-9a-f]*'),
   command               BLOB NOT NULL,
   directory             TEXT NOT NULL,
+  redirects             BLOB NOT NULL,
   name                  TEXT NOT NULL,
   build                 INTEGER NOT NULL CHECK (build IN (0, 1)),
   status                TEXT NOT NULL CHECK (status IN ('running', 'done', 'failed', 'interrupted')),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <sstream>
 
 #include "base/check.h"
@@ -45,7 +46,7 @@ hash::Digest digest_of(std::string_view content) {
 }
 
 Job job_of(std::string_view description, std::string_view directory) {
-  static std::int64_t made = 0;
+  static std::atomic<std::int64_t> made = 0;
   Job job;
   job.directory = directory;
   job.status = JobStatus::kDone;

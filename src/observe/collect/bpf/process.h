@@ -6,11 +6,18 @@
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
-  if (!member_of(parent)) return 0;
-  if (BPF_CORE_READ(child, group_leader) != child) return 0;  // a thread: its leader is a member
+  const struct member* parents = member_of(parent);
+  if (!parents) return 0;
+  const __u32 id = parents->id;
   struct member* member = bpf_task_storage_get(&members, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!member) {
     count(&shared.dropped_member);
+    return 0;
+  }
+  // A thread's leader is the member. The thread has a copy because it becomes the leader, in place
+  // of the one that was, when it execs.
+  if (BPF_CORE_READ(child, group_leader) != child) {
+    member->id = id;
     return 0;
   }
   member->id = __sync_fetch_and_add(&shared.members, 1) + 1;

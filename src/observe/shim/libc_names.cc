@@ -1,0 +1,64 @@
+// Calls that change names: rename, link, unlink, truncate. They are always stopped, so that the
+// collector can keep what they destroy; they are here for one reason. A stopped call that the
+// collector has not yet taken up can be interrupted by a signal handler, and then fails with EINTR,
+// which these calls never do otherwise. So it is made again, and the program does not notice.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "observe/shim/exported.h"
+#include "observe/shim/shim.h"
+#include "observe/shim/stopped.h"
+
+namespace assay::shim {
+namespace {
+
+int change(long number, long a, long b = 0, long c = 0, long d = 0, long e = 0) {
+  const long result = stopped_call(number, a, b, c, d, e);
+  if (!failed(result)) return static_cast<int>(result);
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+}  // namespace
+}  // namespace assay::shim
+
+using assay::shim::change;
+using assay::shim::word;
+
+extern "C" {
+
+ASSAY_EXPORTED int rename(const char* from, const char* to) noexcept {
+  return change(SYS_rename, word(from), word(to));
+}
+ASSAY_EXPORTED int renameat(int at, const char* from, int to_at, const char* to) noexcept {
+  return change(SYS_renameat, at, word(from), to_at, word(to));
+}
+ASSAY_EXPORTED int renameat2(int at, const char* from, int to_at, const char* to,
+                             unsigned flags) noexcept {
+  // As the C library does it: without flags, kernels that lack the call will do.
+  if (flags == 0) return renameat(at, from, to_at, to);
+  return change(SYS_renameat2, at, word(from), to_at, word(to), flags);
+}
+ASSAY_EXPORTED int link(const char* from, const char* to) noexcept {
+  return change(SYS_link, word(from), word(to));
+}
+ASSAY_EXPORTED int linkat(int at, const char* from, int to_at, const char* to, int flags) noexcept {
+  return change(SYS_linkat, at, word(from), to_at, word(to), flags);
+}
+ASSAY_EXPORTED int unlink(const char* path) noexcept {
+  return change(SYS_unlink, word(path));
+}
+ASSAY_EXPORTED int unlinkat(int at, const char* path, int flags) noexcept {
+  return change(SYS_unlinkat, at, word(path), flags);
+}
+ASSAY_EXPORTED int truncate(const char* path, off_t length) noexcept {
+  return change(SYS_truncate, word(path), length);
+}
+ASSAY_EXPORTED int truncate64(const char* path, off64_t length) noexcept {
+  return change(SYS_truncate, word(path), length);
+}
+
+}  // extern "C"

@@ -1,0 +1,97 @@
+// Recorded, asked and made again with the program itself: run, reproduce and export together.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::HasSubstr;
+
+class ReproduceCli : public testing::Test {
+ protected:
+  void SetUp() override {
+    shell(
+        "git init -q . && printf 'b\\na\\nc\\n' > raw.txt && echo 'sort raw.txt' > s.sh && git add "
+        ". &&"
+        " git -c user.name=a -c user.email=a@b commit -qm x && echo 'sort -r raw.txt' > s.sh");
+    shell("$ASSAY run -- sh s.sh > sorted.txt");
+    shell("$ASSAY run --name upper -- tr a-z A-Z < sorted.txt > upper.txt");
+  }
+  support::Outcome shell(const std::string& script) {
+    auto outcome = support::run(
+        {{"sh", "-c", "ASSAY='" + support::program() + "'; " + script}, "", project_.path()});
+    EXPECT_TRUE(outcome.exit_code < 3 || outcome.exit_code == 64) << script << ": " << outcome.err;
+    return outcome;
+  }
+  static Json only_step(const Json& document, std::size_t i) {
+    return document["reproduction"]["steps"][i]["outputs"];
+  }
+
+  base::testing::TempDir project_;
+};
+
+TEST_F(ReproduceCli, PlanChangesNothing) {
+  const auto outcome = shell("$ASSAY reproduce upper.txt --json; ls");
+  const Json plan = Json::parse(outcome.out.substr(0, outcome.out.rfind('}') + 1));
+  ASSERT_EQ(plan["steps"].size(), 2U);
+  EXPECT_EQ(plan["steps"][0]["command"], Json({"sh", "s.sh"}));
+  EXPECT_TRUE(plan["steps"][0]["source"]["dirty"]);
+  EXPECT_EQ(plan["obstacles"].size(), 0U);
+  EXPECT_THAT(outcome.out, HasSubstr("raw.txt\ns.sh\nsorted.txt\nupper.txt\n"));
+}
+
+TEST_F(ReproduceCli, MadeAgainAfterTheSourceMovedOn) {
+  shell(
+      "echo false > s.sh; echo other > raw.txt; git -c user.name=a -c user.email=a@b commit -qam "
+      "y");
+  const auto outcome = shell(
+      "$ASSAY reproduce upper.txt --run --json --directory ../$$-copy 2>/dev/null;"
+      " rm -rf ../$$-copy");
+  const Json document = Json::parse(outcome.out);
+  EXPECT_EQ(document["verdict"], "identical") << outcome.out;
+  EXPECT_EQ(only_step(document, 0)[0]["verdict"], "identical");
+  EXPECT_EQ(only_step(document, 1)[0]["verdict"], "identical");
+}
+
+TEST_F(ReproduceCli, WhatIsRandomIsDifferent) {
+  shell("$ASSAY run -- sh -c 'date +%s%N > now.txt'");
+  const auto outcome = shell("$ASSAY reproduce now.txt --run --directory copy");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("not reproduced"));
+}
+
+TEST_F(ReproduceCli, OneLineForWhatIsWrong) {
+  EXPECT_EQ(shell("$ASSAY reproduce nothing").exit_code, 64);
+  EXPECT_THAT(shell("$ASSAY reproduce raw.txt").err,
+              HasSubstr("no recorded job made this content"));
+  EXPECT_THAT(shell("$ASSAY reproduce upper.txt --run --directory .").err, HasSubstr("not empty"));
+  EXPECT_THAT(shell("$ASSAY export").err, HasSubstr("--format is missing"));
+  EXPECT_THAT(shell("$ASSAY export --format provenance").err, HasSubstr("unknown format"));
+}
+
+TEST_F(ReproduceCli, ExportsOfARecordedFile) {
+  for (const char* format : {"prov", "ro-crate", "in-toto"}) {
+    const auto outcome = shell(std::string("$ASSAY export upper.txt --format ") + format);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_TRUE(Json::parse(outcome.out).is_object()) << format;
+    EXPECT_EQ(shell(std::string("$ASSAY export upper.txt --format ") + format).out, outcome.out);
+  }
+  std::istringstream lines(shell("$ASSAY export upper.txt --format openlineage").out);
+  int events = 0;
+  for (std::string line; std::getline(lines, line); ++events) EXPECT_TRUE(Json::accept(line));
+  EXPECT_EQ(events, 4);
+  EXPECT_EQ(shell("$ASSAY export last --format prov -o out.json").exit_code, 0);
+  EXPECT_TRUE(fs::exists(project_.path() / "out.json"));
+}
+
+}  // namespace
+}  // namespace assay
