@@ -35,14 +35,17 @@ class Victim {
     parts_.keeper = background_.pid();
     parts_.collector = await_child(parts_.keeper, kCollector);
     if (parts_.collector != 0) parts_.command = await_child(parts_.collector, "busy");
+    const auto first = project.path() / "kept_0.txt";
+    begun_ = parts_.command != 0 && eventually([&] { return std::filesystem::exists(first); });
   }
-  [[nodiscard]] bool begun() const { return parts_.command != 0; }
+  [[nodiscard]] bool begun() const { return begun_; }
   [[nodiscard]] const Parts& parts() const { return parts_; }
   Background& background() { return background_; }
 
  private:
   Background background_;
   Parts parts_;
+  bool begun_ = false;
 };
 
 // Nothing is invented: all of these are files that busy makes. (They need not be there any more,
