@@ -38,13 +38,15 @@ base::Result<std::optional<collect::Tracer>> tracer_of(const std::string& name) 
   const std::vector<std::string> names = tracer_names();
   std::string hint = base::suggestion(name, names);
   if (hint.empty()) hint = fmt::format("one of {}", fmt::join(names, ", "));
-  return base::fail(base::usage_error("run --tracer", fmt::format("unknown tracer '{}'", name), hint));
+  return base::fail(
+      base::usage_error("run --tracer", fmt::format("unknown tracer '{}'", name), hint));
 }
 
 // `@3`: the words of the project's step 3, with --set applied.
 base::Result<std::vector<std::string>> words_of(const Options& options) {
   if (options.words.empty()) {
-    return base::fail(base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
+    return base::fail(
+        base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
   }
   const std::string& first = options.words.front();
   if (!first.starts_with("@")) {
@@ -79,18 +81,26 @@ Verb run_verb(const Session& session) {
       .description = "run a command as it is and record what it reads and writes, by content",
       .examples = {"assay run -- echo hello", "assay run --tracer ptrace -- cat /etc/hostname",
                    "assay run --explain -- true"},
-      .options =
-          {{"--tracer", "how to look: auto, preload, ebpf or ptrace", &options->tracer,
-            tracer_names, "NAME"},
-           {"--name", "a name for the job, usable wherever a job is named", &options->name, {},
-            "NAME"},
-           {"--build", "mark it as a step that prepares the environment", &options->build},
-           {"--keep", "files to keep that the filter would leave out", &options->keep, {},
-            "PATTERN"},
-           {"--leave-out", "files to leave out that the filter would keep", &options->leave_out,
-            {}, "PATTERN"},
-           {"--explain", "say of every file why it was kept or left out", &options->explain},
-           {"--set", "with @N: the value of an argument in the new run", &options->sets}},
+      .options = {{"--tracer", "how to look: auto, preload, ebpf or ptrace", &options->tracer,
+                   tracer_names, "NAME"},
+                  {"--name",
+                   "a name for the job, usable wherever a job is named",
+                   &options->name,
+                   {},
+                   "NAME"},
+                  {"--build", "mark it as a step that prepares the environment", &options->build},
+                  {"--keep",
+                   "files to keep that the filter would leave out",
+                   &options->keep,
+                   {},
+                   "PATTERN"},
+                  {"--leave-out",
+                   "files to leave out that the filter would keep",
+                   &options->leave_out,
+                   {},
+                   "PATTERN"},
+                  {"--explain", "say of every file why it was kept or left out", &options->explain},
+                  {"--set", "with @N: the value of an argument in the new run", &options->sets}},
       .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words},
       .action = [&session, options] { return run(session, *options); }};
 }

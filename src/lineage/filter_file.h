@@ -1,6 +1,6 @@
 // A project's own rules about its lineage: the file `.assayignore` in its root, in the manner of
-// .gitignore. A line is a pattern (glob.h) of files to leave out, or after "!" to keep; "#" begins a
-// comment.
+// .gitignore. A line is a pattern (glob.h) of files to leave out, or after "!" to keep; "#" begins
+// a comment.
 #pragma once
 
 #include <filesystem>

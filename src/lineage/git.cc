@@ -3,6 +3,7 @@
 // a copy of the index.
 #include "lineage/git.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,7 +115,16 @@ base::Result<void> enter_untracked(GitProgram& git, const Place& place,
                                    const std::vector<std::string>& files, const fs::path& scratch) {
   std::error_code error;
   const fs::path index = scratch / "index";
-  if (fs::exists(place.index, error)) fs::copy_file(place.index, index, error);
+  if (fs::exists(place.index, error)) {
+    fs::copy_file(place.index, index, error);
+    // git takes a file that is newer than the index for one that may have changed unseen, and looks
+    // at its content. A copy with a time of its own would make it trust what it should not.
+    struct stat status {};
+    if (!error && ::stat(place.index.c_str(), &status) == 0) {
+      const std::array times = {status.st_atim, status.st_mtim};
+      ::utimensat(AT_FDCWD, index.c_str(), times.data(), 0);
+    }
+  }
   if (!error) fs::create_directory(scratch / "objects", error);
   if (error) {
     return base::fail(

@@ -22,8 +22,7 @@ LiveSteps::LiveSteps(std::vector<store::Job> jobs) : jobs_(std::move(jobs)) {
         touches_[output.from].push_back({step, nullptr});
       }
       if (!output.blake3 || output.size == 0) continue;
-      const auto [known, is_new] = contents_.try_emplace(*output.blake3, Source{step, &output});
-      if (!is_new && jobs_[known->second.step].id < job.id) known->second = {step, &output};
+      contents_[*output.blake3].push_back({step, &output});
     }
   }
 }
@@ -55,9 +54,16 @@ std::optional<LiveSteps::Source> LiveSteps::source(std::size_t step,
     return best;
   }
   if (!input.blake3) return std::nullopt;
-  const auto moved = contents_.find(*input.blake3);
-  if (moved == contents_.end() || moved->second.step == step) return std::nullopt;
-  return moved->second;
+  const auto same = contents_.find(*input.blake3);
+  if (same == contents_.end()) return std::nullopt;
+  // Of those that ran before: who came later with the same content did not make what was read.
+  std::optional<Source> moved;
+  for (const Source& source : same->second) {
+    const store::JobId id = jobs_[source.step].id;
+    if (id >= jobs_[step].id) continue;
+    if (!moved || jobs_[moved->step].id < id) moved = source;
+  }
+  return moved;
 }
 
 std::optional<std::size_t> LiveSteps::owner(std::string_view path) const {

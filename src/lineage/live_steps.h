@@ -33,7 +33,8 @@ class LiveSteps {
   // The output that an input comes from: of the other steps that leave this path, the one that ran
   // last. A later step that changes the file in place (it reads it too) is no producer for an
   // earlier one, nor is any later step for one that changes the file itself. A path that no step
-  // leaves is looked for by content, unless that is empty: the file was moved unseen.
+  // leaves is looked for by content among earlier steps, unless that is empty: the file was moved
+  // unseen.
   struct Source {
     std::size_t step = 0;
     const store::Output* output = nullptr;
@@ -56,7 +57,7 @@ class LiveSteps {
   // The keys are in jobs_.
   std::unordered_map<std::string_view, std::vector<Touch>> touches_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
-  std::unordered_map<hash::Digest, Source, DigestHash> contents_;
+  std::unordered_map<hash::Digest, std::vector<Source>, DigestHash> contents_;
 };
 
 }  // namespace assay::lineage

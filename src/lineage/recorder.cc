@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,9 +131,8 @@ base::Result<void> Recorder::prepare() {
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
   choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
-  filter_.emplace(Filter::Options{.root = location.project,
-                                  .home = home(launch_.environment),
-                                  .choices = std::move(choices)});
+  filter_.emplace(Filter::Options{
+      .root = location.project, .home = home(launch_.environment), .choices = std::move(choices)});
   ASSAY_TRY(StoredDigests digests, StoredDigests::over(*store_));
   digests_ = std::make_unique<StoredDigests>(std::move(digests));
   return {};
@@ -157,8 +157,9 @@ base::Result<void> Recorder::run(collect::Tracer tracer) {
   control.abandoned = [&] {
     abandoned_ = true;
     collect::Outcome outcome;
-    outcome.missed.push_back({"killed", "`assay run` was killed; what the command did after that "
-                                        "was not recorded"});
+    outcome.missed.push_back({"killed",
+                              "`assay run` was killed; what the command did after that "
+                              "was not recorded"});
     if (!store(outcome, store::JobStatus::kInterrupted)) return;
     remove_spool();
   };
@@ -171,9 +172,11 @@ base::Result<void> Recorder::run(collect::Tracer tracer) {
     remove_spool();
     return base::fail(outcome.error());
   }
-  const bool done = outcome->wait_status == 0;
-  if (auto stored = store(*outcome, done ? store::JobStatus::kDone : store::JobStatus::kFailed);
-      !stored) {
+  store::JobStatus status =
+      outcome->wait_status == 0 ? store::JobStatus::kDone : store::JobStatus::kFailed;
+  // Killed so late that the collector did not notice: all was seen, but nobody was told the result.
+  if (keeper_gone()) status = store::JobStatus::kInterrupted;
+  if (auto stored = store(*outcome, status); !stored) {
     // The row still says that the job runs, and the event log is there: recovery will finish it.
     stored.error().hint = "its event log is kept and the next `assay log` tries again";
     say(stored.error());
@@ -188,7 +191,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
     job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
   }
   job_.status = status;
-  if (status != store::JobStatus::kInterrupted) {
+  if (!abandoned_) {
     job_.exit_code = exit_code_of(outcome.wait_status);
     if (WIFSIGNALED(outcome.wait_status)) job_.signal = WTERMSIG(outcome.wait_status);
   }
@@ -196,10 +199,11 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
   job_.usage = usage_of(outcome.usage);
   job_.context.machine = machine_facts(store_->location().directory);
 
-  ASSAY_TRY(StagedResults results,
-            StagedResults::in(job_.spool, request_.explain
-                                              ? [this](const std::string& line) { channel_.say(line); }
-                                              : StagedResults::Explain{}));
+  ASSAY_TRY(
+      StagedResults results,
+      StagedResults::in(job_.spool, request_.explain
+                                        ? [this](const std::string& line) { channel_.say(line); }
+                                        : StagedResults::Explain{}));
   tracker_->finish(results);
   for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
   if (outcome.dropped > 0) {
@@ -219,6 +223,11 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
                              job_.complete ? "complete" : "NOT complete", job_.tracer, job_.id));
   }
   return {};
+}
+
+bool Recorder::keeper_gone() const {
+  pollfd keeper{channel_.descriptor(), POLLIN, 0};
+  return ::poll(&keeper, 1, 0) > 0;
 }
 
 void Recorder::forget() {

@@ -41,6 +41,7 @@ class Recorder {
   int run_unrecorded(const base::Error& why);
   base::Result<void> run(collect::Tracer tracer);
   base::Result<void> store(const collect::Outcome& outcome, store::JobStatus status);
+  [[nodiscard]] bool keeper_gone() const;
   void forget();
   void remove_spool();
   void release_descriptors();

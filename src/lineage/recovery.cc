@@ -43,8 +43,8 @@ base::Result<bool> recover(store::Store& store, store::Job job) {
 
   Filter filter({.root = store.location().project});
   ASSAY_TRY(StoredDigests digests, StoredDigests::over(store));
-  Tracker tracker(
-      {.started_ns = times.start_ns, .live = false, .hashing = {.cache = &digests}}, filter);
+  Tracker tracker({.started_ns = times.start_ns, .live = false, .hashing = {.cache = &digests}},
+                  filter);
   if (readable) ASSAY_TRY_VOID(replay(events, tracker));
   std::error_code ignored;
   fs::create_directories(job.spool, ignored);

@@ -11,6 +11,9 @@
 namespace assay::lineage {
 namespace {
 
+// Of how many files of one rule the store keeps the paths.
+constexpr std::int64_t kMostPaths = 1000;
+
 // One file in the stage: this, then path and from.
 struct Staged {
   bool is_output = false;
@@ -49,29 +52,40 @@ base::Result<StagedResults> StagedResults::in(const std::filesystem::path& folde
   return StagedResults(std::move(file), path, std::move(explain));
 }
 
-void StagedResults::explain(std::string_view what, const std::string& path, const Rule& rule) {
+void StagedResults::count(std::string_view what, const std::string& path, const Rule& rule) {
+  store::FileRule& counted = rules_[rule.name];
+  if (counted.files++ == 0) {
+    counted.name = rule.name;
+    counted.keep = rule.keep;
+    counted.sentence = rule.sentence;
+  }
+  if (counted.files <= kMostPaths) {
+    counted.paths.push_back(path);
+  } else {
+    counted.paths.clear();
+  }
   if (!explain_) return;
-  explain_(fmt::format("{:<8} {}  ({}: {})", what, base::printable(path), rule.name,
-                       rule.sentence));
+  explain_(
+      fmt::format("{:<8} {}  ({}: {})", what, base::printable(path), rule.name, rule.sentence));
 }
 
 void StagedResults::input(store::Input input, const Rule& rule) {
   ++inputs_;
   packages_.saw(input.path);
-  explain("input", input.path, rule);
+  count("input", input.path, rule);
   put(file_.get(), {.is_output = false, .size = input.size}, input.blake3, input.path, {});
 }
 
 void StagedResults::output(store::Output output, const Rule& rule) {
   ++outputs_;
-  explain("output", output.path, rule);
-  put(file_.get(), {.is_output = true, .status = output.status, .size = output.size},
-      output.blake3, output.path, output.from);
+  count("output", output.path, rule);
+  put(file_.get(), {.is_output = true, .status = output.status, .size = output.size}, output.blake3,
+      output.path, output.from);
 }
 
 void StagedResults::left_out(LeftOut file, const Rule& rule) {
   if (file.read) packages_.saw(file.path);
-  explain("left out", file.path, rule);
+  count("left out", file.path, rule);
 }
 
 void StagedResults::process(store::Process process) {
@@ -111,6 +125,7 @@ base::Result<void> StagedResults::write(store::JobWriter& writer) {
   ASSAY_TRY_VOID(write_files(writer));
   for (const store::Process& process : processes_) ASSAY_TRY_VOID(writer.add_process(process));
   for (const store::Missed& missed : missed_) ASSAY_TRY_VOID(writer.add_missed(missed));
+  for (const auto& [name, rule] : rules_) ASSAY_TRY_VOID(writer.add_rule(rule));
   for (const store::Package& package : packages_.packages()) {
     ASSAY_TRY_VOID(writer.add_package(package));
   }

@@ -1,12 +1,13 @@
 // StagedResults: what the tracker found, on its way into the store. Hashing the outputs of a large
-// job takes minutes, during which nobody else could write to the store if its transaction were open;
-// so results go to a file first, and from there, all at once, into the store. A million files need
-// no second copy in memory either way.
+// job takes minutes, during which nobody else could write to the store if its transaction were
+// open; so results go to a file first, and from there, all at once, into the store. A million files
+// need no second copy in memory either way.
 #pragma once
 
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ class StagedResults : public Results {
 
   StagedResults(File file, std::string path, Explain explain)
       : file_(std::move(file)), path_(std::move(path)), explain_(std::move(explain)) {}
-  void explain(std::string_view what, const std::string& path, const Rule& rule);
+  void count(std::string_view what, const std::string& path, const Rule& rule);
   base::Result<void> write_files(store::JobWriter& writer);
 
   File file_;
@@ -55,6 +56,7 @@ class StagedResults : public Results {
   PackageFinder packages_{{.cache = user_cache_folder()}};
   std::vector<store::Process> processes_;
   std::vector<store::Missed> missed_;
+  std::map<std::string, store::FileRule> rules_;
   std::int64_t inputs_ = 0;
   std::int64_t outputs_ = 0;
 };

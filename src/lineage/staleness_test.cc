@@ -181,14 +181,15 @@ std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
         if (!from || jobs[t].id > jobs[*from].id) from = t;
       }
       if (!anyone_changes && i.size > 0) {
-        // Moved: the last step that left this content anywhere.
+        // Moved: the last step before this one that left this content anywhere.
         std::optional<std::size_t> last;
         for (std::size_t t = 0; t < n; ++t) {
+          if (jobs[t].id >= jobs[s].id) continue;
           for (const store::Output& o : jobs[t].outputs) {
             if (o.blake3 == i.blake3 && (!last || jobs[t].id > jobs[*last].id)) last = t;
           }
         }
-        if (last && *last != s) from = last;
+        if (last) from = last;
       }
       if (from) feeds.insert({*from, s});
       const store::Output* made = from ? leaves(*from, i.path) : nullptr;

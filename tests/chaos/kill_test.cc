@@ -106,7 +106,9 @@ class Kill : public WithTracer {
   }
   // Whatever had happened before the harm was done must be told.
   void expect_nothing_forgotten(const Json& shown, const Project& project) const {
-    EXPECT_GE(outputs_named_kept(shown), seen_);
+    // A tracer tells of a call when it has returned; killed just before that, it knows all but one.
+    const int in_flight = GetParam() == "ptrace" ? 1 : 0;
+    EXPECT_GE(outputs_named_kept(shown), seen_ - in_flight);
     expect_outputs_of_busy(shown, project);
   }
   int seen_ = 0;

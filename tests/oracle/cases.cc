@@ -117,7 +117,8 @@ const std::vector<Case>& all_cases() {
       {.name = "spawn_redirect", .command = "$RUN $P/spawn_redirect", .least_processes = 3},
       {.name = "threads", .command = "$RUN $P/threads"},
       {.name = "thread_exec", .command = "$RUN $P/thread_exec"},
-      {.name = "signals", .command = "$RUN $P/signals"},
+      // Without the shim a stopped call can be interrupted (docs/tracers.md).
+      {.name = "signals", .command = "$RUN $P/signals", .not_for = {"ebpf"}},
       {.name = "script",
        .command = "$RUN ./tool in.txt",
        .setup = "printf '#!/bin/sh\\ncat \"$1\" > by_script.txt\\n' > tool; chmod +x tool"},

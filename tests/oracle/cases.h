@@ -30,6 +30,7 @@ struct Case {
   // What must be in missed[], by tracer; the job is then not complete.
   std::map<std::string, std::string> must_miss = {};
   int least_processes = 1;
+  std::vector<std::string> not_for = {};  // tracers with a limit that the documentation names
 };
 
 inline void PrintTo(const Case& which, std::ostream* out) {

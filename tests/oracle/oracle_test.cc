@@ -67,6 +67,7 @@ Truth truth(const Case& which, Sandbox& sandbox) {
 void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, const Truth& truth,
              const std::vector<std::string>& user = {}) {
   SCOPED_TRACE("tracer " + tracer);
+  if (std::ranges::count(which.not_for, tracer) > 0) return;
   const auto words = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = user;
     all.push_back(support::program());

@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "observe/collect/call_table.h"
 #include "observe/collect/clock.h"
 #include "observe/collect/path_call.h"
@@ -88,9 +90,9 @@ Sizes notification_sizes() {
 }
 
 // errno of the ioctl, or 0.
-int receive_notification(int listener, std::vector<std::byte>& buffer) {
-  std::fill(buffer.begin(), buffer.end(), std::byte{0});  // the kernel insists
-  return ::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, buffer.data()) == 0 ? 0 : errno;
+int receive_notification(int listener, std::byte* buffer, std::size_t size) {
+  std::memset(buffer, 0, size);  // the kernel insists
+  return ::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, buffer) == 0 ? 0 : errno;
 }
 
 void let_go_on(int listener, std::uint64_t id, std::vector<std::byte>& buffer) {
@@ -128,6 +130,8 @@ bool names_move(wire::Op op) {
   return op == wire::Op::kRename || op == wire::Op::kDelete || op == wire::Op::kLink;
 }
 
+constexpr std::size_t kRequestPage = 4096;
+
 // Calls answered before the loop looks at anything else.
 constexpr int kBurst = 256;
 
@@ -160,7 +164,7 @@ Gate::Gate(GateMode mode, GateHooks hooks)
     receiving_.reset(ends[1]);
   }
   const Sizes sizes = notification_sizes();
-  request_.resize(sizes.request);
+  request_size_ = sizes.request;
   response_.resize(sizes.response);
 }
 
@@ -231,14 +235,33 @@ bool Gate::serve(Log& log, Sink& sink) {
       case Waiting::kCall:
         break;
     }
-    if (receive_notification(listener_.get(), request_) != 0) continue;  // it was killed
-    const auto* request = reinterpret_cast<const seccomp_notif*>(request_.data());
+    if (receive_notification(listener_.get(), shared_request(), request_size_) != 0) {
+      continue;  // it was killed
+    }
+    const auto* request = reinterpret_cast<const seccomp_notif*>(shared_request());
     SystemCall call{request->data.arch, request->data.nr, {}};
     std::copy(std::begin(request->data.args), std::end(request->data.args), call.arguments.begin());
     tell(static_cast<pid_t>(request->pid), call, request->id, log, sink);
     let_go_on(listener_.get(), request->id, response_);
   }
   return true;
+}
+
+std::byte* shared_request() {
+  static std::byte* const page = [] {
+    void* mapped =
+        ::mmap(nullptr, kRequestPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSAY_CHECK(mapped != MAP_FAILED, "a page of memory");
+    return static_cast<std::byte*>(mapped);
+  }();
+  return page;
+}
+
+void take_gate_over(int listener) {
+  std::vector<std::byte> response(notification_sizes().response);
+  // Already answered, or never asked: the kernel says ENOENT and nothing happens.
+  let_go_on(listener, reinterpret_cast<const seccomp_notif*>(shared_request())->id, response);
+  wave_through(listener, -1);
 }
 
 bool wave_through(int listener, int timeout_ms) {
@@ -249,7 +272,10 @@ bool wave_through(int listener, int timeout_ms) {
     const Waiting waiting = look(listener, timeout_ms);
     if (waiting == Waiting::kOver) return false;
     if (waiting == Waiting::kNothing && timeout_ms >= 0) return true;
-    if (waiting == Waiting::kNothing || receive_notification(listener, request) != 0) continue;
+    if (waiting == Waiting::kNothing ||
+        receive_notification(listener, request.data(), request.size()) != 0) {
+      continue;
+    }
     let_go_on(listener, reinterpret_cast<const seccomp_notif*>(request.data())->id, response);
   }
 }

@@ -70,10 +70,18 @@ class Gate {
   base::UniqueFd sending_;
   base::UniqueFd receiving_;
   base::UniqueFd listener_;
-  std::vector<std::byte> request_;   // struct seccomp_notif, as large as this kernel's
+  std::size_t request_size_ = 0;     // of struct seccomp_notif, as large as this kernel's
   std::vector<std::byte> response_;  // struct seccomp_notif_resp
   std::unordered_map<pid_t, Member> members_;
 };
+
+// Where the call that is being answered stands: memory that processes forked after the first call
+// of this function share. If the collector is killed in the middle of an answer, the kernel waits
+// for that answer and asks nobody else; whoever knows the call's number can give it.
+std::byte* shared_request();
+// For another process than the collector, when that is gone: answers what it left unanswered and
+// waves everything through until nobody is left.
+void take_gate_over(int listener);
 
 // Keeps the command going when nobody records any more: lets stopped calls go on unseen until none
 // comes for `timeout_ms` (-1: until there is nobody left). False when nobody is left.

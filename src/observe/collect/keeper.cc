@@ -85,6 +85,40 @@ void point_at_null(std::initializer_list<int> descriptors) {
   for (const int descriptor : descriptors) ::dup2(null.get(), descriptor);
 }
 
+// Where a standard stream is closed, the next file to be opened would take its number, and be
+// written to as if it were that stream. The command must find it closed all the same:
+// close-on-exec.
+void occupy_closed_streams() {
+  int descriptor = 0;
+  do {
+    descriptor = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
+}
+
+// A last process that holds the gate, for when keeper and collector are both killed: without it
+// every stopped call of the command would fail. `alive` ends when neither is left.
+void start_guard(int listener, int alive) {
+  if (::fork() != 0) return;
+  ::prctl(PR_SET_NAME, "lineage-guard");
+  ::setsid();
+  point_at_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+  constexpr int kListener = 3;
+  constexpr int kAlive = 4;
+  const int high = ::fcntl(alive, F_DUPFD, kAlive + 1);
+  ::dup2(listener, kListener);
+  ::dup2(high, kAlive);
+  ::close_range(kAlive + 1, ~0U, 0);
+  std::array<pollfd, 2> waiting{{{kListener, 0, 0}, {kAlive, POLLIN, 0}}};
+  for (;;) {
+    ::poll(waiting.data(), waiting.size(), -1);
+    if (waiting[0].revents != 0) ::_exit(0);  // nobody is left who could be stopped
+    if (waiting[1].revents == 0) continue;
+    take_gate_over(kListener);
+    ::_exit(0);
+  }
+}
+
 [[noreturn]] void be_collector(base::UniqueFd socket, const std::function<int(Channel&)>& collect) {
   // Other names than the keeper's: who kills `assay` by name means the run, not the process that
   // the command depends on.
@@ -98,8 +132,11 @@ void point_at_null(std::initializer_list<int> descriptors) {
 
 class Keeper {
  public:
-  Keeper(pid_t collector, base::UniqueFd socket)
-      : collector_(collector), socket_(std::move(socket)) {
+  Keeper(pid_t collector, base::UniqueFd socket, base::UniqueFd alive, base::UniqueFd watched)
+      : collector_(collector),
+        socket_(std::move(socket)),
+        alive_(std::move(alive)),
+        watched_(std::move(watched)) {
     sigset_t set{};
     ::sigemptyset(&set);
     for (const int number : kForwarded) ::sigaddset(&set, number);
@@ -140,6 +177,9 @@ class Keeper {
       case Kind::kStarted:
         command_ = message.value;
         for (const int number : std::exchange(early_, {})) ::kill(command_, number);
+        if (listener_.valid()) start_guard(listener_.get(), watched_.get());
+        watched_.reset();
+        listener_.reset();
         break;
       case Kind::kEnded:
         kept_.wait_status = message.value;
@@ -179,18 +219,10 @@ class Keeper {
     return true;
   }
 
-  // The collector was killed. The command is our child now (we are its subreaper); its stopped
-  // calls are let through by a process of their own, which stays as long as the last of them needs
-  // it.
+  // The collector was killed. The command is our child now (we are its subreaper), and the guard
+  // sees to its stopped calls as soon as we do not claim to.
   void see_through() {
-    if (listener_.valid() && ::fork() == 0) {
-      ::prctl(PR_SET_NAME, "lineage-guard");
-      ::setsid();
-      point_at_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
-      wave_through(listener_.get(), -1);
-      ::_exit(0);
-    }
-    listener_.reset();
+    alive_.reset();
     int status = 0;
     for (;;) {
       std::array<pollfd, 1> waiting{{{signals_.get(), POLLIN, 0}}};
@@ -206,7 +238,9 @@ class Keeper {
   pid_t command_ = 0;
   base::UniqueFd socket_;
   base::UniqueFd signals_;
-  base::UniqueFd listener_;
+  base::UniqueFd listener_;  // on its way to the guard
+  base::UniqueFd alive_;
+  base::UniqueFd watched_;
   std::vector<int> early_;
   bool noticed_ = false;
   Kept kept_;
@@ -230,12 +264,20 @@ void Channel::say(const std::string& line) {
 
 base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
   remember_signals();
+  occupy_closed_streams();
+  shared_request();  // before the fork
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return base::fail(base::system_error("socketpair", "cannot start the collector", errno));
   }
   base::UniqueFd mine(ends[0]);
   base::UniqueFd theirs(ends[1]);
+  // Open for writing in keeper and collector alone: its end tells that both are gone.
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return base::fail(base::system_error("pipe", "cannot start the collector", errno));
+  }
+  base::UniqueFd watched(ends[0]);
+  base::UniqueFd alive(ends[1]);
   // Blocked before the fork, so that nothing is lost and no thread to come takes them.
   sigset_t set{};
   ::sigemptyset(&set);
@@ -250,12 +292,13 @@ base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
   }
   if (collector == 0) {
     mine.reset();
+    watched.reset();
     be_collector(std::move(theirs), collect);
   }
   theirs.reset();
   // A pipe ends when the command closes it, not when we do.
   point_at_null({STDIN_FILENO, STDOUT_FILENO});
-  return Keeper(collector, std::move(mine)).keep();
+  return Keeper(collector, std::move(mine), std::move(alive), std::move(watched)).keep();
 }
 
 void end_like(int wait_status) {
