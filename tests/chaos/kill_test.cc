@@ -35,14 +35,17 @@ class Victim {
     parts_.keeper = background_.pid();
     parts_.collector = await_child(parts_.keeper, kCollector);
     if (parts_.collector != 0) parts_.command = await_child(parts_.collector, "busy");
+    const auto first = project.path() / "kept_0.txt";
+    begun_ = parts_.command != 0 && eventually([&] { return std::filesystem::exists(first); });
   }
-  [[nodiscard]] bool begun() const { return parts_.command != 0; }
+  [[nodiscard]] bool begun() const { return begun_; }
   [[nodiscard]] const Parts& parts() const { return parts_; }
   Background& background() { return background_; }
 
  private:
   Background background_;
   Parts parts_;
+  bool begun_ = false;
 };
 
 // Nothing is invented: all of these are files that busy makes. (They need not be there any more,
@@ -87,7 +90,7 @@ class Kill : public WithTracer {
                   const std::function<void(Project&, Victim&)>& check) {
     std::mt19937 random(20250714);
     // The checked twin of the program is slow; once will do there.
-    const int moments = support::program().ends_with("_checked") ? 1 : 3;
+    const int moments = support::program_is_checked() ? 1 : 3;
     for (int moment = 0; moment < moments; ++moment) {
       const int ms = std::uniform_int_distribution(0, 150)(random);
       SCOPED_TRACE("killed after " + std::to_string(ms) + " ms");

@@ -105,7 +105,7 @@ pid_t child_named(pid_t parent, const std::string& name) {
 
 pid_t await_child(pid_t parent, const std::string& name) {
   pid_t found = 0;
-  eventually([&] { return (found = child_named(parent, name)) != 0; }, std::chrono::seconds(5));
+  eventually([&] { return (found = child_named(parent, name)) != 0; });
   return found;
 }
 

@@ -97,7 +97,7 @@ const Case& case_named(const std::string& name) {
 // All of them; with the checked twin of the program, which is slow, they take turns.
 std::vector<std::string> tracers_for(const Case& which) {
   const std::vector<std::string>& all = tracers();
-  if (all.empty() || !support::program().ends_with("_checked")) return all;
+  if (all.empty() || !support::program_is_checked()) return all;
   const auto number = static_cast<std::size_t>(&which - all_cases().data());
   return {all[number % all.size()]};
 }

@@ -62,6 +62,10 @@ const std::string& program() {
   return kProgram;
 }
 
+bool program_is_checked() {
+  return std::filesystem::path(program()).parent_path().filename() == "checked";
+}
+
 Outcome run(const Invocation& invocation) {
   Pipe in;
   Pipe out;

@@ -22,6 +22,8 @@ struct Invocation {
 
 // The command-line program under test: ASSAY_PROGRAM of the environment, which ctest sets.
 const std::string& program();
+// Whether that is the program's twin with sanitizers, which is much slower.
+bool program_is_checked();
 
 // Ends the program with SIGKILL after a minute, so that a hang is a failure and not a hang.
 Outcome run(const Invocation& invocation);
