@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
   if (mode == "opens") {
     const int count = std::atoi(argv[3]);
     std::vector<std::string> paths;
-    for (int i = 0; i < count; ++i) paths.push_back(std::string(argv[2]) + "/f" + std::to_string(i));
+    for (int i = 0; i < count; ++i)
+      paths.push_back(std::string(argv[2]) + "/f" + std::to_string(i));
     const auto distinct =
         ns_each(count, [&](int i) { open_and_close(paths[static_cast<std::size_t>(i)]); });
     const auto repeated = ns_each(count, [&](int) { open_and_close(paths.front()); });
