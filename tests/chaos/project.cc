@@ -57,6 +57,7 @@ Background::Background(const std::vector<std::string>& words, const fs::path& wh
   if (pid_ != 0) return;
   ::setpgid(0, 0);
   ::signal(SIGPIPE, SIG_DFL);
+  ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   ::dup2(::open("/dev/null", O_RDONLY), 0);
   ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644), 1);
   ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644), 2);

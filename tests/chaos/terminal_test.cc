@@ -28,6 +28,7 @@ class OnTerminal {
     int master = -1;
     pid_ = ::forkpty(&master, nullptr, nullptr, nullptr);
     if (pid_ == 0) {
+      ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
       if (::chdir(where.c_str()) != 0) ::_exit(126);
       ::execvp(argv[0], argv.data());
       ::_exit(127);
