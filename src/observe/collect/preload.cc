@@ -93,8 +93,9 @@ class PreloadCollector : public Collector {
       if (waiting[0].revents != 0) {
         gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
       }
-      if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
-      if (waiting[2].revents != 0) {
+      // Asked again: a child that could not exec says so before it ends.
+      pollfd decided{waiting[2].fd, POLLIN, 0};
+      if (!started && ::poll(&decided, 1, 0) > 0) {
         started = true;
         if (auto error = exec_failure(launch, child.exec_result.get())) {
           ::waitpid(child.pid, nullptr, 0);
@@ -102,6 +103,7 @@ class PreloadCollector : public Collector {
         }
         control.started(child.pid, gate.listener());
       }
+      if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {
         log.drain(sink);
         control.abandoned();
