@@ -13,6 +13,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/wait_status.h"
+
 namespace assay::lineage {
 namespace {
 
@@ -150,7 +152,7 @@ ChildResult Child::finish() {
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.exit_code = base::shell_exit_code(status);
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include <cerrno>
 
 #include "base/stderr_line.h"
+#include "base/wait_status.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
 #include "observe/wire/pass_descriptor.h"
@@ -285,9 +286,8 @@ void end_like(int wait_status) {
     ::sigaddset(&set, number);
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
     ::raise(number);
-    ::_exit(128 + number);
   }
-  ::_exit(WEXITSTATUS(wait_status));
+  ::_exit(base::shell_exit_code(wait_status));
 }
 
 }  // namespace assay::collect
