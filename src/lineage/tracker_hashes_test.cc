@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
+#include "lineage/testing/fake_cache.h"
 #include "lineage/testing/tracker_fixture.h"
 
 namespace assay::lineage {
@@ -88,6 +91,22 @@ TEST_P(TrackerHashesTest, WhatCannotBeReadIsSaid) {
   ASSERT_EQ(::seteuid(me), 0);
   EXPECT_THAT(lines, ElementsAre("in a = -", "missed unreadable"));
   EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("/a: cannot open"));
+}
+
+TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) {
+  constexpr int kFiles = 40;
+  testing::FakeCache cache;
+  Scene quiet({.most_pending = 3, .hashing = {.cache = &cache, .cache_from = 0}});
+  for (int i = 0; i < kFiles; ++i) quiet.put("f" + std::to_string(i), std::to_string(i));
+  quiet.begin();
+  for (int i = 0; i < kFiles; ++i) quiet.read("f" + std::to_string(i));
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::seconds(30);
+  while (cache.entries.size() < kFiles && Clock::now() < deadline) {
+    quiet.tracker->meanwhile();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(cache.entries.size(), kFiles) << "hashed while the job runs";
 }
 
 }  // namespace

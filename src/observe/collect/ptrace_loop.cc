@@ -39,10 +39,10 @@ void add_usage(struct rusage& sum, const struct rusage& more) {
 Outcome TraceLoop::run() {
   threads_[root_] = {.process = root_};
   processes_[root_] = {.parent = ::getpid()};
-  StopWaiter waiter(control_.keeper >= 0);
+  StopWaiter waiter;
   for (StopWaiter::Stop stop = waiter.next(); stop.thread >= 0; stop = waiter.next()) {
     if (stop.thread == 0) {
-      look_for_keeper();
+      look_up();
     } else if (WIFSTOPPED(stop.status)) {
       stopped(stop.thread, stop.status);
     } else {
@@ -54,9 +54,12 @@ Outcome TraceLoop::run() {
   return std::move(outcome_);
 }
 
-void TraceLoop::look_for_keeper() {
+// From time to time, whatever the command does.
+void TraceLoop::look_up() {
+  if (!recording_) return;
+  sink_.meanwhile();
   pollfd keeper{control_.keeper, POLLIN, 0};
-  if (!recording_ || ::poll(&keeper, 1, 0) <= 0) return;
+  if (::poll(&keeper, 1, 0) <= 0) return;
   log_.drain(sink_);
   control_.abandoned();
   recording_ = false;

@@ -39,7 +39,7 @@ class TraceLoop {
   };
 
   // ptrace_loop.cc: waiting, who there is, telling
-  void look_for_keeper();
+  void look_up();
   void ended(pid_t thread, int status, const struct rusage& usage);
   Thread& known(pid_t thread);
   void add_process(pid_t process, pid_t parent);
