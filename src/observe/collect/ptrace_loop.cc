@@ -78,7 +78,6 @@ void add_usage(struct rusage& sum, const struct rusage& more) {
 
 // The child would be under the filter without a tracer, so it is traced whatever it asks for.
 void trace_child(pid_t thread, const __ptrace_syscall_info& info) {
-  constexpr int kClone3 = 435;
   if ((static_cast<int>(info.seccomp.nr) & 0xFFFF) == kClone3) {
     std::uint64_t flags = 0;
     if (read_remote(thread, info.seccomp.args[0], &flags, sizeof flags) != 0) return;
