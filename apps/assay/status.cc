@@ -37,7 +37,12 @@ base::Result<base::ExitCode> status(const Session& session) {
     const bool stale = !reasons[i].empty();
     if (stale && !first_stale) first_stale = job.step;
     base::Json why = base::Json::array();
-    for (const lineage::Reason& reason : reasons[i]) why.push_back(reason.text(shown));
+    base::Json told = base::Json::array();
+    for (const lineage::Reason& reason : reasons[i]) {
+      why.push_back(reason.text(shown));
+      told.push_back({{"path", reason.path.empty() ? base::Json(nullptr) : base::Json(reason.path)},
+                      {"step", reason.step == 0 ? base::Json(nullptr) : base::Json(reason.step)}});
+    }
     std::string text = stale ? reasons[i].front().text(shown) : "";
     if (reasons[i].size() > 1) text += fmt::format(", and {} more", reasons[i].size() - 1);
     table.row({fmt::format("{}", job.step), fmt::format("{}", job.id), stale ? "stale" : "fresh",
@@ -46,7 +51,8 @@ base::Result<base::ExitCode> status(const Session& session) {
                     {"job", job.id},
                     {"command", lineage::command_text(job)},
                     {"stale", stale},
-                    {"why", std::move(why)}});
+                    {"why", std::move(why)},
+                    {"reasons", std::move(told)}});
   }
   session.print_json(base::Json{{"stale", first_stale.has_value()}, {"steps", std::move(list)}});
   if (reasons.empty()) {

@@ -1,9 +1,64 @@
 #include "base/json.h"
 
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/utf8.h"
+
 namespace assay::base {
+namespace {
+
+// Printable ASCII less the percent sign.
+constexpr std::string_view kPlain =
+    " !\"#$&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz"
+    "{|}~";
+
+bool is_other_than_utf8(const Json& value) {
+  return value.is_string() && !is_utf8(value.get_ref<const std::string&>());
+}
+
+bool is_or_lists_other_than_utf8(const Json& value) {
+  return is_other_than_utf8(value) ||
+         (value.is_array() && std::any_of(value.begin(), value.end(), is_other_than_utf8));
+}
+
+bool holds_other_than_utf8(const Json& value) {
+  return is_other_than_utf8(value) ||
+         (value.is_structured() && std::any_of(value.begin(), value.end(), holds_other_than_utf8));
+}
+
+// Of a string, or of a list's strings.
+Json escaped(const Json& value) {
+  if (value.is_string()) return percent_encoded(value.get_ref<const std::string&>(), kPlain);
+  if (!value.is_array()) return nullptr;
+  Json list = Json::array();
+  for (const Json& one : value) list.push_back(escaped(one));
+  return list;
+}
+
+Json with_escapes(const Json& value) {
+  if (value.is_array()) {
+    Json list = Json::array();
+    for (const Json& one : value) list.push_back(with_escapes(one));
+    return list;
+  }
+  if (!value.is_object()) return value;
+  Json object = Json::object();
+  for (const auto& [key, member] : value.items()) {
+    object[key] = with_escapes(member);
+    if (is_or_lists_other_than_utf8(member)) object[key + "_escaped"] = escaped(member);
+  }
+  return object;
+}
+
+std::string indented(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
 
 std::string json_text(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return indented(holds_other_than_utf8(document) ? with_escapes(document) : document);
 }
 
 }  // namespace assay::base

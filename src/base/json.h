@@ -9,8 +9,11 @@ namespace assay::base {
 // Keys keep the order in which a verb writes them, so output reads like the table it mirrors.
 using Json = nlohmann::ordered_json;
 
-// Two-space indented with a final newline. Never throws: invalid UTF-8 (a path can hold any bytes)
-// becomes U+FFFD, and a number that is not finite becomes null.
+// Two-space indented with a final newline. Never throws: a number that is not finite becomes null.
+//
+// A path can hold any bytes and JSON only UTF-8. So where NAME has a string that is not UTF-8, what
+// is not becomes U+FFFD in it, for people, and NAME_escaped follows, for programs: the same string
+// percent-encoded, whose decoding is the bytes. For a list with such strings, a list.
 std::string json_text(const Json& document);
 
 }  // namespace assay::base

@@ -125,4 +125,16 @@ std::string shell_quoted(std::string_view text) {
   return quoted + "'";
 }
 
+std::string percent_encoded(std::string_view text, std::string_view kept) {
+  std::string out;
+  for (const char c : text) {
+    if (kept.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
 }  // namespace assay::base

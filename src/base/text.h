@@ -32,6 +32,10 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
 // there are few, or nothing.
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
+// Every byte that is not one of `kept` as %NN, as in URIs. Undone by any percent-decoder if `kept`
+// has no '%'.
+std::string percent_encoded(std::string_view text, std::string_view kept);
+
 std::string_view trim(std::string_view text);
 
 // The text as one word of a shell command line: as it is when that is safe, else in quotes.

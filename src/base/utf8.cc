@@ -35,4 +35,13 @@ Utf8Char first_utf8_char(std::string_view text) {
   return {.code_point = code_point, .size = size, .valid = true};
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Char c = first_utf8_char(text);
+    if (!c.valid) return false;
+    text.remove_prefix(c.size);
+  }
+  return true;
+}
+
 }  // namespace assay::base

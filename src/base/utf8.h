@@ -16,4 +16,7 @@ struct Utf8Char {
 // past U+10FFFF are invalid, so that every valid character has exactly one spelling.
 Utf8Char first_utf8_char(std::string_view text);
 
+// Whether every character of it is valid.
+bool is_utf8(std::string_view text);
+
 }  // namespace assay::base

@@ -14,6 +14,7 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/wait_status.h"
 
 namespace assay::lineage {
 namespace {
@@ -147,7 +148,7 @@ ChildResult Child::finish() {
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.exit_code = base::shell_exit_code(status);
   return result;
 }
 

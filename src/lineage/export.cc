@@ -16,8 +16,12 @@ constexpr std::array<std::pair<std::string_view, ExportFormat>, 4> kFormats = {
      {"in-toto", ExportFormat::kInToto},
      {"openlineage", ExportFormat::kOpenLineage}}};
 
-std::string one_line(const base::Json& document) {
-  return document.dump(-1, ' ', false, base::Json::error_handler_t::replace) + "\n";
+constexpr int kOneLine = -1;
+
+// Not base::json_text(): the formats are not ours, so no key may be added for a path that is not
+// UTF-8. Their URIs say such a path in full.
+std::string exported_text(const base::Json& document, int indent = 2) {
+  return document.dump(indent, ' ', false, base::Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -39,18 +43,19 @@ base::Result<ExportFormat> parse_export_format(std::string_view name) {
 base::Result<std::string> export_text(ExportFormat format, const ExportSubject& subject) {
   switch (format) {
     case ExportFormat::kProv:
-      return base::json_text(export_prov(subject));
+      return exported_text(export_prov(subject));
     case ExportFormat::kRoCrate:
-      return base::json_text(export_ro_crate(subject));
+      return exported_text(export_ro_crate(subject));
     case ExportFormat::kInToto: {
       ASSAY_TRY(const base::Json statement, export_in_toto(subject));
-      return base::json_text(statement);
+      return exported_text(statement);
     }
     case ExportFormat::kOpenLineage:
       break;
   }
   std::string lines;
-  for (const base::Json& event : export_openlineage(subject)) lines += one_line(event);
+  for (const base::Json& event : export_openlineage(subject))
+    lines += exported_text(event, kOneLine);
   return lines;
 }
 

@@ -18,18 +18,6 @@ constexpr std::string_view kPathCharacters =
 
 }  // namespace
 
-std::string percent_encoded(std::string_view text, std::string_view kept) {
-  std::string out;
-  for (const char c : text) {
-    if (kept.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
-}
-
 std::string file_uri(std::string_view absolute_path) {
   return "file://" + percent_encoded(absolute_path, kPathCharacters);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "store/job.h"
 
 namespace assay::lineage {
@@ -13,7 +14,7 @@ namespace assay::lineage {
 std::string file_uri(std::string_view absolute_path);
 // "data/a%20b" for a path below the root, else its file_uri().
 std::string crate_uri(std::string_view path, std::string_view root);
-std::string percent_encoded(std::string_view text, std::string_view kept);
+using base::percent_encoded;
 
 // "urn:blake3:9f8e…"
 std::string content_uri(const hash::Digest& digest);

@@ -11,28 +11,16 @@
 
 #include "base/testing/temp_dir.h"
 #include "lineage/stamp.h"
+#include "lineage/testing/fake_cache.h"
 #include "lineage/testing/scene.h"
 
 namespace assay::lineage {
 namespace {
 
 using testing::digest_of;
+using testing::FakeCache;
 using testing::write_file;
 using State = HashResult::State;
-
-class FakeCache : public DigestCache {
- public:
-  std::optional<hash::Digest> find(const hash::FileStamp& stamp) override {
-    ++asked;
-    const auto found = entries.find(stamp);
-    return found == entries.end() ? std::nullopt : std::optional(found->second);
-  }
-  void insert(const hash::FileStamp& stamp, const hash::Digest& digest) override {
-    entries[stamp] = digest;
-  }
-  std::map<hash::FileStamp, hash::Digest> entries;
-  int asked = 0;
-};
 
 class HashQueueTest : public ::testing::Test {
  protected:

@@ -9,7 +9,8 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/process_stat.h"
+#include "base/wait_status.h"
 #include "lineage/context.h"
 #include "lineage/environment.h"
 #include "lineage/filter_file.h"
@@ -17,7 +18,6 @@
 #include "lineage/staged_results.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
-#include "observe/collect/proc.h"
 #include "store/cleaning.h"
 #include "store/job_row.h"
 #include "store/job_writer.h"
@@ -44,10 +44,6 @@ fs::path home(const std::vector<std::string>& variables) {
     if (variable.starts_with("HOME=/")) return variable.substr(5);
   }
   return {};
-}
-
-int exit_code_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
 base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wanted) {
@@ -117,7 +113,9 @@ base::Result<void> Recorder::prepare() {
   job_.name = request_.name;
   job_.build = request_.build;
   job_.collector_pid = ::getpid();
-  job_.collector_start_ticks = static_cast<std::int64_t>(collect::start_ticks_of(::getpid()));
+  if (const auto stat = base::process_stat(::getpid())) {
+    job_.collector_start_ticks = stat->start_ticks;
+  }
   job_.started_unix_ns = base::system_clock().wall_ns();
   ASSAY_TRY(job_.uid, store::random_uid());
   job_.spool = location.directory / "spool" / job_.uid;
@@ -192,7 +190,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
   }
   job_.status = status;
   if (!abandoned_) {
-    job_.exit_code = exit_code_of(outcome.wait_status);
+    job_.exit_code = base::shell_exit_code(outcome.wait_status);
     if (WIFSIGNALED(outcome.wait_status)) job_.signal = WTERMSIG(outcome.wait_status);
   }
   job_.dropped = static_cast<std::int64_t>(outcome.dropped);

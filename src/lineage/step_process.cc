@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "base/wait_status.h"
+
 namespace assay::lineage {
 namespace {
 
@@ -76,7 +78,7 @@ int run_words(const std::vector<std::string>& given, const std::vector<std::stri
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return base::shell_exit_code(status);
 }
 
 }  // namespace assay::lineage

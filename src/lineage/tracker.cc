@@ -33,17 +33,8 @@ Tracker::Tracker(const Options& options, Filter& filter)
       most_held_(held_limit(options.most_held)),
       queue_(options.hashing) {}
 
-void Tracker::poll() {
-  if (!queue_.has_results()) return;
-  taken_.clear();
-  queue_.take(taken_);
-  for (const HashResult& result : taken_) take_result(result);
-  taken_.clear();
-  refill();
-}
-
 void Tracker::happened(const Event& event) {
-  poll();
+  take_digests();
   processes_.happened(event);
   const Stamp* const stamp = (event.flags & wire::flag::kNoStamp) != 0 ? nullptr : &event.stamp;
   switch (event.op) {
@@ -82,7 +73,7 @@ void Tracker::happened(const Event& event) {
 }
 
 void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change change) {
-  poll();
+  take_digests();
   const Spot spot = locate(path, &stamp, change == Change::kName ? Look::kName : Look::kOpened);
   if (spot.file == 0) return;
   File& file = files_[spot.file];

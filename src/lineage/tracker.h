@@ -63,6 +63,9 @@ class Tracker : public collect::Sink {
     // Whether events are told as they happen. If not (a log is read after a crash), files that
     // changed since are the job's own doing as likely as anyone's.
     bool live = true;
+    // Tasks that the queue is given at a time. One takes twenty times the memory of a number, so
+    // it gets no more than it needs to be busy until the next event, or meanwhile().
+    std::size_t most_pending = 50'000;
     HashQueue::Options hashing;
   };
 
@@ -73,9 +76,7 @@ class Tracker : public collect::Sink {
   void about_to_change(std::string_view path, const wire::Stamp& stamp,
                        collect::Change change) override;
 
-  // Takes finished digests from the threads. happened() does so too; for whoever waits long for the
-  // next event.
-  void poll();
+  void meanwhile() override { take_digests(); }
   // The job is over. Once.
   void finish(Results& results);
 
@@ -132,6 +133,7 @@ class Tracker : public collect::Sink {
   void apply(const std::vector<Move>& moves);
 
   // tracker_hashes.cc
+  void take_digests();
   void want(FileId file, PathId path);
   void want_now(FileId file, PathId path);
   void refill();

@@ -40,7 +40,7 @@ struct Tracker::Changed {
 };
 
 void Tracker::finish(Results& results) {
-  poll();
+  take_digests();
   settle_names();
   mark_origins();
   hash_the_rest();

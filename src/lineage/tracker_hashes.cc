@@ -11,11 +11,15 @@ namespace assay::lineage {
 
 namespace file = file_flag;
 
-namespace {
-
-constexpr std::size_t kMostPending = 50'000;
-
-}  // namespace
+// What the threads have finished makes room for what waits.
+void Tracker::take_digests() {
+  if (!queue_.has_results()) return;
+  taken_.clear();
+  queue_.take(taken_);
+  for (const HashResult& result : taken_) take_result(result);
+  taken_.clear();
+  refill();
+}
 
 void Tracker::want(FileId id, PathId path) {
   File& file = files_[id];
@@ -24,17 +28,15 @@ void Tracker::want(FileId id, PathId path) {
   // If nothing leads to it any more, hash_the_rest() says so.
   if (paths_[path].now != id) return;
   file.flags |= file::kQueued;
-  if (queue_.pending() < kMostPending) {
+  if (queue_.pending() < options_.most_pending) {
     queue_.submit(task_for(id, path));
   } else {
     backlog_.push_back(id);
   }
 }
 
-// A task takes twenty times the memory of a number, so the queue gets no more than it needs to be
-// busy until the next event.
 void Tracker::refill() {
-  while (!backlog_.empty() && queue_.pending() < kMostPending) {
+  while (!backlog_.empty() && queue_.pending() < options_.most_pending) {
     const FileId id = backlog_.back();
     backlog_.pop_back();
     File& file = files_[id];

@@ -206,6 +206,7 @@ class EbpfRun {
         control.abandoned();
         kept = false;
       }
+      if (kept) sink_.meanwhile();
       wait_ms = taken == kRound ? 0
                 : taken > 0     ? kShortestWait_ms
                                 : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);

@@ -46,6 +46,10 @@ class Sink {
   // command, which is stopped until this returns. Called before the event itself. Whoever wants the
   // content as it is now takes it here. Everything that happened before has been told.
   virtual void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) = 0;
+
+  // About every 100 ms or more often while the command runs, whether anything happened or not: for
+  // work of its own that a sink has to look after. Not when recording has ended.
+  virtual void meanwhile() {}
 };
 
 }  // namespace assay::collect

@@ -23,6 +23,7 @@
 #include "observe/collect/clock.h"
 #include "observe/collect/path_call.h"
 #include "observe/collect/proc.h"
+#include "observe/wire/pass_descriptor.h"
 
 namespace assay::collect {
 namespace {
@@ -34,43 +35,6 @@ constexpr unsigned long kSyncWakeUp = 1;
 
 long seccomp(unsigned operation, unsigned flags, void* argument) {
   return ::syscall(SYS_seccomp, operation, flags, argument);
-}
-
-bool send_descriptor(int socket, int descriptor) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  return ::sendmsg(socket, &message, 0) == 1;
-}
-
-int receive_descriptor(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  ssize_t got = 0;
-  do {
-    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  const cmsghdr* header = got == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
-  int descriptor = -1;
-  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  return descriptor;
 }
 
 struct Sizes {
@@ -171,14 +135,14 @@ Gate::Gate(GateMode mode, GateHooks hooks)
 bool Gate::install() {
   const int listener = install_filter(filter_, true);
   if (listener < 0) return false;
-  const bool sent = send_descriptor(sending_.get(), listener);
+  const bool sent = wire::send_descriptor(sending_.get(), listener);
   ::close(listener);
   return sent;
 }
 
 bool Gate::receive() {
   sending_.reset();  // so that a child that failed reads as the end
-  listener_.reset(receive_descriptor(receiving_.get()));
+  listener_.reset(wire::receive_descriptor(receiving_.get()));
   receiving_.reset();
   if (!listener_.valid()) return false;
   ::ioctl(listener_.get(), kSetFlags, kSyncWakeUp);

@@ -13,11 +13,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "base/stderr_line.h"
+#include "base/wait_status.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
+#include "observe/wire/pass_descriptor.h"
 
 namespace assay::collect {
 namespace {
@@ -39,44 +40,15 @@ constexpr std::array kIgnored = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1, SI
 constexpr int kNoticeAfter_ms = 3000;
 
 void send(int socket, const Message& message, int descriptor) {
-  iovec data{const_cast<Message*>(&message), sizeof message};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    header.msg_control = control.data();
-    header.msg_controllen = control.size();
-    cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
-  }
-  ::sendmsg(socket, &header, MSG_NOSIGNAL);
+  wire::send_message(socket, &message, sizeof message, descriptor);
 }
 
 // False at the end of the collector.
 bool receive(int socket, Message& message, base::UniqueFd& descriptor) {
-  iovec data{&message, sizeof message};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control.data();
-  header.msg_controllen = control.size();
-  ssize_t got = 0;
-  do {
-    got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got != static_cast<ssize_t>(sizeof message)) return false;
-  const cmsghdr* rights = CMSG_FIRSTHDR(&header);
-  if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
-    int received = -1;
-    std::memcpy(&received, CMSG_DATA(rights), sizeof received);
-    descriptor.reset(received);
-  }
-  return true;
+  int received = -1;
+  const bool whole = wire::receive_message(socket, &message, sizeof message, received);
+  if (received >= 0) descriptor.reset(received);
+  return whole;
 }
 
 void point_at_null(std::initializer_list<int> descriptors) {
@@ -314,9 +286,8 @@ void end_like(int wait_status) {
     ::sigaddset(&set, number);
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
     ::raise(number);
-    ::_exit(128 + number);
   }
-  ::_exit(WEXITSTATUS(wait_status));
+  ::_exit(base::shell_exit_code(wait_status));
 }
 
 }  // namespace assay::collect

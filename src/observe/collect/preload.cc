@@ -110,6 +110,7 @@ class PreloadCollector : public Collector {
         kept = false;
       }
       const bool busy = (kept && log.drain(sink) > 0) || ready > 0;
+      if (kept) sink.meanwhile();
       wait_ms = busy ? kShortestWait_ms : std::min(2 * wait_ms, kLongestWait_ms);
     }
     if (kept) log.finish(sink);

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <charconv>
+#include <string>
 #include <string_view>
 
+#include "base/process_stat.h"
 #include "base/unique_fd.h"
 
 namespace assay::collect {
@@ -22,27 +24,6 @@ std::string_view read_small(const std::string& path, Buffer& buffer) {
   if (!fd.valid()) return {};
   const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
   return {buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
-}
-
-// Field `index` of /proc/PID/stat, counted as proc(5) does. The second one is a name in parentheses
-// that may itself hold spaces and parentheses.
-std::uint64_t stat_field(pid_t process, int index) {
-  Buffer buffer;
-  std::string_view text = read_small("/proc/" + std::to_string(process) + "/stat", buffer);
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string_view::npos) return 0;
-  text.remove_prefix(name_end + 1);
-  for (int at = 3; !text.empty(); ++at) {
-    text.remove_prefix(1);
-    const std::string_view field = text.substr(0, text.find(' '));
-    if (at == index) {
-      std::uint64_t value = 0;
-      std::from_chars(field.data(), field.data() + field.size(), value);
-      return value;
-    }
-    text.remove_prefix(field.size());
-  }
-  return 0;
 }
 
 }  // namespace
@@ -61,11 +42,8 @@ pid_t process_of(pid_t thread) {
 }
 
 pid_t parent_of(pid_t process) {
-  return static_cast<pid_t>(stat_field(process, 4));
-}
-
-std::uint64_t start_ticks_of(pid_t process) {
-  return stat_field(process, 22);
+  const auto stat = base::process_stat(process);
+  return stat ? stat->parent : 0;
 }
 
 }  // namespace assay::collect

@@ -15,6 +15,7 @@
 #include "observe/collect/log.h"
 #include "observe/collect/ptrace_filter.h"
 #include "observe/collect/ptrace_loop.h"
+#include "observe/collect/tracee.h"
 
 namespace assay::collect {
 namespace {
@@ -43,7 +44,7 @@ class PtraceCollector : public Collector {
       return install_filter(filter, false) >= 0;
     };
     ASSAY_TRY(const Launched child, launch(command, in_child));
-    if (::ptrace(PTRACE_SEIZE, child.pid, nullptr, trace_options()) != 0) {
+    if (::ptrace(PTRACE_SEIZE, child.pid, nullptr, tracee::options()) != 0) {
       const int error = errno;
       go_write.reset();
       ::waitpid(child.pid, nullptr, 0);

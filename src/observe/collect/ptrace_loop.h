@@ -20,7 +20,7 @@ namespace assay::collect {
 
 class TraceLoop {
  public:
-  // `root` is already traced, with trace_options(), and has not executed its program yet.
+  // `root` is already traced, with tracee::options(), and has not executed its program yet.
   TraceLoop(pid_t root, const std::vector<Inherited>& inherited, Log& log, const Control& control,
             Sink& sink)
       : root_(root), inherited_(inherited), log_(log), control_(control), sink_(sink) {}
@@ -38,17 +38,20 @@ class TraceLoop {
     pid_t parent = 0;
   };
 
-  void look_for_keeper();
+  // ptrace_loop.cc: waiting, who there is, telling
+  void look_up();
   void ended(pid_t thread, int status, const struct rusage& usage);
+  Thread& known(pid_t thread);
+  void add_process(pid_t process, pid_t parent);
+  void tell(pid_t thread, const Thread& state, const Effect& effect);
+  void tell(Event event);
+
+  // ptrace_stops.cc: what happens at a stop
   void stopped(pid_t thread, int status);
   void at_call(pid_t thread, Thread& state);
   void at_result(pid_t thread, Thread& state);
   void at_exec(pid_t thread, Thread& state);
   void at_fork(pid_t thread, const Thread& state);
-  Thread& known(pid_t thread);
-  void add_process(pid_t process, pid_t parent);
-  void tell(pid_t thread, const Thread& state, const Effect& effect);
-  void tell(Event event);
   void resume(pid_t thread, const Thread& state, int signal = 0);
 
   pid_t root_;
@@ -63,8 +66,5 @@ class TraceLoop {
   bool started_ = false;
   bool recording_ = true;
 };
-
-// For PTRACE_SEIZE.
-unsigned long trace_options();
 
 }  // namespace assay::collect

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "observe/collect/clock.h"
 
@@ -29,7 +30,11 @@ constexpr int kWhom = __WALL | __WNOTHREAD;
 constexpr std::int64_t kPatience_ns = 20'000;
 constexpr int kPollsMissedInARow = 8;  // then it is a program that computes: one in so many polls
 
-void interrupt(int) {}
+volatile std::sig_atomic_t look_up_due = 0;
+
+void interrupt(int) {
+  look_up_due = 1;
+}
 
 pid_t wait(StopWaiter::Stop& stop, int flags) {
   stop.thread = ::wait4(-1, &stop.status, kWhom | flags, &stop.usage);
@@ -38,11 +43,10 @@ pid_t wait(StopWaiter::Stop& stop, int flags) {
 
 }  // namespace
 
-StopWaiter::StopWaiter(bool look_up) {
+StopWaiter::StopWaiter() {
   cpu_set_t processors;
   may_poll_ =
       ::sched_getaffinity(0, sizeof processors, &processors) != 0 || CPU_COUNT(&processors) > 1;
-  if (!look_up) return;
   struct sigaction action {};
   action.sa_handler = interrupt;  // without SA_RESTART: the wait returns
   ::sigaction(kSignal, &action, &former_);
@@ -79,8 +83,16 @@ bool StopWaiter::poll_briefly(Stop& stop) {
 
 StopWaiter::Stop StopWaiter::next() {
   Stop stop;
+  // Asked here as well: a command that is stopped all the time never lets the wait be interrupted.
+  if (look_up_due != 0) {
+    look_up_due = 0;
+    return stop;
+  }
   if (poll_briefly(stop)) return stop;
-  if (wait(stop, 0) < 0 && errno == EINTR) stop.thread = 0;
+  if (wait(stop, 0) < 0 && errno == EINTR) {
+    stop.thread = 0;
+    look_up_due = 0;
+  }
   return stop;
 }
 

@@ -14,14 +14,13 @@ namespace assay::collect {
 
 class StopWaiter {
  public:
-  // With `look_up`, next() returns from time to time though nothing happened.
-  explicit StopWaiter(bool look_up);
+  StopWaiter();
   StopWaiter(const StopWaiter&) = delete;
   StopWaiter& operator=(const StopWaiter&) = delete;
   ~StopWaiter();
 
   struct Stop {
-    pid_t thread = 0;  // 0: nothing yet; -1: nobody is left
+    pid_t thread = 0;  // 0: it is time to look up, which comes every 100 ms; -1: nobody is left
     int status = 0;
     struct rusage usage {};
   };

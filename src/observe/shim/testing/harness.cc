@@ -21,6 +21,7 @@
 #include <cstring>
 
 #include "observe/wire/gate.h"
+#include "observe/wire/pass_descriptor.h"
 
 namespace assay::shim::testing {
 namespace {
@@ -71,40 +72,6 @@ Stop understood(const seccomp_notif& asked) {
     return stop;
   }
   return {asked.data.nr, 0, {}};
-}
-
-void send_descriptor(int socket, int descriptor) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
-  sendmsg(socket, &message, 0);
-}
-
-int receive_descriptor(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return -1;
-  int descriptor = -1;
-  if (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr) {
-    std::memcpy(&descriptor, CMSG_DATA(head), sizeof descriptor);
-  }
-  return descriptor;
 }
 
 }  // namespace
@@ -238,7 +205,7 @@ Outcome run(const Command& command) {
     if (command.gate != Gate::kNone) {
       const int listener = install(command.gate);
       if (listener < 0) _exit(125);
-      send_descriptor(sockets[1], listener);
+      wire::send_descriptor(sockets[1], listener);
       close(listener);
     }
     if (command.keep == 3) fcntl(3, F_SETFD, 0);  // which dup2 would leave as it is
@@ -248,7 +215,7 @@ Outcome run(const Command& command) {
   }
   close(sockets[1]);
   Outcome outcome;
-  const int listener = command.gate == Gate::kNone ? -1 : receive_descriptor(sockets[0]);
+  const int listener = command.gate == Gate::kNone ? -1 : wire::receive_descriptor(sockets[0]);
   close(sockets[0]);
   if (command.started) command.started(child);
   if (command.gate == Gate::kStop && listener >= 0) {

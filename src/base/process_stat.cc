@@ -1,0 +1,57 @@
+#include "base/process_stat.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace assay::base {
+namespace {
+
+// As proc(5) counts them.
+constexpr int kState = 3;
+constexpr int kParent = 4;
+constexpr int kStartTicks = 22;
+
+template <typename Number>
+bool parse_whole(std::string_view field, Number& number) {
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  return error == std::errc() && end == field.data() + field.size();
+}
+
+}  // namespace
+
+std::optional<ProcessStat> parse_process_stat(std::string_view text) {
+  // The second field is the program's name in parentheses and may hold anything, spaces and
+  // parentheses included. No later field does.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(name_end + 1);
+  ProcessStat out;
+  for (int at = kState; text.starts_with(' '); ++at) {
+    text.remove_prefix(1);
+    const std::string_view field = text.substr(0, text.find_first_of(" \n"));
+    text.remove_prefix(field.size());
+    if (at == kState && field.size() == 1) out.state = field.front();
+    if (at == kParent && !parse_whole(field, out.parent)) return std::nullopt;
+    if (at != kStartTicks) continue;
+    return parse_whole(field, out.start_ticks) ? std::optional(out) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<ProcessStat> process_stat(pid_t process) {
+  const std::string path = "/proc/" + std::to_string(process) + "/stat";
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  std::array<char, 4096> buffer;  // the kernel gives it in one read
+  const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+  if (got <= 0) return std::nullopt;
+  return parse_process_stat({buffer.data(), static_cast<std::size_t>(got)});
+}
+
+}  // namespace assay::base

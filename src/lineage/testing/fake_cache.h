@@ -1,0 +1,25 @@
+// FakeCache: a DigestCache in memory that can be looked into.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "lineage/hash_queue.h"
+
+namespace assay::lineage::testing {
+
+class FakeCache : public DigestCache {
+ public:
+  std::optional<hash::Digest> find(const hash::FileStamp& stamp) override {
+    ++asked;
+    const auto found = entries.find(stamp);
+    return found == entries.end() ? std::nullopt : std::optional(found->second);
+  }
+  void insert(const hash::FileStamp& stamp, const hash::Digest& digest) override {
+    entries[stamp] = digest;
+  }
+  std::map<hash::FileStamp, hash::Digest> entries;
+  int asked = 0;
+};
+
+}  // namespace assay::lineage::testing
