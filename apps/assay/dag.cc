@@ -1,10 +1,9 @@
 // assay dag [JOB|PATH|HASH]: jobs and the files between them, as text or a picture.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <fstream>
 #include <memory>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "lineage/dag_writers.h"
 #include "project.h"
@@ -33,14 +32,6 @@ base::Result<lineage::Dag> dag_of(store::Store& store, const DagOptions& options
   return lineage::live_dag(steps);
 }
 
-base::Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream << text;
-  stream.close();
-  if (!stream) return base::fail(base::system_error(path, "cannot write", errno));
-  return {};
-}
-
 base::Result<base::ExitCode> dag(const Session& session, const DagOptions& options) {
   const auto known = formats();
   if (std::find(known.begin(), known.end(), options.format) == known.end()) {
@@ -58,7 +49,7 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
   if (format == "svg") text = lineage::dag_svg(view);
   if (format == "text") text = lineage::dag_text(view);
   if (!options.file.empty()) {
-    ASSAY_TRY_VOID(write_file(options.file, text));
+    ASSAY_TRY_VOID(base::write_file(options.file, text));
     session.print_json(base::Json{{"file", options.file}});
     session.print(fmt::format("{}: {} jobs, {} files\n", base::printable(options.file),
                               graph.jobs.size(), graph.files.size()));

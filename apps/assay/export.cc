@@ -1,16 +1,13 @@
 // assay export [WHAT] --format F [-o FILE]: a job, or an artifact and what it came from, in a
 // format that other tools read.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/file.h"
 #include "lineage/artifact_name.h"
 #include "lineage/export.h"
 #include "lineage/upstream.h"
@@ -51,19 +48,6 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
   return subject;
 }
 
-Result<void> write_file(const std::string& path, const std::string& text) {
-  const base::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.valid()) return base::fail(base::system_error(path, "cannot write", errno));
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t count = ::write(file.get(), rest.data(), rest.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return base::fail(base::system_error(path, "cannot write", errno));
-    rest.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
-}
-
 Result<ExitCode> run(const Session& session, const Given& given) {
   if (given.format.empty()) {
     return base::fail(base::usage_error(
@@ -79,7 +63,7 @@ Result<ExitCode> run(const Session& session, const Given& given) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return ExitCode::kYes;
   }
-  ASSAY_TRY_VOID(write_file(given.file, text));
+  ASSAY_TRY_VOID(base::write_file(given.file, text));
   session.print_json(base::Json{{"format", given.format},
                                 {"file", given.file},
                                 {"jobs", subject.jobs.size()},

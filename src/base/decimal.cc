@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 
+#include "base/ascii.h"
 #include "base/check.h"
 
 namespace assay::base {
@@ -13,10 +14,6 @@ __extension__ using Wide = unsigned __int128;  // 64 bits of digits times 64 bit
 
 constexpr Wide kLargest64 = std::numeric_limits<std::uint64_t>::max();
 constexpr Wide kLargestResult = static_cast<Wide>(std::numeric_limits<std::int64_t>::max());
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::size_t digits_at(std::string_view text, std::size_t from) {
   std::size_t end = from;

@@ -142,4 +142,31 @@ Result<struct stat> regular_status(int fd, const std::string& where) {
   return checked_status(fd, where, Pipes::kRefuse);
 }
 
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.valid() || !write_all(file.get(), text)) {
+    return fail(system_error(path.string(), "cannot write", errno));
+  }
+  return {};
+}
+
+Result<void> replace_file(const std::filesystem::path& path, std::string_view text) {
+  const std::string draft = fmt::format("{}.{}", path.string(), ::getpid());
+  const UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.valid()) return fail(system_error(draft, "cannot write", errno));
+  if (write_all(file.get(), text) && ::rename(draft.c_str(), path.c_str()) == 0) return {};
+  const Error error = system_error(path.string(), "cannot write", errno);
+  ::unlink(draft.c_str());
+  return fail(error);
+}
+
 }  // namespace assay::base

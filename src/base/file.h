@@ -1,10 +1,11 @@
-// Reading whole files, with errors a person can act on.
+// Reading and writing whole files, with errors a person can act on.
 #pragma once
 
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -26,5 +27,15 @@ Result<UniqueFd> open_regular(const std::filesystem::path& path);
 
 // fstat, and an error if what is open is no regular file. Errors name `where`.
 Result<struct stat> regular_status(int fd, const std::string& where);
+
+// All of `text`, or false and errno.
+bool write_all(int fd, std::string_view text);
+
+// What the path names, a pipe or a device as well, has `text` afterwards.
+Result<void> write_file(const std::filesystem::path& path, std::string_view text);
+
+// A new file takes the path's name once it is complete: nobody ever reads half of it, and who has
+// the old one open or mapped keeps it.
+Result<void> replace_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace assay::base

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace assay::base {
@@ -12,10 +13,6 @@ namespace {
 // Units are short words. Past these lengths a cell that starts with a digit is an id or a sentence.
 constexpr std::size_t kLongestJoinedUnit = 8;  // "TFLOP/s", and "µs" takes three bytes
 constexpr std::size_t kLongestSpacedUnit = 16;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Takes the first of `choices` that `text` starts with, if any.
 template <std::size_t N>

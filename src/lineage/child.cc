@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/file.h"
 #include "base/wait_status.h"
 
 namespace assay::lineage {
@@ -38,13 +39,8 @@ base::Result<Pipe> make_pipe() {
 base::Result<base::UniqueFd> open_input(const std::string& text) {
   if (text.empty()) return base::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   base::UniqueFd file(::memfd_create("assay-input", MFD_CLOEXEC));
-  std::string_view rest = text;
-  while (file.valid() && !rest.empty()) {
-    const ssize_t count = ::write(file.get(), rest.data(), rest.size());
-    if (count < 0 && errno != EINTR) break;
-    if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
-  }
-  if (!file.valid() || !rest.empty() || ::lseek(file.get(), 0, SEEK_SET) != 0) {
+  if (!file.valid() || !base::write_all(file.get(), text) ||
+      ::lseek(file.get(), 0, SEEK_SET) != 0) {
     return base::fail(base::system_error("", "cannot keep a program's input in memory", errno));
   }
   return file;

@@ -11,9 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/unique_fd.h"
 #include "lineage/path_hash.h"
 
@@ -60,22 +62,6 @@ std::shared_ptr<Mapping> map_file(const fs::path& path) {
   return std::make_shared<Mapping>(address, size);
 }
 
-// A file that is mapped somewhere is never written to: a new one takes its name.
-void keep(const fs::path& path, std::string_view bytes) {
-  std::error_code ignored;
-  fs::create_directories(path.parent_path(), ignored);
-  const std::string draft = fmt::format("{}.{}", path.string(), ::getpid());
-  const base::UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file.valid()) return;
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
-    if (count <= 0) break;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  if (bytes.empty()) fs::rename(draft, path, ignored);
-  if (!bytes.empty() || ignored) fs::remove(draft, ignored);
-}
-
 // Every change of dpkg makes a new index; a few are kept for containers that share a home.
 void remove_old(const fs::path& cache) {
   constexpr std::size_t kKept = 4;
@@ -113,7 +99,9 @@ DpkgIndex DpkgIndex::open(const fs::path& dpkg, const fs::path& cache) {
   }
   const auto bytes = std::make_shared<const std::string>(build_dpkg_index(dpkg, state));
   if (!cache.empty()) {
-    keep(path, *bytes);
+    std::error_code ignored;
+    fs::create_directories(path.parent_path(), ignored);
+    std::ignore = base::replace_file(path, *bytes);  // a cache: next time then
     remove_old(cache);
   }
   index.owner_of_bytes_ = bytes;

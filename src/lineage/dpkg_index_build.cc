@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr base::Bytes kMost{1 << 28};
+constexpr base::Bytes kLargestList{1 << 28};
 
 template <class Visit>
 void each_line(std::string_view text, const Visit& visit) {
@@ -34,7 +34,7 @@ struct Status {
 
 Status read_status(const fs::path& dpkg) {
   Status status;
-  const std::string text = base::read_file(dpkg / "status", kMost).value_or(std::string());
+  const std::string text = base::read_file(dpkg / "status", kLargestList).value_or(std::string());
   std::string name, version, architecture;
   const auto end_of_paragraph = [&] {
     if (name.empty()) return;
@@ -59,7 +59,8 @@ struct Diversion {
 
 std::map<std::string, Diversion, std::less<>> read_diversions(const fs::path& dpkg) {
   std::vector<std::string> lines;
-  const std::string text = base::read_file(dpkg / "diversions", kMost).value_or(std::string());
+  const std::string text =
+      base::read_file(dpkg / "diversions", kLargestList).value_or(std::string());
   each_line(text, [&](std::string_view line) { lines.emplace_back(line); });
   std::map<std::string, Diversion, std::less<>> diversions;
   for (std::size_t i = 0; i + 2 < lines.size(); i += 3) {
@@ -129,7 +130,7 @@ std::string build_dpkg_index(const fs::path& dpkg, const DpkgIndex::State& state
     if (version == status.versions.end()) version = status.versions.find(name + ":all");
     add_text(foreign ? list : name);
     add_text(version == status.versions.end() ? "" : version->second);
-    const auto contents = base::read_file(dpkg / "info" / (list + ".list"), kMost);
+    const auto contents = base::read_file(dpkg / "info" / (list + ".list"), kLargestList);
     if (contents) add_files(*contents, name, package, diversions, entries);
   }
   if (text.empty()) text += '\0';

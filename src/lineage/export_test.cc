@@ -17,19 +17,19 @@ namespace {
 using base::Json;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using testing::FieldRule;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Kind;
 using testing::pipeline;
 using testing::problems_of;
-using testing::Rule;
 
 ExportSubject subject_of(std::vector<store::Job> jobs) {
   return {.jobs = std::move(jobs), .project_root = "/project", .project_id = "feedc0de"};
 }
 
 // PROV-JSON's JSON schema (W3C submission): what each relation requires.
-const std::vector<Rule> kProvJson = {
+const std::vector<FieldRule> kProvJson = {
     {"/prefix/*", Kind::kUri},
     {"/entity/*", Kind::kObject},
     {"/activity/*", Kind::kObject},
@@ -47,17 +47,17 @@ const std::vector<Rule> kProvJson = {
 };
 
 // RO-Crate 1.1, "Root Data Entity" and "Data Entities".
-const std::vector<Rule> kRoCrate = {
+const std::vector<FieldRule> kRoCrate = {
     {"/@context", Kind::kArray},
     {"/@graph/*/@id", Kind::kText},
     {"/@graph/*/@type", Kind::kText},
 };
-const std::vector<Rule> kRoCrateRoot = {
+const std::vector<FieldRule> kRoCrateRoot = {
     {"/name", Kind::kText},    {"/description", Kind::kText},   {"/datePublished", Kind::kTime},
     {"/license", Kind::kText}, {"/conformsTo/@id", Kind::kUri}, {"/hasPart/*/@id", Kind::kText},
 };
 // Process Run Crate 0.5, "Requirements".
-const std::vector<Rule> kProcessRunAction = {
+const std::vector<FieldRule> kProcessRunAction = {
     {"/@id", Kind::kUri},
     {"/instrument/@id", Kind::kText},
     {"/name", Kind::kText},
@@ -70,7 +70,7 @@ const std::vector<Rule> kProcessRunAction = {
 };
 
 // in-toto Statement v1 and SLSA Provenance v1.
-const std::vector<Rule> kInToto = {
+const std::vector<FieldRule> kInToto = {
     {"/_type", Kind::kUri},
     {"/subject", Kind::kArray},
     {"/subject/*/name", Kind::kText},
@@ -89,7 +89,7 @@ const std::vector<Rule> kInToto = {
 };
 
 // OpenLineage.json 2-0-2, RunEvent, and the facets' own schemas.
-const std::vector<Rule> kOpenLineage = {
+const std::vector<FieldRule> kOpenLineage = {
     {"/eventTime", Kind::kTime},
     {"/producer", Kind::kUri},
     {"/schemaURL", Kind::kUri},

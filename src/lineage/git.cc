@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Place {
+struct Checkout {
   fs::path root;
   fs::path index;
   fs::path objects;
@@ -43,7 +43,7 @@ bool may_be_checkout(const fs::path& directory, const std::vector<std::string>& 
 }
 
 // The lines of rev-parse in reverse: only the root may hold a newline, and it comes first.
-std::optional<Place> parse_place(std::string_view text) {
+std::optional<Checkout> parse_checkout(std::string_view text) {
   const auto take_last = [&text]() {
     if (text.ends_with('\n')) text.remove_suffix(1);
     const std::size_t at = text.rfind('\n');
@@ -51,14 +51,14 @@ std::optional<Place> parse_place(std::string_view text) {
     text = text.substr(0, at == std::string_view::npos ? 0 : at + 1);
     return line;
   };
-  Place place;
-  place.sha256 = take_last() == "sha256";
-  place.objects = take_last();
-  place.index = take_last();
+  Checkout checkout;
+  checkout.sha256 = take_last() == "sha256";
+  checkout.objects = take_last();
+  checkout.index = take_last();
   if (text.ends_with('\n')) text.remove_suffix(1);
-  place.root = text;
-  if (place.root.empty() || place.index.empty()) return std::nullopt;
-  return place;
+  checkout.root = text;
+  if (checkout.root.empty() || checkout.index.empty()) return std::nullopt;
+  return checkout;
 }
 
 // "key\nvalue\0…"; later values win, as in git.
@@ -111,16 +111,16 @@ class ScratchFolder {
 
 // Enters untracked files into a copy of the index, so that git itself writes their part of the
 // difference. The copy and the one object that this makes go to a folder of ours.
-base::Result<void> enter_untracked(GitProgram& git, const Place& place,
+base::Result<void> enter_untracked(GitProgram& git, const Checkout& checkout,
                                    const std::vector<std::string>& files, const fs::path& scratch) {
   std::error_code error;
   const fs::path index = scratch / "index";
-  if (fs::exists(place.index, error)) {
-    fs::copy_file(place.index, index, error);
+  if (fs::exists(checkout.index, error)) {
+    fs::copy_file(checkout.index, index, error);
     // git takes a file that is newer than the index for one that may have changed unseen, and looks
     // at its content. A copy with a time of its own would make it trust what it should not.
     struct stat status {};
-    if (!error && ::stat(place.index.c_str(), &status) == 0) {
+    if (!error && ::stat(checkout.index.c_str(), &status) == 0) {
       const std::array times = {status.st_atim, status.st_mtim};
       ::utimensat(AT_FDCWD, index.c_str(), times.data(), 0);
     }
@@ -132,7 +132,7 @@ base::Result<void> enter_untracked(GitProgram& git, const Place& place,
   }
   git.set("GIT_INDEX_FILE=" + index.string());
   git.set("GIT_OBJECT_DIRECTORY=" + (scratch / "objects").string());
-  git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + place.objects.string());
+  git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + checkout.objects.string());
   std::string list;
   for (const std::string& file : files) (list += file) += '\0';
   ASSAY_TRY(const ChildResult added, git.run({"add", "--intent-to-add", "--sparse",
@@ -142,19 +142,20 @@ base::Result<void> enter_untracked(GitProgram& git, const Place& place,
   return {};
 }
 
-base::Result<std::string> difference(GitProgram git, const Place& place, const GitStatus& status,
+base::Result<std::string> difference(GitProgram git, const Checkout& checkout,
+                                     const GitStatus& status,
                                      const std::vector<std::string>& untracked) {
   const ScratchFolder scratch;
   if (!untracked.empty()) {
     if (scratch.path().empty()) {
       return base::fail(base::unfit_error("", "no folder for temporary files"));
     }
-    ASSAY_TRY_VOID(enter_untracked(git, place, untracked, scratch.path()));
+    ASSAY_TRY_VOID(enter_untracked(git, checkout, untracked, scratch.path()));
   }
   // The empty tree is known to every git without being in any repository.
   const std::string empty_tree =
-      place.sha256 ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-                   : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+      checkout.sha256 ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+                      : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
   ASSAY_TRY(
       ChildResult diff,
       git.run({"diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
@@ -212,9 +213,9 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
                                  "status\\.showuntrackedfiles)$"});
   if (!place_asked || !config_asked || !status_asked) return {std::nullopt, "git is not installed"};
   const ChildResult place_told = place_asked->finish();
-  const std::optional<Place> place =
-      place_told.ok() ? parse_place(place_told.output) : std::nullopt;
-  if (!place) {
+  const std::optional<Checkout> checkout =
+      place_told.ok() ? parse_checkout(place_told.output) : std::nullopt;
+  if (!checkout) {
     // Inside a bare repository, or inside .git: there is no tree whose state could matter.
     if (place_told.errors.find("must be run in a work tree") != std::string::npos) return {};
     return {std::nullopt, failure_text(place_told)};
@@ -230,9 +231,9 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
   const ChildResult told = status_asked->finish();
   if (!told.ok()) return {std::nullopt, failure_text(told)};
   const GitStatus status = parse_git_status(told.output);
-  git.move_to(place->root);
+  git.move_to(checkout->root);
 
-  store::Git found{.root = place->root.string(),
+  store::Git found{.root = checkout->root.string(),
                    .commit = status.commit,
                    .branch = status.branch,
                    .remote = remote_url(config, status.branch),
@@ -242,9 +243,9 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
   for (const std::string& path : status.submodules) {
     found.left_out.push_back(path + " (a submodule that differs from its commit)");
   }
-  const auto untracked = small_enough(place->root, status, limits, found.left_out);
+  const auto untracked = small_enough(checkout->root, status, limits, found.left_out);
   if (status.changed > status.submodules.size() || !untracked.empty()) {
-    auto diff = difference(git, *place, status, untracked);
+    auto diff = difference(git, *checkout, status, untracked);
     if (!diff) found.left_out.push_back("the difference (" + diff.error().what + ")");
     if (diff) found.diff = *std::move(diff);
   }

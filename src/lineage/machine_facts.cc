@@ -1,12 +1,12 @@
 // machine_facts() of context.h. Reading /proc and /sys takes a fraction of a millisecond and is
 // done always; only what the GPU driver says is remembered.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <tuple>
 
 #include "base/file.h"
 #include "base/version.h"
@@ -52,21 +52,10 @@ base::Json read_cache(const fs::path& cache, const std::string& key) {
   return document.contains("machine") ? document["machine"] : base::Json();
 }
 
-// Beside it first, so that another process never reads half of it.
-void write_cache(const fs::path& cache, const std::string& key, const base::Json& machine) {
-  const std::string text = base::json_text({{"key", key}, {"machine", machine}});
-  const std::string draft = fmt::format("{}.{}", cache.string(), ::getpid());
-  const base::UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file.valid()) return;
-  const bool written = ::write(file.get(), text.data(), text.size()) == std::ssize(text);
-  std::error_code ignored;
-  if (written) fs::rename(draft, cache, ignored);
-  if (!written || ignored) fs::remove(draft, ignored);
-}
-
 }  // namespace
 
-base::Json machine_facts(const fs::path& cache, const machine::DiscoverOptions& options) {
+base::Json machine_facts(const fs::path& store_directory, const machine::DiscoverOptions& options) {
+  const fs::path cache = store_directory / "machine.json";
   const machine::Machine seen = machine::discover({options.root, ""});
   base::Json now = machine::to_json(seen);
   const std::string key = cache_key(options.root, seen.hostname);
@@ -79,7 +68,8 @@ base::Json machine_facts(const fs::path& cache, const machine::DiscoverOptions& 
     return now;
   }
   now = machine::to_json(machine::discover(options));
-  write_cache(cache, key, now);
+  const std::string text = base::json_text({{"key", key}, {"machine", now}});
+  std::ignore = base::replace_file(cache, text);  // a cache: next time then
   return now;
 }
 

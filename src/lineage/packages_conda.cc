@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr base::Bytes kMost{256 << 20};
+constexpr base::Bytes kLargestRecord{256 << 20};
 
 // Calls `visit` with each text of the list "files". Scanned rather than parsed: a large environment
 // has a hundred megabytes of these documents, nearly all of it something else.
@@ -63,7 +63,7 @@ std::vector<store::Package> CondaPackages::packages() const {
     const fs::path meta = root_ / fs::path(prefix.substr(1)) / "conda-meta";
     for (fs::directory_iterator at(meta, error), end; !error && at != end; at.increment(error)) {
       if (at->path().extension() != ".json") continue;
-      const auto document = base::read_file(at->path(), kMost);
+      const auto document = base::read_file(at->path(), kLargestRecord);
       bool used = false;
       each_file(document.value_or(std::string()), [&](std::string_view file) {
         used = environment.files.contains(path_hash(file));

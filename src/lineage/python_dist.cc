@@ -11,10 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr base::Bytes kMost{64 << 20};
+constexpr base::Bytes kLargestMetadata{64 << 20};
 
 std::string text_of(const fs::path& path) {
-  return base::read_file(path, kMost).value_or(std::string());
+  return base::read_file(path, kLargestMetadata).value_or(std::string());
 }
 
 template <class Visit>

@@ -32,14 +32,14 @@ bool is_option(std::string_view word) {
 }
 
 // A place in the command that gives `key` a value.
-struct Place {
+struct ValuePlace {
   std::string key;
   std::size_t word = 0;  // the word that holds the value
   std::size_t from = 0;  // where in it the value starts
 };
 
-std::vector<Place> places_in(std::span<const std::string> words) {
-  std::vector<Place> places;
+std::vector<ValuePlace> places_in(std::span<const std::string> words) {
+  std::vector<ValuePlace> places;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     const std::size_t equals = word.find('=');
@@ -56,9 +56,9 @@ std::vector<Place> places_in(std::span<const std::string> words) {
   return places;
 }
 
-base::Error no_such_key(const std::string& key, const std::vector<Place>& places) {
+base::Error no_such_key(const std::string& key, const std::vector<ValuePlace>& places) {
   std::set<std::string> known;
-  for (const Place& place : places) known.insert(place.key);
+  for (const ValuePlace& place : places) known.insert(place.key);
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string where = fmt::format("--set {}", key);
   if (names.empty()) {
@@ -74,7 +74,7 @@ base::Error no_such_key(const std::string& key, const std::vector<Place>& places
 base::Result<std::vector<std::string>> rerun_words(std::span<const std::string> words,
                                                    std::span<const std::string> sets) {
   std::vector<std::string> changed(words.begin(), words.end());
-  const std::vector<Place> places = places_in(words);
+  const std::vector<ValuePlace> places = places_in(words);
   for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -83,7 +83,7 @@ base::Result<std::vector<std::string>> rerun_words(std::span<const std::string> 
     }
     const std::string key = key_of(set.substr(0, equals));
     bool found = false;
-    for (const Place& place : places) {
+    for (const ValuePlace& place : places) {
       if (place.key != key) continue;
       // Not the word as it is now: an earlier --set of the same key may have changed it.
       changed[place.word] = words[place.word].substr(0, place.from) + set.substr(equals + 1);

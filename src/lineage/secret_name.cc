@@ -8,8 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace assay::lineage {
 namespace {
+
+using base::is_digit;
+using base::is_lower;
+using base::is_upper;
 
 constexpr std::array<std::string_view, 20> kSecretWords = {
     "PASSWORD",    "PASSWORDS",  "PASSWD", "PASSPHRASE", "SECRET",  "SECRETS",      "CREDENTIAL",
@@ -49,16 +55,6 @@ constexpr std::array<std::string_view, 8> kHarmlessNames = {
 template <std::size_t N>
 bool has(const std::array<std::string_view, N>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-bool is_upper(char c) {
-  return c >= 'A' && c <= 'Z';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // Capitalised words: "npm_config__authToken" is NPM CONFIG AUTH TOKEN, "APIKey2" is API KEY.

@@ -6,20 +6,17 @@
 #include <array>
 #include <cstddef>
 
+#include "base/ascii.h"
+
 namespace assay::lineage {
 namespace {
 
+using base::is_digit;
+using base::is_lower;
+using base::is_upper;
+
 constexpr std::size_t kNone = std::string_view::npos;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-bool is_upper(char c) {
-  return c >= 'A' && c <= 'Z';
-}
 bool is_letter_or_digit(char c) {
   return is_digit(c) || is_lower(c) || is_upper(c);
 }

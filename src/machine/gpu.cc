@@ -11,8 +11,6 @@
 namespace assay::machine {
 namespace {
 
-constexpr std::int64_t kDisplayClass = 0x03;
-
 // The driver's word counts; the bus fills in what the driver did not say.
 void add_pci_facts(const PciDevice& device, Gpu& gpu) {
   if (!gpu.numa_node) gpu.numa_node = device.numa_node;
@@ -27,7 +25,7 @@ void add_pci_facts(const PciDevice& device, Gpu& gpu) {
 bool leads_to_switch(const FileTree& tree, const NvlinkEnd& end) {
   if (end.remote != NvlinkEnd::Remote::kUnknown) return end.remote == NvlinkEnd::Remote::kSwitch;
   const auto device = read_pci_device(tree, end.bus_id);
-  return !device || device->class_code >> 16 != kDisplayClass;
+  return !device || !device->is_display();
 }
 
 void add_nvlinks(const FileTree& tree, const std::vector<NvmlGpu>& gpus, GpuLink& link) {

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::string_view kDevices = "/sys/bus/pci/devices/";
 constexpr std::int64_t kNvidia = 0x10de;
-constexpr std::int64_t kDisplayClass = 0x03;
-
 std::optional<int> read_generation(const FileTree& tree, const std::string& file) {
   const auto text = tree.read(file);
   return text ? parse_pcie_generation(*text) : std::nullopt;
@@ -70,7 +68,7 @@ std::vector<PciDevice> nvidia_gpus_on_pci(const FileTree& tree) {
     const auto vendor = tree.read(std::string(kDevices) + name + "/vendor");
     if (!vendor || parse_hex(*vendor) != kNvidia) continue;
     auto device = read_pci_device(tree, name);
-    if (device && device->class_code >> 16 == kDisplayClass) gpus.push_back(*std::move(device));
+    if (device && device->is_display()) gpus.push_back(*std::move(device));
   }
   return gpus;
 }

@@ -18,6 +18,8 @@ struct PciDevice {
   std::optional<int> numa_node;
   PcieLink link;
   std::vector<std::string> path;  // from the host bridge ("pci0000:15") to the device itself
+
+  bool is_display() const { return class_code >> 16 == 0x03; }
 };
 
 // A bus id the way sysfs writes it, from any other habit ("00000000:18:00.0", upper case); empty

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/ascii.h"
 #include "base/check.h"
 
 namespace assay::store {
@@ -17,15 +18,11 @@ namespace {
 constexpr std::size_t kDigits = 4;
 constexpr std::string_view kSuffix = ".sql";
 
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
 // 12 for "0012_words", 0 for anything that is not of this form.
 int version_of(std::string_view name) {
   if (name.size() <= kDigits + 1 || name[kDigits] != '_') return 0;
   const std::string_view digits = name.substr(0, kDigits);
-  if (!std::all_of(digits.begin(), digits.end(), is_digit)) return 0;
+  if (!std::all_of(digits.begin(), digits.end(), base::is_digit)) return 0;
   int version = 0;
   for (const char digit : digits) version = version * 10 + (digit - '0');
   return version;

@@ -14,7 +14,7 @@ enum class Kind { kObject, kArray, kText, kNumber, kUri, kTime, kUuid, kHex, kAn
 
 // "/a/*/b": `*` is every element of an array or object, and there may be none; a path that ends in
 // "?" may be missing.
-struct Rule {
+struct FieldRule {
   std::string path;
   Kind kind;
 };
@@ -69,9 +69,9 @@ inline void check_rule(const base::Json& value, std::string path, Kind kind, con
 }
 
 inline std::vector<std::string> problems_of(const base::Json& document,
-                                            const std::vector<Rule>& rules) {
+                                            const std::vector<FieldRule>& rules) {
   std::vector<std::string> problems;
-  for (const Rule& rule : rules) check_rule(document, rule.path, rule.kind, "", problems);
+  for (const FieldRule& rule : rules) check_rule(document, rule.path, rule.kind, "", problems);
   return problems;
 }
 

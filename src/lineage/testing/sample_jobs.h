@@ -4,14 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "hash/blake3.h"
 #include "store/job.h"
+#include "store/testing/jobs.h"
 
 namespace assay::lineage::testing {
 
-inline hash::Digest digest_of(const std::string& text) {
-  return hash::blake3(std::as_bytes(std::span(text)));
-}
+using store::testing::digest_of;
 
 inline store::Input input(const std::string& path, const std::string& content) {
   return {.path = path, .blake3 = digest_of(content), .size = std::ssize(content)};

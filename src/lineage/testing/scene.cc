@@ -208,10 +208,6 @@ Recorded& Scene::finish() {
   return recorded_;
 }
 
-hash::Digest digest_of(const std::string& content) {
-  return hash::blake3(std::as_bytes(std::span(content)));
-}
-
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;

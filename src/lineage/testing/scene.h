@@ -14,6 +14,7 @@
 #include "base/testing/temp_dir.h"
 #include "hash/digest.h"
 #include "lineage/tracker.h"
+#include "store/testing/jobs.h"
 
 namespace assay::lineage::testing {
 
@@ -94,7 +95,7 @@ class Scene {
   bool finished_ = false;
 };
 
-hash::Digest digest_of(const std::string& content);
+using store::testing::digest_of;
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& content);
 

@@ -151,7 +151,7 @@ void EbpfMessages::opened(const assay_message& message, Event event, const Telle
 
 const Interpreter& EbpfMessages::interpreter(const std::string& program, const wire::Stamp& stamp) {
   Known& known = interpreters_[program];
-  if (known.stamp != stamp || !known.interpreter.readable) {
+  if (known.stamp != stamp || known.interpreter.kind == ProgramKind::kUnreadable) {
     known = {stamp, interpreter_of(program)};
   }
   return known.interpreter;
@@ -181,9 +181,10 @@ void EbpfMessages::executed(const assay_message& message, Event event, const Tel
   for (int i = 0; i < kMostInterpreters; ++i) {
     const Interpreter& found = interpreter(file, event.stamp);
     // A script that is gone already: the kernel told us at least what runs it.
-    const std::string next = found.readable || file == running ? found.path : running;
+    const bool readable = found.kind != ProgramKind::kUnreadable;
+    const std::string next = readable || file == running ? found.path : running;
     if (next.empty()) break;
-    const bool last = found.readable && found.last;
+    const bool last = readable && found.last();
     const std::optional<wire::Stamp> stamp = stamp_at(next);
     if (!stamp) break;
     file = next;

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "observe/collect/bpf/message.h"
-#include "observe/collect/ebpf_interpreter.h"
 #include "observe/collect/event.h"
+#include "observe/collect/interpreter.h"
 
 namespace assay::collect {
 

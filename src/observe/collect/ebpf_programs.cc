@@ -71,16 +71,6 @@ const char* uring_submission(const KernelTypes& types) {
   return nullptr;
 }
 
-struct CloseObject {
-  void operator()(bpf_object* object) const { bpf_object__close(object); }
-};
-struct DestroyLink {
-  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
-};
-struct FreeRing {
-  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
-};
-
 std::size_t page_aligned(std::size_t size) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return (size + page - 1) / page * page;
@@ -118,6 +108,16 @@ bool follows_uring(const KernelTypes& types) {
 }
 
 struct EbpfPrograms::Loaded {
+  struct CloseObject {
+    void operator()(bpf_object* object) const { bpf_object__close(object); }
+  };
+  struct DestroyLink {
+    void operator()(bpf_link* link) const { bpf_link__destroy(link); }
+  };
+  struct FreeRing {
+    void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+  };
+
   std::unique_ptr<bpf_object, CloseObject> object;
   std::vector<std::unique_ptr<bpf_link, DestroyLink>> links;
   std::unique_ptr<ring_buffer, FreeRing> ring;

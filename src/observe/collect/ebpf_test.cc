@@ -32,7 +32,7 @@ using testing::Key;
 using testing::UnorderedElementsAre;
 using wire::Op;
 
-struct Told {
+struct ToldEvent {
   Op op;
   std::uint16_t flags;
   pid_t process, parent;
@@ -51,22 +51,22 @@ class Recorder : public Sink {
     ahead.emplace_back(path);
   }
 
-  std::vector<Told> events;
+  std::vector<ToldEvent> events;
   std::vector<std::string> ahead;
 
   [[nodiscard]] std::set<std::string> paths(Op op) const {
     std::set<std::string> out;
-    for (const Told& told : events) {
+    for (const ToldEvent& told : events) {
       if (told.op == op) out.insert(told.path);
     }
     return out;
   }
   [[nodiscard]] std::size_t count(Op op) const {
-    return static_cast<std::size_t>(
-        std::count_if(events.begin(), events.end(), [&](const Told& t) { return t.op == op; }));
+    return static_cast<std::size_t>(std::count_if(events.begin(), events.end(),
+                                                  [&](const ToldEvent& t) { return t.op == op; }));
   }
-  [[nodiscard]] const Told* find(Op op, const std::string& path) const {
-    for (const Told& told : events) {
+  [[nodiscard]] const ToldEvent* find(Op op, const std::string& path) const {
+    for (const ToldEvent& told : events) {
       if (told.op == op && told.path == path) return &told;
     }
     return nullptr;
@@ -156,14 +156,14 @@ TEST_F(EbpfTest, TellsTheLifeOfTheCommand) {
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(outcome.dropped, 0U);
 
-  const Told* cat = recorder.find(Op::kExec, fs::canonical("/bin/cat"));
+  const ToldEvent* cat = recorder.find(Op::kExec, fs::canonical("/bin/cat"));
   ASSERT_NE(cat, nullptr);
   EXPECT_EQ(cat->other, std::string("/bin/cat\0/dev/null", 18));
   EXPECT_EQ(cat->stamp, stamp_at("/bin/cat"));
   EXPECT_EQ(recorder.count(Op::kExec), 2U);
 
   std::vector<int> ends;
-  for (const Told& told : recorder.events) {
+  for (const ToldEvent& told : recorder.events) {
     if (told.op == Op::kExit) ends.push_back(WEXITSTATUS(told.value));
   }
   EXPECT_THAT(ends, UnorderedElementsAre(0, 3, 5));
@@ -218,10 +218,11 @@ TEST_F(EbpfTest, SeesEveryWayToOpen) {
   EXPECT_THAT(created, UnorderedElementsAre(folder() / "created", folder() / "exclusive",
                                             folder() / "creat"));
   EXPECT_THAT(mine(recorder.paths(Op::kWrite)), Contains(folder() / "written"));
-  const Told* read = recorder.find(Op::kRead, folder() / "openat2");
+  const ToldEvent* read = recorder.find(Op::kRead, folder() / "openat2");
   EXPECT_EQ(read->stamp, stamp_at(folder() / "openat2"));
   // memfd has no path
-  for (const Told& told : recorder.events) EXPECT_EQ(told.path.find("memory"), std::string::npos);
+  for (const ToldEvent& told : recorder.events)
+    EXPECT_EQ(told.path.find("memory"), std::string::npos);
 }
 
 TEST_F(EbpfTest, TenThousandFilesOnceEach) {
@@ -241,7 +242,7 @@ TEST_F(EbpfTest, ThreadsBelongToTheirProcess) {
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
   std::set<pid_t> processes;
-  for (const Told& told : recorder.events) processes.insert(told.process);
+  for (const ToldEvent& told : recorder.events) processes.insert(told.process);
   EXPECT_EQ(processes.size(), 1U);
   EXPECT_EQ(recorder.count(Op::kExit), 1U);
 }
@@ -255,7 +256,7 @@ TEST_F(EbpfTest, FollowsChildrenThatOutliveTheirParents) {
   EXPECT_EQ(recorder.count(Op::kProcess), 301U);
   EXPECT_EQ(recorder.count(Op::kExit), 301U);
   std::set<pid_t> known;
-  for (const Told& told : recorder.events) {
+  for (const ToldEvent& told : recorder.events) {
     if (told.op != Op::kProcess) continue;
     EXPECT_TRUE(known.empty() || known.contains(told.parent)) << told.parent;
     known.insert(told.process);
@@ -284,7 +285,7 @@ TEST_F(EbpfTest, AReusedInodeIsAnotherFile) {
   subject({"reuse", folder(), "100"}, recorder);
   EXPECT_EQ(recorder.count(Op::kCreate), 100U);
   std::size_t reads = 0;
-  for (const Told& told : recorder.events) {
+  for (const ToldEvent& told : recorder.events) {
     if (told.op == Op::kRead && told.path == folder() / "again") ++reads;
   }
   EXPECT_EQ(reads, 100U);

@@ -1,21 +1,17 @@
 // What execve and execveat do: the process becomes the program, and the kernel reads files of which
 // the process knows nothing: interpreters of scripts, and the loader that an ELF file names.
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <limits.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "observe/collect/call_effect.h"
+#include "observe/collect/interpreter.h"
 #include "observe/collect/remote_status.h"
 #include "observe/collect/stamp.h"
 
@@ -24,68 +20,10 @@ namespace {
 
 using wire::Op;
 
-constexpr int kMostScripts = 5;         // interpreters that are scripts, one after the other
-constexpr std::size_t kHeadSize = 256;  // what the kernel looks at
-constexpr std::size_t kMostSegments = 64;
+constexpr int kMostScripts = 5;  // interpreters that are scripts, one after the other
 
-struct Program {
-  enum class Kind { kElf, kScript, kUnknown, kUnreadable } kind = Kind::kUnreadable;
-  std::string interpreter;  // empty: none
-};
-
-template <class Header, class Segment>
-std::string elf_interpreter(int fd, const std::array<char, kHeadSize>& head) {
-  Header header;
-  std::memcpy(&header, head.data(), sizeof header);
-  if (header.e_phentsize != sizeof(Segment)) return {};
-  for (std::size_t i = 0; i < std::min<std::size_t>(header.e_phnum, kMostSegments); ++i) {
-    Segment segment;
-    const off_t at = static_cast<off_t>(header.e_phoff + i * sizeof segment);
-    if (::pread(fd, &segment, sizeof segment, at) != sizeof segment) return {};
-    if (segment.p_type != PT_INTERP || segment.p_filesz < 2 || segment.p_filesz > PATH_MAX) {
-      continue;
-    }
-    std::string path(segment.p_filesz, '\0');
-    if (::pread(fd, path.data(), path.size(), static_cast<off_t>(segment.p_offset)) !=
-        static_cast<ssize_t>(path.size())) {
-      return {};
-    }
-    path.resize(std::strlen(path.c_str()));
-    return path;
-  }
-  return {};
-}
-
-// "#! /bin/sh -e" -> "/bin/sh"
-std::string script_interpreter(std::string_view head) {
-  head.remove_prefix(2);
-  head = head.substr(0, head.find_first_of(std::string_view("\n\0", 2)));
-  const std::size_t begin = head.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  head.remove_prefix(begin);
-  return std::string(head.substr(0, head.find_first_of(" \t")));
-}
-
-Program look_into(const Found& file) {
-  Program program;
-  const std::string path = fmt::format("/proc/self/fd/{}", file.fd.get());
-  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return program;
-  std::array<char, kHeadSize> head{};
-  const ssize_t length = ::pread(fd.get(), head.data(), head.size(), 0);
-  if (length < 0) return program;
-  const std::string_view text(head.data(), static_cast<std::size_t>(length));
-  program.kind = Program::Kind::kUnknown;
-  if (text.starts_with("#!")) {
-    program.kind = Program::Kind::kScript;
-    program.interpreter = script_interpreter(text);
-  } else if (text.starts_with(ELFMAG) && text.size() >= sizeof(Elf32_Ehdr)) {
-    program.kind = Program::Kind::kElf;
-    program.interpreter = head[EI_CLASS] == ELFCLASS32
-                              ? elf_interpreter<Elf32_Ehdr, Elf32_Phdr>(fd.get(), head)
-                              : elf_interpreter<Elf64_Ehdr, Elf64_Phdr>(fd.get(), head);
-  }
-  return program;
+Interpreter look_into(const Found& file) {
+  return interpreter_of(fmt::format("/proc/self/fd/{}", file.fd.get()));
 }
 
 // Whether programs of other kinds can be run here (binfmt_misc): then we cannot know which.
@@ -137,19 +75,18 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
   }
   add_read(effect, file);
   for (int scripts = 0;; ++scripts) {
-    const Program program = look_into(file);
-    if (program.kind == Program::Kind::kUnknown && !other_kinds_run()) effect.will_succeed = false;
-    if (program.kind == Program::Kind::kScript && program.interpreter.empty()) {
-      effect.will_succeed = false;
-    }
-    if (program.interpreter.empty()) break;
-    file = view.find(AT_FDCWD, program.interpreter, true);
+    const Interpreter interpreter = look_into(file);
+    const bool nameless = interpreter.kind == ProgramKind::kScript && interpreter.path.empty();
+    const bool unknown = interpreter.kind == ProgramKind::kUnknown && !other_kinds_run();
+    if (nameless || unknown) effect.will_succeed = false;
+    if (interpreter.path.empty()) break;
+    file = view.find(AT_FDCWD, interpreter.path, true);
     if (!file.regular() || scripts == kMostScripts || !view.may(file, X_OK)) {
       effect.will_succeed = false;
       break;
     }
     add_read(effect, file);
-    if (program.kind == Program::Kind::kElf) break;  // a loader needs no loader
+    if (interpreter.last()) break;
   }
   return effect;
 }

@@ -12,7 +12,7 @@
 namespace assay::collect {
 namespace {
 
-class Told : public Sink {
+class ToldSink : public Sink {
  public:
   void happened(const Event& event) override {
     paths.emplace_back(event.path);
@@ -40,7 +40,7 @@ TEST_F(LogTest, TellsWhatWasAppendedInOrder) {
   ASSERT_TRUE(log) << log.error().line();
   log->append(read_of("/a"));
   log->append({.op = wire::Op::kRename, .value = -2, .path = "/a", .other = "/b"});
-  Told told;
+  ToldSink told;
   EXPECT_EQ(log->drain(told), 2U);
   EXPECT_EQ(told.paths, (std::vector<std::string>{"/a", "/a"}));
   EXPECT_EQ(told.others[1], "/b");
@@ -51,7 +51,7 @@ TEST_F(LogTest, TellsWhatWasAppendedInOrder) {
 TEST_F(LogTest, CrossesManyWindows) {
   auto log = Log::create(path_);
   ASSERT_TRUE(log);
-  Told told;
+  ToldSink told;
   const std::string text(3000, 'x');
   for (int i = 0; i < 20000; ++i) {
     log->append(read_of(std::to_string(i) + text));
@@ -74,7 +74,7 @@ TEST_F(LogTest, WhatWasCommittedIsThereAfterTheCollectorWasKilled) {
   ::waitpid(child, nullptr, 0);
   auto log = Log::open(path_);
   ASSERT_TRUE(log) << log.error().line();
-  Told told;
+  ToldSink told;
   EXPECT_EQ(log->finish(told), 1000U);
   EXPECT_EQ(told.paths.back(), "/file999");
   EXPECT_EQ(log->torn(), 0U);
@@ -96,7 +96,7 @@ TEST_F(LogTest, StepsOverRecordsOfKilledWriters) {
       reinterpret_cast<wire::Record*>(window->at(fd, PROT_READ | PROT_WRITE, reserved.offset));
   record->word = wire::record_word(wire::State::kReserved, 128);
   ::close(fd);
-  Told told;
+  ToldSink told;
   EXPECT_EQ(log->drain(told), 1U) << "a living writer might still finish it";
   EXPECT_EQ(log->finish(told), 2U);
   EXPECT_EQ(told.paths, (std::vector<std::string>{"/before", "/between", "/after"}));
@@ -130,7 +130,7 @@ RC_GTEST_FIXTURE_PROP(LogTest, SurvivesScribbling, ()) {
     }
   }
   if (*rc::gen::arbitrary<bool>()) log->header().tail = *rc::gen::arbitrary<std::uint64_t>();
-  Told told;
+  ToldSink told;
   log->finish(told);
 }
 

@@ -19,8 +19,6 @@ constexpr std::uint32_t reason(TraceReason why) {
   return SECCOMP_RET_TRACE | static_cast<std::uint32_t>(why);
 }
 
-constexpr std::uint32_t kClone3 = 435;  // on every architecture
-
 void load(Filter& filter, std::size_t offset) {
   filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)));
 }

@@ -15,6 +15,8 @@ enum class TraceReason : unsigned short {
   kClone = 2,  // clone and clone3 that may ask not to be traced
 };
 
+constexpr int kClone3 = 435;  // the call's number on every architecture
+
 std::vector<sock_filter> trace_filter();
 
 }  // namespace assay::collect

@@ -20,7 +20,6 @@ std::atomic<bool> views_differ = false;
 
 constexpr std::uint64_t kScoped = RESOLVE_BENEATH | RESOLVE_IN_ROOT;
 constexpr std::string_view kDeleted = " (deleted)";  // the kernel's word for a path that is gone
-constexpr int kMostLinks = 40;                       // the kernel's limit
 
 int open_path(int base, const char* path, bool follow, std::uint64_t resolve) {
   open_how how{};
@@ -59,12 +58,6 @@ std::string without_dots(std::string_view text) {
   }
   if (clean.empty()) clean = "/";
   return clean;
-}
-
-Found failed(int error) {
-  Found found;
-  found.error = error;
-  return found;
 }
 
 struct Split {
@@ -116,13 +109,13 @@ std::string FoundName::path() const {
 
 Found describe(base::UniqueFd fd) {
   Found found;
-  if (!fd.valid() || ::fstat(fd.get(), &found.status) != 0) return failed(errno);
+  if (!fd.valid() || ::fstat(fd.get(), &found.status) != 0) return Found::none(errno);
   if (S_ISREG(found.status.st_mode) || S_ISDIR(found.status.st_mode)) {
     std::array<char, 32> link{};
     *fmt::format_to(link.data(), "/proc/self/fd/{}", fd.get()) = '\0';
     std::array<char, PATH_MAX> text;
     const ssize_t length = ::readlink(link.data(), text.data(), text.size());
-    if (length < 0) return failed(errno);
+    if (length < 0) return Found::none(errno);
     found.path.assign(text.data(), static_cast<std::size_t>(length));
   }
   found.fd = std::move(fd);
@@ -189,31 +182,31 @@ Found RemoteView::find_from(int base, std::string_view path, bool follow,
 }
 
 Found RemoteView::find(int dirfd, std::string_view path, bool follow, std::uint64_t resolve) const {
-  if (path.empty()) return failed(ENOENT);
+  if (path.empty()) return Found::none(ENOENT);
   Found found;
   if (find_fast(dirfd, path, follow, resolve, found)) return found;
   base::UniqueFd base;
   if (path.front() != '/' || (resolve & kScoped) != 0) {
     base = open_base(dirfd);
-    if (!base.valid()) return failed(dirfd == AT_FDCWD ? errno : EBADF);
+    if (!base.valid()) return Found::none(dirfd == AT_FDCWD ? errno : EBADF);
   }
   return find_from(base.get(), path, follow, resolve);
 }
 
 Found RemoteView::find_descriptor(int fd) const {
   base::UniqueFd opened = open_base(fd);
-  if (!opened.valid()) return failed(fd == AT_FDCWD ? errno : EBADF);
+  if (!opened.valid()) return Found::none(fd == AT_FDCWD ? errno : EBADF);
   return describe(std::move(opened));
 }
 
 FoundName RemoteView::find_name(int dirfd, std::string_view path, std::uint64_t resolve) const {
-  if (path.empty()) return with_name(failed(ENOENT), {});
+  if (path.empty()) return with_name(Found::none(ENOENT), {});
   const Split parts = split(path);
   return with_name(find(dirfd, parts.directory, true, resolve), parts);
 }
 
 FoundName RemoteView::name_from(int base, std::string_view path, std::uint64_t resolve) const {
-  if (path.empty()) return with_name(failed(ENOENT), {});
+  if (path.empty()) return with_name(Found::none(ENOENT), {});
   const Split parts = split(path);
   return with_name(find_from(base, parts.directory, true, resolve), parts);
 }

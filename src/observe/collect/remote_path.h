@@ -14,6 +14,8 @@
 
 namespace assay::collect {
 
+constexpr int kMostLinks = 40;  // symbolic links in one path; the kernel's limit
+
 // A file that is there, or the error with which looking for it ended.
 struct Found {
   int error = 0;
@@ -21,6 +23,11 @@ struct Found {
   struct stat status {};
   std::string path;  // canonical, in the collector's view; only of regular files and directories
 
+  static Found none(int error) {
+    Found found;
+    found.error = error;
+    return found;
+  }
   [[nodiscard]] bool regular() const { return error == 0 && S_ISREG(status.st_mode); }
   [[nodiscard]] bool directory() const { return error == 0 && S_ISDIR(status.st_mode); }
 };

@@ -25,8 +25,6 @@ namespace {
 
 using base::UniqueFd;
 
-constexpr int kMostLinks = 40;  // the kernel's limit
-
 bool same_directory(int a, int b) {
   struct statx left {};
   struct statx right {};
@@ -108,12 +106,6 @@ struct Walk {
   }
 };
 
-Found failed(int error) {
-  Found found;
-  found.error = error;
-  return found;
-}
-
 }  // namespace
 
 Found RemoteView::walk(int base, std::string_view path, bool follow) const {
@@ -122,10 +114,10 @@ Found RemoteView::walk(int base, std::string_view path, bool follow) const {
             .root = UniqueFd(::open(root.c_str(), O_PATH | O_CLOEXEC)),
             .current = {},
             .rest = std::string(path)};
-  if (!walk.root.valid()) return failed(errno);
+  if (!walk.root.valid()) return Found::none(errno);
   const bool absolute = path.starts_with('/');
   walk.current = UniqueFd(::fcntl(absolute ? walk.root.get() : base, F_DUPFD_CLOEXEC, 0));
-  if (!walk.current.valid()) return failed(EBADF);
+  if (!walk.current.valid()) return Found::none(EBADF);
   bool only_directory = path.ends_with('/');
   for (;;) {
     const std::size_t begin = walk.rest.find_first_not_of('/');
@@ -138,7 +130,7 @@ Found RemoteView::walk(int base, std::string_view path, bool follow) const {
     only_directory = only_directory || slashes;
     walk.rest = last ? "" : walk.rest.substr(end);
     if (const int error = walk.step(name, last, follow || only_directory); error != 0) {
-      return failed(error);
+      return Found::none(error);
     }
   }
   Found found = describe(std::move(walk.current));

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <string>
 
+#include "observe/collect/ptrace_filter.h"
 #include "observe/collect/remote_memory.h"
 #include "observe/collect/stamp.h"
 
@@ -50,7 +51,6 @@ bool same_process(pid_t process, pid_t thread) {
 }
 
 void trace_child(pid_t thread, const __ptrace_syscall_info& info) {
-  constexpr int kClone3 = 435;
   if ((static_cast<int>(info.seccomp.nr) & 0xFFFF) == kClone3) {
     std::uint64_t flags = 0;
     if (read_remote(thread, info.seccomp.args[0], &flags, sizeof flags) != 0) return;

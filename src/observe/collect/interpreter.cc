@@ -1,4 +1,4 @@
-#include "observe/collect/ebpf_interpreter.h"
+#include "observe/collect/interpreter.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kHeadSize = 256;  // BINPRM_BUF_SIZE: what the kernel looks at
 constexpr int kMostSegments = 64;
 
+// "#! /bin/sh -e" -> "/bin/sh"
 std::string named_by_script(std::string_view head) {
   head.remove_prefix(2);
   head = head.substr(0, head.find_first_of(std::string_view("\n\0", 2)));
@@ -35,7 +36,7 @@ std::string named_by_elf(int fd) {
     Segment segment;
     const auto at = static_cast<off_t>(header.e_phoff) + i * static_cast<off_t>(sizeof segment);
     if (::pread(fd, &segment, sizeof segment, at) != sizeof segment) return {};
-    if (segment.p_type != PT_INTERP || segment.p_filesz == 0 || segment.p_filesz > PATH_MAX) {
+    if (segment.p_type != PT_INTERP || segment.p_filesz < 2 || segment.p_filesz > PATH_MAX) {
       continue;
     }
     std::string path(segment.p_filesz, '\0');
@@ -55,11 +56,11 @@ Interpreter interpreter_of(const std::string& program) {
   const ssize_t length = fd.valid() ? ::pread(fd.get(), head.data(), head.size(), 0) : -1;
   if (length < 0) return {};
   const std::string_view text(head.data(), static_cast<std::size_t>(length));
-  if (text.starts_with("#!")) return {named_by_script(text), true, false};
-  if (!text.starts_with(ELFMAG) || text.size() <= EI_CLASS) return {{}, true, true};
-  return {head[EI_CLASS] == ELFCLASS32 ? named_by_elf<Elf32_Ehdr, Elf32_Phdr>(fd.get())
-                                       : named_by_elf<Elf64_Ehdr, Elf64_Phdr>(fd.get()),
-          true, true};
+  if (text.starts_with("#!")) return {ProgramKind::kScript, named_by_script(text)};
+  if (!text.starts_with(ELFMAG) || text.size() <= EI_CLASS) return {ProgramKind::kUnknown, {}};
+  return {ProgramKind::kElf, head[EI_CLASS] == ELFCLASS32
+                                 ? named_by_elf<Elf32_Ehdr, Elf32_Phdr>(fd.get())
+                                 : named_by_elf<Elf64_Ehdr, Elf64_Phdr>(fd.get())};
 }
 
 }  // namespace assay::collect

@@ -1,0 +1,22 @@
+// What the kernel reads besides a program's own file in order to run it: the interpreter that a
+// script names in its first line, the loader that an ELF file names.
+#pragma once
+
+#include <string>
+
+namespace assay::collect {
+
+enum class ProgramKind { kUnreadable, kUnknown, kScript, kElf };
+
+struct Interpreter {
+  ProgramKind kind = ProgramKind::kUnreadable;
+  std::string path;  // as the file has it; empty: it names none
+
+  // The kernel looks no further: a loader needs no loader.
+  bool last() const { return kind != ProgramKind::kScript; }
+};
+
+// `program` may be a name in /proc/self/fd.
+Interpreter interpreter_of(const std::string& program);
+
+}  // namespace assay::collect
