@@ -36,12 +36,7 @@ FileAt file_at(const Statement& row) {
 
 base::Result<std::vector<FileAt>> files_of(Statement& select) {
   std::vector<FileAt> files;
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) break;
-    files.push_back(file_at(select));
-  }
-  select.reset();
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { files.push_back(file_at(row)); }));
   return files;
 }
 
@@ -101,11 +96,9 @@ base::Result<std::vector<hash::Digest>> contents_starting(Store& store, std::str
                   " LIMIT ?3",
                   table)));
     ASSAY_TRY_VOID(select.bind(filled(hex, 0).bytes, filled(hex, 15).bytes, limit));
-    for (;;) {
-      ASSAY_TRY(const bool row, select.step());
-      if (!row) break;
-      if (const auto digest = digest_at(select, 0)) found.insert(*digest);
-    }
+    ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+      if (const auto digest = digest_at(row, 0)) found.insert(*digest);
+    }));
   }
   std::vector<hash::Digest> digests(found.begin(), found.end());
   const auto most = static_cast<std::size_t>(limit);

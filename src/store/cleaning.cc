@@ -34,12 +34,10 @@ base::Result<std::set<JobId>> needed_jobs(Store& store) {
                 " substr(o.blake3, 1, 8) = substr(l.blake3, 1, 8) AND o.blake3 = l.blake3"));
   std::set<JobId> needed;
   std::vector<JobId> todo;
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) break;
-    needed.insert(select.integer(0));
-    todo.push_back(select.integer(0));
-  }
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    needed.insert(row.integer(0));
+    todo.push_back(row.integer(0));
+  }));
   ASSAY_TRY(Producers producers, Producers::prepare(store));
   while (!todo.empty()) {
     ASSAY_TRY(const Job reader, head_of(store, todo.back()));

@@ -12,11 +12,7 @@ template <class Visit>
 base::Result<void> each_row(Database& database, std::string_view sql, JobId job, Visit visit) {
   ASSAY_TRY(Statement select, database.prepare(sql));
   ASSAY_TRY_VOID(select.bind(job));
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return {};
-    visit(select);
-  }
+  return select.each(visit);
 }
 
 OutputStatus output_status_named(std::string_view name) {
@@ -40,11 +36,9 @@ base::Result<void> each_input(Store& store, JobId id, std::int64_t limit,
             store.database().prepare("SELECT path, blake3, size FROM job_input WHERE job = ?1"
                                      " ORDER BY path LIMIT ?2"));
   ASSAY_TRY_VOID(select.bind(id, limit));
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return {};
-    visit({select.text(0), digest_at(select, 1), select.integer(2)});
-  }
+  return select.each([&](const Statement& row) {
+    visit({row.text(0), digest_at(row, 1), row.integer(2)});
+  });
 }
 
 base::Result<void> each_output(Store& store, JobId id, std::int64_t limit,
@@ -53,11 +47,7 @@ base::Result<void> each_output(Store& store, JobId id, std::int64_t limit,
             store.database().prepare("SELECT path, blake3, size, status, source FROM job_output"
                                      " WHERE job = ?1 ORDER BY path LIMIT ?2"));
   ASSAY_TRY_VOID(select.bind(id, limit));
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return {};
-    visit(output_at(select));
-  }
+  return select.each([&](const Statement& row) { visit(output_at(row)); });
 }
 
 base::Result<std::vector<Process>> processes_of(Database& database, JobId job) {

@@ -52,12 +52,10 @@ base::Result<std::optional<JobId>> find_by_uid(Store& store, std::string_view pr
   ASSAY_TRY_VOID(select.bind(lower));
   std::vector<std::string> found;
   std::optional<JobId> id;
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) break;
-    if (!id) id = select.integer(0);
-    found.push_back(fmt::format("{} (job {})", select.text(1), select.integer(0)));
-  }
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    if (!id) id = row.integer(0);
+    found.push_back(fmt::format("{} (job {})", row.text(1), row.integer(0)));
+  }));
   if (found.size() <= 1) return id;
   const bool more = found.size() > 5;
   if (more) found.pop_back();
@@ -70,11 +68,8 @@ base::Result<std::optional<JobId>> find_by_uid(Store& store, std::string_view pr
 
 base::Result<std::vector<Job>> jobs_of(Statement& select) {
   std::vector<Job> jobs;
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return jobs;
-    jobs.push_back(job_at(select));
-  }
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { jobs.push_back(job_at(row)); }));
+  return jobs;
 }
 
 base::Result<std::vector<Job>> list_jobs(Store& store, const JobFilter& filter) {

@@ -87,11 +87,10 @@ base::Result<std::vector<Label>> all_labels(Store& store) {
   ASSAY_TRY(Statement select,
             store.database().prepare("SELECT job, blake3, name FROM label ORDER BY name"));
   std::vector<Label> labels;
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return labels;
-    if (const auto target = target_at(select, 0)) labels.push_back({select.text(2), *target});
-  }
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    if (const auto target = target_at(row, 0)) labels.push_back({row.text(2), *target});
+  }));
+  return labels;
 }
 
 base::Result<std::vector<std::string>> labels_of(Store& store, const Labelled& target) {
@@ -100,11 +99,8 @@ base::Result<std::vector<std::string>> labels_of(Store& store, const Labelled& t
             store.database().prepare("SELECT name FROM label WHERE blake3 = ?1 ORDER BY name"));
   ASSAY_TRY_VOID(select.bind(std::get<hash::Digest>(target).bytes));
   std::vector<std::string> names;
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return names;
-    names.push_back(select.text(0));
-  }
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { names.push_back(row.text(0)); }));
+  return names;
 }
 
 }  // namespace assay::store

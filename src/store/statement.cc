@@ -62,12 +62,7 @@ base::Result<bool> Statement::step() {
 }
 
 base::Result<void> Statement::run() {
-  for (;;) {
-    ASSAY_TRY(const bool row, step());
-    if (!row) break;
-  }
-  reset();
-  return {};
+  return each([](const Statement&) {});
 }
 
 // The code that sqlite3_reset() returns is that of the last step, which was reported then.

@@ -42,7 +42,11 @@ class Statement {
 
   // True: a row is ready to be read. False: done.
   base::Result<bool> step();
-  // Runs to the end and makes the statement ready to be bound and run again.
+  // Runs to the end, calling visit(*this) at each row, and makes the statement ready to be bound
+  // and run again.
+  template <class Visit>
+  base::Result<void> each(Visit visit);
+  // The same without looking at the rows.
   base::Result<void> run();
   // Ready to run again; bindings stay.
   void reset();
@@ -88,6 +92,17 @@ base::Result<void> Statement::bind_one(int parameter, const Value& value) {
   } else {
     return bind_blob(parameter, std::as_bytes(std::span(value)));
   }
+}
+
+template <class Visit>
+base::Result<void> Statement::each(Visit visit) {
+  for (;;) {
+    ASSAY_TRY(const bool row, step());
+    if (!row) break;
+    visit(static_cast<const Statement&>(*this));
+  }
+  reset();
+  return {};
 }
 
 template <class... Values>
