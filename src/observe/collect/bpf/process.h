@@ -4,6 +4,16 @@
 
 #include "observe/collect/bpf/job.h"
 
+// A message from the task, with nothing in it yet, and room for its texts.
+static __always_inline struct process_scratch* begin_message(struct task_struct* from) {
+  const __u32 zero = 0;
+  struct process_scratch* scratch = bpf_map_lookup_elem(&process_scratches, &zero);
+  if (!scratch) return 0;
+  __builtin_memset(&scratch->message, 0, sizeof scratch->message);
+  address(&scratch->message, from);
+  return scratch;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   const struct member* parents = member_of(parent);
@@ -23,12 +33,9 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   member->id = __sync_fetch_and_add(&shared.members, 1) + 1;
   __sync_fetch_and_add(&shared.live, 1);
 
-  const __u32 zero = 0;
-  struct process_scratch* scratch = bpf_map_lookup_elem(&process_scratches, &zero);
+  struct process_scratch* scratch = begin_message(child);
   if (!scratch) return 0;
   struct assay_message* message = &scratch->message;
-  __builtin_memset(message, 0, sizeof *message);
-  address(message, child);
   message->parent = pid_of(BPF_CORE_READ(parent, group_leader));
   message->kind = kAssayFork;
   send(message, 0, 0, false);
@@ -59,12 +66,9 @@ static __always_inline void tell_script(struct task_struct* task, struct linux_b
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task, int former_pid, struct linux_binprm* program) {
   if (!member_of(task)) return 0;
-  const __u32 zero = 0;
-  struct process_scratch* scratch = bpf_map_lookup_elem(&process_scratches, &zero);
+  struct process_scratch* scratch = begin_message(task);
   if (!scratch) return 0;
   struct assay_message* message = &scratch->message;
-  __builtin_memset(message, 0, sizeof *message);
-  address(message, task);
   if (BPF_CORE_READ(program, filename) != BPF_CORE_READ(program, interp))
     tell_script(task, program, scratch);
 
@@ -105,12 +109,9 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   // Before the message: whoever wakes up from it must find the count without this process.
   __sync_fetch_and_add(&shared.live, -1);
 
-  const __u32 zero = 0;
-  struct process_scratch* scratch = bpf_map_lookup_elem(&process_scratches, &zero);
+  struct process_scratch* scratch = begin_message(task);
   if (!scratch) return 0;
   struct assay_message* message = &scratch->message;
-  __builtin_memset(message, 0, sizeof *message);
-  address(message, task);
   message->kind = kAssayExit;
   message->value = BPF_CORE_READ(signal, flags) & kGroupExit
                        ? BPF_CORE_READ(signal, group_exit_code)
