@@ -54,18 +54,14 @@ bool loses_rights(const RemoteView& view, const Found& file) {
 
 }  // namespace
 
-std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint64_t flags,
-                                  std::string words) {
+std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint64_t flags) {
   Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
                    ? view.find_descriptor(given.dirfd)
                    : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
   if (!file.regular()) return std::nullopt;
   Effect effect;
   effect.will_succeed = view.may(file, X_OK);
-  effect.told.push_back({.op = Op::kExec,
-                         .stamp = stamp_of(file.status),
-                         .path = file.path,
-                         .other = std::move(words)});
+  effect.told.push_back({.op = Op::kExec, .stamp = stamp_of(file.status), .path = file.path});
   if (loses_rights(view, file)) {
     effect.told.push_back(
         {.op = Op::kMissed,
