@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "hash/file.h"
 #include "observe/wire/record.h"
@@ -22,6 +24,13 @@ inline hash::FileStamp to_hash(const wire::Stamp& stamp) {
 }
 inline wire::Stamp to_wire(const hash::FileStamp& stamp) {
   return {stamp.device, stamp.inode, stamp.size, stamp.mtime_ns, stamp.ctime_ns};
+}
+
+// Of the regular file at the path; a symbolic link is none.
+inline std::optional<wire::Stamp> regular_file_at(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return to_wire(stamp_of(status));
 }
 
 inline bool same_file(const wire::Stamp& a, const wire::Stamp& b) {
