@@ -102,8 +102,9 @@ class EbpfRun {
       : log_(log),
         programs_(programs),
         sink_(sink),
-        gate_(GateMode::kChanges, {.before = [this] { take_all(); },
-                                   .told = [this](const auto& told) { note(told); }}) {
+        gate_(
+            GateMode::kChanges, {},
+            {.before = [this] { take_all(); }, .told = [this](const auto& told) { note(told); }}) {
     programs_.shared().gate_stops_changes = 1;
   }
 

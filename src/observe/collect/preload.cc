@@ -24,25 +24,30 @@ namespace {
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
 
-// `entry` ("KEY=") with `value` before what the environment already had, joined by a colon.
-void put_first(std::vector<std::string>& environment, std::string_view key,
-               const std::string& value) {
-  std::string entry = std::string(key) + value;
+// The environment with `value` under `key` ("KEY="), after or before what was there, with a colon
+// between.
+enum class Place { kFirst, kLast };
+void join(std::vector<std::string>& environment, std::string_view key, const std::string& value,
+          Place place) {
+  std::string entry = value;
   std::erase_if(environment, [&](const std::string& old) {
     if (!old.starts_with(key)) return false;
-    if (old.size() > key.size()) entry += ":" + old.substr(key.size());
+    const std::string had = old.substr(key.size());
+    if (!had.empty()) entry = place == Place::kFirst ? entry + ":" + had : had + ":" + entry;
     return true;
   });
-  environment.push_back(std::move(entry));
+  environment.push_back(std::string(key) + entry);
 }
 
 // The command's environment with the shim.
 std::vector<std::string> with_shim(std::vector<std::string> environment, const std::string& shim,
                                    const std::string& log) {
-  put_first(environment, "LD_PRELOAD=", shim);
+  // Last: other libraries that change what a program opens come before us, so that we see what
+  // they have made of it.
+  join(environment, "LD_PRELOAD=", shim, Place::kLast);
   // A program built with AddressSanitizer refuses to start behind any preloaded library, because it
   // cannot know that ours leaves memory functions alone.
-  put_first(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0");
+  join(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0", Place::kFirst);
   environment.push_back(std::string(wire::kLogVariable) + "=" + log);
   return environment;
 }
@@ -53,7 +58,7 @@ class PreloadCollector : public Collector {
 
   base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
     ASSAY_TRY(Log log, Log::create(path_));
-    Gate gate(GateMode::kEverything);
+    Gate gate(GateMode::kEverything, path_);
     Launch shimmed = launch;
     if (const auto shim = shim_library(); !shim.empty()) {
       shimmed.environment = with_shim(std::move(shimmed.environment), shim, path_);
