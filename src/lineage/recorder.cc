@@ -65,6 +65,10 @@ base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wante
 
 }  // namespace
 
+int exit_code_of(const base::Error& not_started) {
+  return not_started.code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+}
+
 Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
     : request_(request), channel_(channel) {
   launch_.words = request_.words;
@@ -90,15 +94,20 @@ int Recorder::record() {
         "run", "another `assay run` is around this one and records it as its own"));
   }
   if (!tracer) return run_unrecorded(tracer.error());
-  if (const auto ready = prepare(); !ready) return run_unrecorded(ready.error());
-  const auto done = run(*tracer);
+  if (const auto ready = prepare(*tracer); !ready) {
+    give_up();
+    return run_unrecorded(ready.error());
+  }
+  const auto done = run();
   if (done) return 0;
+  give_up();
+  if (done.error().code == base::ExitCode::kUnfit) return run_unrecorded(done.error());
   say(done.error());
-  return done.error().code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+  return exit_code_of(done.error());
 }
 
 // The store, the context, the row of a running job.
-base::Result<void> Recorder::prepare() {
+base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
   if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
@@ -125,6 +134,9 @@ base::Result<void> Recorder::prepare() {
   Gathered gathered = context.take();
   job_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
+  job_.tracer = collect::name_of(tracer);
+  collector_ = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+  ASSAY_TRY_VOID(collector_->prepare());
   ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
@@ -136,9 +148,7 @@ base::Result<void> Recorder::prepare() {
   return {};
 }
 
-base::Result<void> Recorder::run(collect::Tracer tracer) {
-  job_.tracer = collect::name_of(tracer);
-  const auto collector = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+base::Result<void> Recorder::run() {
   started_ns_ = base::system_clock().monotonic_ns();
   tracker_ = std::make_unique<Tracker>(
       Tracker::Options{.started_ns = started_ns_, .hashing = {.cache = digests_.get()}}, *filter_);
@@ -161,15 +171,9 @@ base::Result<void> Recorder::run(collect::Tracer tracer) {
     if (!store(outcome, store::JobStatus::kInterrupted)) return;
     remove_spool();
   };
-  const auto outcome = collector->run(launch_, control, *tracker_);
+  const auto outcome = collector_->run(launch_, control, *tracker_);
   if (abandoned_) return {};
-  if (!outcome) {
-    // Nothing ran, so there is nothing to remember.
-    tracker_.reset();
-    forget();
-    remove_spool();
-    return base::fail(outcome.error());
-  }
+  if (!outcome) return base::fail(outcome.error());
   store::JobStatus status =
       outcome->wait_status == 0 ? store::JobStatus::kDone : store::JobStatus::kFailed;
   // Killed so late that the collector did not notice: all was seen, but nobody was told the result.
@@ -228,10 +232,19 @@ bool Recorder::keeper_gone() const {
   return ::poll(&keeper, 1, 0) > 0;
 }
 
-void Recorder::forget() {
-  job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
-  auto writer = store::JobWriter::begin(*store_, job_.id);
-  if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
+// Nothing ran, so there is nothing to remember. All that was opened is closed again: it may have
+// been too much.
+void Recorder::give_up() {
+  tracker_.reset();
+  collector_.reset();
+  if (job_.id != 0) {
+    job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
+    auto writer = store::JobWriter::begin(*store_, job_.id);
+    if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
+  }
+  if (!job_.spool.empty()) remove_spool();
+  digests_.reset();
+  store_.reset();
 }
 
 // A pipe must end when the command closes it, so nobody else may hold it.
@@ -264,7 +277,7 @@ int Recorder::run_unrecorded(const base::Error& why) {
   if (failure) {
     if (child) ::waitpid(child->pid, nullptr, 0);
     say(*failure);
-    return failure->code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+    return exit_code_of(*failure);
   }
   release_descriptors();
   channel_.started(child->pid, -1);

@@ -4,6 +4,7 @@
 
 #include "base/stderr_line.h"
 #include "lineage/recovery.h"
+#include "observe/collect/launch.h"
 #include "store/store.h"
 
 namespace assay::lineage {
@@ -27,12 +28,21 @@ void finish_for_the_dead() {
 }  // namespace
 
 base::Result<collect::Kept> run_command(const RunRequest& request) {
-  ASSAY_TRY(collect::Kept kept, collect::keep([&](collect::Channel& channel) {
-              // Never destroyed: closing the store would move its log into it and wait for the
-              // disk, which the next run would wait for again.
-              return (new Recorder(request, channel))->record();
-            }));
-  if (kept.collector_lost) finish_for_the_dead();
+  auto kept = collect::keep([&](collect::Channel& channel) {
+    // Never destroyed: closing the store would move its log into it and wait for the disk, which
+    // the next run would wait for again.
+    return (new Recorder(request, channel))->record();
+  });
+  if (!kept) {
+    // Not even two processes can be had. The command still can.
+    base::Error why = kept.error();
+    why.what = "this run is not recorded: " + why.what;
+    base::write_stderr("assay: " + why.line() + "\n");
+    const base::Error failed = collect::become(request.words);
+    base::write_stderr("assay: " + failed.line() + "\n");
+    return collect::Kept{.collector_status = exit_code_of(failed)};
+  }
+  if (kept->collector_lost) finish_for_the_dead();
   return kept;
 }
 

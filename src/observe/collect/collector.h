@@ -63,9 +63,12 @@ struct Control {
 class Collector {
  public:
   virtual ~Collector() = default;
-  // Starts the command and returns when it and all its descendants have ended. An error means that
-  // the command was not started: a program that is not there is usage_error naming it (the shell's
-  // 127 and 126 are the caller's to give).
+  // Makes the log and whatever else is needed before the command can be started. An error means
+  // that nothing can be recorded.
+  virtual base::Result<void> prepare() = 0;
+  // Starts the command (after prepare(), unless that was done) and returns when it and all its
+  // descendants have ended. An error means that the command was not started: see exec_failure().
+  // (The shell's 127 and 126 are the caller's to give.)
   virtual base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) = 0;
 };
 

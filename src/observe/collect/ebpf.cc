@@ -232,16 +232,25 @@ class EbpfCollector : public Collector {
  public:
   explicit EbpfCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
-  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+  base::Result<void> prepare() override {
     ASSAY_TRY(Log log, Log::create(path_));
     ASSAY_TRY(const KernelTypes types, KernelTypes::read());
     ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
     ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
-    return EbpfRun(log, programs, sink).run(launch, control);
+    log_.emplace(std::move(log));
+    programs_.emplace(std::move(programs));
+    return {};
+  }
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+    if (!log_) ASSAY_TRY_VOID(prepare());
+    return EbpfRun(*log_, *programs_, sink).run(launch, control);
   }
 
  private:
   std::filesystem::path path_;
+  std::optional<Log> log_;
+  std::optional<EbpfPrograms> programs_;
 };
 
 }  // namespace

@@ -236,6 +236,7 @@ void Channel::say(const std::string& line) {
 
 base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
   remember_signals();
+  raise_limits();
   occupy_closed_streams();
   shared_request();  // before the fork
   std::array<int, 2> ends{};

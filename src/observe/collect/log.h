@@ -36,7 +36,8 @@ class Window {
 
 class Log {
  public:
-  // A new log. Fails if there is one, or if the disk has no room for its beginning.
+  // A new log. Fails if there is one, or if the disk has no room even for its first page. If that
+  // is all it has, what the collector sees is kept in memory, and shims use the gate.
   static base::Result<Log> create(const std::filesystem::path& path);
   // The log of a collector that is gone, for finish() alone.
   static base::Result<Log> open(const std::filesystem::path& path);

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "base/file.h"
 #include "observe/collect/gate.h"
@@ -56,8 +57,15 @@ class PreloadCollector : public Collector {
  public:
   explicit PreloadCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
-  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+  base::Result<void> prepare() override {
     ASSAY_TRY(Log log, Log::create(path_));
+    log_.emplace(std::move(log));
+    return {};
+  }
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+    if (!log_) ASSAY_TRY_VOID(prepare());
+    Log& log = *log_;
     Gate gate(GateMode::kEverything, path_);
     Launch shimmed = launch;
     if (const auto shim = shim_library(); !shim.empty()) {
@@ -123,6 +131,7 @@ class PreloadCollector : public Collector {
   }
 
   std::filesystem::path path_;
+  std::optional<Log> log_;
 };
 
 }  // namespace
