@@ -74,6 +74,7 @@ Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
   launch_.words = request_.words;
   launch_.environment = environment();
   launch_.inherited = collect::inherited_files();
+  launch_.keep_words = redacted_joined_words;
   descriptors_ = collect::inherited_descriptors();
 }
 

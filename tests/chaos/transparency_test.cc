@@ -153,6 +153,18 @@ TEST_P(Transparent, AClosedStreamStaysClosed) {
   }
 }
 
+// Not in the store at the end, and not in any file while the job runs.
+TEST_P(Transparent, SecretsOfChildrenDoNotReachTheDisk) {
+  const auto outcome = project_.bash(
+      "printf '#!/bin/sh\\ngrep -rac \"ZZra[w]\" .assay | grep -v :0\\nexit 0\\n' > tool; "
+      "chmod +x tool\n" +
+      run_text() +
+      "sh -c './tool --password ZZraw1; ./tool --token=ZZraw2; env ./tool --api-key ZZraw3; :'; "
+      "grep -rac 'ZZra[w]' .assay | grep -v :0; true");
+  EXPECT_EQ(outcome.out, "") << outcome.err;
+  EXPECT_THAT(project_.assay({"show", "last", "--json"}).out, HasSubstr("[redacted]"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Chaos, Transparent, testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "observe/collect/event.h"
 #include "observe/collect/inherited.h"
+#include "observe/collect/log.h"
 
 namespace assay::collect {
 
@@ -31,6 +32,8 @@ struct Launch {
   std::vector<std::string> environment;
   std::filesystem::path directory;
   std::vector<Inherited> inherited = {};
+  // What of the words of started programs may be written down. The log is a file.
+  KeepWords keep_words = {};
 };
 
 // Something that could not be seen. The verdict "complete" is the absence of these.

@@ -244,6 +244,7 @@ class EbpfCollector : public Collector {
 
   base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
+    log_->keep_words(launch.keep_words);
     return EbpfRun(*log_, *programs_, sink).run(launch, control);
   }
 

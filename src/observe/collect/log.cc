@@ -152,6 +152,7 @@ Log::Log(Log&& other) noexcept
       cursor_(other.cursor_),
       late_(std::move(other.late_)),
       overflow_(std::move(other.overflow_)),
+      keep_words_(std::move(other.keep_words_)),
       torn_(other.torn_),
       starved_(other.starved_) {}
 
@@ -182,6 +183,14 @@ void Log::keep_ahead() {
 }
 
 void Log::append(const Event& event) {
+  if (event.op != wire::Op::kExec || !keep_words_) return append_kept(event);
+  const std::string words = keep_words_(event.other);
+  Event kept = event;
+  kept.other = words;
+  append_kept(kept);
+}
+
+void Log::append_kept(const Event& event) {
   if (write(event)) return;
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);

@@ -66,6 +66,7 @@ class PreloadCollector : public Collector {
   base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
     Log& log = *log_;
+    log.keep_words(launch.keep_words);
     Gate gate(GateMode::kEverything, path_);
     Launch shimmed = launch;
     if (const auto shim = shim_library(); !shim.empty()) {

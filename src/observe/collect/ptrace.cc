@@ -34,6 +34,7 @@ class PtraceCollector : public Collector {
   base::Result<Outcome> run(const Launch& command, const Control& control, Sink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
     Log& log = *log_;
+    log.keep_words(command.keep_words);
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
       return base::fail(base::system_error("pipe", "cannot start the command", errno));
