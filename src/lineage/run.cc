@@ -11,14 +11,16 @@ namespace assay::lineage {
 namespace {
 
 // The collector was killed and the command ended without it: what it had seen is in its event log.
-void finish_for_the_dead() {
+void finish_for_the_dead(const collect::Kept& kept) {
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
   if (error) return;
   const auto location = store::find(directory);
   if (!location || !*location) return;
   auto store = store::Store::open(**location, store::Program{});
-  if (store && recover_jobs(*store)) {
+  std::optional<EndedJob> ended;
+  if (kept.wait_status) ended = {kept.collector, *kept.wait_status};
+  if (store && recover_jobs(*store, ended)) {
     base::write_stderr(
         "assay: the collector was killed; what it had seen is kept as an interrupted job, see "
         "`assay show last`\n");
@@ -42,7 +44,7 @@ base::Result<collect::Kept> run_command(const RunRequest& request) {
     base::write_stderr("assay: " + failed.line() + "\n");
     return collect::Kept{.collector_status = exit_code_of(failed)};
   }
-  if (kept->collector_lost) finish_for_the_dead();
+  if (kept->collector_lost) finish_for_the_dead(*kept);
   return kept;
 }
 

@@ -70,8 +70,9 @@ void occupy_closed_streams() {
 
 // A last process that holds the gate, for when keeper and collector are both killed: without it
 // every stopped call of the command would fail. `alive` ends when neither is left.
-void start_guard(int listener, int alive) {
-  if (::fork() != 0) return;
+pid_t start_guard(int listener, int alive) {
+  const pid_t guard = ::fork();
+  if (guard != 0) return guard;
   ::prctl(PR_SET_NAME, "lineage-guard");
   ::setsid();
   point_at_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
@@ -125,7 +126,10 @@ class Keeper {
       kept_.collector_status = WEXITSTATUS(status);
     } else {
       kept_.collector_lost = true;
+      kept_.collector = collector_;
       if (command_ > 0 && !kept_.wait_status) see_through();
+      alive_.reset();
+      keep_guard();  // for what the command left running
     }
     return kept_;
   }
@@ -149,9 +153,7 @@ class Keeper {
       case Kind::kStarted:
         command_ = message.value;
         for (const int number : std::exchange(early_, {})) ::kill(command_, number);
-        if (listener_.valid()) start_guard(listener_.get(), watched_.get());
-        watched_.reset();
-        listener_.reset();
+        if (listener_.valid()) guard_ = start_guard(listener_.get(), watched_.get());
         break;
       case Kind::kEnded:
         kept_.wait_status = message.value;
@@ -191,12 +193,26 @@ class Keeper {
     return true;
   }
 
+  // The guard that holds the gate may have been killed with the collector: as long as we hold its
+  // descriptor the kernel lets stopped calls wait, and another guard can answer them.
+  void keep_guard() {
+    if (!listener_.valid()) return;
+    if (guard_ > 0 && ::waitpid(guard_, nullptr, WNOHANG) == 0) return;
+    pollfd gate{listener_.get(), 0, 0};
+    if (::poll(&gate, 1, 0) > 0) {  // nobody is left who could be stopped
+      listener_.reset();
+      return;
+    }
+    guard_ = start_guard(listener_.get(), watched_.get());
+  }
+
   // The collector was killed. The command is our child now (we are its subreaper), and the guard
   // sees to its stopped calls as soon as we do not claim to.
   void see_through() {
     alive_.reset();
     int status = 0;
     for (;;) {
+      keep_guard();
       std::array<pollfd, 1> waiting{{{signals_.get(), POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), 20);
       pass_signals();
@@ -210,7 +226,8 @@ class Keeper {
   pid_t command_ = 0;
   base::UniqueFd socket_;
   base::UniqueFd signals_;
-  base::UniqueFd listener_;  // on its way to the guard
+  pid_t guard_ = 0;
+  base::UniqueFd listener_;  // the gate's: for the guard, and for another if that is killed
   base::UniqueFd alive_;
   base::UniqueFd watched_;
   std::vector<int> early_;

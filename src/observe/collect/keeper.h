@@ -35,6 +35,7 @@ struct Kept {
   std::optional<int> wait_status;  // of the command; none: it was not started
   int collector_status = 0;        // what `collect` returned
   bool collector_lost = false;     // it was killed; the command was seen through without it
+  pid_t collector = 0;             // which it was, then
   bool detached = false;           // the user would not wait for what the command left running
 };
 
