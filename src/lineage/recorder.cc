@@ -160,9 +160,11 @@ base::Result<void> Recorder::run() {
     channel_.started(pid, listener);
   };
   control.ended = [&](int status) {
+    wait_status_ = status;
     job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
     channel_.ended(status);
   };
+  control.detached = [&] { return detached_ = channel_.detached(); };
   control.abandoned = [&] {
     abandoned_ = true;
     collect::Outcome outcome;
@@ -178,7 +180,7 @@ base::Result<void> Recorder::run() {
   store::JobStatus status =
       outcome->wait_status == 0 ? store::JobStatus::kDone : store::JobStatus::kFailed;
   // Killed so late that the collector did not notice: all was seen, but nobody was told the result.
-  if (keeper_gone()) status = store::JobStatus::kInterrupted;
+  if (!detached_ && keeper_gone()) status = store::JobStatus::kInterrupted;
   if (auto stored = store(*outcome, status); !stored) {
     // The row still says that the job runs, and the event log is there: recovery will finish it.
     stored.error().hint = "its event log is kept and the next `assay log` tries again";
@@ -194,9 +196,9 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
     job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
   }
   job_.status = status;
-  if (!abandoned_) {
-    job_.exit_code = base::shell_exit_code(outcome.wait_status);
-    if (WIFSIGNALED(outcome.wait_status)) job_.signal = WTERMSIG(outcome.wait_status);
+  if (wait_status_) {
+    job_.exit_code = base::shell_exit_code(*wait_status_);
+    if (WIFSIGNALED(*wait_status_)) job_.signal = WTERMSIG(*wait_status_);
   }
   job_.dropped = static_cast<std::int64_t>(outcome.dropped);
   job_.usage = usage_of(outcome.usage);
@@ -230,7 +232,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
 
 bool Recorder::keeper_gone() const {
   pollfd keeper{channel_.descriptor(), POLLIN, 0};
-  return ::poll(&keeper, 1, 0) > 0;
+  return ::poll(&keeper, 1, 0) > 0 && !channel_.detached();
 }
 
 // Nothing ran, so there is nothing to remember. All that was opened is closed again: it may have

@@ -26,6 +26,7 @@ struct RunRequest {
   bool build = false;
   std::vector<Filter::Choice> choices = {};  // --keep, --leave-out
   bool explain = false;
+  bool wait = true;      // for what the command leaves running
   bool summary = false;  // one line about the job when it is over
 };
 
@@ -62,6 +63,8 @@ class Recorder {
   store::Job job_;
   std::int64_t started_ns_ = 0;  // monotonic
   bool abandoned_ = false;
+  bool detached_ = false;  // the keeper has left on purpose
+  std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;
 };
 

@@ -61,6 +61,8 @@ struct Control {
   // telling the sink anything. -1: never.
   int keeper = -1;
   std::function<void()> abandoned = [] {};
+  // Asked before that: whether the keeper has left on purpose. Then recording goes on without it.
+  std::function<bool()> detached = [] { return false; };
 };
 
 class Collector {

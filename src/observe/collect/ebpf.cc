@@ -174,12 +174,13 @@ class EbpfRun {
     bool started = false;
     bool gate_open = true;
     bool kept = true;
+    bool watched = true;
     int wait_ms = kShortestWait_ms;
     while (gate_open || !reaper.ended() || (kept && programs_.shared().live > 0)) {
       std::array<pollfd, 5> waiting{{{gate_open ? gate_.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
                                      {started ? -1 : child_.exec_result.get(), POLLIN, 0},
-                                     {kept ? control.keeper : -1, POLLIN, 0},
+                                     {watched ? control.keeper : -1, POLLIN, 0},
                                      {kept ? programs_.descriptor() : -1, POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
@@ -199,7 +200,8 @@ class EbpfRun {
         if (reaper.reap(child_.pid, log_)) control.ended(reaper.status());
       }
       if (kept) log_.drain(sink_);
-      if (waiting[3].revents != 0) {
+      if (waiting[3].revents != 0) watched = false;
+      if (waiting[3].revents != 0 && !control.detached()) {
         programs_.stop();
         take_all();
         log_.drain(sink_);

@@ -23,7 +23,7 @@
 namespace assay::collect {
 namespace {
 
-enum class Kind : int { kStarted, kEnded, kSay };
+enum class Kind : int { kStarted, kEnded, kSay, kDetach };
 struct Message {
   Kind kind = Kind::kSay;
   int value = 0;
@@ -105,8 +105,10 @@ pid_t start_guard(int listener, int alive) {
 
 class Keeper {
  public:
-  Keeper(pid_t collector, base::UniqueFd socket, base::UniqueFd alive, base::UniqueFd watched)
+  Keeper(pid_t collector, bool wait, base::UniqueFd socket, base::UniqueFd alive,
+         base::UniqueFd watched)
       : collector_(collector),
+        wait_(wait),
         socket_(std::move(socket)),
         alive_(std::move(alive)),
         watched_(std::move(watched)) {
@@ -145,7 +147,7 @@ class Keeper {
     Message message;
     if (!receive(socket_.get(), message, listener_)) return false;
     take(message);
-    return true;
+    return !kept_.detached;
   }
 
   void take(const Message& message) {
@@ -157,11 +159,20 @@ class Keeper {
         break;
       case Kind::kEnded:
         kept_.wait_status = message.value;
+        if (!wait_) detach();
+        break;
+      case Kind::kDetach:
         break;
       case Kind::kSay:
         base::write_stderr(std::string(message.text.data()) + "\n");
         break;
     }
+  }
+
+  // The collector goes on by itself.
+  void detach() {
+    kept_.detached = true;
+    send(socket_.get(), {.kind = Kind::kDetach}, -1);
   }
 
   void notice() {
@@ -179,7 +190,7 @@ class Keeper {
       const int number = static_cast<int>(info.ssi_signo);
       if (kept_.wait_status) {
         if (number == SIGCONT) continue;
-        kept_.detached = true;
+        detach();
         return false;
       }
       // The terminal sends its signals to the whole group, so the command has got them already.
@@ -223,6 +234,7 @@ class Keeper {
   }
 
   pid_t collector_;
+  bool wait_;
   pid_t command_ = 0;
   base::UniqueFd socket_;
   base::UniqueFd signals_;
@@ -245,13 +257,19 @@ void Channel::ended(int wait_status) {
   send(socket_.get(), {.kind = Kind::kEnded, .value = wait_status}, -1);
 }
 
+bool Channel::detached() {
+  Message message;
+  base::UniqueFd none;
+  return receive(socket_.get(), message, none) && message.kind == Kind::kDetach;
+}
+
 void Channel::say(const std::string& line) {
   Message message;
   line.copy(message.text.data(), message.text.size() - 1);
   send(socket_.get(), message, -1);
 }
 
-base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
+base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect) {
   remember_signals();
   raise_limits();
   occupy_closed_streams();
@@ -288,7 +306,7 @@ base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
   theirs.reset();
   // A pipe ends when the command closes it, not when we do.
   point_at_null({STDIN_FILENO, STDOUT_FILENO});
-  return Keeper(collector, std::move(mine), std::move(alive), std::move(watched)).keep();
+  return Keeper(collector, wait, std::move(mine), std::move(alive), std::move(watched)).keep();
 }
 
 void end_like(int wait_status) {

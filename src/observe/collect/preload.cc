@@ -97,12 +97,13 @@ class PreloadCollector : public Collector {
     bool started = false;
     bool gate_open = true;
     bool kept = true;
+    bool watched = true;
     int wait_ms = kShortestWait_ms;
     while (gate_open || !reaper.ended()) {
       std::array<pollfd, 4> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
                                      {started ? -1 : child.exec_result.get(), POLLIN, 0},
-                                     {kept ? control.keeper : -1, POLLIN, 0}}};
+                                     {watched ? control.keeper : -1, POLLIN, 0}}};
       const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
         gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
@@ -119,9 +120,12 @@ class PreloadCollector : public Collector {
       }
       if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {
-        log.drain(sink);
-        control.abandoned();
-        kept = false;
+        watched = false;
+        kept = control.detached();
+        if (!kept) {
+          log.drain(sink);
+          control.abandoned();
+        }
       }
       const bool busy = (kept && log.drain(sink) > 0) || ready > 0;
       if (kept) sink.meanwhile();
