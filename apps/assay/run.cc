@@ -18,6 +18,7 @@ struct Options {
   std::string name;
   bool build = false;
   bool explain = false;
+  bool no_wait = false;
   std::vector<std::string> keep;
   std::vector<std::string> leave_out;
   std::vector<std::string> sets;
@@ -64,6 +65,7 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   request.name = options.name;
   request.build = options.build;
   request.explain = options.explain;
+  request.wait = !options.no_wait;
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
   for (const std::string& pattern : options.keep) request.choices.push_back({pattern, true});
   for (const std::string& pattern : options.leave_out) request.choices.push_back({pattern, false});
@@ -100,6 +102,10 @@ Verb run_verb(const Session& session) {
                    {},
                    "PATTERN"},
                   {"--explain", "say of every file why it was kept or left out", &options->explain},
+                  {"--no-wait",
+                   "do not wait for what the command leaves running: it is recorded in the "
+                   "background",
+                   &options->no_wait},
                   {"--set", "with @N: the value of an argument in the new run", &options->sets}},
       .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words},
       .action = [&session, options] { return run(session, *options); }};

@@ -262,5 +262,13 @@ TEST(SecretShape, RandomStringsAreSeen) {
   EXPECT_GE(seen, 980);
 }
 
+TEST(Words, JoinedByNulAreRedactedAlike) {
+  using namespace std::string_literals;
+  EXPECT_EQ(redacted_joined_words("tool\0--password\0hunter2\0--token=abc\0last"s),
+            "tool\0--password\0[redacted]\0--token=[redacted]\0last"s);
+  EXPECT_EQ(redacted_joined_words("a\0\0b\0"s), "a\0\0b\0"s) << "empty words stay";
+  EXPECT_EQ(redacted_joined_words(""), "");
+}
+
 }  // namespace
 }  // namespace assay::lineage

@@ -26,8 +26,12 @@ struct RunRequest {
   bool build = false;
   std::vector<Filter::Choice> choices = {};  // --keep, --leave-out
   bool explain = false;
+  bool wait = true;      // for what the command leaves running
   bool summary = false;  // one line about the job when it is over
 };
+
+// What shells answer for a command that could not be started.
+int exit_code_of(const base::Error& not_started);
 
 class Recorder {
  public:
@@ -37,12 +41,12 @@ class Recorder {
   int record();
 
  private:
-  base::Result<void> prepare();
+  base::Result<void> prepare(collect::Tracer tracer);
   int run_unrecorded(const base::Error& why);
-  base::Result<void> run(collect::Tracer tracer);
+  base::Result<void> run();
   base::Result<void> store(const collect::Outcome& outcome, store::JobStatus status);
   [[nodiscard]] bool keeper_gone() const;
-  void forget();
+  void give_up();
   void remove_spool();
   void release_descriptors();
   void say(const base::Error& error);
@@ -55,9 +59,12 @@ class Recorder {
   std::optional<Filter> filter_;
   std::unique_ptr<StoredDigests> digests_;
   std::unique_ptr<Tracker> tracker_;
+  std::unique_ptr<collect::Collector> collector_;
   store::Job job_;
   std::int64_t started_ns_ = 0;  // monotonic
   bool abandoned_ = false;
+  bool detached_ = false;  // the keeper has left on purpose
+  std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;
 };
 

@@ -240,4 +240,16 @@ std::vector<std::string> redacted_words(std::span<const std::string> words) {
   return kept;
 }
 
+std::string redacted_joined_words(std::string_view words) {
+  Redactor redactor;
+  std::string kept;
+  for (std::size_t begin = 0; begin <= words.size();) {
+    const std::size_t end = std::min(words.find('\0', begin), words.size());
+    if (begin > 0) kept += '\0';
+    kept += redactor.word(words.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return kept;
+}
+
 }  // namespace assay::lineage

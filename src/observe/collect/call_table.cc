@@ -46,6 +46,8 @@ constexpr std::array kCalls = std::to_array<CallRow>({
     {"unshare", kUnshare, 272, 272, 310},
     {"chdir", kNewDirectory, 80, 80, 12},
     {"fchdir", kNewDirectory, 81, 81, 133},
+    {"prctl", kSandbox, 157, 157, 172},
+    {"seccomp", kSandbox, 317, 317, 354},
 });
 
 constexpr int flags_argument(CallKind kind) {

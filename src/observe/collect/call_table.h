@@ -37,6 +37,9 @@ enum class CallKind : std::uint8_t {
   // Only a relative name means another file from then on. The shim counts its own; the gate is told
   // of those that go round it.
   kNewDirectory,
+  // The process forbids itself calls from then on: the shim must make none that the program does
+  // not make. (prctl only with PR_SET_SECCOMP.)
+  kSandbox,
 };
 
 // The numbers as the kernel's asm/unistd_64.h, unistd_x32.h and unistd_32.h have them by name; -1

@@ -124,8 +124,11 @@ int install_filter(const std::vector<sock_filter>& program, bool listener) {
   }
 }
 
-Gate::Gate(GateMode mode, GateHooks hooks)
-    : mode_(mode), hooks_(std::move(hooks)), filter_(gate_filter(mode, SECCOMP_RET_USER_NOTIF)) {
+Gate::Gate(GateMode mode, std::string log, GateHooks hooks)
+    : mode_(mode),
+      log_path_(std::move(log)),
+      hooks_(std::move(hooks)),
+      filter_(gate_filter(mode, SECCOMP_RET_USER_NOTIF)) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0) {
     sending_.reset(ends[0]);
@@ -169,11 +172,8 @@ const Gate::Member& Gate::member(pid_t thread, bool fresh) {
 
 void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink) {
   hooks_.before();
-  if (const CallRow* row = find_call(call.arch, call.number);
-      row != nullptr && row->kind == CallKind::kNewDirectory) {
-    log.header().epoch.fetch_add(1, std::memory_order_release);
-    return;
-  }
+  const CallRow* row = find_call(call.arch, call.number);
+  if (row == nullptr || about_the_shim(thread, *row, call, log)) return;
   const std::optional<Effect> effect = effect_of(thread, call);
   if (!effect || !effect->will_succeed) return;
   // If the process died meanwhile, its number may be another's and what was read nonsense.

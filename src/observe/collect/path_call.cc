@@ -178,6 +178,8 @@ std::optional<Effect> Reading::judged() {
     case kUnshare:
       if ((argument(0) & CLONE_NEWNS) != 0) RemoteView::views_may_differ();
       return std::nullopt;
+    case kSandbox:
+      return std::nullopt;
     case kNewDirectory:
     case kNewView:
       RemoteView::views_may_differ();

@@ -87,6 +87,18 @@ int read_remote(pid_t thread, std::uint64_t address, void* into, std::size_t siz
   return errno;
 }
 
+int write_remote(pid_t thread, std::uint64_t address, const void* from, std::size_t size) {
+  const iovec local{const_cast<void*>(from), size};
+  const iovec remote{reinterpret_cast<void*>(address), size};
+  if (::process_vm_writev(thread, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size)) return 0;
+  std::array<char, 32> name{};
+  *fmt::format_to(name.data(), "/proc/{}/mem", thread) = '\0';
+  const base::UniqueFd memory(::open(name.data(), O_WRONLY | O_CLOEXEC));
+  if (!memory.valid()) return errno == ENOENT ? ESRCH : EPERM;
+  const ssize_t done = ::pwrite(memory.get(), from, size, static_cast<off_t>(address));
+  return done == static_cast<ssize_t>(size) ? 0 : EFAULT;
+}
+
 int read_remote_text(pid_t thread, std::uint64_t address, char* into, std::size_t limit,
                      std::size_t& length) {
   // Most paths are short; a read never crosses into a page that the string may not reach.

@@ -56,6 +56,7 @@ RemoteStatus read_remote_status(pid_t thread) {
   result.user = field<uid_t>(status, "\nUid:", 1);
   result.group = field<gid_t>(status, "\nGid:", 1);
   result.no_new_privileges = field<int>(status, "\nNoNewPrivs:", 0) != 0;
+  result.filters = field<int>(status, "\nSeccomp_filters:", 0);
   return result;
 }
 

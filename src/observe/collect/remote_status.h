@@ -17,6 +17,7 @@ struct RemoteStatus {
   uid_t user = 0;   // effective
   gid_t group = 0;  // effective
   bool no_new_privileges = false;
+  int filters = 0;  // seccomp filters upon it (Linux 5.9; 0: not known)
 };
 
 RemoteStatus read_remote_status(pid_t thread);
