@@ -8,7 +8,7 @@ namespace assay::lineage {
 std::vector<std::string> redirects_of(std::span<const collect::Inherited> files) {
   std::vector<std::string> texts;
   for (const collect::Inherited& file : files) {
-    if (file.descriptor > STDERR_FILENO) continue;
+    if (file.descriptor > STDERR_FILENO || file.path.empty()) continue;
     const int flags = ::fcntl(file.descriptor, F_GETFL);
     const bool writes = file.descriptor != STDIN_FILENO && file.writable;
     if (!writes && !file.readable) continue;

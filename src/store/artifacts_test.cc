@@ -3,8 +3,8 @@
 #include "store/job_reader.h"
 #include "store/job_writer.h"
 #include "store/labels.h"
-#include "store/testing/fixture.h"
 #include "store/testing/jobs.h"
+#include "store/testing/jobs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -16,10 +16,8 @@ using testing::job_of;
 using testing::line_of;
 using testing::record;
 
-class ArtifactsTest : public testing::StoreTest {
+class ArtifactsTest : public testing::JobsTest {
  protected:
-  ArtifactsTest() : store_(*Store::create(location_in(directory("project")), {})) {}
-
   // "JOB path" of each.
   static std::vector<std::string> text(const std::vector<FileAt>& files) {
     std::vector<std::string> lines;
@@ -38,8 +36,6 @@ class ArtifactsTest : public testing::StoreTest {
     const Job job = *load_job(store_, writer);
     return text(*producers.readers(job, job.outputs.at(0)));
   }
-
-  Store store_;
 };
 
 TEST_F(ArtifactsTest, ContentsAreFoundByTheirFirstDigits) {

@@ -10,8 +10,8 @@
 #include "store/job_writer.h"
 #include "store/labels.h"
 #include "store/steps.h"
-#include "store/testing/fixture.h"
 #include "store/testing/jobs.h"
+#include "store/testing/jobs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -23,15 +23,8 @@ using testing::job_of;
 using testing::line_of;
 using testing::record;
 
-class CleaningTest : public testing::StoreTest {
+class CleaningTest : public testing::JobsTest {
  protected:
-  CleaningTest() : store_(*Store::create(location_in(directory("project")), {})) {}
-
-  static std::vector<JobId> ids(const std::vector<Job>& jobs) {
-    std::vector<JobId> found;
-    for (const Job& job : jobs) found.push_back(job.id);
-    return found;
-  }
   std::vector<JobId> left() { return ids(*list_jobs(store_)); }
   std::vector<JobId> collected(const GcOptions& options = {}) {
     const auto report = collect_garbage(store_, options);
@@ -41,8 +34,6 @@ class CleaningTest : public testing::StoreTest {
   std::int64_t rows(const std::string& table) {
     return *store_.database().integer("SELECT count(*) FROM " + table);
   }
-
-  Store store_;
 };
 
 TEST_F(CleaningTest, ARemovedJobIsGoneWithAllThatWasRecorded) {
@@ -67,15 +58,10 @@ TEST_F(CleaningTest, ARemovedJobIsGoneWithAllThatWasRecorded) {
 }
 
 TEST_F(CleaningTest, ARunningJobStays) {
-  std::ifstream stat("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(stat)), {});
-  std::istringstream rest(text.substr(text.rfind(')') + 2));
-  std::string field;
-  for (int i = 3; i <= 22; ++i) rest >> field;
   Job job = job_of("x");
   job.status = JobStatus::kRunning;
   job.collector_pid = ::getpid();
-  job.collector_start_ticks = std::stoll(field);
+  job.collector_start_ticks = testing::own_start_ticks();
   ASSERT_TRUE(begin_job(store_, job));
   EXPECT_THAT(line_of(remove_job(store_, 1)), HasSubstr("job 1: is still running"));
   EXPECT_THAT(collected(), ElementsAre());

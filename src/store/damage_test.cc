@@ -4,7 +4,7 @@
 #include "store/schema.h"
 #include "store/store.h"
 #include "store/testing/child.h"
-#include "store/testing/fixture.h"
+#include "store/testing/jobs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -15,9 +15,9 @@ using ::testing::HasSubstr;
 using testing::line_of;
 using testing::program_with;
 
-class DamageTest : public testing::StoreTest {
+class DamageTest : public testing::ProjectTest {
  protected:
-  DamageTest() : location_(location_in(directory("project"))) {
+  DamageTest() {
     EXPECT_TRUE(Store::create(location_, program_with(3)));
     intact_ = testing::read(location_.database);
   }
@@ -40,7 +40,6 @@ class DamageTest : public testing::StoreTest {
     return "";
   }
 
-  Location location_;
   std::string intact_;
 };
 

@@ -1,19 +1,15 @@
 #include "store/hash_cache.h"
 
 #include "store/job_writer.h"
-#include "store/testing/fixture.h"
 #include "store/testing/jobs.h"
+#include "store/testing/jobs_fixture.h"
 
 namespace assay::store {
 namespace {
 
 using testing::digest_of;
 
-class HashCacheTest : public testing::StoreTest {
- protected:
-  HashCacheTest() : store_(*Store::create(location_in(directory("project")), {})) {}
-  Store store_;
-};
+class HashCacheTest : public testing::JobsTest {};
 
 // Device and inode use all 64 bits on some file systems.
 constexpr hash::FileStamp kStamp{~0ULL, 0x8000000000000001ULL, 12, 1000, 2000};

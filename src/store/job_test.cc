@@ -4,8 +4,8 @@
 #include "store/job_reader.h"
 #include "store/job_writer.h"
 #include "store/steps.h"
-#include "store/testing/fixture.h"
 #include "store/testing/jobs.h"
+#include "store/testing/jobs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -17,19 +17,12 @@ using testing::job_of;
 using testing::line_of;
 using testing::record;
 
-class JobTest : public testing::StoreTest {
+class JobTest : public testing::JobsTest {
  protected:
-  JobTest() : store_(*Store::create(location_in(directory("project")), {})) {}
-
-  std::vector<JobId> ids(const JobFilter& filter = {}) {
-    std::vector<JobId> found;
-    const auto jobs = *list_jobs(store_, filter);
-    for (const Job& job : jobs) found.push_back(job.id);
-    return found;
+  std::vector<JobId> listed(const JobFilter& filter = {}) {
+    return ids(*list_jobs(store_, filter));
   }
   std::string sql(const std::string& query) { return *store_.database().text(query); }
-
-  Store store_;
 };
 
 // Everything different from its default, and bytes that are neither text nor JSON.
@@ -224,10 +217,10 @@ TEST_F(JobTest, ListsAreNewestFirst) {
   record(store_, "a -> x=1");
   record(store_, "b -> y=1");
   record(store_, "a -> x=2");
-  EXPECT_THAT(ids(), ElementsAre(3, 2, 1));
-  EXPECT_THAT(ids({.limit = 2}), ElementsAre(3, 2));
-  EXPECT_THAT(ids({.superseded = false}), ElementsAre(3, 2));
-  EXPECT_THAT(ids({.status = JobStatus::kFailed}), ElementsAre());
+  EXPECT_THAT(listed(), ElementsAre(3, 2, 1));
+  EXPECT_THAT(listed({.limit = 2}), ElementsAre(3, 2));
+  EXPECT_THAT(listed({.superseded = false}), ElementsAre(3, 2));
+  EXPECT_THAT(listed({.status = JobStatus::kFailed}), ElementsAre());
   EXPECT_TRUE(head_of(store_, 1)->superseded);
   EXPECT_FALSE(head_of(store_, 3)->superseded);
 }
@@ -258,13 +251,7 @@ TEST_F(JobTest, IsFoundByWhateverNamesIt) {
 }
 
 TEST_F(JobTest, ARunningJobIsStaleWhenItsCollectorIsNotTheOneThatBeganIt) {
-  // This process, as the kernel tells it and as /proc/self/stat is read here, apart from the code.
-  std::ifstream stat("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(stat)), {});
-  std::istringstream rest(text.substr(text.rfind(')') + 2));
-  std::string field;
-  for (int i = 3; i <= 22; ++i) rest >> field;
-  const std::int64_t ticks = std::stoll(field);
+  const std::int64_t ticks = testing::own_start_ticks();
   Job job = job_of("x");
   job.status = JobStatus::kRunning;
   job.collector_pid = ::getpid();

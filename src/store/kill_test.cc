@@ -12,7 +12,7 @@
 #include "store/files.h"
 #include "store/store.h"
 #include "store/testing/child.h"
-#include "store/testing/fixture.h"
+#include "store/testing/jobs_fixture.h"
 #include "store/testing/kill_vfs.h"
 
 namespace assay::store {
@@ -32,11 +32,8 @@ void PrintTo(Journal journal, std::ostream* out) {
   *out << (journal == Journal::kWriteAhead ? "WriteAhead" : "Rollback");
 }
 
-class KillTest : public testing::StoreTest, public ::testing::WithParamInterface<Journal> {
+class KillTest : public testing::ProjectTest, public ::testing::WithParamInterface<Journal> {
  protected:
-  KillTest()
-      : location_(location_in(directory("project"))), copy_(location_in(directory("copy"))) {}
-
   // Kills `work` at every operation and calls `examine` on what each death left in location_. Each
   // life starts from what location_ held on entry. Returns how many deaths were examined.
   int at_every_operation(const std::function<void(const Child::Say&)>& work,
@@ -91,8 +88,7 @@ class KillTest : public testing::StoreTest, public ::testing::WithParamInterface
   }
 
   testing::KillVfs vfs_{GetParam() == Journal::kWriteAhead};
-  Location location_;
-  Location copy_;
+  Location copy_ = location_in(directory("copy"));
 };
 
 INSTANTIATE_TEST_SUITE_P(Journals, KillTest,

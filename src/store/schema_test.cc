@@ -2,7 +2,7 @@
 #include "store/schema.h"
 
 #include "store/store.h"
-#include "store/testing/fixture.h"
+#include "store/testing/jobs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -13,10 +13,8 @@ using ::testing::HasSubstr;
 using testing::line_of;
 using testing::program_with;
 
-class SchemaTest : public testing::StoreTest {
+class SchemaTest : public testing::ProjectTest {
  protected:
-  SchemaTest() : location_(location_in(directory("project"))) {}
-
   // A store of version 1, then a failing upgrade to the migrations given.
   std::string failure_of(std::vector<Migration> added) {
     EXPECT_TRUE(Store::create(location_, program_with(1)));
@@ -32,8 +30,6 @@ class SchemaTest : public testing::StoreTest {
     EXPECT_EQ(*store->database().integer("SELECT count(*) FROM sqlite_schema"), 2);
     EXPECT_EQ(*store->database().integer("SELECT count(*) FROM migration"), 1);
   }
-
-  Location location_;
 };
 
 TEST_F(SchemaTest, GoesForwardAndKeepsABackup) {

@@ -2,8 +2,8 @@
 
 #include "store/job_reader.h"
 #include "store/job_writer.h"
-#include "store/testing/fixture.h"
 #include "store/testing/jobs.h"
+#include "store/testing/jobs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -13,9 +13,8 @@ using testing::job_of;
 using testing::line_of;
 using testing::record;
 
-class StepsTest : public testing::StoreTest {
+class StepsTest : public testing::JobsTest {
  protected:
-  StepsTest() : store_(*Store::create(location_in(directory("project")), {})) {}
   // "1:4 2:2": number and current job of every step.
   std::string steps() {
     std::string text;
@@ -25,7 +24,6 @@ class StepsTest : public testing::StoreTest {
     }
     return text;
   }
-  Store store_;
 };
 
 TEST_F(StepsTest, ARepeatedStepTakesItsPredecessorsNumber) {

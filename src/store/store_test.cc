@@ -9,7 +9,7 @@
 #include "store/files.h"
 #include "store/schema.h"
 #include "store/testing/child.h"
-#include "store/testing/fixture.h"
+#include "store/testing/jobs_fixture.h"
 #include "store/testing/kill_vfs.h"
 
 namespace assay::store {
@@ -25,11 +25,7 @@ using ::testing::MatchesRegex;
 using testing::mode_of;
 using testing::program_with;
 
-class StoreTest : public testing::StoreTest {
- protected:
-  StoreTest() : location_(location_in(directory("project"))) {}
-  Location location_;
-};
+class StoreTest : public testing::ProjectTest {};
 
 TEST_F(StoreTest, IsMadeOnceAndOpenedAgain) {
   std::string id;

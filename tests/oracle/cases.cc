@@ -11,6 +11,17 @@ Lineage of_many(int count) {
   return lineage;
 }
 
+// A file so deep that its path is too long to be told, and that is told. eBPF counts such files as
+// dropped. strace cannot name them either.
+Case deep_folder(const std::string& program) {
+  return {.name = program,
+          .command = "$RUN $P/" + program,
+          .by_hand = Lineage{.inputs = {"in.txt"}, .outputs = {{"out.txt", "created"}}},
+          .too_big_for_strace = true,
+          .must_miss = {{"preload", "long-path"}, {"ptrace", "long-path"}},
+          .not_for = {"ebpf"}};
+}
+
 }  // namespace
 
 const std::vector<Case>& all_cases() {
@@ -54,6 +65,8 @@ const std::vector<Case>& all_cases() {
       {.name = "creat", .command = "$RUN $P/creat_call"},
       {.name = "long_path", .command = "$RUN $P/long_path"},
       {.name = "long_path_static", .command = "$RUN $P/long_path_static"},
+      deep_folder("deep_folder"),
+      deep_folder("deep_folder_static"),
       {.name = "symlinks", .command = "$RUN $P/symlinks", .setup = "ln -s old.txt old_link"},
       {.name = "symlink_switch",
        .command = "$RUN sh -c 'ln -s v2 next && mv -T next current && cat current/data > out.txt'",

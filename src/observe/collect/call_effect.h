@@ -1,5 +1,6 @@
 // The judges behind effect_of(): what a call with these arguments will do to the files there are.
-// One file per family: open_effect.cc, name_effect.cc, exec_effect.cc.
+// One file per family: open_effect.cc, name_effect.cc, exec_effect.cc; missed_effect.cc is for what
+// cannot be told.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,11 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
 // `flags` as execveat's. The first event is the program's, without its words.
 std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags);
 
-// An effect that only says what cannot be seen: a word for programs and a sentence.
-Effect missed_effect(std::string_view what, std::string text);
+// An effect that only says what cannot be seen: a word for programs, and of the thread's program
+// what it does.
+Effect missed_effect(const RemoteView& view, std::string_view what, std::string_view text);
+// The same of a file that is_untold(); `did` is "opened" or so.
+Effect long_path_effect(const RemoteView& view, std::string_view did, Given file, bool succeeds);
 
 // Adds to effect.ahead what is about to change, unless it is not a file whose content could be
 // taken: the files of /proc and /sys are made up as they are read.

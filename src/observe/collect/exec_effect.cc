@@ -58,6 +58,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
   Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
                    ? view.find_descriptor(given.dirfd)
                    : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+  bool untold = file.accept_untold();
   if (!file.regular()) return std::nullopt;
   Effect effect;
   effect.will_succeed = view.may(file, X_OK);
@@ -77,6 +78,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
     if (nameless || unknown) effect.will_succeed = false;
     if (interpreter.path.empty()) break;
     file = view.find(AT_FDCWD, interpreter.path, true);
+    untold = file.accept_untold() || untold;
     if (!file.regular() || scripts == kMostScripts || !view.may(file, X_OK)) {
       effect.will_succeed = false;
       break;
@@ -84,6 +86,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
     add_read(effect, file);
     if (interpreter.last()) break;
   }
+  if (untold) return long_path_effect(view, "ran", given, effect.will_succeed);
   return effect;
 }
 

@@ -13,7 +13,7 @@ struct Inherited {
   int descriptor = -1;
   bool readable = false;
   bool writable = false;
-  std::string path;
+  std::string path;  // empty: longer than the kernel tells
   wire::Stamp stamp;
   bool racy = false;  // so new that a change need not show in the stamp
 };

@@ -88,20 +88,24 @@ bool rename_will_succeed(const RemoteView& view, const FoundName& from, const Fo
 }  // namespace
 
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
-  const FoundName name = view.find_name(file.dirfd, file.path);
+  FoundName name = view.find_name(file.dirfd, file.path);
+  const bool untold = name.accept_untold();
   if (name.error != 0 || name.only_directory || !name.file.regular()) return std::nullopt;
   Effect effect;
   add_ahead(effect, name.file, Change::kName);
   effect.told.push_back(
       {.op = Op::kDelete, .stamp = stamp_of(name.file.status), .path = name.file.path});
   effect.will_succeed = may_remove(view, name);
+  if (untold) return long_path_effect(view, "removed", file, effect.will_succeed);
   return effect;
 }
 
 std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Given to_given,
                                     std::uint64_t flags) {
-  const FoundName from = view.find_name(from_given.dirfd, from_given.path);
-  const FoundName to = view.find_name(to_given.dirfd, to_given.path);
+  FoundName from = view.find_name(from_given.dirfd, from_given.path);
+  FoundName to = view.find_name(to_given.dirfd, to_given.path);
+  const bool from_untold = from.accept_untold();
+  const bool untold = to.accept_untold() || from_untold;
   if (from.error != 0 || to.error != 0 || from.file.error != 0) return std::nullopt;
   const bool exchange = (flags & RENAME_EXCHANGE) != 0;
   const bool replaced = to.file.regular();
@@ -129,16 +133,19 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
     return std::nullopt;
   }
   effect.will_succeed = rename_will_succeed(view, from, to, flags);
+  if (untold) return long_path_effect(view, "renamed", from_given, effect.will_succeed);
   return effect;
 }
 
 std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Given to_given,
                                   std::uint64_t flags) {
   const bool follow = (flags & AT_SYMLINK_FOLLOW) != 0;
-  const Found from = from_given.path.empty() && (flags & AT_EMPTY_PATH) != 0
-                         ? view.find_descriptor(from_given.dirfd)
-                         : view.find(from_given.dirfd, from_given.path, follow);
-  const FoundName to = view.find_name(to_given.dirfd, to_given.path);
+  Found from = from_given.path.empty() && (flags & AT_EMPTY_PATH) != 0
+                   ? view.find_descriptor(from_given.dirfd)
+                   : view.find(from_given.dirfd, from_given.path, follow);
+  FoundName to = view.find_name(to_given.dirfd, to_given.path);
+  const bool from_untold = from.accept_untold();
+  const bool untold = to.accept_untold() || from_untold;
   if (!from.regular() || to.error != 0 || is_link(from)) return std::nullopt;
   Effect effect;
   effect.told.push_back(
@@ -150,6 +157,7 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Give
       from.path.ends_with("/#" + std::to_string(from.status.st_ino) + " (deleted)");
   effect.will_succeed = linkable && to.file.error == ENOENT && !to.only_directory &&
                         view.may(to.parent, W_OK | X_OK) && same_mount(from, to.parent, true);
+  if (untold) return long_path_effect(view, "linked", from_given, effect.will_succeed);
   return effect;
 }
 

@@ -41,14 +41,13 @@ bool is_pseudo(int fd) {
 }
 
 // A file that will be made: there is nothing to stamp yet.
-std::optional<Effect> creation(const RemoteView& view, const FoundName& made,
-                               std::uint16_t flags = 0) {
+std::optional<Effect> creation(const RemoteView& view, Given file, FoundName made) {
+  const bool untold = made.accept_untold();
   if (made.error != 0 || made.only_directory) return std::nullopt;
   Effect effect;
-  effect.told.push_back({.op = Op::kCreate,
-                         .flags = static_cast<std::uint16_t>(flags | wire::flag::kNoStamp),
-                         .path = made.path()});
+  effect.told.push_back({.op = Op::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
   effect.will_succeed = made.file.error == ENOENT && view.may(made.parent, W_OK | X_OK);
+  if (untold) return long_path_effect(view, "made", file, effect.will_succeed);
   return effect;
 }
 
@@ -68,7 +67,10 @@ struct Access {
   bool cut = false;
 };
 
-Effect existing(const RemoteView& view, Found file, Access access) {
+// Nothing if it is no regular file.
+std::optional<Effect> existing(const RemoteView& view, Given given, Found file, Access access) {
+  const bool untold = file.accept_untold();
+  if (!file.regular()) return std::nullopt;
   Effect effect;
   Effect::Told told{.op = Op::kRead, .stamp = stamp_of(file.status)};
   if (access.cut) {
@@ -84,6 +86,9 @@ Effect existing(const RemoteView& view, Found file, Access access) {
   }
   const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
   effect.will_succeed = view.may(file, mode);
+  if (untold) {
+    return long_path_effect(view, access.cut ? "cut" : "opened", given, effect.will_succeed);
+  }
   told.path = std::move(file.path);
   effect.told.push_back(std::move(told));
   return effect;
@@ -109,9 +114,8 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   const bool follow = (flags & O_NOFOLLOW) == 0 && !exclusive;
   Found found = view.find(file.dirfd, file.path, follow, resolve);
   if (found.error == ENOENT && create) {
-    return creation(view, view.find_creation(file.dirfd, file.path, follow, resolve));
+    return creation(view, file, view.find_creation(file.dirfd, file.path, follow, resolve));
   }
-  if (!found.regular()) return std::nullopt;
   // memfd_create's, reopened through /proc: in no directory, so nobody's input.
   if (found.path.starts_with("/memfd:")) return std::nullopt;
 
@@ -120,21 +124,19 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
                       .write = mode == O_WRONLY || mode == O_RDWR,
                       .cut = (flags & O_TRUNC) != 0};
   if (!access.read && !access.write) return std::nullopt;  // for ioctl only
-  Effect effect = existing(view, std::move(found), access);
-  if (exclusive) effect.will_succeed = false;
+  std::optional<Effect> effect = existing(view, file, std::move(found), access);
+  if (effect && exclusive) effect->will_succeed = false;
   return effect;
 }
 
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode) {
   const std::uint64_t type = mode & S_IFMT;
   if (type != 0 && type != S_IFREG) return std::nullopt;
-  return creation(view, view.find_creation(file.dirfd, file.path, false));
+  return creation(view, file, view.find_creation(file.dirfd, file.path, false));
 }
 
 std::optional<Effect> truncate_effect(const RemoteView& view, Given file) {
-  Found found = view.find(file.dirfd, file.path, true);
-  if (!found.regular()) return std::nullopt;
-  return existing(view, std::move(found), {.cut = true});
+  return existing(view, file, view.find(file.dirfd, file.path, true), {.cut = true});
 }
 
 }  // namespace assay::collect

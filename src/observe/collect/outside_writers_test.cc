@@ -43,7 +43,8 @@ class Outsider {
     sigset_t order{};
     ::sigemptyset(&order);
     ::sigaddset(&order, SIGUSR1);
-    ::sigprocmask(SIG_BLOCK, &order, nullptr);
+    sigset_t before{};
+    ::sigprocmask(SIG_BLOCK, &order, &before);
     pid_ = ::fork();
     if (pid_ == 0) {
       const int held = ::open(file.c_str(), flags | O_APPEND);
@@ -54,6 +55,7 @@ class Outsider {
       wrote_.give();
       for (;;) ::pause();
     }
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
     ready_.give();
     wrote_.give();
     ready_.await();

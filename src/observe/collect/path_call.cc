@@ -3,7 +3,6 @@
 #include "observe/collect/path_call.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <limits.h>
 #include <linux/audit.h>
 #include <linux/openat2.h>
@@ -29,14 +28,6 @@ constexpr std::size_t kMostWordBytes = std::size_t{32} << 10U;
 
 // fanotify_init's flags under which events carry names instead of open files.
 constexpr std::uint64_t kFanotifyNames = 0x200;  // FAN_REPORT_FID
-
-std::string program_of(pid_t thread) {
-  const std::string link = fmt::format("/proc/{}/exe", thread);
-  std::array<char, PATH_MAX> text;
-  const ssize_t length = ::readlink(link.c_str(), text.data(), text.size());
-  if (length <= 0) return fmt::format("process {}", thread);
-  return {text.data(), static_cast<std::size_t>(length)};
-}
 
 // One call being read. The texts stay here while a judge looks at them.
 class Reading {
@@ -77,8 +68,7 @@ class Reading {
   std::optional<Effect> link(bool at, std::uint64_t flags);
   std::optional<Effect> exec(bool at, std::uint64_t flags);
   std::optional<Effect> missed(std::string_view what, std::string_view text) {
-    return missed_effect(
-        what, fmt::format("{} (process {}) {}", program_of(view_.thread()), view_.process(), text));
+    return missed_effect(view_, what, text);
   }
 
   RemoteView view_;
@@ -189,16 +179,6 @@ std::optional<Effect> Reading::judged() {
 }
 
 }  // namespace
-
-Effect missed_effect(std::string_view what, std::string text) {
-  Effect effect;
-  effect.told.push_back({.op = wire::Op::kMissed,
-                         .flags = wire::flag::kNoStamp,
-                         .path = std::string(what),
-                         .other = std::move(text)});
-  effect.will_succeed = true;
-  return effect;
-}
 
 std::optional<Effect> effect_of(pid_t thread, const SystemCall& call) {
   const CallRow* row = find_call(call.arch, call.number);

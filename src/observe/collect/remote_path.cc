@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -89,13 +90,14 @@ FoundName with_name(Found parent, const Split& parts) {
   name.error = parent.error;
   name.parent = std::move(parent);
   name.name = parts.name;
-  if (name.error != 0) return name;
+  if (name.error != 0 && !name.parent.is_untold()) return name;
   if (::fstatat(name.parent.fd.get(), name.name.c_str(), &name.file.status,
                 AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0) {
     name.file.error = errno;
   } else {
     name.file.path = name.path();
   }
+  if (name.parent.path.size() + 1 + name.name.size() >= PATH_MAX) name.error = ENAMETOOLONG;
   return name;
 }
 
@@ -115,8 +117,8 @@ Found describe(base::UniqueFd fd) {
     *fmt::format_to(link.data(), "/proc/self/fd/{}", fd.get()) = '\0';
     std::array<char, PATH_MAX> text;
     const ssize_t length = ::readlink(link.data(), text.data(), text.size());
-    if (length < 0) return Found::none(errno);
-    found.path.assign(text.data(), static_cast<std::size_t>(length));
+    if (length < 0) found.error = errno;
+    found.path.assign(text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   }
   found.fd = std::move(fd);
   return found;

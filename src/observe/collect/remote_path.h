@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,6 +29,15 @@ struct Found {
     found.error = error;
     return found;
   }
+  // It is there, but its path is longer than the kernel tells (PATH_MAX), as below a very deep
+  // working directory: `error` is ENAMETOOLONG, though the call will not fail.
+  [[nodiscard]] bool is_untold() const { return error == ENAMETOOLONG && fd.valid(); }
+  // From here on it counts as found, without a path, if it is_untold(); whether it was.
+  bool accept_untold() {
+    if (!is_untold()) return false;
+    error = 0;
+    return true;
+  }
   [[nodiscard]] bool regular() const { return error == 0 && S_ISREG(status.st_mode); }
   [[nodiscard]] bool directory() const { return error == 0 && S_ISDIR(status.st_mode); }
 };
@@ -41,6 +51,12 @@ struct FoundName {
   Found file;                   // what the name means now, links not followed; ENOENT: nothing
 
   [[nodiscard]] std::string path() const;
+  // As Found's, of the directory or of the two together.
+  bool accept_untold() {
+    if (error != ENAMETOOLONG || !parent.fd.valid()) return false;
+    error = parent.error = 0;
+    return true;
+  }
 };
 
 class RemoteView {

@@ -1,5 +1,6 @@
 #include "observe/shim/event.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -46,7 +47,13 @@ Who who() {
 struct Text {
   const char* data = nullptr;
   std::size_t length = 0;
+  bool too_long = false;  // and therefore empty
 };
+
+template <std::size_t kSize>
+constexpr Text text_of(const char (&literal)[kSize]) {
+  return {literal, kSize - 1};
+}
 
 bool starts_with(Text text, const char* with, std::size_t length) {
   return text.length >= length && memcmp(text.data, with, length) == 0;
@@ -75,7 +82,8 @@ Text name_of_descriptor(int file, char* buffer, std::size_t size) {
   }
   link[sizeof kFolder - 1 + count] = 0;
   const long result = gate_call(SYS_readlink, link, buffer, size);
-  if (failed(result) || result == 0 || buffer[0] != '/') return {};
+  if (failed(result)) return {.too_long = result == -ENAMETOOLONG};
+  if (result == 0 || buffer[0] != '/') return {};
   return {buffer, static_cast<std::size_t>(result)};
 }
 
@@ -122,13 +130,22 @@ std::uint64_t place_for(std::size_t size) {
   return place.offset;
 }
 
-void write(wire::Op op, const struct stat& status, Text before, Text path) {
+char* append(char* to, Text text) {
+  memcpy(to, text.data, text.length);
+  return to + text.length;
+}
+
+// The path is in two parts with a slash between them, if the first is there; so is what the event
+// says besides, without one.
+void write(wire::Op op, const struct stat& status, Text before, Text path, Text other = {},
+           Text other_rest = {}) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const Who by = who();
   const bool slash = before.length > 0 && before.data[before.length - 1] != '/';
-  const std::size_t text_length = before.length + (slash ? 1 : 0) + path.length;
-  const std::size_t size = wire::record_size(text_length);
+  const std::size_t path_length = before.length + (slash ? 1 : 0) + path.length;
+  const std::size_t other_length = other.length + other_rest.length;
+  const std::size_t size = wire::record_size(path_length + other_length);
   const std::uint64_t offset = place_for(size);
   if (offset == 0) {
     shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
@@ -146,8 +163,8 @@ void write(wire::Op op, const struct stat& status, Text before, Text path) {
   record->op = op;
   record->source = wire::Source::kShim;
   record->flags = 0;
-  record->path_length = static_cast<std::uint16_t>(text_length);
-  record->other_length = 0;
+  record->path_length = static_cast<std::uint16_t>(path_length);
+  record->other_length = static_cast<std::uint16_t>(other_length);
   record->thread = by.thread;
   record->process = by.process;
   record->parent = by.parent;
@@ -158,11 +175,9 @@ void write(wire::Op op, const struct stat& status, Text before, Text path) {
                    .size = status.st_size,
                    .mtime_ns = nanoseconds(status.st_mtim),
                    .ctime_ns = nanoseconds(status.st_ctim)};
-  char* text = record->text();
-  memcpy(text, before.data, before.length);
-  text += before.length;
+  char* text = append(record->text(), before);
   if (slash) *text++ = '/';
-  memcpy(text, path.data, path.length);
+  append(append(append(text, path), other), other_rest);
   commit(*record, size);
 }
 
@@ -183,7 +198,8 @@ bool log_ready() {
     if (!means_something_else_outside(given)) return write(op, status, {}, given);
   } else {
     const Text before = name_of_directory(directory, buffer, sizeof buffer);
-    if (before.length > 0 && !means_something_else_outside(before)) {
+    const bool fits = before.length + 1 + path_length < PATH_MAX;
+    if (before.length > 0 && fits && !means_something_else_outside(before)) {
       return write(op, status, before, given);
     }
   }
@@ -194,6 +210,10 @@ bool log_ready() {
     name.length -= kDeletedLength;
   }
   if (name.length > 0) return write(op, status, {}, name);
+  if (name.too_long) {
+    return write(wire::Op::kMissed, status, {}, text_of(wire::kLongPath), given,
+                 text_of(wire::kLongPathText));
+  }
   shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -30,6 +30,11 @@ enum class Op : std::uint8_t {
 
 const char* name_of(Op op);
 
+// kMissed of a file so deep that its path is longer than the kernel tells (PATH_MAX): nothing could
+// be said of it that would find it again.
+inline constexpr char kLongPath[] = "long-path";
+inline constexpr char kLongPathText[] = ", whose full path is longer than the kernel can tell";
+
 // Who saw it.
 enum class Source : std::uint8_t { kShim = 1, kGate, kPtrace, kEbpf, kInherited };
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <vector>
 
 #include "base/check.h"
@@ -68,6 +69,14 @@ std::string read(const fs::path& path) {
 void write(const fs::path& path, const std::string& contents) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << contents;
+}
+
+std::int64_t own_start_ticks() {
+  const std::string text = read("/proc/self/stat");
+  std::istringstream rest(text.substr(text.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) rest >> field;
+  return std::stoll(field);
 }
 
 unsigned mode_of(const fs::path& path) {

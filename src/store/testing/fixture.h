@@ -40,6 +40,8 @@ std::string line_of(const base::Result<T>& result) {
 
 std::string read(const std::filesystem::path& path);
 void write(const std::filesystem::path& path, const std::string& contents);
+// When this process began, as the kernel tells it; read apart from the code under test.
+std::int64_t own_start_ticks();
 unsigned mode_of(const std::filesystem::path& path);
 
 // What the sqlite3 shell prints for this SQL; nothing where the shell is not installed.
