@@ -22,7 +22,7 @@ void ProcessList::happened(const collect::Event& event) {
     process.words = event.other;
   } else if (event.op == Op::kExit && process.ended_ns < 0) {
     process.ended_ns = event.time_ns - started_ns_;
-    process.wait_status = event.value;
+    if ((event.flags & wire::flag::kNoStatus) == 0) process.wait_status = event.value;
   }
 }
 
@@ -35,7 +35,7 @@ void ProcessList::for_each(const std::function<void(store::Process)>& tell) cons
     told.started_ns = process.started_ns;
     if (process.ended_ns >= 0) {
       told.ended_ns = process.ended_ns;
-      told.wait_status = process.wait_status;
+      if (process.wait_status != kUnknown) told.wait_status = process.wait_status;
     }
     std::string_view words = process.words;
     while (!words.empty()) {

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "observe/collect/ends.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/log.h"
@@ -92,18 +93,21 @@ class PreloadCollector : public Collector {
   }
 
  private:
-  base::Result<void> loop(const Launch& launch, const Control& control, Sink& sink, Log& log,
+  base::Result<void> loop(const Launch& launch, const Control& control, Sink& told, Log& log,
                           Gate& gate, Reaper& reaper, Launched& child) {
+    Ends ends(child.pid, told);
+    Sink& sink = ends;
     bool started = false;
     bool gate_open = true;
     bool kept = true;
     bool watched = true;
     int wait_ms = kShortestWait_ms;
     while (gate_open || !reaper.ended()) {
-      std::array<pollfd, 4> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
+      std::array<pollfd, 5> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
                                      {started ? -1 : child.exec_result.get(), POLLIN, 0},
-                                     {watched ? control.keeper : -1, POLLIN, 0}}};
+                                     {watched ? control.keeper : -1, POLLIN, 0},
+                                     {kept ? ends.descriptor() : -1, POLLIN, 0}}};
       const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
         gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
@@ -118,6 +122,7 @@ class PreloadCollector : public Collector {
         }
         control.started(child.pid, gate.listener());
       }
+      if (waiting[4].revents != 0) ends.take(log);
       if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {
         watched = false;
@@ -131,7 +136,10 @@ class PreloadCollector : public Collector {
       if (kept) sink.meanwhile();
       wait_ms = busy ? kShortestWait_ms : std::min(2 * wait_ms, kLongestWait_ms);
     }
-    if (kept) log.finish(sink);
+    if (!kept) return {};
+    log.drain(sink);
+    ends.finish(log);
+    log.finish(told);
     return {};
   }
 

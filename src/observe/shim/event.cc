@@ -135,10 +135,17 @@ char* append(char* to, Text text) {
   return to + text.length;
 }
 
+// What is told besides who and when. Without a status: not of a file.
+struct What {
+  wire::Op op;
+  const struct stat* status = nullptr;
+  std::int32_t value = 0;
+  std::int32_t parent = 0;  // where it is better known than by who()
+};
+
 // The path is in two parts with a slash between them, if the first is there; so is what the event
 // says besides, without one.
-void write(wire::Op op, const struct stat& status, Text before, Text path, Text other = {},
-           Text other_rest = {}) {
+void write(const What& what, Text before, Text path, Text other = {}, Text other_rest = {}) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const Who by = who();
@@ -160,21 +167,24 @@ void write(wire::Op op, const struct stat& status, Text before, Text path, Text 
   record->word.store(wire::record_word(wire::State::kReserved, static_cast<std::uint32_t>(size)),
                      std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_release);  // the length first: we may be killed
-  record->op = op;
+  record->op = what.op;
   record->source = wire::Source::kShim;
-  record->flags = 0;
+  record->flags = what.status != nullptr ? 0 : wire::flag::kNoStamp;
   record->path_length = static_cast<std::uint16_t>(path_length);
   record->other_length = static_cast<std::uint16_t>(other_length);
   record->thread = by.thread;
   record->process = by.process;
-  record->parent = by.parent;
-  record->value = 0;
+  record->parent = what.parent != 0 ? what.parent : by.parent;
+  record->value = what.value;
   record->time_ns = nanoseconds(now);
-  record->stamp = {.device = status.st_dev,
-                   .inode = status.st_ino,
-                   .size = status.st_size,
-                   .mtime_ns = nanoseconds(status.st_mtim),
-                   .ctime_ns = nanoseconds(status.st_ctim)};
+  record->stamp = {};
+  if (what.status != nullptr) {
+    record->stamp = {.device = what.status->st_dev,
+                     .inode = what.status->st_ino,
+                     .size = what.status->st_size,
+                     .mtime_ns = nanoseconds(what.status->st_mtim),
+                     .ctime_ns = nanoseconds(what.status->st_ctim)};
+  }
   char* text = append(record->text(), before);
   if (slash) *text++ = '/';
   append(append(append(text, path), other), other_rest);
@@ -190,17 +200,21 @@ bool log_ready() {
          window_ready(tail);
 }
 
+void record_process(wire::Op op, std::int32_t value, std::int32_t parent) {
+  write({.op = op, .value = value, .parent = parent}, {}, {});
+}
+
 [[gnu::noinline]] void record_open(wire::Op op, int file, const struct stat& status, int directory,
                                    const char* path, std::size_t path_length) {
   char buffer[PATH_MAX];
   const Text given{path, path_length};
   if (path_length > 0 && path[0] == '/') {
-    if (!means_something_else_outside(given)) return write(op, status, {}, given);
+    if (!means_something_else_outside(given)) return write({op, &status}, {}, given);
   } else {
     const Text before = name_of_directory(directory, buffer, sizeof buffer);
     const bool fits = before.length + 1 + path_length < PATH_MAX;
     if (before.length > 0 && fits && !means_something_else_outside(before)) {
-      return write(op, status, before, given);
+      return write({op, &status}, before, given);
     }
   }
   // Then the name that the file itself has, or had. Memory (memfd) has none.
@@ -209,9 +223,9 @@ bool log_ready() {
     if (starts_with(name, "/memfd:", 7)) return;
     name.length -= kDeletedLength;
   }
-  if (name.length > 0) return write(op, status, {}, name);
+  if (name.length > 0) return write({op, &status}, {}, name);
   if (name.too_long) {
-    return write(wire::Op::kMissed, status, {}, text_of(wire::kLongPath), given,
+    return write({wire::Op::kMissed, &status}, {}, text_of(wire::kLongPath), given,
                  text_of(wire::kLongPathText));
   }
   shim.header->dropped.fetch_add(1, std::memory_order_relaxed);

@@ -20,4 +20,8 @@ bool log_ready();
 void record_open(wire::Op op, int file, const struct stat& status, int directory, const char* path,
                  std::size_t path_length);
 
+// That this process began (kProcess) or ends (kExit, with its wait status). `parent` 0: whoever is
+// now.
+void record_process(wire::Op op, std::int32_t value, std::int32_t parent);
+
 }  // namespace assay::shim

@@ -35,8 +35,10 @@ enum class Function : std::uint8_t {
   kChroot,
   kUnshare,
   kSetns,
+  kExitNow,
+  kExitNowC,
 };
-inline constexpr int kFunctions = static_cast<int>(Function::kSetns) + 1;
+inline constexpr int kFunctions = static_cast<int>(Function::kExitNowC) + 1;
 
 // Null where the C library's is next.
 extern constinit void* others[kFunctions];
