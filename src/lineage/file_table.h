@@ -25,6 +25,7 @@ inline constexpr std::uint16_t kAppeared = 512;  // came to a known path and nob
 inline constexpr std::uint16_t kOutside = 1024;  // changed by another program; that has been said
 inline constexpr std::uint16_t kRenamed = 2048;  // the job changed a name of it, so its ctime
 inline constexpr std::uint16_t kElsewhere = 4096;  // has more names than we know
+inline constexpr std::uint16_t kEmptied = 8192;    // nothing of what it held was left by the job
 }  // namespace file_flag
 
 struct File {

@@ -89,7 +89,9 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
   } else if (!file.has(file::kWanted)) {
     files_.set_state(spot.file, stamp);
     if (change == Change::kContentReadable && kept(spot.path)) want_now(spot.file, spot.path);
+    if (change == Change::kContent && kept(spot.path)) note_before(spot.file, spot.path);
   }
+  if (change == Change::kCut) file.flags |= file::kEmptied;
   if (!same_content(stamp, files_.stamp(spot.file))) changed_outside(spot.file);
   // What the end is compared with, whenever it was read.
   files_.set_state(spot.file, stamp);
@@ -145,6 +147,10 @@ void Tracker::inherited(Spot spot, const Event& event) {
     if (writable && file.has(file::kWanted) && file.digest == 0) want_now(spot.file, spot.path);
   }
   if (!writable) return;
+  if (event.op == Op::kWrite && event.stamp.size > 0 && kept(spot.path)) {
+    files_.set_state(spot.file, event.stamp);
+    note_before(spot.file, spot.path);
+  }
   write(spot.file, &event.stamp);
   files_[spot.file].flags |= file::kInherited;
   if (event.stamp.size == 0) files_[spot.file].flags |= file::kInheritedEmpty;

@@ -58,6 +58,9 @@ class Tracker : public collect::Sink {
     std::int64_t started_ns = 0;  // monotonic clock at the job's start
     // Larger files are not hashed while a process waits to change them.
     std::int64_t pre_image_limit = std::int64_t{4} << 30U;
+    // The same for files that nobody has read, so that appending to a large log does not wait for
+    // more than a blink.
+    std::int64_t unread_limit = std::int64_t{256} << 20U;
     // Descriptors held open for files that lose their name before they are hashed.
     std::size_t most_held = 512;
     // Whether events are told as they happen. If not (a log is read after a crash), files that
@@ -136,6 +139,8 @@ class Tracker : public collect::Sink {
   void take_digests();
   void want(FileId file, PathId path);
   void want_now(FileId file, PathId path);
+  void note_before(FileId file, PathId path);
+  void wait_for(FileId file);
   void refill();
   void hold(FileId file, PathId path);
   HashTask task_for(FileId file, PathId path) const;
@@ -155,6 +160,7 @@ class Tracker : public collect::Sink {
   void tell_outputs(const std::vector<PathId>& order, Results& results);
   void tell_left_out(const std::vector<PathId>& order, Results& results);
   std::optional<Changed> change_at(PathId path);
+  [[nodiscard]] std::optional<hash::Digest> before_of(const Changed& changed) const;
   void hash_outputs(std::vector<Changed>& window);
   [[nodiscard]] const Rule* reason_left_out(PathId path) const;
   [[nodiscard]] bool kept(PathId path) const { return filter_.rule(paths_[path].rule).keep; }

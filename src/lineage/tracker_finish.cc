@@ -200,9 +200,20 @@ void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
                            .size = changed.stamp.size,
                            .status = changed.status};
       if (changed.from != 0) output.from = paths_.text(changed.from);
+      output.before = before_of(changed);
       results.output(std::move(output), filter_.rule(paths_[changed.path].rule));
     }
   }
+}
+
+// What the job wrote into, where it left some of it.
+std::optional<hash::Digest> Tracker::before_of(const Changed& changed) const {
+  const FileId id = paths_[changed.path].now;
+  if (id == 0 || changed.status == OutputStatus::kDeleted) return std::nullopt;
+  const File& file = files_[id];
+  const bool into = file.has(file::kForeign) && file.has(file::kWritten);
+  if (!into || file.has(file::kEmptied) || file.digest == 0) return std::nullopt;
+  return files_.digest(id);
 }
 
 void Tracker::hash_outputs(std::vector<Changed>& window) {

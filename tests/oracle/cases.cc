@@ -34,7 +34,7 @@ const std::vector<Case>& all_cases() {
                   "echo \"$line\" >|old.txt; cat <<<here >here.txt; diff <(cat in.txt) <(cat "
                   "data/b.txt) >differences.txt; true'"},
       {.name = "inherited", .command = "$RUN cat < in.txt > out.txt"},
-      {.name = "inherited_append", .command = "$RUN cat < in.txt >> old.txt"},
+      {.name = "inherited_append", .command = "$RUN cat < in.txt >> old.txt", .grows = {"old.txt"}},
       {.name = "inherited_numbers",
        .command = "$RUN sh -c 'cat <&7 >&8' 7< data/a.txt 8> eight.txt"},
       {.name = "inherited_static", .command = "$RUN $P/stdio_files_static < data/b.txt"},
@@ -103,6 +103,12 @@ const std::vector<Case>& all_cases() {
        .setup =
            "for i in 0 1 2 3 4 5 6; do head -c 3000000 /dev/zero | tr '\\0' $i > pre$i.txt; done"},
       {.name = "read_write_both", .command = "$RUN $P/rdwr"},
+      {.name = "written_into",
+       .command = "$RUN sh -c 'cat in.txt >> old.txt; echo x | dd of=data/a.txt conv=notrunc "
+                  "2>/dev/null; truncate -s 3 data/b.txt; echo new > in.txt'",
+       .grows = {"old.txt", "data/a.txt", "data/b.txt"}},
+      {.name = "read_while_open_for_writing", .command = "$RUN $P/write_then_read"},
+      {.name = "changed_without_a_name", .command = "$RUN $P/changed_nameless"},
       {.name = "odd_opens", .command = "$RUN $P/odd_opens"},
       {.name = "failed_calls", .command = "$RUN $P/failed_calls", .setup = "ln -s loop loop"},
       {.name = "failed_calls_static",

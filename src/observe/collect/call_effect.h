@@ -20,7 +20,7 @@ struct Given {
 std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
                                   std::uint64_t resolve);
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
-std::optional<Effect> truncate_effect(const RemoteView& view, Given file);
+std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length);
 
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
 // `flags` as renameat2's.

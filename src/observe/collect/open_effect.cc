@@ -66,6 +66,7 @@ struct Access {
   bool read = false;
   bool write = false;
   bool cut = false;
+  bool all = true;  // with `cut`: to nothing
 };
 
 Effect existing(const RemoteView& view, Found file, Access access) {
@@ -79,8 +80,8 @@ Effect existing(const RemoteView& view, Found file, Access access) {
     told.op = Op::kWrite;
   }
   if (access.write || access.cut) {
-    const bool readable = access.read && !access.cut;
-    add_ahead(effect, file, readable ? Change::kContentReadable : Change::kContent);
+    const Change kept = access.read ? Change::kContentReadable : Change::kContent;
+    add_ahead(effect, file, access.cut && access.all ? Change::kCut : kept);
   }
   const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
   effect.will_succeed = view.may(file, mode);
@@ -131,10 +132,10 @@ std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint
   return creation(view, view.find_creation(file.dirfd, file.path, false));
 }
 
-std::optional<Effect> truncate_effect(const RemoteView& view, Given file) {
+std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length) {
   Found found = view.find(file.dirfd, file.path, true);
   if (!found.regular()) return std::nullopt;
-  return existing(view, std::move(found), {.cut = true});
+  return existing(view, std::move(found), {.cut = true, .all = length == 0});
 }
 
 }  // namespace assay::collect

@@ -146,7 +146,9 @@ std::optional<Effect> Reading::judged() {
     case kMknodAt:
       return at(mknod_effect, argument(2));
     case kTruncate:
-      return plain(truncate_effect);
+      // In 32 bits the length may stand in two arguments; then it is taken for one that keeps
+      // bytes.
+      return plain(truncate_effect, narrow() ? 1U : argument(1));
     case kUnlink:
       return plain(unlink_effect);
     case kUnlinkAt:
