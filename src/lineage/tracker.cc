@@ -63,6 +63,8 @@ void Tracker::happened(const Event& event) {
       return rename(event, stamp);
     case Op::kLink:
       return link(event, stamp);
+    case Op::kRelink:
+      return places_.forget();
     case Op::kMissed:
       return missed_.add(std::string(event.path), std::string(event.other));
     case Op::kProcess:
@@ -167,8 +169,12 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
   // Without a stamp it was not an exclusive creation, and those go through a link that leads to
   // nothing. (With one, the file that was made is not a link.)
   if (stamp == nullptr && link_target(path, target)) path = target;
-  const Place place = places_.of(path);
+  Place place = places_.of(path);
   if (place.folder == 0) return;
+  // Through a link that may have been turned since.
+  if (stamp != nullptr && text_of(place) != path && !sight(place, stamp, Look::kName).there) {
+    place = places_.again(path);
+  }
   const PathId id = add_path(place.folder, place.name);
   if (stamp != nullptr) {
     const FileId known = files_.find(stamp->device, stamp->inode);

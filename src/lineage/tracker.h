@@ -8,7 +8,8 @@
 //
 //   tracker.cc         events and what they do to files
 //   tracker_locate.cc  which file an event is about
-//   tracker_names.cc   renames, links, removals, moved folders
+//   tracker_names.cc   renames, links, removals
+//   tracker_folders.cc folders that move, with all that is below them
 //   tracker_hashes.cc  pre-images: what is hashed when
 //   tracker_finish.cc  the end: what is compared, hashed and told
 #pragma once
@@ -63,6 +64,8 @@ class Tracker : public collect::Sink {
     std::int64_t unread_limit = std::int64_t{256} << 20U;
     // Descriptors held open for files that lose their name before they are hashed.
     std::size_t most_held = 512;
+    // Files below a folder that moves which are looked for, while a process waits.
+    std::size_t most_moved = 100'000;
     // Whether events are told as they happen. If not (a log is read after a crash), files that
     // changed since are the job's own doing as likely as anyone's.
     bool live = true;
@@ -104,6 +107,13 @@ class Tracker : public collect::Sink {
     kLinked,  // through links; a file that is neither known nor there is none
     kName,    // the same, and a link is not followed
   };
+  // What the file system has at a path.
+  struct Sight {
+    bool there = false;  // the regular file that is meant
+    bool other = false;  // something that is no regular file
+    std::string path;    // where it is, links followed
+    wire::Stamp stamp;
+  };
   struct Changed;  // an output in the making, see tracker_finish.cc
 
   // tracker.cc
@@ -118,7 +128,9 @@ class Tracker : public collect::Sink {
   // tracker_locate.cc
   Spot locate(std::string_view path, const wire::Stamp* stamp, Look look);
   Spot look_for(std::string_view path, const wire::Stamp* stamp, Look look);
-  Spot known_but_dead(FileId file, std::string_view path, const wire::Stamp& stamp, bool there);
+  [[nodiscard]] Sight sight(const Place& place, const wire::Stamp* stamp, Look look) const;
+  [[nodiscard]] std::string text_of(const Place& place) const;
+  Spot known_but_dead(FileId file, const Place& place, const wire::Stamp& stamp, bool there);
   PathId add_path(FolderId folder, std::string_view name);
   void attach(PathId path, FileId file);
 
@@ -127,13 +139,18 @@ class Tracker : public collect::Sink {
   void bind(PathId path, FileId file);
   void unbind(PathId path);
   [[nodiscard]] PathId origin(PathId path, FileId file) const;
-  [[nodiscard]] std::string folder_before(std::string folder) const;
   void remove(const collect::Event& event, const wire::Stamp* stamp);
   void rename(const collect::Event& event, const wire::Stamp* stamp);
   void link(const collect::Event& event, const wire::Stamp* stamp);
-  void move_folder(const collect::Event& event);
-  void add_moves(const std::string& from, const std::string& to, std::vector<Move>& moves);
   void apply(const std::vector<Move>& moves);
+
+  // tracker_folders.cc
+  [[nodiscard]] std::string folder_before(std::string folder) const;
+  void move_folders(const collect::Event& event, const wire::Stamp* stamp,
+                    std::vector<Move>& moves);
+  void meet_files(const std::string& standing, const std::string& from, const std::string& to);
+  void meet(PathId path, const wire::Stamp& stamp);
+  void add_moves(const std::string& from, const std::string& to, std::vector<Move>& moves);
 
   // tracker_hashes.cc
   void take_digests();

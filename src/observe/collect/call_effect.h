@@ -26,6 +26,7 @@ std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
 // `flags` as renameat2's.
 std::optional<Effect> rename_effect(const RemoteView& view, Given from, Given to,
                                     std::uint64_t flags);
+std::optional<Effect> symlink_effect(const RemoteView& view, Given link);
 // `flags` as linkat's.
 std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
                                   std::uint64_t flags);

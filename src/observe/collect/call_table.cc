@@ -28,6 +28,8 @@ constexpr std::array kCalls = std::to_array<CallRow>({
     {"renameat2", kRenameAt2, 316, 316, 353},
     {"link", kLink, 86, 86, 9},
     {"linkat", kLinkAt, 265, 265, 303},
+    {"symlink", kSymlink, 88, 88, 83},
+    {"symlinkat", kSymlinkAt, 266, 266, 304},
     {"execve", kExec, 59, 520, 11},
     {"execveat", kExecAt, 322, 545, 358},
     {"io_uring_setup", kIoUring, 425, 425, 425},

@@ -24,6 +24,8 @@ enum class CallKind : std::uint8_t {
   kRenameAt2,
   kLink,
   kLinkAt,
+  kSymlink,
+  kSymlinkAt,
   kExec,
   kExecAt,
   // Ways to reach files other than by opening a path. What they bring cannot be followed.

@@ -91,7 +91,8 @@ bool seen_by_ebpf(const Effect::Told& told) {
 }
 
 bool names_move(wire::Op op) {
-  return op == wire::Op::kRename || op == wire::Op::kDelete || op == wire::Op::kLink;
+  return op == wire::Op::kRename || op == wire::Op::kDelete || op == wire::Op::kLink ||
+         op == wire::Op::kRelink;
 }
 
 constexpr std::size_t kRequestPage = 4096;

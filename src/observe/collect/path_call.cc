@@ -163,6 +163,10 @@ std::optional<Effect> Reading::judged() {
       return link(false, 0);
     case kLinkAt:
       return link(true, argument(4));
+    case kSymlink:
+      return one(file(1, false), symlink_effect);
+    case kSymlinkAt:
+      return one(file(2, true), symlink_effect);
     case kExec:
       return exec(false, 0);
     case kExecAt:
