@@ -66,6 +66,7 @@ void Tracker::happened(const Event& event) {
     case Op::kRelink:
       return places_.forget();
     case Op::kMissed:
+      other_views_ = other_views_ || event.path == "namespace";
       return missed_.add(std::string(event.path), std::string(event.other));
     case Op::kProcess:
     case Op::kExit:
@@ -170,10 +171,13 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
   // nothing. (With one, the file that was made is not a link.)
   if (stamp == nullptr && link_target(path, target)) path = target;
   Place place = places_.of(path);
-  if (place.folder == 0) return;
+  if (place.folder == 0) return elsewhere(stamp);
   // Through a link that may have been turned since.
   if (stamp != nullptr && text_of(place) != path && !sight(place, stamp, Look::kName).there) {
     place = places_.again(path);
+  }
+  if (stamp != nullptr && other_views_ && !sight(place, stamp, Look::kName).there) {
+    return elsewhere(stamp);
   }
   const PathId id = add_path(place.folder, place.name);
   if (stamp != nullptr) {
@@ -192,6 +196,11 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
   unbind(id);
   paths_[id].from = 0;
   bind(id, files_.add(stamp, 0));
+}
+
+// A file was made in another mount namespace. If it has a name here too, we may meet it again.
+void Tracker::elsewhere(const Stamp* stamp) {
+  if (stamp != nullptr) files_.add(stamp, file::kUnnamed);
 }
 
 // Records of different processes may come in another order than what they tell: a file may be read

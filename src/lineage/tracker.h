@@ -122,6 +122,7 @@ class Tracker : public collect::Sink {
   void read(Spot spot, const wire::Stamp* stamp);
   void write(FileId file, const wire::Stamp* stamp);
   void create(const collect::Event& event, const wire::Stamp* stamp);
+  void elsewhere(const wire::Stamp* stamp);
   void inherited(Spot spot, const collect::Event& event);
   [[nodiscard]] bool made_before_told(PathId path, FileId file, const wire::Stamp& stamp) const;
 
@@ -190,7 +191,8 @@ class Tracker : public collect::Sink {
   ProcessList processes_;
   MissedList missed_;
   std::vector<FolderMove> folder_moves_;
-  std::size_t unnamed_ = 0;  // files made without a name whose inode is not known
+  bool other_views_ = false;  // some process may mean other files by its paths
+  std::size_t unnamed_ = 0;   // files made without a name whose inode is not known
   std::size_t most_held_;
   std::vector<HashResult> taken_;
   std::vector<FileId> backlog_;  // wanted, and not yet in the queue

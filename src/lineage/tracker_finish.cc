@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "lineage/stamp.h"
 #include "lineage/tracker.h"
@@ -22,11 +23,17 @@ constexpr std::size_t kWindow = 4096;
 const Rule kUnchanged{"unchanged", false, "the job opened it for writing and did not change it"};
 const Rule kTemporary{"gone", false, "the job made it and removed it"};
 
-// The stamp of the regular file at the path.
-std::optional<Stamp> status_of(const std::string& path) {
+// What stands at a path: a regular file with its stamp, none, or something that we may not see.
+struct Standing {
+  std::optional<Stamp> stamp;
+  bool hidden = false;
+};
+
+Standing standing_at(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return to_wire(stamp_of(status));
+  if (::lstat(path.c_str(), &status) != 0) return {.hidden = errno != ENOENT && errno != ENOTDIR};
+  if (!S_ISREG(status.st_mode)) return {};
+  return {.stamp = to_wire(stamp_of(status))};
 }
 
 }  // namespace
@@ -62,8 +69,9 @@ void Tracker::settle_names() {
 
 // Calls that were told and then failed, and what other programs did.
 void Tracker::settle_name(PathId id) {
-  const auto real = status_of(paths_.text(id));
+  const auto [real, hidden] = standing_at(paths_.text(id));
   const FileId now = paths_[id].now;
+  if (hidden) return;  // then what was told is all we know
   if (!real) return unbind(id);
   if (now != 0 && (files_[now].inode == 0 || files_.is(now, *real))) return;
   const FileId known = files_.find(real->device, real->inode);
@@ -88,7 +96,7 @@ void Tracker::mark_origins() {
     if (!moved.has(file::kForeign) || from.before != path.now) continue;
     if (from.now != path.now) from.flags |= path_flag::kCarried;
     if (moved.has(file::kWritten) && !moved.has(file::kWanted)) {
-      const auto real = status_of(paths_.text(id));
+      const auto real = standing_at(paths_.text(id)).stamp;
       if (!real || !is_unchanged(path.now, *real)) continue;
       moved.flags = static_cast<std::uint16_t>(moved.flags & ~file::kWritten);
     }
@@ -132,8 +140,9 @@ void Tracker::tell_inputs(const std::vector<PathId>& order, Results& results) {
       give_up(before, "gone", input.path + " was gone before it could be hashed");
     }
     if (!file.has(file::kWritten | file::kGivenUp) && path.now == before) {
-      const auto real = status_of(input.path);
-      if (!real || !same_content(*real, files_.stamp(before))) changed_outside(before);
+      const auto [real, hidden] = standing_at(input.path);
+      const bool same = real && same_content(*real, files_.stamp(before));
+      if (!same && !hidden) changed_outside(before);
     }
     results.input(std::move(input), filter_.rule(path.rule));
   }
@@ -152,7 +161,9 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const File& file = files_[path.now];
   const bool same_file = path.now == path.before;
   if (same_file && !file.has(file::kWritten)) return std::nullopt;
-  const auto real = status_of(paths_.text(id));
+  auto [real, hidden] = standing_at(paths_.text(id));
+  // Hashing it will fail, and say why.
+  if (hidden) real = files_.stamp(path.now);
   if (!real) {
     if (path.before == 0) return std::nullopt;
     missed_.add("gone", fmt::format("{} was removed by another program", paths_.text(id)));
@@ -161,7 +172,8 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   }
   changed.stamp = *real;
   if (same_file) {
-    if (is_unchanged(path.now, *real) && !file.has(file::kInherited)) return std::nullopt;
+    const bool unchanged = !hidden && is_unchanged(path.now, *real);
+    if (unchanged && !file.has(file::kInherited)) return std::nullopt;
     changed.status =
         file.has(file::kInheritedEmpty) ? OutputStatus::kCreated : OutputStatus::kModified;
     return changed;

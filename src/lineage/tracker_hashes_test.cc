@@ -18,6 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Key;
 using ::testing::Optional;
 using ::testing::Pair;
 using testing::Recorded;
@@ -156,6 +157,26 @@ TEST_P(TrackerHashesTest, WhatCannotBeReadIsSaid) {
   ASSERT_EQ(::seteuid(me), 0);
   EXPECT_THAT(lines, ElementsAre("in a = -", "missed unreadable"));
   EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("/a: cannot open"));
+}
+
+TEST_P(TrackerHashesTest, WhatStandsInAFolderThatNobodyMayEnter) {
+  scene.folder("d");
+  scene.put("d/a", "one");
+  scene.put("d/b", "one");
+  scene.begin();
+  scene.read("d/a");
+  scene.append("d/b", "two");
+  scene.create("d/c", "two");
+  fs::permissions(scene.path("d"), fs::perms::none);
+  const uid_t me = ::geteuid();
+  ASSERT_EQ(::seteuid(me == 0 ? 65534 : me), 0);
+  const Recorded& recorded = scene.finish();
+  ASSERT_EQ(::seteuid(me), 0);
+  fs::permissions(scene.path("d"), fs::perms::owner_all);
+  EXPECT_THAT(recorded.outputs, ElementsAre(Key("d/b"), Key("d/c")));
+  for (const auto& [name, output] : recorded.outputs) EXPECT_EQ(output.blake3, std::nullopt);
+  for (const auto& missed : recorded.missing) EXPECT_EQ(missed.what, "unreadable") << missed.text;
+  EXPECT_FALSE(recorded.missing.empty());
 }
 
 TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) {

@@ -83,7 +83,7 @@ Tracker::Spot Tracker::look_for(std::string_view path, const Stamp* stamp, Look 
     if (paths_[id].now != known) attach(id, known);
     return {id, known};
   }
-  if (!there && (seen.other || look != Look::kOpened)) return {};
+  if (!there && (other_views_ || seen.other || look != Look::kOpened)) return {};
   const PathId id = add_path(place.folder, place.name);
   if (const FileId now = paths_[id].now; now != 0) {
     // Another file has come to the path, and the job did not do it.

@@ -38,6 +38,14 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint6
 // An effect that only says what cannot be seen: a word for programs and a sentence.
 Effect missed_effect(std::string_view what, std::string text);
 
+// The same of what the thread's program does.
+Effect missed_by(const RemoteView& view, std::string_view what, std::string_view text);
+
+// What is said of a process that is in another mount namespace, or changes the mounts of ours.
+inline constexpr std::string_view kNamespace = "namespace";
+inline constexpr std::string_view kOtherMounts =
+    "has mounts of its own: files may have other names there, or none";
+
 // Adds to effect.ahead what is about to change, unless it is not a file whose content could be
 // taken: the files of /proc and /sys are made up as they are read.
 void add_ahead(Effect& effect, const Found& file, Change change);

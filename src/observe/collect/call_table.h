@@ -34,8 +34,12 @@ enum class CallKind : std::uint8_t {
   kPidfdGetfd,
   kFanotify,
   // They touch no file, but from then on a path may mean one file to the caller and another to us.
-  kNewView,
-  kUnshare,  // the same, if its flags say so
+  kNewRoot,
+  kMount,    // and what is mounted where may differ, or have changed under our hands
+  kSetNs,    // the same, if its flags say so
+  kUnshare,  // the same
+  // Whoever listens to a filter of its own is asked before a tracer is.
+  kSeccomp,
   // Only a relative name means another file from then on. The shim counts its own; the gate is told
   // of those that go round it.
   kNewDirectory,

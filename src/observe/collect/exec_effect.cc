@@ -62,7 +62,15 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
   if (!file.regular()) return std::nullopt;
   Effect effect;
   effect.will_succeed = view.may(file, X_OK);
+  // A namespace that clone made is met here at the latest.
+  if (in_other_mounts(view.thread())) {
+    RemoteView::views_may_differ();
+    effect.told = missed_by(view, kNamespace, kOtherMounts).told;
+  }
+  // Memory that is executed (memfd_create) is nobody's file.
+  const bool memory = file.path.starts_with("/memfd:");
   effect.told.push_back({.op = Op::kExec,
+                         .flags = memory ? wire::flag::kNoStamp : std::uint16_t{0},
                          .stamp = stamp_of(file.status),
                          .path = file.path,
                          .other = std::move(words)});
@@ -73,7 +81,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
          .path = "setuid",
          .other = fmt::format("{} is setuid and ran without its privileges", file.path)});
   }
-  add_read(effect, file);
+  if (!memory) add_read(effect, file);
   for (int scripts = 0;; ++scripts) {
     const Interpreter interpreter = look_into(file);
     const bool nameless = interpreter.kind == ProgramKind::kScript && interpreter.path.empty();

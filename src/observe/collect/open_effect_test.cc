@@ -295,6 +295,12 @@ TEST_P(OpenEffect, WhatCannotBeFollowedIsSaid) {
   EXPECT_EQ(missed([] { ::syscall(SYS_open_by_handle_at, 3, nullptr, 0); }), "open_by_handle_at");
   EXPECT_EQ(missed([] { ::syscall(SYS_fanotify_init, 0, 0); }), "fanotify");
   EXPECT_EQ(missed([] { ::syscall(SYS_fanotify_init, 0x200, 0); }), "nothing");
+  EXPECT_EQ(missed([] { ::syscall(SYS_seccomp, 1, 8, nullptr); }), "seccomp");
+  EXPECT_EQ(missed([] { ::syscall(SYS_seccomp, 1, 0, nullptr); }), "nothing");
+  EXPECT_EQ(missed([] { ::syscall(SYS_mount, nullptr, "/none", nullptr, 0, nullptr); }),
+            "namespace");
+  EXPECT_EQ(missed([] { ::syscall(SYS_unshare, 0x40000000 /* CLONE_NEWNET */); }), "nothing");
+  RemoteView::views_may_differ(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWays, OpenEffect, ::testing::Bool(), way);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/audit.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "observe/collect/call_table.h"
 #include "observe/collect/remote_memory.h"
 #include "observe/collect/remote_path.h"
+#include "observe/collect/remote_status.h"
 
 namespace assay::collect {
 namespace {
@@ -34,7 +36,7 @@ std::string program_of(pid_t thread) {
   const std::string link = fmt::format("/proc/{}/exe", thread);
   std::array<char, PATH_MAX> text;
   const ssize_t length = ::readlink(link.c_str(), text.data(), text.size());
-  if (length <= 0) return fmt::format("process {}", thread);
+  if (length <= 0) return "a program";
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
@@ -76,9 +78,9 @@ class Reading {
   std::optional<Effect> rename(bool at, std::uint64_t flags);
   std::optional<Effect> link(bool at, std::uint64_t flags);
   std::optional<Effect> exec(bool at, std::uint64_t flags);
+  std::optional<Effect> other_mounts(bool always_allowed);
   std::optional<Effect> missed(std::string_view what, std::string_view text) {
-    return missed_effect(
-        what, fmt::format("{} (process {}) {}", program_of(view_.thread()), view_.process(), text));
+    return missed_by(view_, what, text);
   }
 
   RemoteView view_;
@@ -95,6 +97,14 @@ std::optional<Effect> Reading::effect() {
     return missed("unreadable", "does not let itself be read, so its file operations are not seen");
   }
   return error_ == 0 ? std::move(effect) : std::nullopt;
+}
+
+// Many programs only try.
+std::optional<Effect> Reading::other_mounts(bool always_allowed) {
+  RemoteView::views_may_differ();
+  std::optional<Effect> effect = missed_by(view_, kNamespace, kOtherMounts);
+  effect->will_succeed = always_allowed || read_remote_status(view_.thread()).administers;
+  return effect;
 }
 
 std::optional<Effect> Reading::open2() {
@@ -181,11 +191,22 @@ std::optional<Effect> Reading::judged() {
       if ((argument(0) & kFanotifyNames) != 0) return std::nullopt;
       return missed("fanotify", "is handed open files by fanotify");
     case kUnshare:
-      if ((argument(0) & CLONE_NEWNS) != 0) RemoteView::views_may_differ();
+      if ((argument(0) & CLONE_NEWNS) == 0) return std::nullopt;
+      return other_mounts((argument(0) & CLONE_NEWUSER) != 0);
+    case kSetNs:
+      if (argument(1) != 0 && (argument(1) & CLONE_NEWNS) == 0) return std::nullopt;
+      return other_mounts(false);
+    case kMount:
+      return other_mounts(false);
+    case kSeccomp:
+      if (argument(0) != SECCOMP_SET_MODE_FILTER) return std::nullopt;
+      if ((argument(1) & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0) return std::nullopt;
+      return missed("seccomp",
+                    "has system calls reported to a listener of its own, which hides them");
+    case kNewRoot:
+      RemoteView::views_may_differ();
       return std::nullopt;
     case kNewDirectory:
-    case kNewView:
-      RemoteView::views_may_differ();
       return std::nullopt;
   }
   return std::nullopt;
@@ -201,6 +222,11 @@ Effect missed_effect(std::string_view what, std::string text) {
                          .other = std::move(text)});
   effect.will_succeed = true;
   return effect;
+}
+
+Effect missed_by(const RemoteView& view, std::string_view what, std::string_view text) {
+  return missed_effect(
+      what, fmt::format("{} (process {}) {}", program_of(view.thread()), view.process(), text));
 }
 
 std::optional<Effect> effect_of(pid_t thread, const SystemCall& call) {
