@@ -77,7 +77,7 @@ Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
   roots.push_back(producer);
   ASSAY_TRY(std::vector<store::Job> jobs, lineage::upstream_of(store, roots));
   ASSAY_TRY(auto places, places_of(store, jobs));
-  const base::Json machine = lineage::machine_facts(store.location().directory / "machine.json");
+  const base::Json machine = lineage::machine_facts(store.location().directory);
   std::vector<lineage::Difference> differences = lineage::differences_to_here(jobs, machine);
   return lineage::make_plan({.jobs = std::move(jobs),
                              .project_root = store.location().project.string(),

@@ -44,11 +44,11 @@ class ContextTask {
   std::future<Gathered> future_;
 };
 
-// machine::to_json, remembered in `cache` (the store's folder) until the machine is started again,
-// the driver changes, or other GPUs are to be seen: asking the driver takes tens of milliseconds.
+// machine::to_json, remembered in the store's folder until the machine is started again, the driver
+// changes, or other GPUs are to be seen: asking the driver takes tens of milliseconds.
 // What belongs to this process rather than to the machine (affinity, limits) is looked up always.
 // A cache that cannot be read or written is no error.
-base::Json machine_facts(const std::filesystem::path& cache,
+base::Json machine_facts(const std::filesystem::path& store_directory,
                          const machine::DiscoverOptions& options = {});
 
 store::Usage usage_of(const struct rusage& usage);

@@ -52,7 +52,9 @@ class MachineFacts : public ::testing::Test {
     std::ofstream(path) << text;
   }
   void boot(const std::string& id) { write("proc/sys/kernel/random/boot_id", id + "\n"); }
-  base::Json facts() { return machine_facts(cache(), {(folder_.path() / "root").string(), ""}); }
+  base::Json facts() {
+    return machine_facts(folder_.path(), {(folder_.path() / "root").string(), ""});
+  }
   std::filesystem::path cache() { return folder_.path() / "machine.json"; }
   // Makes the cache say something no machine says.
   void mark_cache() {
@@ -96,7 +98,7 @@ TEST_F(MachineFacts, BrokenCacheIsNoError) {
   std::filesystem::remove(cache());
   std::filesystem::create_directory(cache());
   EXPECT_TRUE(facts().contains("memory_bytes"));
-  EXPECT_TRUE(machine_facts("/nonexistent/machine.json", {"/nonexistent", ""}).is_object());
+  EXPECT_TRUE(machine_facts("/nonexistent", {"/nonexistent", ""}).is_object());
 }
 
 TEST(Usage, FromTheKernelsUnits) {

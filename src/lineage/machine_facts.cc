@@ -54,7 +54,8 @@ base::Json read_cache(const fs::path& cache, const std::string& key) {
 
 }  // namespace
 
-base::Json machine_facts(const fs::path& cache, const machine::DiscoverOptions& options) {
+base::Json machine_facts(const fs::path& store_directory, const machine::DiscoverOptions& options) {
+  const fs::path cache = store_directory / "machine.json";
   const machine::Machine seen = machine::discover({options.root, ""});
   base::Json now = machine::to_json(seen);
   const std::string key = cache_key(options.root, seen.hostname);

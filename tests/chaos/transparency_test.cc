@@ -29,6 +29,12 @@ class Transparent : public WithTracer {
   Project project_;
 };
 
+// Asking the driver for its GPUs takes longer than all the rest of a run.
+TEST_P(Transparent, TheMachineIsRememberedFromRunToRun) {
+  ASSERT_EQ(support::run({run({"true"}), "", project_.path()}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_regular_file(project_.path() / ".assay/machine.json"));
+}
+
 TEST_P(Transparent, ExitCodes) {
   for (const int code : {0, 1, 42, 255}) {
     const auto outcome =

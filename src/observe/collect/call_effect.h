@@ -31,9 +31,8 @@ std::optional<Effect> symlink_effect(const RemoteView& view, Given link);
 std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
                                   std::uint64_t flags);
 
-// `flags` as execveat's; `words` are moved into the event.
-std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags,
-                                  std::string words);
+// `flags` as execveat's. The first event is the program's, without its words.
+std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags);
 
 // An effect that only says what cannot be seen: a word for programs and a sentence.
 Effect missed_effect(std::string_view what, std::string text);

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -100,6 +101,10 @@ constexpr std::size_t kRequestPage = 4096;
 // Calls answered before the loop looks at anything else.
 constexpr int kBurst = 256;
 
+// Calls in a row that found nobody else waiting, before the gate takes the command for one that
+// does one thing at a time.
+constexpr int kQuietCalls = 32;
+
 }  // namespace
 
 int install_filter(const std::vector<sock_filter>& program, bool listener) {
@@ -150,6 +155,14 @@ bool Gate::receive() {
   return true;
 }
 
+void Gate::adapt_to(bool others_wait) {
+  quiet_ = others_wait ? 0 : quiet_ + 1;
+  const bool wanted = others_wait ? false : same_processor_ || quiet_ == kQuietCalls;
+  if (wanted == same_processor_) return;
+  same_processor_ = wanted;
+  ::ioctl(listener_.get(), kSetFlags, wanted ? kSyncWakeUp : 0UL);
+}
+
 const Gate::Member& Gate::member(pid_t thread, bool fresh) {
   auto [at, is_new] = members_.try_emplace(thread);
   if (is_new || fresh) at->second = {process_of(thread), parent_of(thread)};
@@ -158,7 +171,6 @@ const Gate::Member& Gate::member(pid_t thread, bool fresh) {
 
 void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink) {
   hooks_.before();
-  log.drain(sink);
   if (const CallRow* row = find_call(call.arch, call.number);
       row != nullptr && row->kind == CallKind::kNewDirectory) {
     log.header().epoch.fetch_add(1, std::memory_order_release);
@@ -168,6 +180,10 @@ void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log
   if (!effect || !effect->will_succeed) return;
   // If the process died meanwhile, its number may be another's and what was read nonsense.
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0) return;
+  // What was read before is known before it changes, and paths are understood before they lead
+  // elsewhere. Nothing else has to be, and so a call that only reads does not wait for it.
+  const bool moves = std::ranges::any_of(effect->told, names_move, &Effect::Told::op);
+  if (moves || !effect->ahead.empty()) log.drain(sink);
   for (const Effect::Ahead& ahead : effect->ahead) {
     sink.about_to_change(ahead.path, ahead.stamp, ahead.change);
   }
@@ -187,29 +203,27 @@ void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log
                 .other = told.other});
     if (names_move(told.op)) log.header().epoch.fetch_add(1, std::memory_order_release);
   }
-  log.drain(sink);
+  // What is below a folder is looked at before the folder moves.
+  if (moves) log.drain(sink);
 }
 
 bool Gate::serve(Log& log, Sink& sink) {
-  for (int i = 0; i < kBurst; ++i) {
-    switch (look(listener_.get(), 0)) {
-      case Waiting::kOver:
-        return false;
-      case Waiting::kNothing:
-        return true;
-      case Waiting::kCall:
-        break;
+  Waiting waiting = look(listener_.get(), 0);
+  for (int i = 0; i < kBurst && waiting == Waiting::kCall; ++i) {
+    if (receive_notification(listener_.get(), shared_request(), request_size_) == 0) {
+      const auto* request = reinterpret_cast<const seccomp_notif*>(shared_request());
+      SystemCall call{request->data.arch, request->data.nr, {}};
+      std::copy(std::begin(request->data.args), std::end(request->data.args),
+                call.arguments.begin());
+      tell(static_cast<pid_t>(request->pid), call, request->id, log, sink);
+      waiting = look(listener_.get(), 0);
+      adapt_to(waiting == Waiting::kCall);
+      let_go_on(listener_.get(), request->id, response_);
+      log.drain(sink);
     }
-    if (receive_notification(listener_.get(), shared_request(), request_size_) != 0) {
-      continue;  // it was killed
-    }
-    const auto* request = reinterpret_cast<const seccomp_notif*>(shared_request());
-    SystemCall call{request->data.arch, request->data.nr, {}};
-    std::copy(std::begin(request->data.args), std::end(request->data.args), call.arguments.begin());
-    tell(static_cast<pid_t>(request->pid), call, request->id, log, sink);
-    let_go_on(listener_.get(), request->id, response_);
+    waiting = look(listener_.get(), 0);  // again: the one that goes on may have asked already
   }
-  return true;
+  return waiting != Waiting::kOver;
 }
 
 std::byte* shared_request() {

@@ -51,7 +51,7 @@ class Gate {
   bool receive();
 
   [[nodiscard]] int listener() const { return listener_.get(); }
-  // Answers every call that is waiting: drains the log, asks path_call, tells the sink what is
+  // Answers every call that is waiting: asks path_call, drains the log and tells the sink what is
   // about to change, appends the events and lets the call go on. Returns false when no process is
   // left that could be stopped.
   bool serve(Log& log, Sink& sink);
@@ -63,6 +63,10 @@ class Gate {
   };
   void tell(pid_t thread, const struct SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
   const Member& member(pid_t thread, bool fresh);
+  // A command that does one thing at a time is answered quickest on the processor it stopped on,
+  // which is idle now. Where many processes stop, that would make each wait until we are done with
+  // all the others.
+  void adapt_to(bool others_wait);
 
   GateMode mode_;
   GateHooks hooks_;
@@ -73,6 +77,8 @@ class Gate {
   std::size_t request_size_ = 0;     // of struct seccomp_notif, as large as this kernel's
   std::vector<std::byte> response_;  // struct seccomp_notif_resp
   std::unordered_map<pid_t, Member> members_;
+  bool same_processor_ = true;
+  int quiet_ = 0;
 };
 
 // Where the call that is being answered stands: memory that processes forked after the first call

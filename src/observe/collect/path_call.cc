@@ -128,12 +128,13 @@ std::optional<Effect> Reading::link(bool at, std::uint64_t flags) {
 
 std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
   const Given program = file(at ? 1 : 0, at);
-  std::string words;
-  if (error_ == 0) {
-    error_ = read_remote_words(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
-                               kMostWordBytes, words);
-  }
-  return error_ == 0 ? exec_effect(view_, program, flags, std::move(words)) : std::nullopt;
+  if (error_ != 0) return std::nullopt;
+  std::optional<Effect> effect = exec_effect(view_, program, flags);
+  // Not before: a search through PATH fails many times before it succeeds.
+  if (!effect) return std::nullopt;
+  error_ = read_remote_words(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8, kMostWordBytes,
+                             effect->told.front().other);
+  return error_ == 0 ? effect : std::nullopt;
 }
 
 std::optional<Effect> Reading::judged() {

@@ -63,7 +63,7 @@ Preflight ptrace_preflight() {
   result.available = why_not.empty();
   result.reason = result.available ? "a child process can be traced" : why_not;
   result.notes = {std::string("Linux ") + system.release,
-                  "needs no privileges; every file operation stops the process twice",
+                  "needs no privileges; every file operation stops the process",
                   "a debugger, or another tracer, cannot be used inside the command",
                   "if the collector is killed, the command is killed too"};
   return result;

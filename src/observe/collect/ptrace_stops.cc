@@ -11,6 +11,16 @@
 #include "observe/collect/tracee.h"
 
 namespace assay::collect {
+namespace {
+
+// A file that is there and may be read is opened, whatever the moment of the result brings: judged
+// as the gate judges, such a call is stopped once and not twice.
+bool is_certain_read(const Effect& effect) {
+  return effect.will_succeed && effect.ahead.empty() && effect.told.size() == 1 &&
+         effect.told.front().op == wire::Op::kRead && effect.told.front().flags == 0;
+}
+
+}  // namespace
 
 void TraceLoop::stopped(pid_t thread, int status) {
   Thread& state = known(thread);
@@ -59,6 +69,10 @@ void TraceLoop::at_call(pid_t thread, Thread& state) {
   if (!recording_) return;
   state.pending = effect_of(thread, tracee::call_of(info));
   if (!state.pending) return;
+  if (is_certain_read(*state.pending)) {
+    tell(thread, state, *std::exchange(state.pending, std::nullopt));
+    return;
+  }
   for (const Effect::Ahead& ahead : state.pending->ahead) {
     sink_.about_to_change(ahead.path, ahead.stamp, ahead.change);
   }
