@@ -18,14 +18,15 @@ inline constexpr std::uint16_t kWritten = 4;     // opened for writing by the jo
 inline constexpr std::uint16_t kRacy = 8;        // was so new that a change need not show
 inline constexpr std::uint16_t kQueued = 16;     // the queue has it
 inline constexpr std::uint16_t kGivenUp = 32;    // no digest will come; it has been said why
-inline constexpr std::uint16_t kInherited = 64;  // writable from the start: always an output
+inline constexpr std::uint16_t kInherited = 64;  // standard output or error: always an output
 inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty then
 inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE
 inline constexpr std::uint16_t kAppeared = 512;  // came to a known path and nobody said from where
 inline constexpr std::uint16_t kOutside = 1024;  // changed by another program; that has been said
 inline constexpr std::uint16_t kRenamed = 2048;  // the job changed a name of it, so its ctime
 inline constexpr std::uint16_t kElsewhere = 4096;  // has more names than we know
-inline constexpr std::uint16_t kEmptied = 8192;    // nothing of what it held was left by the job
+inline constexpr std::uint16_t kPassedOn = 8192;   // writable from the start in another way, only
+inline constexpr std::uint16_t kEmptied = 16384;   // nothing of what it held was left by the job
 }  // namespace file_flag
 
 struct File {

@@ -14,10 +14,12 @@
 #include "lineage/context.h"
 #include "lineage/environment.h"
 #include "lineage/filter_file.h"
+#include "lineage/inherited_stamps.h"
 #include "lineage/redirects.h"
 #include "lineage/staged_results.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
+#include "observe/collect/outside_writers.h"
 #include "store/cleaning.h"
 #include "store/job_row.h"
 #include "store/job_writer.h"
@@ -139,9 +141,15 @@ base::Result<void> Recorder::prepare() {
 base::Result<void> Recorder::run(collect::Tracer tracer) {
   job_.tracer = collect::name_of(tracer);
   const auto collector = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+  take_stamps(launch_.inherited);
+  const auto outside = std::make_shared<collect::OutsideWriters>(launch_.inherited);
   started_ns_ = base::system_clock().monotonic_ns();
-  tracker_ = std::make_unique<Tracker>(
-      Tracker::Options{.started_ns = started_ns_, .hashing = {.cache = digests_.get()}}, *filter_);
+  Tracker::Options options{.started_ns = started_ns_, .hashing = {.cache = digests_.get()}};
+  // While the command still runs, it is itself one of those who have the file open.
+  options.written_outside = [this, outside](const wire::Stamp& file) {
+    return !abandoned_ && outside->may_have_written(file);
+  };
+  tracker_ = std::make_unique<Tracker>(options, *filter_);
   collect::Control control;
   control.keeper = channel_.descriptor();
   control.started = [&](pid_t pid, int listener) {

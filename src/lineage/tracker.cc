@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lineage/stamp.h"
+#include "observe/collect/inherited.h"
 
 namespace assay::lineage {
 
@@ -135,13 +136,16 @@ void Tracker::read(Spot spot, const Stamp* stamp) {
 
 void Tracker::write(FileId id, const Stamp* stamp) {
   File& file = files_[id];
+  // That it was passed on as well does not matter where the job opens it by itself.
+  file.flags = static_cast<std::uint16_t>(file.flags & ~file::kPassedOn);
   if (!file.has(file::kForeign) || file.has(file::kWritten)) return;
   if (!file.has(file::kWanted) && stamp != nullptr) files_.set_state(id, *stamp);
   file.flags |= file::kWritten;
 }
 
-// Whoever started the command opened these. What was writable is taken as written: nobody tells
-// what happens through the descriptor.
+// Whoever started the command opened these, and nobody tells what happens through the descriptor.
+// Standard output and error are the command's to write; other descriptors may be meant for it or
+// have been forgotten open, and only the file can show: see is_anothers().
 void Tracker::inherited(Spot spot, const Event& event) {
   const bool writable = event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0;
   if (event.op == Op::kRead && (!writable || event.stamp.size > 0)) {
@@ -155,8 +159,10 @@ void Tracker::inherited(Spot spot, const Event& event) {
     note_before(spot.file, spot.path);
   }
   write(spot.file, &event.stamp);
-  files_[spot.file].flags |= file::kInherited;
-  if (event.stamp.size == 0) files_[spot.file].flags |= file::kInheritedEmpty;
+  File& file = files_[spot.file];
+  file.flags |= collect::is_standard_stream(event.value) ? file::kInherited : file::kPassedOn;
+  if (event.stamp.size == 0) file.flags |= file::kInheritedEmpty;
+  if ((event.flags & wire::flag::kRacy) != 0) file.flags |= file::kRacy;
 }
 
 void Tracker::create(const Event& event, const Stamp* stamp) {

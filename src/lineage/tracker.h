@@ -11,12 +11,14 @@
 //   tracker_names.cc   renames, links, removals
 //   tracker_folders.cc folders that move, with all that is below them
 //   tracker_hashes.cc  pre-images: what is hashed when
-//   tracker_finish.cc  the end: what is compared, hashed and told
+//   tracker_finish.cc  the end: what is compared, and inputs
+//   tracker_outputs.cc what the job leaves, and what is not told
 #pragma once
 
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +74,9 @@ class Tracker : public collect::Sink {
     // Tasks that the queue is given at a time. One takes twenty times the memory of a number, so
     // it gets no more than it needs to be busy until the next event, or meanwhile().
     std::size_t most_pending = 50'000;
+    // Whether a program outside the job that has this file open for writing wrote meanwhile. Asked
+    // at the end, of files that the command was passed open and that have changed.
+    std::function<bool(const wire::Stamp& file)> written_outside = {};
     HashQueue::Options hashing;
   };
 
@@ -114,7 +119,7 @@ class Tracker : public collect::Sink {
     std::string path;    // where it is, links followed
     wire::Stamp stamp;
   };
-  struct Changed;  // an output in the making, see tracker_finish.cc
+  struct Changed;  // an output in the making, see tracker_outputs.cc
 
   // tracker.cc
   [[nodiscard]] bool has_job_content(FileId file, const wire::Stamp* stamp) const;
@@ -175,10 +180,13 @@ class Tracker : public collect::Sink {
   void judge_again();
   [[nodiscard]] std::vector<PathId> in_order() const;
   void tell_inputs(const std::vector<PathId>& order, Results& results);
+
+  // tracker_outputs.cc
   void tell_outputs(const std::vector<PathId>& order, Results& results);
   void tell_left_out(const std::vector<PathId>& order, Results& results);
   std::optional<Changed> change_at(PathId path);
   [[nodiscard]] std::optional<hash::Digest> before_of(const Changed& changed) const;
+  [[nodiscard]] bool is_anothers(FileId file, const std::optional<wire::Stamp>& now) const;
   void hash_outputs(std::vector<Changed>& window);
   [[nodiscard]] const Rule* reason_left_out(PathId path) const;
   [[nodiscard]] bool kept(PathId path) const { return filter_.rule(paths_[path].rule).keep; }

@@ -150,29 +150,6 @@ TEST_P(TrackerTest, ARemovalThatFailedIsNoRemoval) {
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
 
-TEST_P(TrackerTest, InheritedDescriptors) {
-  scene.put("in", "one");
-  scene.put("out", "");
-  scene.put("log", "one");
-  scene.put("both", "two");
-  scene.begin();
-  for (const auto& [op, name, flags] :
-       std::vector<std::tuple<Op, std::string, std::uint16_t>>{{Op::kRead, "in", 0},
-                                                               {Op::kWrite, "out", 0},
-                                                               {Op::kWrite, "log", 0},
-                                                               {Op::kRead, "both", 1}}) {
-    const std::string path = scene.path(name);
-    auto event = scene.event(op, path);
-    event.source = wire::Source::kInherited;
-    event.flags = flags;
-    event.stamp = scene.stamp(name);
-    scene.tracker->happened(event);
-  }
-  testing::write_file(scene.path("log"), "onetwo");
-  EXPECT_THAT(end(), ElementsAre("in both = two", "in in = one", "out both: modified = two",
-                                 "out log: modified = onetwo", "out out: created = "));
-}
-
 TEST_P(TrackerTest, ProgramsAreInputsAndFiltersApply) {
   scene.put("tool", "one");
   scene.put("venv/pyvenv.cfg", "");

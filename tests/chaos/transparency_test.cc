@@ -89,9 +89,10 @@ TEST_P(Transparent, PipesCloseInTime) {
 
 TEST_P(Transparent, NobodyElseHoldsTheCommandsOutput) {
   // No braces around the command: the shell that groups it would hold the pipe itself.
-  const auto outcome = project_.bash(run_text() +
-                                     "sh -c 'echo text; exec >&- 2>&-; sleep 4' 2>/dev/null | "
-                                     "{ begun=$SECONDS; cat; echo $((SECONDS - begun > 2)); }");
+  const auto outcome =
+      project_.bash(run_text() +
+                    "sh -c 'echo text >&7; exec >&- 2>&- 7>&-; sleep 4' 7>&1 2>/dev/null | "
+                    "{ begun=$SECONDS; cat; echo $((SECONDS - begun > 2)); }");
   EXPECT_EQ(outcome.out, "text\n0\n") << "the reader waited for the end of assay run";
 }
 

@@ -37,6 +37,8 @@ const std::vector<Case>& all_cases() {
       {.name = "inherited_append", .command = "$RUN cat < in.txt >> old.txt", .grows = {"old.txt"}},
       {.name = "inherited_numbers",
        .command = "$RUN sh -c 'cat <&7 >&8' 7< data/a.txt 8> eight.txt"},
+      {.name = "inherited_unused", .command = "$RUN sh -c 'cat in.txt > out.txt' 9>> old.txt"},
+      {.name = "inherited_shared", .command = "exec 9>> old.txt; $RUN sh -c 'cat in.txt >&9'"},
       {.name = "inherited_static", .command = "$RUN $P/stdio_files_static < data/b.txt"},
       {.name = "pipe_into_run",
        .command = "cat data/a.txt | $RUN sh -c 'cat - in.txt > out.txt' | cat"},

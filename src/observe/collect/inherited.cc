@@ -39,7 +39,7 @@ std::vector<int> open_descriptors() {
 
 std::vector<int> inherited_descriptors() {
   std::vector<int> out = open_descriptors();
-  std::erase_if(out, [](int descriptor) { return descriptor <= STDERR_FILENO; });
+  std::erase_if(out, is_standard_stream);
   return out;
 }
 
@@ -64,12 +64,15 @@ std::vector<Inherited> inherited_files() {
 
 void append_inherited(const std::vector<Inherited>& files, pid_t command, Log& log) {
   for (const Inherited& file : files) {
-    const bool both = file.readable && file.writable;
+    std::uint16_t flags = 0;
+    if (file.readable && file.writable) flags |= wire::flag::kWritable;
+    if (file.racy) flags |= wire::flag::kRacy;
     log.append({.op = file.readable ? wire::Op::kRead : wire::Op::kWrite,
                 .source = wire::Source::kInherited,
-                .flags = both ? wire::flag::kWritable : std::uint16_t{0},
+                .flags = flags,
                 .thread = command,
                 .process = command,
+                .value = file.descriptor,
                 .time_ns = monotonic_ns(),
                 .stamp = file.stamp,
                 .path = file.path});

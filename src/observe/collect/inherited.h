@@ -15,14 +15,19 @@ struct Inherited {
   bool writable = false;
   std::string path;
   wire::Stamp stamp;
+  bool racy = false;  // so new that a change need not show in the stamp
 };
+
+constexpr bool is_standard_stream(int descriptor) {
+  return descriptor <= 2;
+}
 
 // This process's descriptors that exec will pass on and that are regular files.
 std::vector<Inherited> inherited_files();
 // All descriptors that exec will pass on, above standard error.
 std::vector<int> inherited_descriptors();
 
-// As events of `command`, the first that the log has.
+// As events of `command`, the first that the log has; their value is the descriptor.
 void append_inherited(const std::vector<Inherited>& files, pid_t command, Log& log);
 
 }  // namespace assay::collect

@@ -17,6 +17,7 @@
 #include "base/stderr_line.h"
 #include "base/wait_status.h"
 #include "observe/collect/gate.h"
+#include "observe/collect/inherited.h"
 #include "observe/collect/launch.h"
 #include "observe/wire/pass_descriptor.h"
 
@@ -270,6 +271,7 @@ base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
   theirs.reset();
   // A pipe ends when the command closes it, not when we do.
   point_at_null({STDIN_FILENO, STDOUT_FILENO});
+  for (const int descriptor : inherited_descriptors()) ::close(descriptor);
   return Keeper(collector, std::move(mine), std::move(alive), std::move(watched)).keep();
 }
 

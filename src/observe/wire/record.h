@@ -40,6 +40,7 @@ inline constexpr std::uint16_t kWritable = 1;  // kRead: the same open could wri
 inline constexpr std::uint16_t kNoStamp = 2;   // the stamp could not be taken; its fields are zero
 inline constexpr std::uint16_t kExchange = 4;  // kRename: the two names swapped (RENAME_EXCHANGE)
 inline constexpr std::uint16_t kUnnamed = 8;   // kCreate: O_TMPFILE, has no name until linked
+inline constexpr std::uint16_t kRacy = 16;     // Source::kInherited: a change need not show
 }  // namespace flag
 
 // What tells one state of a file from another, as far as the file system does.
@@ -73,7 +74,7 @@ struct Record {
   std::int32_t thread = 0;
   std::int32_t process = 0;  // thread group
   std::int32_t parent = 0;   // 0: not known
-  std::int32_t value = 0;
+  std::int32_t value = 0;    // kExit: the wait status; Source::kInherited: the descriptor
   std::int64_t time_ns = 0;  // CLOCK_MONOTONIC
   Stamp stamp;
   // path and other follow

@@ -1,0 +1,129 @@
+// Files that the command finds open: as standard streams, which are meant for it, and as other
+// descriptors, which may have been forgotten open by whoever started it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "lineage/testing/tracker_fixture.h"
+
+namespace assay::lineage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::Scene;
+using testing::told;
+using wire::Op;
+namespace fs = std::filesystem;
+namespace flag = wire::flag;
+
+class TrackerInheritedTest : public testing::TrackerFixture {
+ protected:
+  void inherit(Scene& in, int descriptor, Op op, const std::string& name, std::uint16_t flags = 0) {
+    auto event = in.event(op, in.path(name));
+    event.source = wire::Source::kInherited;
+    event.value = descriptor;
+    event.flags = flags;
+    event.stamp = in.stamp(name);
+    in.tracker->happened(event);
+  }
+  void inherit(int descriptor, Op op, const std::string& name, std::uint16_t flags = 0) {
+    inherit(scene, descriptor, op, name, flags);
+  }
+  std::string left_out(const std::string& name) { return scene.finish().reasons[name]; }
+};
+INSTANTIATE_TEST_SUITE_P(Manners, TrackerInheritedTest, testing::all_manners());
+
+TEST_P(TrackerInheritedTest, StandardStreamsAreMeantForTheCommand) {
+  scene.put("in", "one");
+  scene.put("out", "");
+  scene.put("log", "one");
+  scene.put("both", "two");
+  scene.begin();
+  inherit(0, Op::kRead, "in");
+  inherit(1, Op::kWrite, "out");
+  inherit(2, Op::kWrite, "log");
+  inherit(0, Op::kRead, "both", flag::kWritable);
+  testing::write_file(scene.path("log"), "onetwo");
+  EXPECT_THAT(end(), ElementsAre("in both = two", "in in = one", "out both: modified = two",
+                                 "out log: modified = onetwo", "out out: created = "));
+}
+
+TEST_P(TrackerInheritedTest, AForgottenDescriptorThatNobodyUsesIsNothing) {
+  scene.put("log", "one");
+  scene.put("empty", "");
+  scene.put("lock", "two");
+  scene.begin();
+  inherit(3, Op::kWrite, "log");
+  inherit(4, Op::kWrite, "empty");
+  inherit(5, Op::kRead, "lock", flag::kWritable);
+  EXPECT_THAT(end(), ElementsAre("in lock = two"));
+  EXPECT_EQ(left_out("log"), "unchanged");
+  EXPECT_EQ(left_out("empty"), "unchanged");
+}
+
+TEST_P(TrackerInheritedTest, OneThatIsWrittenToIsAnOutput) {
+  scene.put("log", "one");
+  scene.put("empty", "");
+  scene.begin();
+  inherit(3, Op::kWrite, "log");
+  inherit(4, Op::kWrite, "empty");
+  testing::write_file(scene.path("log"), "onetwo");
+  testing::write_file(scene.path("empty"), "two");
+  EXPECT_THAT(end(), ElementsAre("out empty: created = two", "out log: modified = onetwo"));
+}
+
+TEST_P(TrackerInheritedTest, ChangedWhileOthersWroteToItIsAStream) {
+  std::vector<std::uint64_t> asked;
+  Scene shared({.written_outside = [&](const wire::Stamp& file) {
+    asked.push_back(file.inode);
+    return true;
+  }});
+  for (const char* name : {"log", "same", "out", "own"}) shared.put(name, "one");
+  shared.begin();
+  inherit(shared, 3, Op::kWrite, "log");
+  inherit(shared, 4, Op::kWrite, "same");
+  inherit(shared, 5, Op::kWrite, "out");
+  inherit(shared, 1, Op::kWrite, "out");
+  inherit(shared, 6, Op::kWrite, "own");
+  for (const char* name : {"log", "out"}) testing::write_file(shared.path(name), "onetwo");
+  shared.append("own", "two");
+  EXPECT_THAT(told(shared.finish(), {"onetwo"}),
+              ElementsAre("out out: modified = onetwo", "out own: modified = onetwo"))
+      << "standard output, and what the job opened by itself, are its own";
+  EXPECT_EQ(shared.finish().reasons["log"], "shared");
+  EXPECT_EQ(shared.finish().reasons["same"], "unchanged");
+  EXPECT_THAT(asked, ::testing::Each(shared.stamp("log").inode)) << "only of what changed";
+}
+
+TEST_P(TrackerInheritedTest, ALogThatIsRotatedIsNotMissed) {
+  scene.put("rotated", "one");
+  scene.put("removed", "one");
+  scene.begin();
+  inherit(3, Op::kWrite, "rotated");
+  inherit(4, Op::kWrite, "removed");
+  fs::rename(scene.path("rotated"), scene.path("rotated.1"));
+  testing::write_file(scene.path("rotated"), "two");
+  fs::remove(scene.path("removed"));
+  EXPECT_THAT(end(), IsEmpty());
+  EXPECT_EQ(left_out("rotated"), "shared");
+}
+
+TEST_P(TrackerInheritedTest, WhereAChangeNeedNotShowItIsTakenToBeOne) {
+  scene.put("log", "one");
+  scene.begin();
+  inherit(3, Op::kWrite, "log", flag::kRacy);
+  EXPECT_THAT(end(), ElementsAre("out log: modified = one"));
+}
+
+TEST_P(TrackerInheritedTest, WhatTheJobDoesToItByNameCounts) {
+  scene.put("log", "one");
+  scene.begin();
+  inherit(3, Op::kWrite, "log");
+  scene.rename("log", "kept");
+  EXPECT_THAT(end(), ElementsAre("in log = one", "out kept: renamed from log = one"));
+}
+
+}  // namespace
+}  // namespace assay::lineage
