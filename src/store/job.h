@@ -51,6 +51,9 @@ struct Output {
   std::int64_t size = 0;
   OutputStatus status = OutputStatus::kCreated;
   std::string from;
+  // What the file held before the job first wrote to it, if it wrote into that: appended, changed
+  // in place, cut short. None: nothing was there, it was replaced as a whole, or it is not known.
+  std::optional<hash::Digest> before;
 };
 
 struct Process {

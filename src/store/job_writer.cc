@@ -84,7 +84,7 @@ base::Result<JobWriter> JobWriter::begin(Store& store, JobId job) {
                              " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement output,
             database.prepare("INSERT INTO job_output (job, number, path, blake3, size, status,"
-                             " source) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                             " source, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
                              " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement process,
             database.prepare("INSERT INTO process (job, number, pid, parent, program, words,"
@@ -133,6 +133,8 @@ base::Result<void> JobWriter::add_output(const Output& output) {
   ASSAY_TRY_VOID(bind_file(insert, state.outputs + 1, output.path, output.blake3, output.size));
   ASSAY_TRY_VOID(insert.bind_borrowed(6, name_of(output.status)));
   ASSAY_TRY_VOID(output.from.empty() ? insert.bind_null(7) : insert.bind_borrowed(7, output.from));
+  ASSAY_TRY_VOID(output.before ? insert.bind_borrowed(8, output.before->bytes)
+                               : insert.bind_null(8));
   ASSAY_TRY_VOID(insert.run());
   if (state.database.changes() == 0) return {};
   ++state.outputs;

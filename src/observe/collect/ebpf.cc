@@ -114,6 +114,7 @@ class EbpfRun {
               collect::launch(launch, [this] { return barrier_.wait() && gate_.install(); }));
     ASSAY_TRY_VOID(adopt());
     append_inherited(launch.inherited, child_.pid, log_);
+    log_.drain(sink_);           // while the command waits: it may be about to write into these
     intake_.emplace(programs_);  // after the fork: it has a thread
     barrier_.open();
     if (!gate_.receive()) {

@@ -114,7 +114,9 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kLink:
     case CallKind::kLinkAt:
     // These change what the paths of the others mean.
-    case CallKind::kNewView:
+    case CallKind::kNewRoot:
+    case CallKind::kMount:
+    case CallKind::kSetNs:
     case CallKind::kUnshare:
       return true;
     default:
@@ -127,6 +129,12 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   std::vector<Stopped> calls(stopped_calls(arch).begin(), stopped_calls(arch).end());
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const Stopped& call) { return !changes_files(arch, call.number); });
+  }
+  // Without a shim nobody has to step aside, and ours is the one listener there can be.
+  if (!shim && action == SECCOMP_RET_USER_NOTIF) {
+    std::erase_if(calls, [&](const Stopped& call) {
+      return find_call(arch, call.number)->kind == CallKind::kSeccomp;
+    });
   }
   // What a process remembers by relative names is the shim's concern, and which calls it may make.
   if (!shim) {

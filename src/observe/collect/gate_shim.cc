@@ -36,7 +36,7 @@ bool Gate::about_the_shim(pid_t thread, const CallRow& row, const SystemCall& ca
     log.header().epoch.fetch_add(1, std::memory_order_release);
     return true;
   }
-  if (row.kind == CallKind::kSandbox) {
+  if (row.kind == CallKind::kSandbox || row.kind == CallKind::kSeccomp) {
     log.header().sandboxes.fetch_add(1, std::memory_order_release);
     let_shim_step_aside(thread);
     return true;

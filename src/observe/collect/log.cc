@@ -53,7 +53,7 @@ Event event_of(const wire::Record& record) {
 }
 
 bool tell(const wire::Record& record, std::uint32_t length, Sink& sink) {
-  if (record.op == wire::Op::kNone || record.op > wire::Op::kMissed) return false;
+  if (record.op == wire::Op::kNone || record.op > wire::kLastOp) return false;
   const std::size_t text = std::size_t{record.path_length} + record.other_length;
   if (length < sizeof(wire::Record) + text) return false;
   sink.happened(event_of(record));

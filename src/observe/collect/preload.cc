@@ -81,6 +81,7 @@ class PreloadCollector : public Collector {
       return base::fail(error ? *error : base::unfit_error("tracer", "no seccomp listener came"));
     }
     append_inherited(launch.inherited, child.pid, log);
+    log.drain(sink);  // while the command waits to begin: it may be about to write into these
     ASSAY_TRY_VOID(loop(launch, control, sink, log, gate, reaper, child));
     Outcome outcome = reaper.outcome();
     outcome.dropped = log.header().dropped;

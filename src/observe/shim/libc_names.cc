@@ -1,7 +1,8 @@
-// Calls that change names: rename, link, unlink, truncate. They are always stopped, so that the
-// collector can keep what they destroy; they are here for one reason. A stopped call that the
-// collector has not yet taken up can be interrupted by a signal handler, and then fails with EINTR,
-// which these calls never do otherwise. So it is made again, and the program does not notice.
+// Calls that change names: rename, link, symlink, unlink, truncate. They are always stopped, so
+// that the collector can keep what they destroy; they are here for one reason. A stopped call that
+// the collector has not yet taken up can be interrupted by a signal handler, and then fails with
+// EINTR, which these calls never do otherwise. So it is made again, and the program does not
+// notice.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,6 +73,12 @@ ASSAY_EXPORTED int linkat(int at, const char* from, int to_at, const char* to, i
     return next(at, from, to_at, to, flags);
   }
   return change(SYS_linkat, at, word(from), to_at, word(to), flags);
+}
+ASSAY_EXPORTED int symlink(const char* target, const char* path) noexcept {
+  return change(SYS_symlink, word(target), word(path));
+}
+ASSAY_EXPORTED int symlinkat(const char* target, int at, const char* path) noexcept {
+  return change(SYS_symlinkat, word(target), at, word(path));
 }
 ASSAY_EXPORTED int unlink(const char* path) noexcept {
   if (auto* next = other<OneName>(Function::kUnlink)) return next(path);

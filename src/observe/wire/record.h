@@ -26,7 +26,9 @@ enum class Op : std::uint8_t {
   kProcess,   // a process was seen for the first time (or forked)
   kExit,      // a process ended; value is its wait status
   kMissed,    // path says what could not be seen; other, of what
+  kRelink,    // the symbolic link at path comes, goes or moves: paths through it lead elsewhere
 };
+inline constexpr Op kLastOp = Op::kRelink;
 
 const char* name_of(Op op);
 
