@@ -9,7 +9,11 @@ void ProcessList::happened(const collect::Event& event) {
   auto [found, is_new] = latest_.try_emplace(event.process, 0);
   // After the end, only a beginning is another process: whatever else comes is a late record.
   const bool begins = event.op == Op::kProcess || event.op == Op::kExec;
-  if (!is_new && begins && processes_[found->second].ended_ns >= 0) is_new = true;
+  // So is the beginning itself, told by a parent who was slower than its child.
+  if (!is_new && begins) {
+    const std::int64_t ended_ns = processes_[found->second].ended_ns;
+    is_new = ended_ns >= 0 && event.time_ns - started_ns_ > ended_ns;
+  }
   if (is_new) {
     found->second = static_cast<std::uint32_t>(processes_.size());
     processes_.push_back({.started_ns = event.time_ns - started_ns_, .pid = event.process});

@@ -2,10 +2,13 @@
 
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <utility>
 
 #include "observe/collect/clock.h"
 
@@ -26,6 +29,13 @@ constexpr std::uint64_t kInfoExit = 1 << 3;
 // Open files are not ours alone: the tracker holds some.
 constexpr std::size_t kMost = 2000;
 
+// Orphans are ours, and nobody else waits for them.
+std::optional<int> status_of_orphan(pid_t process) {
+  int status = 0;
+  if (::waitpid(process, &status, WNOHANG) == process) return status;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Ends::Ends(pid_t command, Sink& sink)
@@ -33,14 +43,17 @@ Ends::Ends(pid_t command, Sink& sink)
       us_(::getpid()),
       keeper_(::getppid()),
       sink_(sink),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
 
 void Ends::happened(const Event& event) {
   // A process is told with its parent at least once.
   if (event.op == wire::Op::kExit) {
     watched_.erase(event.process);
-  } else if (event.parent != 0 && event.process != command_) {
-    watch(event.process);
+    fresh_.erase(event.process);
+  } else if (event.parent != 0 && event.process != command_ && !watched_.contains(event.process)) {
+    fresh_.insert(event.process);
   }
   // Ours is every orphan. Whose child it was is not known then.
   const bool adopted = event.parent == us_ || event.parent == keeper_;
@@ -51,7 +64,7 @@ void Ends::happened(const Event& event) {
 }
 
 void Ends::watch(pid_t process) {
-  if (watched_.size() >= kMost || watched_.contains(process)) return;
+  if (watched_.size() >= kMost) return;
   base::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   if (!pidfd.valid()) return;  // gone already, or a kernel before 5.3
   epoll_event event{};
@@ -61,23 +74,41 @@ void Ends::watch(pid_t process) {
   watched_.emplace(process, Watched{std::move(pidfd)});
 }
 
+void Ends::append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log) {
+  log.append({.op = wire::Op::kExit,
+              .source = wire::Source::kGate,
+              .flags = static_cast<std::uint16_t>(wire::flag::kNoStamp |
+                                                  (status ? 0 : wire::flag::kNoStatus)),
+              .thread = process,
+              .process = process,
+              .value = status.value_or(0),
+              .time_ns = time_ns});
+}
+
 // False if more will be known later.
 bool Ends::tell(pid_t process, Watched& watched, bool last, Log& log) {
   if (watched.ended_ns == 0) watched.ended_ns = monotonic_ns();
   PidfdInfo info;
   info.mask = kInfoExit;
-  const bool known =
-      ::ioctl(watched.pidfd.get(), kGetInfo, &info) == 0 && (info.mask & kInfoExit) != 0;
-  if (!known && !last) return false;
-  log.append({.op = wire::Op::kExit,
-              .source = wire::Source::kGate,
-              .flags = static_cast<std::uint16_t>(wire::flag::kNoStamp |
-                                                  (known ? 0 : wire::flag::kNoStatus)),
-              .thread = process,
-              .process = process,
-              .value = known ? info.exit_code : 0,
-              .time_ns = watched.ended_ns});
+  std::optional<int> status = status_of_orphan(process);
+  if (!status && ::ioctl(watched.pidfd.get(), kGetInfo, &info) == 0 &&
+      (info.mask & kInfoExit) != 0) {
+    status = info.exit_code;
+  }
+  if (!status && !last) return false;
+  append(process, status, watched.ended_ns, log);
   return true;
+}
+
+void Ends::idle(Log& log) {
+  take(log);
+  for (const pid_t process : std::exchange(fresh_, {})) {
+    if (const auto status = status_of_orphan(process)) {
+      append(process, status, monotonic_ns(), log);
+    } else {
+      watch(process);
+    }
+  }
 }
 
 void Ends::take(Log& log) {
@@ -94,6 +125,7 @@ void Ends::take(Log& log) {
 }
 
 void Ends::finish(Log& log) {
+  idle(log);
   take(log);
   for (auto& [process, watched] : watched_) {
     if (watched.ended_ns != 0) tell(process, watched, true, log);

@@ -5,7 +5,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/unique_fd.h"
 #include "observe/collect/event.h"
@@ -26,9 +28,9 @@ class Ends : public Sink {
   }
   void meanwhile() override { sink_.meanwhile(); }
 
-  // Readable when take() has something to do.
-  [[nodiscard]] int descriptor() const { return epoll_.get(); }
-  void take(Log& log);
+  // When nothing else is to do: looks who has ended. Most processes have by then been told of by
+  // the parent that waited for them, and cost nothing here; the rest are watched from now on.
+  void idle(Log& log);
   // The job is over: whatever has ended and is not told yet.
   void finish(Log& log);
 
@@ -38,6 +40,8 @@ class Ends : public Sink {
     std::int64_t ended_ns = 0;  // 0: not yet
   };
   void watch(pid_t process);
+  void take(Log& log);
+  static void append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log);
   bool tell(pid_t process, Watched& watched, bool last, Log& log);
 
   pid_t command_;
@@ -45,6 +49,7 @@ class Ends : public Sink {
   pid_t keeper_;
   Sink& sink_;
   base::UniqueFd epoll_;
+  std::unordered_set<pid_t> fresh_;  // told of, and not yet watched
   std::unordered_map<pid_t, Watched> watched_;
 };
 

@@ -104,11 +104,10 @@ class PreloadCollector : public Collector {
     bool watched = true;
     int wait_ms = kShortestWait_ms;
     while (gate_open || !reaper.ended()) {
-      std::array<pollfd, 5> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
+      std::array<pollfd, 4> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
                                      {started ? -1 : child.exec_result.get(), POLLIN, 0},
-                                     {watched ? control.keeper : -1, POLLIN, 0},
-                                     {kept ? ends.descriptor() : -1, POLLIN, 0}}};
+                                     {watched ? control.keeper : -1, POLLIN, 0}}};
       const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
         gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
@@ -123,7 +122,7 @@ class PreloadCollector : public Collector {
         }
         control.started(child.pid, gate.listener());
       }
-      if (waiting[4].revents != 0) ends.take(log);
+      if (kept && ready == 0) ends.idle(log);
       if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {
         watched = false;

@@ -140,15 +140,16 @@ struct What {
   wire::Op op;
   const struct stat* status = nullptr;
   std::int32_t value = 0;
-  std::int32_t parent = 0;  // where it is better known than by who()
+  std::int32_t child = 0;  // whom it is about, if not us
+  std::int64_t time_ns = 0;
 };
 
 // The path is in two parts with a slash between them, if the first is there; so is what the event
 // says besides, without one.
 void write(const What& what, Text before, Text path, Text other = {}, Text other_rest = {}) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const Who by = who();
+  const std::int64_t now = what.time_ns != 0 ? what.time_ns : monotonic_ns();
+  Who by = who();
+  if (what.child != 0) by = {what.child, what.child, by.process};
   const bool slash = before.length > 0 && before.data[before.length - 1] != '/';
   const std::size_t path_length = before.length + (slash ? 1 : 0) + path.length;
   const std::size_t other_length = other.length + other_rest.length;
@@ -174,9 +175,9 @@ void write(const What& what, Text before, Text path, Text other = {}, Text other
   record->other_length = static_cast<std::uint16_t>(other_length);
   record->thread = by.thread;
   record->process = by.process;
-  record->parent = what.parent != 0 ? what.parent : by.parent;
+  record->parent = by.parent;
   record->value = what.value;
-  record->time_ns = nanoseconds(now);
+  record->time_ns = now;
   record->stamp = {};
   if (what.status != nullptr) {
     record->stamp = {.device = what.status->st_dev,
@@ -200,8 +201,14 @@ bool log_ready() {
          window_ready(tail);
 }
 
-void record_process(wire::Op op, std::int32_t value, std::int32_t parent) {
-  write({.op = op, .value = value, .parent = parent}, {}, {});
+std::int64_t monotonic_ns() {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return nanoseconds(now);
+}
+
+void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns) {
+  write({.op = op, .value = status, .child = child, .time_ns = time_ns}, {}, {});
 }
 
 [[gnu::noinline]] void record_open(wire::Op op, int file, const struct stat& status, int directory,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include <cstddef>
 
@@ -20,8 +21,9 @@ bool log_ready();
 void record_open(wire::Op op, int file, const struct stat& status, int directory, const char* path,
                  std::size_t path_length);
 
-// That this process began (kProcess) or ends (kExit, with its wait status). `parent` 0: whoever is
-// now.
-void record_process(wire::Op op, std::int32_t value, std::int32_t parent);
+// That a child of this process began (kProcess) or has ended (kExit, with its wait status).
+void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns);
+
+std::int64_t monotonic_ns();
 
 }  // namespace assay::shim

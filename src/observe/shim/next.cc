@@ -29,7 +29,8 @@ constexpr HashedName kNames[] = {
     "open",       "open64",     "openat",       "openat64", "creat",    "creat64",  "__open_2",
     "__open64_2", "__openat_2", "__openat64_2", "fopen",    "fopen64",  "rename",   "renameat",
     "renameat2",  "link",       "linkat",       "unlink",   "unlinkat", "truncate", "truncate64",
-    "chdir",      "fchdir",     "chroot",       "unshare",  "setns",    "_exit",    "_Exit"};
+    "chdir",      "fchdir",     "chroot",       "unshare",  "setns",    "fork",     "wait",
+    "waitpid",    "wait3",      "wait4",        "waitid"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
 // What a library's dynamic section says of its symbols. The loader has made addresses of the

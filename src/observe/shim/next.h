@@ -35,10 +35,14 @@ enum class Function : std::uint8_t {
   kChroot,
   kUnshare,
   kSetns,
-  kExitNow,
-  kExitNowC,
+  kFork,
+  kWait,
+  kWaitpid,
+  kWait3,
+  kWait4,
+  kWaitid,
 };
-inline constexpr int kFunctions = static_cast<int>(Function::kExitNowC) + 1;
+inline constexpr int kFunctions = static_cast<int>(Function::kWaitid) + 1;
 
 // Null where the C library's is next.
 extern constinit void* others[kFunctions];

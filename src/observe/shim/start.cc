@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "observe/shim/next.h"
-#include "observe/shim/process.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"
 
@@ -134,7 +133,6 @@ bool start() {
   const bool works = set_up();
   State starting = State::kStarting;  // unless we have been told to step aside
   shim.state.compare_exchange_strong(starting, works ? State::kOn : State::kOff);
-  if (works) watch_process();
   return works;
 }
 
