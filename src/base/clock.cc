@@ -6,6 +6,8 @@
 
 #include <chrono>
 
+#include "base/timespec.h"
+
 namespace assay::base {
 namespace {
 
@@ -18,7 +20,7 @@ class SystemClock final : public Clock {
   static std::int64_t read(clockid_t id) {
     timespec now{};
     ::clock_gettime(id, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    return nanoseconds(now);
   }
 };
 

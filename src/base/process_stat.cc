@@ -1,13 +1,10 @@
 #include "base/process_stat.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <array>
 #include <charconv>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/proc_file.h"
 
 namespace assay::base {
 namespace {
@@ -46,12 +43,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
 
 std::optional<ProcessStat> process_stat(pid_t process) {
   const std::string path = "/proc/" + std::to_string(process) + "/stat";
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return std::nullopt;
-  std::array<char, 4096> buffer;  // the kernel gives it in one read
-  const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-  if (got <= 0) return std::nullopt;
-  return parse_process_stat({buffer.data(), static_cast<std::size_t>(got)});
+  std::array<char, 4096> buffer;
+  return parse_process_stat(read_proc_file(path.c_str(), buffer));
 }
 
 }  // namespace assay::base

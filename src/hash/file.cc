@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/timespec.h"
 #include "hash/blake3.h"
 #include "hash/mapped_file.h"
 #include "hash/segments.h"
@@ -99,17 +100,6 @@ class Mapped : public Source {
   const MappedFile& file_;
 };
 
-FileStamp stamp_of(const struct stat& status) {
-  const auto ns = [](const timespec& time) {
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-  };
-  return {.device = status.st_dev,
-          .inode = status.st_ino,
-          .size = status.st_size,
-          .mtime_ns = ns(status.st_mtim),
-          .ctime_ns = ns(status.st_ctim)};
-}
-
 // Of a file that says it is empty: files in /proc do, whatever they hold. One that has a size by
 // now was empty and is being written; what it gets meanwhile is not waited for.
 base::Result<Hashed> hash_unsized(int fd, const std::string& where, const HashOptions& options) {
@@ -157,6 +147,14 @@ base::Result<Hashed> hash_contents(int fd, const std::string& where, std::uint64
 }
 
 }  // namespace
+
+FileStamp stamp_of(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = status.st_size,
+          .mtime_ns = base::nanoseconds(status.st_mtim),
+          .ctime_ns = base::nanoseconds(status.st_ctim)};
+}
 
 base::Result<FileDigest> hash_file(int fd, const std::string& where,
                                    const HashOptions& options) try {

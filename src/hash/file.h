@@ -3,6 +3,8 @@
 // The file may be written, truncated or removed meanwhile: that is reported, never a crash.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <compare>
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +28,8 @@ struct FileStamp {
   std::int64_t ctime_ns = 0;
   auto operator<=>(const FileStamp&) const = default;
 };
+
+FileStamp stamp_of(const struct stat& status);
 
 struct FileDigest {
   Digest digest;

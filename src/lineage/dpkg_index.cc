@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/timespec.h"
 #include "base/unique_fd.h"
 #include "lineage/path_hash.h"
 
@@ -28,7 +29,7 @@ std::int64_t changed_ns(const fs::path& path, std::int64_t* size = nullptr) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return 0;
   if (size != nullptr) *size = status.st_size;
-  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return base::nanoseconds(status.st_mtim);
 }
 
 DpkgIndex::State state_of(const fs::path& dpkg) {

@@ -6,18 +6,6 @@
 #include "hash/file.h"
 
 namespace assay::lineage {
-namespace {
-
-std::int64_t nanoseconds(const struct timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-hash::FileStamp stamp_of(const struct stat& status) {
-  return {status.st_dev, status.st_ino, status.st_size, nanoseconds(status.st_mtim),
-          nanoseconds(status.st_ctim)};
-}
-
-}  // namespace
 
 base::Result<Files> Files::open(store::Store& store) {
   ASSAY_TRY(store::HashCache cache, store::HashCache::prepare(store));
@@ -30,7 +18,7 @@ OnDisk Files::check(const std::string& path, const hash::Digest& content, std::i
     return errno == ENOENT || errno == ENOTDIR ? OnDisk::kMissing : OnDisk::kChanged;
   }
   if (!S_ISREG(status.st_mode) || status.st_size != size) return OnDisk::kChanged;
-  const auto known = cache_.find(stamp_of(status));
+  const auto known = cache_.find(hash::stamp_of(status));
   if (known && *known) return **known == content ? OnDisk::kSame : OnDisk::kChanged;
   const std::int64_t now = base::system_clock().wall_ns();
   const auto hashed = hash::hash_file(path);

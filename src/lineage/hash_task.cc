@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/timespec.h"
 #include "lineage/stamp.h"
 
 namespace assay::lineage {
@@ -89,7 +90,7 @@ bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns) {
 std::int64_t file_clock_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return std::int64_t{now.tv_sec} * kSecond + now.tv_nsec;
+  return base::nanoseconds(now);
 }
 
 }  // namespace assay::lineage

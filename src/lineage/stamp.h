@@ -13,12 +13,7 @@
 
 namespace assay::lineage {
 
-inline hash::FileStamp stamp_of(const struct stat& status) {
-  const auto ns = [](const timespec& time) {
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-  };
-  return {status.st_dev, status.st_ino, status.st_size, ns(status.st_mtim), ns(status.st_ctim)};
-}
+using hash::stamp_of;
 
 inline hash::FileStamp to_hash(const wire::Stamp& stamp) {
   return {stamp.device, stamp.inode, stamp.size, stamp.mtime_ns, stamp.ctime_ns};

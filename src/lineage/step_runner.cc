@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "base/timespec.h"
 #include "hash/file.h"
 #include "lineage/environment.h"
 #include "lineage/export_parts.h"
@@ -189,8 +190,7 @@ OutputVerdict StepRunner::judge(const store::Output& output, const std::string& 
 std::optional<StepRunner::Stamp> StepRunner::stamp_of(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return std::nullopt;
-  return Stamp{status.st_ino, status.st_size,
-               std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+  return Stamp{status.st_ino, status.st_size, base::nanoseconds(status.st_mtim)};
 }
 
 // Every file of the copy, but for git's own and what Python keeps for itself.

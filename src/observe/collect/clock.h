@@ -5,12 +5,14 @@
 
 #include <cstdint>
 
+#include "base/timespec.h"
+
 namespace assay::collect {
 
 inline std::int64_t monotonic_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+  return base::nanoseconds(time);
 }
 
 }  // namespace assay::collect

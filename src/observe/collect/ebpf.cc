@@ -117,11 +117,7 @@ class EbpfRun {
     log_.drain(sink_);           // while the command waits: it may be about to write into these
     intake_.emplace(programs_);  // after the fork: it has a thread
     barrier_.open();
-    if (!gate_.receive()) {
-      ::waitpid(child_.pid, nullptr, 0);
-      auto error = exec_failure(launch, child_.exec_result.get());
-      return base::fail(error ? *error : base::unfit_error("tracer", "no seccomp listener came"));
-    }
+    if (!gate_.receive()) return base::fail(gate_failure(launch, child_));
     ASSAY_TRY_VOID(loop(launch, control, reaper));
     Outcome outcome = reaper.outcome();
     outcome.missed = missed_by(programs_, messages_);
@@ -172,7 +168,7 @@ class EbpfRun {
   }
 
   base::Result<void> loop(const Launch& launch, const Control& control, Reaper& reaper) {
-    bool started = false;
+    ExecWatch watch(launch, child_);
     bool gate_open = true;
     bool kept = true;
     bool watched = true;
@@ -180,21 +176,15 @@ class EbpfRun {
     while (gate_open || !reaper.ended() || (kept && programs_.shared().live > 0)) {
       std::array<pollfd, 5> waiting{{{gate_open ? gate_.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
-                                     {started ? -1 : child_.exec_result.get(), POLLIN, 0},
+                                     {watch.descriptor(), POLLIN, 0},
                                      {watched ? control.keeper : -1, POLLIN, 0},
                                      {kept ? programs_.descriptor() : -1, POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
         gate_open = kept ? gate_.serve(log_, sink_) : wave_through(gate_.listener(), 0);
       }
-      if (waiting[2].revents != 0) {
-        started = true;
-        if (auto error = exec_failure(launch, child_.exec_result.get())) {
-          ::waitpid(child_.pid, nullptr, 0);
-          return base::fail(*std::move(error));
-        }
-        control.started(child_.pid, gate_.listener());
-      }
+      ASSAY_TRY(const bool began, watch.began());
+      if (began) control.started(child_.pid, gate_.listener());
       const std::size_t taken = kept ? take() : 0;
       if (waiting[1].revents != 0) {
         if (kept) take_all();

@@ -1,38 +1,27 @@
 #include "observe/collect/inherited.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
-#include <memory>
-#include <string_view>
 
 #include "observe/collect/clock.h"
+#include "observe/collect/proc.h"
 #include "observe/collect/stamp.h"
 
 namespace assay::collect {
 namespace {
 
+// Of those that exec passes on. What the look itself opened is closed by now and so not among them.
 std::vector<int> open_descriptors() {
-  struct CloseDir {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-  };
-  const std::unique_ptr<DIR, CloseDir> dir(::opendir("/proc/self/fd"));
-  std::vector<int> out;
-  if (!dir) return out;
-  while (const dirent* entry = ::readdir(dir.get())) {
-    const std::string_view name = entry->d_name;
-    int descriptor = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), descriptor);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    if (descriptor == ::dirfd(dir.get())) continue;
-    if ((::fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0) out.push_back(descriptor);
-  }
+  std::vector<int> out = numbers_in("/proc/self/fd");
+  std::erase_if(out, [](int descriptor) {
+    const int flags = ::fcntl(descriptor, F_GETFD);
+    return flags < 0 || (flags & FD_CLOEXEC) != 0;
+  });
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -166,6 +167,24 @@ base::Error become(const std::vector<std::string>& words) {
   restore_signals();
   ::execvp(list.front(), list.data());
   return why_not({.words = words}, {Stage::kExec, errno});
+}
+
+base::Result<bool> ExecWatch::began() {
+  // Asked now, not taken from the loop's poll: a child that could not exec says so before it ends,
+  // and its end may have been noticed since.
+  pollfd result{descriptor(), POLLIN, 0};
+  if (decided_ || ::poll(&result, 1, 0) <= 0) return false;
+  decided_ = true;
+  auto error = exec_failure(launch_, child_.exec_result.get());
+  if (!error) return true;
+  ::waitpid(child_.pid, nullptr, 0);
+  return base::fail(*std::move(error));
+}
+
+base::Error gate_failure(const Launch& launch, const Launched& child) {
+  ::waitpid(child.pid, nullptr, 0);
+  const auto error = exec_failure(launch, child.exec_result.get());
+  return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
 }
 
 }  // namespace assay::collect

@@ -28,6 +28,27 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
 // kUsage: there is no such program; kNo: it cannot be run; kUnfit: it was not tried.
 std::optional<base::Error> exec_failure(const Launch& launch, int exec_result);
 
+// The same in the rounds of a poll loop.
+class ExecWatch {
+ public:
+  // Both must outlive it.
+  ExecWatch(const Launch& launch, const Launched& child) : launch_(launch), child_(child) {}
+
+  // To be polled; -1 when it is decided.
+  [[nodiscard]] int descriptor() const { return decided_ ? -1 : child_.exec_result.get(); }
+  // True once, when the program has begun. An error if it could not; then the child has ended and
+  // been waited for.
+  base::Result<bool> began();
+
+ private:
+  const Launch& launch_;
+  const Launched& child_;
+  bool decided_ = false;
+};
+
+// Of a child that ended before it sent the gate's listener; it is waited for.
+base::Error gate_failure(const Launch& launch, const Launched& child);
+
 // The signal dispositions and mask that the program was started with, before keeper and collector
 // changed them for themselves: the command gets these.
 void remember_signals();

@@ -1,45 +1,25 @@
 #include "observe/collect/outside_writers.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/proc_file.h"
 #include "base/process_stat.h"
-#include "base/unique_fd.h"
+#include "observe/collect/proc.h"
 
 namespace assay::collect {
 namespace {
 
-// The names in a folder of /proc that are numbers.
-std::vector<int> numbers_in(const std::string& folder) {
-  struct CloseFolder {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-  };
-  const std::unique_ptr<DIR, CloseFolder> dir(::opendir(folder.c_str()));
-  std::vector<int> out;
-  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    int number = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc{} && end == name.data() + name.size()) out.push_back(number);
-  }
-  return out;
-}
-
 // The number after `key` in a small file of /proc, such as "flags:\t0100001".
 std::optional<std::uint64_t> number_after(const std::string& path, std::string_view key, int base) {
-  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 1024> buffer;
-  const ssize_t got = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : -1;
-  if (got <= 0) return std::nullopt;
-  const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+  const std::string_view text = base::read_proc_file(path.c_str(), buffer);
   std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   at = text.find_first_not_of(" \t", at + key.size());

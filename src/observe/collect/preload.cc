@@ -75,11 +75,7 @@ class PreloadCollector : public Collector {
     }
     Reaper reaper;
     ASSAY_TRY(Launched child, collect::launch(shimmed, [&] { return gate.install(); }));
-    if (!gate.receive()) {
-      ::waitpid(child.pid, nullptr, 0);
-      auto error = exec_failure(launch, child.exec_result.get());
-      return base::fail(error ? *error : base::unfit_error("tracer", "no seccomp listener came"));
-    }
+    if (!gate.receive()) return base::fail(gate_failure(launch, child));
     append_inherited(launch.inherited, child.pid, log);
     log.drain(sink);  // while the command waits to begin: it may be about to write into these
     ASSAY_TRY_VOID(loop(launch, control, sink, log, gate, reaper, child));
@@ -98,7 +94,7 @@ class PreloadCollector : public Collector {
                           Gate& gate, Reaper& reaper, Launched& child) {
     Ends ends(child.pid, told);
     Sink& sink = ends;
-    bool started = false;
+    ExecWatch watch(launch, child);
     bool gate_open = true;
     bool kept = true;
     bool watched = true;
@@ -106,22 +102,14 @@ class PreloadCollector : public Collector {
     while (gate_open || !reaper.ended()) {
       std::array<pollfd, 4> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
-                                     {started ? -1 : child.exec_result.get(), POLLIN, 0},
+                                     {watch.descriptor(), POLLIN, 0},
                                      {watched ? control.keeper : -1, POLLIN, 0}}};
       const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
         gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
       }
-      // Asked again: a child that could not exec says so before it ends.
-      pollfd decided{waiting[2].fd, POLLIN, 0};
-      if (!started && ::poll(&decided, 1, 0) > 0) {
-        started = true;
-        if (auto error = exec_failure(launch, child.exec_result.get())) {
-          ::waitpid(child.pid, nullptr, 0);
-          return base::fail(*std::move(error));
-        }
-        control.started(child.pid, gate.listener());
-      }
+      ASSAY_TRY(const bool began, watch.began());
+      if (began) control.started(child.pid, gate.listener());
       if (kept && ready == 0) ends.idle(log);
       if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {

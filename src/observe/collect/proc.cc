@@ -1,38 +1,27 @@
 #include "observe/collect/proc.h"
 
-#include <fcntl.h>
+#include <dirent.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/proc_file.h"
 #include "base/process_stat.h"
-#include "base/unique_fd.h"
 
 namespace assay::collect {
-namespace {
-
-using Buffer = std::array<char, 4096>;
-
-// /proc files of this size come in one read.
-std::string_view read_small(const std::string& path, Buffer& buffer) {
-  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return {};
-  const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-  return {buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
-}
-
-}  // namespace
 
 pid_t process_of(pid_t thread) {
   // Most threads are the first of their group, which is cheap to ask.
   if (::syscall(SYS_tgkill, thread, thread, 0) == 0) return thread;
-  Buffer buffer;
-  const std::string_view text = read_small("/proc/" + std::to_string(thread) + "/status", buffer);
+  std::array<char, 4096> buffer;
+  const std::string path = "/proc/" + std::to_string(thread) + "/status";
+  const std::string_view text = base::read_proc_file(path.c_str(), buffer);
   constexpr std::string_view kKey = "\nTgid:\t";
   const std::size_t at = text.find(kKey);
   if (at == std::string_view::npos) return thread;
@@ -44,6 +33,18 @@ pid_t process_of(pid_t thread) {
 pid_t parent_of(pid_t process) {
   const auto stat = base::process_stat(process);
   return stat ? stat->parent : 0;
+}
+
+std::vector<int> numbers_in(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
+  std::vector<int> out;
+  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    int number = -1;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc{} && end == name.data() + name.size()) out.push_back(number);
+  }
+  return out;
 }
 
 }  // namespace assay::collect

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/unique_fd.h"
+#include "base/proc_file.h"
 #include "observe/collect/remote_path.h"
 
 namespace assay::collect {
@@ -46,11 +46,9 @@ RemoteStatus read_remote_status(pid_t thread) {
   RemoteStatus result;
   std::array<char, 32> name{};
   *fmt::format_to(name.data(), "/proc/{}/status", thread) = '\0';
-  const base::UniqueFd file(::open(name.data(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text;
-  const ssize_t length = file.valid() ? ::read(file.get(), text.data(), text.size()) : -1;
-  if (length <= 0) return result;
-  const std::string_view status(text.data(), static_cast<std::size_t>(length));
+  const std::string_view status = base::read_proc_file(name.data(), text);
+  if (status.empty()) return result;
   result.valid = true;
   result.process = field<pid_t>(status, "\nTgid:", 0);
   result.inner_process = field<pid_t>(status, "\nNStgid:", -1);
