@@ -92,15 +92,6 @@ base::Result<void> StepRunner::place_inputs(const PlanStep& step) {
     }
     ASSAY_TRY_VOID(place(external.found, target, external.blake3));
   }
-  // Moved by hand between two steps: the content is where the earlier step left it.
-  for (const store::Input& input : step.job.inputs) {
-    const fs::path target = map_.path(input.path);
-    if (!step.made_before.contains(input.path) || fs::exists(target)) continue;
-    const auto left = input.blake3 ? left_at_.find(*input.blake3) : left_at_.end();
-    if (left != left_at_.end() && fs::exists(left->second)) {
-      ASSAY_TRY_VOID(place(left->second, target, std::nullopt));
-    }
-  }
   return {};
 }
 
@@ -150,13 +141,12 @@ void StepRunner::compare(const PlanStep& step, const Files& before, StepVerdict&
   const store::Job& job = step.job;
   std::set<std::string> expected;
   for (const store::Output& output : job.outputs) {
-    if (std::count(step.streams.begin(), step.streams.end(), output.path) > 0) continue;
     const std::string path = map_.path(output.path);
     expected.insert(path);
     if (!output.from.empty()) expected.insert(map_.path(output.from));
-    verdict.outputs.push_back(judge(output, path, before));
-    if (output.blake3) left_at_.emplace(*output.blake3, path);
     if (is_left(output) && map_.inside(output.path)) made_.insert(path);
+    if (std::count(step.streams.begin(), step.streams.end(), output.path) > 0) continue;
+    verdict.outputs.push_back(judge(output, path, before));
   }
   for (const auto& [path, stamp] : files_below(map_.to())) {
     const auto was = before.find(path);

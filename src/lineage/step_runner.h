@@ -51,8 +51,7 @@ class StepRunner {
   const RunPlanOptions& options_;
   PathMap map_;
   SourceCopy source_;
-  std::set<std::string> made_;                   // in the copy
-  std::map<hash::Digest, std::string> left_at_;  // recorded content -> where its twin is now
+  std::set<std::string> made_;  // in the copy
 };
 
 }  // namespace assay::lineage
