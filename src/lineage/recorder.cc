@@ -14,7 +14,6 @@
 #include "lineage/context.h"
 #include "lineage/environment.h"
 #include "lineage/filter_file.h"
-#include "lineage/redirects.h"
 #include "lineage/staged_results.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
@@ -61,6 +60,18 @@ base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wante
                            preflight.reason);
   }
   return base::fail(base::unfit_error("no tracer works here", reasons));
+}
+
+// As they can be given again.
+std::vector<std::string> options_of(const RunRequest& request) {
+  std::vector<std::string> options;
+  if (request.tracer) {
+    options.push_back(fmt::format("--tracer={}", collect::name_of(*request.tracer)));
+  }
+  for (const Filter::Choice& choice : request.choices) {
+    options.push_back((choice.keep ? "--keep=" : "--leave-out=") + choice.pattern);
+  }
+  return options;
 }
 
 }  // namespace
@@ -112,6 +123,8 @@ base::Result<void> Recorder::prepare() {
   job_.redirects = redirects_of(launch_.inherited);
   job_.name = request_.name;
   job_.build = request_.build;
+  job_.repeats = request_.step;
+  job_.options = options_of(request_);
   job_.collector_pid = ::getpid();
   if (const auto stat = base::process_stat(::getpid())) {
     job_.collector_start_ticks = stat->start_ticks;
