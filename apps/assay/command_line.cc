@@ -181,7 +181,8 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
   bool version = false;
   app.add_flag("--version", version, "print version, commit and build flags");
   app.footer(
-      "Every verb takes --json, --quiet and --help. Exit codes: 0 yes, 1 no or failed,\n"
+      "Every verb takes --json, --quiet and --help; run's output is its command's. Exit codes: 0 "
+      "yes, 1 no or failed,\n"
       "2 inconclusive, 3 environment unfit, 64 usage; a wrapped command's own otherwise.");
 
   try {

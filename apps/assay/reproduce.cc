@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -204,7 +205,12 @@ Result<ExitCode> reproduce(const Session& session, const Given& given) {
   if (!given.run) {
     session.print_json(document);
     print_plan(session, plan);
-    session.next(fmt::format("assay reproduce {} --run", base::shell_quoted(given.what)));
+    const bool allowed = std::all_of(plan.obstacles.begin(), plan.obstacles.end(),
+                                     [](const lineage::Obstacle& one) { return one.outside; });
+    if (allowed) {
+      session.next(fmt::format("assay reproduce {} --run{}", base::shell_quoted(given.what),
+                               plan.obstacles.empty() ? "" : " --allow-outside"));
+    }
     return ExitCode::kYes;
   }
   // Standard output is for the verdict.

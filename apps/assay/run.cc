@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "lineage/step_words.h"
+#include "store/labels.h"
 #include "verb.h"
 
 namespace assay::cli {
@@ -15,7 +16,7 @@ namespace {
 
 struct Options {
   std::string tracer = "auto";
-  std::string name;
+  std::vector<std::string> names;  // a list, so that an empty one can be told from none
   bool build = false;
   bool explain = false;
   std::vector<OrderedValue> choices;
@@ -58,7 +59,14 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   ASSAY_TRY(const auto tracer, tracer_of(options.tracer));
   ASSAY_TRY(lineage::RunRequest request, request_of(options));
   if (tracer) request.tracer = tracer;
-  if (!options.name.empty()) request.name = options.name;
+  if (!options.names.empty()) {
+    // It stands wherever a job is named, as a label does.
+    if (auto usable = store::check_label(options.names.back()); !usable) {
+      usable.error().where = fmt::format("run --name '{}'", options.names.back());
+      return base::fail(std::move(usable).error());
+    }
+    request.name = options.names.back();
+  }
   request.build = request.build || options.build;
   request.explain = options.explain;
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
@@ -84,7 +92,7 @@ Verb run_verb(const Session& session) {
                    tracer_names, "NAME"},
                   {"--name",
                    "a name for the job, usable wherever a job is named",
-                   &options->name,
+                   &options->names,
                    {},
                    "NAME"},
                   {"--build", "mark it as a step that prepares the environment", &options->build},

@@ -215,6 +215,14 @@ TEST_F(Reproduce, WithoutGitInputsAreCopied) {
   EXPECT_THAT(tree_of(done.directory), ::testing::SizeIs(2));
 }
 
+TEST_F(Reproduce, WithoutGitLinksToInputsAreMade) {
+  project_.write("v1/a", "1\n");
+  std::filesystem::create_directory_symlink("v1", at("latest"));
+  std::filesystem::create_symlink(at("v1/a"), at("one"));
+  run("cat latest/a one > out", {"v1/a"}, {"out"});
+  EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out"));
+}
+
 TEST_F(Reproduce, ChangedAndMovedInputs) {
   project_.write("in", "1\n");
   run("cat in in > out", {"in"}, {"out"});

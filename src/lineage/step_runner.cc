@@ -92,7 +92,34 @@ base::Result<void> StepRunner::place_inputs(const PlanStep& step) {
     }
     ASSAY_TRY_VOID(place(external.found, target, external.blake3));
   }
+  place_links(step);
   return {};
+}
+
+// Inputs are recorded by their real paths; commands name them through links. Git has its own.
+void StepRunner::place_links(const PlanStep& step) {
+  constexpr int kMostEntries = 200'000;  // a look, not a search
+  if (step.job.context.git || step.externals.empty()) return;
+  std::error_code error;
+  int seen = 0;
+  for (fs::recursive_directory_iterator at(map_.from(), error), end; !error && at != end;
+       at.increment(error)) {
+    if (++seen > kMostEntries) return;
+    const std::string name = at->path().filename().string();
+    if (name == ".git" || name == ".assay") at.disable_recursion_pending();
+    std::error_code broken;
+    if (!at->is_symlink(broken)) continue;
+    const fs::path real = fs::canonical(at->path(), broken);
+    if (broken) continue;
+    const PathMap below(real.string(), "");
+    const bool needed =
+        std::any_of(step.externals.begin(), step.externals.end(),
+                    [&](const External& external) { return below.inside(external.path); });
+    const fs::path copy = map_.path(at->path().string());
+    if (!needed || fs::exists(fs::symlink_status(copy, broken))) continue;
+    fs::create_directories(copy.parent_path(), broken);
+    fs::create_symlink(map_.path(fs::read_symlink(at->path(), broken).string()), copy, broken);
+  }
 }
 
 // What is there already must be told from what the step writes. Folders of outputs are made:

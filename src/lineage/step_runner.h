@@ -43,6 +43,7 @@ class StepRunner {
   static OutputVerdict judge(const store::Output& output, const std::string& path,
                              const Files& before);
   base::Result<void> place_inputs(const PlanStep& step);
+  void place_links(const PlanStep& step);
   void prepare_outputs(const store::Job& job);
   [[nodiscard]] std::vector<std::string> environment_of(const store::Job& job) const;
   void compare(const PlanStep& step, const Files& before, StepVerdict& verdict);
