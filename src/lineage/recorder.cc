@@ -65,6 +65,18 @@ base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wante
   return base::fail(base::unfit_error("no tracer works here", reasons));
 }
 
+// As they can be given again.
+std::vector<std::string> options_of(const RunRequest& request) {
+  std::vector<std::string> options;
+  if (request.tracer) {
+    options.push_back(fmt::format("--tracer={}", collect::name_of(*request.tracer)));
+  }
+  for (const Filter::Choice& choice : request.choices) {
+    options.push_back((choice.keep ? "--keep=" : "--leave-out=") + choice.pattern);
+  }
+  return options;
+}
+
 }  // namespace
 
 int exit_code_of(const base::Error& not_started) {
@@ -124,6 +136,8 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   job_.redirects = redirects_of(launch_.inherited);
   job_.name = request_.name;
   job_.build = request_.build;
+  job_.repeats = request_.step;
+  job_.options = options_of(request_);
   job_.collector_pid = ::getpid();
   if (const auto stat = base::process_stat(::getpid())) {
     job_.collector_start_ticks = stat->start_ticks;

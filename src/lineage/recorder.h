@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "lineage/filter.h"
+#include "lineage/redirects.h"
 #include "lineage/stored_digests.h"
 #include "lineage/tracker.h"
 #include "observe/collect/collector.h"
@@ -24,7 +25,11 @@ struct RunRequest {
   std::optional<collect::Tracer> tracer = std::nullopt;  // none: the first that works
   std::string name = {};
   bool build = false;
-  std::vector<Filter::Choice> choices = {};  // --keep, --leave-out
+  std::vector<Filter::Choice> choices = {};  // --keep, --leave-out, in their order
+  // `run @N`: the step, and where and with which files as standard input, output and error it ran.
+  std::int64_t step = 0;
+  std::string directory = {};
+  std::vector<Redirect> redirects = {};
   bool explain = false;
   bool wait = true;      // for what the command leaves running
   bool summary = false;  // one line about the job when it is over

@@ -17,7 +17,7 @@ struct RemoteStatus {
   uid_t user = 0;   // effective
   gid_t group = 0;  // effective
   bool no_new_privileges = false;
-  int filters = 0;  // seccomp filters upon it (Linux 5.9; 0: not known)
+  int filters = 0;           // seccomp filters upon it (Linux 5.9; 0: not known)
   bool administers = false;  // CAP_SYS_ADMIN, in its own user namespace
 };
 
