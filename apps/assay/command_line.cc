@@ -14,6 +14,18 @@ namespace {
 // Which verb a command of CLI11 was made from.
 using Built = std::map<const CLI::App*, const Verb*>;
 
+// CLI11 hands out values option by option; the order between options is known afterwards.
+void fill_ordered(const CLI::App& app, const Verb& verb) {
+  std::map<const CLI::Option*, std::size_t> taken;
+  for (const CLI::Option* given : app.parse_order()) {
+    for (const Option& listed : verb.options) {
+      const auto* target = std::get_if<std::vector<OrderedValue>*>(&listed.target);
+      if (target == nullptr || !given->check_name(listed.names().front())) continue;
+      (*target)->push_back({listed.names().front(), given->results().at(taken[given]++)});
+    }
+  }
+}
+
 void add_common(CLI::App& app, Session& session) {
   app.set_help_flag("-h,--help", "print this and exit");
   app.add_flag("--json", session.json, "print the same facts as JSON");
@@ -34,6 +46,12 @@ void add_option(CLI::App& app, const Option& listed) {
     app.add_flag(listed.name, **flag, listed.help);
   } else if (std::string* const* one = std::get_if<std::string*>(&listed.target)) {
     app.add_option(listed.name, **one, listed.help)->take_last()->type_name(listed.placeholder);
+  } else if (std::holds_alternative<std::vector<OrderedValue>*>(listed.target)) {
+    app.add_option(listed.name, CLI::callback_t([](const CLI::results_t&) { return true; }),
+                   listed.help)
+        ->take_all()
+        ->allow_extra_args(false)
+        ->type_name(listed.placeholder);
   } else {
     app.add_option(listed.name, *std::get<std::vector<std::string>*>(listed.target), listed.help)
         ->take_all()
@@ -163,7 +181,8 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
   bool version = false;
   app.add_flag("--version", version, "print version, commit and build flags");
   app.footer(
-      "Every verb takes --json, --quiet and --help. Exit codes: 0 yes, 1 no or failed,\n"
+      "Every verb takes --json, --quiet and --help; run's output is its command's. Exit codes: 0 "
+      "yes, 1 no or failed,\n"
       "2 inconclusive, 3 environment unfit, 64 usage; a wrapped command's own otherwise.");
 
   try {
@@ -174,6 +193,7 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
     return base::fail(base::usage_error(path_of(app), wording(error), see_help(app)));
   }
   const Verb& verb = *built.at(&deepest(app));
+  fill_ordered(deepest(app), verb);
   std::vector<std::string> extra = app.remaining(true);
   std::erase(extra, "--");  // ends the options; what follows it has been taken already
   if (!extra.empty()) return base::fail(unexpected_argument(app, verb, extra.front()));

@@ -41,10 +41,8 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
   }
   const auto& artifact = std::get<lineage::Artifact>(named);
   ASSAY_TRY(const store::JobId producer, lineage::producer_of(store, artifact));
-  ASSAY_TRY(subject.jobs, lineage::upstream_of(store, {producer}));
-  for (const store::Output& output : subject.jobs.back().outputs) {
-    if (output.blake3 == artifact.blake3) subject.artifact_path = output.path;
-  }
+  ASSAY_TRY(subject.jobs, lineage::upstream_of(store, {producer}, artifact.path));
+  subject.artifact_path = artifact.path;
   return subject;
 }
 

@@ -28,6 +28,9 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
   if (!options.count.empty()) {
     ASSAY_TRY(limit, count_option("log", "-n", options.count));
   }
+  if (limit == 0) {
+    return base::fail(base::usage_error("log", "-n 0 asks for nothing", "use --all for all"));
+  }
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const auto jobs, store::list_jobs(store, {.limit = limit}));
   base::Json list = base::Json::array();

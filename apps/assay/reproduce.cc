@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -68,6 +69,22 @@ Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
   return places;
 }
 
+// Of the inputs that no job made where they were read.
+Result<std::map<std::pair<store::JobId, std::string>, lineage::Twin>> twins_of(
+    store::Store& store, const std::vector<store::Job>& jobs) {
+  ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
+  std::map<std::pair<store::JobId, std::string>, lineage::Twin> twins;
+  for (const store::Job& job : jobs) {
+    for (const store::Input& input : job.inputs) {
+      ASSAY_TRY(const auto made, producers.of(job, input));
+      if (made) continue;
+      ASSAY_TRY(const auto twin, producers.twin(job, input));
+      if (twin) twins.insert({{job.id, input.path}, {twin->job, twin->path}});
+    }
+  }
+  return twins;
+}
+
 Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
   ASSAY_TRY(const std::filesystem::path here, working_directory());
   ASSAY_TRY(const lineage::Artifact artifact, lineage::artifact_named(store, what, here));
@@ -75,8 +92,9 @@ Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
   ASSAY_TRY(const store::Job head, store::head_of(store, producer));
   ASSAY_TRY(std::vector<store::JobId> roots, lineage::build_jobs_before(store, head));
   roots.push_back(producer);
-  ASSAY_TRY(std::vector<store::Job> jobs, lineage::upstream_of(store, roots));
+  ASSAY_TRY(std::vector<store::Job> jobs, lineage::upstream_of(store, roots, artifact.path));
   ASSAY_TRY(auto places, places_of(store, jobs));
+  ASSAY_TRY(auto twins, twins_of(store, jobs));
   const base::Json machine = lineage::machine_facts(store.location().directory);
   std::vector<lineage::Difference> differences = lineage::differences_to_here(jobs, machine);
   return lineage::make_plan({.jobs = std::move(jobs),
@@ -85,6 +103,7 @@ Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
                              .artifact = artifact.blake3,
                              .differences = std::move(differences),
                              .places = std::move(places),
+                             .twins = std::move(twins),
                              .environment = environment_here()});
 }
 
@@ -109,6 +128,13 @@ std::string shown_command(const store::Job& job) {
   return text;
 }
 
+std::string here_text(const lineage::External& one) {
+  std::string text(to_text(one.state));
+  if (one.twin)
+    text += fmt::format(", same content as {} of job {}", one.twin->path, one.twin->job);
+  return text;
+}
+
 void print_plan(const Session& session, const lineage::Plan& plan) {
   session.print(
       fmt::format("{} ({})\n\n", base::printable(plan.artifact_path), short_hash(plan.artifact)));
@@ -123,9 +149,9 @@ void print_plan(const Session& session, const lineage::Plan& plan) {
   base::Table inputs({"needed", "by job", "size", "blake3", "here", "copied from"});
   for (const lineage::PlanStep& step : plan.steps) {
     for (const lineage::External& one : step.externals) {
-      inputs.row({one.path, std::to_string(step.job.id), to_text(base::Bytes(one.size)),
-                  short_hash(one.blake3), std::string(to_text(one.state)),
-                  one.found == one.path ? "" : one.found});
+      inputs.row({one.path, std::to_string(step.job.id),
+                  one.size < 0 ? "" : to_text(base::Bytes(one.size)), short_hash(one.blake3),
+                  here_text(one), one.found == one.path ? "" : one.found});
     }
   }
   if (!inputs.empty()) {
@@ -179,7 +205,12 @@ Result<ExitCode> reproduce(const Session& session, const Given& given) {
   if (!given.run) {
     session.print_json(document);
     print_plan(session, plan);
-    session.next(fmt::format("assay reproduce {} --run", base::shell_quoted(given.what)));
+    const bool allowed = std::all_of(plan.obstacles.begin(), plan.obstacles.end(),
+                                     [](const lineage::Obstacle& one) { return one.outside; });
+    if (allowed) {
+      session.next(fmt::format("assay reproduce {} --run{}", base::shell_quoted(given.what),
+                               plan.obstacles.empty() ? "" : " --allow-outside"));
+    }
     return ExitCode::kYes;
   }
   // Standard output is for the verdict.

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "lineage/step_words.h"
+#include "store/labels.h"
 #include "verb.h"
 
 namespace assay::cli {
@@ -15,11 +16,11 @@ namespace {
 
 struct Options {
   std::string tracer = "auto";
-  std::string name;
+  std::vector<std::string> names;  // a list, so that an empty one can be told from none
   bool build = false;
   bool explain = false;
-  std::vector<std::string> keep;
-  std::vector<std::string> leave_out;
+  bool no_wait = false;
+  std::vector<OrderedValue> choices;
   std::vector<std::string> sets;
   std::vector<std::string> words;
 };
@@ -42,31 +43,39 @@ base::Result<std::optional<collect::Tracer>> tracer_of(const std::string& name) 
       base::usage_error("run --tracer", fmt::format("unknown tracer '{}'", name), hint));
 }
 
-// `@3`: the words of the project's step 3, with --set applied.
-base::Result<std::vector<std::string>> words_of(const Options& options) {
+// `@3`: the project's step 3 as it ran, with --set applied.
+base::Result<lineage::RunRequest> request_of(const Options& options) {
   if (options.words.empty()) {
     return base::fail(
         base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
   }
   const std::string& first = options.words.front();
-  if (!first.starts_with("@")) {
-    if (options.sets.empty()) return options.words;
-    return base::fail(base::usage_error("run --set", "changes a step that is run again",
-                                        "assay run @N --set KEY=VALUE"));
-  }
-  return lineage::step_words(first.substr(1), options.sets);
+  if (first.starts_with("@")) return lineage::step_request(first.substr(1), options.sets);
+  if (options.sets.empty()) return lineage::RunRequest{.words = options.words};
+  return base::fail(base::usage_error("run --set", "changes a step that is run again",
+                                      "assay run @N --set KEY=VALUE"));
 }
 
 base::Result<base::ExitCode> run(const Session& session, const Options& options) {
-  lineage::RunRequest request;
-  ASSAY_TRY(request.tracer, tracer_of(options.tracer));
-  ASSAY_TRY(request.words, words_of(options));
-  request.name = options.name;
-  request.build = options.build;
+  ASSAY_TRY(const auto tracer, tracer_of(options.tracer));
+  ASSAY_TRY(lineage::RunRequest request, request_of(options));
+  if (tracer) request.tracer = tracer;
+  if (!options.names.empty()) {
+    // It stands wherever a job is named, as a label does.
+    if (auto usable = store::check_label(options.names.back()); !usable) {
+      usable.error().where = fmt::format("run --name '{}'", options.names.back());
+      return base::fail(std::move(usable).error());
+    }
+    request.name = options.names.back();
+  }
+  request.build = request.build || options.build;
   request.explain = options.explain;
+  request.wait = !options.no_wait;
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
-  for (const std::string& pattern : options.keep) request.choices.push_back({pattern, true});
-  for (const std::string& pattern : options.leave_out) request.choices.push_back({pattern, false});
+  for (const OrderedValue& given : options.choices) {
+    request.choices.push_back({given.value, given.option == "--keep"});
+  }
+  ASSAY_TRY_VOID(lineage::enter_step(request));
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) collect::end_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
@@ -85,21 +94,25 @@ Verb run_verb(const Session& session) {
                    tracer_names, "NAME"},
                   {"--name",
                    "a name for the job, usable wherever a job is named",
-                   &options->name,
+                   &options->names,
                    {},
                    "NAME"},
                   {"--build", "mark it as a step that prepares the environment", &options->build},
                   {"--keep",
                    "files to keep that the filter would leave out",
-                   &options->keep,
+                   &options->choices,
                    {},
                    "PATTERN"},
                   {"--leave-out",
                    "files to leave out that the filter would keep",
-                   &options->leave_out,
+                   &options->choices,
                    {},
                    "PATTERN"},
                   {"--explain", "say of every file why it was kept or left out", &options->explain},
+                  {"--no-wait",
+                   "do not wait for what the command leaves running: it is recorded in the "
+                   "background",
+                   &options->no_wait},
                   {"--set", "with @N: the value of an argument in the new run", &options->sets}},
       .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words},
       .action = [&session, options] { return run(session, *options); }};

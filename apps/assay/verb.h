@@ -48,8 +48,14 @@ struct Argument {
 };
 
 // What an option sets tells its kind: a flag (--all), one value of which the last counts
-// (--format svg), or values that add up (--set a=1 --set b=2).
-using OptionTarget = std::variant<std::vector<std::string>*, std::string*, bool*>;
+// (--format svg), values that add up (--set a=1 --set b=2), or values that add up with those of
+// other options, in the order in which they stand on the command line (--keep a --leave-out b).
+struct OrderedValue {
+  std::string option;  // "--keep"
+  std::string value;
+};
+using OptionTarget =
+    std::variant<std::vector<std::string>*, std::string*, bool*, std::vector<OrderedValue>*>;
 
 struct Option {
   std::string name;  // "--set", or with a short form "-n,--limit"

@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of a job's uid. Of a content's digest any digits will do that no path, job or label has.
 constexpr std::size_t kShortestPrefix = 4;
 constexpr std::size_t kCandidates = 5;
 
@@ -53,7 +54,7 @@ base::Result<std::optional<Artifact>> by_path(store::Store& store, std::string_v
 }
 
 base::Result<std::optional<Artifact>> by_digest(store::Store& store, std::string_view text) {
-  if (!is_hex(text) || text.size() < kShortestPrefix || text.size() > 2 * hash::Digest::kSize) {
+  if (!is_hex(text) || text.size() > 2 * hash::Digest::kSize) {
     return std::nullopt;
   }
   ASSAY_TRY(const auto found, store::contents_starting(store, text, kCandidates + 1));
@@ -79,9 +80,6 @@ base::Result<std::optional<Artifact>> by_digest(store::Store& store, std::string
 
 base::Error unknown(std::string_view text, std::string_view what) {
   const std::string where = fmt::format("'{}'", base::shortened(text, 200));
-  if (is_hex(text) && text.size() < kShortestPrefix) {
-    return base::usage_error(where, std::string(what), "a digest needs at least 4 of its digits");
-  }
   return base::usage_error(where, std::string(what), "see `assay log`");
 }
 
@@ -94,7 +92,11 @@ base::Result<store::JobId> job_named(store::Store& store, std::string_view text)
     return base::fail(base::usage_error("", "no job has been recorded yet",
                                         "record one with: assay run -- COMMAND"));
   }
-  return base::fail(unknown(text, "there is no such job"));
+  base::Error error = unknown(text, "there is no such job");
+  if (is_hex(text) && text.size() < kShortestPrefix) {
+    error.hint = "a uid needs at least 4 of its digits";
+  }
+  return base::fail(std::move(error));
 }
 
 base::Result<Artifact> artifact_named(store::Store& store, std::string_view text,

@@ -14,15 +14,21 @@ Dag live_dag(const LiveSteps& steps) {
     for (const store::Output& output : job.outputs) builder.add_output(step, output);
   }
   for (std::size_t step = 0; step < steps.jobs().size(); ++step) {
-    for (const store::Input& input : steps.jobs()[step].inputs) {
+    for (const store::Input& input : steps.needs(step)) {
       const auto source = steps.source(step, input);
       if (!source) {
-        builder.add_outside_input(step, input);
+        const auto twin = steps.twin(step, input);
+        builder.add_outside_input(
+            step, input,
+            twin ? std::optional(Twin{steps.jobs()[twin->step].id, twin->output->path})
+                 : std::nullopt);
         continue;
       }
       const bool stale =
           input.blake3 && source->output->blake3 && *input.blake3 != *source->output->blake3;
-      builder.add_input(step, builder.add_output(source->step, *source->output), stale);
+      builder.add_input(step, {.file = builder.add_output(source->step, *source->output),
+                               .stale = stale,
+                               .written_into = input.size < 0});
     }
   }
   return builder.take();

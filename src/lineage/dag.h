@@ -19,19 +19,29 @@
 
 namespace assay::lineage {
 
+// The same content as another job left it at another path: a remark, not an edge.
+struct Twin {
+  store::JobId job = 0;
+  std::string path;
+  bool operator==(const Twin&) const = default;
+};
+
 struct DagFile {
   std::string path;
   std::optional<hash::Digest> blake3;
-  std::int64_t size = 0;
+  std::int64_t size = 0;                               // -1: not known
   std::optional<std::size_t> producer = std::nullopt;  // index of a job; none: from outside
   std::vector<std::size_t> consumers = {};             // indices of jobs
   bool deleted = false;
+  std::optional<Twin> twin = std::nullopt;  // of a file from outside
 };
 
 struct DagInput {
   std::size_t file = 0;
   // Only between live steps: what was read is not what the producer left last.
   bool stale = false;
+  // It was not read: the job wrote into it (appended, changed in place).
+  bool written_into = false;
 };
 
 struct DagJob {

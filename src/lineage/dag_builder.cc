@@ -44,11 +44,11 @@ std::size_t DagBuilder::add_output(std::size_t job, const store::Output& output)
   return known->second;
 }
 
-void DagBuilder::add_input(std::size_t job, std::size_t file, bool stale) {
-  auto& consumers = dag_.files[file].consumers;
+void DagBuilder::add_input(std::size_t job, DagInput input) {
+  auto& consumers = dag_.files[input.file].consumers;
   if (std::find(consumers.begin(), consumers.end(), job) != consumers.end()) return;
   consumers.push_back(job);
-  dag_.jobs[job].inputs.push_back({file, stale});
+  dag_.jobs[job].inputs.push_back(input);
 }
 
 std::size_t DagBuilder::outside_file(const std::string& path,
@@ -58,8 +58,15 @@ std::size_t DagBuilder::outside_file(const std::string& path,
   return known->second;
 }
 
-void DagBuilder::add_outside_input(std::size_t job, const store::Input& input) {
-  add_input(job, outside_file(input.path, input.blake3, input.size));
+void DagBuilder::add_twin(std::size_t file, std::optional<Twin> twin) {
+  if (!dag_.files[file].twin) dag_.files[file].twin = std::move(twin);
+}
+
+void DagBuilder::add_outside_input(std::size_t job, const store::Input& input,
+                                   std::optional<Twin> twin) {
+  const std::size_t file = outside_file(input.path, input.blake3, input.size);
+  add_twin(file, std::move(twin));
+  add_input(job, {.file = file, .written_into = input.size < 0});
 }
 
 }  // namespace assay::lineage

@@ -18,11 +18,14 @@ class DagBuilder {
 
   // The index of the file that `job` left at this path; the same one when it is added again.
   std::size_t add_output(std::size_t job, const store::Output& output);
-  void add_input(std::size_t job, std::size_t file, bool stale = false);
+  void add_input(std::size_t job, DagInput input);
   // A file that no job of ours made.
   std::size_t outside_file(const std::string& path, const std::optional<hash::Digest>& blake3,
                            std::int64_t size);
-  void add_outside_input(std::size_t job, const store::Input& input);
+  // The first remark on a file stays.
+  void add_twin(std::size_t file, std::optional<Twin> twin);
+  // `twin`: who left the same content elsewhere, before `job`.
+  void add_outside_input(std::size_t job, const store::Input& input, std::optional<Twin> twin);
 
   [[nodiscard]] const Dag& dag() const { return dag_; }
   Dag take() { return std::move(dag_); }

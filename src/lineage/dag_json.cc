@@ -8,7 +8,8 @@ base::Json dag_json(const Dag& dag) {
     base::Json inputs = base::Json::array();
     base::Json outputs = base::Json::array();
     for (const DagInput& input : one.inputs) {
-      inputs.push_back({{"file", input.file}, {"stale", input.stale}});
+      inputs.push_back(
+          {{"file", input.file}, {"stale", input.stale}, {"written_into", input.written_into}});
     }
     for (const std::size_t file : one.outputs) outputs.push_back({{"file", file}});
     const store::Job& job = one.job;
@@ -26,13 +27,16 @@ base::Json dag_json(const Dag& dag) {
   for (const DagFile& file : dag.files) {
     base::Json consumers = base::Json::array();
     for (const std::size_t job : file.consumers) consumers.push_back(dag.jobs[job].job.id);
-    files.push_back({{"path", file.path},
-                     {"blake3", file.blake3 ? base::Json(file.blake3->hex()) : base::Json(nullptr)},
-                     {"size", file.size},
-                     {"deleted", file.deleted},
-                     {"producer", file.producer ? base::Json(dag.jobs[*file.producer].job.id)
-                                                : base::Json(nullptr)},
-                     {"consumers", std::move(consumers)}});
+    files.push_back(
+        {{"path", file.path},
+         {"blake3", file.blake3 ? base::Json(file.blake3->hex()) : base::Json(nullptr)},
+         {"size", file.size < 0 ? base::Json(nullptr) : base::Json(file.size)},
+         {"deleted", file.deleted},
+         {"same_content", file.twin ? base::Json{{"job", file.twin->job}, {"path", file.twin->path}}
+                                    : base::Json(nullptr)},
+         {"producer",
+          file.producer ? base::Json(dag.jobs[*file.producer].job.id) : base::Json(nullptr)},
+         {"consumers", std::move(consumers)}});
   }
   return {{"jobs", std::move(jobs)}, {"files", std::move(files)}};
 }

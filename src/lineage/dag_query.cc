@@ -7,6 +7,7 @@
 #include "lineage/dag_builder.h"
 #include "store/artifacts.h"
 #include "store/job_reader.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
@@ -76,19 +77,19 @@ class Walk {
     return {};
   }
 
-  // Readers of a content that no job made.
+  // Readers, at its path, of a content that no job made.
   base::Result<std::vector<JobId>> readers_of_outside(std::size_t file) {
     const DagFile outside = builder_.dag().files[file];
     std::vector<JobId> readers;
     if (!outside.blake3) return readers;
     ASSAY_TRY(const auto all, store::consumers_of(*store_, *outside.blake3));
     for (const FileAt& read : all) {
-      if (outside.size == 0 && read.path != outside.path) continue;
+      if (read.path != outside.path) continue;
       ASSAY_TRY(const std::size_t reader, job(read.job));
       ASSAY_TRY(const auto made, producers_.of(builder_.dag().jobs[reader].job,
                                                {read.path, read.blake3, read.size}));
       if (made) continue;
-      builder_.add_input(reader, file);
+      builder_.add_input(reader, {.file = file});
       readers.push_back(read.job);
     }
     return readers;
@@ -103,17 +104,17 @@ class Walk {
   base::Result<void> add_inputs(JobId id) {
     ASSAY_TRY(const std::size_t reader, job(id));
     const Job head = builder_.dag().jobs[reader].job;
-    std::vector<Input> inputs;
-    ASSAY_TRY_VOID(store::each_input(*store_, id, -1,
-                                     [&](Input input) { inputs.push_back(std::move(input)); }));
-    for (const Input& input : inputs) {
+    ASSAY_TRY(const std::vector<Input> needs, store::load_needs(*store_, id));
+    for (const Input& input : needs) {
       ASSAY_TRY(const auto made, producers_.of(head, input));
       if (!made) {
-        builder_.add_outside_input(reader, input);
+        ASSAY_TRY(const auto twin, producers_.twin(head, input));
+        builder_.add_outside_input(
+            reader, input, twin ? std::optional(Twin{twin->job, twin->path}) : std::nullopt);
         continue;
       }
       ASSAY_TRY(const std::size_t file, output(*made));
-      builder_.add_input(reader, file);
+      builder_.add_input(reader, {.file = file, .written_into = input.size < 0});
     }
     return {};
   }
@@ -138,7 +139,7 @@ class Walk {
       ASSAY_TRY(const auto readers, producers_.readers(head, output));
       for (const FileAt& read : readers) {
         ASSAY_TRY(const std::size_t reader, job(read.job));
-        builder_.add_input(reader, file);
+        builder_.add_input(reader, {.file = file, .written_into = read.size < 0});
         found.push_back(read.job);
       }
     }
@@ -150,15 +151,26 @@ class Walk {
   DagBuilder builder_;
 };
 
-// The job that left this artifact last, at its path or anywhere.
-base::Result<std::optional<FileAt>> maker_of(store::Store& store, const Artifact& artifact) {
+// The jobs that left this artifact at its path, newest first.
+base::Result<std::vector<FileAt>> makers_of(store::Store& store, const Artifact& artifact) {
+  if (!artifact.blake3) return std::vector<FileAt>{};
+  ASSAY_TRY(auto makers, store::producers_of(store, *artifact.blake3));
+  std::erase_if(makers, [&](const FileAt& made) { return made.path != artifact.path; });
+  return makers;
+}
+
+// Who left the content of a file from outside elsewhere, before the last job that read it here.
+base::Result<std::optional<Twin>> twin_of(store::Store& store, const Artifact& artifact) {
   if (!artifact.blake3) return std::nullopt;
-  ASSAY_TRY(const auto makers, store::producers_of(store, *artifact.blake3));
-  const auto same = std::find_if(makers.begin(), makers.end(),
-                                 [&](const FileAt& made) { return made.path == artifact.path; });
-  if (same != makers.end()) return *same;
-  if (artifact.size == 0 || makers.empty()) return std::nullopt;
-  return makers.front();
+  ASSAY_TRY(const auto readers, store::consumers_of(store, *artifact.blake3));
+  ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
+  for (const FileAt& read : readers) {
+    if (read.path != artifact.path) continue;
+    ASSAY_TRY(const Job head, store::head_of(store, read.job));
+    ASSAY_TRY(const auto found, producers.twin(head, {read.path, read.blake3, read.size}));
+    return found ? std::optional(Twin{found->job, found->path}) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 base::Result<Dag> around_job(Walk walk, JobId id, const Reach& reach) {
@@ -172,20 +184,39 @@ base::Result<Dag> around_job(Walk walk, JobId id, const Reach& reach) {
   return dag;
 }
 
-base::Result<Dag> around_artifact(Walk walk, const Artifact& artifact,
-                                  const std::optional<FileAt>& maker, const Reach& reach) {
-  std::size_t file = 0;
-  if (maker) {
-    ASSAY_TRY(file, walk.output(*maker));
-    if (reach.up) ASSAY_TRY_VOID(walk.up({maker->job}, reach.depth));
-    if (reach.down) ASSAY_TRY_VOID(walk.down({maker->job}, maker->path, reach.depth));
-  } else {
-    file = walk.builder().outside_file(artifact.path, artifact.blake3, artifact.size);
-    if (reach.down && reach.depth != 0) {
-      ASSAY_TRY(const auto readers, walk.readers_of_outside(file));
-      ASSAY_TRY_VOID(walk.down(readers, std::nullopt, reach.depth < 0 ? -1 : reach.depth - 1));
-    }
+// It came from the newest of its makers, and went into what read it after any of them.
+base::Result<std::size_t> around_makers(Walk& walk, const std::vector<FileAt>& makers,
+                                        const Reach& reach) {
+  ASSAY_TRY(const std::size_t file, walk.output(makers.front()));
+  std::vector<JobId> all;
+  for (const FileAt& made : makers) all.push_back(made.job);
+  if (reach.up && reach.down) {
+    ASSAY_TRY_VOID(walk.up(all, reach.depth));
+  } else if (reach.up) {
+    ASSAY_TRY_VOID(walk.up({makers.front().job}, reach.depth));
   }
+  if (reach.down) ASSAY_TRY_VOID(walk.down(all, makers.front().path, reach.depth));
+  return file;
+}
+
+base::Result<std::size_t> around_outside(Walk& walk, store::Store& store, const Artifact& artifact,
+                                         const Reach& reach) {
+  const std::size_t file =
+      walk.builder().outside_file(artifact.path, artifact.blake3, artifact.size);
+  ASSAY_TRY(const auto twin, twin_of(store, artifact));
+  walk.builder().add_twin(file, twin);
+  if (reach.down && reach.depth != 0) {
+    ASSAY_TRY(const auto readers, walk.readers_of_outside(file));
+    ASSAY_TRY_VOID(walk.down(readers, std::nullopt, reach.depth < 0 ? -1 : reach.depth - 1));
+  }
+  return file;
+}
+
+base::Result<Dag> around_artifact(Walk walk, store::Store& store, const Artifact& artifact,
+                                  const Reach& reach) {
+  ASSAY_TRY(const auto makers, makers_of(store, artifact));
+  ASSAY_TRY(const std::size_t file, makers.empty() ? around_outside(walk, store, artifact, reach)
+                                                   : around_makers(walk, makers, reach));
   Dag dag = walk.builder().take();
   dag.file = file;
   return dag;
@@ -208,9 +239,7 @@ base::Result<Dag> dag_around(store::Store& store, const Named& what, const Reach
   ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
   if (const JobId* id = std::get_if<JobId>(&what)) return around_job(std::move(walk), *id, reach);
-  const Artifact& artifact = std::get<Artifact>(what);
-  ASSAY_TRY(const auto maker, maker_of(store, artifact));
-  return around_artifact(std::move(walk), artifact, maker, reach);
+  return around_artifact(std::move(walk), store, std::get<Artifact>(what), reach);
 }
 
 }  // namespace assay::lineage

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/dag_writers.h"
@@ -32,6 +34,19 @@ class Listing {
   bool first_ = true;
 };
 
+// What the consumer at `at` read, and from whom.
+std::string read_line(const DagView& view, const Bundle& bundle, std::size_t at) {
+  std::string line = view.label(bundle, kNames);
+  if (bundle.producer) {
+    line += fmt::format("  ← {}", short_name(view.dag->jobs[*bundle.producer].job));
+  }
+  if (const std::string remark = view.remark(bundle); !remark.empty()) {
+    line += "  (from outside; " + remark + ")";
+  }
+  if (bundle.stale[at]) line += ", which has changed it since";
+  return line;
+}
+
 }  // namespace
 
 std::string dag_text(const DagView& view) {
@@ -47,17 +62,15 @@ std::string dag_text(const DagView& view) {
   for (const std::size_t index : view.order) {
     if (!text.empty()) text += "\n";
     text += heading(dag.jobs[index].job);
-    Listing reads(text, "reads");
-    for (const std::size_t b : read[index]) {
-      const Bundle& bundle = view.bundles[b];
-      std::string line = view.label(bundle, kNames);
-      if (bundle.producer) {
-        line += fmt::format("  ← {}", short_name(dag.jobs[*bundle.producer].job));
+    for (const bool into : {false, true}) {
+      Listing reads(text, into ? "changes" : "reads");
+      for (const std::size_t b : read[index]) {
+        const Bundle& bundle = view.bundles[b];
+        const auto at = static_cast<std::size_t>(
+            std::find(bundle.consumers.begin(), bundle.consumers.end(), index) -
+            bundle.consumers.begin());
+        if (bundle.written_into[at] == into) reads.add(read_line(view, bundle, at));
       }
-      for (std::size_t i = 0; i < bundle.consumers.size(); ++i) {
-        if (bundle.consumers[i] == index && bundle.stale[i]) line += ", which has changed it since";
-      }
-      reads.add(line);
     }
     Listing leaves(text, "leaves");
     for (const std::size_t b : left[index]) {

@@ -13,25 +13,34 @@ namespace assay::lineage {
 namespace {
 
 std::vector<Bundle> bundles_of(const Dag& dag) {
-  std::map<std::pair<std::size_t, std::size_t>, bool> stale;  // (file, job)
+  std::map<std::pair<std::size_t, std::size_t>, const DagInput*> inputs;  // (file, job)
   for (std::size_t job = 0; job < dag.jobs.size(); ++job) {
-    for (const DagInput& input : dag.jobs[job].inputs) stale[{input.file, job}] = input.stale;
+    for (const DagInput& input : dag.jobs[job].inputs) inputs[{input.file, job}] = &input;
   }
   using Key = std::tuple<std::optional<std::size_t>, std::vector<std::size_t>, std::vector<bool>,
-                         bool, bool>;
+                         std::vector<bool>, bool, bool,
+                         std::optional<std::pair<store::JobId, std::string>>>;
   std::map<Key, std::size_t> known;
   std::vector<Bundle> bundles;
   for (std::size_t file = 0; file < dag.files.size(); ++file) {
     const DagFile& one = dag.files[file];
     std::vector<std::size_t> consumers = one.consumers;
     std::sort(consumers.begin(), consumers.end());
-    std::vector<bool> old;
-    for (const std::size_t job : consumers) old.push_back(stale[{file, job}]);
-    // What was asked about stands alone.
-    const bool asked = dag.file == file;
-    const auto [at, is_new] =
-        known.try_emplace({one.producer, consumers, old, one.deleted, asked}, bundles.size());
-    if (is_new) bundles.push_back({{}, one.producer, std::move(consumers), std::move(old)});
+    std::vector<bool> old, into;
+    for (const std::size_t job : consumers) {
+      const DagInput& input = *inputs.at({file, job});
+      old.push_back(input.stale);
+      into.push_back(input.written_into);
+    }
+    // What was asked about stands alone, and so does what there is a remark on.
+    std::optional<std::pair<store::JobId, std::string>> twin;
+    if (one.twin) twin.emplace(one.twin->job, one.twin->path);
+    const auto [at, is_new] = known.try_emplace(
+        {one.producer, consumers, old, into, one.deleted, is_asked(dag, file), std::move(twin)},
+        bundles.size());
+    if (is_new) {
+      bundles.push_back({{}, one.producer, std::move(consumers), std::move(old), std::move(into)});
+    }
     bundles[at->second].files.push_back(file);
   }
   for (Bundle& bundle : bundles) {
@@ -119,13 +128,30 @@ std::string DagView::label(const Bundle& bundle, std::size_t names) const {
 
 std::string DagView::detail(const Bundle& bundle) const {
   std::int64_t size = 0;
-  for (const std::size_t file : bundle.files) size += dag->files[file].size;
+  for (const std::size_t file : bundle.files)
+    size += std::max<std::int64_t>(0, dag->files[file].size);
   const DagFile& first = dag->files[bundle.files[0]];
   if (first.deleted) return "deleted";
+  if (first.size < 0 && first.blake3) return first.blake3->hex().substr(0, 8);
   const std::string bytes = base::to_text(base::Bytes(size));
   if (bundle.files.size() > 1) return fmt::format("{} files · {}", bundle.files.size(), bytes);
   return fmt::format("{} · {}", first.blake3 ? first.blake3->hex().substr(0, 8) : "not hashed",
                      bytes);
+}
+
+std::string DagView::remark(const Bundle& bundle) const {
+  const auto& twin = dag->files[bundle.files[0]].twin;
+  if (!twin) return "";
+  return fmt::format("same content as {} of job {}",
+                     base::printable(shown_path(twin->path, directory)), twin->job);
+}
+
+bool is_asked(const Dag& dag, std::size_t file) {
+  if (!dag.file) return false;
+  const DagFile& asked = dag.files[*dag.file];
+  return dag.file == file ||
+         (dag.files[file].path == asked.path && asked.blake3 == dag.files[file].blake3 &&
+          asked.producer.has_value() && dag.files[file].producer.has_value());
 }
 
 DagView view_of(const Dag& dag, const std::filesystem::path& directory) {

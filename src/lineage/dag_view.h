@@ -22,7 +22,8 @@ struct Bundle {
   std::vector<std::size_t> files;  // never empty
   std::optional<std::size_t> producer;
   std::vector<std::size_t> consumers;
-  std::vector<bool> stale;  // for each consumer: it read something else than there is now
+  // For each consumer: it read something else than there is now; it did not read but write into it.
+  std::vector<bool> stale, written_into;
 };
 
 struct DagView {
@@ -35,7 +36,13 @@ struct DagView {
   [[nodiscard]] std::string label(const Bundle& bundle, std::size_t names) const;
   // "3f2a9c01 · 1.20 MiB", or the sum of the sizes. Printable.
   [[nodiscard]] std::string detail(const Bundle& bundle) const;
+  // "same content as out/model.bin of job 3", or nothing. Printable.
+  [[nodiscard]] std::string remark(const Bundle& bundle) const;
 };
+
+// Whether the file is what the Dag was asked about: several jobs may have left the same content at
+// the same path.
+bool is_asked(const Dag& dag, std::size_t file);
 
 // The Dag must outlive it.
 DagView view_of(const Dag& dag, const std::filesystem::path& directory);

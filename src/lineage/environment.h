@@ -25,6 +25,9 @@ std::string redacted_value(std::string_view name, std::string_view value);
 // A command line: "--token=x", "--password x", "TOKEN=x", headers, URLs, scripts after -c.
 std::vector<std::string> redacted_words(std::span<const std::string> words);
 
+// The same of words that are joined with NUL, as the event log has them.
+std::string redacted_joined_words(std::string_view words);
+
 // Whether something was taken out of it.
 bool is_redacted(std::string_view text);
 

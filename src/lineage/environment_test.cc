@@ -262,5 +262,49 @@ TEST(SecretShape, RandomStringsAreSeen) {
   EXPECT_GE(seen, 980);
 }
 
+TEST(Words, JoinedByNulAreRedactedAlike) {
+  using namespace std::string_literals;
+  EXPECT_EQ(redacted_joined_words("tool\0--password\0hunter2\0--token=abc\0last"s),
+            "tool\0--password\0[redacted]\0--token=[redacted]\0last"s);
+  EXPECT_EQ(redacted_joined_words("a\0\0b\0"s), "a\0\0b\0"s) << "empty words stay";
+  EXPECT_EQ(redacted_joined_words(""), "");
+}
+
+TEST(RedactedWords, GapsThatWereFound) {
+  const std::string kHook = std::string("https://hooks.slack.com/services/") + "T0/B0/abcXYZ";
+  const std::string kSendGrid = std::string("SG.") + "abcdefghijklmnop12.qrstuvwxyzABCDEFGH34";
+  for (const Words& words : std::vector<Words>{{"curl", "--header=Authorization: token QQX7"},
+                                               {"docker", "login", "-p", "QQX7"},
+                                               {"redis-cli", "-a", "QQX7", "ping"},
+                                               {"tool", "--pw", "QQX7"},
+                                               {"python", "-c", "token = \"QQX7\"; print(1)"},
+                                               {"python", "-c", "x=1; token = 'QQX7'"},
+                                               {"curl", "-d", "say Bearer QQX7aaaaaaaaaaaaaaaa"},
+                                               {"sh", "-c", "echo machine h login u password QQX7"},
+                                               {"curl", kHook + "QQX7"},
+                                               {"mail", kSendGrid + "QQX7"}}) {
+    std::string all;
+    for (const std::string& word : redacted_words(words)) all += word + " ";
+    EXPECT_THAT(all, Not(HasSubstr("QQX7")));
+    EXPECT_THAT(all, HasSubstr("[redacted]"));
+  }
+  for (const Words& words : std::vector<Words>{{"docker", "run", "-p", "8080:80", "image"},
+                                               {"python", "-c", "token = get_token()"},
+                                               {"tool", "--bypass", "cache"},
+                                               {"redis-cli", "-h", "host"}}) {
+    EXPECT_EQ(redacted_words(words), words);
+  }
+}
+
+TEST(RedactedEnvironment, NamesWithoutSeparators) {
+  for (const char* name :
+       {"TS_AUTHKEY", "AUTHKEY", "PGPASS", "ROOTPASS", "USERPWD", "ENCRYPTKEY", "SASKEY"}) {
+    EXPECT_EQ(redacted_value(name, "abc"), kRedacted) << name;
+  }
+  for (const char* name : {"OLDPWD", "BYPASS", "COMPASS"}) {
+    EXPECT_EQ(redacted_value(name, "abc"), "abc") << name;
+  }
+}
+
 }  // namespace
 }  // namespace assay::lineage

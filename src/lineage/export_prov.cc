@@ -1,5 +1,6 @@
-// PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents, activities are jobs,
-// agents are the person and this program.
+// PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents at their places, as
+// PROV has it that what a copy used is not what it generated; activities are jobs, agents are the
+// person and this program.
 #include <fmt/format.h>
 
 #include <map>
@@ -11,6 +12,7 @@
 #include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
@@ -28,7 +30,7 @@ class ProvDocument {
     for (const auto& [id, entity] : entities_) entities[id] = entity_json(entity);
     Json document{{"prefix",
                    {{"assay", "urn:assay:term:"},
-                    {"blake3", "urn:blake3:"},
+                    {"file", "urn:assay:file:"},
                     {"job", "urn:assay:job:"},
                     {"agent", "urn:assay:agent:"},
                     {"xsd", "http://www.w3.org/2001/XMLSchema#"}}},
@@ -48,35 +50,43 @@ class ProvDocument {
 
  private:
   struct Entity {
-    std::set<std::string> paths;
-    std::optional<std::int64_t> size;
-    bool known = true;  // by content
+    std::string path;
+    std::optional<hash::Digest> content;
+    std::int64_t size = -1;  // not known
   };
 
   static Json entity_json(const Entity& entity) {
-    Json json{{"prov:type", "assay:File"}, {"prov:label", *entity.paths.begin()}};
-    // One content may have had several places.
-    json["prov:location"] =
-        entity.paths.size() == 1 ? Json(*entity.paths.begin()) : Json(entity.paths);
-    if (entity.size) json["assay:size"] = *entity.size;
-    if (!entity.known) json["assay:content"] = "unknown";
+    Json json{{"prov:type", qualified("assay:File")},
+              {"prov:label", entity.path},
+              {"prov:location", entity.path}};
+    json["assay:content"] = entity.content ? "blake3:" + entity.content->hex() : "unknown";
+    if (entity.content && entity.size >= 0) json["assay:size"] = entity.size;
     return json;
   }
+
+  // Without the type it would be a text and not a name.
+  static Json qualified(const char* name) { return {{"$", name}, {"type", "prov:QUALIFIED_NAME"}}; }
 
   // A file whose content is not known is an entity of its job alone.
   std::string entity(const store::Job& job, const std::string& path,
                      const std::optional<hash::Digest>& digest, std::int64_t size) {
-    const std::string id = digest ? "blake3:" + digest->hex()
-                                  : fmt::format("assay:unknown-{}-{}", job.uid,
-                                                percent_encoded(path,
-                                                                "abcdefghijklmnopqrstuvwxyz"
-                                                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                                "0123456789-._"));
+    const std::string id =
+        fmt::format("file:{}{}", digest ? digest->hex() : "unknown-" + job.uid,
+                    percent_encoded(path,
+                                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                    "0123456789-._/"));
     Entity& found = entities_[id];
-    found.paths.insert(path);
-    found.known = digest.has_value();
-    if (digest) found.size = size;
+    found = {path, digest, std::max(found.size, size)};
     return id;
+  }
+
+  // The newest job before this one that generated the entity; else one that ran at the same time.
+  std::optional<std::string> informant(const std::string& entity, store::JobId reader) const {
+    const auto found = producers_.find(entity);
+    if (found == producers_.end()) return std::nullopt;
+    const auto after = found->second.lower_bound(reader);
+    if (after != found->second.begin()) return std::prev(after)->second;
+    return after->first == reader ? std::nullopt : std::optional(after->second);
   }
 
   static std::string next(const char* name, const Json& relation) {
@@ -89,7 +99,7 @@ class ProvDocument {
     if (job.status != store::JobStatus::kRunning) {
       activity["prov:endTime"] = base::utc_millis_text(ended_unix_ns(job));
     }
-    activity["prov:type"] = "assay:Job";
+    activity["prov:type"] = qualified("assay:Job");
     activity["prov:label"] = title_of(job);
     activity["assay:command"] = command_text(job);
     activity["assay:directory"] = job.directory;
@@ -103,12 +113,10 @@ class ProvDocument {
     associate(job, id);
 
     std::set<std::string> producers;
-    for (const store::Input& input : job.inputs) {
+    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
       const std::string file = entity(job, input.path, input.blake3, input.size);
       used_[next("used", used_)] = {{"prov:activity", id}, {"prov:entity", file}};
-      if (const auto producer = producer_.find(file); producer != producer_.end()) {
-        producers.insert(producer->second);
-      }
+      if (auto producer = informant(file, job.id)) producers.insert(*std::move(producer));
     }
     for (const std::string& producer : producers) {
       informed_[next("informed", informed_)] = {{"prov:informed", id},
@@ -117,7 +125,7 @@ class ProvDocument {
     for (const store::Output& output : job.outputs) {
       if (!is_left(output)) continue;
       const std::string file = entity(job, output.path, output.blake3, output.size);
-      producer_.emplace(file, id);
+      producers_[file].emplace(job.id, id);
       generated_[next("generated", generated_)] = {
           {"prov:entity", file},
           {"prov:activity", id},
@@ -127,7 +135,7 @@ class ProvDocument {
 
   void associate(const store::Job& job, const std::string& id) {
     const std::string program = fmt::format("agent:assay-{}", base::version().release);
-    agents_[program] = {{"prov:type", "prov:SoftwareAgent"},
+    agents_[program] = {{"prov:type", qualified("prov:SoftwareAgent")},
                         {"prov:label", fmt::format("assay {}", base::version().release)}};
     associated_[next("associated", associated_)] = {{"prov:activity", id}, {"prov:agent", program}};
     if (job.context.user.empty()) return;
@@ -136,12 +144,12 @@ class ProvDocument {
         "agent:" + percent_encoded(name,
                                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                    "0123456789-._");
-    agents_[person] = {{"prov:type", "prov:Person"}, {"prov:label", name}};
+    agents_[person] = {{"prov:type", qualified("prov:Person")}, {"prov:label", name}};
     associated_[next("associated", associated_)] = {{"prov:activity", id}, {"prov:agent", person}};
   }
 
   std::map<std::string, Entity> entities_;
-  std::map<std::string, std::string> producer_;  // entity -> activity, the first
+  std::map<std::string, std::map<store::JobId, std::string>> producers_;  // entity -> activities
   Json activities_ = Json::object();
   Json agents_ = Json::object();
   Json used_ = Json::object(), generated_ = Json::object(), associated_ = Json::object();

@@ -169,7 +169,7 @@ TEST(Export, ProvHasItsRequiredFields) {
         const std::string prefix = thing.key().substr(0, thing.key().find(':'));
         EXPECT_TRUE(document["prefix"].contains(prefix)) << thing.key();
         for (const auto& attribute : thing.value().items()) {
-          EXPECT_TRUE(attribute.value().is_primitive() || attribute.value().is_array());
+          EXPECT_TRUE(attribute.value().is_primitive() || attribute.value().contains("$"));
           EXPECT_FALSE(attribute.value().is_null()) << attribute.key();
         }
       }
@@ -186,7 +186,7 @@ TEST(Export, ProvHasItsRequiredFields) {
 
 TEST(Export, ProvTellsThePipeline) {
   const Json document = export_prov(subject_of(pipeline()));
-  const std::string clean = "blake3:" + testing::digest_of("clean").hex();
+  const std::string clean = "file:" + testing::digest_of("clean").hex() + "/project/clean.csv";
   EXPECT_EQ(document["entity"].size(), 5U);
   EXPECT_EQ(document["entity"][clean]["prov:location"], "/project/clean.csv");
   EXPECT_EQ(document["used"].size(), 3U);
@@ -195,6 +195,21 @@ TEST(Export, ProvTellsThePipeline) {
   EXPECT_EQ(document["wasInformedBy"]["_:informed1"]["prov:informed"], "job:" + pipeline()[1].uid);
   EXPECT_EQ(document["activity"]["job:" + pipeline()[0].uid]["assay:command"],
             "python3 prepare.py 'two words'");
+}
+
+TEST(Export, ProvKeepsACopyApartFromWhatItWasMadeOf) {
+  store::Job copy = testing::job(1, {"cp", "a", "b"});
+  copy.inputs = {testing::input("/project/a", "x")};
+  copy.outputs = {testing::output("/project/b", "x")};
+  store::Job other = testing::job(2, {"cat", "c"});  // alike, and from nobody
+  other.inputs = {testing::input("/project/c", "x")};
+  const Json document = export_prov(subject_of({copy, other}));
+  EXPECT_EQ(document["entity"].size(), 3U);
+  EXPECT_NE(document["used"]["_:used1"]["prov:entity"],
+            document["wasGeneratedBy"]["_:generated1"]["prov:entity"]);
+  EXPECT_FALSE(document.contains("wasInformedBy"));
+  EXPECT_EQ(document["agent"]["agent:ann%40node1"]["prov:type"],
+            Json({{"$", "prov:Person"}, {"type", "prov:QUALIFIED_NAME"}}));
 }
 
 TEST(Export, RoCrateHasItsRequiredFields) {

@@ -26,6 +26,7 @@ inline constexpr std::uint16_t kOutside = 1024;  // changed by another program; 
 inline constexpr std::uint16_t kRenamed = 2048;  // the job changed a name of it, so its ctime
 inline constexpr std::uint16_t kElsewhere = 4096;  // has more names than we know
 inline constexpr std::uint16_t kPassedOn = 8192;   // writable from the start in another way, only
+inline constexpr std::uint16_t kEmptied = 16384;   // nothing of what it held was left by the job
 }  // namespace file_flag
 
 struct File {

@@ -107,8 +107,9 @@ Filter::Filter(const Options& options)
       rules_(own_rules()) {
   for (const Choice& choice : options.choices) {
     const auto id = static_cast<RuleId>(rules_.size());
-    rules_.push_back({choice.keep ? "keep" : "leave-out", choice.keep,
-                      fmt::format("your pattern {} says so", choice.pattern)});
+    // The pattern is part of the name: `--explain` lists files by name.
+    rules_.push_back({fmt::format("{}:{}", choice.keep ? "keep" : "leave-out", choice.pattern),
+                      choice.keep, fmt::format("your pattern {} says so", choice.pattern)});
     choices_.emplace_back(Glob(choice.pattern, root_, home_), id);
   }
 }

@@ -16,6 +16,13 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
+// As git has it, a leading slash is the folder of the file; what is elsewhere has two of them.
+std::string from_here(std::string_view pattern) {
+  if (pattern.starts_with("//")) return std::string(pattern.substr(1));
+  if (pattern.starts_with('/')) return "." + std::string(pattern);
+  return std::string(pattern);
+}
+
 }  // namespace
 
 base::Result<std::vector<Filter::Choice>> read_filter_file(const std::filesystem::path& project) {
@@ -31,7 +38,8 @@ base::Result<std::vector<Filter::Choice>> read_filter_file(const std::filesystem
     if (line.empty() || line.front() == '#') continue;
     const bool keep = line.front() == '!';
     if (keep) line.remove_prefix(1);
-    if (!line.empty()) out.push_back({std::string(line), keep});
+    if (line.starts_with("\\#") || line.starts_with("\\!")) line.remove_prefix(1);
+    if (!line.empty()) out.push_back({from_here(line), keep});
   }
   return out;
 }

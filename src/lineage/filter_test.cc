@@ -114,13 +114,13 @@ TEST(Filter, TheLastChoiceWins) {
                              {"keep.log", true},
                              {"~/secret/**", false},
                              {"tmp/", false}}});
-  EXPECT_EQ(judged(filter, "/p/a.log"), "leave-out");
-  EXPECT_EQ(judged(filter, "/p/d/keep.log"), "keep");
-  EXPECT_EQ(judged(filter, "/usr/share/data/x/y.csv"), "keep");
+  EXPECT_EQ(judged(filter, "/p/a.log"), "leave-out:*.log");
+  EXPECT_EQ(judged(filter, "/p/d/keep.log"), "keep:keep.log");
+  EXPECT_EQ(judged(filter, "/usr/share/data/x/y.csv"), "keep:/usr/share/data");
   EXPECT_EQ(judged(filter, "/usr/share/x"), "system");
-  EXPECT_EQ(judged(filter, "/h/secret/x"), "leave-out");
+  EXPECT_EQ(judged(filter, "/h/secret/x"), "leave-out:~/secret/**");
   EXPECT_EQ(judged(filter, "/p/tmp"), "project");
-  EXPECT_EQ(judged(filter, "/p/tmp/x"), "leave-out");
+  EXPECT_EQ(judged(filter, "/p/tmp/x"), "leave-out:tmp/");
   EXPECT_THAT(filter.rule(filter.judge("/p/a.log")).sentence, ::testing::HasSubstr("*.log"));
 }
 

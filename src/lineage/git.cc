@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "lineage/git_program.h"
 #include "lineage/git_status.h"
+#include "lineage/secret_diff.h"
 #include "lineage/secret_shape.h"
 
 namespace assay::lineage {
@@ -178,6 +179,8 @@ std::vector<std::string> small_enough(const fs::path& root, const GitStatus& sta
       left_out.push_back(file + " (a repository of its own)");
     } else if (::lstat(path.c_str(), &found) != 0) {
       continue;  // gone since git looked
+    } else if (is_secret_file(file)) {
+      left_out.push_back(file + " (it may hold secrets)");
     } else if (S_ISREG(found.st_mode) && ::access(path.c_str(), R_OK) != 0) {
       left_out.push_back(file + " (cannot be read)");
     } else if (found.st_size > limits.untracked_file ||
@@ -247,7 +250,7 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
   if (status.changed > status.submodules.size() || !untracked.empty()) {
     auto diff = difference(git, *checkout, status, untracked);
     if (!diff) found.left_out.push_back("the difference (" + diff.error().what + ")");
-    if (diff) found.diff = *std::move(diff);
+    if (diff) found.diff = without_secrets_in_diff(*std::move(diff), found.left_out);
   }
   if (found.diff.find("\n+version https://git-lfs.github.com/spec/") != std::string::npos) {
     found.left_out.emplace_back("contents that git-lfs keeps (the difference has its pointers)");

@@ -8,6 +8,7 @@
 
 #include <chrono>
 
+#include "lineage/secret_diff.h"
 #include "lineage/testing/checkout.h"
 
 namespace assay::lineage {
@@ -354,6 +355,31 @@ RC_GTEST_PROP(GitProperty, DifferenceMakesTheTreeAgain, ()) {
   RC_ASSERT(state.git.has_value());
   RC_ASSERT(made_again(checkout, *state.git, folder.path() / "clone") == tree_of(checkout.path()));
   RC_ASSERT(state.git->dirty == !checkout.git({"status", "--porcelain"}).empty());
+}
+
+TEST(SecretDiff, KeysAndTokensAreBlankedAndTheRestIsAsItWas) {
+  const std::string token = std::string("ghp") + "_16C7e42F292c6912E7710c838347Ae178B4a";
+  const std::string diff =
+      "--- /dev/null\n+++ b/config.py\n@@ -0,0 +1,5 @@\n+T = '" + token +
+      "'\n+-----BEGIN PRIVATE KEY-----\n+MIIE\n+-----END PRIVATE KEY-----\n+x = 1\n";
+  std::vector<std::string> left_out;
+  EXPECT_EQ(without_secrets_in_diff(diff, left_out),
+            "--- /dev/null\n+++ b/config.py\n@@ -0,0 +1,5 @@\n+T = '[redacted]'\n"
+            "+[redacted]\n+[redacted]\n+[redacted]\n+x = 1\n");
+  EXPECT_THAT(left_out, ::testing::ElementsAre("config.py (secrets in it were taken out)"));
+  left_out.clear();
+  const std::string plain = "+++ b/x\n-old " + token + "\n+new\n\\ No newline at end of file";
+  EXPECT_EQ(without_secrets_in_diff(plain, left_out), plain);
+  EXPECT_TRUE(left_out.empty());
+}
+
+TEST(SecretDiff, FilesByTheirName) {
+  for (const char* name : {".env", "a/.env.local", "key.pem", ".ssh/id_rsa", "prod.env"}) {
+    EXPECT_TRUE(is_secret_file(name)) << name;
+  }
+  for (const char* name : {".env.example", "environment.yml", "env.py", "keys.py"}) {
+    EXPECT_FALSE(is_secret_file(name)) << name;
+  }
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ Glob::Glob(std::string_view pattern, std::string_view root, std::string_view hom
   if (pattern.starts_with("~/")) {
     for_each_part(home, add);
     pattern.remove_prefix(2);
+  } else if (pattern.starts_with("./")) {
+    for_each_part(root, add);
+    pattern.remove_prefix(2);
   } else if (pattern.find('/') == std::string_view::npos) {
     add("**");
   } else if (!pattern.starts_with('/')) {

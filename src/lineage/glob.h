@@ -3,7 +3,7 @@
 //   *          any letters within one component        ?   one letter within a component
 //   **         as a component: any number of them
 //   name       without a slash: any component of that name, at any depth
-//   a/b        with a slash inside: from the project's folder
+//   a/b ./a    with a slash inside: from the project's folder
 //   /a ~/a     from the root, from the home folder
 //   name/      only as a folder
 //

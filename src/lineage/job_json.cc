@@ -78,7 +78,8 @@ Json job_json(const store::Job& job) {
                 {"blake3", digest_json(output.blake3)},
                 {"size", output.size},
                 {"status", store::name_of(output.status)},
-                {"from", output.from.empty() ? Json(nullptr) : Json(output.from)}};
+                {"from", output.from.empty() ? Json(nullptr) : Json(output.from)},
+                {"before", digest_json(output.before)}};
   });
   document["processes"] = job.process_count;
   document["missed"] = array_of(job.missed, [](const store::Missed& missed) {

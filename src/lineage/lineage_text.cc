@@ -1,6 +1,7 @@
 // Trees for `assay lineage`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -34,9 +35,10 @@ class Tree {
   }
 
   std::string text() {
-    const std::size_t asked = *view_->dag->file;
     for (std::size_t b = 0; b < view_->bundles.size(); ++b) {
-      if (view_->bundles[b].files == std::vector{asked}) push(b, "", "");
+      const auto& files = view_->bundles[b].files;
+      if (files == std::vector{*view_->dag->file}) push(b, "", "");
+      if (is_asked(*view_->dag, files[0])) asked_.push_back(b);
     }
     while (!todo_.empty()) {
       const Item item = std::move(todo_.back());
@@ -72,10 +74,25 @@ class Tree {
     const Bundle& bundle = view_->bundles[item.index];
     std::vector<std::size_t> jobs;
     if (up_ && bundle.producer) jobs = {*bundle.producer};
-    if (!up_) jobs = bundle.consumers;
-    text_ += fmt::format("{}{}  {}{}\n", item.first, view_->label(bundle, kNames),
-                         view_->detail(bundle), up_ && jobs.empty() ? "  from outside" : "");
+    if (!up_) jobs = readers_of(item.index);
+    text_ +=
+        fmt::format("{}{}  {}", item.first, view_->label(bundle, kNames), view_->detail(bundle));
+    if (up_ && jobs.empty()) text_ += "  from outside";
+    if (const std::string remark = view_->remark(bundle); !remark.empty()) text_ += ", " + remark;
+    text_ += "\n";
     push_all(jobs, true, item.rest);
+  }
+
+  // What was asked about may have been made several times; whoever read it read the same.
+  [[nodiscard]] std::vector<std::size_t> readers_of(std::size_t index) const {
+    if (std::find(asked_.begin(), asked_.end(), index) == asked_.end()) {
+      return view_->bundles[index].consumers;
+    }
+    std::set<std::size_t> readers;
+    for (const std::size_t b : asked_) {
+      readers.insert(view_->bundles[b].consumers.begin(), view_->bundles[b].consumers.end());
+    }
+    return {readers.begin(), readers.end()};
   }
 
   void job(const Item& item) {
@@ -91,6 +108,7 @@ class Tree {
   const DagView* view_;
   bool up_;
   std::vector<std::vector<std::size_t>> bundles_;
+  std::vector<std::size_t> asked_;  // bundles
   std::set<std::size_t> shown_;
   std::vector<Item> todo_;
   std::string text_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "store/needs.h"
+
 namespace assay::lineage {
 
 std::size_t LiveSteps::DigestHash::operator()(const hash::Digest& digest) const {
@@ -12,9 +14,10 @@ std::size_t LiveSteps::DigestHash::operator()(const hash::Digest& digest) const 
 }
 
 LiveSteps::LiveSteps(std::vector<store::Job> jobs) : jobs_(std::move(jobs)) {
+  for (const store::Job& job : jobs_) needs_.push_back(store::needs_of(job, store::Logs::kNo));
   for (std::size_t step = 0; step < jobs_.size(); ++step) {
     const store::Job& job = jobs_[step];
-    for (const store::Input& input : job.inputs) readers_[input.path].push_back(step);
+    for (const store::Input& input : needs_[step]) readers_[input.path].push_back(step);
     for (const store::Output& output : job.outputs) {
       const bool gone = output.status == store::OutputStatus::kDeleted;
       touches_[output.path].push_back({step, gone ? nullptr : &output});
@@ -51,19 +54,22 @@ std::optional<LiveSteps::Source> LiveSteps::source(std::size_t step,
       if (touch.step > step && (in_place || reads(touch.step, input.path))) continue;
       if (!best || jobs_[best->step].id < jobs_[touch.step].id) best = {touch.step, touch.output};
     }
-    return best;
   }
+  return best;
+}
+
+std::optional<LiveSteps::Source> LiveSteps::twin(std::size_t step,
+                                                 const store::Input& input) const {
   if (!input.blake3) return std::nullopt;
   const auto same = contents_.find(*input.blake3);
   if (same == contents_.end()) return std::nullopt;
-  // Of those that ran before: who came later with the same content did not make what was read.
-  std::optional<Source> moved;
+  std::optional<Source> newest;
   for (const Source& source : same->second) {
     const store::JobId id = jobs_[source.step].id;
-    if (id >= jobs_[step].id) continue;
-    if (!moved || jobs_[moved->step].id < id) moved = source;
+    if (id >= jobs_[step].id || source.output->path == input.path) continue;
+    if (!newest || jobs_[newest->step].id < id) newest = source;
   }
-  return moved;
+  return newest;
 }
 
 std::optional<std::size_t> LiveSteps::owner(std::string_view path) const {

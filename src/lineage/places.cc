@@ -31,6 +31,19 @@ Place Places::of(std::string_view path) {
   return {found->second, name};
 }
 
+Place Places::again(std::string_view path) {
+  const Place before = of(path);
+  if (before.folder == 0) return before;
+  const auto found = known_.find(path.substr(0, path.rfind('/')));
+  found->second = resolve(found->first);
+  return {found->second, before.name};
+}
+
+Place Places::of_canonical(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return {paths_.folder(std::string(path.substr(0, slash))), path.substr(slash + 1)};
+}
+
 void Places::forget() {
   known_.clear();
   last_ = nullptr;

@@ -25,6 +25,10 @@ class Places {
 
   // Folder 0 where the path names no file (it is relative, or ends with "/", "." or "..").
   Place of(std::string_view path);
+  // The same, asked of the file system again: a link on the way may lead elsewhere by now.
+  Place again(std::string_view path);
+  // Of a path whose folder is known to hold no links.
+  Place of_canonical(std::string_view path);
   void forget();
 
  private:

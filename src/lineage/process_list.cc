@@ -9,7 +9,11 @@ void ProcessList::happened(const collect::Event& event) {
   auto [found, is_new] = latest_.try_emplace(event.process, 0);
   // After the end, only a beginning is another process: whatever else comes is a late record.
   const bool begins = event.op == Op::kProcess || event.op == Op::kExec;
-  if (!is_new && begins && processes_[found->second].ended_ns >= 0) is_new = true;
+  // So is the beginning itself, told by a parent who was slower than its child.
+  if (!is_new && begins) {
+    const std::int64_t ended_ns = processes_[found->second].ended_ns;
+    is_new = ended_ns >= 0 && event.time_ns - started_ns_ > ended_ns;
+  }
   if (is_new) {
     found->second = static_cast<std::uint32_t>(processes_.size());
     processes_.push_back({.started_ns = event.time_ns - started_ns_, .pid = event.process});
@@ -22,7 +26,7 @@ void ProcessList::happened(const collect::Event& event) {
     process.words = event.other;
   } else if (event.op == Op::kExit && process.ended_ns < 0) {
     process.ended_ns = event.time_ns - started_ns_;
-    process.wait_status = event.value;
+    if ((event.flags & wire::flag::kNoStatus) == 0) process.wait_status = event.value;
   }
 }
 
@@ -35,7 +39,7 @@ void ProcessList::for_each(const std::function<void(store::Process)>& tell) cons
     told.started_ns = process.started_ns;
     if (process.ended_ns >= 0) {
       told.ended_ns = process.ended_ns;
-      told.wait_status = process.wait_status;
+      if (process.wait_status != kUnknown) told.wait_status = process.wait_status;
     }
     std::string_view words = process.words;
     while (!words.empty()) {

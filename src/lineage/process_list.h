@@ -24,6 +24,7 @@ class ProcessList {
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
 
  private:
+  static constexpr std::int32_t kUnknown = -1;  // no wait status is negative
   struct Process {
     std::int64_t started_ns = 0;
     std::int64_t ended_ns = -1;
@@ -31,7 +32,7 @@ class ProcessList {
     std::uint32_t program = 0;
     std::int32_t pid = 0;
     std::int32_t parent = 0;
-    std::int32_t wait_status = 0;
+    std::int32_t wait_status = kUnknown;
   };
 
   std::uint32_t program(std::string_view path);

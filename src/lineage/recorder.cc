@@ -65,13 +65,30 @@ base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wante
   return base::fail(base::unfit_error("no tracer works here", reasons));
 }
 
+// As they can be given again.
+std::vector<std::string> options_of(const RunRequest& request) {
+  std::vector<std::string> options;
+  if (request.tracer) {
+    options.push_back(fmt::format("--tracer={}", collect::name_of(*request.tracer)));
+  }
+  for (const Filter::Choice& choice : request.choices) {
+    options.push_back((choice.keep ? "--keep=" : "--leave-out=") + choice.pattern);
+  }
+  return options;
+}
+
 }  // namespace
+
+int exit_code_of(const base::Error& not_started) {
+  return not_started.code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+}
 
 Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
     : request_(request), channel_(channel) {
   launch_.words = request_.words;
   launch_.environment = environment();
   launch_.inherited = collect::inherited_files();
+  launch_.keep_words = redacted_joined_words;
   descriptors_ = collect::inherited_descriptors();
 }
 
@@ -92,15 +109,20 @@ int Recorder::record() {
         "run", "another `assay run` is around this one and records it as its own"));
   }
   if (!tracer) return run_unrecorded(tracer.error());
-  if (const auto ready = prepare(); !ready) return run_unrecorded(ready.error());
-  const auto done = run(*tracer);
+  if (const auto ready = prepare(*tracer); !ready) {
+    give_up();
+    return run_unrecorded(ready.error());
+  }
+  const auto done = run();
   if (done) return 0;
+  give_up();
+  if (done.error().code == base::ExitCode::kUnfit) return run_unrecorded(done.error());
   say(done.error());
-  return done.error().code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+  return exit_code_of(done.error());
 }
 
 // The store, the context, the row of a running job.
-base::Result<void> Recorder::prepare() {
+base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
   if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
@@ -114,6 +136,8 @@ base::Result<void> Recorder::prepare() {
   job_.redirects = redirects_of(launch_.inherited);
   job_.name = request_.name;
   job_.build = request_.build;
+  job_.repeats = request_.step;
+  job_.options = options_of(request_);
   job_.collector_pid = ::getpid();
   if (const auto stat = base::process_stat(::getpid())) {
     job_.collector_start_ticks = stat->start_ticks;
@@ -127,6 +151,9 @@ base::Result<void> Recorder::prepare() {
   Gathered gathered = context.take();
   job_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
+  job_.tracer = collect::name_of(tracer);
+  collector_ = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+  ASSAY_TRY_VOID(collector_->prepare());
   ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
@@ -138,9 +165,7 @@ base::Result<void> Recorder::prepare() {
   return {};
 }
 
-base::Result<void> Recorder::run(collect::Tracer tracer) {
-  job_.tracer = collect::name_of(tracer);
-  const auto collector = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+base::Result<void> Recorder::run() {
   take_stamps(launch_.inherited);
   const auto outside = std::make_shared<collect::OutsideWriters>(launch_.inherited);
   started_ns_ = base::system_clock().monotonic_ns();
@@ -157,9 +182,11 @@ base::Result<void> Recorder::run(collect::Tracer tracer) {
     channel_.started(pid, listener);
   };
   control.ended = [&](int status) {
+    wait_status_ = status;
     job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
     channel_.ended(status);
   };
+  control.detached = [&] { return detached_ = channel_.detached(); };
   control.abandoned = [&] {
     abandoned_ = true;
     collect::Outcome outcome;
@@ -169,19 +196,13 @@ base::Result<void> Recorder::run(collect::Tracer tracer) {
     if (!store(outcome, store::JobStatus::kInterrupted)) return;
     remove_spool();
   };
-  const auto outcome = collector->run(launch_, control, *tracker_);
+  const auto outcome = collector_->run(launch_, control, *tracker_);
   if (abandoned_) return {};
-  if (!outcome) {
-    // Nothing ran, so there is nothing to remember.
-    tracker_.reset();
-    forget();
-    remove_spool();
-    return base::fail(outcome.error());
-  }
+  if (!outcome) return base::fail(outcome.error());
   store::JobStatus status =
       outcome->wait_status == 0 ? store::JobStatus::kDone : store::JobStatus::kFailed;
   // Killed so late that the collector did not notice: all was seen, but nobody was told the result.
-  if (keeper_gone()) status = store::JobStatus::kInterrupted;
+  if (!detached_ && keeper_gone()) status = store::JobStatus::kInterrupted;
   if (auto stored = store(*outcome, status); !stored) {
     // The row still says that the job runs, and the event log is there: recovery will finish it.
     stored.error().hint = "its event log is kept and the next `assay log` tries again";
@@ -197,9 +218,9 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
     job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
   }
   job_.status = status;
-  if (!abandoned_) {
-    job_.exit_code = base::shell_exit_code(outcome.wait_status);
-    if (WIFSIGNALED(outcome.wait_status)) job_.signal = WTERMSIG(outcome.wait_status);
+  if (wait_status_) {
+    job_.exit_code = base::shell_exit_code(*wait_status_);
+    if (WIFSIGNALED(*wait_status_)) job_.signal = WTERMSIG(*wait_status_);
   }
   job_.dropped = static_cast<std::int64_t>(outcome.dropped);
   job_.usage = usage_of(outcome.usage);
@@ -233,13 +254,22 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
 
 bool Recorder::keeper_gone() const {
   pollfd keeper{channel_.descriptor(), POLLIN, 0};
-  return ::poll(&keeper, 1, 0) > 0;
+  return ::poll(&keeper, 1, 0) > 0 && !channel_.detached();
 }
 
-void Recorder::forget() {
-  job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
-  auto writer = store::JobWriter::begin(*store_, job_.id);
-  if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
+// Nothing ran, so there is nothing to remember. All that was opened is closed again: it may have
+// been too much.
+void Recorder::give_up() {
+  tracker_.reset();
+  collector_.reset();
+  if (job_.id != 0) {
+    job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
+    auto writer = store::JobWriter::begin(*store_, job_.id);
+    if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
+  }
+  if (!job_.spool.empty()) remove_spool();
+  digests_.reset();
+  store_.reset();
 }
 
 // A pipe must end when the command closes it, so nobody else may hold it.
@@ -272,7 +302,7 @@ int Recorder::run_unrecorded(const base::Error& why) {
   if (failure) {
     if (child) ::waitpid(child->pid, nullptr, 0);
     say(*failure);
-    return failure->code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+    return exit_code_of(*failure);
   }
   release_descriptors();
   channel_.started(child->pid, -1);

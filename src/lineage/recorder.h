@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "lineage/filter.h"
+#include "lineage/redirects.h"
 #include "lineage/stored_digests.h"
 #include "lineage/tracker.h"
 #include "observe/collect/collector.h"
@@ -24,10 +25,18 @@ struct RunRequest {
   std::optional<collect::Tracer> tracer = std::nullopt;  // none: the first that works
   std::string name = {};
   bool build = false;
-  std::vector<Filter::Choice> choices = {};  // --keep, --leave-out
+  std::vector<Filter::Choice> choices = {};  // --keep, --leave-out, in their order
+  // `run @N`: the step, and where and with which files as standard input, output and error it ran.
+  std::int64_t step = 0;
+  std::string directory = {};
+  std::vector<Redirect> redirects = {};
   bool explain = false;
+  bool wait = true;      // for what the command leaves running
   bool summary = false;  // one line about the job when it is over
 };
+
+// What shells answer for a command that could not be started.
+int exit_code_of(const base::Error& not_started);
 
 class Recorder {
  public:
@@ -37,12 +46,12 @@ class Recorder {
   int record();
 
  private:
-  base::Result<void> prepare();
+  base::Result<void> prepare(collect::Tracer tracer);
   int run_unrecorded(const base::Error& why);
-  base::Result<void> run(collect::Tracer tracer);
+  base::Result<void> run();
   base::Result<void> store(const collect::Outcome& outcome, store::JobStatus status);
   [[nodiscard]] bool keeper_gone() const;
-  void forget();
+  void give_up();
   void remove_spool();
   void release_descriptors();
   void say(const base::Error& error);
@@ -55,9 +64,12 @@ class Recorder {
   std::optional<Filter> filter_;
   std::unique_ptr<StoredDigests> digests_;
   std::unique_ptr<Tracker> tracker_;
+  std::unique_ptr<collect::Collector> collector_;
   store::Job job_;
   std::int64_t started_ns_ = 0;  // monotonic
   bool abandoned_ = false;
+  bool detached_ = false;  // the keeper has left on purpose
+  std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;
 };
 

@@ -1,7 +1,10 @@
 #include "lineage/recovery.h"
 
+#include <sys/wait.h>
+
 #include <filesystem>
 
+#include "base/wait_status.h"
 #include "lineage/staged_results.h"
 #include "lineage/stored_digests.h"
 #include "lineage/tracker.h"
@@ -36,7 +39,8 @@ base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
   return {};
 }
 
-base::Result<bool> recover(store::Store& store, store::Job job) {
+base::Result<bool> recover(store::Store& store, store::Job job,
+                           const std::optional<EndedJob>& ended) {
   const fs::path events = fs::path(job.spool) / "events";
   FirstEvent times;
   const auto readable = replay(events, times);
@@ -60,6 +64,10 @@ base::Result<bool> recover(store::Store& store, store::Job job) {
   ASSAY_TRY_VOID(results.write(writer));
   job.status = store::JobStatus::kInterrupted;
   job.complete = false;
+  if (ended && ended->collector == job.collector_pid) {
+    job.exit_code = base::shell_exit_code(ended->wait_status);
+    if (WIFSIGNALED(ended->wait_status)) job.signal = WTERMSIG(ended->wait_status);
+  }
   job.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(job));
   fs::remove_all(job.spool, ignored);
@@ -68,12 +76,12 @@ base::Result<bool> recover(store::Store& store, store::Job job) {
 
 }  // namespace
 
-base::Result<int> recover_jobs(store::Store& store) {
+base::Result<int> recover_jobs(store::Store& store, const std::optional<EndedJob>& ended) {
   ASSAY_TRY(const std::vector<store::Job> stale, store::stale_running_jobs(store));
   int count = 0;
   for (const store::Job& listed : stale) {
     ASSAY_TRY(store::Job job, store::head_of(store, listed.id, store::WithContext::kYes));
-    ASSAY_TRY(const bool done, recover(store, std::move(job)));
+    ASSAY_TRY(const bool done, recover(store, std::move(job), ended));
     count += done ? 1 : 0;
   }
   return count;

@@ -2,12 +2,22 @@
 // opens a store to ask or to write does this first.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
+
 #include "base/result.h"
 #include "store/store.h"
 
 namespace assay::lineage {
 
+// What the keeper knows of the job whose collector it lost.
+struct EndedJob {
+  pid_t collector = 0;
+  int wait_status = 0;
+};
+
 // Marks every such job interrupted, with everything its log holds. Returns how many there were.
-base::Result<int> recover_jobs(store::Store& store);
+base::Result<int> recover_jobs(store::Store& store, const std::optional<EndedJob>& ended = {});
 
 }  // namespace assay::lineage

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "observe/collect/inherited.h"
 
 namespace assay::lineage {
@@ -23,6 +24,12 @@ struct Redirect {
 std::vector<std::string> redirects_of(std::span<const collect::Inherited> files);
 
 std::string to_text(const Redirect& redirect);
+// For open(2): as the shell opens it.
+int open_flags(const Redirect& redirect);
+// Gives this process the files as its own standard input, output and error, for the command that it
+// starts; two descriptors of one file (`> log 2>&1`) share it. An error before anything was
+// changed.
+base::Result<void> take_redirects(std::span<const Redirect> redirects);
 std::optional<Redirect> parse_redirect(std::string_view text);
 std::vector<Redirect> parse_redirects(std::span<const std::string> texts);
 

@@ -12,18 +12,18 @@
 #include "lineage/export_parts.h"
 #include "lineage/git_program.h"
 #include "lineage/path_map.h"
-#include "lineage/redirects.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Whether the file at `path` has this content; the size is looked at first.
+// Whether the file at `path` has this content; the size, if known, is looked at first.
 bool has_content(const std::string& path, const hash::Digest& digest, std::int64_t size) {
   std::error_code error;
   const auto found = fs::file_size(path, error);
-  if (error || static_cast<std::int64_t>(found) != size) return false;
+  if (error || (size >= 0 && static_cast<std::int64_t>(found) != size)) return false;
   const auto hashed = hash::hash_file(path);
   return hashed && !hashed->changed && hashed->digest == digest;
 }
@@ -76,6 +76,9 @@ class CommitFiles {
 External judge(const store::Input& input, const store::Job& job, const PlanInput& given,
                CommitFiles& commits) {
   External external{.path = input.path, .blake3 = input.blake3, .size = input.size, .found = ""};
+  if (const auto twin = given.twins.find({job.id, input.path}); twin != given.twins.end()) {
+    external.twin = twin->second;
+  }
   std::error_code ignored;
   if (!input.blake3) {  // nothing to compare with
     const bool exists = fs::exists(input.path, ignored);
@@ -149,6 +152,53 @@ void add_source_notes(Plan& plan, const store::Job& job) {
   }
 }
 
+// The files of the copy that steps have made so far.
+class Made {
+ public:
+  void leave(const store::Output& output) {
+    if (output.status == store::OutputStatus::kRenamed) files_.erase(output.from);
+    if (output.status == store::OutputStatus::kDeleted) {
+      files_.erase(output.path);
+    } else {
+      files_[output.path] = output.blake3;
+    }
+  }
+  // Whether this content stands at this path; where one of the two is not known, the path decides.
+  [[nodiscard]] bool holds(const store::Input& input) const {
+    const auto found = files_.find(input.path);
+    if (found == files_.end()) return false;
+    return !input.blake3 || !found->second || *input.blake3 == *found->second;
+  }
+
+ private:
+  std::map<std::string, std::optional<hash::Digest>> files_;
+};
+
+// Which streams are results and which are logs that several steps share.
+class Wanted {
+ public:
+  explicit Wanted(const PlanInput& given) : artifact_(given.artifact_path, given.artifact) {
+    for (const store::Job& job : given.jobs) {
+      for (const store::Input& input : store::needs_of(job, store::Logs::kNo)) {
+        needed_.insert({input.path, input.blake3});
+      }
+      for (const store::Output& output : job.outputs) ++writers_[output.path];
+    }
+  }
+  [[nodiscard]] bool compares(const store::Output& output, const Made& made) const {
+    const File file{output.path, output.blake3};
+    if (file == artifact_ || needed_.contains(file)) return true;
+    if (output.before) return made.holds({output.path, output.before, -1});
+    return writers_.at(output.path) == 1;
+  }
+
+ private:
+  using File = std::pair<std::string, std::optional<hash::Digest>>;
+  File artifact_;
+  std::set<File> needed_;
+  std::map<std::string, int> writers_;
+};
+
 }  // namespace
 
 std::string_view to_text(SourceState state) {
@@ -179,28 +229,30 @@ Plan make_plan(PlanInput given) {
             .notes = {}};
   const PathMap map(plan.root, "");
   CommitFiles commits(given.environment);
-  std::map<hash::Digest, std::string> made;  // contents of earlier steps
-  std::set<std::string> made_paths;
+  const Wanted wanted(given);
+  Made made;
   for (store::Job& job : given.jobs) {
     PlanStep step;
-    for (const store::Input& input : job.inputs) {
-      const bool is_made = input.blake3 && input.size > 0 ? made.contains(*input.blake3)
-                                                          : made_paths.contains(input.path);
-      if (is_made) {
+    for (const store::Input& input : store::needs_of(job, store::Logs::kNo)) {
+      if (made.holds(input)) {
         step.made_before.insert(input.path);
       } else {
         step.externals.push_back(judge(input, job, given, commits));
       }
     }
-    const std::vector<Redirect> redirects = parse_redirects(job.redirects);
+    const std::set<std::string> streams = store::stream_paths(job);
     for (const store::Output& output : job.outputs) {
-      const bool stream = std::any_of(
-          redirects.begin(), redirects.end(),
-          [&output](const Redirect& one) { return one.writes && one.path == output.path; });
-      if (!map.inside(output.path)) (stream ? step.streams : step.outside).push_back(output.path);
-      if (output.blake3 && output.size > 0) made.emplace(*output.blake3, output.path);
-      made_paths.insert(output.path);
+      const bool stream = streams.contains(output.path);
+      const bool outside = !map.inside(output.path);
+      if (outside && !stream) step.outside.push_back(output.path);
+      if (stream && (outside || !wanted.compares(output, made))) {
+        step.streams.push_back(output.path);
+        plan.notes.push_back(
+            fmt::format("job {}: its output went to {}, {}; it is shown, not compared", job.id,
+                        output.path, outside ? "outside the project" : "which is not its alone"));
+      }
     }
+    for (const store::Output& output : job.outputs) made.leave(output);
     step.secrets = secrets_of(job);
     step.redacted_words = std::any_of(job.command.begin(), job.command.end(),
                                       [](const std::string& word) { return is_redacted(word); });
@@ -209,11 +261,6 @@ Plan make_plan(PlanInput given) {
           "job {}: not everything it did was seen; see 'assay show {}'", job.id, job.id));
     }
     add_source_notes(plan, job);
-    for (const std::string& path : step.streams) {
-      plan.notes.push_back(fmt::format(
-          "job {}: its output went to {}, outside the project; it is shown, not compared", job.id,
-          path));
-    }
     step.job = std::move(job);
     add_obstacles(plan, step, map, given);
     plan.steps.push_back(std::move(step));
@@ -226,11 +273,14 @@ base::Json to_json(const Plan& plan) {
   for (const PlanStep& step : plan.steps) {
     base::Json externals = base::Json::array();
     for (const External& one : step.externals) {
-      externals.push_back({{"path", one.path},
-                           {"blake3", one.blake3 ? base::Json(one.blake3->hex()) : base::Json()},
-                           {"size", one.size},
-                           {"state", to_text(one.state)},
-                           {"from", one.found.empty() ? base::Json() : base::Json(one.found)}});
+      externals.push_back(
+          {{"path", one.path},
+           {"blake3", one.blake3 ? base::Json(one.blake3->hex()) : base::Json()},
+           {"size", one.size < 0 ? base::Json() : base::Json(one.size)},
+           {"state", to_text(one.state)},
+           {"from", one.found.empty() ? base::Json() : base::Json(one.found)},
+           {"same_content", one.twin ? base::Json{{"job", one.twin->job}, {"path", one.twin->path}}
+                                     : base::Json()}});
     }
     base::Json source;
     if (const auto& git = step.job.context.git) {

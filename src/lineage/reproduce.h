@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "hash/digest.h"
+#include "lineage/dag.h"
 #include "store/job.h"
 
 namespace assay::lineage {
@@ -37,9 +38,10 @@ std::string_view to_text(SourceState state);
 struct External {
   std::string path;
   std::optional<hash::Digest> blake3;
-  std::int64_t size = 0;
+  std::int64_t size = 0;  // -1: not known
   SourceState state = SourceState::kMissing;
-  std::string found;  // where the content can be copied from
+  std::string found;                        // where the content can be copied from
+  std::optional<Twin> twin = std::nullopt;  // who left the same content elsewhere
 };
 
 struct PlanStep {
@@ -47,9 +49,11 @@ struct PlanStep {
   std::vector<External> externals;
   std::set<std::string> made_before;  // inputs that earlier steps make
   std::vector<std::string> outside;   // outputs that are not in the project
-  std::vector<std::string> streams;   // outputs outside that were standard output or error
-  std::vector<std::string> secrets;   // variables that must be set here
-  bool redacted_words = false;        // the command itself lost a secret
+  // Standard output or error that is shown and not compared: it went outside the project, or to a
+  // file that other steps write as well.
+  std::vector<std::string> streams;
+  std::vector<std::string> secrets;  // variables that must be set here
+  bool redacted_words = false;       // the command itself lost a secret
 };
 
 // What keeps a plan from being run.
@@ -76,6 +80,8 @@ struct PlanInput {
   std::vector<Difference> differences;
   // Other places where a content was seen, newest first.
   std::map<hash::Digest, std::vector<std::string>> places = {};
+  // Of inputs from outside: who left the same content at another path before.
+  std::map<std::pair<store::JobId, std::string>, Twin> twins = {};
   std::map<std::string, std::string> environment;  // of this process
 };
 

@@ -215,6 +215,14 @@ TEST_F(Reproduce, WithoutGitInputsAreCopied) {
   EXPECT_THAT(tree_of(done.directory), ::testing::SizeIs(2));
 }
 
+TEST_F(Reproduce, WithoutGitLinksToInputsAreMade) {
+  project_.write("v1/a", "1\n");
+  std::filesystem::create_directory_symlink("v1", at("latest"));
+  std::filesystem::create_symlink(at("v1/a"), at("one"));
+  run("cat latest/a one > out", {"v1/a"}, {"out"});
+  EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out"));
+}
+
 TEST_F(Reproduce, ChangedAndMovedInputs) {
   project_.write("in", "1\n");
   run("cat in in > out", {"in"}, {"out"});
@@ -239,7 +247,53 @@ TEST_F(Reproduce, MadeByAStepAndMovedByHand) {
   run("cat in in > out", {"in"}, {"out"});
   std::filesystem::rename(project_.path() / "out", project_.path() / "moved");
   run("wc -c < moved > count", {"moved"}, {"count"});
+  // Nobody saw the move: the file is needed as it is.
+  EXPECT_EQ(plan().steps[1].externals.at(0).state, SourceState::kUnchanged);
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out", "identical count"));
+}
+
+TEST_F(Reproduce, ChangesInPlaceAreMadeInTheirOrder) {
+  run("seq 3 > log", {}, {"log"});
+  const auto grown = digest(at("log"));
+  run("echo x >> log", {}, {"log"});
+  jobs_[1].outputs[0].before = grown;
+  run("sed -i s/1/9/ log", {"log"}, {"log"});
+  run("wc -l log > n", {"log"}, {"n"});
+  const Plan made = plan();
+  EXPECT_THAT(made.obstacles, IsEmpty());
+  EXPECT_THAT(verdicts(reproduce(made)),
+              ElementsAre("identical log", "identical log", "identical log", "identical n"));
+}
+
+TEST_F(Reproduce, WhatWasAddedToAndIsNotThereStops) {
+  project_.write("log", "by hand\n");
+  const auto before = digest(at("log"));
+  run("echo x >> log", {}, {"log"});
+  jobs_[0].outputs[0].before = before;
+  const Plan made = plan();
+  ASSERT_THAT(made.obstacles, ::testing::SizeIs(1));
+  EXPECT_THAT(made.obstacles[0].text, HasSubstr("log, which is changed here"));
+}
+
+TEST_F(Reproduce, AlikeContentsOfOtherStepsAreNotTaken) {
+  run("echo 1 > a", {}, {"a"});
+  project_.write("b", "1\n");
+  run("cat b > c", {"b"}, {"c"});
+  std::filesystem::remove(at("b"));
+  const Plan made = plan();
+  ASSERT_THAT(made.obstacles, ::testing::SizeIs(1));
+  EXPECT_THAT(made.obstacles[0].text, HasSubstr("b, which is missing here"));
+}
+
+TEST_F(Reproduce, ALogThatStepsShareIsNotCompared) {
+  for (const char* name : {"a", "b"}) {
+    run(std::string("echo 1 > ") + name + "; date +%s%N > log", {}, {name, "log"});
+    jobs_.back().command = {"sh", "-c", std::string("echo 1 > ") + name + "; date +%s%N"};
+    jobs_.back().redirects = {"1>" + at("log")};
+  }
+  const Plan made = plan();
+  EXPECT_THAT(made.notes, ElementsAre(HasSubstr("not its alone"), HasSubstr("not its alone")));
+  EXPECT_THAT(verdicts(reproduce(made)), ElementsAre("identical a", "identical b"));
 }
 
 TEST_F(Reproduce, AbsolutePathsGoToTheCopy) {

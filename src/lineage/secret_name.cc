@@ -17,15 +17,21 @@ using base::is_digit;
 using base::is_lower;
 using base::is_upper;
 
-constexpr std::array<std::string_view, 20> kSecretWords = {
-    "PASSWORD",    "PASSWORDS",  "PASSWD", "PASSPHRASE", "SECRET",  "SECRETS",      "CREDENTIAL",
-    "CREDENTIALS", "CREDS",      "APIKEY", "COOKIE",     "DSN",     "TOKEN",        "COOKIES",
-    "AUTHTOKEN",   "CLIENTAUTH", "BEARER", "JWT",        "SSHPASS", "AUTHORIZATION"};
+constexpr std::array<std::string_view, 21> kSecretWords = {
+    "PW",         "PASSWORD",    "PASSWORDS",  "PASSWD", "PASSPHRASE", "SECRET",  "SECRETS",
+    "CREDENTIAL", "CREDENTIALS", "CREDS",      "APIKEY", "COOKIE",     "DSN",     "TOKEN",
+    "COOKIES",    "AUTHTOKEN",   "CLIENTAUTH", "BEARER", "JWT",        "SSHPASS", "AUTHORIZATION"};
 
 // Joined without a separator: PGPASSWORD, GHTOKEN.
-constexpr std::array<std::string_view, 9> kSecretEndings = {"PASSWORD",  "PASSWD",    "PASSPHRASE",
-                                                            "SECRET",    "APIKEY",    "TOKEN",
-                                                            "ACCESSKEY", "SECRETKEY", "PRIVATEKEY"};
+constexpr std::array<std::string_view, 14> kSecretEndings = {
+    "PASSWORD",  "PASSWD",     "PASSPHRASE", "SECRET", "APIKEY",     "TOKEN",         "ACCESSKEY",
+    "SECRETKEY", "PRIVATEKEY", "AUTHKEY",    "SASKEY", "ENCRYPTKEY", "ENCRYPTIONKEY", "MASTERKEY"};
+
+// PGPASS, ROOTPASS, USERPWD; but BYPASS and COMPASS are words.
+constexpr std::array<std::string_view, 2> kJoinedPasses = {"PASS", "PWD"};
+constexpr std::array<std::string_view, 9> kOtherPasses = {"ASKPASS",  "BYPASS",   "COMPASS",
+                                                          "SURPASS",  "TRESPASS", "ENCOMPASS",
+                                                          "OVERPASS", "OLDPWD",   "MULTIPASS"};
 
 constexpr std::array<std::string_view, 15> kMaybeWords = {
     "KEY", "KEYS", "TOKENS", "PASS", "PWD", "AUTH",      "SESSION", "SESSIONS",
@@ -83,6 +89,13 @@ bool ends_secret(std::string_view word) {
                      [&](std::string_view ending) { return word.ends_with(ending); });
 }
 
+bool ends_in_pass(std::string_view word) {
+  return !has(kOtherPasses, word) &&
+         std::any_of(kJoinedPasses.begin(), kJoinedPasses.end(), [&](std::string_view ending) {
+           return word.size() > ending.size() + 1 && word.ends_with(ending);
+         });
+}
+
 }  // namespace
 
 NameSays what_name_says(std::string_view name) {
@@ -95,7 +108,8 @@ NameSays what_name_says(std::string_view name) {
     const std::string_view before = i > 0 ? std::string_view(words[i - 1]) : std::string_view();
     if (word == "KEY" && before == "PUBLIC") continue;
     const bool of_tokenizer = word.starts_with("TOKEN") && has(kTokenizerWords, before);
-    if (!of_tokenizer && (has(kSecretWords, word) || ends_secret(word))) return NameSays::kSecret;
+    if (!of_tokenizer && (has(kSecretWords, word) || ends_secret(word) || ends_in_pass(word)))
+      return NameSays::kSecret;
     if (!has(kMaybeWords, word) && !of_tokenizer) continue;
     if (!of_tokenizer && word != "TOKENS" && has(kQualifiers, before)) return NameSays::kSecret;
     if (!of_tokenizer) says = NameSays::kMaybe;

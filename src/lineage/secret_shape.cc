@@ -77,6 +77,16 @@ std::size_t web_token(std::string_view text) {
   return end >= kLeast ? end : 0;
 }
 
+// SendGrid's: SG., two parts with a dot between them.
+std::size_t two_part_token(std::string_view text) {
+  constexpr std::size_t kLeast = 16;
+  if (!text.starts_with("SG.")) return 0;
+  const std::size_t first = token_end(text, 3);
+  if (first - 3 < kLeast || first >= text.size() || text[first] != '.') return 0;
+  const std::size_t second = token_end(text, first + 1);
+  return second - first - 1 >= kLeast ? second : 0;
+}
+
 }  // namespace
 
 std::string without_pem(std::string_view text) {
@@ -140,12 +150,28 @@ std::string without_url_passwords(std::string_view text) {
   return out;
 }
 
+// Addresses that are the secret themselves.
+std::string without_web_hooks(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kHooks = {
+      "hooks.slack.com/services/", "discord.com/api/webhooks/", "webhook.office.com/webhookb2/"};
+  std::string out(text);
+  for (const std::string_view hook : kHooks) {
+    for (std::size_t at = out.find(hook); at != kNone; at = out.find(hook, at + hook.size())) {
+      const std::size_t begin = at + hook.size();
+      const std::size_t end = std::min(out.find_first_of(" \t\r\n\"'", begin), out.size());
+      if (end > begin) out.replace(begin, end - begin, kRedacted);
+    }
+  }
+  return out;
+}
+
 std::string without_tokens(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const bool boundary = at == 0 || !is_letter_or_digit(text[at - 1]);
     std::size_t length = boundary ? known_token(text.substr(at)) : 0;
     if (length == 0 && boundary) length = web_token(text.substr(at));
+    if (length == 0 && boundary) length = two_part_token(text.substr(at));
     if (length > 0) out += kRedacted;
     if (length == 0) out += text[at];
     at += std::max<std::size_t>(length, 1);
@@ -229,7 +255,11 @@ bool looks_random(std::string_view text) {
 
 std::string without_shaped_secrets(std::string_view text) {
   if (text.size() < 12 && text.find("://") == kNone) return std::string(text);
-  return without_random(without_tokens(without_url_passwords(without_pem(text))));
+  return without_random(without_known_secrets(without_pem(text)));
+}
+
+std::string without_known_secrets(std::string_view text) {
+  return without_tokens(without_web_hooks(without_url_passwords(text)));
 }
 
 std::string without_credentials(std::string_view url) {

@@ -13,6 +13,9 @@ inline constexpr std::string_view kRedacted = "[redacted]";
 // The text with every secret that its shape gives away replaced, the rest as it was.
 std::string without_shaped_secrets(std::string_view text);
 
+// The same, but for random strings: only shapes that nothing else has.
+std::string without_known_secrets(std::string_view text);
+
 // Only blocks of -----BEGIN …-----; a block has spaces and newlines, so this goes before any
 // splitting into words.
 std::string without_pem(std::string_view text);

@@ -18,8 +18,10 @@ constexpr std::int64_t kMostPaths = 1000;
 struct Staged {
   bool is_output = false;
   bool has_digest = false;
+  bool has_before = false;
   store::OutputStatus status = store::OutputStatus::kCreated;
   hash::Digest digest;
+  hash::Digest before;
   std::int64_t size = 0;
   std::uint32_t path_length = 0;
   std::uint32_t from_length = 0;
@@ -79,8 +81,13 @@ void StagedResults::input(store::Input input, const Rule& rule) {
 void StagedResults::output(store::Output output, const Rule& rule) {
   ++outputs_;
   count("output", output.path, rule);
-  put(file_.get(), {.is_output = true, .status = output.status, .size = output.size}, output.blake3,
-      output.path, output.from);
+  put(file_.get(),
+      {.is_output = true,
+       .has_before = output.before.has_value(),
+       .status = output.status,
+       .before = output.before.value_or(hash::Digest{}),
+       .size = output.size},
+      output.blake3, output.path, output.from);
 }
 
 void StagedResults::left_out(LeftOut file, const Rule& rule) {
@@ -110,7 +117,8 @@ base::Result<void> StagedResults::write_files(store::JobWriter& writer) {
     }
     const auto digest = staged.has_digest ? std::optional(staged.digest) : std::nullopt;
     if (staged.is_output) {
-      ASSAY_TRY_VOID(writer.add_output({path, digest, staged.size, staged.status, from}));
+      const auto before = staged.has_before ? std::optional(staged.before) : std::nullopt;
+      ASSAY_TRY_VOID(writer.add_output({path, digest, staged.size, staged.status, from, before}));
     } else {
       ASSAY_TRY_VOID(writer.add_input({path, digest, staged.size}));
     }

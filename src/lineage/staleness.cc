@@ -74,7 +74,7 @@ void propagate(const LiveSteps& steps, std::vector<std::vector<Reason>>& reasons
   std::vector<std::vector<std::pair<std::size_t, const Input*>>> feeds(count);
   for (std::size_t step = 0; step < count; ++step) {
     std::set<std::size_t> seen;
-    for (const Input& input : steps.jobs()[step].inputs) {
+    for (const Input& input : steps.needs(step)) {
       const auto source = steps.source(step, input);
       if (source && seen.insert(source->step).second) feeds[source->step].push_back({step, &input});
     }
@@ -119,7 +119,8 @@ std::vector<std::vector<Reason>> staleness(const LiveSteps& steps, const DiskChe
   std::vector<std::vector<Reason>> reasons(steps.jobs().size());
   for (std::size_t step = 0; step < reasons.size(); ++step) {
     const Job& job = steps.jobs()[step];
-    for (const Input& input : job.inputs) check_input(steps, step, input, on_disk, reasons[step]);
+    for (const Input& input : steps.needs(step))
+      check_input(steps, step, input, on_disk, reasons[step]);
     for (const Output& output : job.outputs) {
       check_output(steps, step, output, on_disk, reasons[step]);
     }

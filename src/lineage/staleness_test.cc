@@ -110,6 +110,21 @@ TEST(Staleness, AFileChangedInPlaceAndMadeAgain) {
       ElementsAre("-", "step 1 made p again after this changed it", "step 1 made another p"));
 }
 
+TEST(Staleness, AFileThatIsAddedToIsAChain) {
+  const std::vector<std::string> jobs = {"seq -> log=1", "echo -> ~log<1=2", "sed log=2 -> ~log=3",
+                                         "wc log=3 -> n=4"};
+  EXPECT_THAT(states(steps_of(jobs), disk_of({{"log", "3"}, {"n", "4"}})),
+              ElementsAre("-", "-", "-", "-"));
+  EXPECT_EQ(states(steps_of(jobs, {9, 2, 3, 4}), disk_of({{"log", "1"}, {"n", "4"}}))[1],
+            "step 1 made log again after this changed it");
+}
+
+TEST(Staleness, ContentsThatAreAlikeFeedNobody) {
+  EXPECT_THAT(states(steps_of({"a raw=0 -> x=1", "b copy=1 -> y=2"}),
+                     disk_of({{"raw", "9"}, {"x", "1"}, {"copy", "1"}, {"y", "2"}})),
+              ElementsAre("raw was read and has changed", "-"));
+}
+
 TEST(Staleness, AFileThatALaterStepTookAwayIsNotMissed) {
   EXPECT_THAT(states(steps_of({"make -> tmp=1", "use tmp=1 -> y=2", "clean -> -tmp"}),
                      disk_of({{"y", "2"}})),
@@ -154,6 +169,9 @@ std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
     for (const store::Input& i : jobs[s].inputs) {
       if (i.path == p) return true;
     }
+    for (const store::Output& o : jobs[s].outputs) {
+      if (o.path == p && o.before) return true;
+    }
     return false;
   };
   const auto last_to_change = [&](const std::string& p) {
@@ -170,26 +188,18 @@ std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
   std::vector<bool> stale(n);
   std::set<std::pair<std::size_t, std::size_t>> feeds;
   for (std::size_t s = 0; s < n; ++s) {
-    for (const store::Input& i : jobs[s].inputs) {
+    std::map<std::string, store::Input> needs;
+    for (const store::Output& o : jobs[s].outputs) {
+      if (o.before) needs[o.path] = {o.path, o.before, 0};
+    }
+    for (const store::Input& i : jobs[s].inputs) needs[i.path] = i;
+    for (const auto& [path, i] : needs) {
       std::optional<std::size_t> from;
-      bool anyone_changes = false;
       for (std::size_t t = 0; t < n; ++t) {
-        if (changes(t, i.path)) anyone_changes = true;
         if (t == s || leaves(t, i.path) == nullptr) continue;
         const bool later = t > s;
         if (later && (changes(s, i.path) || reads(t, i.path))) continue;
         if (!from || jobs[t].id > jobs[*from].id) from = t;
-      }
-      if (!anyone_changes && i.size > 0) {
-        // Moved: the last step before this one that left this content anywhere.
-        std::optional<std::size_t> last;
-        for (std::size_t t = 0; t < n; ++t) {
-          if (jobs[t].id >= jobs[s].id) continue;
-          for (const store::Output& o : jobs[t].outputs) {
-            if (o.blake3 == i.blake3 && (!last || jobs[t].id > jobs[*last].id)) last = t;
-          }
-        }
-        if (last) from = last;
       }
       if (from) feeds.insert({*from, s});
       const store::Output* made = from ? leaves(*from, i.path) : nullptr;

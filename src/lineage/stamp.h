@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,11 +22,20 @@ inline wire::Stamp to_wire(const hash::FileStamp& stamp) {
   return {stamp.device, stamp.inode, stamp.size, stamp.mtime_ns, stamp.ctime_ns};
 }
 
-// Of the regular file at the path; a symbolic link is none.
-inline std::optional<wire::Stamp> regular_file_at(const std::string& path) {
+// What stands at a path: a regular file (a symbolic link is none) with its stamp, nothing, or
+// something that we are not let see.
+struct Standing {
+  std::optional<wire::Stamp> stamp;
+  bool hidden = false;
+};
+
+inline Standing standing_at(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return to_wire(stamp_of(status));
+  if (::lstat(path.c_str(), &status) != 0) {
+    return {.stamp = std::nullopt, .hidden = errno != ENOENT && errno != ENOTDIR};
+  }
+  if (!S_ISREG(status.st_mode)) return {};
+  return {.stamp = to_wire(stamp_of(status))};
 }
 
 inline bool same_file(const wire::Stamp& a, const wire::Stamp& b) {

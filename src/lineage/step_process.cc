@@ -45,9 +45,8 @@ void add_redirects(posix_spawn_file_actions_t& actions, const std::vector<Redire
       ::posix_spawn_file_actions_adddup2(&actions, same->descriptor, one.descriptor);
       continue;
     }
-    const int how =
-        !one.writes ? O_RDONLY : O_WRONLY | O_CREAT | (one.appends ? O_APPEND : O_TRUNC);
-    ::posix_spawn_file_actions_addopen(&actions, one.descriptor, one.path.c_str(), how, 0666);
+    ::posix_spawn_file_actions_addopen(&actions, one.descriptor, one.path.c_str(), open_flags(one),
+                                       0666);
   }
 }
 

@@ -93,16 +93,34 @@ base::Result<void> StepRunner::place_inputs(const PlanStep& step) {
     }
     ASSAY_TRY_VOID(place(external.found, target, external.blake3));
   }
-  // Moved by hand between two steps: the content is where the earlier step left it.
-  for (const store::Input& input : step.job.inputs) {
-    const fs::path target = map_.path(input.path);
-    if (!step.made_before.contains(input.path) || fs::exists(target)) continue;
-    const auto left = input.blake3 ? left_at_.find(*input.blake3) : left_at_.end();
-    if (left != left_at_.end() && fs::exists(left->second)) {
-      ASSAY_TRY_VOID(place(left->second, target, std::nullopt));
-    }
-  }
+  place_links(step);
   return {};
+}
+
+// Inputs are recorded by their real paths; commands name them through links. Git has its own.
+void StepRunner::place_links(const PlanStep& step) {
+  constexpr int kMostEntries = 200'000;  // a look, not a search
+  if (step.job.context.git || step.externals.empty()) return;
+  std::error_code error;
+  int seen = 0;
+  for (fs::recursive_directory_iterator at(map_.from(), error), end; !error && at != end;
+       at.increment(error)) {
+    if (++seen > kMostEntries) return;
+    const std::string name = at->path().filename().string();
+    if (name == ".git" || name == ".assay") at.disable_recursion_pending();
+    std::error_code broken;
+    if (!at->is_symlink(broken)) continue;
+    const fs::path real = fs::canonical(at->path(), broken);
+    if (broken) continue;
+    const PathMap below(real.string(), "");
+    const bool needed =
+        std::any_of(step.externals.begin(), step.externals.end(),
+                    [&](const External& external) { return below.inside(external.path); });
+    const fs::path copy = map_.path(at->path().string());
+    if (!needed || fs::exists(fs::symlink_status(copy, broken))) continue;
+    fs::create_directories(copy.parent_path(), broken);
+    fs::create_symlink(map_.path(fs::read_symlink(at->path(), broken).string()), copy, broken);
+  }
 }
 
 // What is there already must be told from what the step writes. Folders of outputs are made:
@@ -151,13 +169,12 @@ void StepRunner::compare(const PlanStep& step, const Files& before, StepVerdict&
   const store::Job& job = step.job;
   std::set<std::string> expected;
   for (const store::Output& output : job.outputs) {
-    if (std::count(step.streams.begin(), step.streams.end(), output.path) > 0) continue;
     const std::string path = map_.path(output.path);
     expected.insert(path);
     if (!output.from.empty()) expected.insert(map_.path(output.from));
-    verdict.outputs.push_back(judge(output, path, before));
-    if (output.blake3) left_at_.emplace(*output.blake3, path);
     if (is_left(output) && map_.inside(output.path)) made_.insert(path);
+    if (std::count(step.streams.begin(), step.streams.end(), output.path) > 0) continue;
+    verdict.outputs.push_back(judge(output, path, before));
   }
   for (const auto& [path, stamp] : files_below(map_.to())) {
     const auto was = before.find(path);

@@ -43,6 +43,7 @@ class StepRunner {
   static OutputVerdict judge(const store::Output& output, const std::string& path,
                              const Files& before);
   base::Result<void> place_inputs(const PlanStep& step);
+  void place_links(const PlanStep& step);
   void prepare_outputs(const store::Job& job);
   [[nodiscard]] std::vector<std::string> environment_of(const store::Job& job) const;
   void compare(const PlanStep& step, const Files& before, StepVerdict& verdict);
@@ -51,8 +52,7 @@ class StepRunner {
   const RunPlanOptions& options_;
   PathMap map_;
   SourceCopy source_;
-  std::set<std::string> made_;                   // in the copy
-  std::map<hash::Digest, std::string> left_at_;  // recorded content -> where its twin is now
+  std::set<std::string> made_;  // in the copy
 };
 
 }  // namespace assay::lineage

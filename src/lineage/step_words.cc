@@ -1,8 +1,11 @@
 #include "lineage/step_words.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 
 #include "lineage/environment.h"
@@ -11,9 +14,27 @@
 #include "store/store.h"
 
 namespace assay::lineage {
+namespace {
 
-base::Result<std::vector<std::string>> step_words(const std::string& number,
-                                                  const std::vector<std::string>& sets) {
+void read_options(const std::vector<std::string>& options, RunRequest& request) {
+  for (const std::string& option : options) {
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string_view name = std::string_view(option).substr(0, equals);
+    const std::string value = option.substr(equals + 1);
+    if (name == "--keep" || name == "--leave-out") {
+      request.choices.push_back({value, name == "--keep"});
+    }
+    for (const collect::Tracer tracer : collect::kTracers) {
+      if (name == "--tracer" && value == collect::name_of(tracer)) request.tracer = tracer;
+    }
+  }
+}
+
+}  // namespace
+
+base::Result<RunRequest> step_request(const std::string& number,
+                                      const std::vector<std::string>& sets) {
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), step);
   if (error != std::errc{} || end != number.data() + number.size()) {
@@ -38,7 +59,24 @@ base::Result<std::vector<std::string>> step_words(const std::string& number,
                                           "secrets are not kept; give the whole command again"));
     }
   }
-  return words;
+  RunRequest request{.words = std::move(words),
+                     .name = job.name,
+                     .build = job.build,
+                     .step = step,
+                     .directory = job.directory,
+                     .redirects = parse_redirects(job.redirects)};
+  read_options(job.options, request);
+  return request;
+}
+
+base::Result<void> enter_step(const RunRequest& request) {
+  if (request.step == 0) return {};
+  if (::chdir(request.directory.c_str()) != 0) {
+    return base::fail(base::system_error(request.directory, "the step ran here", errno));
+  }
+  // What a shell would have told the command.
+  ::setenv("PWD", request.directory.c_str(), 1);
+  return take_redirects(request.redirects);
 }
 
 }  // namespace assay::lineage

@@ -64,7 +64,10 @@ void Tracker::happened(const Event& event) {
       return rename(event, stamp);
     case Op::kLink:
       return link(event, stamp);
+    case Op::kRelink:
+      return places_.forget();
     case Op::kMissed:
+      other_views_ = other_views_ || event.path == "namespace";
       return missed_.add(std::string(event.path), std::string(event.other));
     case Op::kProcess:
     case Op::kExit:
@@ -90,7 +93,9 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
   } else if (!file.has(file::kWanted)) {
     files_.set_state(spot.file, stamp);
     if (change == Change::kContentReadable && kept(spot.path)) want_now(spot.file, spot.path);
+    if (change == Change::kContent && kept(spot.path)) note_before(spot.file, spot.path);
   }
+  if (change == Change::kCut) file.flags |= file::kEmptied;
   if (!same_content(stamp, files_.stamp(spot.file))) changed_outside(spot.file);
   // What the end is compared with, whenever it was read.
   files_.set_state(spot.file, stamp);
@@ -149,6 +154,10 @@ void Tracker::inherited(Spot spot, const Event& event) {
     if (writable && file.has(file::kWanted) && file.digest == 0) want_now(spot.file, spot.path);
   }
   if (!writable) return;
+  if (event.op == Op::kWrite && event.stamp.size > 0 && kept(spot.path)) {
+    files_.set_state(spot.file, event.stamp);
+    note_before(spot.file, spot.path);
+  }
   write(spot.file, &event.stamp);
   File& file = files_[spot.file];
   file.flags |= collect::is_standard_stream(event.value) ? file::kInherited : file::kPassedOn;
@@ -167,8 +176,15 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
   // Without a stamp it was not an exclusive creation, and those go through a link that leads to
   // nothing. (With one, the file that was made is not a link.)
   if (stamp == nullptr && link_target(path, target)) path = target;
-  const Place place = places_.of(path);
-  if (place.folder == 0) return;
+  Place place = places_.of(path);
+  if (place.folder == 0) return elsewhere(stamp);
+  // Through a link that may have been turned since.
+  if (stamp != nullptr && text_of(place) != path && !sight(place, stamp, Look::kName).there) {
+    place = places_.again(path);
+  }
+  if (stamp != nullptr && other_views_ && !sight(place, stamp, Look::kName).there) {
+    return elsewhere(stamp);
+  }
   const PathId id = add_path(place.folder, place.name);
   if (stamp != nullptr) {
     const FileId known = files_.find(stamp->device, stamp->inode);
@@ -186,6 +202,11 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
   unbind(id);
   paths_[id].from = 0;
   bind(id, files_.add(stamp, 0));
+}
+
+// A file was made in another mount namespace. If it has a name here too, we may meet it again.
+void Tracker::elsewhere(const Stamp* stamp) {
+  if (stamp != nullptr) files_.add(stamp, file::kUnnamed);
 }
 
 // Records of different processes may come in another order than what they tell: a file may be read

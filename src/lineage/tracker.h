@@ -8,7 +8,8 @@
 //
 //   tracker.cc         events and what they do to files
 //   tracker_locate.cc  which file an event is about
-//   tracker_names.cc   renames, links, removals, moved folders
+//   tracker_names.cc   renames, links, removals
+//   tracker_folders.cc folders that move, with all that is below them
 //   tracker_hashes.cc  pre-images: what is hashed when
 //   tracker_finish.cc  the end: what is compared, and inputs
 //   tracker_outputs.cc what the job leaves, and what is not told
@@ -60,8 +61,13 @@ class Tracker : public collect::Sink {
     std::int64_t started_ns = 0;  // monotonic clock at the job's start
     // Larger files are not hashed while a process waits to change them.
     std::int64_t pre_image_limit = std::int64_t{4} << 30U;
+    // The same for files that nobody has read, so that appending to a large log does not wait for
+    // more than a blink.
+    std::int64_t unread_limit = std::int64_t{256} << 20U;
     // Descriptors held open for files that lose their name before they are hashed.
     std::size_t most_held = 512;
+    // Files below a folder that moves which are looked for, while a process waits.
+    std::size_t most_moved = 100'000;
     // Whether events are told as they happen. If not (a log is read after a crash), files that
     // changed since are the job's own doing as likely as anyone's.
     bool live = true;
@@ -106,6 +112,13 @@ class Tracker : public collect::Sink {
     kLinked,  // through links; a file that is neither known nor there is none
     kName,    // the same, and a link is not followed
   };
+  // What the file system has at a path.
+  struct Sight {
+    bool there = false;  // the regular file that is meant
+    bool other = false;  // something that is no regular file
+    std::string path;    // where it is, links followed
+    wire::Stamp stamp;
+  };
   struct Changed;  // an output in the making, see tracker_outputs.cc
 
   // tracker.cc
@@ -114,13 +127,16 @@ class Tracker : public collect::Sink {
   void read(Spot spot, const wire::Stamp* stamp);
   void write(FileId file, const wire::Stamp* stamp);
   void create(const collect::Event& event, const wire::Stamp* stamp);
+  void elsewhere(const wire::Stamp* stamp);
   void inherited(Spot spot, const collect::Event& event);
   [[nodiscard]] bool made_before_told(PathId path, FileId file, const wire::Stamp& stamp) const;
 
   // tracker_locate.cc
   Spot locate(std::string_view path, const wire::Stamp* stamp, Look look);
   Spot look_for(std::string_view path, const wire::Stamp* stamp, Look look);
-  Spot known_but_dead(FileId file, std::string_view path, const wire::Stamp& stamp, bool there);
+  [[nodiscard]] Sight sight(const Place& place, const wire::Stamp* stamp, Look look) const;
+  [[nodiscard]] std::string text_of(const Place& place) const;
+  Spot known_but_dead(FileId file, const Place& place, const wire::Stamp& stamp, bool there);
   PathId add_path(FolderId folder, std::string_view name);
   void attach(PathId path, FileId file);
 
@@ -129,18 +145,25 @@ class Tracker : public collect::Sink {
   void bind(PathId path, FileId file);
   void unbind(PathId path);
   [[nodiscard]] PathId origin(PathId path, FileId file) const;
-  [[nodiscard]] std::string folder_before(std::string folder) const;
   void remove(const collect::Event& event, const wire::Stamp* stamp);
   void rename(const collect::Event& event, const wire::Stamp* stamp);
   void link(const collect::Event& event, const wire::Stamp* stamp);
-  void move_folder(const collect::Event& event);
-  void add_moves(const std::string& from, const std::string& to, std::vector<Move>& moves);
   void apply(const std::vector<Move>& moves);
+
+  // tracker_folders.cc
+  [[nodiscard]] std::string folder_before(std::string folder) const;
+  void move_folders(const collect::Event& event, const wire::Stamp* stamp,
+                    std::vector<Move>& moves);
+  void meet_files(const std::string& standing, const std::string& from, const std::string& to);
+  void meet(PathId path, const wire::Stamp& stamp);
+  void add_moves(const std::string& from, const std::string& to, std::vector<Move>& moves);
 
   // tracker_hashes.cc
   void take_digests();
   void want(FileId file, PathId path);
   void want_now(FileId file, PathId path);
+  void note_before(FileId file, PathId path);
+  void wait_for(FileId file);
   void refill();
   void hold(FileId file, PathId path);
   HashTask task_for(FileId file, PathId path) const;
@@ -162,6 +185,7 @@ class Tracker : public collect::Sink {
   void tell_outputs(const std::vector<PathId>& order, Results& results);
   void tell_left_out(const std::vector<PathId>& order, Results& results);
   std::optional<Changed> change_at(PathId path);
+  [[nodiscard]] std::optional<hash::Digest> before_of(const Changed& changed) const;
   [[nodiscard]] bool is_anothers(FileId file, const std::optional<wire::Stamp>& now) const;
   void hash_outputs(std::vector<Changed>& window);
   [[nodiscard]] const Rule* reason_left_out(PathId path) const;
@@ -175,7 +199,8 @@ class Tracker : public collect::Sink {
   ProcessList processes_;
   MissedList missed_;
   std::vector<FolderMove> folder_moves_;
-  std::size_t unnamed_ = 0;  // files made without a name whose inode is not known
+  bool other_views_ = false;  // some process may mean other files by its paths
+  std::size_t unnamed_ = 0;   // files made without a name whose inode is not known
   std::size_t most_held_;
   std::vector<HashResult> taken_;
   std::vector<FileId> backlog_;  // wanted, and not yet in the queue

@@ -32,8 +32,9 @@ void Tracker::settle_names() {
 
 // Calls that were told and then failed, and what other programs did.
 void Tracker::settle_name(PathId id) {
-  const auto real = regular_file_at(paths_.text(id));
+  const auto [real, hidden] = standing_at(paths_.text(id));
   const FileId now = paths_[id].now;
+  if (hidden) return;  // then what was told is all we know
   if (!real) return unbind(id);
   if (now != 0 && (files_[now].inode == 0 || files_.is(now, *real))) return;
   const FileId known = files_.find(real->device, real->inode);
@@ -58,7 +59,7 @@ void Tracker::mark_origins() {
     if (!moved.has(file::kForeign) || from.before != path.now) continue;
     if (from.now != path.now) from.flags |= path_flag::kCarried;
     if (moved.has(file::kWritten) && !moved.has(file::kWanted)) {
-      const auto real = regular_file_at(paths_.text(id));
+      const auto real = standing_at(paths_.text(id)).stamp;
       if (!real || !is_unchanged(path.now, *real)) continue;
       moved.flags = static_cast<std::uint16_t>(moved.flags & ~file::kWritten);
     }
@@ -102,8 +103,9 @@ void Tracker::tell_inputs(const std::vector<PathId>& order, Results& results) {
       give_up(before, "gone", input.path + " was gone before it could be hashed");
     }
     if (!file.has(file::kWritten | file::kGivenUp) && path.now == before) {
-      const auto real = regular_file_at(input.path);
-      if (!real || !same_content(*real, files_.stamp(before))) changed_outside(before);
+      const auto [real, hidden] = standing_at(input.path);
+      const bool same = real && same_content(*real, files_.stamp(before));
+      if (!same && !hidden) changed_outside(before);
     }
     results.input(std::move(input), filter_.rule(path.rule));
   }

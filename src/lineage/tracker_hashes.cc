@@ -58,7 +58,27 @@ void Tracker::want_now(FileId id, PathId path) {
                    fmt::format("{} ({} bytes) was changed before it could be hashed",
                                paths_.text(path), file.size));
   }
+  // Without a name it can be reached through the descriptor alone that the queue holds.
+  if (paths_[path].now != id) return wait_for(id);
   take_result(queue_.hash_now(task_for(id, path)));
+}
+
+void Tracker::wait_for(FileId id) {
+  std::vector<HashResult> results;
+  while (files_[id].digest == 0 && !files_[id].has(file::kGivenUp) && queue_.wait(results)) {
+    for (const HashResult& result : results) take_result(result);
+    results.clear();
+  }
+}
+
+// What the job is about to write into and has not read. It is no input, so nothing is lacking if
+// this fails; but it may be read yet, and the output should say what it grew from.
+void Tracker::note_before(FileId id, PathId path) {
+  const File& file = files_[id];
+  if (file.digest != 0 || file.has(file::kGivenUp) || file.size > options_.unread_limit) return;
+  if (paths_[path].now != id) return;
+  const HashResult result = queue_.hash_now(task_for(id, path));
+  if (result.state == HashResult::State::kDone) files_.set_digest(id, result.digest);
 }
 
 // The file is about to lose a name, and may have no other.
@@ -90,6 +110,11 @@ void Tracker::take_result(const HashResult& result) {
     case HashResult::State::kDone:
       return files_.set_digest(result.id, result.digest);
     case HashResult::State::kChanged:
+      if (file.has(file::kWritten)) {
+        return give_up(result.id, "pre-image",
+                       fmt::format("{} was changed by the job before it could be hashed",
+                                   paths_.text(file.name)));
+      }
       file.flags |= file::kGivenUp;
       return changed_outside(result.id);
     case HashResult::State::kUnreadable:

@@ -15,8 +15,12 @@ namespace {
 using collect::Change;
 using testing::digest_of;
 using ::testing::ElementsAre;
+using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Optional;
+using ::testing::Pair;
 using testing::Recorded;
 using testing::Scene;
 using testing::told;
@@ -64,6 +68,68 @@ TEST_P(TrackerHashesTest, TooLargeToHashWhileAProcessWaits) {
   EXPECT_THAT(small.finish().missing[0].text, HasSubstr("/a (6 bytes)"));
 }
 
+TEST_P(TrackerHashesTest, AnOutputTellsWhatItGrewFrom) {
+  for (const char* name : {"appended", "emptied", "read_emptied", "updated", "moved", "left"}) {
+    scene.put(name, "one");
+  }
+  scene.begin();
+  scene.append("appended", "two");
+  scene.overwrite("emptied", "two");
+  scene.read("read_emptied");
+  scene.overwrite("read_emptied", "two");
+  scene.update("updated", "two");
+  scene.rename("moved", "there");
+  scene.append("there", "two");
+  scene.open_only("left");
+  scene.create("made", "one");
+  scene.append("made", "two");
+  const Recorded& recorded = scene.finish();
+  std::map<std::string, std::optional<hash::Digest>> before;
+  for (const auto& [name, output] : recorded.outputs) before[name] = output.before;
+  const auto one = digest_of("one");
+  EXPECT_THAT(before,
+              ElementsAre(Pair("appended", Optional(one)), Pair("emptied", Eq(std::nullopt)),
+                          Pair("made", Eq(std::nullopt)), Pair("read_emptied", Eq(std::nullopt)),
+                          Pair("there", Optional(one)), Pair("updated", Optional(one))));
+  EXPECT_FALSE(recorded.inputs.contains("appended")) << "it was not read";
+  EXPECT_THAT(recorded.missing, IsEmpty());
+}
+
+TEST_P(TrackerHashesTest, WhatIsTooLargeToAppendToIsNotLacking) {
+  Scene small({.unread_limit = 2});
+  small.put("a", "one");
+  small.begin();
+  small.append("a", "two");
+  EXPECT_EQ(small.finish().outputs.at("a").before, std::nullopt);
+  EXPECT_THAT(small.finish().missing, IsEmpty());
+}
+
+// Records of reads come late: by then the bytes have changed.
+TEST_P(TrackerHashesTest, ReadAfterItWasOpenedForWriting) {
+  scene.put("a", "one");
+  scene.begin();
+  const auto before = scene.stamp("a");
+  scene.open_only("a");
+  testing::write_file(scene.path("a"), "two");
+  scene.tell(Op::kRead, "a", &before);
+  EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
+}
+
+TEST_P(TrackerHashesTest, ChangedWhenItHadNoNameLeft) {
+  scene.put("a", "one");
+  scene.begin();
+  scene.read("a");
+  const base::UniqueFd held(::open(scene.path("a").c_str(), O_RDWR));
+  scene.remove("a");
+  const std::string link = "/proc/self/fd/" + std::to_string(held.get());
+  const auto nameless = scene.stamp(link);
+  const std::string gone = scene.path("a") + " (deleted)";
+  scene.tracker->about_to_change(gone, nameless, Change::kContentReadable);
+  ASSERT_EQ(::pwrite(held.get(), "two", 3, 0), 3);
+  scene.tell(Op::kRead, gone, &nameless, wire::flag::kWritable);
+  EXPECT_THAT(end(), ElementsAre("in a = one", "out a: deleted = -"));
+}
+
 TEST_P(TrackerHashesTest, ManyFilesAreRemovedBeforeTheyAreHashed) {
   Scene few({.most_held = 2});
   for (int i = 0; i < 50; ++i) few.put("f" + std::to_string(i), std::to_string(i));
@@ -91,6 +157,26 @@ TEST_P(TrackerHashesTest, WhatCannotBeReadIsSaid) {
   ASSERT_EQ(::seteuid(me), 0);
   EXPECT_THAT(lines, ElementsAre("in a = -", "missed unreadable"));
   EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("/a: cannot open"));
+}
+
+TEST_P(TrackerHashesTest, WhatStandsInAFolderThatNobodyMayEnter) {
+  scene.folder("d");
+  scene.put("d/a", "one");
+  scene.put("d/b", "one");
+  scene.begin();
+  scene.read("d/a");
+  scene.append("d/b", "two");
+  scene.create("d/c", "two");
+  fs::permissions(scene.path("d"), fs::perms::none);
+  const uid_t me = ::geteuid();
+  ASSERT_EQ(::seteuid(me == 0 ? 65534 : me), 0);
+  const Recorded& recorded = scene.finish();
+  ASSERT_EQ(::seteuid(me), 0);
+  fs::permissions(scene.path("d"), fs::perms::owner_all);
+  EXPECT_THAT(recorded.outputs, ElementsAre(Key("d/b"), Key("d/c")));
+  for (const auto& [name, output] : recorded.outputs) EXPECT_EQ(output.blake3, std::nullopt);
+  for (const auto& missed : recorded.missing) EXPECT_EQ(missed.what, "unreadable") << missed.text;
+  EXPECT_FALSE(recorded.missing.empty());
 }
 
 TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) {

@@ -26,32 +26,55 @@ Tracker::Spot Tracker::locate(std::string_view path, const Stamp* stamp, Look lo
   return look_for(path, stamp, look);
 }
 
+std::string Tracker::text_of(const Place& place) const {
+  return paths_.folder_path(place.folder) + "/" + std::string(place.name);
+}
+
+Tracker::Sight Tracker::sight(const Place& place, const Stamp* stamp, Look look) const {
+  Sight seen{.path = text_of(place)};
+  struct stat status {};
+  bool there = ::lstat(seen.path.c_str(), &status) == 0;
+  if (there && S_ISLNK(status.st_mode)) {
+    const std::unique_ptr<char, void (*)(void*)> real(
+        look == Look::kName ? nullptr : ::realpath(seen.path.c_str(), nullptr), std::free);
+    there = real && ::lstat(real.get(), &status) == 0 && S_ISREG(status.st_mode);
+    if (there) seen.path = real.get();
+  } else if (there && !S_ISREG(status.st_mode)) {
+    seen.other = true;
+    there = false;
+  }
+  seen.stamp = to_wire(stamp_of(status));
+  seen.there = there && (stamp == nullptr || same_file(*stamp, seen.stamp));
+  if (!seen.there) seen.path = text_of(place);
+  return seen;
+}
+
 // The path is not known, or leads to another file than we thought: the file system is asked. If it
 // has moved on since the event, the event is right.
 Tracker::Spot Tracker::look_for(std::string_view path, const Stamp* stamp, Look look) {
-  struct stat status {};
-  std::string text(path);
-  bool there = ::lstat(text.c_str(), &status) == 0;
-  const bool is_link = there && S_ISLNK(status.st_mode);
-  const bool is_other = there && !is_link && !S_ISREG(status.st_mode);
-  if (is_link && look != Look::kName) {
-    const std::unique_ptr<char, void (*)(void*)> real(::realpath(text.c_str(), nullptr), std::free);
-    there = real && ::lstat(real.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-            (stamp == nullptr || same_file(*stamp, to_wire(stamp_of(status))));
-    if (there) text = real.get();
-  } else if (is_link || is_other) {
-    there = false;
-  } else if (there && stamp != nullptr && !same_file(*stamp, to_wire(stamp_of(status)))) {
-    there = false;
+  Place place = places_.of(path);
+  Sight seen = sight(place, stamp, look);
+  if (!seen.there) {
+    // Perhaps only the folder is another by now: whoever changed the link need not be of the job.
+    const Place now = places_.again(path);
+    if (now.folder != place.folder) {
+      if (Sight other = sight(now, stamp, look); other.there) {
+        place = now;
+        seen = std::move(other);
+      }
+    }
   }
+  const bool there = seen.there;
   if (!there && stamp == nullptr) return {};
+  // A folder or a device may have the number of a file that is gone.
+  if (seen.other && stamp != nullptr && same_file(*stamp, seen.stamp)) return {};
 
-  const Stamp identity = stamp != nullptr ? *stamp : to_wire(stamp_of(status));
-  const Place place = places_.of(text);
-  if (place.folder == 0) return {};
+  const Stamp identity = stamp != nullptr ? *stamp : seen.stamp;
+  if (there) place = places_.of_canonical(seen.path);
   FileId known = files_.find(identity.device, identity.inode);
   if (known != 0 && !files_[known].is_alive()) {
-    if (const Spot spot = known_but_dead(known, text, identity, there); spot.file != 0) return spot;
+    if (const Spot spot = known_but_dead(known, place, identity, there); spot.file != 0)
+      return spot;
     known = 0;
   }
   if (known != 0) {
@@ -60,7 +83,7 @@ Tracker::Spot Tracker::look_for(std::string_view path, const Stamp* stamp, Look 
     if (paths_[id].now != known) attach(id, known);
     return {id, known};
   }
-  if (!there && (is_other || look != Look::kOpened)) return {};
+  if (!there && (other_views_ || seen.other || look != Look::kOpened)) return {};
   const PathId id = add_path(place.folder, place.name);
   if (const FileId now = paths_[id].now; now != 0) {
     // Another file has come to the path, and the job did not do it.
@@ -75,7 +98,7 @@ Tracker::Spot Tracker::look_for(std::string_view path, const Stamp* stamp, Look 
 }
 
 // The inode is known from a file that has lost its last name. Nothing: it is another file by now.
-Tracker::Spot Tracker::known_but_dead(FileId id, std::string_view path, const Stamp& stamp,
+Tracker::Spot Tracker::known_but_dead(FileId id, const Place& place, const Stamp& stamp,
                                       bool there) {
   const bool foreign = files_[id].has(file::kForeign);
   const bool same = !foreign || same_content(stamp, files_.stamp(id));
@@ -83,7 +106,6 @@ Tracker::Spot Tracker::known_but_dead(FileId id, std::string_view path, const St
   if (!same || name == 0) return {};
   if (!there) return {name, id};  // a record that came late
   // It is still where it was: the removal was told and then failed.
-  const Place place = places_.of(path);
   if (paths_.find(place.folder, place.name) != name) return {};
   if (paths_[name].now == 0) bind(name, id);
   return {name, id};

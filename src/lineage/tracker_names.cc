@@ -1,4 +1,4 @@
-// What happens to names: removals, renames, links, moved folders.
+// What happens to names: removals, renames, links.
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -11,19 +11,6 @@ namespace assay::lineage {
 using collect::Event;
 using wire::Stamp;
 namespace file = file_flag;
-
-namespace {
-
-bool is_below(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
-bool is_directory(std::string_view path) {
-  struct stat status {};
-  return ::lstat(std::string(path).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-}  // namespace
 
 // A file that was there before the job may have names that no event has told; those that the job
 // makes are all known.
@@ -52,17 +39,6 @@ PathId Tracker::origin(PathId path, FileId id) const {
   return at.from != 0 && at.before != id ? at.from : path;
 }
 
-std::string Tracker::folder_before(std::string folder) const {
-  for (auto move = folder_moves_.rbegin(); move != folder_moves_.rend(); ++move) {
-    if (is_below(folder, move->to)) {
-      folder = move->from + folder.substr(move->to.size());
-    } else if (move->exchange && is_below(folder, move->from)) {
-      folder = move->to + folder.substr(move->from.size());
-    }
-  }
-  return folder;
-}
-
 void Tracker::remove(const Event& event, const Stamp* stamp) {
   const Spot spot = locate(event.path, stamp, Look::kName);
   const Place place = places_.of(event.path);
@@ -78,23 +54,22 @@ void Tracker::rename(const Event& event, const Stamp* stamp) {
   const bool exchange = (event.flags & wire::flag::kExchange) != 0;
   const Spot spot = locate(event.path, stamp, Look::kName);
   const Spot other = exchange ? locate(event.other, nullptr, Look::kName) : Spot{};
-  if (spot.file == 0 && other.file == 0) {
-    if (is_directory(event.path) || is_directory(event.other)) move_folder(event);
-    return places_.forget();
-  }
   const Place from = places_.of(event.path);
   const Place to = places_.of(event.other);
   if (from.folder == 0 || to.folder == 0) return;
-  const PathId from_id = add_path(from.folder, from.name);
-  const PathId to_id = add_path(to.folder, to.name);
-  // Two names of one file: POSIX says that nothing happens.
-  if (from_id == to_id || paths_[from_id].now == paths_[to_id].now) return;
   std::vector<Move> moves;
-  if (const FileId id = paths_[from_id].now) {
-    moves.push_back({from_id, to_id, id, origin(from_id, id)});
-  }
-  if (const FileId id = paths_[to_id].now; exchange && id != 0) {
-    moves.push_back({to_id, from_id, id, origin(to_id, id)});
+  if (spot.file == 0 || (exchange && other.file == 0)) move_folders(event, stamp, moves);
+  if (spot.file != 0 || other.file != 0) {
+    const PathId from_id = add_path(from.folder, from.name);
+    const PathId to_id = add_path(to.folder, to.name);
+    // Two names of one file: POSIX says that nothing happens.
+    if (from_id == to_id || paths_[from_id].now == paths_[to_id].now) return;
+    if (const FileId id = paths_[from_id].now) {
+      moves.push_back({from_id, to_id, id, origin(from_id, id)});
+    }
+    if (const FileId id = paths_[to_id].now; exchange && id != 0) {
+      moves.push_back({to_id, from_id, id, origin(to_id, id)});
+    }
   }
   apply(moves);
 }
@@ -120,35 +95,6 @@ void Tracker::link(const Event& event, const Stamp* stamp) {
   paths_[from].flags |= path_flag::kNamed;
   if (linked.has(file::kForeign) && !linked.has(file::kWritten) && kept(from))
     want(spot.file, spot.path);
-}
-
-void Tracker::move_folder(const Event& event) {
-  const Place from = places_.of(event.path);
-  const Place to = places_.of(event.other);
-  if (from.folder == 0 || to.folder == 0) return;
-  FolderMove move;
-  move.from = paths_.folder_path(from.folder) + "/" + std::string(from.name);
-  move.to = paths_.folder_path(to.folder) + "/" + std::string(to.name);
-  move.exchange = (event.flags & wire::flag::kExchange) != 0;
-  std::vector<Move> moves;
-  add_moves(move.from, move.to, moves);
-  if (move.exchange) add_moves(move.to, move.from, moves);
-  apply(moves);
-  folder_moves_.push_back(std::move(move));
-}
-
-void Tracker::add_moves(const std::string& from, const std::string& to, std::vector<Move>& moves) {
-  const FolderId end = paths_.folder_end();
-  for (FolderId folder = 1; folder < end; ++folder) {
-    if (!is_below(paths_.folder_path(folder), from)) continue;
-    const FolderId target = paths_.folder(to + paths_.folder_path(folder).substr(from.size()));
-    for (PathId id = paths_.first_in(folder); id != 0; id = paths_[id].next_in_folder) {
-      const FileId moved = paths_[id].now;
-      if (moved == 0) continue;
-      const PathId target_id = add_path(target, std::string(paths_.name(id)));
-      moves.push_back({id, target_id, moved, origin(id, moved)});
-    }
-  }
 }
 
 void Tracker::apply(const std::vector<Move>& moves) {

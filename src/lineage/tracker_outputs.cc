@@ -45,7 +45,9 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const File& file = files_[path.now];
   const bool same_file = path.now == path.before;
   if (same_file && !file.has(file::kWritten)) return std::nullopt;
-  const auto real = regular_file_at(paths_.text(id));
+  auto [real, hidden] = standing_at(paths_.text(id));
+  // Hashing it will fail, and say why.
+  if (hidden) real = files_.stamp(path.now);
   if (same_file && is_anothers(path.now, real)) return std::nullopt;
   if (!real) {
     if (path.before == 0) return std::nullopt;
@@ -55,7 +57,8 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   }
   changed.stamp = *real;
   if (same_file) {
-    if (!file.has(file::kInherited) && is_unchanged(path.now, *real)) return std::nullopt;
+    const bool unchanged = !hidden && is_unchanged(path.now, *real);
+    if (unchanged && !file.has(file::kInherited)) return std::nullopt;
     changed.status =
         file.has(file::kInheritedEmpty) ? OutputStatus::kCreated : OutputStatus::kModified;
     return changed;
@@ -108,9 +111,20 @@ void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
                            .size = changed.stamp.size,
                            .status = changed.status};
       if (changed.from != 0) output.from = paths_.text(changed.from);
+      output.before = before_of(changed);
       results.output(std::move(output), filter_.rule(paths_[changed.path].rule));
     }
   }
+}
+
+// What the job wrote into, where it left some of it.
+std::optional<hash::Digest> Tracker::before_of(const Changed& changed) const {
+  const FileId id = paths_[changed.path].now;
+  if (id == 0 || changed.status == OutputStatus::kDeleted) return std::nullopt;
+  const File& file = files_[id];
+  const bool into = file.has(file::kForeign) && file.has(file::kWritten);
+  if (!into || file.has(file::kEmptied) || file.digest == 0) return std::nullopt;
+  return files_.digest(id);
 }
 
 void Tracker::hash_outputs(std::vector<Changed>& window) {
@@ -164,7 +178,7 @@ void Tracker::tell_left_out(const std::vector<PathId>& order, Results& results) 
       // Whether it is an output has been decided before; here it is asked again for the few files
       // that were opened for writing.
       if (change_at(id)) continue;
-      if (is_anothers(path.now, regular_file_at(paths_.text(id)))) rule = &kShared;
+      if (is_anothers(path.now, standing_at(paths_.text(id)).stamp)) rule = &kShared;
     }
     const bool read = (path.flags & path_flag::kRead) != 0;
     const bool changed = rule != &kUnchanged && (path.now != path.before || path.now == 0 ||

@@ -2,54 +2,89 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "store/artifacts.h"
 #include "store/job_reader.h"
+#include "store/needs.h"
 #include "store/steps.h"
 
 namespace assay::lineage {
 namespace {
 
-// Depth first, without recursion: a chain may be as long as the project is old.
-class Walk {
+// Who made what, as far as it has been asked for.
+class Upstream {
  public:
-  Walk(store::Store& store, store::Producers& producers) : store_(store), producers_(producers) {}
+  Upstream(store::Store& store, store::Producers& producers, std::string artifact)
+      : store_(store), producers_(producers), artifact_(std::move(artifact)) {}
 
+  // What `root` came from and has not been added yet, in the order in which it ran: then every step
+  // finds its files as it found them, whatever other steps make of them later. Only a producer that
+  // ran at the same time as its reader is put before it.
   base::Result<void> add(store::JobId root) {
-    ASSAY_TRY_VOID(open(root));
-    while (!path_.empty()) {
-      Open& top = path_.back();
-      if (top.next == top.job.inputs.size()) {
-        done_.push_back(std::move(top.job));
-        path_.pop_back();
-        continue;
+    std::set<store::JobId> members = {root};
+    std::vector<store::JobId> todo = {root};
+    while (!todo.empty()) {
+      const store::JobId id = todo.back();
+      todo.pop_back();
+      ASSAY_TRY_VOID(look(id));
+      for (const store::JobId producer : producers_of_[id]) {
+        if (members.insert(producer).second) todo.push_back(producer);
       }
-      const store::Input& input = top.job.inputs[top.next++];
-      ASSAY_TRY(const auto producer, producers_.of(top.job, input));
-      if (producer) ASSAY_TRY_VOID(open(producer->job));
     }
+    for (const store::JobId id : members) place(id);
     return {};
   }
   std::vector<store::Job> take() { return std::move(done_); }
 
  private:
-  struct Open {
-    store::Job job;
-    std::size_t next = 0;  // input
-  };
-
-  base::Result<void> open(store::JobId id) {
-    if (!seen_.insert(id).second) return {};
+  base::Result<void> look(store::JobId id) {
+    if (jobs_.contains(id)) return {};
     ASSAY_TRY(store::Job job, store::load_job(store_, id));
-    path_.push_back({std::move(job)});
+    std::set<store::JobId>& producers = producers_of_[id];
+    std::vector<store::Input> needs = store::needs_of(job, store::Logs::kNo);
+    // What a log held before matters only to who asks for the log.
+    for (const store::Output& output : job.outputs) {
+      if (output.before && output.path == artifact_)
+        needs.push_back({artifact_, output.before, -1});
+    }
+    for (const store::Input& input : needs) {
+      ASSAY_TRY(const auto producer, producers_.of(job, input));
+      if (producer) producers.insert(producer->job);
+    }
+    jobs_.emplace(id, std::move(job));
     return {};
+  }
+
+  // Depth first, without recursion: a chain may be as long as the project is old.
+  void place(store::JobId root) {
+    std::vector<std::pair<store::JobId, bool>> path = {{root, false}};
+    while (!path.empty()) {
+      const auto [id, opened] = path.back();
+      if (opened) {
+        path.pop_back();
+        done_.push_back(std::move(jobs_.at(id)));
+        continue;
+      }
+      path.back().second = true;
+      if (!placed_.insert(id).second) {
+        path.pop_back();
+        continue;
+      }
+      const auto& producers = producers_of_[id];
+      for (auto producer = producers.rbegin(); producer != producers.rend(); ++producer) {
+        path.emplace_back(*producer, false);
+      }
+    }
   }
 
   store::Store& store_;
   store::Producers& producers_;
-  std::set<store::JobId> seen_;
-  std::vector<Open> path_;
+  std::string artifact_;
+  std::map<store::JobId, store::Job> jobs_;
+  std::map<store::JobId, std::set<store::JobId>> producers_of_;
+  std::set<store::JobId> placed_;  // or on the way
   std::vector<store::Job> done_;
 };
 
@@ -65,17 +100,21 @@ base::Result<store::JobId> producer_of(store::Store& store, const Artifact& arti
   for (const store::FileAt& file : found) {
     if (file.path == artifact.path) return file.job;
   }
-  if (!found.empty()) return found.front().job;
-  return base::fail(base::usage_error(artifact.path, "no recorded job made this content",
-                                      "it came from outside"));
+  // Alike by chance or by a copy that nobody saw: not made there.
+  return base::fail(base::usage_error(
+      artifact.path, "no recorded job made this content here",
+      found.empty() ? "it came from outside"
+                    : fmt::format("it came from outside; job {} left the same content at {}",
+                                  found.front().job, found.front().path)));
 }
 
 base::Result<std::vector<store::Job>> upstream_of(store::Store& store,
-                                                  const std::vector<store::JobId>& roots) {
+                                                  const std::vector<store::JobId>& roots,
+                                                  const std::string& artifact) {
   ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
-  Walk walk(store, producers);
-  for (const store::JobId root : roots) ASSAY_TRY_VOID(walk.add(root));
-  return walk.take();
+  Upstream upstream(store, producers, artifact);
+  for (const store::JobId root : roots) ASSAY_TRY_VOID(upstream.add(root));
+  return upstream.take();
 }
 
 base::Result<std::vector<store::JobId>> build_jobs_before(store::Store& store,

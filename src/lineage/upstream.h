@@ -11,14 +11,15 @@
 
 namespace assay::lineage {
 
-// The job that left this content, there if possible; a usage error when no job did.
+// The newest job that left this content at this path; a usage error when no job did.
 base::Result<store::JobId> producer_of(store::Store& store, const Artifact& artifact);
 
-// `roots` and everything they came from, with lists and context. Producers stand before their
-// consumers, and otherwise the roots keep their order. Jobs that fed each other while they ran are
-// in the order in which they were found.
+// `roots` and everything they came from, with lists and context: for each root what it came from
+// and no root before it did, in the order in which it ran, and producers before their consumers.
+// What a log held before (store/needs.h) counts only where it is the path of `artifact`.
 base::Result<std::vector<store::Job>> upstream_of(store::Store& store,
-                                                  const std::vector<store::JobId>& roots);
+                                                  const std::vector<store::JobId>& roots,
+                                                  const std::string& artifact = {});
 
 // The live jobs recorded with `run --build` before `job`: they prepared what it ran in.
 base::Result<std::vector<store::JobId>> build_jobs_before(store::Store& store,

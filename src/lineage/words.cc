@@ -41,14 +41,19 @@ struct ShortOption {
   std::string_view program;
   std::string_view option;
   bool after_colon;  // user:password
+  bool next = true;  // it may stand in the next word; mysql's -p alone asks for the password
+  std::string_view verb = "";  // only after this word: `docker run -p` is a port
 };
-constexpr std::array<ShortOption, 7> kShortOptions = {{{"curl", "-u", true},
-                                                       {"curl", "--user", true},
-                                                       {"wget", "--user", true},
-                                                       {"sshpass", "-p", false},
-                                                       {"mysql", "-p", false},
-                                                       {"mysqldump", "-p", false},
-                                                       {"mariadb", "-p", false}}};
+constexpr std::array<ShortOption, 10> kShortOptions = {{{"curl", "-u", true},
+                                                        {"curl", "--user", true},
+                                                        {"wget", "--user", true},
+                                                        {"sshpass", "-p", false},
+                                                        {"redis-cli", "-a", false},
+                                                        {"docker", "-p", false, true, "login"},
+                                                        {"podman", "-p", false, true, "login"},
+                                                        {"mysql", "-p", false, false},
+                                                        {"mysqldump", "-p", false, false},
+                                                        {"mariadb", "-p", false, false}}};
 
 class Redactor {
  public:
@@ -66,6 +71,7 @@ class Redactor {
   // Every part between spaces as a word of its own; quotes keep theirs together.
   std::string script(std::string_view text) {
     std::string out;
+    std::string_view before;
     if (const auto header = header_value(text)) {
       return std::string(text.substr(0, *header)) + std::string(kRedacted);
     }
@@ -84,6 +90,17 @@ class Redactor {
         }
       }
       std::string_view part = text.substr(begin, at - begin);
+      const NameSays assigned = assigned_.value_or(NameSays::kNothing);
+      assigned_.reset();
+      if (part == "=" || part == ":=") assigned_ = what_name_says(before);
+      if (is_spoken_of(before, text)) next_ = NameSays::kMaybe;
+      before = part;
+      // token = "x"
+      if (const std::size_t close = closing_quote(part);
+          close > 1 && hides(assigned, part.substr(1, close - 1))) {
+        out += part.front() + std::string(kRedacted) + std::string(part.substr(close));
+        continue;
+      }
       const bool quoted = part.size() > 2 && part.front() == part.back() &&
                           (part.front() == '"' || part.front() == '\'');
       if (quoted) {
@@ -97,7 +114,21 @@ class Redactor {
     // A value does not follow from the next word of the command.
     next_ = NameSays::kNothing;
     next_after_colon_ = false;
+    assigned_.reset();
     return out;
+  }
+
+  // Whether the next word is a secret: "Bearer x", and "machine h login u password x" of .netrc.
+  static bool is_spoken_of(std::string_view word, std::string_view text) {
+    if (word == "Bearer" || word == "bearer") return true;
+    return word == "password" && text.find("login ") != kNone;
+  }
+
+  // Of a part that begins with a quote; 0: it does not, or is not closed.
+  static std::size_t closing_quote(std::string_view part) {
+    if (part.empty() || (part[0] != '"' && part[0] != '\'')) return 0;
+    const std::size_t close = part.find(part[0], 1);
+    return close == kNone ? 0 : close;
   }
 
   std::string single(std::string_view word) {
@@ -141,13 +172,13 @@ class Redactor {
   std::optional<std::string> short_option(std::string_view word) {
     for (const ShortOption& known : kShortOptions) {
       if (program_ != known.program || !word.starts_with(known.option)) continue;
+      if (!known.verb.empty() && verb_ != known.verb) continue;
       std::string_view value = word.substr(known.option.size());
       const bool is_long = known.option.starts_with("--");
       if (is_long && !value.empty() && !value.starts_with('=')) continue;
       if (value.empty()) {
-        // mysql's -p alone asks for the password.
         next_after_colon_ = known.after_colon;
-        if (known.program == "sshpass") next_ = NameSays::kSecret;
+        if (known.next && !known.after_colon) next_ = NameSays::kSecret;
         return std::string(word);
       }
       const std::size_t keep = known.option.size() + (is_long ? 1 : 0);
@@ -162,6 +193,9 @@ class Redactor {
     const std::string_view file = word.substr(word.rfind('/') + 1);
     for (const ShortOption& known : kShortOptions) {
       if (file == known.program) program_ = known.program;
+      if (!known.verb.empty() && program_ == known.program && word == known.verb) {
+        verb_ = known.verb;
+      }
     }
   }
 
@@ -169,7 +203,11 @@ class Redactor {
   static std::optional<std::size_t> header_value(std::string_view word) {
     const std::size_t colon = word.find(':');
     if (colon == kNone || colon + 1 >= word.size()) return std::nullopt;
-    const std::string_view name = word.substr(0, colon);
+    std::string_view name = word.substr(0, colon);
+    // --header=Authorization: x
+    if (const std::size_t equals = name.rfind('='); word.starts_with('-') && equals != kNone) {
+      name.remove_prefix(equals + 1);
+    }
     if (!std::all_of(name.begin(), name.end(), is_name_char)) return std::nullopt;
     const std::size_t value = word.find_first_not_of(" \t", colon + 1);
     if (value == kNone || value == colon + 1) return std::nullopt;
@@ -224,10 +262,11 @@ class Redactor {
     return out;
   }
 
+  std::optional<NameSays> assigned_;    // after NAME =
   NameSays next_ = NameSays::kNothing;  // what the option before says of the next word
   bool next_after_colon_ = false;
   bool next_is_script_ = false;  // sh -c
-  std::string_view program_;
+  std::string_view program_, verb_;
 };
 
 }  // namespace
@@ -237,6 +276,18 @@ std::vector<std::string> redacted_words(std::span<const std::string> words) {
   std::vector<std::string> kept;
   kept.reserve(words.size());
   for (const std::string& word : words) kept.push_back(redactor.word(word));
+  return kept;
+}
+
+std::string redacted_joined_words(std::string_view words) {
+  Redactor redactor;
+  std::string kept;
+  for (std::size_t begin = 0; begin <= words.size();) {
+    const std::size_t end = std::min(words.find('\0', begin), words.size());
+    if (begin > 0) kept += '\0';
+    kept += redactor.word(words.substr(begin, end - begin));
+    begin = end + 1;
+  }
   return kept;
 }
 

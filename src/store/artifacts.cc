@@ -51,30 +51,34 @@ base::Result<std::vector<FileAt>> with_content(Store& store, std::string_view ta
   return files_of(select);
 }
 
-// Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first that answers
-// is right; the last two are for jobs that ran at the same time.
+// Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first two are
+// producers, the second of them for jobs that ran at the same time; the third is the twin.
 constexpr std::array kProducerQueries = {
     "SELECT job, path, blake3, size FROM job_output WHERE path = ?2 AND job < ?1 AND"
     " (?3 IS NULL AND status <> 'deleted' OR blake3 = ?3) AND ?4 IS NOT NULL"
-    " ORDER BY job DESC LIMIT 1",
-    "SELECT job, path, blake3, size FROM job_output WHERE substr(blake3, 1, 8) = substr(?3, 1, 8)"
-    " AND blake3 = ?3 AND job < ?1 AND size > 0 AND ?2 IS NOT NULL AND ?4 IS NOT NULL"
     " ORDER BY job DESC LIMIT 1",
     "SELECT o.job, o.path, o.blake3, o.size FROM job_output o JOIN job j ON j.id = o.job"
     " WHERE o.path = ?2 AND o.job > ?1 AND j.started_ns <= ?4 AND"
     " (?3 IS NULL AND o.status <> 'deleted' OR o.blake3 = ?3) ORDER BY o.job LIMIT 1",
     "SELECT o.job, o.path, o.blake3, o.size FROM job_output o JOIN job j ON j.id = o.job"
-    " WHERE substr(o.blake3, 1, 8) = substr(?3, 1, 8) AND o.blake3 = ?3 AND o.job > ?1"
-    " AND j.started_ns <= ?4 AND o.size > 0 AND ?2 IS NOT NULL ORDER BY o.job LIMIT 1",
+    " WHERE substr(o.blake3, 1, 8) = substr(?3, 1, 8) AND o.blake3 = ?3 AND o.job < ?1"
+    " AND o.path <> ?2 AND o.size > 0 AND j.status = 'done' AND ?4 IS NOT NULL AND NOT EXISTS"
+    " (SELECT 1 FROM job_input i WHERE i.path = ?2 AND i.job = o.job AND i.blake3 = ?3)"
+    " ORDER BY o.job DESC LIMIT 1",
 };
-// Whether any job began while the reader ran: mostly none, which saves the last two.
+constexpr std::size_t kEarlier = 0;
+constexpr std::size_t kContemporary = 1;
+constexpr std::size_t kTwin = 2;
+// Whether any job began while the reader ran: mostly none, which saves a query.
 constexpr const char* kOverlapQuery =
     "SELECT 1 FROM job WHERE id > ?1 AND started_ns <= ?2 LIMIT 1";
-// Inputs that may come from an output with path ?1 and digest ?2.
+// Inputs, and files written into, that may come from an output with path ?1 and digest ?2.
 constexpr const char* kReaderQuery =
     "SELECT job, path, blake3, size FROM job_input"
-    " WHERE substr(blake3, 1, 8) = substr(?2, 1, 8) AND blake3 = ?2"
-    " UNION ALL SELECT job, path, blake3, size FROM job_input WHERE path = ?1 AND blake3 IS NULL";
+    " WHERE path = ?1 AND (blake3 = ?2 OR blake3 IS NULL)"
+    " UNION ALL SELECT o.job, o.path, o.before, -1 FROM job_output o"
+    " WHERE o.path = ?1 AND o.before = ?2 AND NOT EXISTS"
+    " (SELECT 1 FROM job_input i WHERE i.path = ?1 AND i.job = o.job)";
 constexpr std::size_t kOverlap = kProducerQueries.size();
 constexpr std::size_t kReaders = kOverlap + 1;
 
@@ -165,17 +169,16 @@ base::Result<bool> Producers::has_contemporaries(const Job& reader) {
 }
 
 base::Result<std::optional<FileAt>> Producers::of(const Job& reader, const Input& input) {
-  for (std::size_t which = 0; which < kProducerQueries.size(); ++which) {
-    const bool by_content = which % 2 == 1;
-    if (by_content && (!input.blake3 || input.size == 0)) continue;
-    if (which == 2) {
-      ASSAY_TRY(const bool any, has_contemporaries(reader));
-      if (!any) break;
-    }
-    ASSAY_TRY(auto found, ask(which, reader, input));
-    if (found) return found;
-  }
-  return std::nullopt;
+  ASSAY_TRY(auto earlier, ask(kEarlier, reader, input));
+  if (earlier) return earlier;
+  ASSAY_TRY(const bool any, has_contemporaries(reader));
+  if (!any) return std::nullopt;
+  return ask(kContemporary, reader, input);
+}
+
+base::Result<std::optional<FileAt>> Producers::twin(const Job& reader, const Input& input) {
+  if (!input.blake3) return std::nullopt;
+  return ask(kTwin, reader, input);
 }
 
 base::Result<const Job*> Producers::head(JobId id) {

@@ -41,15 +41,19 @@ base::Result<std::optional<FileAt>> latest_at(Store& store, std::string_view pat
 // Who made what a job read, and who read what it made.
 //
 // The producer of an input is the newest job before the reader that left this very content at this
-// path; else, unless the content is empty, the newest that left it at any path (the file was moved
-// or copied unseen). Failing that, jobs that began later but before the reader ended count too. An
-// input without digest goes by its path alone.
+// path; failing that, the first that began later but before the reader ended. An input without
+// digest goes by its path alone. The same content at another path makes no producer: files are
+// alike by chance (a `0`, a header, a copy of the raw data). It is worth a remark: twin().
 class Producers {
  public:
   static base::Result<Producers> prepare(Store& store);
 
   base::Result<std::optional<FileAt>> of(const Job& reader, const Input& input);
-  // All inputs, of any job, whose producer is this output of `job`. FileAt is the reader's.
+  // The newest successful job before the reader that left this content, which is not empty, at
+  // another path, and did not have it from here.
+  base::Result<std::optional<FileAt>> twin(const Job& reader, const Input& input);
+  // All inputs, of any job, whose producer is this output of `job`, and the files that were written
+  // into (needs.h). FileAt is the reader's.
   base::Result<std::vector<FileAt>> readers(const Job& job, const Output& output);
 
  private:

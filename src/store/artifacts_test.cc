@@ -31,6 +31,12 @@ class ArtifactsTest : public testing::JobsTest {
     const auto found = *producers.of(job, job.inputs.at(0));
     return found ? fmt::format("{} {}", found->job, found->path) : "";
   }
+  std::string twin(JobId reader) {
+    Producers producers = *Producers::prepare(store_);
+    const Job job = *load_job(store_, reader);
+    const auto found = *producers.twin(job, job.inputs.at(0));
+    return found ? fmt::format("{} {}", found->job, found->path) : "";
+  }
   std::vector<std::string> readers(JobId writer) {
     Producers producers = *Producers::prepare(store_);
     const Job job = *load_job(store_, writer);
@@ -96,16 +102,37 @@ TEST_F(ArtifactsTest, AProducerIsTheNewestBeforeTheReader) {
   EXPECT_THAT(readers(1), ElementsAre());
 }
 
-TEST_F(ArtifactsTest, AMovedFileIsFoundByContentUnlessItIsEmpty) {
+TEST_F(ArtifactsTest, TheSameContentElsewhereIsARemarkAndNoProducer) {
   record(store_, "make -> a=1");
   record(store_, "use moved=1");
-  EXPECT_EQ(producer(2), "1 /project/a");
-  EXPECT_THAT(readers(1), ElementsAre("2 /project/moved"));
+  EXPECT_EQ(producer(2), "");
+  EXPECT_EQ(twin(2), "1 /project/a");
+  EXPECT_THAT(readers(1), ElementsAre());
   record(store_, "make -> empty=");
   record(store_, "use other-empty=");
   record(store_, "use empty=");
-  EXPECT_EQ(producer(4), "");
+  EXPECT_EQ(producer(4) + twin(4), "");
   EXPECT_EQ(producer(5), "3 /project/empty");
+}
+
+TEST_F(ArtifactsTest, NoRemarkOnCopiesFailedJobsAndWhatCameLater) {
+  record(store_, "cp raw=1 -> copy=1");
+  record(store_, "cp raw=1 -> copy=1");
+  EXPECT_EQ(producer(2) + twin(2), "");
+  Job failed = job_of("x -> other=2");
+  failed.status = JobStatus::kFailed;
+  ASSERT_TRUE(record_job(store_, failed));
+  record(store_, "use raw=2");
+  record(store_, "x -> another=2");
+  EXPECT_EQ(twin(4), "");
+}
+
+TEST_F(ArtifactsTest, AFileThatIsWrittenIntoCountsAsRead) {
+  record(store_, "make -> log=1");
+  record(store_, "append -> ~log<1=2");
+  record(store_, "edit log=2 -> ~log<2=3");
+  EXPECT_THAT(readers(1), ElementsAre("2 /project/log"));
+  EXPECT_THAT(readers(2), ElementsAre("3 /project/log"));
 }
 
 TEST_F(ArtifactsTest, TheSamePathIsPreferredToANewerCopy) {

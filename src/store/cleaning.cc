@@ -10,6 +10,7 @@
 #include "store/job_reader.h"
 #include "store/job_row.h"
 #include "store/labels.h"
+#include "store/needs.h"
 #include "store/steps.h"
 
 namespace assay::store {
@@ -42,10 +43,8 @@ base::Result<std::set<JobId>> needed_jobs(Store& store) {
   while (!todo.empty()) {
     ASSAY_TRY(const Job reader, head_of(store, todo.back()));
     todo.pop_back();
-    std::vector<Input> inputs;
-    ASSAY_TRY_VOID(
-        each_input(store, reader.id, -1, [&](Input input) { inputs.push_back(std::move(input)); }));
-    for (const Input& input : inputs) {
+    ASSAY_TRY(const std::vector<Input> needs, load_needs(store, reader.id));
+    for (const Input& input : needs) {
       ASSAY_TRY(const auto producer, producers.of(reader, input));
       if (producer && needed.insert(producer->job).second) todo.push_back(producer->job);
     }

@@ -51,6 +51,9 @@ struct Output {
   std::int64_t size = 0;
   OutputStatus status = OutputStatus::kCreated;
   std::string from;
+  // What the file held before the job first wrote to it, if it wrote into that: appended, changed
+  // in place, cut short. None: nothing was there, it was replaced as a whole, or it is not known.
+  std::optional<hash::Digest> before;
 };
 
 struct Process {
@@ -121,6 +124,8 @@ struct Job {
   // Files it got as standard input, output and error, in the shell's notation: "0</p/in",
   // "1>/p/out", "2>>/p/log". No word of the command tells of them.
   std::vector<std::string> redirects;
+  // How `assay run` was told to look, for running the step again: "--tracer=ptrace", "--keep=*.so".
+  std::vector<std::string> options;
   std::string name;    // --name, or empty
   bool build = false;  // `run --build`: a step that prepares the environment
   JobStatus status = JobStatus::kRunning;
@@ -134,7 +139,8 @@ struct Job {
   // 1, 2, … within the project, given when the job is finished; a repeated step keeps its number.
   // 0: the job did not succeed, and makes no step.
   std::int64_t step = 0;
-  bool superseded = false;  // a later job took its step over; the store knows
+  std::int64_t repeats = 0;  // `run @N`: the step that this is to be, whatever it does; not stored
+  bool superseded = false;   // a later job took its step over; the store knows
   // Who is recording it, so that others can tell a running job from a dead one.
   std::int64_t collector_pid = 0;
   std::int64_t collector_start_ticks = 0;  // /proc/PID/stat field 22

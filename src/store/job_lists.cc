@@ -27,7 +27,7 @@ OutputStatus output_status_named(std::string_view name) {
 
 Output output_at(const Statement& row) {
   return {row.text(0), digest_at(row, 1), row.integer(2), output_status_named(row.text(3)),
-          row.text(4)};
+          row.text(4), digest_at(row, 5)};
 }
 
 base::Result<void> each_input(Store& store, JobId id, std::int64_t limit,
@@ -44,8 +44,8 @@ base::Result<void> each_input(Store& store, JobId id, std::int64_t limit,
 base::Result<void> each_output(Store& store, JobId id, std::int64_t limit,
                                const std::function<void(Output)>& visit) {
   ASSAY_TRY(Statement select,
-            store.database().prepare("SELECT path, blake3, size, status, source FROM job_output"
-                                     " WHERE job = ?1 ORDER BY path LIMIT ?2"));
+            store.database().prepare("SELECT path, blake3, size, status, source, before"
+                                     " FROM job_output WHERE job = ?1 ORDER BY path LIMIT ?2"));
   ASSAY_TRY_VOID(select.bind(id, limit));
   return select.each([&](const Statement& row) { visit(output_at(row)); });
 }

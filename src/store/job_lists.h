@@ -16,7 +16,7 @@ base::Result<std::vector<FileRule>> rules_of(Database& database, JobId job);
 base::Result<std::vector<Package>> packages_of(Database& database, JobId job);
 base::Result<std::vector<std::string>> labels_of_job(Database& database, JobId job);
 
-// A row of (path, blake3, size, status, source).
+// A row of (path, blake3, size, status, source, before).
 Output output_at(const Statement& row);
 
 }  // namespace assay::store

@@ -98,7 +98,7 @@ base::Result<void> bind_row(Statement& statement, const Job& job, const std::str
                         job.collector_start_ticks, job.spool, job.usage.user_s, job.usage.system_s,
                         job.usage.max_rss_bytes, job.usage.read_bytes, job.usage.written_bytes,
                         job.context.user, job.context.host, documents.environment,
-                        documents.machine, packed_words(job.redirects));
+                        documents.machine, packed_words(job.redirects), packed_words(job.options));
 }
 
 }  // namespace
@@ -123,9 +123,9 @@ base::Result<JobId> insert_job(Database& database, const Job& job) {
           "INSERT INTO job (uid, command, directory, name, build, status, exit_code, signal,"
           " tracer, complete, dropped, started_ns, duration_s, collector_pid,"
           " collector_start_ticks, spool, user_s, system_s, max_rss_bytes, read_bytes,"
-          " written_bytes, user, host, environment, machine, redirects)"
+          " written_bytes, user, host, environment, machine, redirects, options)"
           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"
-          " ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"));
+          " ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)"));
   ASSAY_TRY_VOID(bind_row(insert, job, uid, documents));
   ASSAY_TRY_VOID(insert.run());
   const JobId id = database.last_insert_rowid();
@@ -144,9 +144,10 @@ base::Result<void> update_job(Database& database, const Job& job) {
           " tracer = ?9, complete = ?10, dropped = ?11, started_ns = ?12, duration_s = ?13,"
           " collector_pid = ?14, collector_start_ticks = ?15, spool = ?16, user_s = ?17,"
           " system_s = ?18, max_rss_bytes = ?19, read_bytes = ?20, written_bytes = ?21, user = ?22,"
-          " host = ?23, environment = ?24, machine = ?25, redirects = ?26 WHERE id = ?27"));
+          " host = ?23, environment = ?24, machine = ?25, redirects = ?26, options = ?27 WHERE id "
+          "= ?28"));
   ASSAY_TRY_VOID(bind_row(update, job, job.uid, documents));
-  ASSAY_TRY_VOID(update.bind_integer(27, job.id));
+  ASSAY_TRY_VOID(update.bind_integer(28, job.id));
   ASSAY_TRY_VOID(update.run());
   if (database.changes() == 0) {
     return base::fail(base::failed_error(database.path().string(),
@@ -160,7 +161,8 @@ constexpr std::string_view kColumns =
     " j.tracer, j.complete, j.dropped, j.started_ns, j.duration_s, j.step, j.collector_pid,"
     " j.collector_start_ticks, j.spool, j.inputs, j.outputs, j.processes, j.user_s, j.system_s,"
     " j.max_rss_bytes, j.read_bytes, j.written_bytes,"
-    " j.step IS NOT NULL AND NOT EXISTS (SELECT 1 FROM step s WHERE s.job = j.id), j.redirects";
+    " j.step IS NOT NULL AND NOT EXISTS (SELECT 1 FROM step s WHERE s.job = j.id), j.redirects, "
+    "j.options";
 const std::string_view kJobColumns = kColumns;
 
 Job job_at(const Statement& row) {
@@ -189,6 +191,7 @@ Job job_at(const Statement& row) {
   job.usage = {row.real(21), row.real(22), row.integer(23), row.integer(24), row.integer(25)};
   job.superseded = row.integer(26) != 0;
   job.redirects = words_at(row, 27);
+  job.options = words_at(row, 28);
   return job;
 }
 

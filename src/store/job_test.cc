@@ -44,8 +44,8 @@ Job full_job() {
   job.collector_start_ticks = 99;
   job.spool = "/project/.assay/spool/x";
   job.inputs.push_back({"/project/unreadable\xff", std::nullopt, 77});
-  job.outputs.push_back(
-      {"/project/z-link", digest_of("m"), 1, OutputStatus::kLinked, "/project/model.bin"});
+  job.outputs.push_back({"/project/z-link", digest_of("m"), 1, OutputStatus::kLinked,
+                         "/project/model.bin", digest_of("what it was")});
   job.processes = {{10, 1, {"train", "--lr"}, "/usr/bin/train", 5, 6, 256},
                    {11, 10, {}, "", 7, std::nullopt, std::nullopt}};
   job.missed = {{"io_uring", "process 11 used io_uring"}, {"dropped", "3 events"}};
@@ -108,6 +108,7 @@ void expect_same_lists(const Job& read, Job written) {
     EXPECT_EQ(read.outputs[i].size, written.outputs[i].size);
     EXPECT_EQ(read.outputs[i].status, written.outputs[i].status);
     EXPECT_EQ(read.outputs[i].from, written.outputs[i].from);
+    EXPECT_EQ(read.outputs[i].before, written.outputs[i].before);
   }
   ASSERT_EQ(read.processes.size(), written.processes.size());
   for (std::size_t i = 0; i < read.processes.size(); ++i) {

@@ -8,6 +8,7 @@
 #include "store/document.h"
 #include "store/job_row.h"
 #include "store/rows.h"
+#include "store/step_identity.h"
 #include "store/steps.h"
 
 namespace assay::store {
@@ -50,11 +51,12 @@ struct JobWriter::State {
   Statement insert_package;
   Statement insert_job_package;
   HashCache hashes;
+  PathSet read;
+  PathSet left;  // what is there after the job
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   std::int64_t processes = 0;
   std::int64_t missed = 0;
-  PathSet left = {};  // what is there after the job
 };
 
 JobWriter::JobWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -84,7 +86,7 @@ base::Result<JobWriter> JobWriter::begin(Store& store, JobId job) {
                              " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement output,
             database.prepare("INSERT INTO job_output (job, number, path, blake3, size, status,"
-                             " source) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                             " source, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
                              " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement process,
             database.prepare("INSERT INTO process (job, number, pid, parent, program, words,"
@@ -100,10 +102,11 @@ base::Result<JobWriter> JobWriter::begin(Store& store, JobId job) {
                              " WHERE manager = ?2 AND name = ?3 AND version = ?4"
                              " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(HashCache hashes, HashCache::prepare(store));
+  const std::string root = store.location().project.string();
   return JobWriter(std::unique_ptr<State>(
       new State{database, job, std::move(transaction), std::move(input), std::move(output),
                 std::move(process), std::move(missed), std::move(package), std::move(job_package),
-                std::move(hashes)}));
+                std::move(hashes), PathSet(root), PathSet(root)}));
 }
 
 // Job, number, path, content and size, as both lists of files begin.
@@ -123,7 +126,9 @@ base::Result<void> JobWriter::add_input(const Input& input) {
   Statement& insert = state.insert_input;
   ASSAY_TRY_VOID(bind_file(insert, state.inputs + 1, input.path, input.blake3, input.size));
   ASSAY_TRY_VOID(insert.run());
-  state.inputs += state.database.changes();
+  if (state.database.changes() == 0) return {};
+  ++state.inputs;
+  state.read.add(input.path);
   return {};
 }
 
@@ -133,6 +138,8 @@ base::Result<void> JobWriter::add_output(const Output& output) {
   ASSAY_TRY_VOID(bind_file(insert, state.outputs + 1, output.path, output.blake3, output.size));
   ASSAY_TRY_VOID(insert.bind_borrowed(6, name_of(output.status)));
   ASSAY_TRY_VOID(output.from.empty() ? insert.bind_null(7) : insert.bind_borrowed(7, output.from));
+  ASSAY_TRY_VOID(output.before ? insert.bind_borrowed(8, output.before->bytes)
+                               : insert.bind_null(8));
   ASSAY_TRY_VOID(insert.run());
   if (state.database.changes() == 0) return {};
   ++state.outputs;
@@ -189,7 +196,8 @@ base::Result<std::int64_t> JobWriter::finish(const Job& job) {
   ASSAY_TRY_VOID(count.run());
   std::int64_t step = 0;
   if (job.status == JobStatus::kDone) {
-    ASSAY_TRY(step, take_step(database, job, state_->left));
+    ASSAY_TRY(const auto files, files_identity(database, job, state_->read, state_->left));
+    ASSAY_TRY(step, take_step(database, job, files));
   } else {
     ASSAY_TRY_VOID(leave_step(database, job.id));
   }

@@ -36,10 +36,70 @@ TEST_F(StepsTest, ARepeatedStepTakesItsPredecessorsNumber) {
 }
 
 TEST_F(StepsTest, OtherFilesOrAnotherDirectoryMakeAnotherStep) {
+  record(store_, "x in=1 -> a=1");
+  record(store_, "y in=1 -> a=1 b=1");
+  record(store_, "z other=1 -> a=1");
+  record(store_, "x /project/in=1 -> /project/a=1", "/elsewhere");
+  EXPECT_EQ(steps(), "1:1 2:2 3:3 4:4");
+}
+
+TEST_F(StepsTest, TheSameCommandIsTheSameStepWhateverItDoes) {
+  record(store_, "make in=1 -> a=1 b=1");
+  record(store_, "make");
+  EXPECT_EQ(steps(), "1:2");
+}
+
+TEST_F(StepsTest, ANameIsAStepsName) {
+  Job first = job_of("x -> a=1"), second = job_of("y in=1 -> b=1");
+  first.name = second.name = "train";
+  ASSERT_TRUE(record_job(store_, first));
+  ASSERT_TRUE(record_job(store_, second));
+  EXPECT_EQ(steps(), "1:2");
+}
+
+TEST_F(StepsTest, AStepThatIsAskedForIsRepeatedWhateverHappens) {
   record(store_, "x -> a=1");
-  record(store_, "x -> a=1 b=1");
-  record(store_, "x -> /project/a=1", "/elsewhere");
+  record(store_, "x2 -> b=1");
+  Job again = job_of("x2 --k 3 in=1 -> other=1");
+  again.repeats = 1;
+  ASSERT_TRUE(record_job(store_, again));
+  EXPECT_EQ(steps(), "1:3 2:2");
+}
+
+TEST_F(StepsTest, ChangesInPlaceAreStepsOfTheirOwn) {
+  record(store_, "seq -> log=1");
+  record(store_, "echo -> ~log<1=2");
+  record(store_, "sed log=2 -> ~log=3");
+  record(store_, "tr log=3 -> ~log=4");
+  EXPECT_EQ(steps(), "1:1 2:2 3:3 4:4");
+  record(store_, "echo -> ~log<4=5");  // the same command again
+  EXPECT_EQ(steps(), "1:1 2:5 3:3 4:4");
+  record(store_, "seq2 -> log=6");  // made anew, as the first
+  EXPECT_EQ(steps(), "1:6 2:5 3:3 4:4");
+}
+
+Job with_streams(Job job, std::vector<std::string> redirects) {
+  job.redirects = std::move(redirects);
+  return job;
+}
+
+TEST_F(StepsTest, WhereALogGoesIsNoPartOfAStep) {
+  for (const char* description : {"a in=1 -> x=1 log=1", "b in=1 -> y=1 ~log=2", "c -> ~log=3"}) {
+    ASSERT_TRUE(record_job(store_, with_streams(job_of(description), {"1>/project/log"})));
+  }
   EXPECT_EQ(steps(), "1:1 2:2 3:3");
+  // The same with another log, by another command.
+  ASSERT_TRUE(
+      record_job(store_, with_streams(job_of("a2 in=1 -> x=2 log2=1"), {"2>>/project/log2"})));
+  EXPECT_EQ(steps(), "1:4 2:2 3:3");
+}
+
+TEST_F(StepsTest, StandardInputIsPartOfACommand) {
+  for (const std::string name : {"a", "b", "a"}) {
+    ASSERT_TRUE(record_job(store_, with_streams(job_of(fmt::format("sort {0}=1 -> {0}.s=1", name)),
+                                                {"0</project/" + name, "1>/project/x"})));
+  }
+  EXPECT_EQ(steps(), "1:3 2:2");
 }
 
 TEST_F(StepsTest, WithoutFilesTheCommandIsTheStep) {

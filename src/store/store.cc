@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "store/files.h"
+#include "store/relocation.h"
 #include "store/schema.h"
 #include "store/sqlite_error.h"
 
@@ -76,6 +77,21 @@ base::Result<void> Store::prepare(const Program& program) {
   // but the last transactions before a power loss is at stake (docs/store.md).
   if (wal) ASSAY_TRY_VOID(database_.exec("PRAGMA synchronous = NORMAL"));
   ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
+  return follow_the_project();
+}
+
+base::Result<void> Store::follow_the_project() {
+  const std::string here = location_.project.string();
+  // Only migrations that know jobs have paths to change.
+  ASSAY_TRY(const std::int64_t knows_jobs,
+            database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'job_output'"));
+  if (project_.root == here || knows_jobs == 0) return {};
+  if (const auto moved = relocate(database_, project_.root, here); !moved) {
+    note(fmt::format("the project has moved from {}, and the recorded paths still say so: {}",
+                     project_.root, moved.error().what));
+    return {};
+  }
+  project_.root = here;
   return {};
 }
 

@@ -49,6 +49,8 @@ class Store {
   Store(Location location, Database database)
       : location_(std::move(location)), database_(std::move(database)) {}
   base::Result<void> prepare(const Program& program);
+  // Makes the recorded paths right if the project is elsewhere than it was.
+  base::Result<void> follow_the_project();
   base::Result<bool> choose_journal();
   void note(std::string_view text);
 

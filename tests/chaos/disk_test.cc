@@ -81,6 +81,29 @@ TEST_P(Disk, FilledWhileItRuns) {
   }
 }
 
+// Room for the store, but not for a log: what the collector sees is kept in memory.
+TEST_P(Disk, TooSmallForALog) {
+  Project project;
+  const auto outcome = on_small_disk(
+      project, "600k",
+      "echo text > in; \"$A\" run --tracer " + GetParam() +
+          " -- cat in 2>\"$W/err\"\n"
+          "echo status $?; cat \"$W/err\"\n"
+          "\"$A\" show last --json | grep -oE \"complete\\\": true|path.*/in\\\"\"\n");
+  EXPECT_THAT(outcome.out, StartsWith("text\nstatus 0\n")) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("complete\": true\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("/in\"\n"));
+}
+
+TEST_P(Disk, TooSmallForAnything) {
+  Project project;
+  const auto outcome = on_small_disk(project, "300k",
+                                     "\"$A\" run --tracer " + GetParam() +
+                                         " -- sh -c \"echo ran; exit 5\" 2>\"$W/err\"\n"
+                                         "echo status $?; echo lines $(wc -l < \"$W/err\")\n");
+  EXPECT_THAT(outcome.out, StartsWith("ran\nstatus 5\nlines ")) << outcome.err;
+}
+
 TEST_P(Disk, ReadOnlyProject) {
   Project project;
   const auto outcome = project.bash(
@@ -98,6 +121,55 @@ TEST_P(Disk, ReadOnlyProject) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Chaos, Disk, testing::Values("preload", "ebpf", "ptrace"),
+                         [](const auto& one) { return one.param; });
+
+// Limits that were meant for the command: it runs as it would by itself, and at most one line says
+// that it was not recorded. Not as root, who may lift limits.
+class Limits : public WithTracer {
+ protected:
+  void SetUp() override {
+    WithTracer::SetUp();
+    if (GetParam() == "ebpf") GTEST_SKIP() << "is for root";
+  }
+  void expect_unhindered(const std::string& limit) {
+    SCOPED_TRACE(limit);
+    Project project;
+    const std::string as_nobody =
+        ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+    const auto outcome = project.bash(
+        "chmod -R a+rwX .; export A; " + as_nobody + "bash -c '" + limit +
+        "; \"$A\" run --tracer " + GetParam() +
+        " -- bash -c \"ulimit -f; ulimit -n; echo ran; exit 5\" 2>&3; echo status $?' 3>err\n"
+        "cat err >&2; bash -c '" +
+        limit + "; ulimit -f; ulimit -n'");
+    const auto said = lines(outcome.out);
+    ASSERT_EQ(said.size(), 6U) << outcome.out << outcome.err;
+    EXPECT_EQ(said[0], said[4]) << "the command has another limit";
+    EXPECT_EQ(said[1], said[5]);
+    EXPECT_EQ(said[2], "ran");
+    EXPECT_EQ(said[3], "status 5");
+    EXPECT_LE(lines(outcome.err).size(), 1U) << outcome.err;
+    if (!outcome.err.empty()) {
+      EXPECT_THAT(outcome.err, HasSubstr("not recorded"));
+    }
+  }
+};
+
+TEST_P(Limits, OfFileSize) {
+  for (const std::string blocks : {"0", "1", "16", "100", "500", "2048", "4000"}) {
+    expect_unhindered("ulimit -f " + blocks);
+    expect_unhindered("ulimit -Sf " + blocks);
+  }
+}
+
+TEST_P(Limits, OfOpenFiles) {
+  for (const std::string files : {"7", "8", "10", "12", "16", "24"}) {
+    expect_unhindered("ulimit -n " + files);
+    expect_unhindered("ulimit -Sn " + files);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chaos, Limits, testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 TEST(ReadOnly, FolderThatMayNotBeWritten) {

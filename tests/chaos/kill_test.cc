@@ -28,13 +28,13 @@ struct Parts {
 // One run that has begun its work.
 class Victim {
  public:
-  Victim(const Project& project, const std::string& tracer)
-      : background_({support::program(), "run", "--tracer", tracer, "--", CHAOS_PROGRAMS "/busy",
-                     std::to_string(kRounds)},
+  Victim(const Project& project, const std::string& tracer, const std::string& program = "busy")
+      : background_({support::program(), "run", "--tracer", tracer, "--",
+                     CHAOS_PROGRAMS "/" + program, std::to_string(kRounds)},
                     project.path()) {
     parts_.keeper = background_.pid();
     parts_.collector = await_child(parts_.keeper, kCollector);
-    if (parts_.collector != 0) parts_.command = await_child(parts_.collector, "busy");
+    if (parts_.collector != 0) parts_.command = await_child(parts_.collector, program);
     const auto first = project.path() / "kept_0.txt";
     begun_ = parts_.command != 0 && eventually([&] { return std::filesystem::exists(first); });
   }
@@ -128,8 +128,36 @@ TEST_P(Kill, Collector) {
                ASSERT_TRUE(shown.is_object());
                EXPECT_FALSE(shown["job"]["complete"].get<bool>());
                EXPECT_FALSE(shown["missed"].empty());
+               EXPECT_EQ(shown["job"]["exit_code"], 0) << "assay run knew it";
                expect_nothing_forgotten(shown, project);
              });
+}
+
+// Without anybody at the gate every stopped call fails. `assay run` sees to it that somebody is. A
+// static program has no library in it that could help itself.
+TEST_P(Kill, CollectorAndGuard) {
+  if (GetParam() == "ptrace") GTEST_SKIP() << "has no guard";
+  for (const bool guard_first : {true, false}) {
+    Project project;
+    Victim run(project, GetParam(), "busy_static");
+    ASSERT_TRUE(run.begun()) << run.background().err();
+    const pid_t guard = await_child(run.parts().keeper, kGuard);
+    ASSERT_NE(guard, 0);
+    ::kill(guard_first ? guard : run.parts().collector, SIGKILL);
+    ::kill(guard_first ? run.parts().collector : guard, SIGKILL);
+    // And the next one.
+    const auto is_new = [&] {
+      const pid_t found = child_named(run.parts().keeper, kGuard);
+      return found != 0 && found != guard;
+    };
+    EXPECT_TRUE(eventually(is_new));
+    ::kill(child_named(run.parts().keeper, kGuard), SIGKILL);
+    const auto status = run.background().wait();
+    ASSERT_TRUE(status) << "assay run hangs";
+    EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0) << *status;
+    EXPECT_EQ(run.background().out(), "finished\n") << run.background().err();
+    EXPECT_EQ(project.finished_job()["job"]["exit_code"], 0);
+  }
 }
 
 TEST(KillPtrace, TracerAndCommandEndTogether) {

@@ -73,5 +73,6 @@ class WithTracer : public testing::TestWithParam<std::string> {
 };
 
 inline constexpr const char* kCollector = "lineage-collect";
+inline constexpr const char* kGuard = "lineage-guard";
 
 }  // namespace assay::chaos

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <thread>
 
 #include "chaos/project.h"
 
@@ -159,6 +160,57 @@ TEST_P(Transparent, AClosedStreamStaysClosed) {
         << close;
   }
 }
+
+// Not in the store at the end, and not in any file while the job runs.
+TEST_P(Transparent, SecretsOfChildrenDoNotReachTheDisk) {
+  const auto outcome = project_.bash(
+      "printf '#!/bin/sh\\ngrep -rac \"ZZra[w]\" .assay | grep -v :0\\nexit 0\\n' > tool; "
+      "chmod +x tool\n" +
+      run_text() +
+      "sh -c './tool --password ZZraw1; ./tool --token=ZZraw2; env ./tool --api-key ZZraw3; :'; "
+      "grep -rac 'ZZra[w]' .assay | grep -v :0; true");
+  EXPECT_EQ(outcome.out, "") << outcome.err;
+  EXPECT_THAT(project_.assay({"show", "last", "--json"}).out, HasSubstr("[redacted]"));
+}
+
+// The command has ended, a process of it has not.
+class Lingering : public Transparent {
+ protected:
+  static constexpr const char* kLeavesOne =
+      "(sleep 1.5; echo late > late.txt) >/dev/null 2>&1 & exit 7";
+  void expect_all_is_recorded() {
+    const base::Json shown = project_.finished_job();
+    ASSERT_TRUE(shown.is_object());
+    EXPECT_EQ(shown["job"]["exit_code"], 7);
+    EXPECT_EQ(shown["job"]["status"], "failed");
+    EXPECT_TRUE(shown["job"]["complete"].get<bool>());
+    EXPECT_THAT(shown["outputs"].dump(), HasSubstr("/late.txt"));
+  }
+};
+
+TEST_P(Lingering, ASignalLeavesTheRecordingToTheBackground) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    Background background(run({"sh", "-c", kLeavesOne}), project_.path());
+    std::this_thread::sleep_for(std::chrono::milliseconds(800));  // the command itself takes 100
+    ::kill(background.pid(), number);
+    const auto status = background.wait(seconds(1));
+    ASSERT_TRUE(status) << "it waits all the same";
+    EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 7) << *status;
+    expect_all_is_recorded();
+  }
+}
+
+TEST_P(Lingering, NoWait) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto outcome =
+      project_.assay({"run", "--no-wait", "--tracer", GetParam(), "--", "sh", "-c", kLeavesOne});
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(1400));
+  EXPECT_EQ(outcome.exit_code, 7);
+  expect_all_is_recorded();
+}
+
+INSTANTIATE_TEST_SUITE_P(Chaos, Lingering, testing::Values("preload", "ebpf", "ptrace"),
+                         [](const auto& one) { return one.param; });
 
 INSTANTIATE_TEST_SUITE_P(Chaos, Transparent, testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });

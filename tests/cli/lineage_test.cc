@@ -124,7 +124,7 @@ TEST_F(LineageCli, JobsThatAreNotThere) {
   expect_error({"show"}, 64, "no job has been recorded yet; record one with: assay run -- COMMAND");
   record_pipeline();
   expect_error({"show", "9"}, 64,
-               "'9': there is no such job; a digest needs at least 4 of its digits");
+               "'9': there is no such job; a uid needs at least 4 of its digits");
   expect_error({"show", "nothing"}, 64, "'nothing': there is no such job; see `assay log`");
   expect_error({"diff", "1"}, 64, "diff: AFTER is required; see `assay diff --help`");
   expect_error({"lineage", "nothing"}, 64,

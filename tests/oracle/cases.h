@@ -29,6 +29,8 @@ struct Case {
   bool too_big_for_strace = false;
   // What must be in missed[], by tracer; the job is then not complete.
   std::map<std::string, std::string> must_miss = {};
+  // Outputs that must say what they held before the command wrote into them.
+  std::vector<std::string> grows = {};
   int least_processes = 1;
   std::vector<std::string> not_for = {};  // tracers with a limit that the documentation names
 };

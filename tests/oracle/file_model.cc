@@ -281,7 +281,9 @@ void FileModel::rename(const Call& call, const std::string& from, const std::str
   std::map<std::string, NodePtr> below;
   const auto carry = [&](const std::string& a, const std::string& b) {
     for (const auto& [path, node] : now_) {
-      if (path.starts_with(a + "/")) below[b + path.substr(a.size())] = node;
+      if (!path.starts_with(a + "/")) continue;
+      below[b + path.substr(a.size())] = node;
+      node->touched = true;  // it has another name now
     }
   };
   carry(from, to);

@@ -87,6 +87,7 @@ void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, con
   const Recorded got = recorded(shown, tree);
   expect_same_files(truth.lineage, got.lineage, may_lack);
   expect_digests(truth.lineage, got, sandbox.pristine(), tree);
+  expect_befores(which.grows, got, sandbox.pristine());
 }
 
 const Case& case_named(const std::string& name) {

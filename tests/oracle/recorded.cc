@@ -75,6 +75,7 @@ Recorded recorded(const Json& shown, const fs::path& tree) {
     all.lineage.outputs[name] = file["status"].get<std::string>();
     all.output_digests[name] = digest(file);
     all.sizes[name] = file["size"].get<std::int64_t>();
+    if (file["before"].is_string()) all.before_digests[name] = file["before"].get<std::string>();
   }
   return all;
 }
@@ -102,6 +103,21 @@ void expect_digests(const Lineage& expected, const Recorded& got, const fs::path
         << "content of output " << path << " as it was left";
     EXPECT_EQ(got.sizes.at(in_json(path)), static_cast<std::int64_t>(fs::file_size(tree / path)))
         << path;
+  }
+}
+
+void expect_befores(const std::vector<std::string>& grows, const Recorded& got,
+                    const fs::path& pristine) {
+  std::vector<std::string> told;
+  for (const auto& [path, digest] : got.before_digests) {
+    // Of a renamed file this is what it held under its former name.
+    if (got.lineage.outputs.at(path) == "modified") told.push_back(path);
+  }
+  for (const auto& [path, digest] : b3sum(pristine, told)) {
+    EXPECT_EQ(got.before_digests.at(path), digest) << "what output " << path << " held before";
+  }
+  for (const std::string& path : grows) {
+    EXPECT_TRUE(got.before_digests.contains(path)) << path << " does not say what it held before";
   }
 }
 

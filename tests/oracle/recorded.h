@@ -22,7 +22,8 @@ struct Recorded {
   Lineage lineage;
   std::map<std::string, std::string> input_digests;
   std::map<std::string, std::string> output_digests;
-  std::map<std::string, std::int64_t> sizes;  // of outputs
+  std::map<std::string, std::string> before_digests;  // of outputs that say what they held
+  std::map<std::string, std::int64_t> sizes;          // of outputs
 };
 // The files inside the tree: the same filter as the model's.
 Recorded recorded(const base::Json& shown, const std::filesystem::path& tree);
@@ -31,6 +32,9 @@ Recorded recorded(const base::Json& shown, const std::filesystem::path& tree);
 void expect_same_files(const Lineage& expected, const Lineage& got, bool lacks_are_forgiven);
 void expect_digests(const Lineage& expected, const Recorded& got,
                     const std::filesystem::path& pristine, const std::filesystem::path& tree);
+// What outputs say they held is what they held, and `grows` say so.
+void expect_befores(const std::vector<std::string>& grows, const Recorded& got,
+                    const std::filesystem::path& pristine);
 // Returns whether the verdict says that files may be lacking.
 bool expect_verdict(const Case& which, const std::string& tracer, const base::Json& shown);
 

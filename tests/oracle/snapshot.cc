@@ -59,8 +59,9 @@ std::set<std::string> changes(const Snapshot& before, const Snapshot& after) {
   for (const auto& [path, entry] : after.entries) alive.insert(identity(entry));
   std::erase_if(paths, [&](const std::string& path) {
     const auto was = before.entries.find(path);
-    return was != before.entries.end() && !after.entries.contains(path) &&
-           alive.contains(identity(was->second));
+    const auto is = after.entries.find(path);
+    const bool file = is != after.entries.end() && is->second.kind == Snapshot::Kind::kFile;
+    return was != before.entries.end() && !file && alive.contains(identity(was->second));
   });
   return paths;
 }

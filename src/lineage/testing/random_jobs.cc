@@ -29,7 +29,8 @@ store::Job random_job() {
                          OutputStatus::kCreated, ""};
     const int kind = *rc::gen::inRange(0, 6);
     if (kind == 0) output = {name, std::nullopt, 0, OutputStatus::kDeleted, ""};
-    if (kind == 1) output.status = OutputStatus::kModified;
+    if (kind == 1 || kind == 5) output.status = OutputStatus::kModified;
+    if (kind == 5) output.before = store::testing::digest_of(content());
     if (kind == 2) {
       output.status = OutputStatus::kRenamed;
       output.from = path();

@@ -129,7 +129,7 @@ void Scene::append(const std::string& name, const std::string& content) {
 
 void Scene::overwrite(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
-  tracker->about_to_change(path(name), before, Change::kContent);
+  tracker->about_to_change(path(name), before, Change::kCut);
   if (manner.told_before) tell(Op::kTruncate, name, &before);
   write_file(path(name), content);
   if (!manner.told_before) tell(Op::kTruncate, name, &before);

@@ -21,25 +21,30 @@ struct Given {
 std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
                                   std::uint64_t resolve);
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
-std::optional<Effect> truncate_effect(const RemoteView& view, Given file);
+std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length);
 
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
 // `flags` as renameat2's.
 std::optional<Effect> rename_effect(const RemoteView& view, Given from, Given to,
                                     std::uint64_t flags);
+std::optional<Effect> symlink_effect(const RemoteView& view, Given link);
 // `flags` as linkat's.
 std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
                                   std::uint64_t flags);
 
-// `flags` as execveat's; `words` are moved into the event.
-std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags,
-                                  std::string words);
+// `flags` as execveat's. The first event is the program's, without its words.
+std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags);
 
 // An effect that only says what cannot be seen: a word for programs, and of the thread's program
 // what it does.
 Effect missed_effect(const RemoteView& view, std::string_view what, std::string_view text);
 // The same of a file that is_untold(); `did` is "opened" or so.
 Effect long_path_effect(const RemoteView& view, std::string_view did, Given file, bool succeeds);
+
+// What is said of a process that is in another mount namespace, or changes the mounts of ours.
+inline constexpr std::string_view kNamespace = "namespace";
+inline constexpr std::string_view kOtherMounts =
+    "has mounts of its own: files may have other names there, or none";
 
 // Adds to effect.ahead what is about to change, unless it is not a file whose content could be
 // taken: the files of /proc and /sys are made up as they are read.

@@ -24,6 +24,8 @@ enum class CallKind : std::uint8_t {
   kRenameAt2,
   kLink,
   kLinkAt,
+  kSymlink,
+  kSymlinkAt,
   kExec,
   kExecAt,
   // Ways to reach files other than by opening a path. What they bring cannot be followed.
@@ -32,11 +34,18 @@ enum class CallKind : std::uint8_t {
   kPidfdGetfd,
   kFanotify,
   // They touch no file, but from then on a path may mean one file to the caller and another to us.
-  kNewView,
-  kUnshare,  // the same, if its flags say so
+  kNewRoot,
+  kMount,    // and what is mounted where may differ, or have changed under our hands
+  kSetNs,    // the same, if its flags say so
+  kUnshare,  // the same
   // Only a relative name means another file from then on. The shim counts its own; the gate is told
   // of those that go round it.
   kNewDirectory,
+  // The process forbids itself calls from then on: the shim must make none that the program does
+  // not make. (prctl only with PR_SET_SECCOMP.) Seccomp may also bring a listener of the program's
+  // own, who is asked before a tracer is.
+  kSandbox,
+  kSeccomp,
 };
 
 // The numbers as the kernel's asm/unistd_64.h, unistd_x32.h and unistd_32.h have them by name; -1

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "observe/collect/event.h"
 #include "observe/collect/inherited.h"
+#include "observe/collect/log.h"
 
 namespace assay::collect {
 
@@ -31,6 +32,8 @@ struct Launch {
   std::vector<std::string> environment;
   std::filesystem::path directory;
   std::vector<Inherited> inherited = {};
+  // What of the words of started programs may be written down. The log is a file.
+  KeepWords keep_words = {};
 };
 
 // Something that could not be seen. The verdict "complete" is the absence of these.
@@ -58,14 +61,19 @@ struct Control {
   // telling the sink anything. -1: never.
   int keeper = -1;
   std::function<void()> abandoned = [] {};
+  // Asked before that: whether the keeper has left on purpose. Then recording goes on without it.
+  std::function<bool()> detached = [] { return false; };
 };
 
 class Collector {
  public:
   virtual ~Collector() = default;
-  // Starts the command and returns when it and all its descendants have ended. An error means that
-  // the command was not started: a program that is not there is usage_error naming it (the shell's
-  // 127 and 126 are the caller's to give).
+  // Makes the log and whatever else is needed before the command can be started. An error means
+  // that nothing can be recorded.
+  virtual base::Result<void> prepare() = 0;
+  // Starts the command (after prepare(), unless that was done) and returns when it and all its
+  // descendants have ended. An error means that the command was not started: see exec_failure().
+  // (The shell's 127 and 126 are the caller's to give.)
   virtual base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) = 0;
 };
 

@@ -102,8 +102,9 @@ class EbpfRun {
       : log_(log),
         programs_(programs),
         sink_(sink),
-        gate_(GateMode::kChanges, {.before = [this] { take_all(); },
-                                   .told = [this](const auto& told) { note(told); }}) {
+        gate_(
+            GateMode::kChanges, {},
+            {.before = [this] { take_all(); }, .told = [this](const auto& told) { note(told); }}) {
     programs_.shared().gate_stops_changes = 1;
   }
 
@@ -113,6 +114,7 @@ class EbpfRun {
               collect::launch(launch, [this] { return barrier_.wait() && gate_.install(); }));
     ASSAY_TRY_VOID(adopt());
     append_inherited(launch.inherited, child_.pid, log_);
+    log_.drain(sink_);           // while the command waits: it may be about to write into these
     intake_.emplace(programs_);  // after the fork: it has a thread
     barrier_.open();
     if (!gate_.receive()) return base::fail(gate_failure(launch, child_));
@@ -169,12 +171,13 @@ class EbpfRun {
     ExecWatch watch(launch, child_);
     bool gate_open = true;
     bool kept = true;
+    bool watched = true;
     int wait_ms = kShortestWait_ms;
     while (gate_open || !reaper.ended() || (kept && programs_.shared().live > 0)) {
       std::array<pollfd, 5> waiting{{{gate_open ? gate_.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
                                      {watch.descriptor(), POLLIN, 0},
-                                     {kept ? control.keeper : -1, POLLIN, 0},
+                                     {watched ? control.keeper : -1, POLLIN, 0},
                                      {kept ? programs_.descriptor() : -1, POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
@@ -188,7 +191,8 @@ class EbpfRun {
         if (reaper.reap(child_.pid, log_)) control.ended(reaper.status());
       }
       if (kept) log_.drain(sink_);
-      if (waiting[3].revents != 0) {
+      if (waiting[3].revents != 0) watched = false;
+      if (waiting[3].revents != 0 && !control.detached()) {
         programs_.stop();
         take_all();
         log_.drain(sink_);
@@ -221,16 +225,26 @@ class EbpfCollector : public Collector {
  public:
   explicit EbpfCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
-  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+  base::Result<void> prepare() override {
     ASSAY_TRY(Log log, Log::create(path_));
     ASSAY_TRY(const KernelTypes types, KernelTypes::read());
     ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
     ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
-    return EbpfRun(log, programs, sink).run(launch, control);
+    log_.emplace(std::move(log));
+    programs_.emplace(std::move(programs));
+    return {};
+  }
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+    if (!log_) ASSAY_TRY_VOID(prepare());
+    log_->keep_words(launch.keep_words);
+    return EbpfRun(*log_, *programs_, sink).run(launch, control);
   }
 
  private:
   std::filesystem::path path_;
+  std::optional<Log> log_;
+  std::optional<EbpfPrograms> programs_;
 };
 
 }  // namespace

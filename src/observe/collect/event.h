@@ -28,7 +28,8 @@ struct Event {
 };
 
 enum class Change {
-  kContent,          // the bytes may be overwritten or cut, by a call that cannot read them
+  kCut,              // all bytes go at once
+  kContent,          // some may be overwritten, cut or added to, by a call that cannot read them
   kContentReadable,  // the same by one that can: an open for reading and writing
   kName,  // the name goes away or comes to mean another file; the bytes stay while held open
 };

@@ -54,8 +54,10 @@ bool loses_rights(const RemoteView& view, const Found& file) {
 
 }  // namespace
 
-std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint64_t flags,
-                                  std::string words) {
+std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint64_t flags) {
+  // A namespace that clone made is met here at the latest.
+  const bool other_mounts = in_other_mounts(view.thread());
+  if (other_mounts) RemoteView::views_may_differ();
   Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
                    ? view.find_descriptor(given.dirfd)
                    : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
@@ -63,10 +65,15 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
   if (!file.regular()) return std::nullopt;
   Effect effect;
   effect.will_succeed = view.may(file, X_OK);
+  // Memory that is executed (memfd_create) is nobody's file.
+  const bool memory = file.path.starts_with("/memfd:");
   effect.told.push_back({.op = Op::kExec,
+                         .flags = memory ? wire::flag::kNoStamp : std::uint16_t{0},
                          .stamp = stamp_of(file.status),
-                         .path = file.path,
-                         .other = std::move(words)});
+                         .path = file.path});
+  if (other_mounts) {
+    effect.told.push_back(std::move(missed_effect(view, kNamespace, kOtherMounts).told.front()));
+  }
   if (loses_rights(view, file)) {
     effect.told.push_back(
         {.op = Op::kMissed,
@@ -74,7 +81,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
          .path = "setuid",
          .other = fmt::format("{} is setuid and ran without its privileges", file.path)});
   }
-  add_read(effect, file);
+  if (!memory) add_read(effect, file);
   for (int scripts = 0;; ++scripts) {
     const Interpreter interpreter = look_into(file);
     const bool nameless = interpreter.kind == ProgramKind::kScript && interpreter.path.empty();

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -91,7 +92,8 @@ bool seen_by_ebpf(const Effect::Told& told) {
 }
 
 bool names_move(wire::Op op) {
-  return op == wire::Op::kRename || op == wire::Op::kDelete || op == wire::Op::kLink;
+  return op == wire::Op::kRename || op == wire::Op::kDelete || op == wire::Op::kLink ||
+         op == wire::Op::kRelink;
 }
 
 constexpr std::size_t kRequestPage = 4096;
@@ -124,8 +126,11 @@ int install_filter(const std::vector<sock_filter>& program, bool listener) {
   }
 }
 
-Gate::Gate(GateMode mode, GateHooks hooks)
-    : mode_(mode), hooks_(std::move(hooks)), filter_(gate_filter(mode, SECCOMP_RET_USER_NOTIF)) {
+Gate::Gate(GateMode mode, std::string log, GateHooks hooks)
+    : mode_(mode),
+      log_path_(std::move(log)),
+      hooks_(std::move(hooks)),
+      filter_(gate_filter(mode, SECCOMP_RET_USER_NOTIF)) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0) {
     sending_.reset(ends[0]);
@@ -169,18 +174,16 @@ const Gate::Member& Gate::member(pid_t thread, bool fresh) {
 
 void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink) {
   hooks_.before();
-  if (const CallRow* row = find_call(call.arch, call.number);
-      row != nullptr && row->kind == CallKind::kNewDirectory) {
-    log.header().epoch.fetch_add(1, std::memory_order_release);
-    return;
-  }
+  const CallRow* row = find_call(call.arch, call.number);
+  if (row == nullptr || about_the_shim(thread, *row, call, log)) return;
   const std::optional<Effect> effect = effect_of(thread, call);
   if (!effect || !effect->will_succeed) return;
   // If the process died meanwhile, its number may be another's and what was read nonsense.
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0) return;
-  // What was read before is known before it changes. Nothing else has to be, and so a call that
-  // only reads does not wait for it.
-  if (!effect->ahead.empty()) log.drain(sink);
+  // What was read before is known before it changes, and paths are understood before they lead
+  // elsewhere. Nothing else has to be, and so a call that only reads does not wait for it.
+  const bool moves = std::ranges::any_of(effect->told, names_move, &Effect::Told::op);
+  if (moves || !effect->ahead.empty()) log.drain(sink);
   for (const Effect::Ahead& ahead : effect->ahead) {
     sink.about_to_change(ahead.path, ahead.stamp, ahead.change);
   }
@@ -200,6 +203,8 @@ void Gate::tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log
                 .other = told.other});
     if (names_move(told.op)) log.header().epoch.fetch_add(1, std::memory_order_release);
   }
+  // What is below a folder is looked at before the folder moves.
+  if (moves) log.drain(sink);
 }
 
 bool Gate::serve(Log& log, Sink& sink) {

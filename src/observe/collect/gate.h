@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "observe/collect/call_table.h"
 #include "observe/collect/event.h"
 #include "observe/collect/log.h"
 #include "observe/collect/path_call.h"
@@ -43,7 +44,8 @@ struct GateHooks {
 
 class Gate {
  public:
-  explicit Gate(GateMode mode, GateHooks hooks = {});
+  // `log` is the path of the event log as the shim opens it.
+  explicit Gate(GateMode mode, std::string log = {}, GateHooks hooks = {});
 
   // In the child, between fork and exec.
   bool install();
@@ -61,14 +63,17 @@ class Gate {
     pid_t process = 0;
     pid_t parent = 0;
   };
-  void tell(pid_t thread, const struct SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
+  void tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
   const Member& member(pid_t thread, bool fresh);
   // A command that does one thing at a time is answered quickest on the processor it stopped on,
   // which is idle now. Where many processes stop, that would make each wait until we are done with
   // all the others.
   void adapt_to(bool others_wait);
+  // True if that was all there is to the call (gate_shim.cc).
+  bool about_the_shim(pid_t thread, const CallRow& row, const SystemCall& call, Log& log);
 
   GateMode mode_;
+  std::string log_path_;
   GateHooks hooks_;
   std::vector<sock_filter> filter_;
   base::UniqueFd sending_;
@@ -79,6 +84,7 @@ class Gate {
   std::unordered_map<pid_t, Member> members_;
   bool same_processor_ = true;
   int quiet_ = 0;
+  int filters_ = -1;  // upon a process that has added none
 };
 
 // Where the call that is being answered stands: memory that processes forked after the first call

@@ -8,6 +8,8 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -71,6 +73,11 @@ std::vector<sock_filter> decide(const Stopped& call, bool shim, GateMode mode,
     code.skip_unless(static_cast<std::uint32_t>(wire::kGateReturn >> 32U), 1);
     code.give(SECCOMP_RET_ALLOW);
   }
+  if (call.number == SYS_prctl || call.number == (SYS_prctl | kX32Bit)) {
+    code.load(argument(0));
+    code.skip_if(PR_SET_SECCOMP, 1);
+    code.give(SECCOMP_RET_ALLOW);
+  }
   if (call.flags_argument >= 0) {
     const std::uint32_t flags = argument(call.flags_argument);
     const auto allow_if = [&](std::uint32_t bits, std::uint32_t value) {
@@ -107,7 +114,9 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kLink:
     case CallKind::kLinkAt:
     // These change what the paths of the others mean.
-    case CallKind::kNewView:
+    case CallKind::kNewRoot:
+    case CallKind::kMount:
+    case CallKind::kSetNs:
     case CallKind::kUnshare:
       return true;
     default:
@@ -121,10 +130,17 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const Stopped& call) { return !changes_files(arch, call.number); });
   }
-  // What a process remembers by relative names is the shim's concern.
+  // Without a shim nobody has to step aside, and ours is the one listener there can be.
+  if (!shim && action == SECCOMP_RET_USER_NOTIF) {
+    std::erase_if(calls, [&](const Stopped& call) {
+      return find_call(arch, call.number)->kind == CallKind::kSeccomp;
+    });
+  }
+  // What a process remembers by relative names is the shim's concern, and which calls it may make.
   if (!shim) {
     std::erase_if(calls, [&](const Stopped& call) {
-      return find_call(arch, call.number)->kind == CallKind::kNewDirectory;
+      const CallKind kind = find_call(arch, call.number)->kind;
+      return kind == CallKind::kNewDirectory || kind == CallKind::kSandbox;
     });
   }
   // The frequent ones first.

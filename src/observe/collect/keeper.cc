@@ -24,7 +24,7 @@
 namespace assay::collect {
 namespace {
 
-enum class Kind : int { kStarted, kEnded, kSay };
+enum class Kind : int { kStarted, kEnded, kSay, kDetach };
 struct Message {
   Kind kind = Kind::kSay;
   int value = 0;
@@ -71,8 +71,9 @@ void occupy_closed_streams() {
 
 // A last process that holds the gate, for when keeper and collector are both killed: without it
 // every stopped call of the command would fail. `alive` ends when neither is left.
-void start_guard(int listener, int alive) {
-  if (::fork() != 0) return;
+pid_t start_guard(int listener, int alive) {
+  const pid_t guard = ::fork();
+  if (guard != 0) return guard;
   ::prctl(PR_SET_NAME, "lineage-guard");
   ::setsid();
   point_at_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
@@ -105,8 +106,10 @@ void start_guard(int listener, int alive) {
 
 class Keeper {
  public:
-  Keeper(pid_t collector, base::UniqueFd socket, base::UniqueFd alive, base::UniqueFd watched)
+  Keeper(pid_t collector, bool wait, base::UniqueFd socket, base::UniqueFd alive,
+         base::UniqueFd watched)
       : collector_(collector),
+        wait_(wait),
         socket_(std::move(socket)),
         alive_(std::move(alive)),
         watched_(std::move(watched)) {
@@ -126,7 +129,10 @@ class Keeper {
       kept_.collector_status = WEXITSTATUS(status);
     } else {
       kept_.collector_lost = true;
+      kept_.collector = collector_;
       if (command_ > 0 && !kept_.wait_status) see_through();
+      alive_.reset();
+      keep_guard();  // for what the command left running
     }
     return kept_;
   }
@@ -142,7 +148,7 @@ class Keeper {
     Message message;
     if (!receive(socket_.get(), message, listener_)) return false;
     take(message);
-    return true;
+    return !kept_.detached;
   }
 
   void take(const Message& message) {
@@ -150,17 +156,24 @@ class Keeper {
       case Kind::kStarted:
         command_ = message.value;
         for (const int number : std::exchange(early_, {})) ::kill(command_, number);
-        if (listener_.valid()) start_guard(listener_.get(), watched_.get());
-        watched_.reset();
-        listener_.reset();
+        if (listener_.valid()) guard_ = start_guard(listener_.get(), watched_.get());
         break;
       case Kind::kEnded:
         kept_.wait_status = message.value;
+        if (!wait_) detach();
+        break;
+      case Kind::kDetach:
         break;
       case Kind::kSay:
         base::write_stderr(std::string(message.text.data()) + "\n");
         break;
     }
+  }
+
+  // The collector goes on by itself.
+  void detach() {
+    kept_.detached = true;
+    send(socket_.get(), {.kind = Kind::kDetach}, -1);
   }
 
   void notice() {
@@ -178,7 +191,7 @@ class Keeper {
       const int number = static_cast<int>(info.ssi_signo);
       if (kept_.wait_status) {
         if (number == SIGCONT) continue;
-        kept_.detached = true;
+        detach();
         return false;
       }
       // The terminal sends its signals to the whole group, so the command has got them already.
@@ -192,12 +205,26 @@ class Keeper {
     return true;
   }
 
+  // The guard that holds the gate may have been killed with the collector: as long as we hold its
+  // descriptor the kernel lets stopped calls wait, and another guard can answer them.
+  void keep_guard() {
+    if (!listener_.valid()) return;
+    if (guard_ > 0 && ::waitpid(guard_, nullptr, WNOHANG) == 0) return;
+    pollfd gate{listener_.get(), 0, 0};
+    if (::poll(&gate, 1, 0) > 0) {  // nobody is left who could be stopped
+      listener_.reset();
+      return;
+    }
+    guard_ = start_guard(listener_.get(), watched_.get());
+  }
+
   // The collector was killed. The command is our child now (we are its subreaper), and the guard
   // sees to its stopped calls as soon as we do not claim to.
   void see_through() {
     alive_.reset();
     int status = 0;
     for (;;) {
+      keep_guard();
       std::array<pollfd, 1> waiting{{{signals_.get(), POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), 20);
       pass_signals();
@@ -208,10 +235,12 @@ class Keeper {
   }
 
   pid_t collector_;
+  bool wait_;
   pid_t command_ = 0;
   base::UniqueFd socket_;
   base::UniqueFd signals_;
-  base::UniqueFd listener_;  // on its way to the guard
+  pid_t guard_ = 0;
+  base::UniqueFd listener_;  // the gate's: for the guard, and for another if that is killed
   base::UniqueFd alive_;
   base::UniqueFd watched_;
   std::vector<int> early_;
@@ -229,14 +258,21 @@ void Channel::ended(int wait_status) {
   send(socket_.get(), {.kind = Kind::kEnded, .value = wait_status}, -1);
 }
 
+bool Channel::detached() {
+  Message message;
+  base::UniqueFd none;
+  return receive(socket_.get(), message, none) && message.kind == Kind::kDetach;
+}
+
 void Channel::say(const std::string& line) {
   Message message;
   line.copy(message.text.data(), message.text.size() - 1);
   send(socket_.get(), message, -1);
 }
 
-base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
+base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect) {
   remember_signals();
+  raise_limits();
   occupy_closed_streams();
   shared_request();  // before the fork
   std::array<int, 2> ends{};
@@ -272,7 +308,7 @@ base::Result<Kept> keep(const std::function<int(Channel&)>& collect) {
   // A pipe ends when the command closes it, not when we do.
   point_at_null({STDIN_FILENO, STDOUT_FILENO});
   for (const int descriptor : inherited_descriptors()) ::close(descriptor);
-  return Keeper(collector, std::move(mine), std::move(alive), std::move(watched)).keep();
+  return Keeper(collector, wait, std::move(mine), std::move(alive), std::move(watched)).keep();
 }
 
 void end_like(int wait_status) {

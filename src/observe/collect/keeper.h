@@ -24,6 +24,8 @@ class Channel {
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   void started(pid_t command, int listener);
   void ended(int wait_status);
+  // When the descriptor is readable: whether the keeper has left on purpose, and recording goes on.
+  bool detached();
   // A line that the keeper prints on standard error.
   void say(const std::string& line);
 
@@ -35,12 +37,14 @@ struct Kept {
   std::optional<int> wait_status;  // of the command; none: it was not started
   int collector_status = 0;        // what `collect` returned
   bool collector_lost = false;     // it was killed; the command was seen through without it
+  pid_t collector = 0;             // which it was, then
   bool detached = false;           // the user would not wait for what the command left running
 };
 
 // Runs `collect` in the forked collector and keeps until it is done. `collect` starts the command
-// through a Collector with the channel's hooks; it must not print.
-base::Result<Kept> keep(const std::function<int(Channel&)>& collect);
+// through a Collector with the channel's hooks; it must not print. Without `wait` it returns as
+// soon as the command itself has ended, and the collector goes on in the background.
+base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect);
 
 // Ends this process the way the command ended: with its exit code, or by its signal.
 [[noreturn]] void end_like(int wait_status);

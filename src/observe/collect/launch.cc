@@ -3,11 +3,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 namespace assay::collect {
@@ -20,15 +24,27 @@ struct Report {
   int error;
 };
 
+// What could hinder us in our own work. The stack's limit decides how large threads are, so it
+// stays.
+constexpr std::array kRaised = {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU};
+
 struct Signals {
   sigset_t mask{};
   std::array<bool, NSIG> ignored{};
+  std::array<rlimit, kRaised.size()> limits{};
   bool known = false;
+  bool raised = false;
 };
 
 Signals& remembered() {
   static Signals signals;
   return signals;
+}
+
+void restore_limits() {
+  const Signals& signals = remembered();
+  if (!signals.raised) return;
+  for (std::size_t i = 0; i < kRaised.size(); ++i) ::setrlimit(kRaised[i], &signals.limits[i]);
 }
 
 void restore_signals() {
@@ -55,6 +71,27 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   ::_exit(127);
 }
 
+base::Error why_not(const Launch& launch, const Report& report) {
+  switch (report.stage) {
+    case Stage::kDirectory:
+      return base::system_error(launch.directory, "cannot enter the directory", report.error);
+    case Stage::kPrepare:
+      return base::system_error("tracer", "the kernel refused to trace the command", report.error,
+                                "`assay tracers` tells what works here");
+    case Stage::kExec:
+      break;
+  }
+  const std::string& program = launch.words.front();
+  if (report.error == ENOENT) {
+    const bool is_path = program.find('/') != std::string::npos;
+    return base::usage_error(program, is_path ? "no such program" : "command not found",
+                             is_path ? "" : "it is in no folder of PATH");
+  }
+  base::Error error = base::system_error(program, "cannot run it", report.error);
+  error.code = base::ExitCode::kNo;  // the command's own fault, not the machine's
+  return error;
+}
+
 }  // namespace
 
 void remember_signals() {
@@ -66,6 +103,25 @@ void remember_signals() {
     signals.ignored[static_cast<std::size_t>(number)] =
         ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
   }
+}
+
+void raise_limits() {
+  remember_signals();
+  Signals& signals = remembered();
+  if (std::exchange(signals.raised, true)) return;
+  for (std::size_t i = 0; i < kRaised.size(); ++i) {
+    rlimit& limit = signals.limits[i];
+    if (::getrlimit(kRaised[i], &limit) != 0) continue;
+    // Files may be as many as the kernel lets anyone have; "infinite" is more than that.
+    const rlim_t most =
+        kRaised[i] == RLIMIT_NOFILE ? std::max<rlim_t>(limit.rlim_max, 4096) : RLIM_INFINITY;
+    const rlimit freed{most, most};
+    const rlimit soft{limit.rlim_max, limit.rlim_max};
+    if (::setrlimit(kRaised[i], &freed) != 0) ::setrlimit(kRaised[i], &soft);
+  }
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGXFSZ, &ignore, nullptr);  // a file that may not grow is an error like others
 }
 
 base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child) {
@@ -86,6 +142,7 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
       give_up(writing.get(), Stage::kDirectory);
     }
     if (!in_child()) give_up(writing.get(), Stage::kPrepare);
+    restore_limits();
     restore_signals();
     ::execvpe(words.front(), words.data(), environment.data());
     give_up(writing.get(), Stage::kExec);
@@ -100,22 +157,16 @@ std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
     got = ::read(exec_result, &report, sizeof report);
   } while (got < 0 && errno == EINTR);
   if (got != sizeof report) return std::nullopt;
-  switch (report.stage) {
-    case Stage::kDirectory:
-      return base::system_error(launch.directory, "cannot enter the directory", report.error);
-    case Stage::kPrepare:
-      return base::system_error("tracer", "the kernel refused to trace the command", report.error,
-                                "`assay tracers` tells what works here");
-    case Stage::kExec:
-      break;
-  }
-  const std::string& program = launch.words.front();
-  if (report.error == ENOENT) {
-    const bool is_path = program.find('/') != std::string::npos;
-    return base::usage_error(program, is_path ? "no such program" : "command not found",
-                             is_path ? "" : "it is in no folder of PATH");
-  }
-  return base::system_error(program, "cannot run it", report.error);
+  return why_not(launch, report);
+}
+
+base::Error become(const std::vector<std::string>& words) {
+  std::vector<char*> list = pointers(words);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  restore_limits();
+  restore_signals();
+  ::execvp(list.front(), list.data());
+  return why_not({.words = words}, {Stage::kExec, errno});
 }
 
 base::Result<bool> ExecWatch::began() {

@@ -25,6 +25,7 @@ struct Launched {
 base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child);
 
 // Waits until the program runs (nothing) or could not be started (why). `pid` is not waited for.
+// kUsage: there is no such program; kNo: it cannot be run; kUnfit: it was not tried.
 std::optional<base::Error> exec_failure(const Launch& launch, int exec_result);
 
 // The same in the rounds of a poll loop.
@@ -51,5 +52,13 @@ base::Error gate_failure(const Launch& launch, const Launched& child);
 // The signal dispositions and mask that the program was started with, before keeper and collector
 // changed them for themselves: the command gets these.
 void remember_signals();
+
+// Frees this process from the limits on resources that were meant for the command, as far as it is
+// allowed: what we write must neither fail by them nor end us. launch() puts them back.
+void raise_limits();
+
+// Without any of this: makes the calling process the command, as it would be without us. Returns
+// only if that fails, and why.
+base::Error become(const std::vector<std::string>& words);
 
 }  // namespace assay::collect

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,7 +53,7 @@ Event event_of(const wire::Record& record) {
 }
 
 bool tell(const wire::Record& record, std::uint32_t length, Sink& sink) {
-  if (record.op == wire::Op::kNone || record.op > wire::Op::kMissed) return false;
+  if (record.op == wire::Op::kNone || record.op > wire::kLastOp) return false;
   const std::size_t text = std::size_t{record.path_length} + record.other_length;
   if (length < sizeof(wire::Record) + text) return false;
   sink.happened(event_of(record));
@@ -100,7 +101,11 @@ void Window::clear() {
 base::Result<Log> Log::create(const std::filesystem::path& path) {
   base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return base::fail(base::system_error(path, "cannot make the event log", errno));
-  if (const int error = ::posix_fallocate(fd.get(), 0, wire::kWindowSize); error != 0) {
+  std::uint64_t allocated = wire::kWindowSize;
+  for (int error = 0; (error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(allocated))) != 0;
+       allocated /= 4) {
+    if (allocated > wire::kHeaderSize) continue;
+    ::unlink(path.c_str());
     return base::fail(base::system_error(path, "cannot make the event log", error));
   }
   void* mapped =
@@ -109,7 +114,7 @@ base::Result<Log> Log::create(const std::filesystem::path& path) {
     return base::fail(base::system_error(path, "cannot map the event log", errno));
   }
   auto* header = new (mapped) wire::LogHeader;
-  header->allocated_end = wire::kWindowSize;
+  header->allocated_end = allocated;
   struct statx root {};
   if (::statx(AT_FDCWD, "/", 0, STATX_INO | kMountId, &root) == 0 &&
       (root.stx_mask & kMountId) != 0) {
@@ -147,6 +152,7 @@ Log::Log(Log&& other) noexcept
       cursor_(other.cursor_),
       late_(std::move(other.late_)),
       overflow_(std::move(other.overflow_)),
+      keep_words_(std::move(other.keep_words_)),
       torn_(other.torn_),
       starved_(other.starved_) {}
 
@@ -177,6 +183,14 @@ void Log::keep_ahead() {
 }
 
 void Log::append(const Event& event) {
+  if (event.op != wire::Op::kExec || !keep_words_) return append_kept(event);
+  const std::string words = keep_words_(event.other);
+  Event kept = event;
+  kept.other = words;
+  append_kept(kept);
+}
+
+void Log::append_kept(const Event& event) {
   if (write(event)) return;
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -34,9 +36,13 @@ class Window {
   std::uint64_t begin_ = 0;
 };
 
+// The words of a program, NUL between them, without what must not reach the disk.
+using KeepWords = std::function<std::string(std::string_view words)>;
+
 class Log {
  public:
-  // A new log. Fails if there is one, or if the disk has no room for its beginning.
+  // A new log. Fails if there is one, or if the disk has no room even for its first page. If that
+  // is all it has, what the collector sees is kept in memory, and shims use the gate.
   static base::Result<Log> create(const std::filesystem::path& path);
   // The log of a collector that is gone, for finish() alone.
   static base::Result<Log> open(const std::filesystem::path& path);
@@ -48,6 +54,9 @@ class Log {
   // What the collector saw itself; told by the next drain(), in its turn. When the disk is full it
   // is kept in memory, which only a crash can lose.
   void append(const Event& event);
+  // Applied to the words of every program that is appended from now on; empty: they stay as they
+  // are.
+  void keep_words(KeepWords keep) { keep_words_ = std::move(keep); }
   // Tells everything that is committed up to the first record still being written, and keeps space
   // ahead of the writers. Returns how many events were told.
   std::size_t drain(Sink& sink);
@@ -64,6 +73,7 @@ class Log {
   Log(base::UniqueFd fd, wire::LogHeader* header) : fd_(std::move(fd)), header_(header) {}
   bool allocate(std::uint64_t end);
   void keep_ahead();
+  void append_kept(const Event& event);
   bool write(const Event& event);
   std::size_t tell_until_gap(Sink& sink);
   std::size_t tell_late(Sink& sink);
@@ -84,6 +94,7 @@ class Log {
   std::vector<std::uint64_t> late_;
   // Serialised events that found no room in the file.
   std::deque<std::string> overflow_;
+  KeepWords keep_words_;
   std::uint64_t torn_ = 0;
   bool starved_ = false;
 };

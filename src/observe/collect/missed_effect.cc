@@ -18,7 +18,7 @@ std::string program_of(pid_t thread) {
   const std::string link = fmt::format("/proc/{}/exe", thread);
   std::array<char, PATH_MAX> text;
   const ssize_t length = ::readlink(link.c_str(), text.data(), text.size());
-  if (length <= 0) return fmt::format("process {}", thread);
+  if (length <= 0) return "a program";
   return {text.data(), static_cast<std::size_t>(length)};
 }
 

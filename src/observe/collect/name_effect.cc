@@ -1,4 +1,4 @@
-// What unlink, rename and link do: names change, bytes do not.
+// What unlink, rename, link and symlink do: names change, bytes do not.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -27,6 +27,13 @@ using wire::Op;
 
 bool is_link(const Found& file) {
   return file.error == 0 && S_ISLNK(file.status.st_mode);
+}
+
+// Whether the call then succeeds does not matter: looking again does no harm.
+void add_relink(Effect& effect, std::string path) {
+  effect.told.push_back(
+      {.op = Op::kRelink, .flags = wire::flag::kNoStamp, .path = std::move(path)});
+  effect.will_succeed = true;
 }
 
 // In a sticky directory (/tmp) a name belongs to the file's or the directory's owner.
@@ -90,8 +97,13 @@ bool rename_will_succeed(const RemoteView& view, const FoundName& from, const Fo
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
   FoundName name = view.find_name(file.dirfd, file.path);
   const bool untold = name.accept_untold();
-  if (name.error != 0 || name.only_directory || !name.file.regular()) return std::nullopt;
+  if (name.error != 0 || name.only_directory) return std::nullopt;
   Effect effect;
+  if (is_link(name.file)) {
+    add_relink(effect, name.path());
+    return effect;
+  }
+  if (!name.file.regular()) return std::nullopt;
   add_ahead(effect, name.file, Change::kName);
   effect.told.push_back(
       {.op = Op::kDelete, .stamp = stamp_of(name.file.status), .path = name.file.path});
@@ -129,11 +141,24 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
     // A link or a device takes the place of a file, which is all that matters here.
     effect.told.push_back(
         {.op = Op::kDelete, .stamp = stamp_of(to.file.status), .path = to.path()});
-  } else {
-    return std::nullopt;
   }
   effect.will_succeed = rename_will_succeed(view, from, to, flags);
-  if (untold) return long_path_effect(view, "renamed", from_given, effect.will_succeed);
+  if (untold && !effect.told.empty()) {
+    return long_path_effect(view, "renamed", from_given, effect.will_succeed);
+  }
+  // Last, and only if it happens: what comes after it is told of paths as they are then.
+  if (is_link(from.file) || is_link(to.file)) {
+    if (effect.will_succeed || effect.told.empty()) add_relink(effect, to.path());
+  }
+  if (effect.told.empty()) return std::nullopt;
+  return effect;
+}
+
+std::optional<Effect> symlink_effect(const RemoteView& view, Given link) {
+  const FoundName name = view.find_name(link.dirfd, link.path);
+  if (name.error != 0 || name.only_directory) return std::nullopt;
+  Effect effect;
+  add_relink(effect, name.path());
   return effect;
 }
 
@@ -146,8 +171,13 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Give
   FoundName to = view.find_name(to_given.dirfd, to_given.path);
   const bool from_untold = from.accept_untold();
   const bool untold = to.accept_untold() || from_untold;
-  if (!from.regular() || to.error != 0 || is_link(from)) return std::nullopt;
+  if (to.error != 0) return std::nullopt;
   Effect effect;
+  if (is_link(from)) {
+    add_relink(effect, to.path());
+    return effect;
+  }
+  if (!from.regular()) return std::nullopt;
   effect.told.push_back(
       {.op = Op::kLink, .stamp = stamp_of(from.status), .path = from.path, .other = to.path()});
   // A file without a name can get one only if it was made without (O_TMPFILE); the kernel shows

@@ -39,7 +39,7 @@ TEST_P(NameEffect, Unlink) {
   place.link("to-d", "d");
   place.link("to-b", "b");
   EXPECT_EQ(unlinked("to-d/a"), (Lines{"ahead name T/d/a", "delete T/d/a"}));
-  EXPECT_EQ(unlinked("to-b"), (Lines{}));
+  EXPECT_EQ(unlinked("to-b"), (Lines{"relink T/to-b no-stamp"}));
   EXPECT_EQ(unlinked("d"), (Lines{}));
   EXPECT_EQ(unlinked("none"), (Lines{}));
   EXPECT_EQ(unlinked("b/"), (Lines{}));
@@ -108,9 +108,23 @@ TEST_P(NameEffect, RenameOfLinksAndSecondNames) {
   place.link("l", "a");
   place.link("m", "a");
   EXPECT_EQ(renamed("a", "same"), (Lines{}));
-  EXPECT_EQ(renamed("l", "new"), (Lines{}));
-  EXPECT_EQ(renamed("new", "a"), (Lines{"ahead name T/a", "delete T/a"}));
-  EXPECT_EQ(renamed("same", "m"), (Lines{"ahead name T/same", "rename T/same T/m"}));
+  EXPECT_EQ(renamed("l", "new"), (Lines{"relink T/new no-stamp"}));
+  EXPECT_EQ(renamed("new", "a"), (Lines{"ahead name T/a", "delete T/a", "relink T/a no-stamp"}));
+  EXPECT_EQ(renamed("same", "m"),
+            (Lines{"ahead name T/same", "rename T/same T/m", "relink T/m no-stamp"}));
+  place.link("n", "d");
+  EXPECT_EQ(linked("n", "o"), (Lines{"relink T/o no-stamp"}));
+  EXPECT_EQ(renamed("m", "o", RENAME_EXCHANGE),
+            (Lines{"ahead name T/m", "rename T/m T/o exchange", "relink T/o no-stamp"}));
+}
+
+TEST_P(NameEffect, Symlink) {
+  place.directory("d");
+  EXPECT_EQ(told([&] { ::syscall(SYS_symlink, "d", place.path("l").c_str()); }),
+            (Lines{"relink T/l no-stamp"}));
+  const int d = ::open(place.path("d").c_str(), O_PATH | O_DIRECTORY);
+  EXPECT_EQ(told([&] { ::syscall(SYS_symlinkat, "x", d, "m"); }), (Lines{"relink T/d/m no-stamp"}));
+  ::close(d);
 }
 
 TEST_P(NameEffect, RenameAcrossMounts) {
@@ -134,7 +148,7 @@ TEST_P(NameEffect, Link) {
             (Lines{"link T/a T/b"}));
   EXPECT_EQ(linked("a", "b"), (Lines{"link T/a T/b", "fails"}));
   EXPECT_EQ(linked("d", "c"), (Lines{}));
-  EXPECT_EQ(linked("l", "link"), (Lines{}));
+  EXPECT_EQ(linked("l", "link"), (Lines{"relink T/link no-stamp"}));
   EXPECT_EQ(linked("l", "followed", AT_SYMLINK_FOLLOW), (Lines{"link T/a T/followed"}));
 }
 

@@ -65,6 +65,7 @@ struct Access {
   bool read = false;
   bool write = false;
   bool cut = false;
+  bool all = true;  // with `cut`: to nothing
 };
 
 // Nothing if it is no regular file.
@@ -81,8 +82,8 @@ std::optional<Effect> existing(const RemoteView& view, Given given, Found file, 
     told.op = Op::kWrite;
   }
   if (access.write || access.cut) {
-    const bool readable = access.read && !access.cut;
-    add_ahead(effect, file, readable ? Change::kContentReadable : Change::kContent);
+    const Change kept = access.read ? Change::kContentReadable : Change::kContent;
+    add_ahead(effect, file, access.cut && access.all ? Change::kCut : kept);
   }
   const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
   effect.will_succeed = view.may(file, mode);
@@ -135,8 +136,9 @@ std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint
   return creation(view, file, view.find_creation(file.dirfd, file.path, false));
 }
 
-std::optional<Effect> truncate_effect(const RemoteView& view, Given file) {
-  return existing(view, file, view.find(file.dirfd, file.path, true), {.cut = true});
+std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length) {
+  return existing(view, file, view.find(file.dirfd, file.path, true),
+                  {.cut = true, .all = length == 0});
 }
 
 }  // namespace assay::collect

@@ -42,15 +42,17 @@ TEST_P(OpenEffect, OfAnExistingFile) {
 TEST_P(OpenEffect, OfAFileThatIsCut) {
   for (const int mode : {O_RDONLY, O_WRONLY, O_RDWR}) {
     const std::string a = place.file("a");
-    EXPECT_EQ(opened(a, mode | O_TRUNC), (Lines{"ahead content T/a", "truncate T/a"}));
+    EXPECT_EQ(opened(a, mode | O_TRUNC), (Lines{"ahead cut T/a", "truncate T/a"}));
     EXPECT_EQ(std::filesystem::file_size(a), 0U);
   }
   const std::string b = place.file("b");
   EXPECT_EQ(told([&] { ::syscall(SYS_creat, b.c_str(), 0644); }),
-            (Lines{"ahead content T/b", "truncate T/b"}));
+            (Lines{"ahead cut T/b", "truncate T/b"}));
   EXPECT_EQ(told([&] { ::syscall(SYS_truncate, b.c_str(), 3); }),
             (Lines{"ahead content T/b", "truncate T/b"}));
   EXPECT_EQ(std::filesystem::file_size(b), 3U);
+  EXPECT_EQ(told([&] { ::syscall(SYS_truncate, b.c_str(), 0); }),
+            (Lines{"ahead cut T/b", "truncate T/b"}));
 }
 
 TEST_P(OpenEffect, TheStampIsTheFilesState) {
@@ -273,7 +275,7 @@ TEST_P(OpenEffect, The32BitInterface) {
   const Lines read = call32(5, O_RDONLY);
   if (place.seen.result == -ENOSYS) GTEST_SKIP() << "no 32-bit calls in this kernel";
   EXPECT_EQ(read, (Lines{"read T/a"}));
-  EXPECT_EQ(call32(5, O_WRONLY | O_TRUNC), (Lines{"ahead content T/a", "truncate T/a"}));
+  EXPECT_EQ(call32(5, O_WRONLY | O_TRUNC), (Lines{"ahead cut T/a", "truncate T/a"}));
   EXPECT_EQ(call32(193, 2), (Lines{"ahead content T/a", "truncate T/a"}));
   EXPECT_EQ(call32(10, 0), (Lines{"ahead name T/a", "delete T/a"}));
 }
@@ -293,6 +295,12 @@ TEST_P(OpenEffect, WhatCannotBeFollowedIsSaid) {
   EXPECT_EQ(missed([] { ::syscall(SYS_open_by_handle_at, 3, nullptr, 0); }), "open_by_handle_at");
   EXPECT_EQ(missed([] { ::syscall(SYS_fanotify_init, 0, 0); }), "fanotify");
   EXPECT_EQ(missed([] { ::syscall(SYS_fanotify_init, 0x200, 0); }), "nothing");
+  EXPECT_EQ(missed([] { ::syscall(SYS_seccomp, 1, 8, nullptr); }), "seccomp");
+  EXPECT_EQ(missed([] { ::syscall(SYS_seccomp, 1, 0, nullptr); }), "nothing");
+  EXPECT_EQ(missed([] { ::syscall(SYS_mount, nullptr, "/none", nullptr, 0, nullptr); }),
+            "namespace");
+  EXPECT_EQ(missed([] { ::syscall(SYS_unshare, 0x40000000 /* CLONE_NEWNET */); }), "nothing");
+  RemoteView::views_may_differ(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWays, OpenEffect, ::testing::Bool(), way);

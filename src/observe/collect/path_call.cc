@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/audit.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "observe/collect/call_table.h"
 #include "observe/collect/remote_memory.h"
 #include "observe/collect/remote_path.h"
+#include "observe/collect/remote_status.h"
 
 namespace assay::collect {
 namespace {
@@ -67,6 +69,7 @@ class Reading {
   std::optional<Effect> rename(bool at, std::uint64_t flags);
   std::optional<Effect> link(bool at, std::uint64_t flags);
   std::optional<Effect> exec(bool at, std::uint64_t flags);
+  std::optional<Effect> other_mounts(bool always_allowed);
   std::optional<Effect> missed(std::string_view what, std::string_view text) {
     return missed_effect(view_, what, text);
   }
@@ -85,6 +88,14 @@ std::optional<Effect> Reading::effect() {
     return missed("unreadable", "does not let itself be read, so its file operations are not seen");
   }
   return error_ == 0 ? std::move(effect) : std::nullopt;
+}
+
+// Many programs only try.
+std::optional<Effect> Reading::other_mounts(bool always_allowed) {
+  RemoteView::views_may_differ();
+  std::optional<Effect> effect = missed_effect(view_, kNamespace, kOtherMounts);
+  effect->will_succeed = always_allowed || read_remote_status(view_.thread()).administers;
+  return effect;
 }
 
 std::optional<Effect> Reading::open2() {
@@ -108,12 +119,13 @@ std::optional<Effect> Reading::link(bool at, std::uint64_t flags) {
 
 std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
   const Given program = file(at ? 1 : 0, at);
-  std::string words;
-  if (error_ == 0) {
-    error_ = read_remote_words(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
-                               kMostWordBytes, words);
-  }
-  return error_ == 0 ? exec_effect(view_, program, flags, std::move(words)) : std::nullopt;
+  if (error_ != 0) return std::nullopt;
+  std::optional<Effect> effect = exec_effect(view_, program, flags);
+  // Not before: a search through PATH fails many times before it succeeds.
+  if (!effect) return std::nullopt;
+  error_ = read_remote_words(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8, kMostWordBytes,
+                             effect->told.front().other);
+  return error_ == 0 ? effect : std::nullopt;
 }
 
 std::optional<Effect> Reading::judged() {
@@ -136,7 +148,9 @@ std::optional<Effect> Reading::judged() {
     case kMknodAt:
       return at(mknod_effect, argument(2));
     case kTruncate:
-      return plain(truncate_effect);
+      // In 32 bits the length may stand in two arguments; then it is taken for one that keeps
+      // bytes.
+      return plain(truncate_effect, narrow() ? 1U : argument(1));
     case kUnlink:
       return plain(unlink_effect);
     case kUnlinkAt:
@@ -151,6 +165,10 @@ std::optional<Effect> Reading::judged() {
       return link(false, 0);
     case kLinkAt:
       return link(true, argument(4));
+    case kSymlink:
+      return one(file(1, false), symlink_effect);
+    case kSymlinkAt:
+      return one(file(2, true), symlink_effect);
     case kExec:
       return exec(false, 0);
     case kExecAt:
@@ -165,11 +183,24 @@ std::optional<Effect> Reading::judged() {
       if ((argument(0) & kFanotifyNames) != 0) return std::nullopt;
       return missed("fanotify", "is handed open files by fanotify");
     case kUnshare:
-      if ((argument(0) & CLONE_NEWNS) != 0) RemoteView::views_may_differ();
+      if ((argument(0) & CLONE_NEWNS) == 0) return std::nullopt;
+      return other_mounts((argument(0) & CLONE_NEWUSER) != 0);
+    case kSetNs:
+      if (argument(1) != 0 && (argument(1) & CLONE_NEWNS) == 0) return std::nullopt;
+      return other_mounts(false);
+    case kMount:
+      return other_mounts(false);
+    case kSeccomp:
+      if (argument(0) != SECCOMP_SET_MODE_FILTER) return std::nullopt;
+      if ((argument(1) & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0) return std::nullopt;
+      return missed("seccomp",
+                    "has system calls reported to a listener of its own, which hides them");
+    case kNewRoot:
+      RemoteView::views_may_differ();
+      return std::nullopt;
+    case kSandbox:
       return std::nullopt;
     case kNewDirectory:
-    case kNewView:
-      RemoteView::views_may_differ();
       return std::nullopt;
   }
   return std::nullopt;

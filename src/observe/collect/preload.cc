@@ -9,8 +9,10 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "base/file.h"
+#include "observe/collect/ends.h"
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/log.h"
@@ -24,25 +26,30 @@ namespace {
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
 
-// `entry` ("KEY=") with `value` before what the environment already had, joined by a colon.
-void put_first(std::vector<std::string>& environment, std::string_view key,
-               const std::string& value) {
-  std::string entry = std::string(key) + value;
+// The environment with `value` under `key` ("KEY="), after or before what was there, with a colon
+// between.
+enum class Place { kFirst, kLast };
+void join(std::vector<std::string>& environment, std::string_view key, const std::string& value,
+          Place place) {
+  std::string entry = value;
   std::erase_if(environment, [&](const std::string& old) {
     if (!old.starts_with(key)) return false;
-    if (old.size() > key.size()) entry += ":" + old.substr(key.size());
+    const std::string had = old.substr(key.size());
+    if (!had.empty()) entry = place == Place::kFirst ? entry + ":" + had : had + ":" + entry;
     return true;
   });
-  environment.push_back(std::move(entry));
+  environment.push_back(std::string(key) + entry);
 }
 
 // The command's environment with the shim.
 std::vector<std::string> with_shim(std::vector<std::string> environment, const std::string& shim,
                                    const std::string& log) {
-  put_first(environment, "LD_PRELOAD=", shim);
+  // Last: other libraries that change what a program opens come before us, so that we see what
+  // they have made of it.
+  join(environment, "LD_PRELOAD=", shim, Place::kLast);
   // A program built with AddressSanitizer refuses to start behind any preloaded library, because it
   // cannot know that ours leaves memory functions alone.
-  put_first(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0");
+  join(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0", Place::kFirst);
   environment.push_back(std::string(wire::kLogVariable) + "=" + log);
   return environment;
 }
@@ -51,9 +58,17 @@ class PreloadCollector : public Collector {
  public:
   explicit PreloadCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
-  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+  base::Result<void> prepare() override {
     ASSAY_TRY(Log log, Log::create(path_));
-    Gate gate(GateMode::kEverything);
+    log_.emplace(std::move(log));
+    return {};
+  }
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+    if (!log_) ASSAY_TRY_VOID(prepare());
+    Log& log = *log_;
+    log.keep_words(launch.keep_words);
+    Gate gate(GateMode::kEverything, path_);
     Launch shimmed = launch;
     if (const auto shim = shim_library(); !shim.empty()) {
       shimmed.environment = with_shim(std::move(shimmed.environment), shim, path_);
@@ -62,6 +77,7 @@ class PreloadCollector : public Collector {
     ASSAY_TRY(Launched child, collect::launch(shimmed, [&] { return gate.install(); }));
     if (!gate.receive()) return base::fail(gate_failure(launch, child));
     append_inherited(launch.inherited, child.pid, log);
+    log.drain(sink);  // while the command waits to begin: it may be about to write into these
     ASSAY_TRY_VOID(loop(launch, control, sink, log, gate, reaper, child));
     Outcome outcome = reaper.outcome();
     outcome.dropped = log.header().dropped;
@@ -74,38 +90,49 @@ class PreloadCollector : public Collector {
   }
 
  private:
-  base::Result<void> loop(const Launch& launch, const Control& control, Sink& sink, Log& log,
+  base::Result<void> loop(const Launch& launch, const Control& control, Sink& told, Log& log,
                           Gate& gate, Reaper& reaper, Launched& child) {
+    Ends ends(child.pid, told);
+    Sink& sink = ends;
     ExecWatch watch(launch, child);
     bool gate_open = true;
     bool kept = true;
+    bool watched = true;
     int wait_ms = kShortestWait_ms;
     while (gate_open || !reaper.ended()) {
       std::array<pollfd, 4> waiting{{{gate_open ? gate.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
                                      {watch.descriptor(), POLLIN, 0},
-                                     {kept ? control.keeper : -1, POLLIN, 0}}};
+                                     {watched ? control.keeper : -1, POLLIN, 0}}};
       const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
         gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
       }
       ASSAY_TRY(const bool began, watch.began());
       if (began) control.started(child.pid, gate.listener());
+      if (kept && ready == 0) ends.idle(log);
       if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {
-        log.drain(sink);
-        control.abandoned();
-        kept = false;
+        watched = false;
+        kept = control.detached();
+        if (!kept) {
+          log.drain(sink);
+          control.abandoned();
+        }
       }
       const bool busy = (kept && log.drain(sink) > 0) || ready > 0;
       if (kept) sink.meanwhile();
       wait_ms = busy ? kShortestWait_ms : std::min(2 * wait_ms, kLongestWait_ms);
     }
-    if (kept) log.finish(sink);
+    if (!kept) return {};
+    log.drain(sink);
+    ends.finish(log);
+    log.finish(told);
     return {};
   }
 
   std::filesystem::path path_;
+  std::optional<Log> log_;
 };
 
 }  // namespace

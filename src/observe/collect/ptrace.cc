@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/unique_fd.h"
@@ -22,10 +23,18 @@ namespace {
 
 class PtraceCollector : public Collector {
  public:
-  explicit PtraceCollector(std::filesystem::path log) : log_(std::move(log)) {}
+  explicit PtraceCollector(std::filesystem::path log) : path_(std::move(log)) {}
+
+  base::Result<void> prepare() override {
+    ASSAY_TRY(Log log, Log::create(path_));
+    log_.emplace(std::move(log));
+    return {};
+  }
 
   base::Result<Outcome> run(const Launch& command, const Control& control, Sink& sink) override {
-    ASSAY_TRY(Log log, Log::create(log_));
+    if (!log_) ASSAY_TRY_VOID(prepare());
+    Log& log = *log_;
+    log.keep_words(command.keep_words);
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
       return base::fail(base::system_error("pipe", "cannot start the command", errno));
@@ -65,7 +74,8 @@ class PtraceCollector : public Collector {
   }
 
  private:
-  std::filesystem::path log_;
+  std::filesystem::path path_;
+  std::optional<Log> log_;
 };
 
 }  // namespace

@@ -58,8 +58,10 @@ Outcome TraceLoop::run() {
 void TraceLoop::look_up() {
   if (!recording_) return;
   sink_.meanwhile();
-  pollfd keeper{control_.keeper, POLLIN, 0};
+  pollfd keeper{watched_ ? control_.keeper : -1, POLLIN, 0};
   if (::poll(&keeper, 1, 0) <= 0) return;
+  watched_ = false;
+  if (control_.detached()) return;
   log_.drain(sink_);
   control_.abandoned();
   recording_ = false;

@@ -65,6 +65,7 @@ class TraceLoop {
   Outcome outcome_;
   bool started_ = false;
   bool recording_ = true;
+  bool watched_ = true;  // by the keeper
 };
 
 }  // namespace assay::collect

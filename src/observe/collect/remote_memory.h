@@ -13,6 +13,9 @@ namespace assay::collect {
 // the same), ESRCH when it is gone, EPERM when the process does not let itself be read.
 int read_remote(pid_t thread, std::uint64_t address, void* into, std::size_t size);
 
+// The same the other way. In the memory of the command, so with the greatest care.
+int write_remote(pid_t thread, std::uint64_t address, const void* from, std::size_t size);
+
 // A NUL-terminated string of fewer than `limit` bytes, terminator included in `into`; `length` is
 // without it. ENAMETOOLONG when there is no terminator within the limit.
 int read_remote_text(pid_t thread, std::uint64_t address, char* into, std::size_t limit,

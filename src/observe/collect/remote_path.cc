@@ -20,6 +20,9 @@ namespace {
 std::atomic<bool> views_differ = false;
 
 constexpr std::uint64_t kScoped = RESOLVE_BENEATH | RESOLVE_IN_ROOT;
+// Before the path of a file that is in another mount namespace and not to be found by it here. No
+// absolute path begins so, and nobody takes it for one.
+constexpr std::string_view kElsewhere = "elsewhere:";
 constexpr std::string_view kDeleted = " (deleted)";  // the kernel's word for a path that is gone
 
 int open_path(int base, const char* path, bool follow, std::uint64_t resolve) {
@@ -109,6 +112,18 @@ std::string FoundName::path() const {
   return text += name;
 }
 
+namespace {
+
+// Whether the path leads to the same file here. One that has lost its name leads nowhere.
+bool is_ours(const Found& found) {
+  if (found.status.st_nlink == 0) return true;
+  struct stat here {};
+  return ::lstat(found.path.c_str(), &here) == 0 && here.st_ino == found.status.st_ino &&
+         here.st_dev == found.status.st_dev;
+}
+
+}  // namespace
+
 Found describe(base::UniqueFd fd) {
   Found found;
   if (!fd.valid() || ::fstat(fd.get(), &found.status) != 0) return Found::none(errno);
@@ -119,6 +134,9 @@ Found describe(base::UniqueFd fd) {
     const ssize_t length = ::readlink(link.data(), text.data(), text.size());
     if (length < 0) found.error = errno;
     found.path.assign(text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    if (length >= 0 && views_differ.load(std::memory_order_relaxed) && !is_ours(found)) {
+      found.path.insert(0, kElsewhere);
+    }
   }
   found.fd = std::move(fd);
   return found;

@@ -22,7 +22,9 @@ struct Found {
   int error = 0;
   base::UniqueFd fd;  // O_PATH
   struct stat status {};
-  std::string path;  // canonical, in the collector's view; only of regular files and directories
+  // Canonical, in the collector's view; only of regular files and directories. Not absolute where
+  // the collector, in another mount namespace, does not find the file by it.
+  std::string path;
 
   static Found none(int error) {
     Found found;

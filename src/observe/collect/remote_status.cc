@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/proc_file.h"
@@ -20,7 +23,7 @@ namespace {
 // The field at `index` (or the last, for -1) of the line that starts with `name`; 0 if there is
 // none.
 template <class Number>
-Number field(std::string_view status, std::string_view name, int index) {
+Number field(std::string_view status, std::string_view name, int index, int radix = 10) {
   std::size_t at = status.find(name);
   if (at == std::string_view::npos) return 0;
   std::string_view line = status.substr(at + name.size());
@@ -30,7 +33,7 @@ Number field(std::string_view status, std::string_view name, int index) {
     const std::size_t begin = line.find_first_not_of(" \t");
     if (begin == std::string_view::npos) break;
     line.remove_prefix(begin);
-    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), value);
+    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), value, radix);
     if (parsed.ec != std::errc()) break;
     line.remove_prefix(static_cast<std::size_t>(parsed.ptr - line.data()));
   }
@@ -54,7 +57,20 @@ RemoteStatus read_remote_status(pid_t thread) {
   result.user = field<uid_t>(status, "\nUid:", 1);
   result.group = field<gid_t>(status, "\nGid:", 1);
   result.no_new_privileges = field<int>(status, "\nNoNewPrivs:", 0) != 0;
+  result.filters = field<int>(status, "\nSeccomp_filters:", 0);
+  const auto capabilities = field<std::uint64_t>(status, "\nCapEff:", 0, 16);
+  result.administers = (capabilities >> CAP_SYS_ADMIN & 1U) != 0;
   return result;
+}
+
+bool in_other_mounts(pid_t thread) {
+  const auto number = [](const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  static const ino_t ours = number("/proc/self/ns/mnt");
+  const ino_t theirs = number(fmt::format("/proc/{}/ns/mnt", thread));
+  return ours != 0 && theirs != 0 && ours != theirs;
 }
 
 bool runs_as_root(pid_t thread) {

@@ -17,6 +17,8 @@ struct RemoteStatus {
   uid_t user = 0;   // effective
   gid_t group = 0;  // effective
   bool no_new_privileges = false;
+  int filters = 0;           // seccomp filters upon it (Linux 5.9; 0: not known)
+  bool administers = false;  // CAP_SYS_ADMIN, in its own user namespace
 };
 
 RemoteStatus read_remote_status(pid_t thread);
@@ -24,5 +26,8 @@ RemoteStatus read_remote_status(pid_t thread);
 // Whether the thread's effective user and group are root: the owner of its /proc entry, which is
 // cheap to ask. (A process that hides itself is shown as root's; then nobody was asked in vain.)
 bool runs_as_root(pid_t thread);
+
+// Whether the thread is known to be in another mount namespace than we are.
+bool in_other_mounts(pid_t thread);
 
 }  // namespace assay::collect

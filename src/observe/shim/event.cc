@@ -135,13 +135,21 @@ char* append(char* to, Text text) {
   return to + text.length;
 }
 
+// What is told besides who and when. Without a status: not of a file.
+struct What {
+  wire::Op op;
+  const struct stat* status = nullptr;
+  std::int32_t value = 0;
+  std::int32_t child = 0;  // whom it is about, if not us
+  std::int64_t time_ns = 0;
+};
+
 // The path is in two parts with a slash between them, if the first is there; so is what the event
 // says besides, without one.
-void write(wire::Op op, const struct stat& status, Text before, Text path, Text other = {},
-           Text other_rest = {}) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const Who by = who();
+void write(const What& what, Text before, Text path, Text other = {}, Text other_rest = {}) {
+  const std::int64_t now = what.time_ns != 0 ? what.time_ns : monotonic_ns();
+  Who by = who();
+  if (what.child != 0) by = {what.child, what.child, by.process};
   const bool slash = before.length > 0 && before.data[before.length - 1] != '/';
   const std::size_t path_length = before.length + (slash ? 1 : 0) + path.length;
   const std::size_t other_length = other.length + other_rest.length;
@@ -160,21 +168,24 @@ void write(wire::Op op, const struct stat& status, Text before, Text path, Text 
   record->word.store(wire::record_word(wire::State::kReserved, static_cast<std::uint32_t>(size)),
                      std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_release);  // the length first: we may be killed
-  record->op = op;
+  record->op = what.op;
   record->source = wire::Source::kShim;
-  record->flags = 0;
+  record->flags = what.status != nullptr ? 0 : wire::flag::kNoStamp;
   record->path_length = static_cast<std::uint16_t>(path_length);
   record->other_length = static_cast<std::uint16_t>(other_length);
   record->thread = by.thread;
   record->process = by.process;
   record->parent = by.parent;
-  record->value = 0;
-  record->time_ns = nanoseconds(now);
-  record->stamp = {.device = status.st_dev,
-                   .inode = status.st_ino,
-                   .size = status.st_size,
-                   .mtime_ns = nanoseconds(status.st_mtim),
-                   .ctime_ns = nanoseconds(status.st_ctim)};
+  record->value = what.value;
+  record->time_ns = now;
+  record->stamp = {};
+  if (what.status != nullptr) {
+    record->stamp = {.device = what.status->st_dev,
+                     .inode = what.status->st_ino,
+                     .size = what.status->st_size,
+                     .mtime_ns = nanoseconds(what.status->st_mtim),
+                     .ctime_ns = nanoseconds(what.status->st_ctim)};
+  }
   char* text = append(record->text(), before);
   if (slash) *text++ = '/';
   append(append(append(text, path), other), other_rest);
@@ -190,17 +201,27 @@ bool log_ready() {
          window_ready(tail);
 }
 
+std::int64_t monotonic_ns() {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return nanoseconds(now);
+}
+
+void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns) {
+  write({.op = op, .value = status, .child = child, .time_ns = time_ns}, {}, {});
+}
+
 [[gnu::noinline]] void record_open(wire::Op op, int file, const struct stat& status, int directory,
                                    const char* path, std::size_t path_length) {
   char buffer[PATH_MAX];
   const Text given{path, path_length};
   if (path_length > 0 && path[0] == '/') {
-    if (!means_something_else_outside(given)) return write(op, status, {}, given);
+    if (!means_something_else_outside(given)) return write({op, &status}, {}, given);
   } else {
     const Text before = name_of_directory(directory, buffer, sizeof buffer);
     const bool fits = before.length + 1 + path_length < PATH_MAX;
     if (before.length > 0 && fits && !means_something_else_outside(before)) {
-      return write(op, status, before, given);
+      return write({op, &status}, before, given);
     }
   }
   // Then the name that the file itself has, or had. Memory (memfd) has none.
@@ -209,9 +230,9 @@ bool log_ready() {
     if (starts_with(name, "/memfd:", 7)) return;
     name.length -= kDeletedLength;
   }
-  if (name.length > 0) return write(op, status, {}, name);
+  if (name.length > 0) return write({op, &status}, {}, name);
   if (name.too_long) {
-    return write(wire::Op::kMissed, status, {}, text_of(wire::kLongPath), given,
+    return write({wire::Op::kMissed, &status}, {}, text_of(wire::kLongPath), given,
                  text_of(wire::kLongPathText));
   }
   shim.header->dropped.fetch_add(1, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include <cstddef>
 
@@ -19,5 +20,10 @@ bool log_ready();
 // around it keep their stack small; this one takes a little more than PATH_MAX.
 void record_open(wire::Op op, int file, const struct stat& status, int directory, const char* path,
                  std::size_t path_length);
+
+// That a child of this process began (kProcess) or has ended (kExit, with its wait status).
+void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns);
+
+std::int64_t monotonic_ns();
 
 }  // namespace assay::shim

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "observe/shim/exported.h"
+#include "observe/shim/next.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"
 
@@ -20,16 +21,17 @@ int like_libc(long result) {
 
 // From the gate, so that a collector that watches for changes of directory behind our back (raw
 // system calls, the C library's own) sees only those.
-int move(long number, long where) {
-  if (!on()) return like_libc(ordinary_call(number, where));
+template <typename Where>
+int move(Function function, long number, Where where) {
+  auto* next = other<int(Where)>(function);
+  if (!on()) return next != nullptr ? next(where) : like_libc(ordinary_call(number, where));
   shim.moves.fetch_add(1, std::memory_order_acq_rel);
-  const long result = gate_call(number, where);
+  const int result = next != nullptr ? next(where) : like_libc(gate_call(number, where));
   shim.moves.fetch_add(kMoved - 1, std::memory_order_acq_rel);
-  return like_libc(result);
+  return result;
 }
 
-int change_root(long number, long a, long b = 0) {
-  const int result = like_libc(ordinary_call(number, a, b));
+int root_changed(int result) {
   if (result == 0) {
     shim.moves.fetch_add(kMoved, std::memory_order_acq_rel);
     check_root();
@@ -37,28 +39,37 @@ int change_root(long number, long a, long b = 0) {
   return result;
 }
 
+template <typename... Words>
+int change_root(Function function, long number, Words... words) {
+  if (auto* next = other<int(Words...)>(function)) return root_changed(next(words...));
+  return root_changed(like_libc(ordinary_call(number, words...)));
+}
+
 }  // namespace
 }  // namespace assay::shim
+
+using assay::shim::change_root;
+using assay::shim::Function;
 
 extern "C" {
 
 ASSAY_EXPORTED int chdir(const char* path) noexcept {
-  return assay::shim::move(SYS_chdir, assay::shim::word(path));
+  return assay::shim::move(Function::kChdir, SYS_chdir, path);
 }
 ASSAY_EXPORTED int fchdir(int directory) noexcept {
-  return assay::shim::move(SYS_fchdir, directory);
+  return assay::shim::move(Function::kFchdir, SYS_fchdir, directory);
 }
 ASSAY_EXPORTED int chroot(const char* path) noexcept {
-  return assay::shim::change_root(SYS_chroot, assay::shim::word(path));
+  return change_root(Function::kChroot, SYS_chroot, path);
 }
 ASSAY_EXPORTED int unshare(int what) noexcept {
-  const int result = assay::shim::change_root(SYS_unshare, what);
+  const int result = change_root(Function::kUnshare, SYS_unshare, what);
   // Threads have directories of their own now: as if one were always being changed.
   if (result == 0 && (what & CLONE_FS) != 0) assay::shim::shim.moves.fetch_add(1);
   return result;
 }
 ASSAY_EXPORTED int setns(int file, int what) noexcept {
-  return assay::shim::change_root(SYS_setns, file, what);
+  return change_root(Function::kSetns, SYS_setns, file, what);
 }
 
 }  // extern "C"

@@ -1,7 +1,8 @@
-// Calls that change names: rename, link, unlink, truncate. They are always stopped, so that the
-// collector can keep what they destroy; they are here for one reason. A stopped call that the
-// collector has not yet taken up can be interrupted by a signal handler, and then fails with EINTR,
-// which these calls never do otherwise. So it is made again, and the program does not notice.
+// Calls that change names: rename, link, symlink, unlink, truncate. They are always stopped, so
+// that the collector can keep what they destroy; they are here for one reason. A stopped call that
+// the collector has not yet taken up can be interrupted by a signal handler, and then fails with
+// EINTR, which these calls never do otherwise. So it is made again, and the program does not
+// notice.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "observe/shim/exported.h"
+#include "observe/shim/next.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/stopped.h"
 
@@ -22,42 +24,76 @@ int change(long number, long a, long b = 0, long c = 0, long d = 0, long e = 0) 
   return -1;
 }
 
+using TwoNames = int(const char*, const char*);
+using TwoNamesAt = int(int, const char*, int, const char*);
+using TwoNamesAtFlags = int(int, const char*, int, const char*, int);
+using OneName = int(const char*);
+using NameAt = int(int, const char*, int);
+using NameLength = int(const char*, off_t);
+
 }  // namespace
 }  // namespace assay::shim
 
 using assay::shim::change;
+using assay::shim::Function;
+using assay::shim::NameAt;
+using assay::shim::NameLength;
+using assay::shim::OneName;
+using assay::shim::other;
+using assay::shim::TwoNames;
+using assay::shim::TwoNamesAt;
+using assay::shim::TwoNamesAtFlags;
 using assay::shim::word;
 
 extern "C" {
 
 ASSAY_EXPORTED int rename(const char* from, const char* to) noexcept {
+  if (auto* next = other<TwoNames>(Function::kRename)) return next(from, to);
   return change(SYS_rename, word(from), word(to));
 }
 ASSAY_EXPORTED int renameat(int at, const char* from, int to_at, const char* to) noexcept {
+  if (auto* next = other<TwoNamesAt>(Function::kRenameat)) return next(at, from, to_at, to);
   return change(SYS_renameat, at, word(from), to_at, word(to));
 }
 ASSAY_EXPORTED int renameat2(int at, const char* from, int to_at, const char* to,
                              unsigned flags) noexcept {
+  if (auto* next = other<TwoNamesAtFlags>(Function::kRenameat2)) {
+    return next(at, from, to_at, to, static_cast<int>(flags));
+  }
   // As the C library does it: without flags, kernels that lack the call will do.
-  if (flags == 0) return renameat(at, from, to_at, to);
+  if (flags == 0) return change(SYS_renameat, at, word(from), to_at, word(to));
   return change(SYS_renameat2, at, word(from), to_at, word(to), flags);
 }
 ASSAY_EXPORTED int link(const char* from, const char* to) noexcept {
+  if (auto* next = other<TwoNames>(Function::kLink)) return next(from, to);
   return change(SYS_link, word(from), word(to));
 }
 ASSAY_EXPORTED int linkat(int at, const char* from, int to_at, const char* to, int flags) noexcept {
+  if (auto* next = other<TwoNamesAtFlags>(Function::kLinkat)) {
+    return next(at, from, to_at, to, flags);
+  }
   return change(SYS_linkat, at, word(from), to_at, word(to), flags);
 }
+ASSAY_EXPORTED int symlink(const char* target, const char* path) noexcept {
+  return change(SYS_symlink, word(target), word(path));
+}
+ASSAY_EXPORTED int symlinkat(const char* target, int at, const char* path) noexcept {
+  return change(SYS_symlinkat, word(target), at, word(path));
+}
 ASSAY_EXPORTED int unlink(const char* path) noexcept {
+  if (auto* next = other<OneName>(Function::kUnlink)) return next(path);
   return change(SYS_unlink, word(path));
 }
 ASSAY_EXPORTED int unlinkat(int at, const char* path, int flags) noexcept {
+  if (auto* next = other<NameAt>(Function::kUnlinkat)) return next(at, path, flags);
   return change(SYS_unlinkat, at, word(path), flags);
 }
 ASSAY_EXPORTED int truncate(const char* path, off_t length) noexcept {
+  if (auto* next = other<NameLength>(Function::kTruncate)) return next(path, length);
   return change(SYS_truncate, word(path), length);
 }
 ASSAY_EXPORTED int truncate64(const char* path, off64_t length) noexcept {
+  if (auto* next = other<NameLength>(Function::kTruncate64)) return next(path, length);
   return change(SYS_truncate, word(path), length);
 }
 

@@ -3,13 +3,13 @@
 // open is a cancellation point. A thread that was cancelled before it gets here ends here; one that
 // is cancelled while the kernel opens (a pipe, a file server) ends at its next cancellation point,
 // as a thread does in which the cancellation came a moment later.
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 
 #include "observe/shim/exported.h"
+#include "observe/shim/next.h"
 #include "observe/shim/opening.h"
 #include "observe/shim/system_call.h"
 
@@ -24,19 +24,54 @@ int open_like_libc(int directory, const char* path, int flags, mode_t mode) {
   return -1;
 }
 
-// Ends the program with the C library's own message.
-int without_mode(const char* function, int directory, const char* path, int flags) {
-  void* real = dlsym(RTLD_NEXT, function);
-  if (directory == AT_FDCWD) return reinterpret_cast<int (*)(const char*, int)>(real)(path, flags);
-  return reinterpret_cast<int (*)(int, const char*, int)>(real)(directory, path, flags);
+using Open = int(const char*, int, ...);
+using OpenAt = int(int, const char*, int, ...);
+using Creat = int(const char*, mode_t);
+// With flags that need a mode, these end the program with the C library's own message.
+using Open2 = int(const char*, int);
+using OpenAt2 = int(int, const char*, int);
+
+int open_by(Function function, const char* path, int flags, mode_t mode) {
+  if (Open* next = other<Open>(function)) return next(path, flags, mode);
+  return open_like_libc(AT_FDCWD, path, flags, mode);
+}
+
+int openat_by(Function function, int directory, const char* path, int flags, mode_t mode) {
+  if (OpenAt* next = other<OpenAt>(function)) return next(directory, path, flags, mode);
+  return open_like_libc(directory, path, flags, mode);
+}
+
+int creat_by(Function function, const char* path, mode_t mode) {
+  if (!on() || other<Creat>(function) != nullptr) {
+    return reinterpret_cast<Creat*>(next_of(function))(path, mode);
+  }
+  return open_like_libc(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+int open2_by(Function function, const char* path, int flags) {
+  if (takes_mode(flags) || other<Open2>(function) != nullptr) {
+    return reinterpret_cast<Open2*>(next_of(function))(path, flags);
+  }
+  return open_like_libc(AT_FDCWD, path, flags, 0);
+}
+
+int openat2_by(Function function, int directory, const char* path, int flags) {
+  if (takes_mode(flags) || other<OpenAt2>(function) != nullptr) {
+    return reinterpret_cast<OpenAt2*>(next_of(function))(directory, path, flags);
+  }
+  return open_like_libc(directory, path, flags, 0);
 }
 
 }  // namespace
 }  // namespace assay::shim
 
-using assay::shim::open_like_libc;
+using assay::shim::creat_by;
+using assay::shim::Function;
+using assay::shim::open2_by;
+using assay::shim::open_by;
+using assay::shim::openat2_by;
+using assay::shim::openat_by;
 using assay::shim::takes_mode;
-using assay::shim::without_mode;
 
 extern "C" {
 
@@ -52,43 +87,39 @@ extern "C" {
 
 ASSAY_EXPORTED int open(const char* path, int flags, ...) {
   ASSAY_MODE_AFTER(flags)
-  return open_like_libc(AT_FDCWD, path, flags, mode);
+  return open_by(Function::kOpen, path, flags, mode);
 }
 ASSAY_EXPORTED int open64(const char* path, int flags, ...) {
   ASSAY_MODE_AFTER(flags)
-  return open_like_libc(AT_FDCWD, path, flags, mode);
+  return open_by(Function::kOpen64, path, flags, mode);
 }
 ASSAY_EXPORTED int openat(int directory, const char* path, int flags, ...) {
   ASSAY_MODE_AFTER(flags)
-  return open_like_libc(directory, path, flags, mode);
+  return openat_by(Function::kOpenat, directory, path, flags, mode);
 }
 ASSAY_EXPORTED int openat64(int directory, const char* path, int flags, ...) {
   ASSAY_MODE_AFTER(flags)
-  return open_like_libc(directory, path, flags, mode);
+  return openat_by(Function::kOpenat64, directory, path, flags, mode);
 }
 ASSAY_EXPORTED int creat(const char* path, mode_t mode) {
-  return open_like_libc(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+  return creat_by(Function::kCreat, path, mode);
 }
 ASSAY_EXPORTED int creat64(const char* path, mode_t mode) {
-  return open_like_libc(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+  return creat_by(Function::kCreat64, path, mode);
 }
 
 // What open becomes in programs compiled with _FORTIFY_SOURCE, when the flags are not constant.
 ASSAY_EXPORTED int __open_2(const char* path, int flags) {
-  if (takes_mode(flags)) return without_mode("__open_2", AT_FDCWD, path, flags);
-  return open_like_libc(AT_FDCWD, path, flags, 0);
+  return open2_by(Function::kOpen2, path, flags);
 }
 ASSAY_EXPORTED int __open64_2(const char* path, int flags) {
-  if (takes_mode(flags)) return without_mode("__open64_2", AT_FDCWD, path, flags);
-  return open_like_libc(AT_FDCWD, path, flags, 0);
+  return open2_by(Function::kOpen64_2, path, flags);
 }
 ASSAY_EXPORTED int __openat_2(int directory, const char* path, int flags) {
-  if (takes_mode(flags)) return without_mode("__openat_2", directory, path, flags);
-  return open_like_libc(directory, path, flags, 0);
+  return openat2_by(Function::kOpenat2, directory, path, flags);
 }
 ASSAY_EXPORTED int __openat64_2(int directory, const char* path, int flags) {
-  if (takes_mode(flags)) return without_mode("__openat64_2", directory, path, flags);
-  return open_like_libc(directory, path, flags, 0);
+  return openat2_by(Function::kOpenat64_2, directory, path, flags);
 }
 
 }  // extern "C"

@@ -1,6 +1,6 @@
-// What the program calls instead of fopen: an open of ours and the C library's fdopen. The C++
+// What the program calls instead of fopen: an open of ours and the C library's fdopen, or, where we
+// have nothing to do, the C library's own. The C++
 // library's file streams come through here as well.
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "observe/shim/exported.h"
+#include "observe/shim/next.h"
 #include "observe/shim/opening.h"
 #include "observe/shim/system_call.h"
 
@@ -62,12 +63,13 @@ Mode understood(const char* text) {
   return mode;
 }
 
-FILE* fopen_like_libc(const char* name, const char* path, const char* mode_text) {
-  const Mode mode = understood(mode_text);
+FILE* fopen_by(Function function, const char* path, const char* mode_text) {
+  using Fopen = FILE*(const char*, const char*);
+  Fopen* another = other<Fopen>(function);
+  const Mode mode = another == nullptr && on() ? understood(mode_text) : Mode{};
   if (mode.flags == -1) {
-    using Fopen = FILE*(const char*, const char*);
-    auto* real = reinterpret_cast<Fopen*>(dlsym(RTLD_NEXT, name));
-    return real(path, mode_text);  // its open is seen by the gate
+    auto* next = another != nullptr ? another : reinterpret_cast<Fopen*>(next_of(function));
+    return next(path, mode_text);  // its open is seen by the gate
   }
   pthread_testcancel();
   const long file = open_file(AT_FDCWD, path, mode.flags, 0666);
@@ -90,10 +92,10 @@ FILE* fopen_like_libc(const char* name, const char* path, const char* mode_text)
 extern "C" {
 
 ASSAY_EXPORTED FILE* fopen(const char* path, const char* mode) {
-  return assay::shim::fopen_like_libc("fopen", path, mode);
+  return assay::shim::fopen_by(assay::shim::Function::kFopen, path, mode);
 }
 ASSAY_EXPORTED FILE* fopen64(const char* path, const char* mode) {
-  return assay::shim::fopen_like_libc("fopen64", path, mode);
+  return assay::shim::fopen_by(assay::shim::Function::kFopen64, path, mode);
 }
 
 }  // extern "C"

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "observe/wire/gate.h"
 #include "observe/wire/log_header.h"
 
 namespace assay::shim {
@@ -27,6 +28,7 @@ struct Local {
 };
 
 enum class State : std::uint32_t { kUnknown, kStarting, kOn, kOff };
+static_assert(static_cast<std::uint32_t>(State::kOff) == wire::kStepAside);
 
 struct Shim {
   std::atomic<State> state{State::kUnknown};

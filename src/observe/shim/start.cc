@@ -5,10 +5,10 @@
 #include <linux/stat.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "observe/shim/next.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"
 
@@ -35,8 +35,8 @@ bool map_gate() {
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
   if (page == nullptr) return false;
   if (reinterpret_cast<std::uintptr_t>(page) == wire::kGatePage) {
-    constexpr unsigned char kCode[] = {0x0F, 0x05, 0xC3};  // syscall; ret
-    __builtin_memcpy(page, kCode, sizeof kCode);
+    __builtin_memcpy(page, wire::kGateCode, sizeof wire::kGateCode);
+    *reinterpret_cast<void**>(wire::kGateStateAddress) = &shim.state;
     if (ordinary_call(SYS_mprotect, page, kPageSize, PROT_READ | PROT_EXEC) == 0) return true;
   }
   unmap(page, kPageSize);  // not ours to place (a kernel before 4.17), or not allowed to run
@@ -44,13 +44,14 @@ bool map_gate() {
 }
 
 // From the gate, so that no stop is needed for it. The descriptor is gone when this returns.
+// Up to here, and as long as a sandbox is possible, only calls that the dynamic loader makes as
+// well.
 wire::LogHeader* map_header(const char* path) {
   const long file = gate_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
   if (failed(file)) return nullptr;
-  struct stat status;
+  char first[wire::kHeaderSize];
   wire::LogHeader* header = nullptr;
-  if (gate_call(SYS_fstat, file, &status) == 0 && S_ISREG(status.st_mode) &&
-      status.st_size >= static_cast<long>(wire::kHeaderSize)) {
+  if (gate_call(SYS_read, file, first, sizeof first) == static_cast<long>(sizeof first)) {
     header = static_cast<wire::LogHeader*>(
         map(0, wire::kHeaderSize, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(file)));
   }
@@ -85,11 +86,21 @@ bool read_root(std::uint64_t& mount, std::uint64_t& inode) {
   return true;
 }
 
+// The collector sees this open, and if the process is in a sandbox it tells us to step aside before
+// the call goes on.
+bool in_sandbox(const wire::LogHeader& header, const char* path) {
+  if (header.sandboxes.load(std::memory_order_acquire) == 0) return false;
+  const long file = ordinary_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+  if (!failed(file)) ordinary_call(SYS_close, file);
+  return shim.state.load(std::memory_order_acquire) == State::kOff;
+}
+
 bool set_up() {
   const char* path = getenv(wire::kLogVariable);
   if (path == nullptr || path[0] != '/' || !map_gate()) return false;
   wire::LogHeader* header = map_header(path);
-  if (header != nullptr && read_root(shim.root_mount, shim.root_inode) &&
+  if (header != nullptr && !in_sandbox(*header, path) &&
+      read_root(shim.root_mount, shim.root_inode) &&
       (header->root_inode == 0 ||
        (header->root_mount == shim.root_mount && header->root_inode == shim.root_inode))) {
     shim.local = map_local();
@@ -118,8 +129,10 @@ bool start() {
   if (!shim.state.compare_exchange_strong(expected, State::kStarting)) {
     return expected == State::kOn;
   }
+  find_others();
   const bool works = set_up();
-  shim.state.store(works ? State::kOn : State::kOff, std::memory_order_release);
+  State starting = State::kStarting;  // unless we have been told to step aside
+  shim.state.compare_exchange_strong(starting, works ? State::kOn : State::kOff);
   return works;
 }
 

@@ -13,5 +13,13 @@ namespace assay::wire {
 inline constexpr std::uintptr_t kGatePage = 0x0000'2A55'A000'0000;
 // The page begins with `syscall; ret`. seccomp reports the address after the instruction.
 inline constexpr std::uintptr_t kGateReturn = kGatePage + 2;
+inline constexpr unsigned char kGateCode[] = {0x0F, 0x05, 0xC3};
+
+// Next to the instruction stands the address of the shim's state, a 32-bit word. When a process is
+// about to forbid itself system calls (seccomp), the collector writes kStepAside there: from then
+// on the shim makes exactly the calls that the program makes, and the gate sees them. A fork
+// inherits it.
+inline constexpr std::uintptr_t kGateStateAddress = kGatePage + 8;
+inline constexpr std::uint32_t kStepAside = 3;
 
 }  // namespace assay::wire

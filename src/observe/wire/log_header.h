@@ -35,9 +35,13 @@ struct LogHeader {
   std::uint64_t root_inode = 0;
   // What the collector reads and writes and the shim only reads:
   alignas(64) std::atomic<std::uint64_t> allocated_end{kHeaderSize};
-  // Grows whenever a name may have come to mean another file (rename, delete, link, a write to an
-  // existing file): what a process remembers of earlier opens is worth nothing then.
+  // Grows whenever a name may have come to mean another file (rename, delete, link, symbolic link,
+  // a write to an existing file): what a process remembers of earlier opens is worth nothing then.
   std::atomic<std::uint64_t> epoch{0};
+  // How often a process of the command has forbidden itself system calls. If ever, a program that
+  // is started asks the collector whether it is in such a sandbox, by opening the log as anyone
+  // would.
+  std::atomic<std::uint64_t> sandboxes{0};
   // What every writer changes:
   alignas(64) std::atomic<std::uint64_t> tail{kHeaderSize};
   // Events that happened and could not be recorded anywhere.

@@ -28,6 +28,8 @@ const char* name_of(Op op) {
       return "exit";
     case Op::kMissed:
       return "missed";
+    case Op::kRelink:
+      return "relink";
   }
   return "unknown";
 }

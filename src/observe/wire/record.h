@@ -26,7 +26,9 @@ enum class Op : std::uint8_t {
   kProcess,   // a process was seen for the first time (or forked)
   kExit,      // a process ended; value is its wait status
   kMissed,    // path says what could not be seen; other, of what
+  kRelink,    // the symbolic link at path comes, goes or moves: paths through it lead elsewhere
 };
+inline constexpr Op kLastOp = Op::kRelink;
 
 const char* name_of(Op op);
 
@@ -39,11 +41,12 @@ inline constexpr char kLongPathText[] = ", whose full path is longer than the ke
 enum class Source : std::uint8_t { kShim = 1, kGate, kPtrace, kEbpf, kInherited };
 
 namespace flag {
-inline constexpr std::uint16_t kWritable = 1;  // kRead: the same open could write
-inline constexpr std::uint16_t kNoStamp = 2;   // the stamp could not be taken; its fields are zero
-inline constexpr std::uint16_t kExchange = 4;  // kRename: the two names swapped (RENAME_EXCHANGE)
-inline constexpr std::uint16_t kUnnamed = 8;   // kCreate: O_TMPFILE, has no name until linked
-inline constexpr std::uint16_t kRacy = 16;     // Source::kInherited: a change need not show
+inline constexpr std::uint16_t kWritable = 1;   // kRead: the same open could write
+inline constexpr std::uint16_t kNoStamp = 2;    // the stamp could not be taken; its fields are zero
+inline constexpr std::uint16_t kExchange = 4;   // kRename: the two names swapped (RENAME_EXCHANGE)
+inline constexpr std::uint16_t kUnnamed = 8;    // kCreate: O_TMPFILE, has no name until linked
+inline constexpr std::uint16_t kNoStatus = 16;  // kExit: how it ended is not known
+inline constexpr std::uint16_t kRacy = 32;      // Source::kInherited: a change need not show
 }  // namespace flag
 
 // What tells one state of a file from another, as far as the file system does.

@@ -33,6 +33,10 @@ Output output_of(std::string word, std::string_view directory) {
     output.from = absolute(directory, name.substr(0, arrow));
     name = name.substr(arrow + 1);
   }
+  if (const std::size_t held = name.find('<'); held != std::string::npos) {
+    output.before = digest_of(name.substr(held + 1));
+    name.erase(held);
+  }
   output.path = absolute(directory, name);
   output.blake3 = digest_of(content);
   output.size = static_cast<std::int64_t>(content.size());

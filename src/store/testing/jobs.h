@@ -4,8 +4,9 @@
 //
 // Words before the first `name=content` are the command. A name is a path below the directory, the
 // content stands for its digest (BLAKE3 of the word, so equal words are equal contents). Outputs
-// stand after "->": `+name=c` was created (the default), `~name=c` modified, `-name` deleted,
-// `old>new=c` renamed. Everything else a Job holds has a plain default, different for each job.
+// stand after "->": `+name=c` was created (the default), `~name=c` modified, `~name<b=c` written
+// into when it held b, `-name` deleted, `old>new=c` renamed. Everything else a Job holds has a
+// plain default, different for each job.
 #pragma once
 
 #include <string>

@@ -30,6 +30,8 @@ bool next_stop(pid_t child, __ptrace_syscall_info& info) {
 
 std::string name_of(Change change) {
   switch (change) {
+    case Change::kCut:
+      return "cut";
     case Change::kContent:
       return "content";
     case Change::kContentReadable:

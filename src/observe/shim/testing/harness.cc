@@ -94,7 +94,7 @@ Log::~Log() {
   munmap(header_, size_);
 }
 
-std::vector<Seen> Log::records(int* torn) const {
+std::vector<Seen> Log::records(int* torn, Kind kind) const {
   std::vector<Seen> found;
   const char* base = reinterpret_cast<const char*>(header_);
   for (std::uint64_t at = wire::kHeaderSize; at < header_->tail;) {
@@ -102,9 +102,11 @@ std::vector<Seen> Log::records(int* torn) const {
     const std::uint64_t word = record.word.load(std::memory_order_acquire);
     const auto length = static_cast<std::uint32_t>(word);
     if (word == wire::record_word(wire::State::kCommitted, length) && length > 0) {
-      if (record.op != wire::Op::kNone) {
-        found.push_back({record.op, record.thread, record.process, record.parent, record.time_ns,
-                         record.stamp, std::string(record.text(), record.path_length)});
+      const bool of_process = record.op == wire::Op::kProcess || record.op == wire::Op::kExit;
+      if (record.op != wire::Op::kNone && of_process == (kind == Kind::kProcesses)) {
+        found.push_back({record.op, record.thread, record.process, record.parent, record.value,
+                         record.time_ns, record.stamp,
+                         std::string(record.text(), record.path_length)});
       }
       at += length;
     } else {

@@ -22,6 +22,7 @@ struct Seen {
   pid_t thread = 0;
   pid_t process = 0;
   pid_t parent = 0;
+  std::int32_t value = 0;
   std::int64_t time_ns = 0;
   wire::Stamp stamp;
   std::string path;
@@ -37,8 +38,9 @@ class Log {
 
   wire::LogHeader& header() { return *header_; }
   const std::filesystem::path& path() const { return path_; }
-  // Everything committed. Adds what cannot be read as a record to `torn`, if given.
-  std::vector<Seen> records(int* torn = nullptr) const;
+  // Everything committed of one kind. Adds what cannot be read as a record to `torn`, if given.
+  enum class Kind { kFiles, kProcesses };
+  std::vector<Seen> records(int* torn = nullptr, Kind kind = Kind::kFiles) const;
 
  private:
   std::filesystem::path path_;

@@ -1,0 +1,96 @@
+// Paths that come to lead elsewhere: links that are turned, folders that move with all below them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "lineage/testing/tracker_fixture.h"
+
+namespace assay::lineage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Scene;
+using testing::told;
+using wire::Op;
+namespace fs = std::filesystem;
+
+class TrackerLinksTest : public testing::TrackerFixture {
+ protected:
+  void SetUp() override {
+    TrackerFixture::SetUp();
+    for (const char* folder : {"run1", "run2"}) scene.folder(folder);
+    scene.put("run1/x", "one");
+    scene.put("run2/x", "two");
+    scene.alias("latest", "run1");
+    scene.begin();
+  }
+  void turn() {
+    fs::remove(scene.path("latest"));
+    fs::create_directory_symlink("run2", scene.path("latest"));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Manners, TrackerLinksTest, testing::all_manners());
+
+TEST_P(TrackerLinksTest, TurnedByTheJob) {
+  scene.read("latest/x");
+  scene.tell(Op::kRelink, "latest", nullptr);
+  turn();
+  scene.read("latest/x");
+  scene.create("latest/out", "xyz");
+  EXPECT_THAT(end(),
+              ElementsAre("in run1/x = one", "in run2/x = two", "out run2/out: created = xyz"));
+}
+
+TEST_P(TrackerLinksTest, TurnedByAnotherProgram) {
+  scene.read("latest/x");
+  turn();
+  scene.read("latest/x");
+  EXPECT_THAT(end(), ElementsAre("in run1/x = one", "in run2/x = two"));
+}
+
+TEST_P(TrackerLinksTest, ANewFileBehindALinkThatAnotherProgramTurned) {
+  scene.read("latest/x");
+  turn();
+  scene.manner.stamped_creation = true;  // else the collector tells the path without the link
+  scene.create("latest/out", "xyz");
+  EXPECT_THAT(end(), ElementsAre("in run1/x = one", "out run2/out: created = xyz"));
+}
+
+TEST_P(TrackerLinksTest, AFolderMovesWithFilesThatNobodyOpened) {
+  scene.rename("run1", "moved");
+  scene.rename("run2", "run1");
+  scene.read("run1/x");
+  EXPECT_THAT(end(), ElementsAre("in run1/x = one", "in run2/x = two",
+                                 "out moved/x: renamed from run1/x = one",
+                                 "out run1/x: renamed from run2/x = two"));
+}
+
+TEST_P(TrackerLinksTest, FoldersChangePlaces) {
+  scene.rename("run1", "run2", true);
+  EXPECT_THAT(end(), ElementsAre("in run1/x = one", "in run2/x = two",
+                                 "out run1/x: renamed from run2/x = two",
+                                 "out run2/x: renamed from run1/x = one"));
+}
+
+TEST_P(TrackerLinksTest, AFolderMovesAndComesBack) {
+  scene.rename("run1", "moved");
+  scene.rename("moved", "run1");
+  EXPECT_THAT(end(), ElementsAre());
+}
+
+TEST_P(TrackerLinksTest, TooManyFilesToFollowAreSaid) {
+  Scene few({.most_moved = 3});
+  few.manner = GetParam();
+  few.folder("d");
+  for (int i = 0; i < 4; ++i) few.put("d/" + std::to_string(i), "one");
+  few.begin();
+  few.rename("d", "e");
+  EXPECT_EQ(few.finish().outputs.size(), 3);
+  ASSERT_EQ(few.finish().missing.size(), 1);
+  EXPECT_THAT(few.finish().missing[0].text, HasSubstr("/d was moved with more than 3 files"));
+}
+
+}  // namespace
+}  // namespace assay::lineage

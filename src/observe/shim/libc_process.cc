@@ -1,0 +1,91 @@
+// Children as their parent sees them: it knows their number at once and how they ended when it
+// waits for them, and its part of the log is mapped already. So a child pays nothing. What is
+// forked in other ways (vfork, posix_spawn) is followed by an exec, which the gate sees.
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "observe/shim/event.h"
+#include "observe/shim/exported.h"
+#include "observe/shim/next.h"
+
+namespace assay::shim {
+namespace {
+
+// The C library's function, or another library's that stands before it. Looked up once.
+template <typename Signature>
+Signature* next_once(Function function) {
+  static std::atomic<void*> found[kFunctions];
+  std::atomic<void*>& mine = found[static_cast<int>(function)];
+  void* next = mine.load(std::memory_order_relaxed);
+  if (next == nullptr) mine.store(next = next_of(function), std::memory_order_relaxed);
+  return reinterpret_cast<Signature*>(next);
+}
+
+void ended(pid_t child, int status) {
+  if (child <= 0 || !(WIFEXITED(status) || WIFSIGNALED(status))) return;
+  if (on() && log_ready()) record_child(wire::Op::kExit, child, status, monotonic_ns());
+}
+
+}  // namespace
+}  // namespace assay::shim
+
+using assay::shim::ended;
+using assay::shim::Function;
+using assay::shim::next_once;
+
+extern "C" {
+
+ASSAY_EXPORTED pid_t fork() noexcept {
+  // The time before: whatever the child does comes later.
+  const std::int64_t begun = assay::shim::on() ? assay::shim::monotonic_ns() : 0;
+  const pid_t child = next_once<pid_t()>(Function::kFork)();
+  if (child > 0 && begun != 0 && assay::shim::on() && assay::shim::log_ready()) {
+    assay::shim::record_child(assay::wire::Op::kProcess, child, 0, begun);
+  }
+  return child;
+}
+
+ASSAY_EXPORTED pid_t wait(int* status) {
+  int result = 0;
+  const pid_t child = next_once<pid_t(int*)>(Function::kWait)(&result);
+  ended(child, result);
+  if (status != nullptr && child > 0) *status = result;
+  return child;
+}
+ASSAY_EXPORTED pid_t waitpid(pid_t which, int* status, int options) {
+  int result = 0;
+  const pid_t child =
+      next_once<pid_t(pid_t, int*, int)>(Function::kWaitpid)(which, &result, options);
+  ended(child, result);
+  if (status != nullptr && child > 0) *status = result;
+  return child;
+}
+ASSAY_EXPORTED pid_t wait3(int* status, int options, struct rusage* usage) noexcept {
+  int result = 0;
+  const pid_t child =
+      next_once<pid_t(int*, int, struct rusage*)>(Function::kWait3)(&result, options, usage);
+  ended(child, result);
+  if (status != nullptr && child > 0) *status = result;
+  return child;
+}
+ASSAY_EXPORTED pid_t wait4(pid_t which, int* status, int options, struct rusage* usage) noexcept {
+  int result = 0;
+  const pid_t child = next_once<pid_t(pid_t, int*, int, struct rusage*)>(Function::kWait4)(
+      which, &result, options, usage);
+  ended(child, result);
+  if (status != nullptr && child > 0) *status = result;
+  return child;
+}
+ASSAY_EXPORTED int waitid(idtype_t type, id_t which, siginfo_t* info, int options) {
+  const int result = next_once<int(idtype_t, id_t, siginfo_t*, int)>(Function::kWaitid)(
+      type, which, info, options);
+  if (result != 0 || info == nullptr || info->si_pid == 0) return result;
+  if (info->si_code == CLD_EXITED) ended(info->si_pid, (info->si_status & 0xFF) << 8);
+  if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED) {
+    ended(info->si_pid, info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0));
+  }
+  return result;
+}
+
+}  // extern "C"

@@ -1,0 +1,64 @@
+// Whose functions come after ours. As a rule the C library's, which we stand in for. But another
+// library may have the same function between us and it: one of /etc/ld.so.preload or of a later
+// place in LD_PRELOAD, a sanitizer's, one that the program links. The program then means that one:
+// it is called, and what the C library does for it in the end is seen by the gate.
+#pragma once
+
+#include "observe/shim/shim.h"
+
+namespace assay::shim {
+
+enum class Function : std::uint8_t {
+  kOpen,
+  kOpen64,
+  kOpenat,
+  kOpenat64,
+  kCreat,
+  kCreat64,
+  kOpen2,
+  kOpen64_2,
+  kOpenat2,
+  kOpenat64_2,
+  kFopen,
+  kFopen64,
+  kRename,
+  kRenameat,
+  kRenameat2,
+  kLink,
+  kLinkat,
+  kUnlink,
+  kUnlinkat,
+  kTruncate,
+  kTruncate64,
+  kChdir,
+  kFchdir,
+  kChroot,
+  kUnshare,
+  kSetns,
+  kFork,
+  kWait,
+  kWaitpid,
+  kWait3,
+  kWait4,
+  kWaitid,
+};
+inline constexpr int kFunctions = static_cast<int>(Function::kWaitid) + 1;
+
+// Null where the C library's is next.
+extern constinit void* others[kFunctions];
+
+// Fills `others`: once, when the shim starts. Reads the loader's tables and makes no system call.
+void find_others();
+
+// The function of another library that must be called instead of doing the work here, or null.
+// Starts the shim if nobody has: only then it is known.
+template <typename Signature>
+inline Signature* other(Function function) {
+  on();
+  return reinterpret_cast<Signature*>(others[static_cast<int>(function)]);
+}
+
+// The next one in any case.
+void* next_of(Function function);
+
+}  // namespace assay::shim

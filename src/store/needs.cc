@@ -1,0 +1,62 @@
+#include "store/needs.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "store/job_reader.h"
+#include "store/rows.h"
+
+namespace assay::store {
+namespace {
+
+constexpr std::int64_t kUnknownSize = -1;
+
+}  // namespace
+
+std::set<std::string> stream_paths(const Job& job) {
+  std::set<std::string> paths;
+  for (const std::string& redirect : job.redirects) {
+    const std::size_t path = redirect.find('/');
+    if (path != std::string::npos) paths.insert(redirect.substr(path));
+  }
+  return paths;
+}
+
+std::vector<Input> needs_of(const Job& job, Logs logs) {
+  std::vector<Input> needs = job.inputs;
+  const bool any = std::any_of(job.outputs.begin(), job.outputs.end(),
+                               [](const Output& output) { return output.before.has_value(); });
+  if (!any) return needs;
+  const std::set<std::string> streams = stream_paths(job);
+  const bool leaves_files =
+      std::any_of(job.outputs.begin(), job.outputs.end(), [&](const Output& output) {
+        return output.status != OutputStatus::kDeleted && !streams.contains(output.path);
+      });
+  std::unordered_set<std::string_view> read;
+  for (const Input& input : job.inputs) read.insert(input.path);
+  for (const Output& output : job.outputs) {
+    if (!output.before || read.contains(output.path)) continue;
+    if (logs == Logs::kNo && leaves_files && streams.contains(output.path)) continue;
+    needs.push_back({output.path, output.before, kUnknownSize});
+  }
+  return needs;
+}
+
+base::Result<std::vector<Input>> load_needs(Store& store, JobId job) {
+  std::vector<Input> needs;
+  ASSAY_TRY_VOID(
+      each_input(store, job, -1, [&](Input input) { needs.push_back(std::move(input)); }));
+  ASSAY_TRY(Statement select,
+            store.database().prepare(
+                "SELECT o.path, o.before FROM job_output o WHERE o.job = ?1 AND o.before IS NOT"
+                " NULL AND NOT EXISTS (SELECT 1 FROM job_input i WHERE i.path = o.path AND"
+                " i.job = ?1) ORDER BY o.path"));
+  ASSAY_TRY_VOID(select.bind(job));
+  for (;;) {
+    ASSAY_TRY(const bool row, select.step());
+    if (!row) return needs;
+    needs.push_back({select.text(0), digest_at(select, 1), kUnknownSize});
+  }
+}
+
+}  // namespace assay::store

@@ -1,0 +1,28 @@
+// What a job depended on: the files it read, and those it wrote into (appended to, changed in
+// place), whose earlier content is part of what it left.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/job.h"
+#include "store/store.h"
+
+namespace assay::store {
+
+// The files it got as standard input, output and error.
+std::set<std::string> stream_paths(const Job& job);
+
+// A file that standard output or error is appended to, by a job that leaves other files, is a log:
+// what it held before has no part in those.
+enum class Logs { kNo, kYes };
+
+// Inputs, and {path, before} of the outputs that were written into and not read. The sizes of the
+// latter are not known: -1. Of the job's lists.
+std::vector<Input> needs_of(const Job& job, Logs logs);
+// The same from the store, with logs; sorted by path within each kind.
+base::Result<std::vector<Input>> load_needs(Store& store, JobId job);
+
+}  // namespace assay::store

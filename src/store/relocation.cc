@@ -1,0 +1,72 @@
+#include "store/relocation.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "store/project.h"
+#include "store/rows.h"
+
+namespace assay::store {
+namespace {
+
+// ?1 the old root, ?2 the new one. '0' is the letter after '/': an index finds what lies between.
+constexpr std::array kBelow = {
+    "UPDATE OR IGNORE job_input SET path = ?2 || substr(path, length(?1) + 1)"
+    " WHERE path > ?1 || '/' AND path < ?1 || '0'",
+    "UPDATE OR IGNORE job_output SET path = ?2 || substr(path, length(?1) + 1)"
+    " WHERE path > ?1 || '/' AND path < ?1 || '0'",
+    "UPDATE job_output SET source = ?2 || substr(source, length(?1) + 1)"
+    " WHERE source > ?1 || '/' AND source < ?1 || '0'",
+    "UPDATE job SET directory = ?2 || substr(directory, length(?1) + 1)"
+    " WHERE directory = ?1 OR directory > ?1 || '/' AND directory < ?1 || '0'",
+    "UPDATE job_git SET root = ?2 || substr(root, length(?1) + 1)"
+    " WHERE root = ?1 OR root > ?1 || '/' AND root < ?1 || '0'",
+};
+
+// Words such as "1>>/project/log" lie in a blob, where SQL does not find them.
+base::Result<void> relocate_redirects(Database& database, const std::string& from,
+                                      const std::string& to) {
+  ASSAY_TRY(Statement select,
+            database.prepare("SELECT id, redirects FROM job WHERE length(redirects) > 0"));
+  std::vector<std::pair<std::int64_t, std::vector<std::string>>> changed;
+  for (;;) {
+    ASSAY_TRY(const bool row, select.step());
+    if (!row) break;
+    std::vector<std::string> words = words_at(select, 1);
+    for (std::string& word : words) {
+      const std::size_t at = word.find('/');
+      if (at != word.npos && word.compare(at, from.size() + 1, from + "/") == 0) {
+        word.replace(at, from.size(), to);
+      }
+    }
+    changed.emplace_back(select.integer(0), std::move(words));
+  }
+  ASSAY_TRY(Statement update, database.prepare("UPDATE job SET redirects = ?2 WHERE id = ?1"));
+  for (const auto& [id, words] : changed) {
+    ASSAY_TRY_VOID(update.bind(id, packed_words(words)));
+    ASSAY_TRY_VOID(update.run());
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> relocate(Database& database, const std::string& from, const std::string& to) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  // Again, now that we hold the lock: another process may have been faster.
+  ASSAY_TRY(const Project project, read_project(database));
+  if (project.root != from) return {};
+  for (const char* sql : kBelow) {
+    ASSAY_TRY(Statement update, database.prepare(sql));
+    ASSAY_TRY_VOID(update.bind(from, to));
+    ASSAY_TRY_VOID(update.run());
+  }
+  ASSAY_TRY_VOID(relocate_redirects(database, from, to));
+  ASSAY_TRY(Statement root, database.prepare("UPDATE project SET root = ?1"));
+  ASSAY_TRY_VOID(root.bind(to));
+  ASSAY_TRY_VOID(root.run());
+  return transaction.commit();
+}
+
+}  // namespace assay::store
