@@ -28,12 +28,12 @@ base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& opt
   ASSAY_TRY(const store::JobId after_id, lineage::job_named(store, options.after));
   ASSAY_TRY(const store::Job before, store::load_job(store, before_id));
   ASSAY_TRY(const store::Job after, store::load_job(store, after_id));
-  const std::vector<lineage::Difference> found = lineage::job_diff(before, after);
+  const std::vector<lineage::JobDifference> found = lineage::job_diff(before, after);
   base::Json list = base::Json::array();
   base::Table table({"", "", fmt::format("job {}", before_id), fmt::format("job {}", after_id)});
   table.align(2, base::Align::kLeft).align(3, base::Align::kLeft);
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const lineage::Difference& one = found[i];
+    const lineage::JobDifference& one = found[i];
     if (session.json) {
       list.push_back({{"section", one.section},
                       {"what", one.what},

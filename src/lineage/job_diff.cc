@@ -12,7 +12,7 @@ namespace {
 
 using Facts = std::map<std::string, std::string>;
 
-void compare(std::vector<Difference>& found, const std::string& section, const Facts& before,
+void compare(std::vector<JobDifference>& found, const std::string& section, const Facts& before,
              const Facts& after) {
   for (const auto& [key, value] : before) {
     const auto other = after.find(key);
@@ -102,8 +102,8 @@ Facts outcome_of(const store::Job& job) {
 
 }  // namespace
 
-std::vector<Difference> job_diff(const store::Job& before, const store::Job& after) {
-  std::vector<Difference> found;
+std::vector<JobDifference> job_diff(const store::Job& before, const store::Job& after) {
+  std::vector<JobDifference> found;
   compare(found, "command", {{"words", command_text(before)}, {"directory", before.directory}},
           {{"words", command_text(after)}, {"directory", after.directory}});
   compare(found, "outcome", outcome_of(before), outcome_of(after));

@@ -8,7 +8,7 @@
 
 namespace assay::lineage {
 
-struct Difference {
+struct JobDifference {
   std::string section;  // "command", "outcome", "input", "output", "package", …
   std::string what;     // which one: a path, a package, a variable, a key
   std::string before;   // empty: it is not there
@@ -17,6 +17,6 @@ struct Difference {
 
 // Both with everything. Files are compared by path and content, the rest by value; times, pids and
 // how long it took always differ and are left out.
-std::vector<Difference> job_diff(const store::Job& before, const store::Job& after);
+std::vector<JobDifference> job_diff(const store::Job& before, const store::Job& after);
 
 }  // namespace assay::lineage

@@ -85,7 +85,7 @@ TEST_P(Disk, FilledWhileItRuns) {
 TEST_P(Disk, TooSmallForALog) {
   Project project;
   const auto outcome = on_small_disk(
-      project, "600k",
+      project, "900k",
       "echo text > in; \"$A\" run --tracer " + GetParam() +
           " -- cat in 2>\"$W/err\"\n"
           "echo status $?; cat \"$W/err\"\n"

@@ -29,6 +29,8 @@ constexpr std::uint64_t kInfoExit = 1 << 3;
 // Open files are not ours alone: the tracker holds some.
 constexpr std::size_t kMost = 2000;
 
+constexpr int kLastMoment_ms = 100;
+
 // Orphans are ours, and nobody else waits for them.
 std::optional<int> status_of_orphan(pid_t process) {
   int status = 0;
@@ -111,22 +113,24 @@ void Ends::idle(Log& log) {
   }
 }
 
-void Ends::take(Log& log) {
+void Ends::take(Log& log, int wait_ms) {
   std::array<epoll_event, 64> events;
   int count = 0;
-  while ((count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 0)) > 0) {
+  while ((count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms)) > 0) {
     for (int i = 0; i < count; ++i) {
       const auto found = watched_.find(events[static_cast<std::size_t>(i)].data.fd);
       if (found == watched_.end()) continue;
       const bool waited_for = (events[static_cast<std::size_t>(i)].events & EPOLLHUP) != 0;
       if (tell(found->first, found->second, waited_for, log)) watched_.erase(found);
     }
+    if (watched_.empty()) return;
   }
 }
 
 void Ends::finish(Log& log) {
   idle(log);
-  take(log);
+  // The gate closes when the last process begins to end, a moment before it has ended.
+  if (!watched_.empty()) take(log, kLastMoment_ms);
   for (auto& [process, watched] : watched_) {
     if (watched.ended_ns != 0) tell(process, watched, true, log);
   }

@@ -40,7 +40,7 @@ class Ends : public Sink {
     std::int64_t ended_ns = 0;  // 0: not yet
   };
   void watch(pid_t process);
-  void take(Log& log);
+  void take(Log& log, int wait_ms = 0);
   static void append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log);
   bool tell(pid_t process, Watched& watched, bool last, Log& log);
 

@@ -123,8 +123,12 @@ std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
   std::optional<Effect> effect = exec_effect(view_, program, flags);
   // Not before: a search through PATH fails many times before it succeeds.
   if (!effect) return std::nullopt;
+  std::string words;
   error_ = read_remote_words(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8, kMostWordBytes,
-                             effect->told.front().other);
+                             words);
+  if (Effect::Told& told = effect->told.front(); told.op == wire::Op::kExec) {
+    told.other = std::move(words);
+  }
   return error_ == 0 ? effect : std::nullopt;
 }
 
