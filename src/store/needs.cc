@@ -52,11 +52,10 @@ base::Result<std::vector<Input>> load_needs(Store& store, JobId job) {
                 " NULL AND NOT EXISTS (SELECT 1 FROM job_input i WHERE i.path = o.path AND"
                 " i.job = ?1) ORDER BY o.path"));
   ASSAY_TRY_VOID(select.bind(job));
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return needs;
-    needs.push_back({select.text(0), digest_at(select, 1), kUnknownSize});
-  }
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    needs.push_back({row.text(0), digest_at(row, 1), kUnknownSize});
+  }));
+  return needs;
 }
 
 }  // namespace assay::store

@@ -30,18 +30,16 @@ base::Result<void> relocate_redirects(Database& database, const std::string& fro
   ASSAY_TRY(Statement select,
             database.prepare("SELECT id, redirects FROM job WHERE length(redirects) > 0"));
   std::vector<std::pair<std::int64_t, std::vector<std::string>>> changed;
-  for (;;) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) break;
-    std::vector<std::string> words = words_at(select, 1);
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    std::vector<std::string> words = words_at(row, 1);
     for (std::string& word : words) {
       const std::size_t at = word.find('/');
       if (at != word.npos && word.compare(at, from.size() + 1, from + "/") == 0) {
         word.replace(at, from.size(), to);
       }
     }
-    changed.emplace_back(select.integer(0), std::move(words));
-  }
+    changed.emplace_back(row.integer(0), std::move(words));
+  }));
   ASSAY_TRY(Statement update, database.prepare("UPDATE job SET redirects = ?2 WHERE id = ?1"));
   for (const auto& [id, words] : changed) {
     ASSAY_TRY_VOID(update.bind(id, packed_words(words)));
