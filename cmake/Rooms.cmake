@@ -113,12 +113,12 @@ endfunction()
 
 # Cases that run the command-line program are ctest tests of their own. The cases of a room are so
 # quick that starting a process for each would be most of the time, so they share one.
-function(_test_program program objects libraries environment)
+function(_test_program program objects libraries environment filter)
   add_executable(${program} $<TARGET_OBJECTS:${objects}>)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${program} PRIVATE GTest::gmock GTest::gtest_main rapidcheck ${libraries})
   if(environment)
-    gtest_discover_tests(${program} TEST_PREFIX ${program}. DISCOVERY_TIMEOUT 60
+    gtest_discover_tests(${program} TEST_PREFIX ${program}. TEST_FILTER ${filter} DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT 120 ENVIRONMENT "${environment}")
   else()
     add_test(NAME ${program} COMMAND ${program} --gtest_brief=1)
@@ -126,11 +126,15 @@ function(_test_program program objects libraries environment)
   endif()
 endfunction()
 
-# assay_test(NAME [PROGRAM] ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]): a GoogleTest
-# program that is run by ctest; with twins, also NAME_checked, of the same objects. With PROGRAM the
-# test runs the command-line program, and its twin the program's twin.
+# assay_test(NAME [PROGRAM] ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]
+# [CHECKED_FILTER F]): a GoogleTest program that is run by ctest; with twins, also NAME_checked, of
+# the same objects. With PROGRAM the test runs the command-line program, and its twin the program's
+# twin, for which F may choose fewer cases.
 function(assay_test name)
-  cmake_parse_arguments(arg "PROGRAM" "" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
+  cmake_parse_arguments(arg "PROGRAM" "CHECKED_FILTER" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
+  if(NOT arg_CHECKED_FILTER)
+    set(arg_CHECKED_FILTER *)
+  endif()
   add_library(${name}_objects OBJECT ${arg_SOURCES})
   set_target_properties(${name}_objects PROPERTIES UNITY_BUILD_BATCH_SIZE ${_test_batch})
   target_link_libraries(${name}_objects PRIVATE assay_test_pch)
@@ -151,10 +155,10 @@ function(assay_test name)
     set(program_checked ASSAY_PROGRAM=$<TARGET_FILE:assay_checked>)
     add_dependencies(${name}_objects assay)
   endif()
-  _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}" "${program}")
+  _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}" "${program}" "*")
   if(ASSAY_TWINS)
     list(TRANSFORM rooms APPEND _checked)
-    _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}" "${program_checked}")
+    _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}" "${program_checked}" "${arg_CHECKED_FILTER}")
     if(arg_PROGRAM)
       add_dependencies(${name}_checked assay_checked)
     endif()
