@@ -101,10 +101,6 @@ constexpr std::size_t kRequestPage = 4096;
 // Calls answered before the loop looks at anything else.
 constexpr int kBurst = 256;
 
-// Calls in a row that found nobody else waiting, before the gate takes the command for one that
-// does one thing at a time.
-constexpr int kQuietCalls = 32;
-
 }  // namespace
 
 int install_filter(const std::vector<sock_filter>& program, bool listener) {
@@ -159,11 +155,9 @@ bool Gate::receive() {
 }
 
 void Gate::adapt_to(bool others_wait) {
-  quiet_ = others_wait ? 0 : quiet_ + 1;
-  const bool wanted = others_wait ? false : same_processor_ || quiet_ == kQuietCalls;
-  if (wanted == same_processor_) return;
-  same_processor_ = wanted;
-  ::ioctl(listener_.get(), kSetFlags, wanted ? kSyncWakeUp : 0UL);
+  if (same_processor_ == !others_wait) return;
+  same_processor_ = !others_wait;
+  ::ioctl(listener_.get(), kSetFlags, same_processor_ ? kSyncWakeUp : 0UL);
 }
 
 const Gate::Member& Gate::member(pid_t thread, bool fresh) {

@@ -65,9 +65,9 @@ class Gate {
   };
   void tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
   const Member& member(pid_t thread, bool fresh);
-  // A command that does one thing at a time is answered quickest on the processor it stopped on,
-  // which is idle now. Where many processes stop, that would make each wait until we are done with
-  // all the others.
+  // A process that goes on alone is woken quickest on this processor, which is idle as soon as we
+  // sleep, and whose next call wakes us where it stops. While others wait, it would only wait for
+  // us to be done with them.
   void adapt_to(bool others_wait);
   // True if that was all there is to the call (gate_shim.cc).
   bool about_the_shim(pid_t thread, const CallRow& row, const SystemCall& call, Log& log);
@@ -83,7 +83,6 @@ class Gate {
   std::vector<std::byte> response_;  // struct seccomp_notif_resp
   std::unordered_map<pid_t, Member> members_;
   bool same_processor_ = true;
-  int quiet_ = 0;
   int filters_ = -1;  // upon a process that has added none
 };
 
