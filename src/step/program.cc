@@ -146,9 +146,9 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   p.scalars = b.matrix("scalars", 1, static_cast<std::int64_t>(Scalar::kScalars), Dtype::kF32,
                        Storage::kScalars);
   build_micro_batch(b);
-  if (choices.purpose != Purpose::kTrain) return p;
+  if (choices.purpose == Purpose::kLogits) return p;
   repeat(p);
-  build_optimizer(b);
+  if (choices.purpose == Purpose::kTrain) build_optimizer(b);
   return p;
 }
 
