@@ -50,8 +50,14 @@ base::Result<JobSpec> finish_job(Sections sections, const Value& document) {
                                         "device: a job's device is part of its cluster",
                                         "write [cluster.device]"));
   }
-  JobSpec job{sections.model,  sections.batch,   sections.train,
-              sections.layout, sections.cluster, std::move(sections.price)};
+  JobSpec job{.model = sections.model,
+              .batch = sections.batch,
+              .train = sections.train,
+              .data = std::move(sections.data),
+              .checkpoint = sections.checkpoint,
+              .layout = sections.layout,
+              .cluster = sections.cluster,
+              .prices = std::move(sections.price)};
   ASSAY_TRY_VOID(complete(job, document));
   ASSAY_TRY_VOID(complete_prices(job.prices, document));
   return job;

@@ -2,7 +2,7 @@
 // with it, completion.cc completes with it, and the help is made from it, so the three agree.
 //
 // A verb lives in its own file and exports one function that describes it. To parse, to call a room
-// of src/ and to print is all it does.
+// of src/ and to print is all it does. The programs that have verbs share this folder.
 #pragma once
 
 #include <array>
@@ -92,23 +92,5 @@ struct Verb {
   Rest rest = {};
   std::function<base::Result<base::ExitCode>()> action = {};
 };
-
-Verb presets_verb(const Session& session);
-Verb init_verb(const Session& session);
-Verb run_verb(const Session& session);
-Verb tracers_verb(const Session& session);
-Verb log_verb(const Session& session);
-Verb show_verb(const Session& session);
-Verb dag_verb(const Session& session);
-Verb lineage_verb(const Session& session);
-Verb status_verb(const Session& session);
-Verb diff_verb(const Session& session);
-Verb label_verb(const Session& session);
-Verb pop_verb(const Session& session);
-Verb gc_verb(const Session& session);
-Verb reproduce_verb(const Session& session);
-Verb export_verb(const Session& session);
-// `root` is the whole command line, complete by the time the action runs.
-Verb completion_verb(const Session& session, const Verb& root);
 
 }  // namespace assay::cli

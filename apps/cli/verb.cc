@@ -1,4 +1,4 @@
-#include "verb.h"
+#include "cli/verb.h"
 
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/result.h"
-#include "verb.h"
+#include "cli/verb.h"
 
 namespace assay::cli {
 

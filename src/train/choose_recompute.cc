@@ -1,0 +1,83 @@
+#include "train/choose_recompute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "spec/enum_names.h"
+
+namespace assay::train {
+namespace {
+
+using spec::Recompute;
+
+// From the one that computes least to the one that keeps least.
+constexpr Recompute kFastestFirst[] = {Recompute::kNone, Recompute::kCheap, Recompute::kFfn,
+                                       Recompute::kFull};
+
+std::string bytes_text(std::int64_t bytes) {
+  return base::to_text(base::Bytes(bytes));
+}
+
+base::Result<Planned> planned(const spec::ModelSpec& model, const step::Choices& choices) {
+  Planned result;
+  ASSAY_TRY(result.program, step::build(model, choices));
+  result.plan = step::plan_memory(result.program);
+  return result;
+}
+
+// The largest micro-batch of the same step that fits with full recomputation, or nothing.
+std::optional<std::int64_t> fitting_micro_batch(const spec::ModelSpec& model, step::Choices choices,
+                                                std::int64_t room) {
+  choices.recompute = Recompute::kFull;
+  const std::int64_t sequences = choices.micro_batch * choices.accumulate;
+  for (std::int64_t micro = choices.micro_batch - 1; micro > 0; --micro) {
+    if (sequences % micro != 0) continue;
+    choices.micro_batch = micro;
+    choices.accumulate = 1;  // memory does not depend on it
+    const auto tried = planned(model, choices);
+    if (tried && tried->plan.bytes <= room) return micro;
+  }
+  return std::nullopt;
+}
+
+base::Error does_not_fit(const spec::JobSpec& job, const step::Choices& choices,
+                         std::int64_t needed, std::int64_t available, std::int64_t extra) {
+  std::string hint;
+  const std::int64_t room = available - extra;
+  step::Choices full = choices;
+  full.recompute = Recompute::kFull;
+  const auto smallest = planned(job.model, full);
+  if (choices.recompute != Recompute::kFull && smallest && smallest->plan.bytes <= room) {
+    hint = "set train.recompute to \"full\" or \"auto\"";
+  } else if (const auto micro = fitting_micro_batch(job.model, choices, room)) {
+    hint = fmt::format("set batch.micro_batch={} batch.accumulate={} and train.recompute=\"full\"",
+                       *micro, choices.micro_batch * choices.accumulate / *micro);
+  } else {
+    hint = "use a smaller model, a shorter sequence or more devices";
+  }
+  return base::unfit_error("memory",
+                           fmt::format("the step needs {}, but there are {}",
+                                       bytes_text(needed + extra), bytes_text(available)),
+                           hint);
+}
+
+}  // namespace
+
+base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices,
+                                std::int64_t available, std::int64_t extra) {
+  const Recompute asked = choices.recompute;
+  std::int64_t needed = 0;
+  for (const Recompute policy : kFastestFirst) {
+    if (asked != Recompute::kAuto && policy != asked) continue;
+    choices.recompute = policy;
+    ASSAY_TRY(Planned tried, planned(job.model, choices));
+    if (tried.plan.bytes + extra <= available) return tried;
+    needed = tried.plan.bytes;
+  }
+  return base::fail(does_not_fit(job, choices, needed, available, extra));
+}
+
+}  // namespace assay::train
