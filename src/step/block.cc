@@ -54,8 +54,7 @@ void make_qkv(Builder& b, Kept& k) {
   b.norm(Part::kAttentionNorm, k.x, k.h);
   k.qkv = b.matrix(b.named("qkv"), tokens, m.q_dim() + 2 * m.kv_dim());
   View bias;
-  b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr,
-            bias_view(b, Part::kQkv, bias));
+  b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr, bias_view(b, Part::kQkv, bias));
   if (has_heads(m)) {
     k.heads = b.matrix(b.named("heads"), tokens, m.q_dim() + m.kv_dim());
     head_norm(b, Part::kQueryNorm, k.qkv.columns(0, m.q_dim()), k.heads.columns(0, m.q_dim()));
@@ -79,8 +78,8 @@ void attend(Builder& b, Kept& k) {
   const std::int64_t tokens = b.program().micro_tokens();
   const View qk = query_key(k, m);
   k.o = b.matrix(b.named("attention"), tokens, m.q_dim());
-  k.log_sum_exp = b.matrix(b.named("log_sum_exp"), tokens, m.heads, Dtype::kF32,
-                           Storage::kActivations);
+  k.log_sum_exp =
+      b.matrix(b.named("log_sum_exp"), tokens, m.heads, Dtype::kF32, Storage::kActivations);
   b.emit({.kind = Kind::kAttention,
           .part = Part::kAttention,
           .in = {qk.columns(0, m.q_dim()), qk.columns(m.q_dim(), m.kv_dim()),

@@ -55,9 +55,9 @@ class Builder {
 
 // The buffers of a block's forward pass, as far as its backward pass needs them.
 struct Kept {
-  View x;    // what comes in
-  View h;    // normalised; not kept: recomputed
-  View qkv;  // rotated in place
+  View x;      // what comes in
+  View h;      // normalised; not kept: recomputed
+  View qkv;    // rotated in place
   View heads;  // normalised queries and keys, with qk_norm; else none
   View o;
   View log_sum_exp;

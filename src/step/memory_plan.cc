@@ -70,9 +70,9 @@ class Packing {
     }
     offset_[buffer] = at;
     end_ = std::max(end_, at + size);
-    const auto where =
-        std::upper_bound(placed_.begin(), placed_.end(), at,
-                         [&](std::int64_t place, std::size_t other) { return place < offset_[other]; });
+    const auto where = std::upper_bound(
+        placed_.begin(), placed_.end(), at,
+        [&](std::int64_t place, std::size_t other) { return place < offset_[other]; });
     placed_.insert(where, buffer);
   }
 

@@ -54,7 +54,7 @@ enum class Part : std::uint8_t {
   kFinalNorm,
   kHead,
   kLoss,
-  kMatrices,    // the parameter groups of the optimizer
+  kMatrices,  // the parameter groups of the optimizer
   kDecayed,
   kUndecayed,
   kAllGroups,

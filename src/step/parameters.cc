@@ -31,8 +31,8 @@ class ParameterList {
   static std::string named(std::int32_t layer, const char* name) {
     return layer == kNoLayer ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
   }
-  void matrix(const char* name, Part part, std::int32_t layer, std::int64_t rows,
-              std::int64_t cols, double std_of = kInitStd) {
+  void matrix(const char* name, Part part, std::int32_t layer, std::int64_t rows, std::int64_t cols,
+              double std_of = kInitStd) {
     const bool in_block = layer != kNoLayer;
     add({.name = named(layer, name),
          .part = part,

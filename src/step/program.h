@@ -1,5 +1,5 @@
-// Program: a training step as data: buffers, parameters, and the ops in the order they are executed.
-// Pure: made from a model, a batch and a few choices, with no clock, device or file.
+// Program: a training step as data: buffers, parameters, and the ops in the order they are
+// executed. Pure: made from a model, a batch and a few choices, with no clock, device or file.
 #pragma once
 
 #include <cstdint>
@@ -105,13 +105,13 @@ struct Program {
 
 // The step's scalars, fp32, in this order.
 enum class Scalar : std::uint8_t {
-  kLossSum,     // of -log p(target) over the step's counted targets
-  kZLossSum,    // of (log Z)^2, unscaled
-  kCount,       // targets that count (not negative)
-  kNorm,        // of all gradients, before clipping
-  kClip,        // what gradients are multiplied with
-  kNonFinite,   // 1: the step was left out
-  kScalars,     // how many there are
+  kLossSum,    // of -log p(target) over the step's counted targets
+  kZLossSum,   // of (log Z)^2, unscaled
+  kCount,      // targets that count (not negative)
+  kNorm,       // of all gradients, before clipping
+  kClip,       // what gradients are multiplied with
+  kNonFinite,  // 1: the step was left out
+  kScalars,    // how many there are
 };
 
 // Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are refused

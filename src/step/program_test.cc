@@ -114,7 +114,8 @@ TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
         const std::int64_t end = begin + buffer.bytes();
         ASSERT_LE(end, plan.bytes);
         std::erase_if(memory, [&](const auto& entry) {
-          return entry.second.first != out.buffer && entry.first < end && begin < entry.second.second;
+          return entry.second.first != out.buffer && entry.first < end &&
+                 begin < entry.second.second;
         });
         memory[begin] = {out.buffer, end};
       }
@@ -132,7 +133,8 @@ TEST(StepProgram, BeginsEveryGradientOnceAndAddsToItAfterwards) {
     for (const Op& op : p.ops) {
       for (std::size_t i = 0; i < op.out.size(); ++i) {
         const View& out = op.out[i];
-        if (p.buffers[static_cast<std::size_t>(out.buffer)].storage != Storage::kGradients) continue;
+        if (p.buffers[static_cast<std::size_t>(out.buffer)].storage != Storage::kGradients)
+          continue;
         int& times = begun[{out.buffer, out.offset}];
         EXPECT_EQ(op.adds_to(i), times > 0) << to_text(op, p);
         ++times;

@@ -32,9 +32,9 @@ std::string_view to_text(Dtype type) {
 }
 
 std::string_view to_text(Storage storage) {
-  return name(storage, std::array<std::string_view, 7>{"weights", "remainders", "gradients",
-                                                       "moments", "activations", "inputs",
-                                                       "scalars"});
+  return name(storage,
+              std::array<std::string_view, 7>{"weights", "remainders", "gradients", "moments",
+                                              "activations", "inputs", "scalars"});
 }
 
 std::string_view to_text(Kind kind) {
@@ -52,10 +52,10 @@ std::string_view to_text(Phase phase) {
 
 std::string_view to_text(Part part) {
   return name(part, std::array<std::string_view, 20>{
-                        "embedding", "positions", "attention_norm", "qkv", "query_norm", "key_norm",
-                        "rope", "attention", "attention_out", "mlp_norm", "gate_up", "activation",
-                        "down", "final_norm", "head", "loss", "matrices", "decayed", "undecayed",
-                        "all"});
+                        "embedding", "positions",  "attention_norm", "qkv",           "query_norm",
+                        "key_norm",  "rope",       "attention",      "attention_out", "mlp_norm",
+                        "gate_up",   "activation", "down",           "final_norm",    "head",
+                        "loss",      "matrices",   "decayed",        "undecayed",     "all"});
 }
 
 std::string to_text(const Op& op, const Program& program) {
