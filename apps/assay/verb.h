@@ -94,6 +94,7 @@ struct Verb {
 };
 
 Verb presets_verb(const Session& session);
+Verb data_verb(const Session& session);
 Verb init_verb(const Session& session);
 Verb run_verb(const Session& session);
 Verb tracers_verb(const Session& session);
