@@ -8,6 +8,7 @@ namespace assay::cli {
 Verb presets_verb(const Session& session);
 Verb train_verb(const Session& session);
 Verb generate_verb(const Session& session);
+Verb data_verb(const Session& session);
 Verb init_verb(const Session& session);
 Verb run_verb(const Session& session);
 Verb tracers_verb(const Session& session);

@@ -58,6 +58,9 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
   directory.record("eval model.bin=m -> scores.json=s");
   std::ofstream(directory.path() / "job.toml")
       << "[model]\nextends = \"llama3-8b\"\n[cluster]\nextends = \"h100-sxm-8\"\n";
+  for (const char* name : {"a.txt", "b.txt"}) std::ofstream(directory.path() / name) << "text";
+  fs::copy_file(fs::path(ASSAY_SOURCE_DIR) / "tests/tokenizers/gpt2.json",
+                directory.path() / "tokenizer.json");
   fs::create_directories(directory.path() / "path/to/project");
   const std::string path = "PATH=$(dirname " + support::program() + "):$PATH; ";
   int ran = 0;
@@ -151,10 +154,9 @@ TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
   EXPECT_GT(ran, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Pages, ConsoleBlocks, testing::Values("README.md", "docs/specs.md"),
-                         [](const auto& page) {
-                           return page.index == 0 ? std::string("Readme") : std::string("Specs");
-                         });
+INSTANTIATE_TEST_SUITE_P(Pages, ConsoleBlocks,
+                         testing::Values("README.md", "docs/specs.md", "docs/data.md"),
+                         [](const auto& page) { return fs::path(page.param).stem().string(); });
 
 }  // namespace
 }  // namespace assay
