@@ -6,8 +6,8 @@
 
 #include "base/exit_code.h"
 #include "base/result.h"
-#include "train/data/load_tokenizer.h"
 #include "cli/verb.h"
+#include "train/data/load_tokenizer.h"
 
 namespace assay::cli {
 
