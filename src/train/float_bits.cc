@@ -19,13 +19,6 @@ SplitFloats split_floats(std::span<const float> values) {
   return result;
 }
 
-std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16U) | 0x40U);
-  const std::uint32_t even = (bits >> 16U) & 1U;
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + even) >> 16U);
-}
-
 base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
                                                checkpoint::Dtype type, step::Dtype to) {
   if (type == checkpoint::Dtype::kBf16 && to == step::Dtype::kF32) {
@@ -38,17 +31,7 @@ base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
     }
     return out;
   }
-  if (type == checkpoint::Dtype::kF32 && to == step::Dtype::kBf16) {
-    std::vector<std::byte> out(from.size() / 2);
-    for (std::size_t i = 0; i < from.size() / 4; ++i) {
-      float value = 0;
-      std::memcpy(&value, from.data() + 4 * i, 4);
-      const std::uint16_t bits = to_bf16(value);
-      std::memcpy(out.data() + 2 * i, &bits, 2);
-    }
-    return out;
-  }
-  return base::fail(base::usage_error("weights", "are neither bf16 nor fp32", ""));
+  return base::fail(base::usage_error("weights", "are neither bf16 nor fp32"));
 }
 
 }  // namespace assay::train

@@ -46,10 +46,8 @@ SplitFloats split_floats(std::span<const float> values);
 inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
-// To nearest, ties to even.
-std::uint16_t to_bf16(float value);
 
-// Weights between bf16 and fp32.
+// Weights of another type as fp32.
 base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
                                                checkpoint::Dtype type, step::Dtype to);
 

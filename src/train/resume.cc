@@ -66,6 +66,41 @@ base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
   return base::usage_error(from.folder().string(), what, hint);
 }
 
+base::Result<void> clear_optimizer(Backend& backend, const step::Program& program) {
+  for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(tensor.bytes()));
+    ASSAY_TRY_VOID(backend.write(tensor.view, zeros));
+  }
+  return {};
+}
+
+// fp32 into a program that keeps weights in two halves.
+base::Result<void> write_split(Backend& backend, const step::Program& program,
+                               const step::View& view, std::span<const float> values) {
+  const SplitFloats split = split_floats(values);
+  ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(split.high))));
+  for (const step::GroupBuffers& group : program.groups) {
+    if (group.weights != view.buffer || group.remainders < 0) continue;
+    step::View low = view;
+    low.buffer = group.remainders;
+    return backend.write(low, std::as_bytes(std::span(split.low)));
+  }
+  return {};
+}
+
+base::Result<void> write_weights(Backend& backend, const step::Program& program,
+                                 const StateTensor& tensor, checkpoint::Dtype stored,
+                                 const std::vector<std::byte>& bytes) {
+  if (stored == file_type(tensor.type)) return backend.write(tensor.view, bytes);
+  if (stored == checkpoint::Dtype::kF32) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return write_split(backend, program, tensor.view, values);
+  }
+  ASSAY_TRY(const std::vector<std::byte> wide, converted(bytes, stored, tensor.type));
+  return backend.write(tensor.view, wide);
+}
+
 base::Result<void> read_part(Backend& backend, const step::Program& program, StateKind kind,
                              const char* name, const checkpoint::Checkpoint& from) {
   ASSAY_TRY(const checkpoint::TensorSet set, from.part(name));
@@ -107,6 +142,11 @@ base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::P
 base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
   const checkpoint::TrainingState& state = from.manifest().state;
+  if (state.step == 0) {  // weights from elsewhere
+    ASSAY_TRY_VOID(clear_optimizer(backend, program));
+    ASSAY_TRY_VOID(restore_weights(backend, program, from));
+    return Position{};
+  }
   if (state.layout != layout_of(program)) {
     return base::fail(differs(from, "is of another model", "use the model it was trained with"));
   }
@@ -139,10 +179,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
     const auto stored = found->place->info.bytes();
     std::vector<std::byte> bytes(static_cast<std::size_t>(stored.value_or(0)));
     ASSAY_TRY_VOID(found->file->read(*found->place, 0, bytes));
-    if (found->place->info.dtype != file_type(tensor.type)) {
-      ASSAY_TRY(bytes, converted(bytes, found->place->info.dtype, tensor.type));
-    }
-    ASSAY_TRY_VOID(backend.write(tensor.view, bytes));
+    ASSAY_TRY_VOID(write_weights(backend, program, tensor, found->place->info.dtype, bytes));
   }
   return {};
 }
@@ -157,24 +194,15 @@ base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
 }
 
 base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed) {
-  for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
-    const std::vector<std::byte> zeros(static_cast<std::size_t>(tensor.bytes()));
-    ASSAY_TRY_VOID(backend.write(tensor.view, zeros));
-  }
+  ASSAY_TRY_VOID(clear_optimizer(backend, program));
   for (const step::Parameter& p : program.parameters) {
     std::vector<float> values(static_cast<std::size_t>(p.elements()));
     initial_values(p, seed, 0, values);
     const step::View view = program.weight(p);
-    const step::BufferId remainders = program.of(p.group).remainders;
     if (program.choices.numerics.weights == step::Dtype::kF32) {
       ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(values))));
-      continue;
-    }
-    const SplitFloats split = split_floats(values);
-    ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(split.high))));
-    if (remainders >= 0) {
-      const step::View low{remainders, p.offset, p.rows, p.cols, p.cols};
-      ASSAY_TRY_VOID(backend.write(low, std::as_bytes(std::span(split.low))));
+    } else {
+      ASSAY_TRY_VOID(write_split(backend, program, view, values));
     }
   }
   return {};
