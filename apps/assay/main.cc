@@ -39,14 +39,23 @@ void print_version(const Session& session) {
 int run(int argc, char** argv) {
   Session session;
   Verb root{"assay", kDescription, {}};
-  root.verbs = {run_verb(session),     tracers_verb(session),
-                presets_verb(session), init_verb(session),
-                log_verb(session),     show_verb(session),
-                dag_verb(session),     lineage_verb(session),
-                status_verb(session),  diff_verb(session),
-                label_verb(session),   pop_verb(session),
-                gc_verb(session),      reproduce_verb(session),
-                export_verb(session),  completion_verb(session, root)};
+  root.verbs = {run_verb(session),
+                tracers_verb(session),
+                presets_verb(session),
+                init_verb(session),
+                log_verb(session),
+                show_verb(session),
+                dag_verb(session),
+                lineage_verb(session),
+                status_verb(session),
+                diff_verb(session),
+                label_verb(session),
+                pop_verb(session),
+                gc_verb(session),
+                reproduce_verb(session),
+                export_verb(session),
+                checkpoint_verb(session),
+                completion_verb(session, root)};
 
   const auto request = parse_command_line(root, session, argc, argv);
   if (!request) return report(request.error());

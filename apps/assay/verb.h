@@ -108,6 +108,7 @@ Verb pop_verb(const Session& session);
 Verb gc_verb(const Session& session);
 Verb reproduce_verb(const Session& session);
 Verb export_verb(const Session& session);
+Verb checkpoint_verb(const Session& session);
 // `root` is the whole command line, complete by the time the action runs.
 Verb completion_verb(const Session& session, const Verb& root);
 
