@@ -9,6 +9,7 @@ Verb presets_verb(const Session& session);
 Verb train_verb(const Session& session);
 Verb generate_verb(const Session& session);
 Verb data_verb(const Session& session);
+Verb checkpoint_verb(const Session& session);
 Verb init_verb(const Session& session);
 Verb run_verb(const Session& session);
 Verb tracers_verb(const Session& session);

@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "base/log.h"
+#include "train/checkpoint/folder.h"
 
 namespace assay::checkpoint {
 
 base::Result<std::unique_ptr<BackgroundWriter>> BackgroundWriter::start(
-    const std::filesystem::path& root, BackgroundOptions options) {
+    const std::filesystem::path& root, BackgroundOptions options) try {
   ASSAY_TRY_VOID(prepare_root(root));
   return std::unique_ptr<BackgroundWriter>(new BackgroundWriter(root, options));
+} catch (const std::exception& error) {
+  // The standard library's, when memory or threads run out.
+  return base::fail(base::unfit_error(root.string(), error.what()));
 }
 
 BackgroundWriter::BackgroundWriter(std::filesystem::path root, BackgroundOptions options)
@@ -55,13 +59,6 @@ base::Result<void> BackgroundWriter::take_error() {
   return base::fail(*std::exchange(error_, std::nullopt));
 }
 
-base::Result<Written> BackgroundWriter::write(const Snapshot& snapshot) const try {
-  return write_checkpoint(root_, snapshot, options_.write);
-} catch (const std::exception& error) {
-  // The standard library's, when memory or threads run out.
-  return base::fail(base::unfit_error(root_.string(), error.what()));
-}
-
 void BackgroundWriter::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -71,11 +68,14 @@ void BackgroundWriter::work() {
     writing_ = true;
     lock.unlock();
     std::optional<base::Error> error;
-    const base::Result<Written> written = write(job->snapshot);
+    const base::Result<Written> written = write_checkpoint(root_, job->snapshot, options_.write);
     if (!written) error = written.error();
     if (job->done) job->done(written);
     job.reset();  // the memory it owns, before the next may bring more
     if (written) {
+      // Those that had readers when they were to go may have none by now.
+      const auto swept = sweep(root_);
+      if (!swept) error = swept.error();
       const auto pruned = prune(root_, options_.retention);
       if (!pruned) error = pruned.error();
     }

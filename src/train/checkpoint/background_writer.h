@@ -62,7 +62,6 @@ class BackgroundWriter {
 
   BackgroundWriter(std::filesystem::path root, BackgroundOptions options);
   void work();
-  base::Result<Written> write(const Snapshot& snapshot) const;
   base::Result<void> take_error();
 
   const std::filesystem::path root_;

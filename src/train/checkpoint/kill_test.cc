@@ -71,7 +71,7 @@ TEST(Killed, TheLatestIsWholeAndTheNewestOrTheOneBefore) {
   std::mt19937 random(7);
   std::int64_t left_behind = 0;
   const std::uint32_t longest_us = 6 * usual_us();
-  constexpr int kKills = 300;
+  constexpr int kKills = 200;
   for (int round = 0; round < kKills; ++round) {
     const std::int64_t first = *promised + 1;
     const pid_t child = testing::start_child([&] { return write_on(root, first, *promised); });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -68,7 +69,7 @@ base::Result<void> prepare_root(const fs::path& root) {
 }
 
 base::Result<Written> write_checkpoint(const fs::path& root, const Snapshot& snapshot,
-                                       const WriteOptions& options) {
+                                       const WriteOptions& options) try {
   ASSAY_TRY_VOID(check_snapshot(root, snapshot));
   ASSAY_TRY(StagingFolder staging, StagingFolder::create(root, snapshot.state.step));
   Manifest manifest{snapshot.state, options.clock->wall_ns(), {}};
@@ -82,6 +83,9 @@ base::Result<Written> write_checkpoint(const fs::path& root, const Snapshot& sna
   const std::int64_t bytes = manifest.bytes() + static_cast<std::int64_t>(text.size());
   ASSAY_TRY(fs::path folder, staging.commit());
   return Written{std::move(folder), bytes};
+} catch (const std::exception& error) {
+  // The standard library's, when memory or threads run out.
+  return base::fail(base::unfit_error(root.string(), error.what()));
 }
 
 }  // namespace assay::checkpoint
