@@ -171,6 +171,19 @@ TEST_F(LoaderTest, TypesMayDifferAndVocabulariesMayNot) {
   EXPECT_THAT(TokenSet::open({{a}}, 10).error().what, HasSubstr("no shard has 11 tokens"));
 }
 
+// Their differences with the vocabulary are negative as int32.
+TEST(WindowCopy, SeesTokensPastTheRangeOfInt32) {
+  for (const std::uint32_t token : {0x7fffffffU, 0x80000000U, 0x80000001U, 0xffffffffU}) {
+    for (const std::size_t place : {0U, 3U, 8U}) {
+      std::vector<std::uint32_t> window(9, 1);
+      window[place] = token;
+      std::vector<std::int32_t> row(8);
+      std::vector<std::int32_t> targets(8);
+      EXPECT_FALSE(copy_window(window.data(), 8, 50, row.data(), targets.data())) << token;
+    }
+  }
+}
+
 RC_GTEST_PROP(WindowCopy, AgreesWithALoop, (std::vector<std::uint32_t> window)) {
   window.push_back(3);
   const auto vocabulary = *rc::gen::inRange<std::int32_t>(1, 1 << 30);
