@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temp_dir.h"
 #include "train/data/batch_reader.h"
 #include "train/data/load_tokenizer.h"
 #include "train/data/loader.h"
@@ -19,8 +20,8 @@ constexpr std::uint64_t kMicro = 8;
 
 // 32 Mi tokens of u16, or of u32 for a larger vocabulary.
 TokenSet sample_set(std::uint64_t vocabulary) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("assay-data-bench-" + std::to_string(vocabulary) + ".tokens");
+  static const assay::base::testing::TempDir folder;
+  const auto path = folder.path() / (std::to_string(vocabulary) + ".tokens");
   if (!std::filesystem::exists(path)) {
     synthesize({.output = path,
                 .tokens = std::uint64_t{32} << 20,

@@ -133,6 +133,15 @@ TEST(WordSplitter, RefusesPatternsThatLookBack) {
   EXPECT_THAT(refused("("), HasSubstr("is not understood: missing closing parenthesis"));
 }
 
+// Spaces are what Unicode calls so today: not U+180E, but U+0085 and U+3000.
+TEST(WordSplitter, KnowsSpaces) {
+  const auto splitter = WordSplitter::compile(R"(\s+|[^\s]+)", "");
+  ASSERT_TRUE(splitter);
+  WordSplitter::Scratch scratch;
+  EXPECT_EQ(splitter->word_end(scratch, " \u0085\u3000\v\u180e", 0, false), 7U);
+  EXPECT_EQ(splitter->word_end(scratch, "\u180ea b", 0, false), 4U);
+}
+
 // Gaps between matches are words; empty matches are none.
 TEST(WordSplitter, LosesNothing) {
   const auto splitter = WordSplitter::compile("b+|x*", "");

@@ -32,20 +32,23 @@ void Loader::fill(const std::stop_token& stop) {
     }
     const auto outcome = reader_.read(cursor, options_.place, batch);
     cursor += options_.place.stride();
+    bool awaited = true;
     {
       const std::lock_guard lock(mutex_);
+      awaited = ready_.empty();
       if (outcome) {
         ready_.push_back(std::move(batch));
       } else {
         error_ = outcome.error();
       }
     }
-    changed_.notify_all();
+    if (awaited) changed_.notify_one();
     if (!outcome) return;
   }
 }
 
 base::Result<void> Loader::next(Batch& batch) {
+  bool wake = false;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !ready_.empty() || error_; });
@@ -53,8 +56,10 @@ base::Result<void> Loader::next(Batch& batch) {
     spent_.push_back(std::move(batch));
     batch = std::move(ready_.front());
     ready_.pop_front();
+    // Woken when half of the batches are gone, the thread makes several at a time.
+    wake = ready_.size() <= options_.ahead / 2;
   }
-  changed_.notify_all();
+  if (wake) changed_.notify_one();
   return {};
 }
 

@@ -32,8 +32,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next micro-batch, in exchange for the memory of the one that `batch` held. An error comes
-  // in the place of the batch that could not be read, and again at every later call.
+  // By one thread. The next micro-batch, in exchange for the memory of the one that `batch` held.
+  // An error comes in the place of the batch that could not be read, and again at every later call.
   base::Result<void> next(Batch& batch);
 
  private:
@@ -43,6 +43,7 @@ class Loader {
   const LoaderOptions options_;
 
   std::mutex mutex_;  // guards what follows
+  // Only one side ever waits: the thread when all is ready, next() when nothing is.
   std::condition_variable_any changed_;
   std::deque<Batch> ready_;
   std::vector<Batch> spent_;

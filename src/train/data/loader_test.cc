@@ -2,14 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <fstream>
 #include <set>
 
 #include "base/testing/temp_dir.h"
 #include "train/data/shard_writer.h"
-#include "train/data/window_copy.h"
 
 namespace assay::data {
 namespace {
@@ -169,30 +167,6 @@ TEST_F(LoaderTest, TypesMayDifferAndVocabulariesMayNot) {
   EXPECT_THAT(TokenSet::open({{a, b}}, 4).error().what,
               HasSubstr("has a vocabulary of 70000, but"));
   EXPECT_THAT(TokenSet::open({{a}}, 10).error().what, HasSubstr("no shard has 11 tokens"));
-}
-
-RC_GTEST_PROP(WindowCopy, AgreesWithALoop, (std::vector<std::uint32_t> window)) {
-  window.push_back(3);
-  const auto vocabulary = *rc::gen::inRange<std::int32_t>(1, 1 << 30);
-  if (*rc::gen::arbitrary<bool>()) {
-    for (auto& token : window) token %= static_cast<std::uint32_t>(vocabulary);
-  }
-  const bool fits = std::all_of(window.begin(), window.end(), [&](std::uint32_t token) {
-    return token < static_cast<std::uint32_t>(vocabulary);
-  });
-  const std::size_t sequence = window.size() - 1;
-  std::vector<std::int32_t> tokens(sequence);
-  std::vector<std::int32_t> targets(sequence);
-  RC_ASSERT(copy_window(window.data(), sequence, vocabulary, tokens.data(), targets.data()) ==
-            fits);
-  std::vector<std::uint16_t> narrow(window.begin(), window.end());
-  const bool narrow_fits = std::all_of(narrow.begin(), narrow.end(),
-                                       [&](std::uint16_t token) { return token < vocabulary; });
-  RC_ASSERT(copy_window(narrow.data(), sequence, vocabulary, tokens.data(), targets.data()) ==
-            narrow_fits);
-  for (std::size_t i = 0; i < sequence; ++i) {
-    RC_ASSERT(tokens[i] == narrow[i] && targets[i] == narrow[i + 1]);
-  }
 }
 
 }  // namespace

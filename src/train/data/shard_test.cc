@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <numeric>
 
 #include "base/testing/temp_dir.h"
-#include "train/data/shard_header.h"
 #include "train/data/shard_writer.h"
 
 namespace assay::data {
