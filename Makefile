@@ -33,8 +33,8 @@ bench:
 	@bench/run
 
 # Tracked and new files; without git (a tarball) all of them.
-sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' 2>/dev/null || \
-  find src apps tests bench -name '*.cc' -o -name '*.h')
+sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh' 2>/dev/null || \
+  find src apps tests bench -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 
 format: setup
 	@clang-format -i $(sources)

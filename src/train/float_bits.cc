@@ -12,7 +12,7 @@ SplitFloats split_floats(std::span<const float> values) {
   result.high.reserve(values.size());
   result.low.reserve(values.size());
   for (const float value : values) {
-    const SplitFloat pair = split(value);
+    const SplitMaster pair = split_master(value);
     result.high.push_back(pair.high);
     result.low.push_back(pair.low);
   }

@@ -79,14 +79,14 @@ TEST(HfNames, AConfigDescribesTheModelItWasMadeOf) {
   EXPECT_FALSE(hf_tensors(strange).has_value());
 }
 
-TEST(SplitFloat, IsExactAndItsHighHalfIsTheNearestBf16) {
+TEST(SplitMaster, IsExactAndItsHighHalfIsTheNearestBf16) {
   std::uint32_t word = 12345;
   for (int i = 0; i < 200000; ++i) {
     word = word * 1664525U + 1013904223U;
     const auto value = std::bit_cast<float>(word);
     if (!std::isfinite(value) || (word & 0x7F000000U) == 0x7F000000U) continue;
-    const SplitFloat pair = split(value);
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(joined(pair)), word);
+    const SplitMaster pair = split_master(value);
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(join_master(pair)), word);
     const float high = from_bf16(pair.high);
     const float error = std::fabs(high - value);
     const float step = std::fabs(from_bf16(static_cast<std::uint16_t>(pair.high ^ 1U)) - high);
