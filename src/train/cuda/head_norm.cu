@@ -91,9 +91,9 @@ void launch(Device& device, HeadArguments a, std::int64_t head_dim, Matrix x, in
   a.lanes = 1;
   while (a.lanes < a.vectors) a.lanes *= 2;
   const unsigned needed = blocks_for(a.all, kThreads / a.lanes);
-  const unsigned most = static_cast<unsigned>(blocks);
-  head_norm_kernel < <<a.dweight == nullptr &&
-                       needed<most ? needed : most, kThreads, 0, device.stream>>>(a);
+  auto grid = static_cast<unsigned>(blocks);
+  if (a.dweight == nullptr && needed < grid) grid = needed;
+  head_norm_kernel<<<grid, kThreads, 0, device.stream>>>(a);
   device.launched("head norm");
 }
 

@@ -24,7 +24,7 @@ inline constexpr int kBiasBlocks = 64;      // each with a row of dbias
 inline constexpr int kSquareBlocks = 1056;  // each with one double per parameter group
 inline constexpr int kSums = 4 * kSquareBlocks;
 
-// norm.cu: weight and bias may be empty. dx may be dh.
+// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh.
 void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Matrix h);
 void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix dx,
                bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
