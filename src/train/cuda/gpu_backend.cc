@@ -78,28 +78,39 @@ Tokens GpuBackend::tokens(const View& view) const {
 }
 
 base::Result<void> GpuBackend::write(const View& to, std::span<const std::byte> from) {
-  const auto size = static_cast<std::size_t>(
-      step::bytes_of(program_->buffers[static_cast<std::size_t>(to.buffer)].type));
-  const std::size_t row = static_cast<std::size_t>(to.cols) * size;
-  ASSAY_CHECK(from.size() == row * static_cast<std::size_t>(to.rows), "as large as the view");
-  device_.check(cudaMemcpy2DAsync(place(to), static_cast<std::size_t>(to.stride) * size,
-                                  from.data(), row, row, static_cast<std::size_t>(to.rows),
-                                  cudaMemcpyHostToDevice, device_.stream),
-                "writing to the device");
-  device_.check(cudaStreamSynchronize(device_.stream), "writing to the device");
-  return outcome();
+  const Rows rows = rows_of(to);
+  ASSAY_CHECK(from.size() == rows.bytes * rows.count, "as large as the view");
+  return copy(place(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
 }
 
 base::Result<void> GpuBackend::read(const View& from, std::span<std::byte> to) {
-  const auto size = static_cast<std::size_t>(
-      step::bytes_of(program_->buffers[static_cast<std::size_t>(from.buffer)].type));
-  const std::size_t row = static_cast<std::size_t>(from.cols) * size;
-  ASSAY_CHECK(to.size() == row * static_cast<std::size_t>(from.rows), "as large as the view");
-  device_.check(cudaMemcpy2DAsync(
-                    to.data(), row, place(from), static_cast<std::size_t>(from.stride) * size, row,
-                    static_cast<std::size_t>(from.rows), cudaMemcpyDeviceToHost, device_.stream),
-                "reading from the device");
-  device_.check(cudaStreamSynchronize(device_.stream), "reading from the device");
+  const Rows rows = rows_of(from);
+  ASSAY_CHECK(to.size() == rows.bytes * rows.count, "as large as the view");
+  return copy(to.data(), rows.bytes, place(from), rows.pitch, rows, cudaMemcpyDeviceToHost);
+}
+
+GpuBackend::Rows GpuBackend::rows_of(const View& view) const {
+  const step::Dtype type = program_->buffers[static_cast<std::size_t>(view.buffer)].type;
+  const auto bytes = [&](std::int64_t elements) {
+    return static_cast<std::size_t>(elements * step::bytes_of(type));
+  };
+  // What lies side by side is one row: a row may be longer than the pitch CUDA allows.
+  if (view.rows == 1 || view.stride == view.cols) {
+    return {.count = 1, .bytes = bytes(view.elements()), .pitch = bytes(view.elements())};
+  }
+  return {.count = static_cast<std::size_t>(view.rows),
+          .bytes = bytes(view.cols),
+          .pitch = bytes(view.stride)};
+}
+
+base::Result<void> GpuBackend::copy(void* to, std::size_t to_pitch, const void* from,
+                                    std::size_t from_pitch, const Rows& rows, cudaMemcpyKind kind) {
+  const cudaError_t begun = rows.count == 1
+                                ? cudaMemcpyAsync(to, from, rows.bytes, kind, device_.stream)
+                                : cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, rows.bytes,
+                                                    rows.count, kind, device_.stream);
+  device_.check(begun, "copying to or from the device");
+  device_.check(cudaStreamSynchronize(device_.stream), "copying to or from the device");
   return outcome();
 }
 

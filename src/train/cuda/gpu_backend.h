@@ -49,6 +49,15 @@ class GpuBackend : public CudaBackend {
   [[nodiscard]] AttentionOperands attention_of(const step::Op& op) const;
   [[nodiscard]] AttentionGradOperands attention_grad_of(const step::Op& op) const;
 
+  // A view as copies see it.
+  struct Rows {
+    std::size_t count = 0;
+    std::size_t bytes = 0;  // of one row
+    std::size_t pitch = 0;  // from row to row on the device
+  };
+  [[nodiscard]] Rows rows_of(const step::View& view) const;
+  base::Result<void> copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                          const Rows& rows, cudaMemcpyKind kind);
   [[nodiscard]] std::byte* place(const step::View& view) const;
   [[nodiscard]] Matrix matrix(const step::View& view) const;
   // The i-th, or an empty one.

@@ -5,30 +5,15 @@
 
 #include <cublasLt.h>
 
-#include <compare>
-#include <cstdint>
 #include <map>
 #include <string>
 
 #include "base/result.h"
 #include "train/cuda/device.h"
-#include "train/cuda/matrix.h"
+#include "train/cuda/product.h"
 #include "train/cuda/tuning.h"
 
 namespace assay::train::cuda {
-
-// c = alpha op(a) op(b) + beta addend + bias. The addend may be c itself; without one beta is 0.
-struct Product {
-  bool transpose_a = false;
-  bool transpose_b = false;
-  float alpha = 1;
-  float beta = 0;
-  Matrix a;
-  Matrix b;
-  Matrix addend;
-  Matrix bias;  // one row, added to every row
-  Matrix c;
-};
 
 class Matmul {
  public:

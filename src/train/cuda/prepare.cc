@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "train/cuda/gpu_backend.h"
@@ -47,6 +48,9 @@ const Op* first_of(const step::Program& p, Kind kind) {
   return found == p.ops.end() ? nullptr : &*found;
 }
 
+// The libraries load their kernels when they are first used, into memory that must be left to them.
+constexpr std::int64_t kReserve = std::int64_t{512} << 20U;
+
 base::Result<void> built(const std::string& failure) {
   if (failure.empty()) return {};
   return base::fail(base::unfit_error("attention", failure));
@@ -55,6 +59,7 @@ base::Result<void> built(const std::string& failure) {
 }  // namespace
 
 base::Result<void> GpuBackend::prepare(const step::Program& program, const step::MemoryPlan& plan) {
+  ASSAY_CHECK(arena_ == nullptr, "a backend is prepared once");
   ASSAY_TRY_VOID(check_program(program));
   program_ = &program;
   plan_ = &plan;
@@ -90,13 +95,14 @@ base::Result<void> GpuBackend::build_attention() {
 base::Result<void> GpuBackend::take_memory() {
   const std::int64_t attention = attention_.workspace_bytes();
   workspace_bytes_ = place_workspace(*program_, attention, nullptr).bytes;
-  const std::int64_t needed = plan_->bytes + workspace_bytes_;
+  const std::int64_t taken = plan_->bytes + workspace_bytes_;
+  const std::int64_t needed = taken + kReserve;
   std::size_t free = 0;
   std::size_t total = 0;
   device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
   ASSAY_TRY_VOID(outcome());
   const bool fits = needed <= static_cast<std::int64_t>(free);
-  if (!fits || cudaMalloc(reinterpret_cast<void**>(&arena_), static_cast<std::size_t>(needed)) !=
+  if (!fits || cudaMalloc(reinterpret_cast<void**>(&arena_), static_cast<std::size_t>(taken)) !=
                    cudaSuccess) {
     return base::fail(base::unfit_error(
         fmt::format("GPU {}", options_.device),
