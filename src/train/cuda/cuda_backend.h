@@ -12,7 +12,8 @@ namespace assay::train::cuda {
 struct CudaOptions {
   int device = 0;
   // Attention's gradient in a fixed order of sums. Off is faster, and then two runs differ in their
-  // last bits.
+  // last bits. On, cuDNN keeps a matrix of scores on Hopper: micro_batch x heads x sequence^2 x 2
+  // bytes of workspace.
   bool deterministic_attention = true;
   // Where the fastest algorithm of every matrix product is kept from run to run. Empty: they are
   // timed anew whenever a program is prepared.

@@ -12,9 +12,8 @@
 
 namespace assay::train::cuda {
 
-// What a row may be long at most, and a head: a row is held in the registers of one block.
+// What a row may be long at most: it is held in the registers of one block.
 inline constexpr std::int64_t kWidestRow = 16384;
-inline constexpr std::int64_t kWidestHead = 256;
 // Rows and heads begin at multiples of this many elements: 16 bytes.
 inline constexpr std::int64_t kVector = 8;
 

@@ -37,6 +37,8 @@ struct AttentionGraphs::Inside {
   std::int64_t workspace = 0;
 
   ~Inside() {
+    forward.reset();  // plans go before the handle they were made with
+    backward.reset();
     if (handle != nullptr) cudnnDestroy(handle);
   }
 
