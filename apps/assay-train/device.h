@@ -14,7 +14,6 @@ namespace assay::cli {
 struct Device {
   std::unique_ptr<train::Backend> backend;
   std::int64_t available_bytes = 0;
-  std::int64_t extra_bytes = 0;  // what the backend takes besides the planned memory
 };
 
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so the job's precision becomes that unless

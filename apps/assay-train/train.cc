@@ -105,9 +105,9 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
   row("optimizer", plan.of(step::Storage::kMoments));
   row("activations", plan.of(step::Storage::kActivations));
   row("workspace",
-      device.extra_bytes + plan.of(step::Storage::kInputs) + plan.of(step::Storage::kScalars));
+      planned.extra_bytes + plan.of(step::Storage::kInputs) + plan.of(step::Storage::kScalars));
   table.rule();
-  row("planned", plan.bytes + device.extra_bytes);
+  row("planned", plan.bytes + planned.extra_bytes);
   row("available", device.available_bytes);
   session.print(fmt::format("{}, recompute {}, {} ops, {} tokens per step\n\n",
                             device.backend->description(),
@@ -144,14 +144,14 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainWord
   ASSAY_TRY(const data::TokenSet set, open_data(job, out));
   const data::BatchReader reader(set, static_cast<std::uint64_t>(job.train.seed),
                                  static_cast<std::int32_t>(job.model.vocab));
-  ASSAY_TRY(
-      const train::Planned planned,
-      train::plan_step(job, step::choices_of(job), device.available_bytes, device.extra_bytes));
+  ASSAY_TRY(const train::Planned planned,
+            train::plan_step(job, step::choices_of(job),
+                             train::room_on(*device.backend, device.available_bytes)));
   print_plan(session, planned, device);
   ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
   listen_to_signals();
   ASSAY_TRY(const auto report,
-            RunReport::open(session, job, out, planned.plan.bytes + device.extra_bytes));
+            RunReport::open(session, job, out, planned.plan.bytes + planned.extra_bytes));
   const train::RunOptions options{
       .out = out, .resume = words.resume, .stop_after = stop_after, .stop = &stop_asked};
   ASSAY_TRY(const train::RunResult result,

@@ -8,9 +8,6 @@
 namespace assay::step {
 namespace {
 
-// Rows of logits begin at multiples of this, so that a vocabulary of any size can be multiplied
-// quickly.
-constexpr std::int64_t kLogitAlignment = 64;
 constexpr std::int64_t kMostLogits = std::int64_t{1} << 29U;  // elements at a time
 constexpr std::int64_t kRowStep = 128;
 
@@ -40,19 +37,21 @@ void build_head(Builder& b, const View& x, const View* dx) {
   const View h = b.matrix("final_norm", tokens, m.dim);
   b.norm(Part::kFinalNorm, x, h);
 
-  const std::int64_t stride = (m.vocab + kLogitAlignment - 1) / kLogitAlignment * kLogitAlignment;
-  const std::int64_t rows = rows_at_a_time(p, stride);
-  const View whole = b.matrix("logits", rows, stride);
+  // Padded, as the weights are: columns beyond the vocabulary are nobody's logits, and their
+  // gradients zero.
+  Parameter head = head_of(b);
+  head.rows += head.padding_rows;
+  const std::int64_t rows = rows_at_a_time(p, head.rows);
+  const View whole = b.matrix("logits", rows, head.rows);
   const View dh = dx != nullptr ? b.matrix("final_norm gradient", tokens, m.dim) : View{};
-  const Parameter& head = head_of(b);
   for (std::int64_t first = 0; first < tokens; first += rows) {
     const std::int64_t count = std::min(rows, tokens - first);
-    const View logits = whole.rows_from(0, count).columns(0, m.vocab);
+    const View logits = whole.rows_from(0, count);
     const View part = h.rows_from(first, count);
     b.enter(Phase::kForward);
     b.forward(Part::kHead, part, p.weight(head), logits);
     if (p.choices.purpose == Purpose::kLogits) {
-      p.logits = logits;
+      p.logits = logits.columns(0, m.vocab);
       return;
     }
     Op loss{.kind = Kind::kLoss, .part = Part::kLoss, .in = {logits}, .out = {logits, p.scalars}};

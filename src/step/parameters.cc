@@ -12,6 +12,12 @@ constexpr std::int64_t kAlignment = 128;
 
 constexpr double kInitStd = 0.02;
 
+// A vocabulary of an odd size makes products with the head many times slower.
+constexpr std::int64_t kRoundRows = 64;
+constexpr std::int64_t padding_of(std::int64_t rows) {
+  return (kRoundRows - rows % kRoundRows) % kRoundRows;
+}
+
 class ParameterList {
  public:
   ParameterList(const spec::ModelSpec& model, spec::Optimizer optimizer)
@@ -25,7 +31,8 @@ class ParameterList {
   void add(Parameter parameter) {
     std::int64_t& end = used[static_cast<int>(parameter.group)];
     parameter.offset = end;
-    end += (parameter.elements() + kAlignment - 1) / kAlignment * kAlignment;
+    const std::int64_t elements = (parameter.rows + parameter.padding_rows) * parameter.cols;
+    end += (elements + kAlignment - 1) / kAlignment * kAlignment;
     list.push_back(std::move(parameter));
   }
   static std::string named(std::int32_t layer, const char* name) {
@@ -40,6 +47,7 @@ class ParameterList {
          .group = muon_ && in_block ? Group::kMuon : Group::kDecayed,
          .rows = rows,
          .cols = cols,
+         .padding_rows = part == Part::kEmbedding || part == Part::kHead ? padding_of(rows) : 0,
          .init_std = std_of});
   }
   void vector(const char* name, Part part, std::int32_t layer, std::int64_t size, Init init) {

@@ -41,7 +41,8 @@ struct Parameter {
   Group group = Group::kDecayed;
   std::int64_t rows = 1;
   std::int64_t cols = 0;
-  std::int64_t offset = 0;  // elements into its group
+  std::int64_t offset = 0;        // elements into its group
+  std::int64_t padding_rows = 0;  // zeros after the last row, for matrix products of a round size
   Init init = Init::kNormal;
   double init_std = 0;
 

@@ -16,7 +16,7 @@ namespace {
 
 spec::ModelSpec small() {
   spec::ModelSpec m;
-  m.vocab = 96;
+  m.vocab = 128;
   m.dim = 32;
   m.layers = 3;
   m.heads = 4;

@@ -44,13 +44,13 @@ std::optional<std::int64_t> fitting_micro_batch(const spec::ModelSpec& model, st
 }
 
 base::Error does_not_fit(const spec::JobSpec& job, const step::Choices& choices,
-                         std::int64_t needed, std::int64_t available, std::int64_t extra) {
+                         const Planned& smallest, std::int64_t available) {
   std::string hint;
-  const std::int64_t room = available - extra;
+  const std::int64_t room = available - smallest.extra_bytes;
   step::Choices full = choices;
   full.recompute = Recompute::kFull;
-  const auto smallest = planned(job.model, full);
-  if (choices.recompute != Recompute::kFull && smallest && smallest->plan.bytes <= room) {
+  const auto fullest = planned(job.model, full);
+  if (choices.recompute != Recompute::kFull && fullest && fullest->plan.bytes <= room) {
     hint = "set train.recompute to \"full\" or \"auto\"";
   } else if (const auto micro = fitting_micro_batch(job.model, choices, room)) {
     hint = fmt::format("set batch.micro_batch={} batch.accumulate={} and train.recompute=\"full\"",
@@ -58,26 +58,30 @@ base::Error does_not_fit(const spec::JobSpec& job, const step::Choices& choices,
   } else {
     hint = "use a smaller model, a shorter sequence or more devices";
   }
-  return base::unfit_error("memory",
-                           fmt::format("the step needs {}, but there are {}",
-                                       bytes_text(needed + extra), bytes_text(available)),
-                           hint);
+  return base::unfit_error(
+      "memory",
+      fmt::format("the step needs {}, but there are {}",
+                  bytes_text(smallest.plan.bytes + smallest.extra_bytes), bytes_text(available)),
+      hint);
 }
 
 }  // namespace
 
-base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices,
-                                std::int64_t available, std::int64_t extra) {
+Room room_on(Backend& backend, std::int64_t available) {
+  return {available, [&](const step::Program& program) { return backend.extra_bytes(program); }};
+}
+
+base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices, const Room& room) {
   const Recompute asked = choices.recompute;
-  std::int64_t needed = 0;
+  Planned tried;
   for (const Recompute policy : kFastestFirst) {
     if (asked != Recompute::kAuto && policy != asked) continue;
     choices.recompute = policy;
-    ASSAY_TRY(Planned tried, planned(job.model, choices));
-    if (tried.plan.bytes + extra <= available) return tried;
-    needed = tried.plan.bytes;
+    ASSAY_TRY(tried, planned(job.model, choices));
+    ASSAY_TRY(tried.extra_bytes, room.extra(tried.program));
+    if (tried.plan.bytes + tried.extra_bytes <= room.available) return tried;
   }
-  return base::fail(does_not_fit(job, choices, needed, available, extra));
+  return base::fail(does_not_fit(job, choices, tried, room.available));
 }
 
 }  // namespace assay::train

@@ -70,6 +70,10 @@ spec::JobSpec small_job() {
   return job;
 }
 
+Room room(std::int64_t available) {
+  return {available, [](const step::Program&) { return base::Result<std::int64_t>(100); }};
+}
+
 TEST(PlanStep, TakesTheFastestThatFits) {
   const spec::JobSpec job = small_job();
   const step::Choices choices = step::choices_of(job);
@@ -77,14 +81,14 @@ TEST(PlanStep, TakesTheFastestThatFits) {
   std::int64_t last = available;
   for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap, spec::Recompute::kFfn,
                             spec::Recompute::kFull}) {
-    const auto planned = plan_step(job, choices, available, 100);
+    const auto planned = plan_step(job, choices, room(available));
     ASSERT_TRUE(planned.has_value());
     EXPECT_EQ(planned->program.choices.recompute, policy);
     EXPECT_LT(planned->plan.bytes, last);
     last = planned->plan.bytes;
     available = last + 99;  // a byte too few
   }
-  const auto none = plan_step(job, choices, available, 100);
+  const auto none = plan_step(job, choices, room(available));
   ASSERT_FALSE(none.has_value());
   EXPECT_NE(none.error().hint.find("batch.micro_batch="), std::string::npos) << none.error().hint;
 }

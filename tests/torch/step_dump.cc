@@ -88,9 +88,9 @@ base::Result<void> dump(int argc, char** argv) {
   std::vector<float> norms;
   {
     ASSAY_TRY(cli::Device device, cli::choose_device(device_name, job));
-    ASSAY_TRY(
-        const train::Planned planned,
-        train::plan_step(job, step::choices_of(job), device.available_bytes, device.extra_bytes));
+    ASSAY_TRY(const train::Planned planned,
+              train::plan_step(job, step::choices_of(job),
+                               train::room_on(*device.backend, device.available_bytes)));
     const step::Program& program = planned.program;
     Backend& backend = *device.backend;
     ASSAY_TRY_VOID(backend.prepare(program, planned.plan));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -61,6 +62,10 @@ class CpuBackend : public Backend {
     openblas_set_num_threads(1);
   }
 
+  base::Result<std::int64_t> available_bytes() override {
+    return ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+  }
+  base::Result<std::int64_t> extra_bytes(const step::Program&) override { return 0; }
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
     for (const step::Buffer& buffer : program.buffers) {
       ASSAY_CHECK(step::bytes_of(buffer.type) == 4, "a CPU's program is in 32 bits");
@@ -211,7 +216,7 @@ void CpuBackend::dispatch(const Op& op) {
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
                            at(op.out, 1));
     case Kind::kLoss:
-      return loss(device_, at(op.in, 0), tokens(op.in[1]), settings_,
+      return loss(device_, m.vocab, at(op.in, 0), tokens(op.in[1]), settings_,
                   program_->choices.purpose == step::Purpose::kTrain, scalars(op.out[1]));
     case Kind::kGradientNorm:
     case Kind::kAdamw:

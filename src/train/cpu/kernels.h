@@ -74,8 +74,9 @@ void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matr
                    Matrix a);
 
 // loss.cc: logits become their gradients, unless `gradient` is not wanted; sums are added to.
-void loss(Device& device, Matrix logits, Tokens targets, const StepSettings& settings,
-          bool gradient, Matrix scalars);
+// Columns beyond the vocabulary are padding.
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
+          const StepSettings& settings, bool gradient, Matrix scalars);
 
 // optimizer.cc
 void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);

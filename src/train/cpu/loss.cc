@@ -38,8 +38,8 @@ void one_token(float* logits, std::int64_t vocab, std::int32_t target, float z_l
 
 }  // namespace
 
-void loss(Device& device, Matrix logits, Tokens targets, const StepSettings& settings,
-          bool gradient, Matrix scalars) {
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
+          const StepSettings& settings, bool gradient, Matrix scalars) {
   device.did(step::Kind::kLoss, {logits, targets}, {logits, scalars});
   const auto weight = static_cast<float>(1.0 / settings.counted_targets);
   const auto z_loss = static_cast<float>(settings.z_loss);
@@ -48,7 +48,8 @@ void loss(Device& device, Matrix logits, Tokens targets, const StepSettings& set
     LossSums& sums = blocks[static_cast<std::size_t>(first / kLossRows)];
     for (std::int64_t t = first; t < last; ++t) {
       if (targets[t] >= 0) {
-        one_token(logits.row(t), logits.cols, targets[t], z_loss, weight, gradient, sums);
+        one_token(logits.row(t), vocab, targets[t], z_loss, weight, gradient, sums);
+        if (gradient) std::fill(logits.row(t) + vocab, logits.row(t) + logits.cols, 0.0F);
       } else if (gradient) {
         std::fill_n(logits.row(t), logits.cols, 0.0F);
       }

@@ -59,9 +59,9 @@ class TrainerTest : public testing::Test {
   }
 
   base::Result<RunResult> run(const spec::JobSpec& job, RunOptions options, Reporter& reporter) {
-    ASSAY_TRY(const Planned planned,
-              plan_step(job, step::choices_of(job), std::int64_t{1} << 32U, 0));
     const auto backend = make_cpu_backend(2);
+    ASSAY_TRY(const Planned planned,
+              plan_step(job, step::choices_of(job), room_on(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
     const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256);
     options.out = dir_.path() / options.out;
@@ -69,8 +69,8 @@ class TrainerTest : public testing::Test {
   }
   // The digests of a checkpoint's files.
   std::vector<std::string> digests(const fs::path& out, int step) {
-    const auto manifest = checkpoint::verify(dir_.path() / out / "checkpoints" /
-                                             fmt::format("step-{}", step));
+    const auto manifest =
+        checkpoint::verify(dir_.path() / out / "checkpoints" / fmt::format("step-{}", step));
     EXPECT_TRUE(manifest.has_value());
     std::vector<std::string> list;
     for (const auto& file : manifest->files) list.push_back(file.name + " " + file.blake3.hex());

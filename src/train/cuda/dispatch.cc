@@ -157,7 +157,7 @@ void GpuBackend::dispatch(const Op& op) {
     case Kind::kLoss: {
       const LossWeights weights{static_cast<float>(1.0 / settings_.counted_targets),
                                 static_cast<float>(settings_.z_loss)};
-      return loss(device_, at(op.in, 0), tokens(op.in[1]), weights,
+      return loss(device_, program_->model.vocab, at(op.in, 0), tokens(op.in[1]), weights,
                   program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1));
     }
     case Kind::kGradientNorm:

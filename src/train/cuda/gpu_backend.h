@@ -20,6 +20,8 @@ class GpuBackend : public CudaBackend {
   ~GpuBackend() override;
   base::Result<void> open();
 
+  base::Result<std::int64_t> available_bytes() override;
+  base::Result<std::int64_t> extra_bytes(const step::Program& program) override;
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
@@ -74,6 +76,7 @@ class GpuBackend : public CudaBackend {
   Matmul products_;
   Batches batches_;
   AttentionGraphs attention_;
+  bool attention_built_ = false;  // for the shape of the program that was last asked about
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
   StepSettings settings_;

@@ -66,8 +66,8 @@ struct LossWeights {
   float of_token = 0;  // one over the step's counted targets
   float z_loss = 0;
 };
-void loss(Device& device, Matrix logits, Tokens targets, LossWeights weights, bool gradient,
-          Matrix scalars);
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
+          bool gradient, Matrix scalars);
 
 // optimizer.cu. Moments are rounded to bf16 by chance, in proportion to the distance: rounding to
 // the nearest would never let a second moment fall, because one step changes it by less than half

@@ -69,6 +69,7 @@ struct LossArguments {
   const std::int32_t* targets;
   double* row_sums;  // loss and squared log Z of each row, side by side
   int vocab;
+  int cols;  // those beyond the vocabulary are padding
   LossWeights weights;
   bool gradient;
 };
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(kThreads, 3) loss_kernel(LossArguments a) {
   const int target = a.targets[blockIdx.x];
   double* sums = a.row_sums + 2 * static_cast<std::int64_t>(blockIdx.x);
   if (target < 0) {
-    if (a.gradient) write_zeros(row, a.vocab);
+    if (a.gradient) write_zeros(row, a.cols);
     if (threadIdx.x == 0) sums[0] = sums[1] = 0;
     return;
   }
@@ -133,6 +134,8 @@ __global__ void __launch_bounds__(kThreads, 3) loss_kernel(LossArguments a) {
   const float weight = a.weights.of_token;
   write_gradient(row, a.vocab, target, weight * (1.0F + 2.0F * a.weights.z_loss * log_z), log_z,
                  weight);
+  const int pad = a.vocab + static_cast<int>(threadIdx.x);
+  if (pad < a.cols) row[pad] = 0;
 }
 
 // One block adds up the rows in an order that only their number decides.
@@ -154,13 +157,13 @@ __global__ void __launch_bounds__(kSumThreads)
 
 }  // namespace
 
-void loss(Device& device, Matrix logits, Tokens targets, LossWeights weights, bool gradient,
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights, bool gradient,
           Matrix scalars) {
   device.did(step::Kind::kLoss, {logits, targets}, {logits, scalars});
   double* row_sums = device.workspace.sums + kSums;
   const LossArguments a{
-      logits.as<Half>(), logits.stride, targets.data, row_sums, static_cast<int>(logits.cols),
-      weights,           gradient};
+      logits.as<Half>(),       logits.stride, targets.data, row_sums, static_cast<int>(vocab),
+      static_cast<int>(logits.cols), weights, gradient};
   loss_kernel<<<static_cast<unsigned>(logits.rows), kThreads, 0, device.stream>>>(a);
   loss_sum_kernel<<<1, kSumThreads, 0, device.stream>>>(
       row_sums, targets.data, static_cast<int>(logits.rows), scalars.as<float>());

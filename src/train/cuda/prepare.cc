@@ -58,12 +58,37 @@ base::Result<void> built(const std::string& failure) {
 
 }  // namespace
 
+base::Result<std::int64_t> GpuBackend::available_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
+  ASSAY_TRY_VOID(outcome());
+  return static_cast<std::int64_t>(free);
+}
+
+// Attention's graphs know what they need only when they are built. Those of a policy are those of
+// all the others, so they are built once.
+base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program) {
+  ASSAY_TRY_VOID(check_program(program));
+  if (!attention_built_) {
+    const step::MemoryPlan plan = step::plan_memory(program);
+    program_ = &program;
+    plan_ = &plan;
+    auto done = build_attention();
+    program_ = nullptr;
+    plan_ = nullptr;
+    if (!done) return base::fail(done.error());
+    attention_built_ = true;
+  }
+  return place_workspace(program, attention_.workspace_bytes(), nullptr).bytes + kReserve;
+}
+
 base::Result<void> GpuBackend::prepare(const step::Program& program, const step::MemoryPlan& plan) {
   ASSAY_CHECK(arena_ == nullptr, "a backend is prepared once");
   ASSAY_TRY_VOID(check_program(program));
   program_ = &program;
   plan_ = &plan;
-  ASSAY_TRY_VOID(build_attention());
+  if (!attention_built_) ASSAY_TRY_VOID(build_attention());
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
   ASSAY_TRY_VOID(learn_products());
