@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cublasLt.h>
+#include <span>
 
 #include <map>
 #include <string>
@@ -45,7 +46,9 @@ class Matmul {
   cublasStatus_t launch(Device& device, const Product& product, const Plan& plan,
                         const cublasLtMatmulAlgo_t& algorithm);
   float time(Device& device, const Product& product, const Plan& plan,
-             const cublasLtMatmulAlgo_t& algorithm, float best);
+             const cublasLtMatmulAlgo_t& algorithm, int count);
+  void rank(Device& device, const Product& product, const Plan& plan,
+            std::span<cublasLtMatmulHeuristicResult_t> guesses);
 
   cublasLtHandle_t handle_ = nullptr;
   Tuning tuning_;
