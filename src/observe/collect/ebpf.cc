@@ -161,6 +161,14 @@ class EbpfRun {
     }
   }
 
+  // The ring's memory is given back before the sink needs the most.
+  void finish_taking() {
+    programs_.stop();
+    take_all();
+    intake_.reset();
+    programs_.release_ring();
+  }
+
   // A file that moves is another file to the programs; files below a directory that moves are not.
   void note(const Effect::Told& told) {
     if (told.op != wire::Op::kRename || !is_directory(told.path)) return;
@@ -193,10 +201,8 @@ class EbpfRun {
       if (kept) log_.drain(sink_);
       if (waiting[3].revents != 0) watched = false;
       if (waiting[3].revents != 0 && !control.detached()) {
-        programs_.stop();
-        take_all();
+        finish_taking();
         log_.drain(sink_);
-        intake_.reset();
         control.abandoned();
         kept = false;
       }
@@ -206,7 +212,7 @@ class EbpfRun {
                                 : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
     }
     if (!kept) return {};
-    take_all();
+    finish_taking();
     log_.finish(sink_);
     return {};
   }

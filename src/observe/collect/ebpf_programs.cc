@@ -265,6 +265,10 @@ void EbpfPrograms::stop() {
   loaded_->links.clear();
 }
 
+void EbpfPrograms::release_ring() {
+  loaded_->ring.reset();
+}
+
 int EbpfPrograms::descriptor() const {
   return ring_buffer__epoll_fd(loaded_->ring.get());
 }
