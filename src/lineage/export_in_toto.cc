@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
@@ -42,8 +43,8 @@ Json dependencies(const store::Job& job) {
     if (git->dirty) source["annotations"] = {{"dirty", true}};
     list.push_back(std::move(source));
   }
-  for (const store::Input& input : job.inputs) {
-    Json file{{"name", input.path}, {"uri", file_uri(input.path)}};
+  for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+    Json file{{"name", text_path(input.path)}, {"uri", file_uri(input.path)}};
     if (input.blake3) file["digest"] = {{"blake3", input.blake3->hex()}};
     list.push_back(std::move(file));
   }
@@ -70,7 +71,9 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
   for (const store::Output& output : job.outputs) {
     if (!is_left(output) || !output.blake3) continue;
     if (!subject.artifact_path.empty() && output.path != subject.artifact_path) continue;
-    files.push_back({{"name", output.path}, {"digest", {{"blake3", output.blake3->hex()}}}});
+    files.push_back({{"name", text_path(output.path)},
+                     {"uri", file_uri(output.path)},
+                     {"digest", {{"blake3", output.blake3->hex()}}}});
   }
   if (files.empty()) {
     return base::fail(base::usage_error(fmt::format("job {}", job.id),

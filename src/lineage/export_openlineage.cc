@@ -8,6 +8,7 @@
 #include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
@@ -31,12 +32,14 @@ std::string files_namespace(const store::Job& job) {
 
 Json dataset(const store::Job& job, const std::string& path,
              const std::optional<hash::Digest>& digest, std::int64_t size) {
-  Json json{{"namespace", files_namespace(job)}, {"name", path}, {"facets", Json::object()}};
+  Json json{
+      {"namespace", files_namespace(job)}, {"name", text_path(path)}, {"facets", Json::object()}};
   if (digest) {
     json["facets"]["version"] =
         facet("1-0-0/DatasetVersionDatasetFacet.json#/$defs/DatasetVersionDatasetFacet",
               {{"datasetVersion", "blake3:" + digest->hex()}});
   }
+  if (size < 0) return json;  // not known
   // Public facets have a size only beside a count of rows.
   Json file{{"_producer", producer_uri()}, {"_schemaURL", "urn:assay:facet:file:1"}};
   file["size"] = size;
@@ -63,7 +66,8 @@ Json output_json(const store::Job& job, const store::Output& output) {
   Json json = dataset(job, output.path, output.blake3, output.size);
   Json change{{"lifecycleStateChange", state_change(output.status)}};
   if (output.status == store::OutputStatus::kRenamed) {
-    change["previousIdentifier"] = {{"namespace", files_namespace(job)}, {"name", output.from}};
+    change["previousIdentifier"] = {{"namespace", files_namespace(job)},
+                                    {"name", text_path(output.from)}};
   }
   json["facets"]["lifecycleStateChange"] =
       facet("1-0-0/LifecycleStateChangeDatasetFacet.json#/$defs/LifecycleStateChangeDatasetFacet",
@@ -110,8 +114,9 @@ Json event_json(const ExportSubject& subject, const store::Job& job, const char*
                 std::int64_t time_ns, bool ended) {
   Json inputs = Json::array(), outputs = Json::array();
   if (ended) {
-    for (const store::Input& input : job.inputs)
+    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
       inputs.push_back(dataset(job, input.path, input.blake3, input.size));
+    }
     for (const store::Output& output : job.outputs) outputs.push_back(output_json(job, output));
   }
   return {{"eventType", type},           {"eventTime", base::utc_millis_text(time_ns)},

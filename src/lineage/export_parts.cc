@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 
+#include "base/utf8.h"
 #include "base/version.h"
 #include "hash/blake3.h"
 
@@ -30,6 +31,10 @@ std::string crate_uri(std::string_view path, std::string_view root) {
   std::string relative = percent_encoded(path.substr(root.size() + 1), kPathCharacters);
   const std::size_t colon = relative.find(':');
   return colon < relative.find('/') ? "./" + relative : relative;
+}
+
+std::string text_path(std::string_view absolute_path) {
+  return base::is_utf8(absolute_path) ? std::string(absolute_path) : file_uri(absolute_path);
 }
 
 std::string content_uri(const hash::Digest& digest) {

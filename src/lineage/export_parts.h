@@ -15,6 +15,9 @@ std::string file_uri(std::string_view absolute_path);
 // "data/a%20b" for a path below the root, else its file_uri().
 std::string crate_uri(std::string_view path, std::string_view root);
 using base::percent_encoded;
+// The path where a format wants a text: as it is, or its file_uri() when it is not UTF-8. Two paths
+// are never the same text, as every path begins with '/'.
+std::string text_path(std::string_view absolute_path);
 
 // "urn:blake3:9f8e…"
 std::string content_uri(const hash::Digest& digest);

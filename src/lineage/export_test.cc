@@ -8,6 +8,7 @@
 #include <set>
 
 #include "lineage/export_parts.h"
+#include "lineage/testing/export_subject.h"
 #include "lineage/testing/required_fields.h"
 #include "lineage/testing/sample_jobs.h"
 
@@ -23,10 +24,7 @@ using ::testing::IsEmpty;
 using testing::Kind;
 using testing::pipeline;
 using testing::problems_of;
-
-ExportSubject subject_of(std::vector<store::Job> jobs) {
-  return {.jobs = std::move(jobs), .project_root = "/project", .project_id = "feedc0de"};
-}
+using testing::subject_of;
 
 // PROV-JSON's JSON schema (W3C submission): what each relation requires.
 const std::vector<FieldRule> kProvJson = {
