@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "hash/blake3.h"
 #include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
@@ -87,6 +89,16 @@ Json run_json(const store::Job& job, bool ended) {
   return {{"runId", uuid_of(job)}, {"facets", std::move(facets)}};
 }
 
+// A job is named alike whenever it runs. What is no step goes by its command and directory, cut
+// short for people and with a digest of both, so that no two are mixed up.
+std::string job_name(const ExportSubject& subject, const store::Job& job) {
+  if (!job.name.empty() || job.step > 0) return title_of(job);
+  std::string identity = shown_path(job.directory, subject.project_root);
+  for (const std::string& word : job.command) identity += '\0' + word;
+  const std::string digest = hash::blake3(std::as_bytes(std::span(identity))).hex();
+  return fmt::format("{} [{}]", title_of(job), digest.substr(0, 8));
+}
+
 Json job_json(const ExportSubject& subject, const store::Job& job) {
   Json facets{
       {"jobType",
@@ -94,19 +106,18 @@ Json job_json(const ExportSubject& subject, const store::Job& job) {
              {{"processingType", "BATCH"}, {"integration", "ASSAY"}, {"jobType", "COMMAND"}})},
       {"documentation", facet("1-0-0/DocumentationJobFacet.json#/$defs/DocumentationJobFacet",
                               {{"description", command_text(job)}})}};
-  // The facet's url is required and must be one.
   const auto& git = job.context.git;
-  if (git && git->remote.find("://") != std::string::npos) {
+  if (git && !git->remote.empty()) {
     facets["sourceCodeLocation"] =
         facet("1-0-0/SourceCodeLocationJobFacet.json#/$defs/SourceCodeLocationJobFacet",
               {{"type", "git"},
-               {"url", git->remote},
-               {"repoUrl", git->remote},
+               {"url", source_uri(*git)},
+               {"repoUrl", source_uri(*git)},
                {"version", git->commit},
                {"branch", git->branch}});
   }
   return {{"namespace", "assay:" + subject.project_id},
-          {"name", title_of(job)},
+          {"name", job_name(subject, job)},
           {"facets", std::move(facets)}};
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <span>
@@ -9,6 +11,8 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "hash/blake3.h"
+#include "lineage/dag_view.h"
+#include "lineage/secret_shape.h"
 
 namespace assay::lineage {
 namespace {
@@ -16,6 +20,24 @@ namespace {
 // RFC 3986: unreserved characters, and what a path may hold besides.
 constexpr std::string_view kPathCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/!$&'()*+,;=:@";
+
+// What looks like a URI made one: bytes that it cannot hold are escaped, escapes stay.
+std::string escaped_uri(std::string_view text) {
+  const std::size_t slashes = text.find("://");
+  const std::size_t authority_end =
+      slashes == std::string_view::npos ? 0 : std::min(text.find('/', slashes + 3), text.size());
+  const auto is_hex = [&](std::size_t i) {
+    return i < text.size() && std::isxdigit(static_cast<unsigned char>(text[i])) != 0;
+  };
+  std::string uri;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool kept = c == '?' || c == '#' || (c == '%' && is_hex(at + 1) && is_hex(at + 2)) ||
+                      ((c == '[' || c == ']') && at < authority_end);
+    uri += kept ? std::string(1, c) : percent_encoded(text.substr(at, 1), kPathCharacters);
+  }
+  return uri;
+}
 
 }  // namespace
 
@@ -41,6 +63,22 @@ std::string content_uri(const hash::Digest& digest) {
   return "urn:blake3:" + digest.hex();
 }
 
+std::string source_uri(const store::Git& git) {
+  const std::string remote = without_credentials(git.remote);
+  if (remote.empty()) return file_uri(git.root);
+  // As git tells them apart: a URL; HELPER::ADDRESS; a host before a colon, as scp has it; a path.
+  const std::size_t bracket = remote.find("]:");
+  const std::size_t colon = bracket < remote.find('/') ? bracket + 1 : remote.find(':');
+  if (remote.find("://") != std::string::npos) return escaped_uri(remote);
+  if (colon < remote.find('/')) {
+    if (remote.substr(colon).starts_with("::")) return escaped_uri(remote);
+    const bool rooted = remote.substr(colon + 1).starts_with('/');
+    return escaped_uri("ssh://" + remote.substr(0, colon) + (rooted ? "" : "/") +
+                       remote.substr(colon + 1));
+  }
+  return file_uri((std::filesystem::path(git.root) / remote).lexically_normal().string());
+}
+
 std::string uuid_of(const store::Job& job) {
   const std::string name = "assay job " + job.uid;
   hash::Digest digest = hash::blake3(std::as_bytes(std::span(name)));
@@ -58,7 +96,9 @@ std::int64_t ended_unix_ns(const store::Job& job) {
 std::string title_of(const store::Job& job) {
   if (!job.name.empty()) return job.name;
   if (job.step > 0) return fmt::format("step {}", job.step);
-  return job.command.empty() ? "job" : std::filesystem::path(job.command[0]).filename().string();
+  constexpr std::size_t kColumns = 60;
+  return job.command.empty() ? "job"
+                             : base::shortened(base::printable(command_text(job)), kColumns);
 }
 
 std::string failure_text(const store::Job& job) {
