@@ -24,6 +24,13 @@ Json reference(const std::string& id) {
   return {{"@id", id}};
 }
 
+// The profile's examples, and its validator, have an offset in digits.
+std::string crate_time(std::int64_t unix_ns) {
+  std::string text = base::utc_millis_text(unix_ns);
+  text.replace(text.size() - 1, 1, "+00:00");
+  return text;
+}
+
 class Crate {
  public:
   explicit Crate(const ExportSubject& subject) : subject_(subject), files_(subject) {
@@ -70,7 +77,7 @@ class Crate {
         {"name", fmt::format("Recorded by assay: {}", names)},
         {"description", "Files and the commands that read and made them, as they were observed"},
         // Not the moment of export: the same jobs give the same document.
-        {"datePublished", base::utc_text(latest)},
+        {"datePublished", crate_time(latest)},
         {"license", "Not stated; the rights of the files' owners apply"},
         {"identifier", "urn:assay:project:" + subject_.project_id},
         {"mentions", std::move(mentions)},
@@ -105,10 +112,10 @@ class Crate {
                 {"name", title_of(job)},
                 {"description", command_text(job)},
                 {"instrument", reference(tool(job))},
-                {"startTime", base::utc_millis_text(job.started_unix_ns)}};
+                {"startTime", crate_time(job.started_unix_ns)}};
     if (job.status != store::JobStatus::kRunning) {
       const bool done = job.status == store::JobStatus::kDone;
-      action["endTime"] = base::utc_millis_text(ended_unix_ns(job));
+      action["endTime"] = crate_time(ended_unix_ns(job));
       action["actionStatus"] =
           done ? "http://schema.org/CompletedActionStatus" : "http://schema.org/FailedActionStatus";
       if (!done) action["error"] = failure_text(job);

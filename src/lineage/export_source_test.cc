@@ -133,5 +133,17 @@ TEST(ExportSource, OpenLineageTellsFailedCommandsApart) {
   EXPECT_EQ(name({"sh", "x"}, "/p/sub", "/p"), name({"sh", "x"}, "/q/sub", "/q"));
 }
 
+TEST(ExportSource, OnlyRoCrateHasTimesWithAnOffset) {
+  for (const std::string& format : export_format_names()) {
+    const std::string text =
+        *export_text(*parse_export_format(format), subject_of(testing::pipeline()));
+    const bool crate = format == "ro-crate";
+    EXPECT_EQ(text.find(".000Z\"") == std::string::npos && text.find(":00Z\"") == std::string::npos,
+              crate)
+        << format;
+    EXPECT_EQ(text.find(".000+00:00\"") != std::string::npos, crate) << format;
+  }
+}
+
 }  // namespace
 }  // namespace assay::lineage
