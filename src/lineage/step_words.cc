@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/stderr_line.h"
 #include "lineage/environment.h"
 #include "lineage/rerun.h"
 #include "store/steps.h"
@@ -65,6 +66,11 @@ base::Result<RunRequest> step_request(const std::string& number,
                      .step = step,
                      .directory = job.directory,
                      .redirects = parse_redirects(job.redirects)};
+  for (Redirect& redirect : request.redirects) {
+    for (const store::Output& output : job.outputs) {
+      if (redirect.writes && output.path == redirect.path) redirect.left = output.blake3;
+    }
+  }
   read_options(job.options, request);
   return request;
 }
@@ -76,7 +82,9 @@ base::Result<void> enter_step(const RunRequest& request) {
   }
   // What a shell would have told the command.
   ::setenv("PWD", request.directory.c_str(), 1);
-  return take_redirects(request.redirects);
+  ASSAY_TRY(const std::vector<std::string> lines, take_redirects(request.redirects));
+  for (const std::string& line : lines) base::write_stderr("assay: " + line + "\n");
+  return {};
 }
 
 }  // namespace assay::lineage
