@@ -148,6 +148,7 @@ class Tracker : public collect::Sink {
   void remove(const collect::Event& event, const wire::Stamp* stamp);
   void rename(const collect::Event& event, const wire::Stamp* stamp);
   void link(const collect::Event& event, const wire::Stamp* stamp);
+  void settle_links();
   void apply(const std::vector<Move>& moves);
 
   // tracker_folders.cc

@@ -13,6 +13,7 @@ void Tracker::finish(Results& results) {
   take_digests();
   settle_names();
   mark_origins();
+  settle_links();
   hash_the_rest();
   judge_again();
   const std::vector<PathId> order = in_order();
