@@ -50,7 +50,8 @@ base::Result<RunRequest> step_request(const std::string& number,
     return base::fail(base::usage_error("run", fmt::format("there is no step {}", step),
                                         "nothing has been recorded here yet"));
   }
-  ASSAY_TRY(store::Store store, store::Store::open(*location, store::Program{}));
+  ASSAY_TRY(store::Store store,
+            store::Store::open(*location, store::Program{}, store::Access::kRead));
   ASSAY_TRY(const store::Job job, store::step_job(store, step));
   ASSAY_TRY(std::vector<std::string> words, rerun_words(job.command, sets));
   for (const std::string& word : words) {
