@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -233,11 +234,11 @@ class EbpfCollector : public Collector {
 
   base::Result<void> prepare() override {
     ASSAY_TRY(Log log, Log::create(path_));
-    ASSAY_TRY(const KernelTypes types, KernelTypes::read());
-    ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
-    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
+    ASSAY_TRY_VOID(load());
     log_.emplace(std::move(log));
-    programs_.emplace(std::move(programs));
+    // What reading the kernel's types took. The command is forked from here, and the kernel counts
+    // what a process begins with as memory that it had.
+    ::malloc_trim(0);
     return {};
   }
 
@@ -248,6 +249,14 @@ class EbpfCollector : public Collector {
   }
 
  private:
+  base::Result<void> load() {
+    ASSAY_TRY(const KernelTypes types, KernelTypes::read());
+    ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
+    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
+    programs_.emplace(std::move(programs));
+    return {};
+  }
+
   std::filesystem::path path_;
   std::optional<Log> log_;
   std::optional<EbpfPrograms> programs_;

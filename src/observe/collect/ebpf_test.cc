@@ -170,6 +170,14 @@ TEST_F(EbpfTest, TellsTheLifeOfTheCommand) {
   EXPECT_EQ(recorder.count(Op::kProcess), 3U);  // the command and two children
 }
 
+// What the collector has mapped when it forks counts as the command's for ever.
+TEST_F(EbpfTest, TheRingIsNotTheCommandsMemory) {
+  Recorder recorder;
+  const Outcome outcome = run({"/bin/true"}, recorder);
+  EXPECT_GT(outcome.usage.ru_maxrss, 0);
+  EXPECT_LT(outcome.usage.ru_maxrss, kAssayRingSize / 1024);
+}
+
 TEST_F(EbpfTest, AgreesWithStraceOnAShellPipeline) {
   make("in");
   const std::string script = folder() / "script.sh";
