@@ -62,12 +62,12 @@ Result<ExitCode> run(const Session& session, const Given& given) {
     return ExitCode::kYes;
   }
   ASSAY_TRY_VOID(base::write_file(given.file, text));
-  session.print_json(base::Json{{"format", given.format},
-                                {"file", given.file},
-                                {"jobs", subject.jobs.size()},
-                                {"bytes", text.size()}});
-  session.print(fmt::format("{}: {} of {} {}\n", given.file, given.format, subject.jobs.size(),
-                            subject.jobs.size() == 1 ? "job" : "jobs"));
+  const std::size_t described = lineage::jobs_described(format, subject);
+  session.print_json(base::Json{
+      {"format", given.format}, {"file", given.file}, {"jobs", described}, {"bytes", text.size()}});
+  session.print(fmt::format(
+      "{}: {} of {} {}{}\n", given.file, given.format, described, described == 1 ? "job" : "jobs",
+      described < subject.jobs.size() ? fmt::format(", the last of {}", subject.jobs.size()) : ""));
   return ExitCode::kYes;
 }
 

@@ -22,6 +22,7 @@ struct Options {
   bool no_wait = false;
   std::vector<OrderedValue> choices;
   std::vector<std::string> sets;
+  std::string step;  // "@3"
   std::vector<std::string> words;
 };
 
@@ -45,12 +46,17 @@ base::Result<std::optional<collect::Tracer>> tracer_of(const std::string& name) 
 
 // `@3`: the project's step 3 as it ran, with --set applied.
 base::Result<lineage::RunRequest> request_of(const Options& options) {
+  if (!options.step.empty() && !options.words.empty()) {
+    return base::fail(base::usage_error(
+        fmt::format("run {}", options.step),
+        fmt::format("the step has its own words, and '{}' is none of them", options.words.front()),
+        "change a value with --set KEY=VALUE, or give the whole command"));
+  }
+  if (!options.step.empty()) return lineage::step_request(options.step.substr(1), options.sets);
   if (options.words.empty()) {
     return base::fail(
         base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
   }
-  const std::string& first = options.words.front();
-  if (first.starts_with("@")) return lineage::step_request(first.substr(1), options.sets);
   if (options.sets.empty()) return lineage::RunRequest{.words = options.words};
   return base::fail(base::usage_error("run --set", "changes a step that is run again",
                                       "assay run @N --set KEY=VALUE"));
@@ -114,7 +120,8 @@ Verb run_verb(const Session& session) {
                    "background",
                    &options->no_wait},
                   {"--set", "with @N: the value of an argument in the new run", &options->sets}},
-      .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words},
+      .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words,
+               &options->step},
       .action = [&session, options] { return run(session, *options); }};
 }
 

@@ -149,8 +149,8 @@ void split_rest(const Verb& root, std::vector<std::string>& words) {
     if (word != "--" && option) {
       ours.push_back(word);
       if (takes_next(*verb, word) && at < words.size()) ours.push_back(words[at++]);
-    } else if (word != "--" && word.starts_with("@") && rest.empty()) {
-      rest.push_back(word);
+    } else if (verb->rest.step != nullptr && verb->rest.step->empty() && word.starts_with("@")) {
+      *verb->rest.step = word;
     } else {
       if (word != "--") --at;
       rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(at), words.end());

@@ -71,12 +71,13 @@ struct Option {
 };
 
 // Words that belong to another command: all that follow "--", or from the first word on that is no
-// option, taken as they are. If that word starts with "@", it stands for a command, and options may
-// follow it.
+// option, taken as they are. A word that starts with "@" and is not behind "--" stands for a
+// command and goes to `step`; options may follow it.
 struct Rest {
   std::string name;  // "COMMAND"; empty: the verb takes none
   std::string help;
   std::vector<std::string>* words = nullptr;
+  std::string* step = nullptr;
 };
 
 inline constexpr std::array kCommonFlags = {"--json", "--quiet", "--help"};

@@ -6,12 +6,14 @@
 namespace assay::lineage {
 namespace {
 
-// A double-quoted Graphviz string. Backslashes too: "\n" and "\N" mean something there.
+// A double-quoted Graphviz string. Backslashes too: "\n" and "\N" mean something there, and so do
+// HTML's entities: "&lt;" would be read as "<".
 std::string dot_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : base::printable(text)) {
     if (c == '"' || c == '\\') result += '\\';
     result += c;
+    if (c == '&') result += "amp;";
   }
   return result + "\"";
 }

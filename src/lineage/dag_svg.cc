@@ -103,20 +103,32 @@ std::string curve(const std::vector<Point>& points) {
   return path;
 }
 
+// A marker does not take the colour of its line, so each colour has one.
+std::string tip(std::string_view id, std::string_view attributes) {
+  return fmt::format(
+      "<marker id=\"{}\"{} viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\""
+      " markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker>",
+      id, attributes);
+}
+
+// Whatever is written stands out from what is behind it by 4.5, lines from the page by 3 (WCAG 2
+// AA), in either scheme. So an old job has fainter colours and not less opacity.
 constexpr const char* kStyle = R"(<style>
-  svg { --page: #ffffff; --ink: #1d2733; --soft: #5b6775; --line: #a3adb9;
-        --job: #e4edfb; --job-edge: #4a78c2; --file: #f6f4ee; --file-edge: #b3a98e;
+  svg { --page: #ffffff; --ink: #1d2733; --soft: #5b6775; --line: #828d9a;
+        --job: #e4edfb; --job-edge: #4a78c2; --old: #f4f7fc; --old-edge: #7a96c0;
+        --file: #f6f4ee; --file-edge: #94896a;
         --outside: #ffffff; --bad: #fbe4e2; --bad-edge: #c2504a; --asked: #fff2c4; }
   @media (prefers-color-scheme: dark) {
-    svg { --page: #14181d; --ink: #e6ebf1; --soft: #98a4b3; --line: #56616e;
-          --job: #1e3150; --job-edge: #6d9be3; --file: #262621; --file-edge: #7d7660;
+    svg { --page: #14181d; --ink: #e6ebf1; --soft: #a6b1bf; --line: #6b7785;
+          --job: #1e3150; --job-edge: #6d9be3; --old: #182231; --old-edge: #56749f;
+          --file: #262621; --file-edge: #7d7660;
           --outside: #14181d; --bad: #44211f; --bad-edge: #e0746d; --asked: #4a3f14; } }
   .page { fill: var(--page); }
   text { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: var(--ink); }
   text.detail { font-size: 10px; fill: var(--soft); }
   rect { stroke-width: 1.2; }
   .job rect { fill: var(--job); stroke: var(--job-edge); }
-  .job.old { opacity: 0.55; }
+  .job.old rect { fill: var(--old); stroke: var(--old-edge); }
   .job.bad rect { fill: var(--bad); stroke: var(--bad-edge); }
   .file rect { fill: var(--file); stroke: var(--file-edge); }
   .file.outside rect { fill: var(--outside); stroke-dasharray: 4 3; }
@@ -124,6 +136,7 @@ constexpr const char* kStyle = R"(<style>
   path.line { fill: none; stroke: var(--line); stroke-width: 1.3; }
   path.stale { stroke: var(--bad-edge); stroke-dasharray: 5 4; }
   marker path { fill: var(--line); }
+  marker.stale path { fill: var(--bad-edge); }
 </style>
 )";
 
@@ -162,14 +175,14 @@ std::string dag_svg(const DagView& view) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\""
       " height=\"{1:.0f}\" role=\"img\">\n<title>{2} jobs and {3} files</title>\n{4}"
-      "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\""
-      " markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n"
+      "<defs>{6}{7}</defs>\n"
       "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
       "<g transform=\"translate({5} {5})\">\n",
-      width, height, view.dag->jobs.size(), view.dag->files.size(), kStyle, kMargin);
+      width, height, view.dag->jobs.size(), view.dag->files.size(), kStyle, kMargin, tip("tip", ""),
+      tip("tip-stale", " class=\"stale\""));
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    svg += fmt::format("<path class=\"line{}\" marker-end=\"url(#tip)\" d=\"{}\"/>\n",
-                       stale[i] ? " stale" : "", curve(lines[i].points));
+    svg += fmt::format("<path class=\"line{}\" marker-end=\"url(#tip{})\" d=\"{}\"/>\n",
+                       stale[i] ? " stale" : "", stale[i] ? "-stale" : "", curve(lines[i].points));
   }
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const Drawn& one = drawn[i];

@@ -30,6 +30,9 @@ struct ExportSubject {
 // An error when the format cannot say what was asked for: an attestation needs a file it is about.
 base::Result<std::string> export_text(ExportFormat format, const ExportSubject& subject);
 
+// How many of the subject's jobs the document describes: an attestation only the last.
+std::size_t jobs_described(ExportFormat format, const ExportSubject& subject);
+
 base::Json export_prov(const ExportSubject& subject);
 base::Json export_ro_crate(const ExportSubject& subject);
 base::Result<base::Json> export_in_toto(const ExportSubject& subject);

@@ -3,10 +3,13 @@
 // whoever publishes it puts it into an envelope.
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "base/clock.h"
 #include "base/version.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
@@ -16,34 +19,29 @@ using base::Json;
 // A package URL: pkg:deb/debian/libc6@2.36-9
 std::string package_url(const store::Package& package) {
   constexpr std::string_view kKept =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-  const std::string_view type = package.manager == "dpkg"  ? "deb/debian"
-                                : package.manager == "pip" ? "pypi"
-                                                           : std::string_view(package.manager);
-  return fmt::format("pkg:{}/{}@{}", type, percent_encoded(package.name, kKept),
-                     percent_encoded(package.version, kKept));
-}
-
-// Where the source came from, as SLSA writes it. The scp-like form of ssh is no URI.
-std::string source_uri(const store::Git& git) {
-  if (git.remote.empty()) return "git+" + file_uri(git.root);
-  const std::size_t colon = git.remote.find(':');
-  if (git.remote.starts_with('/')) return "git+" + file_uri(git.remote);
-  if (git.remote.find("://") == std::string::npos && colon != std::string::npos) {
-    return "git+ssh://" + git.remote.substr(0, colon) + "/" + git.remote.substr(colon + 1);
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
+  std::string type = package.manager, name = package.name;
+  if (package.manager == "dpkg") type = "deb/debian";
+  if (package.manager == "pip") {
+    type = "pypi";
+    // Its names are the same in either case and with either dash; the URL has one spelling.
+    for (char& c : name) {
+      c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
   }
-  return "git+" + git.remote;
+  return fmt::format("pkg:{}/{}@{}", type, percent_encoded(name, kKept),
+                     percent_encoded(package.version, kKept));
 }
 
 Json dependencies(const store::Job& job) {
   Json list = Json::array();
   if (const auto& git = job.context.git; git && !git->commit.empty()) {
-    Json source{{"uri", source_uri(*git)}, {"digest", {{"gitCommit", git->commit}}}};
+    Json source{{"uri", "git+" + source_uri(*git)}, {"digest", {{"gitCommit", git->commit}}}};
     if (git->dirty) source["annotations"] = {{"dirty", true}};
     list.push_back(std::move(source));
   }
-  for (const store::Input& input : job.inputs) {
-    Json file{{"name", input.path}, {"uri", file_uri(input.path)}};
+  for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+    Json file{{"name", text_path(input.path)}, {"uri", file_uri(input.path)}};
     if (input.blake3) file["digest"] = {{"blake3", input.blake3->hex()}};
     list.push_back(std::move(file));
   }
@@ -70,13 +68,22 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
   for (const store::Output& output : job.outputs) {
     if (!is_left(output) || !output.blake3) continue;
     if (!subject.artifact_path.empty() && output.path != subject.artifact_path) continue;
-    files.push_back({{"name", output.path}, {"digest", {{"blake3", output.blake3->hex()}}}});
+    files.push_back({{"name", text_path(output.path)},
+                     {"uri", file_uri(output.path)},
+                     {"digest", {{"blake3", output.blake3->hex()}}}});
   }
   if (files.empty()) {
     return base::fail(base::usage_error(fmt::format("job {}", job.id),
                                         "left no file, and an attestation is about files",
                                         "choose a job with outputs, or another format"));
   }
+  Json parameters{{"status", store::name_of(job.status)},
+                  {"tracer", job.tracer},
+                  {"complete", job.complete},
+                  {"dropped", job.dropped},
+                  {"missed", missed(job)}};
+  if (job.exit_code) parameters["exit_code"] = *job.exit_code;
+  if (job.signal) parameters["signal"] = *job.signal;
   Json metadata{{"invocationId", "urn:uuid:" + uuid_of(job)},
                 {"startedOn", base::utc_text(job.started_unix_ns)}};
   if (job.status != store::JobStatus::kRunning) {
@@ -89,11 +96,7 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
                {{"buildDefinition",
                  {{"buildType", "urn:assay:run:1"},
                   {"externalParameters", {{"command", job.command}, {"directory", job.directory}}},
-                  {"internalParameters",
-                   {{"tracer", job.tracer},
-                    {"complete", job.complete},
-                    {"dropped", job.dropped},
-                    {"missed", missed(job)}}},
+                  {"internalParameters", std::move(parameters)},
                   {"resolvedDependencies", dependencies(job)}}},
                 {"runDetails",
                  {{"builder",

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "hash/blake3.h"
 #include "lineage/dag_view.h"
 #include "lineage/export.h"
 #include "lineage/export_parts.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
@@ -31,12 +34,14 @@ std::string files_namespace(const store::Job& job) {
 
 Json dataset(const store::Job& job, const std::string& path,
              const std::optional<hash::Digest>& digest, std::int64_t size) {
-  Json json{{"namespace", files_namespace(job)}, {"name", path}, {"facets", Json::object()}};
+  Json json{
+      {"namespace", files_namespace(job)}, {"name", text_path(path)}, {"facets", Json::object()}};
   if (digest) {
     json["facets"]["version"] =
         facet("1-0-0/DatasetVersionDatasetFacet.json#/$defs/DatasetVersionDatasetFacet",
               {{"datasetVersion", "blake3:" + digest->hex()}});
   }
+  if (size < 0) return json;  // not known
   // Public facets have a size only beside a count of rows.
   Json file{{"_producer", producer_uri()}, {"_schemaURL", "urn:assay:facet:file:1"}};
   file["size"] = size;
@@ -63,7 +68,8 @@ Json output_json(const store::Job& job, const store::Output& output) {
   Json json = dataset(job, output.path, output.blake3, output.size);
   Json change{{"lifecycleStateChange", state_change(output.status)}};
   if (output.status == store::OutputStatus::kRenamed) {
-    change["previousIdentifier"] = {{"namespace", files_namespace(job)}, {"name", output.from}};
+    change["previousIdentifier"] = {{"namespace", files_namespace(job)},
+                                    {"name", text_path(output.from)}};
   }
   json["facets"]["lifecycleStateChange"] =
       facet("1-0-0/LifecycleStateChangeDatasetFacet.json#/$defs/LifecycleStateChangeDatasetFacet",
@@ -83,6 +89,16 @@ Json run_json(const store::Job& job, bool ended) {
   return {{"runId", uuid_of(job)}, {"facets", std::move(facets)}};
 }
 
+// A job is named alike whenever it runs. What is no step goes by its command and directory, cut
+// short for people and with a digest of both, so that no two are mixed up.
+std::string job_name(const ExportSubject& subject, const store::Job& job) {
+  if (!job.name.empty() || job.step > 0) return title_of(job);
+  std::string identity = shown_path(job.directory, subject.project_root);
+  for (const std::string& word : job.command) identity += '\0' + word;
+  const std::string digest = hash::blake3(std::as_bytes(std::span(identity))).hex();
+  return fmt::format("{} [{}]", title_of(job), digest.substr(0, 8));
+}
+
 Json job_json(const ExportSubject& subject, const store::Job& job) {
   Json facets{
       {"jobType",
@@ -90,19 +106,18 @@ Json job_json(const ExportSubject& subject, const store::Job& job) {
              {{"processingType", "BATCH"}, {"integration", "ASSAY"}, {"jobType", "COMMAND"}})},
       {"documentation", facet("1-0-0/DocumentationJobFacet.json#/$defs/DocumentationJobFacet",
                               {{"description", command_text(job)}})}};
-  // The facet's url is required and must be one.
   const auto& git = job.context.git;
-  if (git && git->remote.find("://") != std::string::npos) {
+  if (git && !git->remote.empty()) {
     facets["sourceCodeLocation"] =
         facet("1-0-0/SourceCodeLocationJobFacet.json#/$defs/SourceCodeLocationJobFacet",
               {{"type", "git"},
-               {"url", git->remote},
-               {"repoUrl", git->remote},
+               {"url", source_uri(*git)},
+               {"repoUrl", source_uri(*git)},
                {"version", git->commit},
                {"branch", git->branch}});
   }
   return {{"namespace", "assay:" + subject.project_id},
-          {"name", title_of(job)},
+          {"name", job_name(subject, job)},
           {"facets", std::move(facets)}};
 }
 
@@ -110,8 +125,9 @@ Json event_json(const ExportSubject& subject, const store::Job& job, const char*
                 std::int64_t time_ns, bool ended) {
   Json inputs = Json::array(), outputs = Json::array();
   if (ended) {
-    for (const store::Input& input : job.inputs)
+    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
       inputs.push_back(dataset(job, input.path, input.blake3, input.size));
+    }
     for (const store::Output& output : job.outputs) outputs.push_back(output_json(job, output));
   }
   return {{"eventType", type},           {"eventTime", base::utc_millis_text(time_ns)},

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <span>
 
+#include "base/utf8.h"
 #include "base/version.h"
 #include "hash/blake3.h"
+#include "lineage/dag_view.h"
+#include "lineage/secret_shape.h"
 
 namespace assay::lineage {
 namespace {
@@ -15,6 +20,24 @@ namespace {
 // RFC 3986: unreserved characters, and what a path may hold besides.
 constexpr std::string_view kPathCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/!$&'()*+,;=:@";
+
+// What looks like a URI made one: bytes that it cannot hold are escaped, escapes stay.
+std::string escaped_uri(std::string_view text) {
+  const std::size_t slashes = text.find("://");
+  const std::size_t authority_end =
+      slashes == std::string_view::npos ? 0 : std::min(text.find('/', slashes + 3), text.size());
+  const auto is_hex = [&](std::size_t i) {
+    return i < text.size() && std::isxdigit(static_cast<unsigned char>(text[i])) != 0;
+  };
+  std::string uri;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool kept = c == '?' || c == '#' || (c == '%' && is_hex(at + 1) && is_hex(at + 2)) ||
+                      ((c == '[' || c == ']') && at < authority_end);
+    uri += kept ? std::string(1, c) : percent_encoded(text.substr(at, 1), kPathCharacters);
+  }
+  return uri;
+}
 
 }  // namespace
 
@@ -32,8 +55,28 @@ std::string crate_uri(std::string_view path, std::string_view root) {
   return colon < relative.find('/') ? "./" + relative : relative;
 }
 
+std::string text_path(std::string_view absolute_path) {
+  return base::is_utf8(absolute_path) ? std::string(absolute_path) : file_uri(absolute_path);
+}
+
 std::string content_uri(const hash::Digest& digest) {
   return "urn:blake3:" + digest.hex();
+}
+
+std::string source_uri(const store::Git& git) {
+  const std::string remote = without_credentials(git.remote);
+  if (remote.empty()) return file_uri(git.root);
+  // As git tells them apart: a URL; HELPER::ADDRESS; a host before a colon, as scp has it; a path.
+  const std::size_t bracket = remote.find("]:");
+  const std::size_t colon = bracket < remote.find('/') ? bracket + 1 : remote.find(':');
+  if (remote.find("://") != std::string::npos) return escaped_uri(remote);
+  if (colon < remote.find('/')) {
+    if (remote.substr(colon).starts_with("::")) return escaped_uri(remote);
+    const bool rooted = remote.substr(colon + 1).starts_with('/');
+    return escaped_uri("ssh://" + remote.substr(0, colon) + (rooted ? "" : "/") +
+                       remote.substr(colon + 1));
+  }
+  return file_uri((std::filesystem::path(git.root) / remote).lexically_normal().string());
 }
 
 std::string uuid_of(const store::Job& job) {
@@ -53,7 +96,9 @@ std::int64_t ended_unix_ns(const store::Job& job) {
 std::string title_of(const store::Job& job) {
   if (!job.name.empty()) return job.name;
   if (job.step > 0) return fmt::format("step {}", job.step);
-  return job.command.empty() ? "job" : std::filesystem::path(job.command[0]).filename().string();
+  constexpr std::size_t kColumns = 60;
+  return job.command.empty() ? "job"
+                             : base::shortened(base::printable(command_text(job)), kColumns);
 }
 
 std::string failure_text(const store::Job& job) {

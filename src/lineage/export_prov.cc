@@ -1,6 +1,8 @@
 // PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents at their places, as
 // PROV has it that what a copy used is not what it generated; activities are jobs, agents are the
-// person and this program.
+// person and this program. An entity is generated once (PROV-CONSTRAINTS, generation-uniqueness),
+// so what a job left is an entity of that job, and a specialization of the content at its place,
+// which documents of other jobs may speak of too.
 #include <fmt/format.h>
 
 #include <map>
@@ -45,6 +47,7 @@ class ProvDocument {
     put("wasGeneratedBy", generated_);
     put("wasAssociatedWith", associated_);
     put("wasInformedBy", informed_);
+    put("specializationOf", specialized_);
     return document;
   }
 
@@ -57,8 +60,8 @@ class ProvDocument {
 
   static Json entity_json(const Entity& entity) {
     Json json{{"prov:type", qualified("assay:File")},
-              {"prov:label", entity.path},
-              {"prov:location", entity.path}};
+              {"prov:label", text_path(entity.path)},
+              {"prov:location", text_path(entity.path)}};
     json["assay:content"] = entity.content ? "blake3:" + entity.content->hex() : "unknown";
     if (entity.content && entity.size >= 0) json["assay:size"] = entity.size;
     return json;
@@ -67,11 +70,11 @@ class ProvDocument {
   // Without the type it would be a text and not a name.
   static Json qualified(const char* name) { return {{"$", name}, {"type", "prov:QUALIFIED_NAME"}}; }
 
-  // A file whose content is not known is an entity of its job alone.
-  std::string entity(const store::Job& job, const std::string& path,
+  // "file:WHICH/path", where WHICH tells contents and generations of one path apart.
+  std::string entity(const std::string& which, const std::string& path,
                      const std::optional<hash::Digest>& digest, std::int64_t size) {
     const std::string id =
-        fmt::format("file:{}{}", digest ? digest->hex() : "unknown-" + job.uid,
+        fmt::format("file:{}{}", which,
                     percent_encoded(path,
                                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                     "0123456789-._/"));
@@ -80,13 +83,39 @@ class ProvDocument {
     return id;
   }
 
-  // The newest job before this one that generated the entity; else one that ran at the same time.
-  std::optional<std::string> informant(const std::string& entity, store::JobId reader) const {
-    const auto found = producers_.find(entity);
-    if (found == producers_.end()) return std::nullopt;
+  struct Generation {
+    std::string entity, activity;
+  };
+
+  // Of what the job read: by the newest job before it; else by one that ran at the same time.
+  const Generation* generation_of(const store::Input& input, store::JobId reader) const {
+    const auto found = generations_.find({input.path, input.blake3});
+    if (!input.blake3 || found == generations_.end()) return nullptr;
     const auto after = found->second.lower_bound(reader);
-    if (after != found->second.begin()) return std::prev(after)->second;
-    return after->first == reader ? std::nullopt : std::optional(after->second);
+    if (after != found->second.begin()) return &std::prev(after)->second;
+    return after->first == reader ? nullptr : &after->second;
+  }
+
+  // A file whose content is not known is an entity of its job alone.
+  std::string used_entity(const store::Job& job, const store::Input& input,
+                          const Generation* generation) {
+    if (generation == nullptr) {
+      return entity(input.blake3 ? input.blake3->hex() : "unread-" + job.uid, input.path,
+                    input.blake3, input.size);
+    }
+    Entity& known = entities_.at(generation->entity);
+    known.size = std::max(known.size, input.size);
+    return generation->entity;
+  }
+
+  std::string generated_entity(const store::Job& job, const store::Output& output) {
+    if (!output.blake3) return entity("unknown-" + job.uid, output.path, {}, output.size);
+    const std::string hex = output.blake3->hex();
+    std::string id = entity(hex + "-" + job.uid, output.path, output.blake3, output.size);
+    specialized_[next("specialized", specialized_)] = {
+        {"prov:specificEntity", id},
+        {"prov:generalEntity", entity(hex, output.path, output.blake3, output.size)}};
+    return id;
   }
 
   static std::string next(const char* name, const Json& relation) {
@@ -114,9 +143,10 @@ class ProvDocument {
 
     std::set<std::string> producers;
     for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
-      const std::string file = entity(job, input.path, input.blake3, input.size);
-      used_[next("used", used_)] = {{"prov:activity", id}, {"prov:entity", file}};
-      if (auto producer = informant(file, job.id)) producers.insert(*std::move(producer));
+      const Generation* generation = generation_of(input, job.id);
+      used_[next("used", used_)] = {{"prov:activity", id},
+                                    {"prov:entity", used_entity(job, input, generation)}};
+      if (generation != nullptr) producers.insert(generation->activity);
     }
     for (const std::string& producer : producers) {
       informed_[next("informed", informed_)] = {{"prov:informed", id},
@@ -124,8 +154,8 @@ class ProvDocument {
     }
     for (const store::Output& output : job.outputs) {
       if (!is_left(output)) continue;
-      const std::string file = entity(job, output.path, output.blake3, output.size);
-      producers_[file].emplace(job.id, id);
+      const std::string file = generated_entity(job, output);
+      generations_[{output.path, output.blake3}].emplace(job.id, Generation{file, id});
       generated_[next("generated", generated_)] = {
           {"prov:entity", file},
           {"prov:activity", id},
@@ -149,11 +179,12 @@ class ProvDocument {
   }
 
   std::map<std::string, Entity> entities_;
-  std::map<std::string, std::map<store::JobId, std::string>> producers_;  // entity -> activities
+  using Content = std::pair<std::string, std::optional<hash::Digest>>;  // at its path
+  std::map<Content, std::map<store::JobId, Generation>> generations_;
   Json activities_ = Json::object();
   Json agents_ = Json::object();
   Json used_ = Json::object(), generated_ = Json::object(), associated_ = Json::object();
-  Json informed_ = Json::object();
+  Json informed_ = Json::object(), specialized_ = Json::object();
 };
 
 }  // namespace

@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "base/clock.h"
 #include "lineage/dag_view.h"
 #include "lineage/export.h"
+#include "lineage/export_crate_files.h"
 #include "lineage/export_parts.h"
+#include "store/needs.h"
 
 namespace assay::lineage {
 namespace {
@@ -23,30 +24,22 @@ Json reference(const std::string& id) {
   return {{"@id", id}};
 }
 
-// Which content each path has at the end: that one is the file in the crate; earlier ones are known
-// by content only.
-using LastContent = std::map<std::string, std::optional<hash::Digest>>;
-
-LastContent last_contents(const ExportSubject& subject) {
-  LastContent last;
-  for (const store::Job& job : subject.jobs) {
-    for (const store::Input& input : job.inputs) last[input.path] = input.blake3;
-    for (const store::Output& output : job.outputs) {
-      if (is_left(output)) last[output.path] = output.blake3;
-    }
-  }
-  return last;
+// The profile's examples, and its validator, have an offset in digits.
+std::string crate_time(std::int64_t unix_ns) {
+  std::string text = base::utc_millis_text(unix_ns);
+  text.replace(text.size() - 1, 1, "+00:00");
+  return text;
 }
 
 class Crate {
  public:
-  explicit Crate(const ExportSubject& subject) : subject_(subject), last_(last_contents(subject)) {
+  explicit Crate(const ExportSubject& subject) : subject_(subject), files_(subject) {
     for (const store::Job& job : subject.jobs) add(job);
   }
 
   [[nodiscard]] Json json() const {
     Json graph = Json::array();
-    graph.push_back({{"@id", "ro-crate-metadata.json"},
+    graph.push_back({{"@id", kCrateMetadata},
                      {"@type", "CreativeWork"},
                      {"conformsTo", reference("https://w3id.org/ro/crate/1.1")},
                      {"about", reference("./")}});
@@ -56,9 +49,10 @@ class Crate {
                      {"name", "Process Run Crate"},
                      {"version", "0.5"}});
     for (const Json& action : actions_) graph.push_back(action);
-    for (const auto* group : {&tools_, &people_, &files_}) {
+    for (const auto* group : {&tools_, &people_}) {
       for (const auto& [id, entity] : *group) graph.push_back(entity);
     }
+    for (Json& file : files_.json()) graph.push_back(std::move(file));
     return {{"@context",
              {"https://w3id.org/ro/crate/1.1/context",
               "https://w3id.org/ro/terms/workflow-run/context"}},
@@ -75,7 +69,7 @@ class Crate {
       mentions.push_back(reference(action_id(job)));
       names += (names.empty() ? "" : ", ") + title_of(job);
     }
-    for (const auto& [id, entity] : files_) parts.push_back(reference(id));
+    for (const std::string& id : files_.ids()) parts.push_back(reference(id));
     return {
         {"@id", "./"},
         {"@type", "Dataset"},
@@ -83,7 +77,7 @@ class Crate {
         {"name", fmt::format("Recorded by assay: {}", names)},
         {"description", "Files and the commands that read and made them, as they were observed"},
         // Not the moment of export: the same jobs give the same document.
-        {"datePublished", base::utc_text(latest)},
+        {"datePublished", crate_time(latest)},
         {"license", "Not stated; the rights of the files' owners apply"},
         {"identifier", "urn:assay:project:" + subject_.project_id},
         {"mentions", std::move(mentions)},
@@ -91,21 +85,6 @@ class Crate {
   }
 
   static std::string action_id(const store::Job& job) { return "urn:uuid:" + uuid_of(job); }
-
-  std::string file(const std::string& path, const std::optional<hash::Digest>& digest,
-                   std::int64_t size) {
-    const auto last = last_.find(path);
-    const bool current = !digest || (last != last_.end() && last->second == digest);
-    const std::string id = current ? crate_uri(path, subject_.project_root) : content_uri(*digest);
-    Json entity{{"@id", id}, {"@type", "File"}, {"name", path.substr(path.rfind('/') + 1)}};
-    if (!current || id.starts_with("file:")) entity["alternateName"] = path;
-    if (digest) {
-      entity["contentSize"] = std::to_string(size);
-      entity["identifier"] = content_uri(*digest);
-    }
-    files_.try_emplace(id, std::move(entity));
-    return id;
-  }
 
   std::string tool(const store::Job& job) {
     const std::string program = job.command.empty() ? "command" : job.command[0];
@@ -118,12 +97,12 @@ class Crate {
 
   void add(const store::Job& job) {
     Json objects = Json::array(), results = Json::array();
-    for (const store::Input& input : job.inputs) {
-      objects.push_back(reference(file(input.path, input.blake3, input.size)));
+    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+      objects.push_back(reference(files_.add(job, input.path, input.blake3, input.size)));
     }
     for (const store::Output& output : job.outputs) {
       if (is_left(output)) {
-        results.push_back(reference(file(output.path, output.blake3, output.size)));
+        results.push_back(reference(files_.add(job, output.path, output.blake3, output.size)));
       }
     }
     const std::string id = action_id(job);
@@ -133,10 +112,10 @@ class Crate {
                 {"name", title_of(job)},
                 {"description", command_text(job)},
                 {"instrument", reference(tool(job))},
-                {"startTime", base::utc_millis_text(job.started_unix_ns)}};
+                {"startTime", crate_time(job.started_unix_ns)}};
     if (job.status != store::JobStatus::kRunning) {
       const bool done = job.status == store::JobStatus::kDone;
-      action["endTime"] = base::utc_millis_text(ended_unix_ns(job));
+      action["endTime"] = crate_time(ended_unix_ns(job));
       action["actionStatus"] =
           done ? "http://schema.org/CompletedActionStatus" : "http://schema.org/FailedActionStatus";
       if (!done) action["error"] = failure_text(job);
@@ -158,9 +137,9 @@ class Crate {
   }
 
   const ExportSubject& subject_;
-  const LastContent last_;
   std::vector<Json> actions_;  // in the order of the jobs
-  std::map<std::string, Json> tools_, people_, files_;
+  std::map<std::string, Json> tools_, people_;
+  CrateFiles files_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "lineage/export_parts.h"
+#include "lineage/testing/export_subject.h"
 #include "lineage/testing/required_fields.h"
 #include "lineage/testing/sample_jobs.h"
 
@@ -23,10 +24,7 @@ using ::testing::IsEmpty;
 using testing::Kind;
 using testing::pipeline;
 using testing::problems_of;
-
-ExportSubject subject_of(std::vector<store::Job> jobs) {
-  return {.jobs = std::move(jobs), .project_root = "/project", .project_id = "feedc0de"};
-}
+using testing::subject_of;
 
 // PROV-JSON's JSON schema (W3C submission): what each relation requires.
 const std::vector<FieldRule> kProvJson = {
@@ -44,6 +42,8 @@ const std::vector<FieldRule> kProvJson = {
     {"/wasAssociatedWith?/*/prov:activity", Kind::kText},
     {"/wasInformedBy?/*/prov:informed", Kind::kText},
     {"/wasInformedBy?/*/prov:informant", Kind::kText},
+    {"/specializationOf?/*/prov:specificEntity", Kind::kText},
+    {"/specializationOf?/*/prov:generalEntity", Kind::kText},
 };
 
 // RO-Crate 1.1, "Root Data Entity" and "Data Entities".
@@ -161,6 +161,7 @@ TEST(Export, ProvHasItsRequiredFields) {
                                            "wasAttributedTo",
                                            "wasAssociatedWith",
                                            "actedOnBehalfOf",
+                                           "specializationOf",
                                            "bundle"};
     for (const auto& item : document.items()) EXPECT_THAT(allowed, Contains(item.key()));
     // Attribute values are literals or lists of them, and names have a known prefix.
@@ -186,8 +187,10 @@ TEST(Export, ProvHasItsRequiredFields) {
 
 TEST(Export, ProvTellsThePipeline) {
   const Json document = export_prov(subject_of(pipeline()));
-  const std::string clean = "file:" + testing::digest_of("clean").hex() + "/project/clean.csv";
-  EXPECT_EQ(document["entity"].size(), 5U);
+  // Two from outside; three made here, each as what its job left and as the content there.
+  const std::string clean = fmt::format("file:{}-{}/project/clean.csv",
+                                        testing::digest_of("clean").hex(), pipeline()[0].uid);
+  EXPECT_EQ(document["entity"].size(), 8U);
   EXPECT_EQ(document["entity"][clean]["prov:location"], "/project/clean.csv");
   EXPECT_EQ(document["used"].size(), 3U);
   EXPECT_EQ(document["wasGeneratedBy"].size(), 3U);
@@ -204,7 +207,7 @@ TEST(Export, ProvKeepsACopyApartFromWhatItWasMadeOf) {
   store::Job other = testing::job(2, {"cat", "c"});  // alike, and from nobody
   other.inputs = {testing::input("/project/c", "x")};
   const Json document = export_prov(subject_of({copy, other}));
-  EXPECT_EQ(document["entity"].size(), 3U);
+  EXPECT_EQ(document["entity"].size(), 4U);
   EXPECT_NE(document["used"]["_:used1"]["prov:entity"],
             document["wasGeneratedBy"]["_:generated1"]["prov:entity"]);
   EXPECT_FALSE(document.contains("wasInformedBy"));

@@ -34,7 +34,9 @@ const std::vector<Rule>& own_rules() {
       {"assay", false, "it belongs to Assay itself"},
       {"git", false, "it belongs to git, whose state is recorded by commit and diff"},
       {"bytecode", false, "it is compiled Python, made again from its source"},
-      {"packages", false, "it belongs to an installed package, recorded by name and version"},
+      {"packages", false,
+       "it belongs to an installed package (of dpkg, pip and conda, name and version are "
+       "recorded)"},
       {"environment", false,
        "it is inside a virtual environment (pyvenv.cfg or conda-meta is there)"},
       {"caches", false, "it is in a cache, which can be filled again"},

@@ -136,7 +136,8 @@ base::Result<void> enter_untracked(GitProgram& git, const Checkout& checkout,
   git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + checkout.objects.string());
   std::string list;
   for (const std::string& file : files) (list += file) += '\0';
-  ASSAY_TRY(const ChildResult added, git.run({"add", "--intent-to-add", "--sparse",
+  // Forced: what git itself listed as untracked may have come to be ignored since.
+  ASSAY_TRY(const ChildResult added, git.run({"add", "--force", "--intent-to-add", "--sparse",
                                               "--pathspec-from-file=-", "--pathspec-file-nul"},
                                              std::move(list)));
   if (!added.ok()) return base::fail(base::unfit_error("", failure_text(added)));

@@ -5,6 +5,11 @@
 namespace assay::lineage {
 namespace {
 
+// The store ignores itself, but the first run looks while it is being made.
+bool is_of_our_store(std::string_view file) {
+  return file.starts_with(".assay/") || file.find("/.assay/") != std::string_view::npos;
+}
+
 // What follows the first `count` fields, which are separated by single spaces: the path, whatever
 // it contains.
 std::string_view after_fields(std::string_view entry, int count) {
@@ -35,7 +40,7 @@ GitStatus parse_git_status(std::string_view text) {
       const std::string_view branch = entry.substr(14);
       if (branch != "(detached)") status.branch = branch;
     } else if (entry.starts_with("? ")) {
-      status.untracked.emplace_back(entry.substr(2));
+      if (!is_of_our_store(entry.substr(2))) status.untracked.emplace_back(entry.substr(2));
     } else if (entry.starts_with("1 ") || entry.starts_with("u ")) {
       ++status.changed;
       if (is_submodule(entry)) {

@@ -148,6 +148,15 @@ TEST_F(GitTest, EveryKindOfChange) {
   expect_made_again();
 }
 
+TEST_F(GitTest, AStoreThatIsBeingMadeIsNotAChange) {
+  checkout_.init();
+  checkout_.write("a", "1\n");
+  checkout_.commit();
+  checkout_.write(".assay/assay.db", "not ignored yet");
+  checkout_.write("deep/.assay/assay.db", "nor this");
+  EXPECT_FALSE(state_of(checkout_).git->dirty);
+}
+
 TEST_F(GitTest, SettingsOfTheUserDoNotChangeTheDifference) {
   checkout_.init();
   checkout_.write("src/a", "1\n\n3\n");

@@ -252,7 +252,13 @@ Point lay_out(std::vector<Box>& boxes, std::vector<Line>& lines, const Spacing& 
       size.y = std::max(size.y, y);
       if (node < boxes.size()) {
         const bool first = node == graph.path[i].front();
-        points.push_back({first ? boxes[node].x + boxes[node].width : boxes[node].x, y});
+        const double right = boxes[node].x + boxes[node].width;
+        points.push_back({first ? right : boxes[node].x, y});
+        // Level to where the column ends: a wider box above or below must not be crossed.
+        const double column_end = left[layer] + width[layer];
+        if (first && right < column_end && lines[i].from != lines[i].to) {
+          points.push_back({column_end, y});
+        }
       } else {
         points.push_back({left[layer], y});
         points.push_back({left[layer] + width[layer], y});

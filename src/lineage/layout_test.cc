@@ -44,19 +44,75 @@ TEST(Layout, NothingIsNoPicture) {
   EXPECT_EQ(lay_out(boxes, lines).x, 0);
 }
 
-RC_GTEST_PROP(LayoutProperty, BoxesDoNotOverlapAndLinesMeetThem, ()) {
-  const auto count = *rc::gen::inRange<std::size_t>(1, 25);
+struct Graph {
   std::vector<Box> boxes;
+  std::vector<Line> lines;
+};
+
+// Circles and lines to oneself included.
+Graph random_graph() {
+  Graph graph;
+  const auto count = *rc::gen::inRange<std::size_t>(1, 25);
   for (std::size_t i = 0; i < count; ++i) {
-    boxes.push_back(
+    graph.boxes.push_back(
         {.width = 10.0 * *rc::gen::inRange(1, 20), .height = 10.0 * *rc::gen::inRange(1, 6)});
   }
-  std::vector<Line> lines;
   for (int i = *rc::gen::inRange(0, 50); i > 0; --i) {
-    // Circles and lines to oneself included.
-    lines.push_back(
+    graph.lines.push_back(
         {*rc::gen::inRange<std::size_t>(0, count), *rc::gen::inRange<std::size_t>(0, count)});
   }
+  return graph;
+}
+
+// Points along the line as it is drawn: from one point to the next a cubic that is level at both,
+// with its controls half-way.
+std::vector<Point> along(const Line& line) {
+  std::vector<Point> sampled;
+  constexpr int kSamples = 40;
+  for (std::size_t i = 1; i < line.points.size(); ++i) {
+    const Point& a = line.points[i - 1];
+    const Point& b = line.points[i];
+    const double middle = (a.x + b.x) / 2;
+    for (int k = 0; k <= kSamples; ++k) {
+      const double t = static_cast<double>(k) / kSamples, u = 1 - t;
+      const auto at = [&](double p0, double p1, double p2, double p3) {
+        return u * u * u * p0 + 3 * u * u * t * p1 + 3 * u * t * t * p2 + t * t * t * p3;
+      };
+      sampled.push_back({at(a.x, middle, middle, b.x), at(a.y, a.y, b.y, b.y)});
+    }
+  }
+  return sampled;
+}
+
+bool is_inside(const Point& point, const Box& box) {
+  constexpr double kEdge = 1e-3;
+  return point.x > box.x + kEdge && point.x < box.x + box.width - kEdge &&
+         point.y > box.y + kEdge && point.y < box.y + box.height - kEdge;
+}
+
+TEST(Layout, ALineFromANarrowBoxDoesNotRunUnderAWiderOne) {
+  std::vector<Box> boxes(4, {.width = 200, .height = 40});
+  boxes[0].width = 40;
+  std::vector<Line> lines = {line(0, 2), line(0, 3), line(1, 2), line(1, 3)};
+  lay_out(boxes, lines);
+  for (const Line& one : lines) {
+    for (const Point& point : along(one)) EXPECT_FALSE(is_inside(point, boxes[1 - one.from]));
+  }
+}
+
+RC_GTEST_PROP(LayoutProperty, LinesRunUnderNoBox, ()) {
+  auto [boxes, lines] = random_graph();
+  lay_out(boxes, lines);
+  for (const Line& one : lines) {
+    for (const Point& point : along(one)) {
+      for (const Box& box : boxes) RC_ASSERT(!is_inside(point, box));
+    }
+  }
+}
+
+RC_GTEST_PROP(LayoutProperty, BoxesDoNotOverlapAndLinesMeetThem, ()) {
+  auto [boxes, lines] = random_graph();
+  const std::size_t count = boxes.size();
   const Point size = lay_out(boxes, lines);
   for (std::size_t i = 0; i < count; ++i) {
     const Box& a = boxes[i];

@@ -14,7 +14,10 @@ std::size_t LiveSteps::DigestHash::operator()(const hash::Digest& digest) const 
 }
 
 LiveSteps::LiveSteps(std::vector<store::Job> jobs) : jobs_(std::move(jobs)) {
-  for (const store::Job& job : jobs_) needs_.push_back(store::needs_of(job, store::Logs::kNo));
+  for (const store::Job& job : jobs_) {
+    needs_.push_back(store::needs_of(job, store::Logs::kNo));
+    logs_.push_back(store::log_paths(job));
+  }
   for (std::size_t step = 0; step < jobs_.size(); ++step) {
     const store::Job& job = jobs_[step];
     for (const store::Input& input : needs_[step]) readers_[input.path].push_back(step);
@@ -41,6 +44,10 @@ bool LiveSteps::reads(std::size_t step, std::string_view path) const {
   const auto found = readers_.find(path);
   return found != readers_.end() &&
          std::find(found->second.begin(), found->second.end(), step) != found->second.end();
+}
+
+bool LiveSteps::is_only_log(std::size_t step, const std::string& path) const {
+  return logs_[step].contains(path) && !readers_.contains(path);
 }
 
 std::optional<LiveSteps::Source> LiveSteps::source(std::size_t step,

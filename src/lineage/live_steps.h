@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,6 +35,8 @@ class LiveSteps {
   // Whether the step leaves another file at `path` than it found: writes, deletes or renames it.
   [[nodiscard]] bool changes(std::size_t step, std::string_view path) const;
   [[nodiscard]] bool reads(std::size_t step, std::string_view path) const;
+  // Whether the file is a log of the step (store/needs.h) and no step reads it.
+  [[nodiscard]] bool is_only_log(std::size_t step, const std::string& path) const;
 
   // The output that an input comes from: of the other steps that leave this path, the one that ran
   // last. A later step that changes the file in place (it reads it too) is no producer for an
@@ -59,6 +62,7 @@ class LiveSteps {
 
   std::vector<store::Job> jobs_;
   std::vector<std::vector<store::Input>> needs_;
+  std::vector<std::set<std::string>> logs_;
   struct DigestHash {
     std::size_t operator()(const hash::Digest& digest) const;
   };

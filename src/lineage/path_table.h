@@ -24,6 +24,8 @@ inline constexpr std::uint16_t kRead = 1;     // what stood here before the job 
 inline constexpr std::uint16_t kNamed = 2;    // a rename, link or removal was about this path
 inline constexpr std::uint16_t kCarried = 4;  // what stood here before is elsewhere now
 inline constexpr std::uint16_t kTaken = 8;    // some file was bound here at some time
+inline constexpr std::uint16_t kLinked = 16;  // what stands here came by linking
+inline constexpr std::uint16_t kSame = 32;    // what was opened for writing holds what it held
 }  // namespace path_flag
 
 struct Path {

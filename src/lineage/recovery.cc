@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kKilled =
-    "the collector was killed: what the command did after that was not recorded, and files are "
-    "known as they were found afterwards";
+    "the collector was killed, or found no room to store what it saw: what the command did after "
+    "that was not recorded, and files are known as they were found afterwards";
 
 // Times in the log are of a clock that means nothing later: the first record stands for the start.
 class FirstEvent : public collect::Sink {

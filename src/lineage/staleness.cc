@@ -55,6 +55,7 @@ void check_input(const LiveSteps& steps, std::size_t step, const Input& input,
 void check_output(const LiveSteps& steps, std::size_t step, const Output& output,
                   const DiskCheck& on_disk, std::vector<Reason>& reasons) {
   if (!output.blake3 || steps.owner(output.path) != step) return;
+  if (steps.is_only_log(step, output.path)) return;  // others may write to it too
   switch (on_disk(output.path, *output.blake3, output.size)) {
     case OnDisk::kSame:
       break;

@@ -67,6 +67,26 @@ Disk disk_of(std::initializer_list<std::pair<const char*, const char*>> files) {
 
 using ::testing::ElementsAre;
 
+Job with_output_to(Job job, const std::string& redirect) {
+  job.redirects = {redirect};
+  return job;
+}
+
+TEST(Staleness, ALogMayGrow) {
+  for (const std::string sign : {"1>", "1>>", "2>"}) {
+    const auto state = [&](const std::string& description, const std::string& reader) {
+      std::vector<Job> jobs = {with_output_to(job_of(description), sign + "/project/log")};
+      if (!reader.empty()) jobs.push_back(job_of(reader));
+      for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = jobs[i].step = std::int64_t(i + 1);
+      return states(LiveSteps(std::move(jobs)),
+                    {{"/project/in", "1"}, {"/project/out", "1"}, {"/project/log", "more"}})[0];
+    };
+    EXPECT_EQ(state("cp in=1 -> out=1 log=said", ""), "-");
+    EXPECT_EQ(state("cp in=1 -> log=said", ""), "log has changed since") << "all that it made";
+    EXPECT_EQ(state("cp in=1 -> out=1 log=said", "wc log=said -> n=1"), "log has changed since");
+  }
+}
+
 TEST(Staleness, NothingChanged) {
   EXPECT_THAT(states(steps_of({"a raw=0 -> x=1", "b x=1 -> y=2"}),
                      disk_of({{"raw", "0"}, {"x", "1"}, {"y", "2"}})),

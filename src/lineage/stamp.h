@@ -47,4 +47,9 @@ inline bool same_content(const wire::Stamp& a, const wire::Stamp& b) {
   return same_file(a, b) && a.size == b.size && a.mtime_ns == b.mtime_ns;
 }
 
+// The file may hold what it held: everything is the same but the time of modification.
+inline bool only_times_differ(const wire::Stamp& a, const wire::Stamp& b) {
+  return same_file(a, b) && a.size == b.size && a.mtime_ns != b.mtime_ns;
+}
+
 }  // namespace assay::lineage

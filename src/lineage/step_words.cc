@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/stderr_line.h"
 #include "lineage/environment.h"
 #include "lineage/rerun.h"
 #include "store/steps.h"
@@ -49,7 +50,8 @@ base::Result<RunRequest> step_request(const std::string& number,
     return base::fail(base::usage_error("run", fmt::format("there is no step {}", step),
                                         "nothing has been recorded here yet"));
   }
-  ASSAY_TRY(store::Store store, store::Store::open(*location, store::Program{}));
+  ASSAY_TRY(store::Store store,
+            store::Store::open(*location, store::Program{}, store::Access::kRead));
   ASSAY_TRY(const store::Job job, store::step_job(store, step));
   ASSAY_TRY(std::vector<std::string> words, rerun_words(job.command, sets));
   for (const std::string& word : words) {
@@ -65,6 +67,11 @@ base::Result<RunRequest> step_request(const std::string& number,
                      .step = step,
                      .directory = job.directory,
                      .redirects = parse_redirects(job.redirects)};
+  for (Redirect& redirect : request.redirects) {
+    for (const store::Output& output : job.outputs) {
+      if (redirect.writes && output.path == redirect.path) redirect.left = output.blake3;
+    }
+  }
   read_options(job.options, request);
   return request;
 }
@@ -76,7 +83,9 @@ base::Result<void> enter_step(const RunRequest& request) {
   }
   // What a shell would have told the command.
   ::setenv("PWD", request.directory.c_str(), 1);
-  return take_redirects(request.redirects);
+  ASSAY_TRY(const std::vector<std::string> lines, take_redirects(request.redirects));
+  for (const std::string& line : lines) base::write_stderr("assay: " + line + "\n");
+  return {};
 }
 
 }  // namespace assay::lineage

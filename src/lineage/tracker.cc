@@ -88,6 +88,11 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
     if (unhashed) hold(spot.file, spot.path);
     return;
   }
+  if (change == Change::kTimes) {
+    // Nobody may wait for the largest; whether they changed is not known then.
+    if (unhashed && file.size <= options_.pre_image_limit) want_now(spot.file, spot.path);
+    return;
+  }
   if (unhashed) {
     want_now(spot.file, spot.path);
   } else if (!file.has(file::kWanted)) {
@@ -96,7 +101,7 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
     if (change == Change::kContent && kept(spot.path)) note_before(spot.file, spot.path);
   }
   if (change == Change::kCut) file.flags |= file::kEmptied;
-  if (!same_content(stamp, files_.stamp(spot.file))) changed_outside(spot.file);
+  if (!same_content(stamp, files_.stamp(spot.file))) doubt(spot, stamp);
   // What the end is compared with, whenever it was read.
   files_.set_state(spot.file, stamp);
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kRacy);
@@ -104,21 +109,6 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
   Stamp modified = stamp;
   modified.ctime_ns = stamp.mtime_ns;
   if (racily_new(to_hash(modified), file_clock_ns())) file.flags |= file::kRacy;
-}
-
-// Made by the job, or opened for writing by it and not in the state it was in before that.
-bool Tracker::has_job_content(FileId id, const Stamp* stamp) const {
-  const File& file = files_[id];
-  if (!file.has(file::kForeign)) return true;
-  if (!file.has(file::kWritten)) return false;
-  return stamp == nullptr || !is_unchanged(id, *stamp);
-}
-
-// Whether a file that is open for writing has surely not been written to.
-bool Tracker::is_unchanged(FileId id, const Stamp& stamp) const {
-  const File& file = files_[id];
-  if (file.has(file::kRacy) || !same_content(stamp, files_.stamp(id))) return false;
-  return stamp.ctime_ns == file.ctime_ns || file.has(file::kRenamed);
 }
 
 void Tracker::read(Spot spot, const Stamp* stamp) {

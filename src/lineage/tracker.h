@@ -11,6 +11,7 @@
 //   tracker_names.cc   renames, links, removals
 //   tracker_folders.cc folders that move, with all that is below them
 //   tracker_hashes.cc  pre-images: what is hashed when
+//   tracker_times.cc   what times say of content, and what they do not
 //   tracker_finish.cc  the end: what is compared, and inputs
 //   tracker_outputs.cc what the job leaves, and what is not told
 #pragma once
@@ -122,8 +123,6 @@ class Tracker : public collect::Sink {
   struct Changed;  // an output in the making, see tracker_outputs.cc
 
   // tracker.cc
-  [[nodiscard]] bool has_job_content(FileId file, const wire::Stamp* stamp) const;
-  [[nodiscard]] bool is_unchanged(FileId file, const wire::Stamp& stamp) const;
   void read(Spot spot, const wire::Stamp* stamp);
   void write(FileId file, const wire::Stamp* stamp);
   void create(const collect::Event& event, const wire::Stamp* stamp);
@@ -148,6 +147,7 @@ class Tracker : public collect::Sink {
   void remove(const collect::Event& event, const wire::Stamp* stamp);
   void rename(const collect::Event& event, const wire::Stamp* stamp);
   void link(const collect::Event& event, const wire::Stamp* stamp);
+  void settle_links();
   void apply(const std::vector<Move>& moves);
 
   // tracker_folders.cc
@@ -169,9 +169,19 @@ class Tracker : public collect::Sink {
   HashTask task_for(FileId file, PathId path) const;
   void take_result(const HashResult& result);
   void give_up(FileId file, std::string what, std::string text);
-  void changed_outside(FileId file);
   void hash_the_rest();
   void name_all_files();
+
+  // tracker_times.cc
+  [[nodiscard]] bool has_job_content(FileId file, const wire::Stamp* stamp) const;
+  [[nodiscard]] bool is_unchanged(FileId file, const wire::Stamp& stamp) const;
+  [[nodiscard]] bool looks_unchanged(FileId file, const wire::Stamp& stamp) const;
+  [[nodiscard]] bool holds_the_same(PathId path, const wire::Stamp& stamp,
+                                    const hash::Digest& digest) const;
+  void doubt(Spot spot, const std::optional<wire::Stamp>& now);
+  void times_changed(FileId file);
+  void changed_outside(FileId file);
+  void say_changed(FileId file, std::string_view what);
 
   // tracker_finish.cc
   void settle_names();

@@ -13,6 +13,7 @@ void Tracker::finish(Results& results) {
   take_digests();
   settle_names();
   mark_origins();
+  settle_links();
   hash_the_rest();
   judge_again();
   const std::vector<PathId> order = in_order();
@@ -105,7 +106,7 @@ void Tracker::tell_inputs(const std::vector<PathId>& order, Results& results) {
     if (!file.has(file::kWritten | file::kGivenUp) && path.now == before) {
       const auto [real, hidden] = standing_at(input.path);
       const bool same = real && same_content(*real, files_.stamp(before));
-      if (!same && !hidden) changed_outside(before);
+      if (!same && !hidden) doubt({id, before}, real);
     }
     results.input(std::move(input), filter_.rule(path.rule));
   }

@@ -116,7 +116,7 @@ void Tracker::take_result(const HashResult& result) {
                                    paths_.text(file.name)));
       }
       file.flags |= file::kGivenUp;
-      return changed_outside(result.id);
+      return doubt({file.name, result.id}, standing_at(paths_.text(file.name)).stamp);
     case HashResult::State::kUnreadable:
       return give_up(result.id, "unreadable",
                      fmt::format("{}: {}", paths_.text(file.name), *result.error));
@@ -128,15 +128,6 @@ void Tracker::take_result(const HashResult& result) {
 void Tracker::give_up(FileId id, std::string what, std::string text) {
   files_[id].flags |= file::kGivenUp;
   missed_.add(std::move(what), std::move(text));
-}
-
-void Tracker::changed_outside(FileId id) {
-  File& file = files_[id];
-  if (file.has(file::kOutside) || file.name == 0 || !kept(file.name)) return;
-  file.flags |= file::kOutside;
-  missed_.add("changed", fmt::format("{} was changed {}", paths_.text(file.name),
-                                     options_.live ? "by another program while the job ran"
-                                                   : "before it could be hashed"));
 }
 
 // A file whose last name was taken away may have others.

@@ -92,5 +92,22 @@ TEST_P(TrackerLinksTest, TooManyFilesToFollowAreSaid) {
   EXPECT_THAT(few.finish().missing[0].text, HasSubstr("/d was moved with more than 3 files"));
 }
 
+TEST_P(TrackerLinksTest, LinksToWhatWasRenamed) {
+  scene.put("a", "one");
+  scene.put("c", "two");
+  scene.begin();
+  scene.rename("a", "b");
+  scene.link("b", "hb");
+  scene.link("c", "hc");
+  scene.rename("c", "d");
+  scene.create("made", "xyz");
+  scene.rename("made", "moved");
+  scene.link("moved", "to_moved");
+  EXPECT_THAT(end(), ElementsAre("in a = one", "in c = two", "out b: renamed from a = one",
+                                 "out d: renamed from c = two", "out hb: linked from b = one",
+                                 "out hc: linked from d = two", "out moved: created = xyz",
+                                 "out to_moved: linked from moved = xyz"));
+}
+
 }  // namespace
 }  // namespace assay::lineage

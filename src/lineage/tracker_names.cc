@@ -1,7 +1,9 @@
 // What happens to names: removals, renames, links.
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "lineage/stamp.h"
 #include "lineage/tracker.h"
@@ -24,7 +26,8 @@ void Tracker::look_for_links(Spot spot) {
 
 void Tracker::bind(PathId path, FileId id) {
   paths_[path].now = id;
-  paths_[path].flags |= path_flag::kTaken;
+  paths_[path].flags =
+      static_cast<std::uint16_t>((paths_[path].flags & ~path_flag::kLinked) | path_flag::kTaken);
   files_[id].name = path;
   ++files_[id].names;
 }
@@ -91,10 +94,34 @@ void Tracker::link(const Event& event, const Stamp* stamp) {
   const PathId from = spot.path != 0 ? origin(spot.path, spot.file) : 0;
   paths_[id].from = paths_[id].before == spot.file ? 0 : from;
   bind(id, spot.file);
+  paths_[id].flags |= path_flag::kLinked;
   if (from == 0) return;
   paths_[from].flags |= path_flag::kNamed;
   if (linked.has(file::kForeign) && !linked.has(file::kWritten) && kept(from))
     want(spot.file, spot.path);
+}
+
+// Several names may say that their file came from one and the same that is gone (`mv a b; ln b c`).
+// One of them, not made by linking if there is such, stands for it; the others are links to that.
+void Tracker::settle_links() {
+  std::map<std::pair<FileId, PathId>, PathId> firsts;  // by file and where it came from
+  const auto came_from_gone = [this](PathId id) {
+    const Path& path = paths_[id];
+    return path.now != 0 && path.now != path.before && path.from != 0 &&
+           files_[path.now].names > 1 && paths_[path.from].now != path.now;
+  };
+  std::vector<PathId> all;
+  for (const std::uint16_t linked : {std::uint16_t{0}, path_flag::kLinked}) {
+    for (PathId id = 1; id < paths_.end(); ++id) {
+      if ((paths_[id].flags & path_flag::kLinked) != linked || !came_from_gone(id)) continue;
+      firsts.try_emplace({paths_[id].now, paths_[id].from}, id);
+      all.push_back(id);
+    }
+  }
+  for (const PathId id : all) {
+    const PathId first = firsts.at({paths_[id].now, paths_[id].from});
+    if (first != id) paths_[id].from = first;
+  }
 }
 
 void Tracker::apply(const std::vector<Move>& moves) {

@@ -57,7 +57,8 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   }
   changed.stamp = *real;
   if (same_file) {
-    const bool unchanged = !hidden && is_unchanged(path.now, *real);
+    const bool same = (path.flags & path_flag::kSame) != 0;
+    const bool unchanged = same || (!hidden && is_unchanged(path.now, *real));
     if (unchanged && !file.has(file::kInherited)) return std::nullopt;
     changed.status =
         file.has(file::kInheritedEmpty) ? OutputStatus::kCreated : OutputStatus::kModified;
@@ -106,6 +107,10 @@ void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
     }
     hash_outputs(window);
     for (const Changed& changed : window) {
+      if (changed.digest && holds_the_same(changed.path, changed.stamp, *changed.digest)) {
+        paths_[changed.path].flags |= path_flag::kSame;
+        continue;
+      }
       store::Output output{.path = paths_.text(changed.path),
                            .blake3 = changed.digest,
                            .size = changed.stamp.size,

@@ -1,7 +1,9 @@
 #include "store/database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <string>
 #include <system_error>
@@ -17,7 +19,28 @@ void Database::Close::operator()(sqlite3* connection) const {
   sqlite3_close_v2(connection);
 }
 
-base::Result<Database> Database::open(const std::filesystem::path& path) {
+namespace {
+
+bool is_writable(const std::filesystem::path& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+// SQLite needs a file beside the database to read one with a write-ahead log, and cannot make it in
+// a directory that is not writable. Where no log is, there is nothing that it would be needed for.
+std::string read_only_name(const std::filesystem::path& database) {
+  std::string name = "file:";
+  for (const char c : database.native()) {
+    const bool special = c == '%' || c == '?' || c == '#';
+    name += special ? fmt::format("%{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  std::error_code none;
+  const auto log_size = std::filesystem::file_size(database.native() + "-wal", none);
+  return name + (none || log_size == 0 ? "?immutable=1" : "?mode=ro");
+}
+
+}  // namespace
+
+base::Result<Database> Database::open(const std::filesystem::path& path, Access access) {
   // SQLite counts its memory under a lock at every allocation; nobody asks.
   static const int counting_off = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(counting_off);
@@ -29,15 +52,19 @@ base::Result<Database> Database::open(const std::filesystem::path& path) {
                                          no_working_directory.value()));
   }
   sqlite3* connection = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(absolute.c_str(), &connection, flags, nullptr);
+  const bool reads =
+      access == Access::kRead && !(is_writable(absolute) && is_writable(absolute.parent_path()));
+  const int flags = (reads ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE) |
+                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const std::string name = reads ? read_only_name(absolute) : absolute.native();
+  const int code = sqlite3_open_v2(name.c_str(), &connection, flags, nullptr);
   Database database(connection, std::move(absolute));  // a failed open has to be closed too
   if (code != SQLITE_OK) {
     const char* message = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
     return base::fail(sqlite_error(database.path_.string(), code, message));
   }
   // SQLite falls back to reading when it may not write; we would find out in the middle of work.
-  if (sqlite3_db_readonly(connection, "main") == 1) {
+  if (!reads && database.is_read_only()) {
     return base::fail(
         sqlite_error(database.path_.string(), SQLITE_READONLY, sqlite3_errstr(SQLITE_READONLY)));
   }
@@ -108,6 +135,10 @@ base::Result<bool> Database::set_wal(bool wanted, std::chrono::milliseconds time
 
 void Database::leave_untouched_on_close() {
   sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+bool Database::is_read_only() const {
+  return sqlite3_db_readonly(connection_.get(), "main") == 1;
 }
 
 bool Database::in_transaction() const {

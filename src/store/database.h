@@ -21,11 +21,16 @@ namespace assay::store {
 
 inline constexpr std::chrono::milliseconds kBusyTimeout{5000};
 
+// What the caller needs: to write, or to read, and to write only where that is allowed.
+enum class Access { kWrite, kRead };
+
 class Database {
  public:
-  // Opens an existing file for reading and writing. Never creates one: SQLite would give it the
-  // umask's mode, and a store must be private from its first moment.
-  static base::Result<Database> open(const std::filesystem::path& path);
+  // Opens an existing file. Never creates one: SQLite would give it the umask's mode, and a store
+  // must be private from its first moment. With kRead, a file or directory that cannot be written
+  // (a read-only mount) is read.
+  static base::Result<Database> open(const std::filesystem::path& path,
+                                     Access access = Access::kWrite);
 
   // Runs any number of statements and ignores their rows.
   base::Result<void> exec(std::string_view sql);
@@ -44,6 +49,8 @@ class Database {
   // into it.
   void leave_untouched_on_close();
 
+  // Nothing can be written through this connection.
+  [[nodiscard]] bool is_read_only() const;
   [[nodiscard]] bool in_transaction() const;
   [[nodiscard]] std::int64_t last_insert_rowid() const;
   // Rows changed by the last INSERT, UPDATE or DELETE.

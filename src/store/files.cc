@@ -21,11 +21,14 @@ constexpr mode_t kFileMode = 0600;
 constexpr mode_t kOthers = 0077;
 constexpr std::string_view kIgnoreEverything = "*\n";
 
-tl::unexpected<base::Error> failed(const fs::path& path, std::string_view what) {
+constexpr const char* kMakeWritable = "make its directory writable for you";
+constexpr const char* kMakeReadable = "make it and its directory readable for you";
+
+tl::unexpected<base::Error> failed(const fs::path& path, std::string_view what,
+                                   const char* hint = kMakeWritable) {
   const int reason = errno;
   const bool denied = reason == EACCES || reason == EPERM || reason == EROFS;
-  return base::fail(base::system_error(path.string(), what, reason,
-                                       denied ? "make its directory writable for you" : ""));
+  return base::fail(base::system_error(path.string(), what, reason, denied ? hint : ""));
 }
 
 // Hides the store from git. A person's own contents are kept; an empty file is what a kill between
@@ -50,7 +53,8 @@ base::Result<void> make_directory(const Location& location) {
   const bool made = ::mkdir(path, kDirectoryMode) == 0;
   if (!made && errno != EEXIST) return failed(location.directory, "cannot create");
   struct stat status {};
-  if (::stat(path, &status) != 0) return failed(location.directory, "cannot read its status");
+  if (::stat(path, &status) != 0)
+    return failed(location.directory, "cannot read its status", kMakeReadable);
   if (!S_ISDIR(status.st_mode)) {
     return base::fail(base::unfit_error(location.directory.string(), "is not a directory",
                                         "move it away and run: assay init"));
@@ -74,7 +78,7 @@ base::Result<void> make_private_file(const fs::path& path) {
   }
   // The umask may have taken the owner's own bits, in this process or in one that was killed here.
   struct stat status {};
-  if (::lstat(name, &status) != 0) return failed(path, "cannot read its status");
+  if (::lstat(name, &status) != 0) return failed(path, "cannot read its status", kMakeReadable);
   const bool is_new = S_ISREG(status.st_mode) && status.st_size == 0;
   const bool lost = (status.st_mode & kFileMode) != kFileMode;
   if (is_new && lost && ::chmod(name, kFileMode) != 0) return failed(path, "cannot set its mode");
@@ -84,7 +88,7 @@ base::Result<void> make_private_file(const fs::path& path) {
 base::Result<void> check_file(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
-    if (errno != ENOENT) return failed(path, "cannot read its status");
+    if (errno != ENOENT) return failed(path, "cannot read its status", kMakeReadable);
     return base::fail(
         base::unfit_error(path.string(), "there is no store here", "make one with: assay init"));
   }
@@ -143,7 +147,8 @@ bool is_shared_between_machines(std::int64_t file_system_magic) {
 
 base::Result<bool> is_shared_between_machines(const fs::path& path) {
   struct statfs status {};
-  if (::statfs(path.c_str(), &status) != 0) return failed(path, "cannot read its file system");
+  if (::statfs(path.c_str(), &status) != 0)
+    return failed(path, "cannot read its file system", kMakeReadable);
   // Some are above 2^31, and the field's sign differs between architectures.
   return is_shared_between_machines(static_cast<std::int64_t>(status.f_type) & 0xffffffff);
 }

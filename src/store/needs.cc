@@ -22,21 +22,32 @@ std::set<std::string> stream_paths(const Job& job) {
   return paths;
 }
 
+std::set<std::string> log_paths(const Job& job) {
+  if (job.redirects.empty()) return {};
+  const std::set<std::string> streams = stream_paths(job);
+  std::set<std::string> logs;
+  bool leaves_files = false;
+  for (const Output& output : job.outputs) {
+    const bool stream = streams.contains(output.path);
+    if (stream) logs.insert(output.path);
+    if (!stream && output.status != OutputStatus::kDeleted) leaves_files = true;
+  }
+  if (!leaves_files) return {};
+  for (const Input& input : job.inputs) logs.erase(input.path);
+  return logs;
+}
+
 std::vector<Input> needs_of(const Job& job, Logs logs) {
   std::vector<Input> needs = job.inputs;
   const bool any = std::any_of(job.outputs.begin(), job.outputs.end(),
                                [](const Output& output) { return output.before.has_value(); });
   if (!any) return needs;
-  const std::set<std::string> streams = stream_paths(job);
-  const bool leaves_files =
-      std::any_of(job.outputs.begin(), job.outputs.end(), [&](const Output& output) {
-        return output.status != OutputStatus::kDeleted && !streams.contains(output.path);
-      });
+  const std::set<std::string> left_out =
+      logs == Logs::kNo ? log_paths(job) : std::set<std::string>();
   std::unordered_set<std::string_view> read;
   for (const Input& input : job.inputs) read.insert(input.path);
   for (const Output& output : job.outputs) {
-    if (!output.before || read.contains(output.path)) continue;
-    if (logs == Logs::kNo && leaves_files && streams.contains(output.path)) continue;
+    if (!output.before || read.contains(output.path) || left_out.contains(output.path)) continue;
     needs.push_back({output.path, output.before, kUnknownSize});
   }
   return needs;

@@ -15,8 +15,10 @@ namespace assay::store {
 // The files it got as standard input, output and error.
 std::set<std::string> stream_paths(const Job& job);
 
-// A file that standard output or error is appended to, by a job that leaves other files, is a log:
-// what it held before has no part in those.
+// Files that a job left only as its standard output or error, where it leaves other files and did
+// not read them: logs. What they held before has no part in what the job made, and what others
+// write to them later does not undo it.
+std::set<std::string> log_paths(const Job& job);
 enum class Logs { kNo, kYes };
 
 // Inputs, and {path, before} of the outputs that were written into and not read. The sizes of the

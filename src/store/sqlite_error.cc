@@ -13,6 +13,12 @@ std::string damaged_hint(std::string_view path) {
       "move it away, then restore a backup or salvage it with: sqlite3 '{}' .recover", path);
 }
 
+// The file that all users of the write-ahead log share could not grow: SQLite calls that an error
+// of the disk, and it is that there is no room on it.
+bool is_full(int code) {
+  return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE;
+}
+
 std::string hint_for(int primary_code, std::string_view path) {
   switch (primary_code) {
     case SQLITE_BUSY:
@@ -28,7 +34,7 @@ std::string hint_for(int primary_code, std::string_view path) {
       return "free some space on this file system and run it again";
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
-      return "check that the file exists and that you may write to its directory";
+      return "check that the file exists, that you may read it, and write to its directory";
     case SQLITE_IOERR:
       return "check the disk and the quota; what was committed before is kept";
     default:
@@ -55,8 +61,9 @@ bool is_our_fault(int primary_code) {
 
 base::Error sqlite_error(std::string path, int code, std::string_view message) {
   const int primary_code = code & 0xff;
-  std::string what = fmt::format("{} (SQLite code {})", message, code);
-  std::string hint = hint_for(primary_code, path);
+  const bool full = is_full(code);
+  std::string what = fmt::format("{} (SQLite code {})", full ? "the disk is full" : message, code);
+  std::string hint = hint_for(full ? SQLITE_FULL : primary_code, path);
   return is_our_fault(primary_code)
              ? base::failed_error(std::move(path), std::move(what), std::move(hint))
              : base::unfit_error(std::move(path), std::move(what), std::move(hint));

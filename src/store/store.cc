@@ -17,9 +17,9 @@ base::Result<Store> Store::create(const Location& location, const Program& progr
   return open(location, program);
 }
 
-base::Result<Store> Store::open(const Location& location, const Program& program) {
+base::Result<Store> Store::open(const Location& location, const Program& program, Access access) {
   ASSAY_TRY_VOID(check_file(location.database));
-  ASSAY_TRY(Database database, Database::open(location.database));
+  ASSAY_TRY(Database database, Database::open(location.database, access));
   Store store(location, std::move(database));
   ASSAY_TRY_VOID(store.prepare(program));
   return store;
@@ -56,6 +56,7 @@ base::Result<void> Store::prepare(const Program& program) {
     database_.leave_untouched_on_close();
     return base::fail(std::move(fit).error());
   }
+  if (is_read_only()) return prepare_to_read(program, schema.version);
   switch (make_private(location_.database)) {
     case Privacy::kWas:
       break;
@@ -78,6 +79,26 @@ base::Result<void> Store::prepare(const Program& program) {
   if (wal) ASSAY_TRY_VOID(database_.exec("PRAGMA synchronous = NORMAL"));
   ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
   return follow_the_project();
+}
+
+base::Result<void> Store::prepare_to_read(const Program& program, std::int64_t version) {
+  schema_version_ = static_cast<int>(program.migrations.size());
+  if (version < schema_version_) {
+    return base::fail(base::unfit_error(
+        location_.database.string(),
+        fmt::format("the store has schema version {} and must be brought to {} first, which needs "
+                    "to write to it",
+                    version, schema_version_),
+        "make the file and its directory writable for you, or copy .assay to where they are"));
+  }
+  ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
+  if (project_.root != location_.project.string()) {
+    note(
+        fmt::format("the project has moved from {}, and the recorded paths still say so: the store "
+                    "cannot be written",
+                    project_.root));
+  }
+  return {};
 }
 
 base::Result<void> Store::follow_the_project() {

@@ -26,7 +26,10 @@ class Store {
   // Makes the store, or finishes one whose making was interrupted, or opens the one that is there.
   static base::Result<Store> create(const Location& location, const Program& program);
   // Opens a store that exists; when there is none, the error names `assay init`.
-  static base::Result<Store> open(const Location& location, const Program& program);
+  // With Access::kRead, one that cannot be written is read: then nothing is brought forward, and an
+  // older schema is refused.
+  static base::Result<Store> open(const Location& location, const Program& program,
+                                  Access access = Access::kWrite);
   // The store at or above `from`; made at default_location(from) when there is none.
   static base::Result<Store> open_or_create(const std::filesystem::path& from,
                                             const Program& program);
@@ -36,6 +39,7 @@ class Store {
   [[nodiscard]] int schema_version() const { return schema_version_; }
   // Whether this opening made it; of several processes that start at once, one.
   [[nodiscard]] bool created() const { return created_; }
+  [[nodiscard]] bool is_read_only() const { return database_.is_read_only(); }
   // What was unusual on opening and did not stop it, one line each, for the log.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
@@ -49,6 +53,7 @@ class Store {
   Store(Location location, Database database)
       : location_(std::move(location)), database_(std::move(database)) {}
   base::Result<void> prepare(const Program& program);
+  base::Result<void> prepare_to_read(const Program& program, std::int64_t version);
   // Makes the recorded paths right if the project is elsewhere than it was.
   base::Result<void> follow_the_project();
   base::Result<bool> choose_journal();

@@ -20,7 +20,7 @@ class CommandLine : public testing::Test {
                     .options = {{"--tracer", "which", &tracer_, {}, "NAME"},
                                 {"--set", "values", &sets_},
                                 {"-b,--build", "flag", &build_}},
-                    .rest = {"COMMAND", "what to run", &rest_},
+                    .rest = {"COMMAND", "what to run", &rest_, &step_},
                     .action = [] { return base::ExitCode::kYes; }},
                    {.name = "label",
                     .description = "names",
@@ -43,6 +43,7 @@ class CommandLine : public testing::Test {
   Session session_;
   Verb root_{"assay", "test", {}};
   std::string tracer_, what_;
+  std::string step_;
   std::vector<std::string> sets_, rest_, names_;
   bool build_ = false;
 };
@@ -63,7 +64,8 @@ TEST_F(CommandLine, SoAreThoseFromTheFirstWordOn) {
 
 TEST_F(CommandLine, AStepMayBeFollowedByOptions) {
   EXPECT_EQ(parse({"run", "@3", "--set", "lr=0.1", "--set=a=b", "--json"}), "");
-  EXPECT_THAT(rest_, ElementsAre("@3"));
+  EXPECT_EQ(step_, "@3");
+  EXPECT_THAT(rest_, IsEmpty());
   EXPECT_THAT(sets_, ElementsAre("lr=0.1", "a=b"));
   EXPECT_TRUE(session_.json);
 }

@@ -91,6 +91,22 @@ TEST_F(ReproduceCli, ExportsOfARecordedFile) {
   EXPECT_EQ(events, 4);
   EXPECT_EQ(shell("$ASSAY export last --format prov -o out.json").exit_code, 0);
   EXPECT_TRUE(fs::exists(project_.path() / "out.json"));
+  EXPECT_EQ(shell("$ASSAY export upper.txt --format prov -o o").out, "o: prov of 2 jobs\n");
+  EXPECT_EQ(shell("$ASSAY export upper.txt --format in-toto -o o").out,
+            "o: in-toto of 1 job, the last of 2\n");
+  EXPECT_EQ(Json::parse(shell("$ASSAY export upper.txt --format in-toto -o o --json").out)["jobs"],
+            1);
+}
+
+TEST_F(ReproduceCli, NoExportHasThePasswordOfTheRemote) {
+  shell("git remote add origin https://ann:hunter2@example.org/p.git");
+  shell("$ASSAY run -- sh -c 'sort raw.txt > z'");
+  for (const char* format : {"prov", "ro-crate", "in-toto", "openlineage"}) {
+    EXPECT_THAT(shell(std::string("$ASSAY export z --format ") + format).out,
+                testing::Not(HasSubstr("hunter2")));
+  }
+  EXPECT_THAT(shell("$ASSAY export z --format in-toto").out,
+              HasSubstr("\"git+https://example.org/p.git\""));
 }
 
 }  // namespace

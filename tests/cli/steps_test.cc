@@ -84,6 +84,15 @@ TEST_F(StepsCli, ASharedLogMakesNoStepAndNoDifference) {
   EXPECT_EQ(made.exit_code, 0) << made.out << made.err;
 }
 
+TEST_F(StepsCli, ALogThatGrowsMakesNothingStale) {
+  for (const std::string sign : {">", ">>"}) {
+    shell("rm -f out; echo 1 > in; sh -c '\"$1\" run -- cp in out; echo done' - \"$ASSAY\" " +
+          sign + " log");
+    const auto status = shell("$ASSAY status");
+    EXPECT_EQ(status.exit_code, 0) << status.out;
+  }
+}
+
 TEST_F(StepsCli, RunAgainIsAsItWas) {
   shell(
       "printf 'b\\na\\n' > in; mkdir -p d/e; cd d;"

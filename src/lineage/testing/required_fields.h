@@ -35,7 +35,7 @@ inline bool is_of_kind(const base::Json& value, Kind kind) {
     case Kind::kUri:
       return matches("[A-Za-z][A-Za-z0-9+.-]*:[-A-Za-z0-9._~:/?#@!$&'()*+,;=%\\[\\]]+");
     case Kind::kTime:
-      return matches("\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z");
+      return matches("\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?(Z|\\+00:00)");
     case Kind::kUuid:
       return matches("[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
     case Kind::kHex:

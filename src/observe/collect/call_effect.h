@@ -23,6 +23,9 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
 std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length);
 
+// `flags` as utimensat's. Nothing is told: only that times will be others.
+std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint64_t flags);
+
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
 // `flags` as renameat2's.
 std::optional<Effect> rename_effect(const RemoteView& view, Given from, Given to,

@@ -26,6 +26,9 @@ enum class CallKind : std::uint8_t {
   kLinkAt,
   kSymlink,
   kSymlinkAt,
+  kSetTimes,
+  kSetTimesAt,       // without a path: of the descriptor
+  kSetTimesAtFlags,  // the same, with flags
   kExec,
   kExecAt,
   // Ways to reach files other than by opening a path. What they bring cannot be followed.

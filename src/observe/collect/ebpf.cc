@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -161,6 +162,14 @@ class EbpfRun {
     }
   }
 
+  // The ring's memory is given back before the sink needs the most.
+  void finish_taking() {
+    programs_.stop();
+    take_all();
+    intake_.reset();
+    programs_.release_ring();
+  }
+
   // A file that moves is another file to the programs; files below a directory that moves are not.
   void note(const Effect::Told& told) {
     if (told.op != wire::Op::kRename || !is_directory(told.path)) return;
@@ -193,10 +202,8 @@ class EbpfRun {
       if (kept) log_.drain(sink_);
       if (waiting[3].revents != 0) watched = false;
       if (waiting[3].revents != 0 && !control.detached()) {
-        programs_.stop();
-        take_all();
+        finish_taking();
         log_.drain(sink_);
-        intake_.reset();
         control.abandoned();
         kept = false;
       }
@@ -206,7 +213,7 @@ class EbpfRun {
                                 : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
     }
     if (!kept) return {};
-    take_all();
+    finish_taking();
     log_.finish(sink_);
     return {};
   }
@@ -227,11 +234,11 @@ class EbpfCollector : public Collector {
 
   base::Result<void> prepare() override {
     ASSAY_TRY(Log log, Log::create(path_));
-    ASSAY_TRY(const KernelTypes types, KernelTypes::read());
-    ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
-    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
+    ASSAY_TRY_VOID(load());
     log_.emplace(std::move(log));
-    programs_.emplace(std::move(programs));
+    // What reading the kernel's types took. The command is forked from here, and the kernel counts
+    // what a process begins with as memory that it had.
+    ::malloc_trim(0);
     return {};
   }
 
@@ -242,6 +249,14 @@ class EbpfCollector : public Collector {
   }
 
  private:
+  base::Result<void> load() {
+    ASSAY_TRY(const KernelTypes types, KernelTypes::read());
+    ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
+    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
+    programs_.emplace(std::move(programs));
+    return {};
+  }
+
   std::filesystem::path path_;
   std::optional<Log> log_;
   std::optional<EbpfPrograms> programs_;

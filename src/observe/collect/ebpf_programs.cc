@@ -144,6 +144,7 @@ struct EbpfPrograms::Loaded {
   base::Result<void> map_shared();
   base::Result<void> learn();
   base::Result<void> attach();
+  base::Result<void> map_ring();
   static int on_message(void* context, void* data, std::size_t size);
 };
 
@@ -212,6 +213,10 @@ base::Result<void> EbpfPrograms::Loaded::attach() {
     links.emplace_back(link);
     programs.push_back(bpf_program__fd(program));
   }
+  return {};
+}
+
+base::Result<void> EbpfPrograms::Loaded::map_ring() {
   const int messages = bpf_object__find_map_fd_by_name(object.get(), "messages");
   ring.reset(ring_buffer__new(messages, on_message, this, nullptr));
   if (!ring) return base::fail(refused("cannot map the ring buffer", errno));
@@ -246,6 +251,9 @@ base::Result<EbpfPrograms> EbpfPrograms::load(EbpfMode mode, const KernelTypes& 
 }
 
 base::Result<void> EbpfPrograms::adopt(pid_t process) {
+  // Not before the fork: the command would begin with the ring in its memory, and the kernel counts
+  // that as the most it ever had, whatever it does afterwards.
+  ASSAY_TRY_VOID(loaded_->map_ring());
   const base::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   if (!pidfd.valid()) return base::fail(base::system_error("ebpf", "pidfd_open", errno));
   struct {
@@ -263,6 +271,10 @@ base::Result<void> EbpfPrograms::adopt(pid_t process) {
 
 void EbpfPrograms::stop() {
   loaded_->links.clear();
+}
+
+void EbpfPrograms::release_ring() {
+  loaded_->ring.reset();
 }
 
 int EbpfPrograms::descriptor() const {

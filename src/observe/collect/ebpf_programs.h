@@ -45,6 +45,8 @@ class EbpfPrograms {
 
   // No more messages from here on.
   void stop();
+  // Gives the messages' memory back; none can be taken any more.
+  void release_ring();
 
   // Readable when messages wait; not at once for each, so look every few milliseconds as well.
   [[nodiscard]] int descriptor() const;

@@ -170,6 +170,19 @@ TEST_F(EbpfTest, TellsTheLifeOfTheCommand) {
   EXPECT_EQ(recorder.count(Op::kProcess), 3U);  // the command and two children
 }
 
+// What the collector has mapped when it forks counts as the command's for ever.
+TEST_F(EbpfTest, TheRingIsNotTheCommandsMemory) {
+  Recorder recorder;
+  const Outcome outcome = run({"/bin/true"}, recorder);
+  // A plain child of this process: with sanitizers that is a lot.
+  const pid_t child = ::fork();
+  if (child == 0) ::execl("/bin/true", "true", nullptr);
+  rusage plain{};
+  ASSERT_EQ(::wait4(child, nullptr, 0, &plain), child);
+  EXPECT_GT(outcome.usage.ru_maxrss, 0);
+  EXPECT_LT(outcome.usage.ru_maxrss, plain.ru_maxrss + kAssayRingSize / 1024);
+}
+
 TEST_F(EbpfTest, AgreesWithStraceOnAShellPipeline) {
   make("in");
   const std::string script = folder() / "script.sh";

@@ -31,7 +31,8 @@ enum class Change {
   kCut,              // all bytes go at once
   kContent,          // some may be overwritten, cut or added to, by a call that cannot read them
   kContentReadable,  // the same by one that can: an open for reading and writing
-  kName,  // the name goes away or comes to mean another file; the bytes stay while held open
+  kName,   // the name goes away or comes to mean another file; the bytes stay while held open
+  kTimes,  // the bytes stay, but the times that could tell so will not
 };
 
 class Sink {

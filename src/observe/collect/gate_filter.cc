@@ -113,6 +113,10 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kRenameAt2:
     case CallKind::kLink:
     case CallKind::kLinkAt:
+    // They change what tells whether a file was changed.
+    case CallKind::kSetTimes:
+    case CallKind::kSetTimesAt:
+    case CallKind::kSetTimesAtFlags:
     // These change what the paths of the others mean.
     case CallKind::kNewRoot:
     case CallKind::kMount:

@@ -81,7 +81,7 @@ base::Error why_not(const Launch& launch, const Report& report) {
     case Stage::kExec:
       break;
   }
-  const std::string& program = launch.words.front();
+  const std::string program = launch.words.front().empty() ? "''" : launch.words.front();
   if (report.error == ENOENT) {
     const bool is_path = program.find('/') != std::string::npos;
     return base::usage_error(program, is_path ? "no such program" : "command not found",

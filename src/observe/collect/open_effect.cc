@@ -1,4 +1,4 @@
-// What open, openat, openat2, creat, mknod and truncate do.
+// What open, openat, openat2, creat, mknod, truncate and the utime family do.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
@@ -139,6 +139,18 @@ std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint
 std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length) {
   return existing(view, file, view.find(file.dirfd, file.path, true),
                   {.cut = true, .all = length == 0});
+}
+
+std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint64_t flags) {
+  Found found = file.path.empty() && (flags & AT_EMPTY_PATH) != 0
+                    ? view.find_descriptor(file.dirfd)
+                    : view.find(file.dirfd, file.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+  // The content of a file whose path cannot be told is not hashed anyway.
+  if (found.accept_untold() || !found.regular()) return std::nullopt;
+  Effect effect;
+  add_ahead(effect, found, Change::kTimes);
+  effect.will_succeed = true;  // if not, nothing is lost
+  return effect;
 }
 
 }  // namespace assay::collect

@@ -68,6 +68,7 @@ class Reading {
   std::optional<Effect> open2();
   std::optional<Effect> rename(bool at, std::uint64_t flags);
   std::optional<Effect> link(bool at, std::uint64_t flags);
+  std::optional<Effect> times(std::uint64_t flags);
   std::optional<Effect> exec(bool at, std::uint64_t flags);
   std::optional<Effect> other_mounts(bool always_allowed);
   std::optional<Effect> missed(std::string_view what, std::string_view text) {
@@ -115,6 +116,14 @@ std::optional<Effect> Reading::link(bool at, std::uint64_t flags) {
   const Given from = given(at ? 1 : 0, at, first_);
   const Given to = given(at ? 3 : 1, at, second_);
   return error_ == 0 ? link_effect(view_, from, to, flags) : std::nullopt;
+}
+
+std::optional<Effect> Reading::times(std::uint64_t flags) {
+  // futimens(3): no path at all.
+  if (argument(1) == 0) {
+    return times_effect(view_, {.dirfd = static_cast<int>(argument(0)), .path = {}}, AT_EMPTY_PATH);
+  }
+  return one(file(1, true), times_effect, flags);
 }
 
 std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
@@ -173,6 +182,12 @@ std::optional<Effect> Reading::judged() {
       return one(file(1, false), symlink_effect);
     case kSymlinkAt:
       return one(file(2, true), symlink_effect);
+    case kSetTimes:
+      return plain(times_effect, 0U);
+    case kSetTimesAt:
+      return times(0);
+    case kSetTimesAtFlags:
+      return times(argument(3));
     case kExec:
       return exec(false, 0);
     case kExecAt:

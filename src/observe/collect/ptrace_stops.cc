@@ -76,6 +76,7 @@ void TraceLoop::at_call(pid_t thread, Thread& state) {
   for (const Effect::Ahead& ahead : state.pending->ahead) {
     sink_.about_to_change(ahead.path, ahead.stamp, ahead.change);
   }
+  if (state.pending->told.empty()) state.pending.reset();
 }
 
 void TraceLoop::at_result(pid_t thread, Thread& state) {

@@ -38,6 +38,8 @@ std::string name_of(Change change) {
       return "content-readable";
     case Change::kName:
       return "name";
+    case Change::kTimes:
+      return "times";
   }
   return "unknown";
 }

@@ -23,7 +23,9 @@ void Recorder::happened(const Event& event) {
 
 void Recorder::about_to_change(std::string_view path, const wire::Stamp&, Change change) {
   if (!path.starts_with(root + "/")) return;
-  lines.push_back((change == Change::kName ? "ahead name T" : "ahead content T") +
+  lines.push_back((change == Change::kName    ? "ahead name T"
+                   : change == Change::kTimes ? "ahead times T"
+                                              : "ahead content T") +
                   std::string(path.substr(root.size())));
 }
 

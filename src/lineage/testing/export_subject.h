@@ -1,0 +1,15 @@
+// What the export tests export.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "lineage/export.h"
+
+namespace assay::lineage::testing {
+
+inline ExportSubject subject_of(std::vector<store::Job> jobs) {
+  return {.jobs = std::move(jobs), .project_root = "/project", .project_id = "feedc0de"};
+}
+
+}  // namespace assay::lineage::testing

@@ -1,0 +1,95 @@
+// Files whose times do not tell whether they were changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <array>
+
+#include "lineage/testing/tracker_fixture.h"
+
+namespace assay::lineage {
+namespace {
+
+using collect::Change;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using testing::Scene;
+using testing::told;
+using wire::Op;
+
+class TrackerTimesTest : public testing::TrackerFixture {
+ protected:
+  void SetUp() override {
+    TrackerFixture::SetUp();
+    scene.put("a", "one");
+    scene.begin();
+  }
+  // As touch -d sets it, by whom it may be.
+  static void set_times(const Scene& where, const std::string& name) {
+    const std::array<timespec, 2> times = {timespec{1'000'000'000, 0}, timespec{1'000'000'000, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, where.path(name).c_str(), times.data(), 0), 0);
+  }
+  void set_times_by_the_job(const std::string& name) {
+    scene.tracker->about_to_change(scene.path(name), scene.stamp(name), Change::kTimes);
+    set_times(scene, name);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Manners, TrackerTimesTest, testing::all_manners());
+
+TEST_P(TrackerTimesTest, SetByTheJobAfterItRead) {
+  scene.read("a");
+  set_times_by_the_job("a");
+  EXPECT_THAT(end(), ElementsAre("in a = one"));
+}
+
+TEST_P(TrackerTimesTest, SetByTheJobAndThenWritten) {
+  scene.read("a");
+  set_times_by_the_job("a");
+  scene.overwrite("a", "two");
+  EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
+}
+
+TEST_P(TrackerTimesTest, SetByTheJobAndThenChangedByOthers) {
+  scene.read("a");
+  set_times_by_the_job("a");
+  scene.write_outside("a", "two");
+  EXPECT_THAT(end(), ElementsAre("in a = one", "missed changed"));
+  EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("by another program"));
+}
+
+TEST_P(TrackerTimesTest, SetByTheJobWithoutReading) {
+  set_times_by_the_job("a");
+  EXPECT_THAT(end(), ElementsAre());
+}
+
+TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
+  const auto before = scene.stamp("a");
+  set_times(scene, "a");  // by whom, nobody saw
+  scene.tell(Op::kRead, "a", &before);
+  EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
+  EXPECT_THAT(scene.finish().missing[0].text,
+              EndsWith("/a: its times changed while the job ran; its content may have"));
+}
+
+TEST_P(TrackerTimesTest, NobodyWaitsForTheLargest) {
+  Scene small({.pre_image_limit = 2});
+  small.put("a", "one");
+  small.begin();
+  small.read("a");
+  small.tracker->about_to_change(small.path("a"), small.stamp("a"), Change::kTimes);
+  EXPECT_THAT(told(small.finish(), {"one"}), ElementsAre("in a = one")) << "there was time";
+}
+
+TEST_P(TrackerTimesTest, OpenedForWritingRightAfterItWasMade) {
+  scene.put("b", "one");
+  scene.put("c", "one");
+  scene.open_only("b");
+  scene.open_only("c", true);
+  EXPECT_THAT(end(), ElementsAre("in c = one"));
+  EXPECT_EQ(scene.finish().reasons.at("b"), "unchanged");
+  EXPECT_EQ(scene.finish().reasons.at("c"), "unchanged");
+}
+
+}  // namespace
+}  // namespace assay::lineage
