@@ -90,7 +90,16 @@ base::Result<data::TokenSet> open_data(const spec::JobSpec& job, const fs::path&
     if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(train::write_builtin_text(text));
     source.paths = {text.string()};
   }
-  return data::TokenSet::open(source, static_cast<std::uint64_t>(job.batch.sequence));
+  ASSAY_TRY(data::TokenSet set,
+            data::TokenSet::open(source, static_cast<std::uint64_t>(job.batch.sequence)));
+  if (set.vocabulary() && *set.vocabulary() > static_cast<std::uint64_t>(job.model.vocab)) {
+    return base::fail(
+        base::usage_error(source.paths.front(),
+                          fmt::format("has a vocabulary of {}, but the model knows {} tokens",
+                                      *set.vocabulary(), job.model.vocab),
+                          "set model.vocab, or use data made with the model's tokenizer"));
+  }
+  return set;
 }
 
 void print_plan(const Session& session, const train::Planned& planned, const Device& device) {

@@ -66,7 +66,7 @@ Verb describe_generate(GenerateAction action) {
   return {
       .name = "generate",
       .description = "let a trained model go on with a text",
-      .examples = {},
+      .examples = {"assay generate demo-run --prompt Hello --tokens 20"},
       .arguments = {{"CHECKPOINT",
                      "a checkpoint's folder, or a run's: its newest",
                      &words->checkpoint,

@@ -38,7 +38,7 @@ Verb export_hf_verb(const Session& session) {
   const auto places = std::make_shared<Places>();
   return {.name = "export-hf",
           .description = "write a checkpoint's weights as the Hugging Face library reads them",
-          .examples = {},
+          .examples = {"assay checkpoint export-hf demo-run/checkpoints/step-2 hf"},
           .arguments = {{"CHECKPOINT", "a checkpoint's folder", &places->from, true, {}, true},
                         {"DIR", "the folder to make", &places->to, true, {}, true}},
           .action = [&session, places] { return export_weights(session, *places); }};
@@ -49,7 +49,7 @@ Verb import_hf_verb(const Session& session) {
   return {
       .name = "import-hf",
       .description = "begin a run with weights that the Hugging Face library wrote",
-      .examples = {},
+      .examples = {"assay checkpoint import-hf hf imported"},
       .arguments =
           {{"DIR", "a folder with config.json and *.safetensors", &places->from, true, {}, true},
            {"RUN", "the run's folder, as for `assay train --out`", &places->to, true, {}, true}},

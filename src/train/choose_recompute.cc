@@ -28,19 +28,22 @@ base::Result<Planned> planned(const spec::ModelSpec& model, const step::Choices&
   return result;
 }
 
-// The largest micro-batch of the same step that fits with full recomputation, or nothing.
+// The largest micro-batch of the same step that fits with full recomputation, or nothing. What is
+// planned grows with the micro-batch in a straight line, so two of them say what any takes.
 std::optional<std::int64_t> fitting_micro_batch(const spec::ModelSpec& model, step::Choices choices,
                                                 std::int64_t room) {
-  choices.recompute = Recompute::kFull;
   const std::int64_t sequences = choices.micro_batch * choices.accumulate;
-  for (std::int64_t micro = choices.micro_batch - 1; micro > 0; --micro) {
-    if (sequences % micro != 0) continue;
-    choices.micro_batch = micro;
-    choices.accumulate = 1;  // memory does not depend on it
-    const auto tried = planned(model, choices);
-    if (tried && tried->plan.bytes <= room) return micro;
-  }
-  return std::nullopt;
+  choices.recompute = Recompute::kFull;
+  choices.accumulate = 1;  // memory does not depend on it
+  choices.micro_batch = 1;
+  const auto one = planned(model, choices);
+  choices.micro_batch = 2;
+  const auto two = planned(model, choices);
+  if (!one || !two || one->plan.bytes > room) return std::nullopt;
+  const std::int64_t each = std::max<std::int64_t>(1, two->plan.bytes - one->plan.bytes);
+  std::int64_t micro = std::min(sequences, 1 + (room - one->plan.bytes) / each);
+  while (micro > 1 && sequences % micro != 0) --micro;
+  return micro;
 }
 
 base::Error does_not_fit(const spec::JobSpec& job, const step::Choices& choices,

@@ -150,7 +150,7 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
            {{"--set", "data.train=nowhere.tokens"}, 64, "nowhere.tokens"},
            {{"--set", "data.train=cut.tokens"}, 64, "cut.tokens"},
            {{"--set", "model.vocab=100"}, 64, "built-in.tokens"},
-           {{"--set", "batch.micro_batch=100000"}, 3, "memory"},
+           {{"--set", "batch.micro_batch=1000000"}, 3, "memory"},
            {{"--stop-after", "soon"}, 64, "--stop-after"},
            {{"--device", "tpu"}, 64, "unknown device 'tpu'"},
            {{"--out", "/proc/nothing"}, 3, "/proc/nothing"},

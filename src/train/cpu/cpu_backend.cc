@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -26,6 +28,17 @@ int usable_processors() {
   CPU_ZERO(&set);
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
+}
+
+// What the kernel would give without swapping, or all there is where it does not say.
+std::int64_t unused_memory() {
+  std::ifstream facts("/proc/meminfo");
+  std::string key;
+  std::int64_t kib = 0;
+  for (std::string unit; facts >> key >> kib && std::getline(facts, unit);) {
+    if (key == "MemAvailable:") return kib * 1024;
+  }
+  return ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
 }
 
 // The arena: pages that the kernel gives as they are touched, so an honest count of what is used.
@@ -62,9 +75,7 @@ class CpuBackend : public Backend {
     openblas_set_num_threads(1);
   }
 
-  base::Result<std::int64_t> available_bytes() override {
-    return ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
-  }
+  base::Result<std::int64_t> available_bytes() override { return unused_memory(); }
   base::Result<std::int64_t> extra_bytes(const step::Program&) override { return 0; }
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
     for (const step::Buffer& buffer : program.buffers) {
