@@ -5,8 +5,10 @@
 all: setup build/build.ninja
 	@cmake --build --preset release
 
+# Where there is a CUDA compiler, GPU code is compiled too; without a network it is left out.
 setup:
 	@scripts/setup build test
+	@! command -v nvcc >/dev/null || scripts/setup cuda || true
 
 # One configured tree per CMake preset; Ninja re-runs CMake by itself when its inputs change.
 build/build.ninja:
