@@ -5,8 +5,10 @@
 all: setup build/build.ninja
 	@cmake --build --preset release
 
+# Where there is a CUDA compiler, GPU code is compiled too; without a network it is left out.
 setup:
 	@scripts/setup build test
+	@! command -v nvcc >/dev/null || scripts/setup cuda || true
 
 # One configured tree per CMake preset; Ninja re-runs CMake by itself when its inputs change.
 build/build.ninja:
@@ -33,8 +35,8 @@ bench:
 	@bench/run
 
 # Tracked and new files; without git (a tarball) all of them.
-sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' 2>/dev/null || \
-  find src apps tests bench -name '*.cc' -o -name '*.h')
+sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh' 2>/dev/null || \
+  find src apps tests bench -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 
 format: setup
 	@clang-format -i $(sources)

@@ -78,15 +78,25 @@ function(_room_library name suffix libraries sources)
   endforeach()
 endfunction()
 
-# room(NAME [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …] [TEST_DEFINITIONS …] [TEST_NEEDS …]):
-# the library of all *.cc here, and a test of all *_test.cc (plus TEST_SOURCES) that links the
-# libraries, sees the definitions and is built after the targets it needs.
+# room(NAME [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …] [TEST_DEFINITIONS …] [TEST_NEEDS …]
+# [ONLY_IF CONDITION]): the library of all *.cc here, and a test of all *_test.cc (plus
+# TEST_SOURCES) that links the libraries, sees the definitions and is built after the targets it
+# needs. Where the condition does not hold, the room is its *_fallback.cc and has no test; where it
+# does, it is everything else.
 function(room name)
-  cmake_parse_arguments(arg "" "" "LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
+  cmake_parse_arguments(arg "" "ONLY_IF" "LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(DEFINED arg_ONLY_IF)
+    if(arg_ONLY_IF)
+      list(FILTER sources EXCLUDE REGEX "_fallback\\.cc$")
+    else()
+      list(FILTER sources INCLUDE REGEX "_fallback\\.cc$")
+      set(tests)
+    endif()
+  endif()
 
   string(REPLACE "/" "_" flat ${name})  # a target's name has no slash
   _room_library(${name} "" "${arg_LIBRARIES}" "${sources}")

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

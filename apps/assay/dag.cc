@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "lineage/dag_writers.h"
 #include "project.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "lineage/job_diff.h"
 #include "project.h"
 #include "store/job_reader.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

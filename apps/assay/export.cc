@@ -13,7 +13,7 @@
 #include "lineage/upstream.h"
 #include "project.h"
 #include "store/job_reader.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "store/store.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "project.h"
 #include "store/artifacts.h"
 #include "store/labels.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "lineage/dag_writers.h"
 #include "project.h"
 #include "store/labels.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

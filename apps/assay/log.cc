@@ -11,7 +11,7 @@
 #include "print_job.h"
 #include "project.h"
 #include "store/job_reader.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

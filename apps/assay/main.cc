@@ -1,16 +1,6 @@
-// The program: describe the verbs, parse, run one, print one error line, exit with the code that
-// means it.
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <exception>
-
-#include "base/log.h"
-#include "base/stderr_line.h"
-#include "base/version.h"
-#include "command_line.h"
-#include "verb.h"
+// The program `assay`: which verbs it has.
+#include "cli/program.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {
@@ -19,67 +9,23 @@ constexpr const char* kDescription =
     "Assay trains language models and says what every second, byte and dollar of a training run\n"
     "bought, for its own trainer and for anybody's command.";
 
-int report(const base::Error& error) {
-  base::write_stderr("assay: " + error.line() + "\n");
-  return static_cast<int>(error.code);
-}
-
-void print_version(const Session& session) {
-  const base::Version& v = base::version();
-  session.print_json(base::Json{{"release", v.release},
-                                {"commit", v.commit},
-                                {"compiler", v.compiler},
-                                {"build_type", v.build_type},
-                                {"flags", v.flags},
-                                {"sanitizers", v.sanitizers}});
-  session.print(fmt::format("assay {} (commit {})\nbuilt {} by {}: {}; sanitizers: {}\n", v.release,
-                            v.commit, v.build_type, v.compiler, v.flags, v.sanitizers));
-}
-
-int run(int argc, char** argv) {
-  Session session;
-  Verb root{"assay", kDescription, {}};
-  root.verbs = {run_verb(session),     tracers_verb(session),
-                presets_verb(session), init_verb(session),
-                log_verb(session),     show_verb(session),
-                dag_verb(session),     lineage_verb(session),
-                status_verb(session),  diff_verb(session),
-                label_verb(session),   pop_verb(session),
-                gc_verb(session),      reproduce_verb(session),
-                export_verb(session),  completion_verb(session, root)};
-
-  const auto request = parse_command_line(root, session, argc, argv);
-  if (!request) return report(request.error());
-  if (const auto* help = std::get_if<ShowHelp>(&*request)) {
-    std::fputs(help->text.c_str(), stdout);
-    return 0;
-  }
-  if (std::holds_alternative<ShowVersion>(*request)) {
-    print_version(session);
-    return 0;
-  }
-  // Errors are printed by report(); what else the log has to say is not asked for.
-  if (session.quiet) base::set_log_settings({base::LogLevel::kOff, base::log_settings().format});
-  const auto outcome = std::get<RunVerb>(*request).verb->action();
-  return outcome ? static_cast<int>(*outcome) : report(outcome.error());
-}
-
-// A result that did not reach the reader is a failure, whatever the verb thought.
-int flush_stdout(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  base::Error error = base::system_error("standard output", "cannot write", errno);
-  error.code = base::ExitCode::kNo;
-  return report(error);
+void describe(const Session& session, Verb& root) {
+  root = {"assay", kDescription, {}};
+  root.verbs = {train_verb(session),      generate_verb(session),
+                run_verb(session),        tracers_verb(session),
+                presets_verb(session),    data_verb(session),
+                checkpoint_verb(session), init_verb(session),
+                log_verb(session),        show_verb(session),
+                dag_verb(session),        lineage_verb(session),
+                status_verb(session),     diff_verb(session),
+                label_verb(session),      pop_verb(session),
+                gc_verb(session),         reproduce_verb(session),
+                export_verb(session),     completion_verb(session, root)};
 }
 
 }  // namespace
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
-  // Our code does not throw; the standard library may, when memory runs out.
-  try {
-    return assay::cli::flush_stdout(assay::cli::run(argc, argv));
-  } catch (const std::exception& error) {
-    return assay::cli::report(assay::base::failed_error("", error.what()));
-  }
+  return assay::cli::run_program(argc, argv, assay::cli::describe);
 }

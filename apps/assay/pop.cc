@@ -8,7 +8,7 @@
 #include "project.h"
 #include "store/cleaning.h"
 #include "store/job_reader.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "spec/load.h"
 #include "spec/presets.h"
 #include "spec/schema.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "cli/verb.h"
 #include "store/job.h"
-#include "verb.h"
 
 namespace assay::cli {
 

@@ -70,6 +70,8 @@ void print_one(const Session& session, const spec::JobSpec& job) {
   print_one(session, job.model);
   print_section(session, "batch", job.batch);
   print_section(session, "train", job.train);
+  print_section(session, "data", job.data);
+  print_section(session, "checkpoint", job.checkpoint);
   print_one(session, job.layout);
   print_one(session, job.cluster);
 }

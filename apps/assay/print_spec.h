@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "base/table.h"
+#include "cli/verb.h"
 #include "spec/load.h"
-#include "verb.h"
 
 namespace assay::cli {
 

@@ -25,7 +25,7 @@
 #include "project.h"
 #include "store/artifacts.h"
 #include "store/job_reader.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "lineage/step_words.h"
 #include "store/labels.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

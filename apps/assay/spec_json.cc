@@ -49,6 +49,8 @@ void add_spec(Json& json, const spec::JobSpec& job) {
   add_model(json, job.model);
   json["batch"] = spec::section_json(job.batch);
   json["train"] = spec::section_json(job.train);
+  json["data"] = spec::section_json(job.data);
+  json["checkpoint"] = spec::section_json(job.checkpoint);
   json["layout"] = spec::section_json(job.layout);
   json["cluster"] = spec::section_json(job.cluster);
 }

@@ -3,7 +3,7 @@
 
 #include "base/table.h"
 #include "observe/collect/collector.h"
-#include "verb.h"
+#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -101,5 +101,22 @@ struct EnumNames<Recompute> {
                                                   {"full", Recompute::kFull},
                                                   {"auto", Recompute::kAuto}}};
 };
+template <>
+struct EnumNames<Schedule> {
+  static constexpr Names<Schedule, 4> kNames = {{{"cosine", Schedule::kCosine},
+                                                 {"linear", Schedule::kLinear},
+                                                 {"wsd", Schedule::kWsd},
+                                                 {"constant", Schedule::kConstant}}};
+};
+template <>
+struct EnumNames<NonFinite> {
+  static constexpr Names<NonFinite, 2> kNames = {
+      {{"skip", NonFinite::kSkip}, {"stop", NonFinite::kStop}}};
+};
+template <>
+struct EnumNames<TokenType> {
+  static constexpr Names<TokenType, 2> kNames = {
+      {{"u16", TokenType::kU16}, {"u32", TokenType::kU32}}};
+};
 
 }  // namespace assay::spec

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "spec/cluster.h"
@@ -21,6 +22,9 @@ struct BatchSpec {
 enum class Optimizer { kAdamw, kMuon };
 enum class Precision { kFp32, kBf16, kFp16, kFp8 };
 enum class Recompute { kNone, kCheap, kFfn, kFull, kAuto };
+enum class Schedule { kCosine, kLinear, kWsd, kConstant };
+enum class NonFinite { kSkip, kStop };
+enum class TokenType { kU16, kU32 };
 
 struct TrainSpec {
   // How long: at most one of these three.
@@ -31,12 +35,42 @@ struct TrainSpec {
   Optimizer optimizer = Optimizer::kAdamw;
   Precision precision = Precision::kBf16;  // default on a CPU: kFp32
   Recompute recompute = Recompute::kAuto;
+
+  std::int64_t seed = 1;
+  double learning_rate = 3e-4;
+  Schedule schedule = Schedule::kCosine;
+  std::int64_t warmup_steps = 0;
+  double final_fraction = 0.1;  // of the learning rate, at the end
+  double decay_fraction = 0.2;  // of the steps, at the end, for kWsd
+  double weight_decay = 0.1;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double clip = 1.0;  // 0: not at all
+  double z_loss = 0;
+  double muon_learning_rate = 0.02;
+  double muon_momentum = 0.95;
+  NonFinite non_finite = NonFinite::kSkip;
+  bool deterministic = false;
+};
+
+struct DataSpec {
+  std::optional<std::string> train;  // a shard, or a folder of shards; none: the built-in text
+  std::optional<std::string> validation;
+  std::optional<TokenType> type;  // of files without a header
+};
+
+struct CheckpointSpec {
+  std::optional<std::int64_t> every;  // steps; none: only the last
+  std::int64_t keep = 2;
 };
 
 struct JobSpec {
   ModelSpec model;
   BatchSpec batch;
   TrainSpec train;
+  DataSpec data;
+  CheckpointSpec checkpoint;
   LayoutSpec layout;
   ClusterSpec cluster;
   std::vector<PriceSpec> prices;  // the job's own, beside the presets'

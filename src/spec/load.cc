@@ -9,6 +9,7 @@
 #include "spec/rules.h"
 #include "spec/schema.h"
 #include "spec/this_machine.h"
+#include "spec/toml.h"
 
 namespace assay::spec {
 namespace {
@@ -50,8 +51,14 @@ base::Result<JobSpec> finish_job(Sections sections, const Value& document) {
                                         "device: a job's device is part of its cluster",
                                         "write [cluster.device]"));
   }
-  JobSpec job{sections.model,  sections.batch,   sections.train,
-              sections.layout, sections.cluster, std::move(sections.price)};
+  JobSpec job{.model = sections.model,
+              .batch = sections.batch,
+              .train = sections.train,
+              .data = std::move(sections.data),
+              .checkpoint = sections.checkpoint,
+              .layout = sections.layout,
+              .cluster = sections.cluster,
+              .prices = std::move(sections.price)};
   ASSAY_TRY_VOID(complete(job, document));
   ASSAY_TRY_VOID(complete_prices(job.prices, document));
   return job;
@@ -102,6 +109,25 @@ base::Result<Loaded> load(std::string_view reference, const LoadOptions& options
     loaded.description = *description->get<std::string>();
   }
   return loaded;
+}
+
+std::string model_toml(const ModelSpec& model) {
+  std::string text = "[model]\n";
+  const base::Json json = section_json(model);
+  for (const auto& [key, value] : json.items()) {
+    // Written out, these would say something about what the model does not have.
+    if (key == "moe_every" && !model.is_moe()) continue;
+    if (key == "rope_theta" && model.positions != Positions::kRope) continue;
+    text += fmt::format("{} = {}\n", key, value.dump());  // JSON's scalars are TOML's
+  }
+  return text;
+}
+
+base::Result<ModelSpec> model_from_toml(std::string_view text, const std::string& source) {
+  ASSAY_TRY(const Value document, parse_toml(text, source));
+  ASSAY_TRY(Sections sections, read_sections(document));
+  ASSAY_TRY_VOID(complete(sections.model, document));
+  return sections.model;
 }
 
 base::Result<PriceList> preset_prices() {

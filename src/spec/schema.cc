@@ -60,6 +60,44 @@ void describe(V& key, TrainSpec& t) {
   key({"optimizer", "muon: Muon for the blocks' matrices, AdamW for the rest"}, t.optimizer);
   key({"precision", "of the matrix products", false, {}, {}, "bf16; on a CPU fp32"}, t.precision);
   key({"recompute", "what is computed again in the backward pass"}, t.recompute);
+  key({"seed", "of the initial weights and of the order of the data", false, 0, 1e15}, t.seed);
+  key({"learning_rate", "at its highest", false, 0, 1e3}, t.learning_rate);
+  key({"schedule", "how the learning rate falls after the warm-up"}, t.schedule);
+  key({"warmup_steps", "steps in which the learning rate rises from 0", false, 0, kMostTokens},
+      t.warmup_steps);
+  key({"final_fraction", "what is left of the learning rate at the end", false, 0, 1},
+      t.final_fraction);
+  key({"decay_fraction", "the part of the steps in which wsd falls", false, 0, 1},
+      t.decay_fraction);
+  key({"weight_decay", "of matrices and embeddings, times the learning rate", false, 0, 1e3},
+      t.weight_decay);
+  key({"beta1", "AdamW: decay of the first moment", false, 0, 1}, t.beta1);
+  key({"beta2", "AdamW: decay of the second moment", false, 0, 1}, t.beta2);
+  key({"epsilon", "AdamW: keeps the divisor from 0", false, 0, 1}, t.epsilon);
+  key({"clip", "largest norm of all gradients together; 0: any", false, 0, 1e9}, t.clip);
+  key({"z_loss", "weight of the penalty on the square of log Z", false, 0, 1e3}, t.z_loss);
+  key({"muon_learning_rate", "of the matrices, with Muon", false, 0, 1e3}, t.muon_learning_rate);
+  key({"muon_momentum", "of the matrices, with Muon", false, 0, 1}, t.muon_momentum);
+  key({"non_finite", "a step whose gradients are not finite is left out, or ends the run"},
+      t.non_finite);
+  key({"deterministic", "bit for bit the same every time, where that costs speed"},
+      t.deterministic);
+}
+
+template <class V>
+void describe(V& key, DataSpec& d) {
+  key({"train", "a token shard or a folder of them; without it the built-in text is read"},
+      d.train);
+  key({"validation", "likewise, for the loss on data that is not trained on"}, d.validation);
+  key({"type", "of tokens in files without a header"}, d.type);
+}
+
+template <class V>
+void describe(V& key, CheckpointSpec& c) {
+  key({"every", "steps from one checkpoint to the next; without it only the last is kept", false, 1,
+       kMostTokens},
+      c.every);
+  key({"keep", "newest checkpoints that are kept", false, 1, 1e6}, c.keep);
 }
 
 template <class V>
@@ -143,6 +181,8 @@ void describe(V& key, Sections& s) {
   key({"model", "the decoder's shape"}, s.model);
   key({"batch", "what one step reads"}, s.batch);
   key({"train", "how it is trained"}, s.train);
+  key({"data", "what it is trained on"}, s.data);
+  key({"checkpoint", "when its state is saved"}, s.checkpoint);
   key({"layout", "how it is spread over ranks"}, s.layout);
   key({"cluster", "what it runs on"}, s.cluster);
   key({"device", "one device, in a device file"}, s.device);
@@ -193,6 +233,8 @@ std::vector<Row> section_rows(const T& section) {
 ASSAY_SECTION(ModelSpec);
 ASSAY_SECTION(BatchSpec);
 ASSAY_SECTION(TrainSpec);
+ASSAY_SECTION(DataSpec);
+ASSAY_SECTION(CheckpointSpec);
 ASSAY_SECTION(LayoutSpec);
 ASSAY_SECTION(ClusterSpec);
 ASSAY_SECTION(DeviceSpec);

@@ -25,6 +25,8 @@ struct Sections {
   ModelSpec model;
   BatchSpec batch;
   TrainSpec train;
+  DataSpec data;
+  CheckpointSpec checkpoint;
   LayoutSpec layout;
   ClusterSpec cluster;
   DeviceSpec device;
@@ -41,8 +43,9 @@ struct Row {
   std::string value;
 };
 
-// For ModelSpec, BatchSpec, TrainSpec, LayoutSpec, ClusterSpec, DeviceSpec and PriceSpec. Numbers
-// with a unit name it in their JSON key: memory_bytes, bandwidth_bytes_per_s.
+// For ModelSpec, BatchSpec, TrainSpec, DataSpec, CheckpointSpec, LayoutSpec, ClusterSpec,
+// DeviceSpec and PriceSpec. Numbers with a unit name it in their JSON key: memory_bytes,
+// bandwidth_bytes_per_s.
 template <class T>
 base::Json section_json(const T& section);
 template <class T>

@@ -1,5 +1,5 @@
 // How words become arguments, options and another command's words, on verbs made for the purpose.
-#include "command_line.h"
+#include "cli/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,11 +5,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/fake_clock.h"
 #include "base/testing/temp_dir.h"
 #include "cli/recorded_project.h"
 #include "cli/verbs.h"
 #include "spec/schema.h"
 #include "support/process.h"
+#include "train/checkpoint/testing/snapshots.h"
 
 namespace assay {
 namespace {
@@ -50,6 +52,18 @@ std::vector<std::string> examples_of(const std::string& help) {
   return commands;
 }
 
+// checkpoints/ as the examples know it, always the same.
+void make_checkpoints(const fs::path& directory) {
+  base::FakeClock clock(1'794'700'000'000'000'000);
+  ASSERT_TRUE(checkpoint::prepare_root(directory / "checkpoints"));
+  for (const std::int64_t step : {1000, 2000}) {
+    const auto snapshot = checkpoint::testing::snapshot_of_step(step, 4096);
+    ASSERT_TRUE(
+        checkpoint::write_checkpoint(directory / "checkpoints", snapshot, {.clock = &clock}));
+    clock.advance_ms(3'600'000);
+  }
+}
+
 TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
   RecordedProject directory;
   // Twice the same, so that nothing differs, then what the examples name.
@@ -58,7 +72,11 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
   directory.record("eval model.bin=m -> scores.json=s");
   std::ofstream(directory.path() / "job.toml")
       << "[model]\nextends = \"llama3-8b\"\n[cluster]\nextends = \"h100-sxm-8\"\n";
+  for (const char* name : {"a.txt", "b.txt"}) std::ofstream(directory.path() / name) << "text";
+  fs::copy_file(fs::path(ASSAY_SOURCE_DIR) / "tests/tokenizers/gpt2.json",
+                directory.path() / "tokenizer.json");
   fs::create_directories(directory.path() / "path/to/project");
+  make_checkpoints(directory.path());
   const std::string path = "PATH=$(dirname " + support::program() + "):$PATH; ";
   int ran = 0;
   for (const std::string& verb : all_verbs()) {
@@ -127,6 +145,7 @@ class ConsoleBlocks : public testing::TestWithParam<const char*> {};
 TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
   const std::string page = read(GetParam());
   base::testing::TempDir directory;
+  make_checkpoints(directory.path());
   for (const std::string& file : blocks(page, "toml")) {
     if (file.starts_with("# job.toml\n")) std::ofstream(directory.path() / "job.toml") << file;
   }
@@ -151,10 +170,9 @@ TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
   EXPECT_GT(ran, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Pages, ConsoleBlocks, testing::Values("README.md", "docs/specs.md"),
-                         [](const auto& page) {
-                           return page.index == 0 ? std::string("Readme") : std::string("Specs");
-                         });
+INSTANTIATE_TEST_SUITE_P(Pages, ConsoleBlocks,
+                         testing::Values("README.md", "docs/specs.md", "docs/data.md", "docs/checkpoint.md"),
+                         [](const auto& page) { return fs::path(page.param).stem().string(); });
 
 }  // namespace
 }  // namespace assay

@@ -1,0 +1,69 @@
+#include "assay-train/device.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "train/cpu/cpu_backend.h"
+#include "train/cuda/cuda_backend.h"
+
+namespace assay::cli {
+namespace {
+
+base::Result<Device> opened(std::unique_ptr<train::Backend> backend) {
+  ASSAY_TRY(const std::int64_t available, backend->available_bytes());
+  return Device{std::move(backend), available};
+}
+
+base::Result<Device> cpu_device(spec::JobSpec& job) {
+  job.train.precision = spec::Precision::kFp32;
+  return opened(train::cpu::make_cpu_backend());
+}
+
+// What was learnt of a device's matrix products is kept where other programs keep such things.
+std::string tuning_file() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  if (cache != nullptr && cache[0] == '/') {
+    folder = cache;
+  } else if (home != nullptr && home[0] == '/') {
+    folder = std::filesystem::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  folder /= "assay";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error ? std::string() : (folder / "matrix-products").string();
+}
+
+base::Result<Device> cuda_device(spec::JobSpec& job) {
+  train::cuda::CudaOptions options;
+  options.deterministic_attention = job.train.deterministic;
+  options.tuning_file = tuning_file();
+  ASSAY_TRY(auto backend, train::cuda::make_cuda_backend(options));
+  if (job.train.precision == spec::Precision::kFp32) job.train.precision = spec::Precision::kBf16;
+  return opened(std::move(backend));
+}
+
+}  // namespace
+
+base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job) {
+  if (name == "cpu") return cpu_device(job);
+  if (name == "cuda") return cuda_device(job);
+  if (name == "auto") {
+    // A job that says fp32 in so many words is one for a CPU.
+    if (job.train.precision != spec::Precision::kFp32) {
+      if (auto gpu = cuda_device(job)) return gpu;
+    }
+    return cpu_device(job);
+  }
+  return base::fail(base::usage_error("train --device", fmt::format("unknown device '{}'", name),
+                                      "one of auto, cpu, cuda"));
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,11 @@
+// assay checkpoint export-hf, import-hf: weights to and from the Hugging Face library's folders.
+#pragma once
+
+#include "cli/verb.h"
+
+namespace assay::cli {
+
+Verb export_hf_verb(const Session& session);
+Verb import_hf_verb(const Session& session);
+
+}  // namespace assay::cli

@@ -1,0 +1,27 @@
+// What `assay data` does, behind the description of its options in data.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/exit_code.h"
+#include "base/result.h"
+#include "cli/verb.h"
+#include "train/data/load_tokenizer.h"
+
+namespace assay::cli {
+
+struct DataOptions {
+  std::vector<std::string> files;
+  std::string output, eos, tokens, vocabulary, dtype;
+  std::string seed = "0";
+  std::string kind = "markov";
+  data::TokenizerChoice tokenizer;
+  bool verify = false;
+};
+
+base::Result<base::ExitCode> data_tokenize(const Session& session, const DataOptions& given);
+base::Result<base::ExitCode> data_synth(const Session& session, const DataOptions& given);
+base::Result<base::ExitCode> data_info(const Session& session, const DataOptions& given);
+
+}  // namespace assay::cli

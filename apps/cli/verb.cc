@@ -1,0 +1,41 @@
+#include "cli/verb.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/terminal.h"
+
+namespace assay::cli {
+namespace {
+
+// Errors of standard output (a full disk) stay in the stream and are reported by main().
+void write_stdout(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace
+
+std::vector<std::string> Option::names() const {
+  const std::size_t comma = name.find(',');
+  if (comma == std::string::npos) return {name};
+  return {name.substr(0, comma), name.substr(comma + 1)};
+}
+
+void Session::print(std::string_view text) const {
+  if (!json && !quiet) write_stdout(text);
+}
+
+void Session::print(const base::Table& table) const {
+  print(table.text(base::terminal_columns(STDOUT_FILENO)));
+}
+
+void Session::print_json(const base::Json& document) const {
+  if (json) write_stdout(base::json_text(document));
+}
+
+void Session::next(std::string_view command) const {
+  print("\nnext: " + std::string(command) + "\n");
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,151 @@
+// What a checkpoint costs beside a plain write of the same bytes, on the disk under the working
+// directory (or ASSAY_BENCH_ROOT). Every round ends with the bytes on the disk.
+//
+//   checkpoint_bench [Google Benchmark's options]     ASSAY_BENCH_MB: how large, if not 1024
+#include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "hash/blake3.h"
+#include "train/checkpoint/background_writer.h"
+#include "train/checkpoint/checkpoint.h"
+
+namespace {
+
+namespace checkpoint = assay::checkpoint;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kTensorBytes = std::size_t{64} << 20;
+
+fs::path bench_root() {
+  const char* named = std::getenv("ASSAY_BENCH_ROOT");
+  return fs::path(named != nullptr ? named : ".") / "checkpoint_bench.tmp";
+}
+
+// Not compressible, as weights are not.
+const std::vector<std::byte>& payload() {
+  static const std::vector<std::byte> bytes = [] {
+    const char* named = std::getenv("ASSAY_BENCH_MB");
+    const std::size_t megabytes = named != nullptr ? std::strtoul(named, nullptr, 10) : 1024;
+    std::vector<std::byte> data(std::max<std::size_t>(megabytes, 1) << 20);
+    std::mt19937_64 random(1);
+    for (std::size_t at = 0; at + 8 <= data.size(); at += 8) {
+      const std::uint64_t word = random();
+      std::copy_n(reinterpret_cast<const std::byte*>(&word), 8, data.data() + at);
+    }
+    return data;
+  }();
+  return bytes;
+}
+
+checkpoint::Snapshot borrowed_snapshot(std::int64_t step) {
+  checkpoint::Snapshot snapshot;
+  snapshot.state.step = step;
+  snapshot.parts.push_back({"weights", {}});
+  const std::span<const std::byte> all = payload();
+  for (std::size_t at = 0; at < all.size(); at += kTensorBytes) {
+    const auto part = all.subspan(at, std::min(kTensorBytes, all.size() - at));
+    snapshot.parts[0].tensors.push_back({{"t" + std::to_string(at),
+                                          checkpoint::Dtype::kU8,
+                                          {static_cast<std::int64_t>(part.size())}},
+                                         part});
+  }
+  return snapshot;
+}
+
+void count_bytes(benchmark::State& state) {
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(payload().size()));
+}
+
+void BM_PlainWrite(benchmark::State& state) {
+  const fs::path root = bench_root();
+  fs::create_directories(root);
+  payload();
+  for (auto _ : state) {
+    const assay::base::UniqueFd fd(
+        ::open((root / "plain").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    std::span<const std::byte> rest = payload();
+    while (!rest.empty()) {
+      const ssize_t count =
+          ::write(fd.get(), rest.data(), std::min<std::size_t>(rest.size(), 8 << 20));
+      if (count <= 0) return state.SkipWithError("cannot write");
+      rest = rest.subspan(static_cast<std::size_t>(count));
+    }
+    if (::fsync(fd.get()) != 0) return state.SkipWithError("cannot sync");
+    state.PauseTiming();
+    fs::remove(root / "plain");
+    state.ResumeTiming();
+  }
+  count_bytes(state);
+  fs::remove_all(root);
+}
+
+void BM_Checkpoint(benchmark::State& state) {
+  const fs::path root = bench_root();
+  if (!checkpoint::prepare_root(root)) return state.SkipWithError("no folder");
+  payload();
+  for (auto _ : state) {
+    const auto written = checkpoint::write_checkpoint(root, borrowed_snapshot(1));
+    if (!written) return state.SkipWithError(written.error().line().c_str());
+    state.PauseTiming();
+    fs::remove_all(root / "step-1");
+    state.ResumeTiming();
+  }
+  count_bytes(state);
+  fs::remove_all(root);
+}
+
+// What training waits for: handing the snapshot over. The writing goes on meanwhile.
+void BM_Submit(benchmark::State& state) {
+  const fs::path root = bench_root();
+  auto writer = checkpoint::BackgroundWriter::start(root, {.retention = {.keep_last = 1}});
+  if (!writer) return state.SkipWithError(writer.error().line().c_str());
+  std::int64_t step = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    if (!(*writer)->wait()) return state.SkipWithError("cannot write");
+    auto snapshot = borrowed_snapshot(++step);
+    state.ResumeTiming();
+    if (!(*writer)->submit(std::move(snapshot))) return state.SkipWithError("refused");
+  }
+  writer->reset();
+  fs::remove_all(root);
+}
+
+void BM_Verify(benchmark::State& state) {
+  const fs::path root = bench_root();
+  if (!checkpoint::prepare_root(root) ||
+      !checkpoint::write_checkpoint(root, borrowed_snapshot(1))) {
+    return state.SkipWithError("cannot write");
+  }
+  for (auto _ : state) {
+    if (!checkpoint::verify(root / "step-1")) return state.SkipWithError("damaged");
+  }
+  count_bytes(state);
+  fs::remove_all(root);
+}
+
+void BM_HashInMemory(benchmark::State& state) {
+  payload();
+  for (auto _ : state) benchmark::DoNotOptimize(assay::hash::blake3(payload(), 1));
+  count_bytes(state);
+}
+
+BENCHMARK(BM_PlainWrite)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+BENCHMARK(BM_Checkpoint)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+BENCHMARK(BM_Submit)->Unit(benchmark::kMicrosecond)->UseRealTime()->Iterations(3);
+BENCHMARK(BM_Verify)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+BENCHMARK(BM_HashInMemory)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,154 @@
+#include "train_step_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+
+#include "base/units.h"
+#include "spec/parameters.h"
+#include "train/split_master.h"
+
+namespace assay::bench {
+namespace {
+
+constexpr double kPeak = 989e12;  // FLOP/s of a Hopper GPU in bf16, as published
+
+// Normal numbers from a pool whose length is prime, so that no two rows are alike: making each anew
+// would take longer than what is measured.
+class Pool {
+ public:
+  Pool() : normal_(kLength) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (float& value : normal_) value = normal(random);
+  }
+  void fill(std::vector<std::uint16_t>& to, double standard_deviation) {
+    std::vector<std::uint16_t>& halves = scaled_[standard_deviation];
+    for (std::size_t i = halves.size(); i < kLength; ++i) {
+      const float value = static_cast<float>(standard_deviation) * normal_[i];
+      halves.push_back(train::split_master(value).high);
+    }
+    for (std::size_t at = 0; at < to.size();) {
+      const std::size_t count = std::min(to.size() - at, kLength - next_);
+      std::copy_n(halves.begin() + static_cast<std::ptrdiff_t>(next_), count,
+                  to.begin() + static_cast<std::ptrdiff_t>(at));
+      at += count;
+      next_ = (next_ + count) % kLength;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLength = 16777213;
+  std::vector<float> normal_;
+  std::map<double, std::vector<std::uint16_t>> scaled_;  // as bf16
+  std::size_t next_ = 0;
+};
+
+struct Row {
+  double ms = 0;
+  double flops = 0;
+  double bytes = 0;
+  int count = 0;
+};
+
+std::string label_of(const step::Op& op) {
+  std::string label(step::to_text(op.kind));
+  if (op.kind == step::Kind::kMatmul) {
+    const char* pass = op.transpose_a ? "weights" : op.transpose_b ? "forward" : "inputs";
+    label += fmt::format(" {} {}", step::to_text(op.part), pass);
+  }
+  return label;
+}
+
+// What the list says is read and written; logits are in truth read twice.
+double bytes_of(const step::Op& op, const step::Program& p) {
+  const auto bytes = [&](const step::View& view) {
+    const step::Buffer& buffer = p.buffers[static_cast<std::size_t>(view.buffer)];
+    return static_cast<double>(view.elements() * step::bytes_of(buffer.type));
+  };
+  const bool in_place = op.kind == step::Kind::kRotate || op.kind == step::Kind::kRotateGrad;
+  double sum = 0;
+  for (const step::View& view : op.in) sum += bytes(view);
+  for (std::size_t i = 0; i < op.out.size(); ++i) {
+    sum += bytes(op.out[i]) * (op.adds_to(i) || in_place ? 2 : 1);
+  }
+  return sum;
+}
+
+}  // namespace
+
+base::Result<void> fill_weights(train::Backend& backend, const step::Program& p) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 25U;
+  Pool pool;
+  std::vector<std::uint16_t> piece;
+  for (const step::Parameter& parameter : p.parameters) {
+    for (std::int64_t first = 0; first < parameter.elements(); first += kPiece) {
+      const std::int64_t count = std::min(kPiece, parameter.elements() - first);
+      piece.assign(static_cast<std::size_t>(count), 0);
+      if (parameter.init == step::Init::kNormal) pool.fill(piece, parameter.init_std);
+      if (parameter.init == step::Init::kOnes) {
+        std::fill(piece.begin(), piece.end(), train::split_master(1.0F).high);
+      }
+      const step::View view{p.of(parameter.group).weights, parameter.offset + first, 1, count,
+                            count};
+      ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(piece))));
+    }
+  }
+  return {};
+}
+
+void print_speed(const step::Program& p, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[seconds.size() / 2];
+  const auto tokens = static_cast<double>(p.step_tokens());
+  const spec::Parameters parameters = spec::parameters_of(p.model);
+  const spec::ModelSpec& m = p.model;
+  const double attention = 12.0 * static_cast<double>(m.layers) * static_cast<double>(m.q_dim()) *
+                           static_cast<double>(p.choices.sequence);
+  const auto use = [&](std::int64_t counted) {
+    return 100 * tokens / median * (6.0 * static_cast<double>(counted) + attention) / kPeak;
+  };
+  fmt::print("{:.0f} tokens/s; ms per step: median {:.1f}, min {:.1f}, max {:.1f}\n",
+             tokens / median, 1e3 * median, 1e3 * seconds.front(), 1e3 * seconds.back());
+  fmt::print(
+      "MFU {:.1f} % (all parameters), {:.1f} % (matmul parameters); executed {:.0f} TFLOP/s\n",
+      use(parameters.total), use(parameters.matmul), p.flops() / median / 1e12);
+}
+
+void print_memory(const step::MemoryPlan& plan, const train::cuda::MemoryUse& use) {
+  const auto text = [](std::int64_t bytes) { return base::to_text(base::Bytes(bytes)); };
+  fmt::print("memory: plan {}, workspace {}, measured {};", text(use.planned), text(use.workspace),
+             text(use.measured));
+  for (int i = 0; i < 7; ++i) {
+    fmt::print(" {} {}", step::to_text(static_cast<step::Storage>(i)), text(plan.of_storage[i]));
+  }
+  fmt::print("\n");
+}
+
+void print_profile(const std::vector<train::cuda::OpTime>& times, const step::Program& p) {
+  std::map<std::string, Row> rows;
+  double busy = 0;
+  double idle = 0;
+  for (const train::cuda::OpTime& time : times) {
+    Row& row = rows[label_of(*time.op)];
+    row.ms += time.ms;
+    row.flops += time.op->flops;
+    row.bytes += bytes_of(*time.op, p);
+    ++row.count;
+    busy += time.ms;
+    idle += time.idle_ms;
+  }
+  fmt::print("{:<32} {:>6} {:>9} {:>6} {:>8} {:>6}\n", "op", "times", "ms", "%", "TFLOP/s", "TB/s");
+  for (const auto& [label, row] : rows) {
+    fmt::print("{:<32} {:>6} {:>9.3f} {:>6.1f} {:>8.0f} {:>6.2f}\n", label, row.count, row.ms,
+               100 * row.ms / (busy + idle), row.flops / row.ms / 1e9, row.bytes / row.ms / 1e9);
+  }
+  fmt::print("{:<32} {:>6} {:>9.3f} {:>6.1f}\n", "between ops", "", idle,
+             100 * idle / (busy + idle));
+  fmt::print("{:<32} {:>6} {:>9.3f}\n", "all", times.size(), busy + idle);
+}
+
+}  // namespace assay::bench

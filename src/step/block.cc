@@ -1,0 +1,235 @@
+// One decoder block, forward and backward. What the forward pass keeps is the recompute policy's
+// choice; what it does not keep, the backward pass computes again right before it is needed.
+#include "step/builder.h"
+
+namespace assay::step {
+namespace {
+
+using spec::Recompute;
+
+bool keeps_cheap(const Builder& b) {
+  return const_cast<Builder&>(b).program().choices.recompute == Recompute::kNone;
+}
+
+bool has_heads(const spec::ModelSpec& m) {
+  return m.qk_norm != spec::QkNorm::kNone;
+}
+
+std::int64_t inner_width(const spec::ModelSpec& m) {
+  return m.mlp == spec::Mlp::kSwiglu ? 2 * m.ffn : m.ffn;
+}
+
+const View* bias_view(Builder& b, Part part, View& place) {
+  const Parameter* bias = b.model().bias ? b.find(part, true) : nullptr;
+  if (bias == nullptr) return nullptr;
+  place = b.program().weight(*bias);
+  return &place;
+}
+
+// Queries and keys, side by side, as attention reads them.
+View query_key(const Kept& k, const spec::ModelSpec& m) {
+  const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
+  return from.columns(0, m.q_dim() + m.kv_dim());
+}
+
+void head_norm(Builder& b, Part part, const View& x, const View& y) {
+  Op op{.kind = Kind::kHeadNorm, .part = part, .in = {x}, .out = {y}};
+  if (const Parameter* p = b.find(part, true)) op.in.push_back(b.program().weight(*p));
+  b.emit(std::move(op));
+}
+
+void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
+  Op op{.kind = Kind::kHeadNormGrad, .part = part, .in = {dy, x}, .out = {dy}};
+  if (const Parameter* p = b.find(part, true)) {
+    op.in.push_back(b.program().weight(*p));
+    op.out.push_back(b.program().gradient(*p));
+  }
+  b.emit(std::move(op));
+}
+
+void make_qkv(Builder& b, Kept& k) {
+  const spec::ModelSpec& m = b.model();
+  const std::int64_t tokens = b.program().micro_tokens();
+  k.h = b.matrix(b.named("attention_norm"), tokens, m.dim);
+  b.norm(Part::kAttentionNorm, k.x, k.h);
+  k.qkv = b.matrix(b.named("qkv"), tokens, m.q_dim() + 2 * m.kv_dim());
+  View bias;
+  b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr, bias_view(b, Part::kQkv, bias));
+  if (has_heads(m)) {
+    k.heads = b.matrix(b.named("heads"), tokens, m.q_dim() + m.kv_dim());
+    head_norm(b, Part::kQueryNorm, k.qkv.columns(0, m.q_dim()), k.heads.columns(0, m.q_dim()));
+    head_norm(b, Part::kKeyNorm, k.qkv.columns(m.q_dim(), m.kv_dim()),
+              k.heads.columns(m.q_dim(), m.kv_dim()));
+  }
+  if (m.positions == spec::Positions::kRope) {
+    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {query_key(k, m)}});
+  }
+}
+
+double attention_flops(const Builder& b, double passes) {
+  const Program& p = const_cast<Builder&>(b).program();
+  // Causal: half of the square of scores, which is made once and used once per pass.
+  return passes * 2.0 * static_cast<double>(p.micro_tokens()) *
+         static_cast<double>(p.choices.sequence) * static_cast<double>(p.model.q_dim()) / 2.0;
+}
+
+void attend(Builder& b, Kept& k) {
+  const spec::ModelSpec& m = b.model();
+  const std::int64_t tokens = b.program().micro_tokens();
+  const View qk = query_key(k, m);
+  k.o = b.matrix(b.named("attention"), tokens, m.q_dim());
+  k.log_sum_exp =
+      b.matrix(b.named("log_sum_exp"), tokens, m.heads, Dtype::kF32, Storage::kActivations);
+  b.emit({.kind = Kind::kAttention,
+          .part = Part::kAttention,
+          .in = {qk.columns(0, m.q_dim()), qk.columns(m.q_dim(), m.kv_dim()),
+                 k.qkv.columns(m.q_dim() + m.kv_dim(), m.kv_dim())},
+          .out = {k.o, k.log_sum_exp},
+          .flops = attention_flops(b, 2)});
+}
+
+void attention_out(Builder& b, Kept& k) {
+  k.x1 = b.matrix(b.named("attention_out"), b.program().micro_tokens(), b.model().dim);
+  View bias;
+  b.forward(Part::kAttentionOut, k.o, b.weight(Part::kAttentionOut), k.x1, &k.x,
+            bias_view(b, Part::kAttentionOut, bias));
+}
+
+void mlp_norm(Builder& b, Kept& k) {
+  k.h2 = b.matrix(b.named("mlp_norm"), b.program().micro_tokens(), b.model().dim);
+  b.norm(Part::kMlpNorm, k.x1, k.h2);
+}
+
+void gate_up(Builder& b, Kept& k) {
+  k.inner = b.matrix(b.named("gate_up"), b.program().micro_tokens(), inner_width(b.model()));
+  View bias;
+  b.forward(Part::kGateUp, k.h2, b.weight(Part::kGateUp), k.inner, nullptr,
+            bias_view(b, Part::kGateUp, bias));
+}
+
+void activate(Builder& b, Kept& k) {
+  k.a = b.matrix(b.named("activation"), b.program().micro_tokens(), b.model().ffn);
+  b.emit({.kind = Kind::kActivate, .part = Part::kActivation, .in = {k.inner}, .out = {k.a}});
+}
+
+void down(Builder& b, Kept& k, const View& out) {
+  View bias;
+  b.forward(Part::kDown, k.a, b.weight(Part::kDown), out, &k.x1, bias_view(b, Part::kDown, bias));
+}
+
+void add_bias_gradient(Builder& b, Part part, const View& dc) {
+  if (!b.model().bias) return;
+  if (const Parameter* bias = b.find(part, true)) b.bias_gradient(dc, *bias);
+}
+
+void backward_mlp(Builder& b, Kept& k, const View& dx) {
+  const spec::ModelSpec& m = b.model();
+  const std::int64_t tokens = b.program().micro_tokens();
+  add_bias_gradient(b, Part::kDown, dx);
+  const View da = b.matrix(b.named("activation gradient"), tokens, m.ffn);
+  b.back_to_input(Part::kDown, dx, b.weight(Part::kDown), da);
+  // Each element is read before it is overwritten, so both results lie where they came from.
+  Op back{.kind = Kind::kActivateGrad, .part = Part::kActivation, .in = {k.inner, da}};
+  back.out = {k.inner};
+  if (k.a.buffer < 0) {
+    back.out.push_back(da);
+    k.a = da;
+  }
+  b.emit(std::move(back));
+  b.back_to_weight(Part::kDown, dx, k.a, *b.find(Part::kDown));
+  if (k.h2.buffer < 0) {
+    b.enter(Phase::kRecompute, b.layer());
+    mlp_norm(b, k);
+    b.enter(Phase::kBackward, b.layer());
+  }
+  add_bias_gradient(b, Part::kGateUp, k.inner);
+  b.back_to_weight(Part::kGateUp, k.inner, k.h2, *b.find(Part::kGateUp));
+  const View dh2 = b.matrix(b.named("mlp_norm gradient"), tokens, m.dim);
+  b.back_to_input(Part::kGateUp, k.inner, b.weight(Part::kGateUp), dh2);
+  b.norm_gradient(Part::kMlpNorm, dh2, k.x1, dx, true);
+}
+
+void backward_attention(Builder& b, Kept& k, const View& dx) {
+  const spec::ModelSpec& m = b.model();
+  const std::int64_t tokens = b.program().micro_tokens();
+  add_bias_gradient(b, Part::kAttentionOut, dx);
+  b.back_to_weight(Part::kAttentionOut, dx, k.o, *b.find(Part::kAttentionOut));
+  const View d_o = b.matrix(b.named("attention gradient"), tokens, m.q_dim());
+  b.back_to_input(Part::kAttentionOut, dx, b.weight(Part::kAttentionOut), d_o);
+
+  const View qk = query_key(k, m);
+  const View dqkv = b.matrix(b.named("qkv gradient"), tokens, k.qkv.cols);
+  const View dq = dqkv.columns(0, m.q_dim());
+  const View dk = dqkv.columns(m.q_dim(), m.kv_dim());
+  b.emit({.kind = Kind::kAttentionGrad,
+          .part = Part::kAttention,
+          .in = {qk.columns(0, m.q_dim()), qk.columns(m.q_dim(), m.kv_dim()),
+                 k.qkv.columns(m.q_dim() + m.kv_dim(), m.kv_dim()), k.o, k.log_sum_exp, d_o},
+          .out = {dq, dk, dqkv.columns(m.q_dim() + m.kv_dim(), m.kv_dim())},
+          .flops = attention_flops(b, 5)});
+  if (m.positions == spec::Positions::kRope) {
+    b.emit({.kind = Kind::kRotateGrad,
+            .part = Part::kRope,
+            .out = {dqkv.columns(0, m.q_dim() + m.kv_dim())}});
+  }
+  if (has_heads(m)) {
+    head_norm_gradient(b, Part::kQueryNorm, dq, k.qkv.columns(0, m.q_dim()));
+    head_norm_gradient(b, Part::kKeyNorm, dk, k.qkv.columns(m.q_dim(), m.kv_dim()));
+  }
+  if (k.h.buffer < 0) {
+    b.enter(Phase::kRecompute, b.layer());
+    k.h = b.matrix(b.named("attention_norm"), tokens, m.dim);
+    b.norm(Part::kAttentionNorm, k.x, k.h);
+    b.enter(Phase::kBackward, b.layer());
+  }
+  add_bias_gradient(b, Part::kQkv, dqkv);
+  b.back_to_weight(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
+  const View dh = b.matrix(b.named("attention_norm gradient"), tokens, m.dim);
+  b.back_to_input(Part::kQkv, dqkv, b.weight(Part::kQkv), dh);
+  b.norm_gradient(Part::kAttentionNorm, dh, k.x, dx, true);
+}
+
+}  // namespace
+
+Kept forward_block(Builder& b, const View& x, const View& out) {
+  Kept k;
+  k.x = x;
+  make_qkv(b, k);
+  attend(b, k);
+  attention_out(b, k);
+  mlp_norm(b, k);
+  gate_up(b, k);
+  activate(b, k);
+  down(b, k, out);
+  return k;
+}
+
+void backward_block(Builder& b, Kept k, const View& dx) {
+  const Recompute policy = b.program().choices.recompute;
+  const std::int32_t layer = b.layer();
+  const bool cheap = keeps_cheap(b);
+  b.enter(Phase::kRecompute, layer);
+  if (policy == Recompute::kFull) {
+    const View x = k.x;
+    k = {};
+    k.x = x;
+    make_qkv(b, k);
+    attend(b, k);
+    attention_out(b, k);
+    mlp_norm(b, k);
+    gate_up(b, k);
+  } else if (policy == Recompute::kFfn) {
+    mlp_norm(b, k);
+    gate_up(b, k);
+    k.h = {};
+  } else if (!cheap) {
+    k.h = {};
+    k.h2 = {};
+  }
+  if (!cheap) k.a = {};
+  b.enter(Phase::kBackward, layer);
+  backward_mlp(b, k, dx);
+  backward_attention(b, k, dx);
+}
+
+}  // namespace assay::step

@@ -1,0 +1,97 @@
+#include "step/builder.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace assay::step {
+
+View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols) {
+  return matrix(std::move(name), rows, cols, program_.choices.numerics.activations,
+                Storage::kActivations);
+}
+
+View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type,
+                     Storage storage) {
+  program_.buffers.push_back({std::move(name), storage, type, rows * cols});
+  return {static_cast<BufferId>(program_.buffers.size() - 1), 0, rows, cols, cols};
+}
+
+void Builder::emit(Op op) {
+  op.phase = phase_;
+  op.layer = layer_;
+  program_.ops.push_back(std::move(op));
+}
+
+std::string Builder::named(const char* what) const {
+  const char* again = phase_ == Phase::kRecompute ? " again" : "";
+  return layer_ == kNoLayer ? fmt::format("{}{}", what, again)
+                            : fmt::format("layers.{}.{}{}", layer_, what, again);
+}
+
+const Parameter* Builder::find(Part part, bool vector, int nth) const {
+  for (const Parameter& p : program_.parameters) {
+    if (p.part != part || p.layer != layer_ || (p.rows == 1) != vector) continue;
+    if (nth-- == 0) return &p;
+  }
+  return nullptr;
+}
+
+View Builder::weight(Part part) const {
+  const Parameter* parameter = find(part);
+  ASSAY_CHECK(parameter != nullptr, "a matrix of this part");
+  return program_.weight(*parameter);
+}
+
+void Builder::forward(Part part, const View& a, const View& weight, const View& c,
+                      const View* residual, const View* bias) {
+  Op op{.kind = Kind::kMatmul, .part = part, .in = {a, weight}, .out = {c}, .transpose_b = true};
+  if (residual != nullptr) op.in.push_back(*residual);
+  if (bias != nullptr) op.in.push_back(*bias);
+  op.residual = residual != nullptr;
+  op.bias = bias != nullptr;
+  op.flops = 2.0 * static_cast<double>(c.elements()) * static_cast<double>(a.cols);
+  emit(std::move(op));
+}
+
+void Builder::back_to_input(Part part, const View& dc, const View& weight, const View& da) {
+  Op op{.kind = Kind::kMatmul, .part = part, .in = {dc, weight}, .out = {da}};
+  op.flops = 2.0 * static_cast<double>(da.elements()) * static_cast<double>(dc.cols);
+  emit(std::move(op));
+}
+
+void Builder::back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
+                             bool begun) {
+  Op op{.kind = Kind::kMatmul,
+        .part = part,
+        .in = {dc, a},
+        .out = {program_.gradient(weight)},
+        .transpose_a = true};
+  op.adds = begun ? 1 : 0;
+  op.flops = 2.0 * static_cast<double>(weight.elements()) * static_cast<double>(a.rows);
+  emit(std::move(op));
+}
+
+void Builder::bias_gradient(const View& dc, const Parameter& bias) {
+  emit({.kind = Kind::kBiasGrad, .part = bias.part, .in = {dc}, .out = {program_.gradient(bias)}});
+}
+
+void Builder::norm(Part part, const View& x, const View& h) {
+  Op op{.kind = Kind::kNorm, .part = part, .in = {x}, .out = {h}};
+  for (int i = 0; const Parameter* p = find(part, true, i); ++i) {
+    op.in.push_back(program_.weight(*p));
+  }
+  emit(std::move(op));
+}
+
+void Builder::norm_gradient(Part part, const View& dh, const View& x, const View& dx, bool adds) {
+  Op op{.kind = Kind::kNormGrad, .part = part, .in = {dh, x}, .out = {dx}};
+  if (const Parameter* p = find(part, true)) op.in.push_back(program_.weight(*p));
+  for (int i = 0; const Parameter* p = find(part, true, i); ++i) {
+    op.out.push_back(program_.gradient(*p));
+  }
+  op.adds = adds ? 1 : 0;
+  emit(std::move(op));
+}
+
+}  // namespace assay::step

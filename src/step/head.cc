@@ -1,0 +1,71 @@
+// After the last block: norm, logits, loss. The logits of all tokens at once would be the largest
+// buffer of the step, so they exist for a part of the tokens at a time, and become their own
+// gradients before the next part.
+#include <algorithm>
+
+#include "step/builder.h"
+
+namespace assay::step {
+namespace {
+
+constexpr std::int64_t kMostLogits = std::int64_t{1} << 29U;  // elements at a time
+constexpr std::int64_t kRowStep = 128;
+
+const Parameter& head_of(const Builder& b) {
+  const Parameter* head = b.find(Part::kHead);
+  return head != nullptr ? *head : *b.find(Part::kEmbedding);
+}
+
+std::int64_t rows_at_a_time(const Program& p, std::int64_t stride) {
+  const std::int64_t tokens = p.micro_tokens();
+  if (p.choices.purpose == Purpose::kLogits) return tokens;
+  if (p.choices.head_rows > 0) return std::min(p.choices.head_rows, tokens);
+  const std::int64_t rows = std::max(kRowStep, kMostLogits / stride / kRowStep * kRowStep);
+  // Equal parts, so that no small one is left over.
+  const std::int64_t parts = (tokens + rows - 1) / rows;
+  const std::int64_t even = (tokens + parts - 1) / parts;
+  return std::min(tokens, (even + kRowStep - 1) / kRowStep * kRowStep);
+}
+
+}  // namespace
+
+void build_head(Builder& b, const View& x, const View* dx) {
+  Program& p = b.program();
+  const spec::ModelSpec& m = b.model();
+  const std::int64_t tokens = p.micro_tokens();
+  b.enter(Phase::kForward);
+  const View h = b.matrix("final_norm", tokens, m.dim);
+  b.norm(Part::kFinalNorm, x, h);
+
+  // Padded, as the weights are: columns beyond the vocabulary are nobody's logits, and their
+  // gradients zero.
+  Parameter head = head_of(b);
+  head.rows += head.padding_rows;
+  const std::int64_t rows = rows_at_a_time(p, head.rows);
+  const View whole = b.matrix("logits", rows, head.rows);
+  const View dh = dx != nullptr ? b.matrix("final_norm gradient", tokens, m.dim) : View{};
+  for (std::int64_t first = 0; first < tokens; first += rows) {
+    const std::int64_t count = std::min(rows, tokens - first);
+    const View logits = whole.rows_from(0, count);
+    const View part = h.rows_from(first, count);
+    b.enter(Phase::kForward);
+    b.forward(Part::kHead, part, p.weight(head), logits);
+    if (p.choices.purpose == Purpose::kLogits) {
+      p.logits = logits.columns(0, m.vocab);
+      return;
+    }
+    Op loss{.kind = Kind::kLoss, .part = Part::kLoss, .in = {logits}, .out = {logits, p.scalars}};
+    loss.in.push_back(p.targets.rows_from(first, count));
+    loss.adds = 2;
+    b.emit(std::move(loss));
+    if (dx == nullptr) continue;
+    b.enter(Phase::kBackward);
+    b.back_to_weight(Part::kHead, logits, part, head, first > 0);
+    b.back_to_input(Part::kHead, logits, p.weight(head), dh.rows_from(first, count));
+  }
+  if (dx == nullptr) return;
+  b.enter(Phase::kBackward);
+  b.norm_gradient(Part::kFinalNorm, dh, x, *dx, false);
+}
+
+}  // namespace assay::step

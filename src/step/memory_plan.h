@@ -1,0 +1,24 @@
+// MemoryPlan: a place in one arena for every buffer of a program. Buffers that are never alive at
+// the same time may share a place; what is alive when follows from the ops.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "step/program.h"
+
+namespace assay::step {
+
+struct MemoryPlan {
+  std::vector<std::int64_t> offset;  // bytes into the arena, by BufferId
+  std::int64_t bytes = 0;            // of the whole arena
+  std::int64_t of_storage[7] = {};   // bytes by Storage; for activations what they take together
+
+  [[nodiscard]] std::int64_t of(Storage storage) const {
+    return of_storage[static_cast<int>(storage)];
+  }
+};
+
+MemoryPlan plan_memory(const Program& program);
+
+}  // namespace assay::step

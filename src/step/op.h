@@ -1,0 +1,92 @@
+// Op: one operation of a training step. The planner prices it, the trainer executes it, and what a
+// backend executed is written down in the same words (executed.h), so that the two can be compared.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "step/buffer.h"
+
+namespace assay::step {
+
+// Operands in order; [x] may be missing. T tokens, d width, S sequence.
+enum class Kind : std::uint8_t {
+  kEmbed,          // tokens, table, [positions] -> x
+  kEmbedGrad,      // tokens, dx -> dtable
+  kPositionsGrad,  // dx -> dpositions
+  kNorm,           // x, [weight], [bias] -> h
+  kNormGrad,       // dh, x, [weight] -> dx, [dweight], [dbias]
+  kMatmul,         // a, b, [residual], [bias] -> c = a b (+ residual + bias)
+  kBiasGrad,       // dy -> dbias
+  kHeadNorm,       // heads, [weight] -> normalised heads
+  kHeadNormGrad,   // dy, heads, [weight] -> dheads, [dweight]
+  kRotate,         // -> heads, in place
+  kRotateGrad,     // -> dheads, in place
+  kAttention,      // q, k, v -> o, log-sum-exp
+  kAttentionGrad,  // q, k, v, o, log-sum-exp, do -> dq, dk, dv
+  kActivate,       // gate|up, or up -> a
+  kActivateGrad,   // gate|up, da -> dgate|dup, [a]
+  kLoss,           // logits, targets -> dlogits, sums
+  kGradientNorm,   // gradients… -> norm
+  kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
+  kMuon,           // gradient, norm -> weight, [remainder], momentum
+};
+
+enum class Phase : std::uint8_t { kForward, kRecompute, kBackward, kOptimizer };
+
+// Where in the model.
+enum class Part : std::uint8_t {
+  kEmbedding,
+  kPositions,
+  kAttentionNorm,
+  kQkv,
+  kQueryNorm,
+  kKeyNorm,
+  kRope,
+  kAttention,
+  kAttentionOut,
+  kMlpNorm,
+  kGateUp,
+  kActivation,
+  kDown,
+  kFinalNorm,
+  kHead,
+  kLoss,
+  kMatrices,  // the parameter groups of the optimizer
+  kDecayed,
+  kUndecayed,
+  kAllGroups,
+};
+
+std::string_view to_text(Kind kind);
+std::string_view to_text(Phase phase);
+std::string_view to_text(Part part);
+
+inline constexpr std::int32_t kNoLayer = -1;
+
+struct Op {
+  Kind kind = Kind::kMatmul;
+  Phase phase = Phase::kForward;
+  Part part = Part::kQkv;
+  std::int32_t layer = kNoLayer;
+  std::int32_t micro = 0;  // which of the step's micro-batches; 0 in the optimizer
+  std::vector<View> in;
+  std::vector<View> out;
+  std::uint8_t adds = 0;  // bit i: out[i] is added to, not overwritten
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool residual = false;  // kMatmul has one
+  bool bias = false;      // likewise
+  double flops = 0;       // of matrix products and attention; the rest is paid in bytes
+
+  [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }
+};
+
+// "backward layer 3 micro 0 matmul gate_up 2048x768x128 …": the line of a list, without memory
+// places: what is computed, from and into how much.
+struct Program;
+std::string to_text(const Op& op, const Program& program);
+
+}  // namespace assay::step

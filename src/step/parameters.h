@@ -1,0 +1,17 @@
+// The parameters of a model as the trainer keeps them: the weights that multiply the same
+// activations are one matrix (q, k, v; gate, up), and those that the optimizer treats alike lie in
+// one buffer.
+#pragma once
+
+#include <vector>
+
+#include "spec/job.h"
+#include "step/program.h"
+
+namespace assay::step {
+
+// Offsets within each group are set; groups[i] is how many elements group i has, padding included.
+std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
+                                       std::int64_t (&groups)[kGroups]);
+
+}  // namespace assay::step

@@ -1,0 +1,157 @@
+#include "step/program.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "spec/load.h"
+#include "spec/parameters.h"
+#include "step/memory_plan.h"
+#include "step/parameters.h"
+
+namespace assay::step {
+namespace {
+
+spec::ModelSpec small() {
+  spec::ModelSpec m;
+  m.vocab = 128;
+  m.dim = 32;
+  m.layers = 3;
+  m.heads = 4;
+  m.kv_heads = 2;
+  m.head_dim = 8;
+  m.ffn = 48;
+  m.context = 16;
+  return m;
+}
+
+Program built(const spec::ModelSpec& model, Choices choices) {
+  auto program = build(model, choices);
+  EXPECT_TRUE(program.has_value());
+  return *std::move(program);
+}
+
+Choices batch(spec::Recompute recompute = spec::Recompute::kNone) {
+  return {.recompute = recompute, .sequence = 16, .micro_batch = 2, .accumulate = 2};
+}
+
+TEST(StepParameters, AreTheSpecsParameters) {
+  for (const bool tied : {false, true}) {
+    for (const auto norm :
+         {spec::Norm::kRmsNorm, spec::Norm::kLayerNorm, spec::Norm::kRmsNormPlain}) {
+      for (const auto mlp : {spec::Mlp::kSwiglu, spec::Mlp::kGelu}) {
+        spec::ModelSpec m = small();
+        m.tied = tied;
+        m.norm = norm;
+        m.mlp = mlp;
+        m.bias = mlp == spec::Mlp::kGelu;
+        m.qk_norm = tied ? spec::QkNorm::kLearned : spec::QkNorm::kNone;
+        if (m.bias) m.positions = spec::Positions::kLearned;
+        std::int64_t groups[kGroups];
+        std::int64_t total = 0;
+        for (const Parameter& p : list_parameters(m, spec::Optimizer::kMuon, groups)) {
+          total += p.elements();
+        }
+        EXPECT_EQ(total, spec::parameters_of(m).total);
+      }
+    }
+  }
+}
+
+TEST(StepProgram, CountsTheFlopsOfTheLiterature) {
+  // 6 flops per matrix parameter and token, and attention's: without recomputation nothing else.
+  const spec::ModelSpec m = small();
+  const Program p = built(m, batch());
+  const auto matmul = static_cast<double>(spec::parameters_of(m).matmul);
+  const auto tokens = static_cast<double>(p.step_tokens());
+  const double attention = 7.0 * tokens * 16 * 32 * 3;  // (2 + 5) passes, causal, S q_dim L
+  EXPECT_DOUBLE_EQ(p.flops(), 6 * matmul * tokens + attention);
+}
+
+TEST(StepProgram, KeepsWhatThePolicySays) {
+  // Bytes per token and layer of Llama 3 8B in bf16, and the same figures by hand.
+  const auto loaded = spec::load("llama3-8b");
+  ASSERT_TRUE(loaded.has_value());
+  const auto activations = [&](spec::Recompute policy, std::int64_t layers) {
+    spec::ModelSpec m = std::get<spec::ModelSpec>(loaded->spec);
+    m.layers = layers;
+    Choices c{.numerics = numerics_of(spec::Precision::kBf16), .recompute = policy};
+    c.sequence = 4096;
+    c.head_rows = 128;
+    return plan_memory(built(m, c)).of(Storage::kActivations);
+  };
+  const std::map<spec::Recompute, std::int64_t> expected{{spec::Recompute::kNone, 139392},
+                                                         {spec::Recompute::kCheap, 94336},
+                                                         {spec::Recompute::kFfn, 36992},
+                                                         {spec::Recompute::kFull, 8192}};
+  for (const auto& [policy, bytes] : expected) {
+    const std::int64_t grown = activations(policy, 12) - activations(policy, 8);
+    EXPECT_EQ(grown, 4 * 4096 * bytes) << static_cast<int>(policy);
+  }
+}
+
+TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
+  for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap, spec::Recompute::kFfn,
+                            spec::Recompute::kFull}) {
+    const Program p = built(small(), batch(policy));
+    const MemoryPlan plan = plan_memory(p);
+    // Played op by op: whoever reads a buffer must find it as its last writer left it.
+    std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end
+    std::set<BufferId> written;
+    for (const Op& op : p.ops) {
+      for (const View& in : op.in) {
+        const Buffer& buffer = p.buffers[static_cast<std::size_t>(in.buffer)];
+        if (buffer.storage != Storage::kActivations) continue;
+        const auto at = memory.find(plan.offset[static_cast<std::size_t>(in.buffer)]);
+        ASSERT_TRUE(at != memory.end() && at->second.first == in.buffer)
+            << to_text(op, p) << " reads " << buffer.name << ", which is gone";
+      }
+      for (const View& out : op.out) {
+        const Buffer& buffer = p.buffers[static_cast<std::size_t>(out.buffer)];
+        const std::int64_t begin = plan.offset[static_cast<std::size_t>(out.buffer)];
+        const std::int64_t end = begin + buffer.bytes();
+        ASSERT_LE(end, plan.bytes);
+        std::erase_if(memory, [&](const auto& entry) {
+          return entry.second.first != out.buffer && entry.first < end &&
+                 begin < entry.second.second;
+        });
+        memory[begin] = {out.buffer, end};
+      }
+    }
+  }
+}
+
+TEST(StepProgram, BeginsEveryGradientOnceAndAddsToItAfterwards) {
+  for (const bool tied : {false, true}) {
+    spec::ModelSpec m = small();
+    m.tied = tied;
+    m.qk_norm = spec::QkNorm::kLearned;
+    const Program p = built(m, batch(spec::Recompute::kCheap));
+    std::map<std::pair<BufferId, std::int64_t>, int> begun;
+    for (const Op& op : p.ops) {
+      for (std::size_t i = 0; i < op.out.size(); ++i) {
+        const View& out = op.out[i];
+        if (p.buffers[static_cast<std::size_t>(out.buffer)].storage != Storage::kGradients)
+          continue;
+        int& times = begun[{out.buffer, out.offset}];
+        EXPECT_EQ(op.adds_to(i), times > 0) << to_text(op, p);
+        ++times;
+      }
+    }
+    EXPECT_EQ(begun.size(), p.parameters.size());
+  }
+}
+
+TEST(StepProgram, RefusesWhatCannotBeTrained) {
+  spec::ModelSpec m = small();
+  m.experts = 4;
+  m.experts_per_token = 2;
+  const auto program = build(m, batch());
+  ASSERT_FALSE(program.has_value());
+  EXPECT_EQ(program.error().where, "model.experts");
+}
+
+}  // namespace
+}  // namespace assay::step

@@ -1,0 +1,76 @@
+// Names of a step's vocabulary, and the line an op is written as.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "step/op.h"
+#include "step/program.h"
+
+namespace assay::step {
+namespace {
+
+template <class E, std::size_t N>
+std::string_view name(E value, const std::array<std::string_view, N>& names) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+std::string shape_of(const View& view, const Program& program) {
+  const Buffer& buffer = program.buffers[static_cast<std::size_t>(view.buffer)];
+  return fmt::format("{}x{}:{}", view.rows, view.cols, to_text(buffer.type));
+}
+
+std::string shapes_of(const std::vector<View>& views, const Program& program) {
+  std::string text;
+  for (const View& view : views) text += " " + shape_of(view, program);
+  return text;
+}
+
+}  // namespace
+
+std::string_view to_text(Dtype type) {
+  return name(type, std::array<std::string_view, 4>{"f32", "bf16", "u16", "i32"});
+}
+
+std::string_view to_text(Storage storage) {
+  return name(storage,
+              std::array<std::string_view, 7>{"weights", "remainders", "gradients", "moments",
+                                              "activations", "inputs", "scalars"});
+}
+
+std::string_view to_text(Kind kind) {
+  return name(kind, std::array<std::string_view, 19>{
+                        "embed", "embed_grad", "positions_grad", "norm", "norm_grad", "matmul",
+                        "bias_grad", "head_norm", "head_norm_grad", "rotate", "rotate_grad",
+                        "attention", "attention_grad", "activate", "activate_grad", "loss",
+                        "gradient_norm", "adamw", "muon"});
+}
+
+std::string_view to_text(Phase phase) {
+  return name(phase,
+              std::array<std::string_view, 4>{"forward", "recompute", "backward", "optimizer"});
+}
+
+std::string_view to_text(Part part) {
+  return name(part, std::array<std::string_view, 20>{
+                        "embedding", "positions",  "attention_norm", "qkv",           "query_norm",
+                        "key_norm",  "rope",       "attention",      "attention_out", "mlp_norm",
+                        "gate_up",   "activation", "down",           "final_norm",    "head",
+                        "loss",      "matrices",   "decayed",        "undecayed",     "all"});
+}
+
+std::string to_text(const Op& op, const Program& program) {
+  std::string where = op.layer == kNoLayer ? "-" : fmt::format("{}", op.layer);
+  std::string flags;
+  if (op.transpose_a) flags += " ta";
+  if (op.transpose_b) flags += " tb";
+  if (op.residual) flags += " residual";
+  if (op.bias) flags += " bias";
+  for (std::size_t i = 0; i < op.out.size(); ++i) {
+    if (op.adds_to(i) && op.phase != Phase::kOptimizer) flags += fmt::format(" adds{}", i);
+  }
+  return fmt::format("{} {} {} {} {}{} ->{}{}", to_text(op.phase), op.micro, where,
+                     to_text(op.part), to_text(op.kind), shapes_of(op.in, program),
+                     shapes_of(op.out, program), flags);
+}
+
+}  // namespace assay::step

@@ -1,0 +1,89 @@
+#include "train/checkpoint/background_writer.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+#include "train/checkpoint/folder.h"
+
+namespace assay::checkpoint {
+
+base::Result<std::unique_ptr<BackgroundWriter>> BackgroundWriter::start(
+    const std::filesystem::path& root, BackgroundOptions options) try {
+  ASSAY_TRY_VOID(prepare_root(root));
+  return std::unique_ptr<BackgroundWriter>(new BackgroundWriter(root, options));
+} catch (const std::exception& error) {
+  // The standard library's, when memory or threads run out.
+  return base::fail(base::unfit_error(root.string(), error.what()));
+}
+
+BackgroundWriter::BackgroundWriter(std::filesystem::path root, BackgroundOptions options)
+    : root_(std::move(root)), options_(options), thread_([this] { work(); }) {}
+
+BackgroundWriter::~BackgroundWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  if (error_) base::log_error("a checkpoint was not written", {{"error", error_->line()}});
+}
+
+base::Result<void> BackgroundWriter::submit(Snapshot snapshot, Done done) {
+  std::unique_lock lock(mutex_);
+  if (options_.when_busy == WhenBusy::kRefuse && (next_ || writing_)) {
+    return base::fail(base::failed_error(root_.string(), "a checkpoint is still being written",
+                                         "save less often, or wait for it"));
+  }
+  changed_.wait(lock, [this] { return !next_ && !writing_; });
+  ASSAY_TRY_VOID(take_error());
+  next_ = Job{std::move(snapshot), std::move(done)};
+  changed_.notify_all();
+  return {};
+}
+
+base::Result<void> BackgroundWriter::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !next_ && !writing_; });
+  return take_error();
+}
+
+bool BackgroundWriter::busy() const {
+  const std::lock_guard lock(mutex_);
+  return next_ || writing_;
+}
+
+base::Result<void> BackgroundWriter::take_error() {
+  if (!error_) return {};
+  return base::fail(*std::exchange(error_, std::nullopt));
+}
+
+void BackgroundWriter::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || next_; });
+    if (!next_) return;
+    std::optional<Job> job = std::exchange(next_, std::nullopt);
+    writing_ = true;
+    lock.unlock();
+    std::optional<base::Error> error;
+    const base::Result<Written> written = write_checkpoint(root_, job->snapshot, options_.write);
+    if (!written) error = written.error();
+    if (job->done) job->done(written);
+    job.reset();  // the memory it owns, before the next may bring more
+    if (written) {
+      // Those that had readers when they were to go may have none by now.
+      const auto swept = sweep(root_);
+      if (!swept) error = swept.error();
+      const auto pruned = prune(root_, options_.retention);
+      if (!pruned) error = pruned.error();
+    }
+    lock.lock();
+    error_ = std::move(error);
+    writing_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace assay::checkpoint

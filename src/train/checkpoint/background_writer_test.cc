@@ -1,0 +1,122 @@
+#include "train/checkpoint/background_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "base/testing/temp_dir.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/folder.h"
+#include "train/checkpoint/testing/snapshots.h"
+
+namespace assay::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::snapshot_of_step;
+
+TEST(BackgroundWriter, WritesAndPrunesWhileOthersWork) {
+  base::testing::TempDir directory;
+  const fs::path root = directory.path() / "checkpoints";
+  std::atomic<int> done = 0;
+  {
+    auto writer = BackgroundWriter::start(root, {.retention = {.keep_last = 2}});
+    ASSERT_TRUE(writer) << writer.error().line();
+    for (std::int64_t step = 1; step <= 5; ++step) {
+      ASSERT_TRUE((*writer)->submit(snapshot_of_step(step), [&](const auto& outcome) {
+        EXPECT_TRUE(outcome);
+        ++done;
+      }));
+    }
+  }
+  EXPECT_EQ(done, 5) << "the end waits for the last";
+  EXPECT_THAT(steps_in(root).value(), ElementsAre(4, 5));
+  EXPECT_EQ(testing::difference(*latest(root)->checkpoint, snapshot_of_step(5)), "");
+}
+
+TEST(BackgroundWriter, RefusesASecondOneIfAskedTo) {
+  base::testing::TempDir directory;
+  auto writer = BackgroundWriter::start(directory.path(), {.when_busy = WhenBusy::kRefuse});
+  ASSERT_TRUE(writer);
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  ASSERT_TRUE((*writer)->submit(snapshot_of_step(1), [&](const auto&) {
+    begun.set_value();
+    go_on.get_future().wait();
+  }));
+  begun.get_future().wait();
+  EXPECT_TRUE((*writer)->busy());
+  EXPECT_THAT((*writer)->submit(snapshot_of_step(2)).error().line(),
+              HasSubstr("a checkpoint is still being written"));
+  go_on.set_value();
+  EXPECT_TRUE((*writer)->wait());
+  EXPECT_FALSE((*writer)->busy());
+  EXPECT_TRUE((*writer)->submit(snapshot_of_step(3)));
+  EXPECT_TRUE((*writer)->wait());
+  EXPECT_THAT(steps_in(directory.path()).value(), ElementsAre(1, 3));
+}
+
+TEST(BackgroundWriter, ErrorsComeWithTheNextCallOnce) {
+  base::testing::TempDir directory;
+  const fs::path root = directory.path() / "checkpoints";
+  auto writer = BackgroundWriter::start(root);
+  ASSERT_TRUE(writer);
+  fs::remove(root);
+  bool told = false;
+  ASSERT_TRUE(
+      (*writer)->submit(snapshot_of_step(1), [&](const auto& outcome) { told = !outcome; }));
+  const auto refused = (*writer)->submit(snapshot_of_step(2), [](const auto&) { FAIL(); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().line(),
+            root.string() +
+                ": cannot make a folder there: No such file or directory; the "
+                "checkpoints' folder has vanished; make it again or choose another");
+  EXPECT_TRUE(told);
+  EXPECT_FALSE(fs::exists(root)) << "a folder that vanished is not made again";
+  fs::create_directories(root);
+  EXPECT_TRUE((*writer)->submit(snapshot_of_step(2)));
+  EXPECT_TRUE((*writer)->wait());
+  fs::remove_all(root);
+  ASSERT_TRUE((*writer)->submit(snapshot_of_step(3)));
+  EXPECT_FALSE((*writer)->wait());
+  EXPECT_TRUE((*writer)->wait());
+  ASSERT_TRUE((*writer)->submit(snapshot_of_step(4)));
+  ::testing::internal::CaptureStderr();
+  writer->reset();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("a checkpoint was not written"));
+}
+
+TEST(BackgroundWriter, BorrowedMemoryIsReadUntilDone) {
+  base::testing::TempDir directory;
+  auto writer = BackgroundWriter::start(directory.path());
+  ASSERT_TRUE(writer);
+  std::vector<std::byte> memory = testing::noise(1 << 20, 1);
+  const std::vector<std::byte> before = memory;
+  Snapshot snapshot;
+  snapshot.state.step = 1;
+  snapshot.parts = {{"weights", {{{"w", Dtype::kU8, {1 << 20}}, memory}}}};
+  std::promise<void> free;
+  ASSERT_TRUE((*writer)->submit(std::move(snapshot), [&](const auto&) { free.set_value(); }));
+  free.get_future().wait();
+  std::fill(memory.begin(), memory.end(), std::byte{0});
+  ASSERT_TRUE((*writer)->wait());
+  const auto found = latest(directory.path());
+  ASSERT_TRUE(found->checkpoint);
+  const auto set = found->checkpoint->part("weights");
+  const auto place = set->find("w");
+  const auto bytes = place->file->bytes(*place->place);
+  EXPECT_TRUE(std::equal(bytes->begin(), bytes->end(), before.begin(), before.end()));
+}
+
+TEST(BackgroundWriter, ARootThatCannotBeMadeIsOneLine) {
+  const auto writer = BackgroundWriter::start("/proc/no/such/place");
+  ASSERT_FALSE(writer);
+  EXPECT_THAT(writer.error().line(), HasSubstr("/proc/no/such/place: cannot make this folder"));
+}
+
+}  // namespace
+}  // namespace assay::checkpoint

@@ -1,0 +1,134 @@
+#include "train/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/file.h"
+#include "hash/file.h"
+#include "train/checkpoint/folder.h"
+#include "train/checkpoint/shards.h"
+
+namespace assay::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+base::Error not_as_written(const fs::path& file, std::string what) {
+  return base::failed_error(file.string(), std::move(what),
+                            "the checkpoint is damaged; use another");
+}
+
+base::Result<void> check_length(const ReadLock& lock, const fs::path& path,
+                                const FileRecord& record) {
+  ASSAY_TRY(const base::UniqueFd fd, lock.open(record.name));
+  ASSAY_TRY(const struct stat status, base::regular_status(fd.get(), path.string()));
+  if (status.st_size == record.bytes) return {};
+  return base::fail(not_as_written(
+      path, fmt::format("has {} bytes and was written with {}", status.st_size, record.bytes)));
+}
+
+}  // namespace
+
+std::optional<TensorSet::Found> TensorSet::find(std::string_view name) const {
+  for (const SafetensorsFile& file : files_) {
+    if (const TensorPlace* place = file.find(name)) return Found{&file, place};
+  }
+  return std::nullopt;
+}
+
+base::Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
+  ASSAY_TRY(ReadLock lock, ReadLock::take(folder));
+  const std::string where = (folder / kManifestName).string();
+  ASSAY_TRY(const std::string text, lock.manifest());
+  ASSAY_TRY(Manifest manifest, parse_manifest(text, where));
+  const auto named = step_of(folder.filename().string());
+  if (named && *named != manifest.state.step) {
+    return base::fail(not_as_written(where, fmt::format("is of step {}", manifest.state.step)));
+  }
+  for (const FileRecord& file : manifest.files) {
+    ASSAY_TRY_VOID(check_length(lock, folder / file.name, file));
+  }
+  return Checkpoint(folder, std::move(lock), std::move(manifest));
+}
+
+base::Result<void> Checkpoint::verify(const VerifyOptions& options) const {
+  for (const FileRecord& file : manifest_.files) {
+    const fs::path path = folder_ / file.name;
+    ASSAY_TRY(const base::UniqueFd fd, lock_.open(file.name));
+    ASSAY_TRY(const hash::FileDigest found,
+              hash::hash_file(fd.get(), path.string(),
+                              {.threads = options.threads, .progress = options.progress}));
+    if (found.changed) return base::fail(not_as_written(path, "changes while it is read"));
+    if (found.digest != file.blake3 || found.size.count() != file.bytes) {
+      return base::fail(not_as_written(path, "does not have the content that was written"));
+    }
+  }
+  return {};
+}
+
+base::Result<TensorSet> Checkpoint::part(const std::string& name) const {
+  TensorSet set;
+  std::int64_t expected = 0;
+  for (const FileRecord& file : manifest_.files) {
+    const auto shard = parse_shard_name(file.name);
+    if (!shard || shard->part != name) continue;
+    expected = shard->count;
+    ASSAY_TRY(base::UniqueFd fd, lock_.open(file.name));
+    ASSAY_TRY(SafetensorsFile opened,
+              SafetensorsFile::open(std::move(fd), (folder_ / file.name).string()));
+    set.files_.push_back(std::move(opened));
+  }
+  if (set.files_.empty()) {
+    return base::fail(base::usage_error(folder_.string(), fmt::format("has no part '{}'", name)));
+  }
+  if (static_cast<std::int64_t>(set.files_.size()) != expected) {
+    return base::fail(not_as_written(
+        folder_, fmt::format("has {} of {} files of '{}'", set.files_.size(), expected, name)));
+  }
+  return set;
+}
+
+base::Result<Manifest> verify(const fs::path& folder, const VerifyOptions& options) {
+  ASSAY_TRY(const Checkpoint checkpoint, Checkpoint::open(folder));
+  ASSAY_TRY_VOID(checkpoint.verify(options));
+  return checkpoint.manifest();
+}
+
+base::Result<std::vector<Listed>> list(const fs::path& root) {
+  ASSAY_TRY(const std::vector<std::int64_t> steps, steps_in(root));
+  std::vector<Listed> found;
+  for (const std::int64_t step : steps) {
+    const fs::path folder = root / step_name(step);
+    auto checkpoint = Checkpoint::open(folder);
+    std::error_code ignored;
+    if (!checkpoint && !fs::exists(folder, ignored)) continue;  // removed meanwhile
+    if (checkpoint) {
+      found.push_back({step, folder, checkpoint->manifest()});
+    } else {
+      found.push_back({step, folder, base::fail(checkpoint.error())});
+    }
+  }
+  return found;
+}
+
+base::Result<Latest> latest(const fs::path& root, Trust trust, const VerifyOptions& options) {
+  ASSAY_TRY(const std::vector<std::int64_t> steps, steps_in(root));
+  Latest result;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const fs::path folder = root / step_name(*step);
+    auto checkpoint = Checkpoint::open(folder);
+    base::Result<void> whole;
+    if (checkpoint && trust == Trust::kContents) whole = checkpoint->verify(options);
+    if (checkpoint && whole) {
+      result.checkpoint = std::move(*checkpoint);
+      return result;
+    }
+    std::error_code ignored;
+    if (!checkpoint && !fs::exists(folder, ignored)) continue;  // removed meanwhile
+    result.damaged.push_back(checkpoint ? whole.error() : checkpoint.error());
+  }
+  return result;
+}
+
+}  // namespace assay::checkpoint

@@ -1,0 +1,74 @@
+// How checkpoints' folders are removed, and what is done about those that a killed process left.
+#include "train/checkpoint/folder.h"
+
+#include <cerrno>
+#include <cstdio>
+
+#include "train/checkpoint/file_error.h"
+#include "train/checkpoint/folder_lock.h"
+#include "train/checkpoint/output_file.h"
+
+namespace assay::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Someone else may be removing the same: what is gone already is no error.
+base::Result<void> remove_tree(const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (!error || error.value() == ENOENT) return {};
+  return base::fail(file_error(folder.string(), "cannot remove", error.value()));
+}
+
+base::Result<void> sweep_one(const fs::path& root, const std::string& name,
+                             const HiddenName& hidden) {
+  const fs::path folder = root / name;
+  if (hidden.kind == HiddenKind::kGone) {
+    ASSAY_TRY_VOID(remove_folder(root, name, hidden.step));
+    return {};
+  }
+  if (!owner_is_gone(hidden, folder)) return {};
+  if (hidden.kind == HiddenKind::kTmp) return remove_tree(folder);
+  const fs::path visible = root / step_name(hidden.step);
+  std::error_code ignored;
+  if (!fs::exists(visible, ignored)) {
+    if (::rename(folder.c_str(), visible.c_str()) == 0) return sync_folder(root);
+    return base::fail(file_error(folder.string(), "cannot put back", errno));
+  }
+  ASSAY_TRY_VOID(remove_folder(root, name, hidden.step));
+  return {};
+}
+
+}  // namespace
+
+base::Result<bool> remove_folder(const fs::path& root, const std::string& name, std::int64_t step) {
+  ASSAY_TRY(const RemovalLock lock, RemovalLock::take(root / name));
+  if (lock.in_use()) return false;
+  fs::path folder = root / name;
+  if (!name.starts_with('.')) {
+    // Out of sight at once: a removal takes a while, and half a checkpoint must not be seen.
+    const fs::path gone = root / hidden_name(step, HiddenKind::kGone);
+    if (::rename(folder.c_str(), gone.c_str()) != 0) {
+      return base::fail(file_error(folder.string(), "cannot remove", errno));
+    }
+    ASSAY_TRY_VOID(sync_folder(root));
+    folder = gone;
+  }
+  ASSAY_TRY_VOID(remove_tree(folder));
+  return true;
+}
+
+base::Result<void> sweep(const fs::path& root) {
+  std::vector<std::pair<std::string, HiddenName>> found;
+  std::error_code error;
+  for (fs::directory_iterator at(root, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (const auto hidden = parse_hidden(name)) found.emplace_back(name, *hidden);
+  }
+  if (error) return base::fail(file_error(root.string(), "cannot list", error.value()));
+  for (const auto& [name, hidden] : found) ASSAY_TRY_VOID(sweep_one(root, name, hidden));
+  return {};
+}
+
+}  // namespace assay::checkpoint

@@ -1,0 +1,93 @@
+#include "train/checkpoint/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "train/checkpoint/file_error.h"
+#include "train/checkpoint/manifest.h"
+
+namespace assay::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostManifestBytes = std::int64_t{64} << 20;
+// A pipe or a terminal that stands there is refused afterwards, and not waited on.
+constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+base::Result<base::UniqueFd> open_in(int folder, const fs::path& path) {
+  const std::string name = path.filename().string();
+  base::UniqueFd fd(::openat(folder, name.c_str(), kReadFlags));
+  if (!fd.valid()) {
+    if (errno == ENOENT) return base::fail(base::failed_error(path.string(), "is missing"));
+    return base::fail(base::system_error(path.string(), "cannot open", errno));
+  }
+  ASSAY_TRY_VOID(base::regular_status(fd.get(), path.string()));
+  return fd;
+}
+
+}  // namespace
+
+base::Result<ReadLock> ReadLock::take(const fs::path& folder) {
+  base::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+      return base::fail(base::usage_error(folder.string(), "there is no such checkpoint"));
+    }
+    return base::fail(base::system_error(folder.string(), "cannot open", errno));
+  }
+  ASSAY_TRY(base::UniqueFd manifest, open_in(fd.get(), folder / kManifestName));
+  if (::flock(manifest.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return base::fail(base::failed_error(folder.string(), "is being removed"));
+  }
+  // The one who removes takes the lock first: a manifest that still has its name is not removed.
+  struct stat status {};
+  if (::fstat(manifest.get(), &status) != 0 || status.st_nlink == 0) {
+    return base::fail(base::failed_error(folder.string(), "is being removed"));
+  }
+  return ReadLock(folder, std::move(fd), std::move(manifest));
+}
+
+base::Result<base::UniqueFd> ReadLock::open(const std::string& name) const {
+  return open_in(folder_.get(), path_ / name);
+}
+
+base::Result<std::string> ReadLock::manifest() const {
+  const std::string where = (path_ / kManifestName).string();
+  ASSAY_TRY(const struct stat status, base::regular_status(manifest_.get(), where));
+  if (status.st_size > kMostManifestBytes) {
+    return base::fail(base::failed_error(where, "is too large to be a manifest"));
+  }
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count =
+        ::pread(manifest_.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return base::fail(base::system_error(where, "cannot read", errno));
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  text.resize(done);
+  return text;
+}
+
+base::Result<RemovalLock> RemovalLock::take(const fs::path& folder) {
+  RemovalLock lock;
+  const fs::path path = folder / kManifestName;
+  // Network file systems give this lock only to those who may write.
+  lock.manifest_.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!lock.manifest_.valid()) {
+    // Without a manifest it is no checkpoint, and nobody reads it.
+    if (errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == ENXIO) return lock;
+    return base::fail(file_error(path.string(), "cannot lock", errno));
+  }
+  lock.in_use_ = ::flock(lock.manifest_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return lock;
+}
+
+}  // namespace assay::checkpoint

@@ -1,0 +1,139 @@
+// Writers that are killed at any moment: what is there afterwards is always whole, and it is the
+// newest that was promised or the one that was just being written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <random>
+
+#include "base/clock.h"
+#include "base/testing/temp_dir.h"
+#include "train/checkpoint/background_writer.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/folder.h"
+#include "train/checkpoint/testing/child.h"
+#include "train/checkpoint/testing/snapshots.h"
+
+namespace assay::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::snapshot_of_step;
+
+// A number that outlives the child that writes it.
+class SharedNumber {
+ public:
+  SharedNumber()
+      : value_(static_cast<std::atomic<std::int64_t>*>(
+            ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  ~SharedNumber() { ::munmap(value_, 4096); }
+  SharedNumber(const SharedNumber&) = delete;
+  SharedNumber& operator=(const SharedNumber&) = delete;
+  std::atomic<std::int64_t>& operator*() const { return *value_; }
+
+ private:
+  std::atomic<std::int64_t>* value_;
+};
+
+std::size_t entries_of(const fs::path& root) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(root), {}));
+}
+
+// What a checkpoint takes here, on whatever disk: kills must come sooner and later than that.
+std::uint32_t usual_us() {
+  const base::testing::TempDir directory;
+  const base::Stopwatch watch;
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(write_checkpoint(directory.path(), snapshot_of_step(0, 64)));
+  return static_cast<std::uint32_t>(watch.elapsed_ns() / 5'000) + 500;
+}
+
+// Writes checkpoints from `step` on, until it is killed.
+int write_on(const fs::path& root, std::int64_t step, std::atomic<std::int64_t>& promised) {
+  auto writer = BackgroundWriter::start(root, {.retention = {.keep_last = 2}});
+  if (!writer) return 1;
+  for (;; ++step) {
+    const auto done = [&promised, step](const auto& outcome) {
+      if (outcome) promised = step;
+    };
+    if (!(*writer)->submit(snapshot_of_step(step, 64), done)) return 2;
+  }
+}
+
+TEST(Killed, TheLatestIsWholeAndTheNewestOrTheOneBefore) {
+  base::testing::TempDir directory;
+  const fs::path root = directory.path() / "checkpoints";
+  ASSERT_TRUE(prepare_root(root));
+  const SharedNumber promised;
+  std::mt19937 random(7);
+  std::int64_t left_behind = 0;
+  const std::uint32_t longest_us = 6 * usual_us();
+  constexpr int kKills = 200;
+  for (int round = 0; round < kKills; ++round) {
+    const std::int64_t first = *promised + 1;
+    const pid_t child = testing::start_child([&] { return write_on(root, first, *promised); });
+    ::usleep(static_cast<useconds_t>(random() % longest_us));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    ASSERT_EQ(testing::wait_for(child), 128 + SIGKILL);
+    if (*promised == 0) continue;
+    const auto found = latest(root);
+    ASSERT_TRUE(found) << found.error().line();
+    ASSERT_TRUE(found->damaged.empty()) << found->damaged[0].line();
+    ASSERT_TRUE(found->checkpoint);
+    const std::int64_t step = found->checkpoint->manifest().state.step;
+    // Committed and killed before it could say so: one more than promised.
+    ASSERT_GE(step, *promised);
+    ASSERT_LE(step, *promised + 1);
+    ASSERT_EQ(testing::difference(*found->checkpoint, snapshot_of_step(step, 64)), "");
+    *promised = step;
+    for (const auto& entry : fs::directory_iterator(root)) {
+      left_behind += parse_hidden(entry.path().filename().string()).has_value();
+    }
+  }
+  EXPECT_GT(*promised, kKills / 10);
+  EXPECT_GT(left_behind, 0) << "no kill came while a checkpoint was written";
+  // Nothing hidden is left; what is visible is as many as retention says, once it is asked.
+  ASSERT_TRUE(prepare_root(root));
+  EXPECT_EQ(entries_of(root), steps_in(root)->size());
+  ASSERT_TRUE(prune(root, {.keep_last = 2}));
+  EXPECT_EQ(entries_of(root), 2U);
+}
+
+// The same step is written again and again: it is never missing and never a mixture.
+TEST(Killed, AReplacedCheckpointIsTheOldOrTheNewOne) {
+  base::testing::TempDir directory;
+  const fs::path& root = directory.path();
+  const auto version = [](std::int64_t number) {
+    Snapshot snapshot = snapshot_of_step(number, 16);
+    snapshot.state.step = 1;
+    return snapshot;
+  };
+  ASSERT_TRUE(write_checkpoint(root, version(0)));
+  std::mt19937 random(8);
+  const std::uint32_t longest_us = 4 * usual_us();
+  for (int round = 0; round < 50; ++round) {
+    const pid_t child = testing::start_child([&] {
+      for (std::int64_t number = 0;; number = 1 - number) {
+        if (!write_checkpoint(root, version(number))) return 1;
+      }
+    });
+    ::usleep(static_cast<useconds_t>(random() % longest_us));
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(testing::wait_for(child), 128 + SIGKILL);
+    if (round % 2 == 0) {
+      ASSERT_TRUE(prepare_root(root));
+      ASSERT_EQ(entries_of(root), 1U);
+    }
+    const auto found = latest(root);
+    ASSERT_TRUE(found && found->checkpoint);
+    EXPECT_TRUE(found->damaged.empty());
+    const bool is_old = testing::difference(*found->checkpoint, version(0)).empty();
+    EXPECT_TRUE(is_old || testing::difference(*found->checkpoint, version(1)).empty());
+  }
+}
+
+}  // namespace
+}  // namespace assay::checkpoint

@@ -1,0 +1,89 @@
+#include "train/checkpoint/output_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "train/checkpoint/file_error.h"
+
+namespace assay::checkpoint {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+// Large enough for the disk to be busy all the time, small enough to be waited for.
+constexpr std::int64_t kWindowBytes = std::int64_t{64} << 20;
+
+}  // namespace
+
+base::Result<OutputFile> OutputFile::create(const std::filesystem::path& path,
+                                            std::int64_t expected_bytes) {
+  base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd.valid()) return base::fail(file_error(path.string(), "cannot create", errno));
+  if (expected_bytes > 0 && ::fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+    return base::fail(file_error(path.string(), "cannot write", errno));
+  }
+  return OutputFile(path, std::move(fd));
+}
+
+base::Result<void> OutputFile::write(std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const auto piece = data.first(std::min(data.size(), kPieceBytes));
+    const ssize_t count = ::write(fd_.get(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return base::fail(file_error(path_.string(), "cannot write", errno));
+    hash_->add(piece.first(static_cast<std::size_t>(count)));
+    data = data.subspan(static_cast<std::size_t>(count));
+    written_ += count;
+    send_to_disk();
+  }
+  return {};
+}
+
+// Errors of the disk are kept by the kernel and come with fsync.
+void OutputFile::send_to_disk() {
+  while (written_ - sent_ >= kWindowBytes) {
+    ::sync_file_range(fd_.get(), sent_, kWindowBytes, SYNC_FILE_RANGE_WRITE);
+    sent_ += kWindowBytes;
+    // Two windows stay under way; the one before them is waited for, so that dirty pages are few.
+    if (sent_ - dropped_ <= 2 * kWindowBytes) continue;
+    ::sync_file_range(
+        fd_.get(), dropped_, kWindowBytes,
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    ::posix_fadvise(fd_.get(), dropped_, kWindowBytes, POSIX_FADV_DONTNEED);
+    dropped_ += kWindowBytes;
+  }
+}
+
+base::Result<FileRecord> OutputFile::finish() {
+  if (::fsync(fd_.get()) != 0) {
+    return base::fail(file_error(path_.string(), "cannot write to the disk", errno));
+  }
+  if (written_ >= kWindowBytes) ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
+  // Network file systems say only now what they could not store.
+  if (::close(fd_.release()) != 0 && errno != EINTR) {
+    return base::fail(file_error(path_.string(), "cannot write to the disk", errno));
+  }
+  return FileRecord{path_.filename().string(), written_, hash_->finish()};
+}
+
+base::Result<FileRecord> write_small_file(const std::filesystem::path& path,
+                                          const std::string& text) {
+  ASSAY_TRY(OutputFile file, OutputFile::create(path, static_cast<std::int64_t>(text.size())));
+  ASSAY_TRY_VOID(file.write(std::as_bytes(std::span(text))));
+  return file.finish();
+}
+
+base::Result<void> sync_folder(const std::filesystem::path& folder) {
+  const base::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return base::fail(file_error(folder.string(), "cannot open", errno));
+  // Some file systems have no fsync for folders, and then nothing to lose.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EBADF) {
+    return base::fail(file_error(folder.string(), "cannot write to the disk", errno));
+  }
+  return {};
+}
+
+}  // namespace assay::checkpoint

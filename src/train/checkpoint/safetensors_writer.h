@@ -1,0 +1,46 @@
+// SafetensorsWriter: one safetensors file as a stream. The header is written first, from what the
+// tensors are; their bytes follow in the same order, in any pieces.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "train/checkpoint/output_file.h"
+#include "train/checkpoint/safetensors_header.h"
+
+namespace assay::checkpoint {
+
+class SafetensorsWriter {
+ public:
+  static base::Result<SafetensorsWriter> create(const std::filesystem::path& path,
+                                                std::span<const TensorInfo> tensors,
+                                                Metadata metadata = {});
+
+  // The next bytes, not copied: they stay as they are until finish() returns.
+  base::Result<void> append(std::span<const std::byte> data);
+  // An error if tensors are missing.
+  base::Result<FileRecord> finish();
+
+ private:
+  SafetensorsWriter(OutputFile file, std::unique_ptr<std::string> header, std::string where,
+                    std::int64_t data_bytes)
+      : header_(std::move(header)),
+        file_(std::move(file)),
+        where_(std::move(where)),
+        missing_(data_bytes) {}
+
+  std::unique_ptr<std::string> header_;  // stays in place: it is being hashed. Outlives file_.
+  OutputFile file_;
+  std::string where_;
+  std::int64_t missing_;
+};
+
+// All at once. A tensor whose bytes are not what its shape says is an error.
+base::Result<FileRecord> write_safetensors(const std::filesystem::path& path,
+                                           std::span<const Tensor> tensors, Metadata metadata = {});
+
+}  // namespace assay::checkpoint

@@ -1,0 +1,62 @@
+#include "train/checkpoint/tensor.h"
+
+#include <array>
+#include <utility>
+
+namespace assay::checkpoint {
+namespace {
+
+struct DtypeRow {
+  Dtype dtype;
+  std::string_view name;
+  std::int64_t bytes;
+};
+
+constexpr std::array kDtypes = {
+    DtypeRow{Dtype::kF32, "F32", 4},        DtypeRow{Dtype::kBf16, "BF16", 2},
+    DtypeRow{Dtype::kF16, "F16", 2},        DtypeRow{Dtype::kU16, "U16", 2},
+    DtypeRow{Dtype::kI32, "I32", 4},        DtypeRow{Dtype::kI64, "I64", 8},
+    DtypeRow{Dtype::kF8E4m3, "F8_E4M3", 1}, DtypeRow{Dtype::kU8, "U8", 1},
+};
+
+const DtypeRow& row_of(Dtype dtype) {
+  return kDtypes[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace
+
+std::int64_t dtype_bytes(Dtype dtype) {
+  return row_of(dtype).bytes;
+}
+
+std::string_view dtype_name(Dtype dtype) {
+  return row_of(dtype).name;
+}
+
+std::optional<Dtype> dtype_named(std::string_view name) {
+  for (const DtypeRow& row : kDtypes) {
+    if (row.name == name) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::string all_dtype_names() {
+  std::string names;
+  for (const DtypeRow& row : kDtypes) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+std::optional<std::int64_t> TensorInfo::bytes() const {
+  std::int64_t product = dtype_bytes(dtype);
+  for (const std::int64_t extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) return std::nullopt;
+  }
+  return product;
+}
+
+Tensor owned_tensor(TensorInfo info, std::vector<std::byte> data) {
+  const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(data));
+  return {std::move(info), *owner, owner};
+}
+
+}  // namespace assay::checkpoint

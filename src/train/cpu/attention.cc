@@ -1,0 +1,153 @@
+// Causal attention. One task is one sequence and one key/value head with all the query heads that
+// share it, so that no two tasks add to the same gradient. Scores are made for a block of queries
+// at a time and never kept: the backward pass makes them again from the log-sum-exp.
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "train/cpu/kernels.h"
+
+namespace assay::train::cpu {
+namespace {
+
+constexpr std::int64_t kQueries = 64;
+
+struct Place {
+  std::int64_t first_row = 0;  // of the sequence
+  std::int64_t kv_head = 0;
+};
+
+Place place_of(std::int64_t task, AttentionShape shape) {
+  return {task / shape.kv_heads * shape.sequence, task % shape.kv_heads};
+}
+
+Matrix head_of(Matrix m, std::int64_t row, std::int64_t rows, std::int64_t head,
+               std::int64_t width) {
+  return {m.row(row) + head * width, rows, width, m.stride};
+}
+
+// c (+)= alpha op(a) op(b)
+void multiply(bool transpose_a, bool transpose_b, float alpha, Matrix a, Matrix b, float beta,
+              Matrix c) {
+  cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
+              transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(c.rows),
+              static_cast<int>(c.cols), static_cast<int>(transpose_a ? a.rows : a.cols), alpha,
+              a.data, static_cast<int>(a.stride), b.data, static_cast<int>(b.stride), beta, c.data,
+              static_cast<int>(c.stride));
+}
+
+// A row of scores becomes probabilities over its first `seen` keys. Returns its log-sum-exp.
+float softmax(float* scores, std::int64_t seen, std::int64_t all) {
+  const float most = *std::max_element(scores, scores + seen);
+  double sum = 0;
+  for (std::int64_t j = 0; j < seen; ++j) {
+    scores[j] = std::exp(scores[j] - most);
+    sum += static_cast<double>(scores[j]);
+  }
+  const auto scale = static_cast<float>(1.0 / sum);
+  for (std::int64_t j = 0; j < seen; ++j) scores[j] *= scale;
+  std::fill(scores + seen, scores + all, 0.0F);
+  return most + static_cast<float>(std::log(sum));
+}
+
+float scale_of(AttentionShape shape) {
+  return 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
+}
+
+// `rows` queries from `first` on see keys up to their own.
+struct Block {
+  std::int64_t first = 0;
+  std::int64_t rows = 0;
+  [[nodiscard]] std::int64_t keys() const { return first + rows; }
+};
+
+template <class Visit>
+void for_blocks(AttentionShape shape, Visit visit) {
+  for (std::int64_t first = 0; first < shape.sequence; first += kQueries) {
+    visit(Block{first, std::min(kQueries, shape.sequence - first)});
+  }
+}
+
+}  // namespace
+
+void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
+               Matrix log_sum_exp) {
+  device.did(step::Kind::kAttention, {q, k, v}, {o, log_sum_exp});
+  const std::int64_t width = shape.head_dim;
+  const std::int64_t shared = shape.heads / shape.kv_heads;
+  const std::int64_t tasks = q.rows / shape.sequence * shape.kv_heads;
+  device.run(tasks, [&](std::int64_t task) {
+    const Place at = place_of(task, shape);
+    std::vector<float> memory(static_cast<std::size_t>(kQueries * shape.sequence));
+    for (std::int64_t head = at.kv_head * shared; head < (at.kv_head + 1) * shared; ++head) {
+      for_blocks(shape, [&](Block block) {
+        const std::int64_t row = at.first_row + block.first;
+        const Matrix scores{memory.data(), block.rows, block.keys(), block.keys()};
+        const Matrix keys = head_of(k, at.first_row, block.keys(), at.kv_head, width);
+        const Matrix values = head_of(v, at.first_row, block.keys(), at.kv_head, width);
+        multiply(false, true, scale_of(shape), head_of(q, row, block.rows, head, width), keys, 0,
+                 scores);
+        for (std::int64_t i = 0; i < block.rows; ++i) {
+          log_sum_exp.row(row + i)[head] =
+              softmax(scores.row(i), block.first + i + 1, block.keys());
+        }
+        multiply(false, false, 1, scores, values, 0, head_of(o, row, block.rows, head, width));
+      });
+    }
+  });
+}
+
+void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
+                    Matrix log_sum_exp, Matrix d_o, AttentionGrads grads) {
+  device.did(step::Kind::kAttentionGrad, {q, k, v, o, log_sum_exp, d_o},
+             {grads.dq, grads.dk, grads.dv});
+  const std::int64_t width = shape.head_dim;
+  const std::int64_t shared = shape.heads / shape.kv_heads;
+  const std::int64_t tasks = q.rows / shape.sequence * shape.kv_heads;
+  const float scale = scale_of(shape);
+  device.run(tasks, [&](std::int64_t task) {
+    const Place at = place_of(task, shape);
+    std::vector<float> memory(static_cast<std::size_t>(2 * kQueries * shape.sequence));
+    for (std::int64_t i = 0; i < shape.sequence; ++i) {
+      std::fill_n(grads.dk.row(at.first_row + i) + at.kv_head * width, width, 0.0F);
+      std::fill_n(grads.dv.row(at.first_row + i) + at.kv_head * width, width, 0.0F);
+    }
+    for (std::int64_t head = at.kv_head * shared; head < (at.kv_head + 1) * shared; ++head) {
+      for_blocks(shape, [&](Block block) {
+        const std::int64_t row = at.first_row + block.first;
+        const Matrix p{memory.data(), block.rows, block.keys(), block.keys()};
+        const Matrix dp{p.data + kQueries * shape.sequence, block.rows, block.keys(), block.keys()};
+        const Matrix keys = head_of(k, at.first_row, block.keys(), at.kv_head, width);
+        const Matrix values = head_of(v, at.first_row, block.keys(), at.kv_head, width);
+        const Matrix queries = head_of(q, row, block.rows, head, width);
+        const Matrix dout = head_of(d_o, row, block.rows, head, width);
+        const Matrix out = head_of(o, row, block.rows, head, width);
+        multiply(false, true, scale, queries, keys, 0, p);
+        multiply(false, true, 1, dout, values, 0, dp);
+        for (std::int64_t i = 0; i < block.rows; ++i) {
+          const std::int64_t seen = block.first + i + 1;
+          double along = 0;
+          for (std::int64_t c = 0; c < width; ++c) {
+            along += static_cast<double>(dout.row(i)[c]) * static_cast<double>(out.row(i)[c]);
+          }
+          const float log_sum = log_sum_exp.row(row + i)[head];
+          for (std::int64_t j = 0; j < seen; ++j) {
+            p.row(i)[j] = std::exp(p.row(i)[j] - log_sum);
+            dp.row(i)[j] = p.row(i)[j] * (dp.row(i)[j] - static_cast<float>(along));
+          }
+          std::fill(p.row(i) + seen, p.row(i) + block.keys(), 0.0F);
+          std::fill(dp.row(i) + seen, dp.row(i) + block.keys(), 0.0F);
+        }
+        multiply(true, false, 1, p, dout, 1,
+                 head_of(grads.dv, at.first_row, block.keys(), at.kv_head, width));
+        multiply(true, false, scale, dp, queries, 1,
+                 head_of(grads.dk, at.first_row, block.keys(), at.kv_head, width));
+        multiply(false, false, scale, dp, keys, 0, head_of(grads.dq, row, block.rows, head, width));
+      });
+    }
+  });
+}
+
+}  // namespace assay::train::cpu

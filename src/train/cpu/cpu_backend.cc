@@ -1,0 +1,251 @@
+#include "train/cpu/cpu_backend.h"
+
+#include <cblas.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "train/cpu/kernels.h"
+
+namespace assay::train::cpu {
+namespace {
+
+using step::Kind;
+using step::Op;
+using step::View;
+
+int usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// What the kernel would give without swapping, or all there is where it does not say.
+std::int64_t unused_memory() {
+  std::ifstream facts("/proc/meminfo");
+  std::string key;
+  std::int64_t kib = 0;
+  for (std::string unit; facts >> key >> kib && std::getline(facts, unit);) {
+    if (key == "MemAvailable:") return kib * 1024;
+  }
+  return ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+}
+
+// The arena: pages that the kernel gives as they are touched, so an honest count of what is used.
+class Arena {
+ public:
+  base::Result<void> take(std::int64_t bytes) {
+    void* memory = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      return base::fail(base::unfit_error(
+          "memory", fmt::format("{} cannot be had", base::to_text(base::Bytes(bytes))),
+          "choose a smaller batch.micro_batch or train.recompute = \"full\""));
+    }
+    data_ = static_cast<std::byte*>(memory);
+    size_ = static_cast<std::size_t>(bytes);
+    return {};
+  }
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(int threads) : device_(threads > 0 ? threads : usable_processors()) {
+    openblas_set_num_threads(1);
+  }
+
+  base::Result<std::int64_t> available_bytes() override { return unused_memory(); }
+  base::Result<std::int64_t> extra_bytes(const step::Program&) override { return 0; }
+  base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
+    for (const step::Buffer& buffer : program.buffers) {
+      ASSAY_CHECK(step::bytes_of(buffer.type) == 4, "a CPU's program is in 32 bits");
+    }
+    program_ = &program;
+    plan_ = &plan;
+    return arena_.take(plan.bytes);
+  }
+
+  base::Result<void> write(const View& to, std::span<const std::byte> from) override {
+    copy_rows(to, [&](std::byte* row, std::size_t at, std::size_t size) {
+      std::memcpy(row, from.data() + at, size);
+    });
+    return {};
+  }
+  base::Result<void> read(const View& from, std::span<std::byte> to) override {
+    copy_rows(from, [&](std::byte* row, std::size_t at, std::size_t size) {
+      std::memcpy(to.data() + at, row, size);
+    });
+    return {};
+  }
+
+  void begin_step(const StepSettings& settings) override {
+    settings_ = settings;
+    std::fill_n(scalars(program_->scalars).data, program_->scalars.cols, 0.0F);
+  }
+  void set_batch(std::span<const std::int32_t> tokens,
+                 std::span<const std::int32_t> targets) override {
+    std::copy(tokens.begin(), tokens.end(), integers(program_->tokens));
+    if (!targets.empty()) {
+      std::copy(targets.begin(), targets.end(), integers(program_->targets));
+    }
+  }
+  base::Result<void> execute(const Op& op) override;
+  base::Result<Scalars> finish_step() override {
+    Scalars result{};
+    std::copy_n(scalars(program_->scalars).data, result.size(), result.begin());
+    return result;
+  }
+  [[nodiscard]] std::string description() const override {
+    return fmt::format("cpu, {} threads, fp32", device_.count());
+  }
+
+ private:
+  template <class Copy>
+  void copy_rows(const View& view, Copy copy) {
+    const auto size = static_cast<std::size_t>(view.cols) * 4;
+    for (std::int64_t i = 0; i < view.rows; ++i) {
+      copy(place(view) + i * view.stride * 4, static_cast<std::size_t>(i) * size, size);
+    }
+  }
+  [[nodiscard]] std::byte* place(const View& view) const {
+    return arena_.data() + plan_->offset[static_cast<std::size_t>(view.buffer)] + view.offset * 4;
+  }
+  [[nodiscard]] std::int32_t* integers(const View& view) const {
+    return reinterpret_cast<std::int32_t*>(place(view));
+  }
+  [[nodiscard]] Tokens tokens(const View& view) const { return {integers(view), view.rows}; }
+  [[nodiscard]] Matrix scalars(const View& view) const {
+    return {reinterpret_cast<float*>(place(view)), view.rows, view.cols, view.stride};
+  }
+  [[nodiscard]] Matrix at(const std::vector<View>& views, std::size_t i) const {
+    if (i >= views.size()) return {};
+    const View& v = views[i];
+    return {reinterpret_cast<float*>(place(v)), v.rows, v.cols, v.stride};
+  }
+
+  void dispatch(const Op& op);
+  void normalise(const Op& op);
+  void attend(const Op& op);
+  void optimise(const Op& op);
+
+  Device device_;
+  Arena arena_;
+  const step::Program* program_ = nullptr;
+  const step::MemoryPlan* plan_ = nullptr;
+  StepSettings settings_;
+};
+
+void CpuBackend::normalise(const Op& op) {
+  const bool heads = op.kind == Kind::kHeadNorm || op.kind == Kind::kHeadNormGrad;
+  const spec::ModelSpec& m = program_->model;
+  const NormShape shape{.kind = op.kind,
+                        .centred = !heads && m.norm == spec::Norm::kLayerNorm,
+                        .width = heads ? m.head_dim : m.dim};
+  if (op.kind == Kind::kNorm || op.kind == Kind::kHeadNorm) {
+    return norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
+  }
+  norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0), op.adds_to(0),
+            at(op.out, 1), at(op.out, 2), op.adds_to(1));
+}
+
+void CpuBackend::attend(const Op& op) {
+  const spec::ModelSpec& m = program_->model;
+  const AttentionShape shape{program_->choices.sequence, m.heads, m.kv_heads, m.head_dim};
+  if (op.kind == Kind::kAttention) {
+    return attention(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
+                     at(op.out, 1));
+  }
+  attention_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.in, 3),
+                 at(op.in, 4), at(op.in, 5), {at(op.out, 0), at(op.out, 1), at(op.out, 2)});
+}
+
+void CpuBackend::optimise(const Op& op) {
+  if (op.kind == Kind::kGradientNorm) {
+    std::vector<Matrix> gradients;
+    for (std::size_t i = 0; i < op.in.size(); ++i) gradients.push_back(at(op.in, i));
+    return gradient_norm(device_, gradients, settings_.clip, scalars(op.out[0]));
+  }
+  if (op.kind == Kind::kMuon) {
+    return muon(device_, settings_, scalars(op.in[1]), at(op.in, 0), at(op.out, 0), at(op.out, 1));
+  }
+  adamw(device_, settings_, op.part == step::Part::kDecayed, scalars(op.in[1]), at(op.in, 0),
+        at(op.out, 0), at(op.out, 1), at(op.out, 2));
+}
+
+void CpuBackend::dispatch(const Op& op) {
+  const spec::ModelSpec& m = program_->model;
+  const std::int64_t sequence = program_->choices.sequence;
+  switch (op.kind) {
+    case Kind::kEmbed:
+      return embed(device_, tokens(op.in[0]), at(op.in, 1), at(op.in, 2), sequence, at(op.out, 0));
+    case Kind::kEmbedGrad:
+      return embed_grad(device_, tokens(op.in[0]), at(op.in, 1), at(op.out, 0), op.adds_to(0));
+    case Kind::kPositionsGrad:
+      return positions_grad(device_, at(op.in, 0), sequence, at(op.out, 0), op.adds_to(0));
+    case Kind::kNorm:
+    case Kind::kNormGrad:
+    case Kind::kHeadNorm:
+    case Kind::kHeadNormGrad:
+      return normalise(op);
+    case Kind::kMatmul:
+      return matmul(device_, {op.transpose_a, op.transpose_b, op.adds_to(0)}, at(op.in, 0),
+                    at(op.in, 1), op.residual ? at(op.in, 2) : Matrix{},
+                    op.bias ? at(op.in, op.residual ? 3 : 2) : Matrix{}, at(op.out, 0));
+    case Kind::kBiasGrad:
+      return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
+    case Kind::kRotate:
+    case Kind::kRotateGrad:
+      return rotate(device_, {sequence, m.head_dim, m.rope_theta},
+                    op.kind == Kind::kRotate ? 1 : -1, at(op.out, 0));
+    case Kind::kAttention:
+    case Kind::kAttentionGrad:
+      return attend(op);
+    case Kind::kActivate:
+      return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
+    case Kind::kActivateGrad:
+      return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
+                           at(op.out, 1));
+    case Kind::kLoss:
+      return loss(device_, m.vocab, at(op.in, 0), tokens(op.in[1]), settings_,
+                  program_->choices.purpose == step::Purpose::kTrain, scalars(op.out[1]));
+    case Kind::kGradientNorm:
+    case Kind::kAdamw:
+    case Kind::kMuon:
+      return optimise(op);
+  }
+}
+
+base::Result<void> CpuBackend::execute(const Op& op) {
+  device_.log_to(log_, &op);
+  dispatch(op);
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(int threads) {
+  return std::make_unique<CpuBackend>(threads);
+}
+
+}  // namespace assay::train::cpu

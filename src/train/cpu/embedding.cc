@@ -1,0 +1,61 @@
+// Token and position embeddings. Gradients are summed token after token within each column, so
+// threads share out columns.
+#include <algorithm>
+
+#include "train/cpu/kernels.h"
+
+namespace assay::train::cpu {
+namespace {
+
+constexpr std::int64_t kTokenRows = 64;
+constexpr std::int64_t kColumns = 32;
+
+}  // namespace
+
+void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
+           Matrix x) {
+  device.did(step::Kind::kEmbed, {tokens, table, positions}, {x});
+  device.ranges(x.rows, kTokenRows, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t t = first; t < last; ++t) {
+      const float* from = table.row(tokens[t]);
+      float* to = x.row(t);
+      if (positions.empty()) {
+        std::copy_n(from, x.cols, to);
+        continue;
+      }
+      const float* position = positions.row(t % sequence);
+      for (std::int64_t i = 0; i < x.cols; ++i) to[i] = from[i] + position[i];
+    }
+  });
+}
+
+void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool adds) {
+  device.did(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
+  device.ranges(dx.cols, kColumns, [&](std::int64_t first, std::int64_t last) {
+    if (!adds) {
+      for (std::int64_t v = 0; v < dtable.rows; ++v) {
+        std::fill(dtable.row(v) + first, dtable.row(v) + last, 0.0F);
+      }
+    }
+    for (std::int64_t t = 0; t < dx.rows; ++t) {
+      const float* from = dx.row(t);
+      float* to = dtable.row(tokens[t]);
+      for (std::int64_t i = first; i < last; ++i) to[i] += from[i];
+    }
+  });
+}
+
+void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
+                    bool adds) {
+  device.did(step::Kind::kPositionsGrad, {dx}, {dpositions});
+  device.ranges(dpositions.rows, 1, [&](std::int64_t position, std::int64_t) {
+    float* to = dpositions.row(position);
+    if (!adds) std::fill_n(to, dpositions.cols, 0.0F);
+    for (std::int64_t t = position; position < sequence && t < dx.rows; t += sequence) {
+      const float* from = dx.row(t);
+      for (std::int64_t i = 0; i < dx.cols; ++i) to[i] += from[i];
+    }
+  });
+}
+
+}  // namespace assay::train::cpu

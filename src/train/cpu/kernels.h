@@ -1,0 +1,89 @@
+// The arithmetic of every op, in fp32. Sums are made over fixed blocks in a fixed order, so that
+// neither the number of threads nor their luck changes a bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "spec/model.h"
+#include "train/backend.h"
+#include "train/cpu/device.h"
+#include "train/cpu/matrix.h"
+
+namespace assay::train::cpu {
+
+// embedding.cc
+void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
+           Matrix x);
+void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool adds);
+void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
+
+// norm.cc: weight and bias may be empty. A row is `width` long; x may hold several side by side
+// (heads), each normalised by itself.
+struct NormShape {
+  step::Kind kind = step::Kind::kNorm;  // as which it is told
+  bool centred = false;                 // LayerNorm
+  std::int64_t width = 0;
+};
+void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h);
+// dx may be dh.
+void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix dx,
+               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
+
+// matmul.cc: c = op(a) op(b) + residual + bias, or added to c.
+struct Product {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool adds = false;
+};
+void matmul(Device& device, Product product, Matrix a, Matrix b, Matrix residual, Matrix bias,
+            Matrix c);
+// The same without a word: for kernels that are made of products.
+void multiply_rows(Device& device, Product product, Matrix a, Matrix b, Matrix residual,
+                   Matrix bias, Matrix c);
+void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
+
+// rotate.cc: rotary positions of heads that lie side by side; direction -1 undoes it.
+struct Rotation {
+  std::int64_t sequence = 0;
+  std::int64_t head_dim = 0;
+  double theta = 0;
+};
+void rotate(Device& device, Rotation rotation, int direction, Matrix heads);
+
+// attention.cc: causal; query heads share key and value heads evenly.
+struct AttentionShape {
+  std::int64_t sequence = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+};
+void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
+               Matrix log_sum_exp);
+struct AttentionGrads {
+  Matrix dq;
+  Matrix dk;
+  Matrix dv;
+};
+void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
+                    Matrix log_sum_exp, Matrix d_o, AttentionGrads grads);
+
+// activation.cc: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself.
+void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
+void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
+                   Matrix a);
+
+// loss.cc: logits become their gradients, unless `gradient` is not wanted; sums are added to.
+// Columns beyond the vocabulary are padding.
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
+          const StepSettings& settings, bool gradient, Matrix scalars);
+
+// optimizer.cc
+void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);
+void adamw(Device& device, const StepSettings& settings, bool decays, Matrix scalars,
+           Matrix gradient, Matrix weight, Matrix first, Matrix second);
+// muon.cc
+void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix gradient,
+          Matrix weight, Matrix momentum);
+
+}  // namespace assay::train::cpu

@@ -1,0 +1,92 @@
+// Muon: the momentum of a matrix, made orthogonal by a few steps of a Newton-Schulz iteration, is
+// the direction it moves in (Jordan et al., 2024; coefficients as published).
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "train/cpu/kernels.h"
+
+namespace assay::train::cpu {
+namespace {
+
+constexpr int kIterations = 5;
+constexpr float kLinear = 3.4445F;
+constexpr float kCubic = -4.7750F;
+constexpr float kQuintic = 2.0315F;
+
+Matrix over(std::vector<float>& memory, std::int64_t rows, std::int64_t cols) {
+  memory.resize(static_cast<std::size_t>(rows * cols));
+  return {memory.data(), rows, cols, cols};
+}
+
+// x (at most as many rows as columns) becomes nearly orthogonal.
+void orthogonalise(Device& device, Matrix x) {
+  double square = 0;
+  for (std::int64_t i = 0; i < x.rows * x.cols; ++i) {
+    square += static_cast<double>(x.data[i]) * static_cast<double>(x.data[i]);
+  }
+  const auto scale = static_cast<float>(1.0 / (std::sqrt(square) + 1e-7));
+  for (std::int64_t i = 0; i < x.rows * x.cols; ++i) x.data[i] *= scale;
+  std::vector<float> gram_memory;
+  std::vector<float> square_memory;
+  std::vector<float> next_memory;
+  const Matrix gram = over(gram_memory, x.rows, x.rows);
+  const Matrix mixed = over(square_memory, x.rows, x.rows);
+  const Matrix next = over(next_memory, x.rows, x.cols);
+  for (int i = 0; i < kIterations; ++i) {
+    multiply_rows(device, {.transpose_b = true}, x, x, {}, {}, gram);
+    multiply_rows(device, {}, gram, gram, {}, {}, mixed);
+    for (std::int64_t j = 0; j < x.rows * x.rows; ++j) {
+      mixed.data[j] = kCubic * gram.data[j] + kQuintic * mixed.data[j];
+    }
+    multiply_rows(device, {}, mixed, x, {}, {}, next);
+    for (std::int64_t j = 0; j < x.rows * x.cols; ++j) {
+      x.data[j] = kLinear * x.data[j] + next.data[j];
+    }
+  }
+}
+
+void transpose(Matrix from, Matrix to) {
+  for (std::int64_t i = 0; i < from.rows; ++i) {
+    for (std::int64_t j = 0; j < from.cols; ++j) to.row(j)[i] = from.row(i)[j];
+  }
+}
+
+}  // namespace
+
+void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix gradient,
+          Matrix weight, Matrix momentum) {
+  device.did(step::Kind::kMuon, {gradient, scalars}, {weight, momentum});
+  if (scalars.data[static_cast<std::size_t>(step::Scalar::kNonFinite)] != 0) return;
+  const float clip = scalars.data[static_cast<std::size_t>(step::Scalar::kClip)];
+  const auto beta = static_cast<float>(settings.muon_momentum);
+  std::vector<float> update_memory;
+  const Matrix update = over(update_memory, gradient.rows, gradient.cols);
+  for (std::int64_t i = 0; i < gradient.rows * gradient.cols; ++i) {
+    const float g = gradient.data[i] * clip;
+    momentum.data[i] = beta * momentum.data[i] + (1 - beta) * g;
+    update.data[i] = (1 - beta) * g + beta * momentum.data[i];  // Nesterov's
+  }
+  if (update.rows <= update.cols) {
+    orthogonalise(device, update);
+  } else {
+    std::vector<float> turned_memory;
+    const Matrix turned = over(turned_memory, update.cols, update.rows);
+    transpose(update, turned);
+    orthogonalise(device, turned);
+    transpose(turned, update);
+  }
+  // Tall matrices move further per singular value, so that every output changes alike.
+  const double tall =
+      std::max(1.0, static_cast<double>(weight.rows) / static_cast<double>(weight.cols));
+  const auto rate = static_cast<float>(settings.muon_learning_rate * std::sqrt(tall));
+  const auto keep = static_cast<float>(1.0 - settings.muon_learning_rate * settings.weight_decay);
+  for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
+    weight.data[i] = keep * weight.data[i] - rate * update.data[i];
+  }
+}
+
+}  // namespace assay::train::cpu

@@ -1,0 +1,50 @@
+// Rotary positions: the first and second half of a head are the real and imaginary parts of numbers
+// that turn with the position, as in the published Llama weights.
+#include <cmath>
+#include <vector>
+
+#include "train/cpu/kernels.h"
+
+namespace assay::train::cpu {
+namespace {
+
+constexpr std::int64_t kRotateRows = 64;
+
+}  // namespace
+
+void rotate(Device& device, Rotation rotation, int direction, Matrix heads) {
+  device.did(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
+  const std::int64_t half = rotation.head_dim / 2;
+  const std::int64_t count = heads.cols / rotation.head_dim;
+  std::vector<double> frequency(static_cast<std::size_t>(half));
+  for (std::int64_t i = 0; i < half; ++i) {
+    frequency[static_cast<std::size_t>(i)] = std::pow(
+        rotation.theta, -2.0 * static_cast<double>(i) / static_cast<double>(rotation.head_dim));
+  }
+  device.ranges(heads.rows, kRotateRows, [&](std::int64_t first, std::int64_t last) {
+    std::vector<float> turn(static_cast<std::size_t>(2 * half));
+    for (std::int64_t t = first; t < last; ++t) {
+      const auto position = static_cast<double>(t % rotation.sequence);
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double angle = position * frequency[static_cast<std::size_t>(i)];
+        turn[static_cast<std::size_t>(i)] = static_cast<float>(std::cos(angle));
+        turn[static_cast<std::size_t>(half + i)] =
+            static_cast<float>(std::sin(angle)) * static_cast<float>(direction);
+      }
+      for (std::int64_t head = 0; head < count; ++head) {
+        float* real = heads.row(t) + head * rotation.head_dim;
+        float* imaginary = real + half;
+        for (std::int64_t i = 0; i < half; ++i) {
+          const float cosine = turn[static_cast<std::size_t>(i)];
+          const float sine = turn[static_cast<std::size_t>(half + i)];
+          const float x = real[i];
+          const float y = imaginary[i];
+          real[i] = x * cosine - y * sine;
+          imaginary[i] = y * cosine + x * sine;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace assay::train::cpu

@@ -1,0 +1,206 @@
+// The whole step on a CPU: what is executed is the list, gradients are those of finite differences,
+// recomputation changes nothing.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "train/cpu/cpu_backend.h"
+#include "train/init.h"
+
+namespace assay::train::cpu {
+namespace {
+
+struct Variant {
+  const char* name;
+  spec::ModelSpec model;
+};
+
+spec::ModelSpec llama() {
+  spec::ModelSpec m;
+  m.vocab = 37;
+  m.dim = 24;
+  m.layers = 2;
+  m.heads = 4;
+  m.kv_heads = 2;
+  m.head_dim = 6;
+  m.ffn = 20;
+  m.context = 12;
+  return m;
+}
+
+std::vector<Variant> variants() {
+  std::vector<Variant> list;
+  list.push_back({"llama", llama()});
+  spec::ModelSpec qk = llama();
+  qk.qk_norm = spec::QkNorm::kLearned;
+  qk.tied = true;
+  list.push_back({"qk_norm_tied", qk});
+  spec::ModelSpec plain = llama();
+  plain.qk_norm = spec::QkNorm::kPlain;
+  plain.norm = spec::Norm::kRmsNormPlain;
+  plain.mlp = spec::Mlp::kRelu2;
+  list.push_back({"plain_relu2", plain});
+  spec::ModelSpec gpt = llama();
+  gpt.norm = spec::Norm::kLayerNorm;
+  gpt.mlp = spec::Mlp::kGelu;
+  gpt.positions = spec::Positions::kLearned;
+  gpt.bias = true;
+  gpt.tied = true;
+  gpt.kv_heads = 4;
+  list.push_back({"gpt2", gpt});
+  return list;
+}
+
+// A program with its memory filled: weights from a seed, a fixed batch.
+class Trial {
+ public:
+  explicit Trial(const spec::ModelSpec& model, step::Choices choices, int threads = 2)
+      : backend_(make_cpu_backend(threads)) {
+    if (choices.sequence == 0) choices.sequence = 10;
+    choices.micro_batch = 3;
+    program_ = *step::build(model, choices);
+    plan_ = step::plan_memory(program_);
+    EXPECT_TRUE(backend_->prepare(program_, plan_).has_value());
+    for (const step::Parameter& p : program_.parameters) {
+      std::vector<float> values(static_cast<std::size_t>(p.elements()));
+      step::Parameter wild = p;  // far from zero, so that everything matters
+      wild.init_std = 0.3;
+      initial_values(wild, 7, 0, values);
+      if (p.init != step::Init::kNormal) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] += 0.3F * std::sin(static_cast<float>(i * 7 + p.name.size()));
+        }
+      }
+      set(program_.weight(p), values);
+    }
+  }
+
+  Scalars step(StepSettings settings = {}) {
+    settings.counted_targets = static_cast<double>(program_.step_tokens()) - 2;
+    if (settings.z_loss == 0) settings.z_loss = 0.01;
+    auto scalars =
+        run_step(*backend_, program_, settings, [&](std::int32_t micro, auto tokens, auto targets) {
+          for (std::size_t i = 0; i < tokens.size(); ++i) {
+            tokens[i] = at(micro, i);
+          }
+          for (std::size_t i = 0; i < targets.size(); ++i) {
+            targets[i] = i == 4 && micro < 2 ? -1 : at(micro, i + 1);
+          }
+          return base::Result<void>{};
+        });
+    EXPECT_TRUE(scalars.has_value());
+    return *scalars;
+  }
+  // The mean loss with the penalty: what gradients are of.
+  double loss() {
+    const Scalars s = step();
+    const double count = s[static_cast<int>(step::Scalar::kCount)];
+    return (s[static_cast<int>(step::Scalar::kLossSum)] +
+            0.01 * s[static_cast<int>(step::Scalar::kZLossSum)]) /
+           count;
+  }
+  void set(const step::View& view, const std::vector<float>& values) {
+    EXPECT_TRUE(backend_->write(view, std::as_bytes(std::span(values))).has_value());
+  }
+  std::vector<float> get(const step::View& view) {
+    std::vector<float> values(static_cast<std::size_t>(view.elements()));
+    EXPECT_TRUE(backend_->read(view, std::as_writable_bytes(std::span(values))).has_value());
+    return values;
+  }
+  step::Program& program() { return program_; }
+  Backend& backend() { return *backend_; }
+
+ private:
+  [[nodiscard]] std::int32_t at(std::int32_t micro, std::size_t i) const {
+    return static_cast<std::int32_t>((i * i * 31 + i * 17 + static_cast<std::size_t>(micro) * 5) %
+                                     static_cast<std::size_t>(program_.model.vocab));
+  }
+  std::unique_ptr<Backend> backend_;
+  step::Program program_;
+  step::MemoryPlan plan_;
+};
+
+TEST(CpuStep, ExecutesTheListOpForOp) {
+  for (const Variant& variant : variants()) {
+    for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
+                              spec::Recompute::kFfn, spec::Recompute::kFull}) {
+      for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
+        Trial run(variant.model,
+                  {.recompute = policy, .optimizer = optimizer, .accumulate = 2, .head_rows = 16});
+        ExecutedLog log;
+        run.backend().log_to(&log);
+        run.step({.beta1 = 0.9, .beta2 = 0.9});
+        const step::Program& p = run.program();
+        ASSERT_EQ(log.size(), p.ops.size()) << variant.name;
+        for (std::size_t i = 0; i < log.size(); ++i) {
+          const auto shapes = [](const std::vector<step::View>& views) {
+            std::vector<std::array<std::int64_t, 2>> out;
+            for (const step::View& v : views) out.push_back({v.rows, v.cols});
+            return out;
+          };
+          ASSERT_EQ(log[i].op, &p.ops[i]);
+          ASSERT_EQ(log[i].kind, p.ops[i].kind) << step::to_text(p.ops[i], p);
+          ASSERT_EQ(log[i].in, shapes(p.ops[i].in)) << step::to_text(p.ops[i], p);
+          ASSERT_EQ(log[i].out, shapes(p.ops[i].out)) << step::to_text(p.ops[i], p);
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuStep, GradientsAreThoseOfFiniteDifferences) {
+  for (const Variant& variant : variants()) {
+    Trial trained(variant.model, {.recompute = spec::Recompute::kCheap, .accumulate = 2});
+    trained.step();
+    Trial measured(variant.model, {.purpose = step::Purpose::kLoss, .accumulate = 2});
+    for (const step::Parameter& p : trained.program().parameters) {
+      const std::vector<float> gradient = trained.get(trained.program().gradient(p));
+      const step::View place = measured.program().weight(p);
+      const std::vector<float> weights = measured.get(place);
+      // Along the gradient itself: the sum of all of its squares must come out.
+      double square = 0;
+      for (const float g : gradient) square += static_cast<double>(g) * static_cast<double>(g);
+      ASSERT_GT(square, 0) << variant.name << " " << p.name;
+      const double length = std::sqrt(square);
+      const double distance = 5e-3;
+      const auto moved = [&](double by) {
+        std::vector<float> values = weights;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] += static_cast<float>(by * static_cast<double>(gradient[i]) / length);
+        }
+        measured.set(place, values);
+        return measured.loss();
+      };
+      const double slope = (8 * (moved(distance) - moved(-distance)) -
+                            (moved(2 * distance) - moved(-2 * distance))) /
+                           (12 * distance);
+      measured.set(place, weights);
+      EXPECT_NEAR(slope / length, 1.0, 2e-3) << variant.name << " " << p.name;
+    }
+  }
+}
+
+TEST(CpuStep, RecomputationAndThreadsChangeNothing) {
+  for (const Variant& variant : variants()) {
+    std::map<std::string, std::vector<float>> first;
+    Scalars scalars{};
+    for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
+                              spec::Recompute::kFfn, spec::Recompute::kFull}) {
+      for (const int threads : {1, 3}) {
+        Trial run(variant.model, {.recompute = policy, .accumulate = 2, .head_rows = 16}, threads);
+        const Scalars now = run.step({.beta1 = 0.9, .beta2 = 0.95, .clip = 1});
+        if (first.empty()) scalars = now;
+        EXPECT_EQ(now, scalars);
+        for (const step::Parameter& p : run.program().parameters) {
+          const std::vector<float> gradient = run.get(run.program().gradient(p));
+          auto [at, is_new] = first.try_emplace(p.name, gradient);
+          EXPECT_EQ(at->second, gradient) << variant.name << " " << p.name;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::train::cpu

@@ -1,0 +1,188 @@
+// Whole runs on a CPU: what is stopped and resumed is the run that was never stopped.
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include "base/testing/temp_dir.h"
+#include "train/builtin_text.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/cpu/cpu_backend.h"
+
+namespace assay::train::cpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+spec::JobSpec tiny_job() {
+  spec::JobSpec job;
+  job.model.vocab = 256;
+  job.model.dim = 32;
+  job.model.layers = 2;
+  job.model.heads = 4;
+  job.model.kv_heads = 2;
+  job.model.head_dim = 8;
+  job.model.ffn = 64;
+  job.model.context = 32;
+  job.batch = {.sequence = 32, .micro_batch = 4, .accumulate = 2};
+  job.layout.dp = 1;
+  job.train.steps = 12;
+  job.train.precision = spec::Precision::kFp32;
+  job.train.learning_rate = 3e-3;
+  job.train.warmup_steps = 3;
+  return job;
+}
+
+class Silent : public Reporter {
+ public:
+  void began(std::int64_t first, std::int64_t) override { first_step = first; }
+  void stepped(const StepReport& report) override {
+    reports.push_back(report);
+    if (on_step) on_step(report);
+  }
+  void saved(const fs::path&, std::int64_t) override { ++saves; }
+  void note(const std::string& line) override { notes.push_back(line); }
+
+  std::function<void(const StepReport&)> on_step;
+  std::int64_t first_step = 0;
+  std::atomic<int> saves = 0;  // the writer's thread tells of them
+  std::vector<StepReport> reports;
+  std::vector<std::string> notes;
+};
+
+class TrainerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(write_builtin_text(dir_.path() / "text.tokens").has_value());
+    auto set = data::TokenSet::open({.paths = {(dir_.path() / "text.tokens").string()}}, 32);
+    ASSERT_TRUE(set.has_value());
+    set_ = std::make_unique<data::TokenSet>(*std::move(set));
+  }
+
+  base::Result<RunResult> run(const spec::JobSpec& job, RunOptions options, Reporter& reporter) {
+    const auto backend = make_cpu_backend(2);
+    ASSAY_TRY(const Planned planned,
+              plan_step(job, step::choices_of(job), room_on(*backend, std::int64_t{1} << 32U)));
+    ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
+    const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256);
+    options.out = dir_.path() / options.out;
+    return train(job, planned, *backend, reader, options, reporter);
+  }
+  // The digests of a checkpoint's files.
+  std::vector<std::string> digests(const fs::path& out, int step) {
+    const auto manifest =
+        checkpoint::verify(dir_.path() / out / "checkpoints" / fmt::format("step-{}", step));
+    EXPECT_TRUE(manifest.has_value());
+    std::vector<std::string> list;
+    for (const auto& file : manifest->files) list.push_back(file.name + " " + file.blake3.hex());
+    return list;
+  }
+
+  base::testing::TempDir dir_;
+  std::unique_ptr<data::TokenSet> set_;
+};
+
+TEST_F(TrainerTest, ResumedRunsEndAsIfNeverStopped) {
+  for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
+    spec::JobSpec job = tiny_job();
+    job.train.optimizer = optimizer;
+    const std::string tag = optimizer == spec::Optimizer::kMuon ? "muon" : "adamw";
+    Silent whole;
+    ASSERT_TRUE(run(job, {.out = tag}, whole).has_value());
+    const auto expected = digests(tag, 12);
+    for (const std::int64_t stop : {1, 4, 11}) {
+      const std::string out = fmt::format("{}-{}", tag, stop);
+      Silent first;
+      const auto stopped = run(job, {.out = out, .stop_after = stop}, first);
+      ASSERT_TRUE(stopped.has_value());
+      EXPECT_EQ(stopped->ending, Ending::kStopAfter);
+      EXPECT_EQ(stopped->step, stop);
+      Silent second;
+      const auto resumed = run(job, {.out = out, .resume = true}, second);
+      ASSERT_TRUE(resumed.has_value()) << resumed.error().line();
+      EXPECT_EQ(resumed->ending, Ending::kFinished);
+      EXPECT_EQ(second.first_step, stop + 1);
+      EXPECT_EQ(digests(out, 12), expected) << out;
+      for (const StepReport& report : second.reports) {
+        EXPECT_EQ(report.loss, whole.reports[static_cast<std::size_t>(report.step - 1)].loss);
+      }
+    }
+  }
+}
+
+TEST_F(TrainerTest, LearnsSomething) {
+  spec::JobSpec job = tiny_job();
+  job.train.steps = 60;
+  Silent reporter;
+  ASSERT_TRUE(run(job, {.out = "learn"}, reporter).has_value());
+  EXPECT_NEAR(reporter.reports.front().loss, std::log(256.0), 0.1);
+  EXPECT_LT(reporter.reports.back().loss, 4.0);
+}
+
+TEST_F(TrainerTest, ASignalFinishesTheStepAndSaves) {
+  std::atomic<bool> stop = false;
+  Silent reporter;
+  reporter.on_step = [&](const StepReport& report) { stop = report.step == 3; };
+  const auto result = run(tiny_job(), {.out = "signal", .stop = &stop}, reporter);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->ending, Ending::kStopped);
+  EXPECT_EQ(result->step, 3);
+  EXPECT_TRUE(checkpoint::verify(result->checkpoint).has_value());
+}
+
+TEST_F(TrainerTest, StepsThatAreNotFiniteAreLeftOutOrEndTheRun) {
+  spec::JobSpec job = tiny_job();
+  job.train.learning_rate = 1e30;
+  job.train.schedule = spec::Schedule::kConstant;
+  job.train.warmup_steps = 0;
+  Silent skipping;
+  const auto skipped = run(job, {.out = "skip"}, skipping);
+  ASSERT_TRUE(skipped.has_value());
+  EXPECT_EQ(skipped->step, 12);
+  EXPECT_TRUE(skipping.reports.back().left_out);
+  EXPECT_FALSE(skipping.reports.front().left_out);
+  job.train.non_finite = spec::NonFinite::kStop;
+  Silent stopping;
+  const auto stopped = run(job, {.out = "stop"}, stopping);
+  ASSERT_TRUE(stopped.has_value());
+  EXPECT_EQ(stopped->ending, Ending::kNotFinite);
+  EXPECT_EQ(stopped->step, 2);
+}
+
+TEST_F(TrainerTest, OtherRunsAreNotOverwrittenOrMixed) {
+  Silent reporter;
+  ASSERT_TRUE(run(tiny_job(), {.out = "x", .stop_after = 2}, reporter).has_value());
+  const auto again = run(tiny_job(), {.out = "x"}, reporter);
+  ASSERT_FALSE(again.has_value());
+  EXPECT_NE(again.error().hint.find("--resume"), std::string::npos);
+  spec::JobSpec other = tiny_job();
+  other.model.ffn = 48;
+  const auto mixed = run(other, {.out = "x", .resume = true}, reporter);
+  ASSERT_FALSE(mixed.has_value());
+  EXPECT_NE(mixed.error().what.find("another model"), std::string::npos);
+  other = tiny_job();
+  other.train.seed = 9;
+  EXPECT_FALSE(run(other, {.out = "x", .resume = true}, reporter).has_value());
+  other = tiny_job();
+  other.batch.accumulate = 4;
+  EXPECT_FALSE(run(other, {.out = "x", .resume = true}, reporter).has_value());
+}
+
+TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
+  spec::JobSpec job = tiny_job();
+  job.checkpoint.every = 2;
+  job.checkpoint.keep = 3;
+  Silent first;
+  ASSERT_TRUE(run(job, {.out = "y", .stop_after = 6}, first).has_value());
+  EXPECT_EQ(first.saves, 3);
+  const fs::path newest = dir_.path() / "y" / "checkpoints" / "step-6" / "weights.safetensors";
+  fs::resize_file(newest, fs::file_size(newest) - 1);
+  Silent second;
+  const auto resumed = run(job, {.out = "y", .resume = true}, second);
+  ASSERT_TRUE(resumed.has_value()) << resumed.error().line();
+  EXPECT_EQ(second.first_step, 5);
+  ASSERT_EQ(second.notes.size(), 1U);
+  EXPECT_NE(second.notes[0].find("weights.safetensors"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::train::cpu

@@ -1,0 +1,164 @@
+// What stands between the two matrices of an MLP. The forward pass and the gradient, which may
+// compute the activation again, share every operation that makes it, so that both get the same
+// bits.
+#include "train/cuda/kernels.h"
+#include "train/cuda/vectors.cuh"
+
+namespace assay::train::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// GELU in its tanh form, as GPT-2 was trained with.
+constexpr float kGeluScale = 0.7978845608F;  // sqrt(2 / pi)
+constexpr float kGeluCube = 0.044715F;
+
+__device__ float sigmoid(float x) {
+  return __fdividef(1.0F, 1.0F + __expf(-x));
+}
+
+// The multiplications are spelt out: fused with different neighbours they would round differently.
+template <spec::Mlp kKind>
+__device__ float value_and_slope(float x, float& slope) {
+  if constexpr (kKind == spec::Mlp::kRelu2) {
+    const float positive = x > 0 ? x : 0;
+    slope = 2 * positive;
+    return __fmul_rn(positive, positive);
+  } else if constexpr (kKind == spec::Mlp::kGelu) {
+    const float square = __fmul_rn(x, x);
+    const float inner = __fmul_rn(__fmul_rn(kGeluScale, x), __fmaf_rn(kGeluCube, square, 1.0F));
+    const float t = __fadd_rn(1.0F, -__fdividef(2.0F, __fadd_rn(1.0F, __expf(2.0F * inner))));
+    const float inner_slope = kGeluScale * (1 + 3 * kGeluCube * square);
+    const float half = __fmul_rn(0.5F, __fadd_rn(1.0F, t));
+    slope = half + 0.5F * x * (1 - t * t) * inner_slope;
+    return __fmul_rn(x, half);
+  } else {
+    const float s = sigmoid(x);
+    const float silu = __fmul_rn(x, s);
+    slope = s + silu * (1 - s);
+    return silu;
+  }
+}
+
+struct ActivationArguments {
+  Half* inner;  // gate|up or up; its gradient afterwards, in the backward pass
+  const Half* da;
+  Half* a;
+  std::int64_t inner_stride;
+  std::int64_t da_stride;
+  std::int64_t a_stride;
+  unsigned vectors;  // of a row of `a`
+  std::uint64_t all;
+};
+
+template <spec::Mlp kKind>
+__global__ void __launch_bounds__(kThreads) activate_kernel(ActivationArguments p) {
+  constexpr bool kGated = kKind == spec::Mlp::kSwiglu;
+  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (item >= p.all) return;
+  const auto row = static_cast<std::int64_t>(item / p.vectors);
+  const std::int64_t at = static_cast<std::int64_t>(item % p.vectors) * 8;
+  const Half* from = p.inner + row * p.inner_stride + at;
+  const uint4 raw_gate = load8(from);
+  const uint4 raw_up = kGated ? load8(from + std::size_t{p.vectors} * 8) : uint4{};
+  float gate[8];
+  float up[8];
+  float out[8];
+  widen(raw_gate, gate);
+  widen(raw_up, up);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    float slope = 0;
+    out[j] = value_and_slope<kKind>(gate[j], slope);
+    if constexpr (kGated) out[j] = __fmul_rn(out[j], up[j]);
+  }
+  store8(p.a + row * p.a_stride + at, narrow(out));
+}
+
+template <spec::Mlp kKind>
+__global__ void __launch_bounds__(kThreads) activate_grad_kernel(ActivationArguments p) {
+  constexpr bool kGated = kKind == spec::Mlp::kSwiglu;
+  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (item >= p.all) return;
+  const auto row = static_cast<std::int64_t>(item / p.vectors);
+  const std::int64_t at = static_cast<std::int64_t>(item % p.vectors) * 8;
+  Half* inner = p.inner + row * p.inner_stride + at;
+  Half* upper = inner + std::size_t{p.vectors} * 8;
+  const uint4 raw_gate = load8(inner);
+  const uint4 raw_up = kGated ? load8(upper) : uint4{};
+  const uint4 raw_da = load8(p.da + row * p.da_stride + at);
+  float gate[8];
+  float up[8];
+  float d[8];
+  float value[8];
+  widen(raw_gate, gate);
+  widen(raw_up, up);
+  widen(raw_da, d);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    float slope = 0;
+    value[j] = value_and_slope<kKind>(gate[j], slope);
+    if constexpr (kGated) {
+      gate[j] = d[j] * up[j] * slope;
+      const float dup = d[j] * value[j];
+      value[j] = __fmul_rn(value[j], up[j]);
+      up[j] = dup;
+    } else {
+      gate[j] = d[j] * slope;
+    }
+  }
+  store8(inner, narrow(gate));
+  if constexpr (kGated) store8(upper, narrow(up));
+  if (p.a != nullptr) store8(p.a + row * p.a_stride + at, narrow(value));
+}
+
+// Calls visit with the kind as a constant.
+template <class Visit>
+void with_kind(spec::Mlp kind, Visit visit) {
+  switch (kind) {
+    case spec::Mlp::kSwiglu:
+      return visit(std::integral_constant<spec::Mlp, spec::Mlp::kSwiglu>{});
+    case spec::Mlp::kGelu:
+      return visit(std::integral_constant<spec::Mlp, spec::Mlp::kGelu>{});
+    case spec::Mlp::kRelu2:
+      return visit(std::integral_constant<spec::Mlp, spec::Mlp::kRelu2>{});
+  }
+}
+
+}  // namespace
+
+void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a) {
+  device.did(step::Kind::kActivate, {inner}, {a});
+  ActivationArguments p{.inner = inner.as<Half>(),
+                        .a = a.as<Half>(),
+                        .inner_stride = inner.stride,
+                        .a_stride = a.stride,
+                        .vectors = static_cast<unsigned>(a.cols / 8)};
+  p.all = static_cast<std::uint64_t>(a.rows) * p.vectors;
+  with_kind(kind, [&](auto constant) {
+    activate_kernel<decltype(constant)::value>
+        <<<blocks_for(static_cast<std::int64_t>(p.all), kThreads), kThreads, 0, device.stream>>>(p);
+  });
+  device.launched("activation");
+}
+
+void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
+                   Matrix a) {
+  device.did(step::Kind::kActivateGrad, {inner, da}, {dinner, a});
+  if (dinner.data != inner.data) return device.failed("activation gradient: not in place");
+  ActivationArguments p{.inner = inner.as<Half>(),
+                        .da = da.as<Half>(),
+                        .a = a.as<Half>(),
+                        .inner_stride = inner.stride,
+                        .da_stride = da.stride,
+                        .a_stride = a.stride,
+                        .vectors = static_cast<unsigned>(da.cols / 8)};
+  p.all = static_cast<std::uint64_t>(da.rows) * p.vectors;
+  with_kind(kind, [&](auto constant) {
+    activate_grad_kernel<decltype(constant)::value>
+        <<<blocks_for(static_cast<std::int64_t>(p.all), kThreads), kThreads, 0, device.stream>>>(p);
+  });
+  device.launched("activation gradient");
+}
+
+}  // namespace assay::train::cuda

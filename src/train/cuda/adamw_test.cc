@@ -1,0 +1,108 @@
+// AdamW on the device against the same arithmetic on the host, to the last bit: weights as fp32
+// numbers put together from their halves, moments rounded with the same dice.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "train/cuda/testing/trial.h"
+#include "train/split_master.h"
+
+namespace assay::train::cuda {
+namespace {
+
+using testing::scalar;
+using testing::Trial;
+
+std::uint32_t mixed(std::uint32_t x) {
+  x = (x ^ (x >> 16U)) * 0x85ebca6bU;
+  x = (x ^ (x >> 13U)) * 0xc2b2ae35U;
+  return x ^ (x >> 16U);
+}
+
+std::uint16_t rounded(float value, std::uint32_t die) {
+  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + die) >> 16U);
+}
+
+// A group of parameters as the host has it.
+struct HostGroup {
+  std::vector<float> weight;
+  std::vector<std::uint16_t> first;
+  std::vector<std::uint16_t> second;
+  bool decays = false;
+  std::uint32_t part = 0;
+};
+
+void update(HostGroup& group, const std::vector<std::uint16_t>& gradient, float clip,
+            const StepSettings& s) {
+  const auto steps = static_cast<double>(s.step);
+  const auto beta1 = static_cast<float>(s.beta1);
+  const auto beta2 = static_cast<float>(s.beta2);
+  const auto rate = static_cast<float>(s.learning_rate);
+  const auto correct1 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta1, steps)));
+  const auto correct2 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta2, steps)));
+  const auto epsilon = static_cast<float>(s.epsilon);
+  const float keep =
+      group.decays ? static_cast<float>(1.0 - s.learning_rate * s.weight_decay) : 1.0F;
+  const std::uint32_t dice =
+      mixed(static_cast<std::uint32_t>(s.step) * 0x9e3779b9U + group.part * 0x7f4a7c15U);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const float g = join_master({gradient[i], 0}) * clip;
+    const float m = beta1 * join_master({group.first[i], 0}) + (1 - beta1) * g;
+    const float v = beta2 * join_master({group.second[i], 0}) + (1 - beta2) * g * g;
+    group.weight[i] =
+        keep * group.weight[i] - rate * (m * correct1) / (std::sqrt(v * correct2) + epsilon);
+    const std::uint32_t die = mixed(dice ^ static_cast<std::uint32_t>(i));
+    group.first[i] = rounded(m, die & 0xffffU);
+    group.second[i] = rounded(v, die >> 16U);
+  }
+}
+
+TEST(CudaAdamw, IsTheHostsToTheLastBit) {
+  auto backend = testing::gpu_backend();
+  if (backend == nullptr) GTEST_SKIP() << "there is no GPU";
+  Trial trial(std::move(backend), testing::variants()[0].model,
+              {.numerics = step::numerics_of(spec::Precision::kBf16),
+               .recompute = spec::Recompute::kCheap});
+  const step::Program& p = trial.program();
+  const auto weights_of = [&](const step::GroupBuffers& group) {
+    const auto high = trial.bits(trial.whole(group.weights));
+    const auto low = trial.bits(trial.whole(group.remainders));
+    std::vector<float> joined;
+    for (std::size_t i = 0; i < high.size(); ++i) joined.push_back(join_master({high[i], low[i]}));
+    return joined;
+  };
+  std::vector<HostGroup> host;
+  for (const auto& [group, part] : {std::pair{step::Group::kDecayed, step::Part::kDecayed},
+                                    {step::Group::kUndecayed, step::Part::kUndecayed}}) {
+    const auto elements = static_cast<std::size_t>(p.of(group).elements);
+    host.push_back({.weight = weights_of(p.of(group)),
+                    .first = std::vector<std::uint16_t>(elements),
+                    .second = std::vector<std::uint16_t>(elements),
+                    .decays = group == step::Group::kDecayed,
+                    .part = static_cast<std::uint32_t>(part)});
+  }
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    const StepSettings settings{.step = step,
+                                .learning_rate = 3e-4 * static_cast<double>(step),
+                                .beta1 = 0.9,
+                                .beta2 = 0.95,
+                                .epsilon = 1e-8,
+                                .weight_decay = 0.1,
+                                .clip = 0.5};
+    const Scalars told = trial.step(settings);
+    ASSERT_LT(scalar(told, step::Scalar::kClip), 1.0F);
+    for (HostGroup& group : host) {
+      const step::GroupBuffers& device =
+          p.of(group.decays ? step::Group::kDecayed : step::Group::kUndecayed);
+      update(group, trial.bits(trial.whole(device.gradients)), scalar(told, step::Scalar::kClip),
+             settings);
+      EXPECT_TRUE(group.first == trial.bits(trial.whole(device.first_moment))) << step;
+      EXPECT_TRUE(group.second == trial.bits(trial.whole(device.second_moment))) << step;
+      EXPECT_TRUE(group.weight == weights_of(device)) << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::train::cuda

@@ -1,0 +1,88 @@
+#include "train/cuda/batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace assay::train::cuda {
+
+Batches::~Batches() {
+  for (Slot& slot : slots_) {
+    if (slot.numbers != nullptr) cudaFreeHost(slot.numbers);
+    if (slot.read != nullptr) cudaEventDestroy(slot.read);
+  }
+}
+
+base::Result<void> Batches::open(std::int64_t tokens, std::int64_t vocab) {
+  tokens_ = tokens;
+  vocab_ = vocab;
+  ends_.resize(static_cast<std::size_t>(vocab));
+  const auto bytes = static_cast<std::size_t>(2 * tokens + place_numbers(tokens)) * 4;
+  for (Slot& slot : slots_) {
+    if (cudaHostAlloc(reinterpret_cast<void**>(&slot.numbers), bytes, cudaHostAllocDefault) !=
+            cudaSuccess ||
+        cudaEventCreateWithFlags(&slot.read, cudaEventDisableTiming) != cudaSuccess) {
+      return base::fail(base::unfit_error("memory", "no pinned memory can be had for batches"));
+    }
+  }
+  return {};
+}
+
+bool Batches::check(Device& device, std::span<const std::int32_t> numbers,
+                    bool may_be_negative) const {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < vocab_ && (may_be_negative || numbers[i] >= 0)) continue;
+    device.failed(fmt::format("token {} of the batch is {}, but the vocabulary has {}", i,
+                              numbers[i], vocab_));
+    return false;
+  }
+  return true;
+}
+
+void Batches::sort(std::span<const std::int32_t> tokens, std::int32_t* places) {
+  std::int32_t* order = places;
+  std::int32_t* starts = places + tokens_;
+  std::int32_t* ids = starts + tokens_ + 1;
+  std::fill(ends_.begin(), ends_.end(), 0);
+  for (const std::int32_t token : tokens) ++ends_[static_cast<std::size_t>(token)];
+  distinct_ = 0;
+  std::int32_t at = 0;
+  for (std::int64_t token = 0; token < vocab_; ++token) {
+    std::int32_t& count = ends_[static_cast<std::size_t>(token)];
+    if (count == 0) continue;
+    ids[distinct_] = static_cast<std::int32_t>(token);
+    starts[distinct_++] = at;
+    at += count;
+    count = at - count;  // from here on: where the token's next position goes
+  }
+  starts[distinct_] = at;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    order[ends_[static_cast<std::size_t>(tokens[i])]++] = static_cast<std::int32_t>(i);
+  }
+}
+
+void Batches::send(Device& device, std::span<const std::int32_t> tokens,
+                   std::span<const std::int32_t> targets, std::int32_t* device_tokens,
+                   std::int32_t* device_targets) {
+  if (!check(device, tokens, false) || !check(device, targets, true)) return;
+  Slot& slot = slots_[turn_];
+  turn_ = 1 - turn_;
+  device.check(cudaEventSynchronize(slot.read), "batch");
+  std::copy(tokens.begin(), tokens.end(), slot.numbers);
+  std::copy(targets.begin(), targets.end(), slot.numbers + tokens_);
+  std::int32_t* places = slot.numbers + 2 * tokens_;
+  sort(tokens, places);
+  const auto copy = [&](std::int32_t* to, const std::int32_t* from, std::int64_t count) {
+    device.check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * 4,
+                                 cudaMemcpyHostToDevice, device.stream),
+                 "batch");
+  };
+  copy(device_tokens, slot.numbers, tokens_);
+  if (!targets.empty()) copy(device_targets, slot.numbers + tokens_, tokens_);
+  copy(device.workspace.places, places, place_numbers(tokens_));
+  device.check(cudaEventRecord(slot.read, device.stream), "batch");
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,61 @@
+// AttentionGraphs: causal attention by cuDNN, forward and backward. The graphs are built once, for
+// the shapes and strides of a program. cuDNN's headers, the heaviest there are, stay behind this
+// one, which knows nothing of the room but matrices: what can fail gives a text, empty if it did
+// not.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "train/cuda/matrix.h"
+
+namespace assay::train::cuda {
+
+// Heads lie side by side in rows of tokens; query heads share key and value heads evenly.
+struct AttentionShape {
+  std::int64_t batch = 0;
+  std::int64_t sequence = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+};
+
+struct AttentionOperands {
+  Matrix q;
+  Matrix k;
+  Matrix v;
+  Matrix o;
+  Matrix log_sum_exp;  // fp32; its inner order is cuDNN's: sequence, head, token
+};
+
+struct AttentionGradOperands {
+  AttentionOperands forward;
+  Matrix d_o;
+  Matrix dq;
+  Matrix dk;
+  Matrix dv;
+};
+
+class AttentionGraphs {
+ public:
+  AttentionGraphs();
+  ~AttentionGraphs();
+
+  std::string open(AttentionShape shape, bool deterministic, cudaStream_t stream);
+  // From the operands' strides; memory need not be there yet.
+  std::string build_forward(const AttentionOperands& operands);
+  std::string build_backward(const AttentionGradOperands& operands);
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+
+  std::string forward(const AttentionOperands& operands, void* workspace);
+  std::string backward(const AttentionGradOperands& operands, void* workspace);
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace assay::train::cuda

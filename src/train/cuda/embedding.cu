@@ -1,0 +1,113 @@
+// Token and position embeddings. A row of the table's gradient is summed by one block in the order
+// of the batch: set_batch has sorted the places of each token.
+#include "train/cuda/kernels.h"
+#include "train/cuda/vectors.cuh"
+
+namespace assay::train::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+
+__global__ void __launch_bounds__(kThreads)
+    embed_kernel(const std::int32_t* tokens, const Half* table, const Half* positions,
+                 unsigned sequence, Half* x, unsigned vectors, std::uint64_t all) {
+  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (item >= all) return;
+  const std::uint64_t row = item / vectors;
+  const std::uint64_t at = (item % vectors) * 8;
+  const std::uint64_t width = std::uint64_t{vectors} * 8;
+  uint4 raw = load8(table + static_cast<std::uint64_t>(tokens[row]) * width + at);
+  if (positions != nullptr) {
+    float value[8];
+    float position[8];
+    widen(raw, value);
+    widen(load8(positions + row % sequence * width + at), position);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) value[j] += position[j];
+    raw = narrow(value);
+  }
+  store8(x + row * width + at, raw);
+}
+
+// `ids`, `starts`, `order`: token i of the distinct ones stands at order[starts[i]] … of the batch.
+__global__ void __launch_bounds__(kThreads)
+    embed_grad_kernel(const std::int32_t* ids, const std::int32_t* starts,
+                      const std::int32_t* order, const Half* dx, Half* dtable, unsigned vectors,
+                      bool adds) {
+  const unsigned at = blockIdx.y * kThreads + threadIdx.x;
+  if (at >= vectors) return;
+  const std::uint64_t width = std::uint64_t{vectors} * 8;
+  Half* to = dtable + static_cast<std::uint64_t>(ids[blockIdx.x]) * width + at * 8;
+  float sum[8] = {};
+  if (adds) widen(load8(to), sum);
+  const int last = starts[blockIdx.x + 1];
+#pragma unroll 4
+  for (int i = starts[blockIdx.x]; i < last; ++i) {
+    float value[8];
+    widen(load8(dx + static_cast<std::uint64_t>(order[i]) * width + at * 8), value);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sum[j] += value[j];
+  }
+  store8(to, narrow(sum));
+}
+
+__global__ void __launch_bounds__(kThreads)
+    positions_kernel(const Half* dx, unsigned rows, unsigned sequence, Half* dpositions,
+                     unsigned vectors, bool adds) {
+  const unsigned at = blockIdx.y * kThreads + threadIdx.x;
+  if (at >= vectors) return;
+  const std::uint64_t width = std::uint64_t{vectors} * 8;
+  Half* to = dpositions + blockIdx.x * width + at * 8;
+  float sum[8] = {};
+  if (adds) widen(load8(to), sum);
+  for (unsigned row = blockIdx.x; blockIdx.x < sequence && row < rows; row += sequence) {
+    float value[8];
+    widen(load8(dx + row * width + at * 8), value);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sum[j] += value[j];
+  }
+  store8(to, narrow(sum));
+}
+
+}  // namespace
+
+void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
+           Matrix x) {
+  device.did(step::Kind::kEmbed, {tokens, table, positions}, {x});
+  const auto vectors = static_cast<unsigned>(x.cols / 8);
+  const auto all = static_cast<std::uint64_t>(x.rows) * vectors;
+  embed_kernel<<<blocks_for(static_cast<std::int64_t>(all), kThreads), kThreads, 0,
+                 device.stream>>>(tokens.data, table.as<Half>(), positions.as<Half>(),
+                                  static_cast<unsigned>(sequence), x.as<Half>(), vectors, all);
+  device.launched("embedding");
+}
+
+void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx, Matrix dtable,
+                bool adds) {
+  device.did(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
+  if (!adds) {
+    const auto bytes = static_cast<std::size_t>(dtable.rows * dtable.cols) * sizeof(Half);
+    device.check(cudaMemsetAsync(dtable.data, 0, bytes, device.stream), "embedding gradient");
+  }
+  const std::int32_t* order = device.workspace.places;
+  const std::int32_t* starts = order + tokens.count;
+  const std::int32_t* ids = starts + tokens.count + 1;
+  const auto vectors = static_cast<unsigned>(dx.cols / 8);
+  const dim3 blocks(static_cast<unsigned>(distinct), blocks_for(vectors, kThreads));
+  embed_grad_kernel<<<blocks, kThreads, 0, device.stream>>>(ids, starts, order, dx.as<Half>(),
+                                                            dtable.as<Half>(), vectors, adds);
+  device.launched("embedding gradient");
+}
+
+void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
+                    bool adds) {
+  device.did(step::Kind::kPositionsGrad, {dx}, {dpositions});
+  const auto vectors = static_cast<unsigned>(dx.cols / 8);
+  const dim3 blocks(static_cast<unsigned>(dpositions.rows), blocks_for(vectors, kThreads));
+  positions_kernel<<<blocks, kThreads, 0, device.stream>>>(
+      dx.as<Half>(), static_cast<unsigned>(dx.rows), static_cast<unsigned>(sequence),
+      dpositions.as<Half>(), vectors, adds);
+  device.launched("positions gradient");
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,188 @@
+#include "train/cuda/gpu_backend.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/units.h"
+
+namespace assay::train::cuda {
+
+using step::View;
+
+base::Result<std::unique_ptr<CudaBackend>> make_cuda_backend(const CudaOptions& options) {
+  auto backend = std::make_unique<GpuBackend>(options);
+  ASSAY_TRY_VOID(backend->open());
+  return std::unique_ptr<CudaBackend>(std::move(backend));
+}
+
+base::Result<void> GpuBackend::open() {
+  int count = 0;
+  const cudaError_t found = cudaGetDeviceCount(&count);
+  if (found != cudaSuccess || options_.device >= count) {
+    return base::fail(base::unfit_error(
+        fmt::format("GPU {}", options_.device),
+        found != cudaSuccess ? cudaGetErrorString(found) : fmt::format("there are {}", count),
+        "train on a CPU with train.precision = \"fp32\""));
+  }
+  cudaDeviceProp properties{};
+  device_.check(cudaSetDevice(options_.device), "GPU");
+  device_.check(cudaGetDeviceProperties(&properties, options_.device), "GPU");
+  if (properties.major < 9) {
+    return base::fail(base::unfit_error(
+        properties.name,
+        fmt::format("its compute capability is {}.{}", properties.major, properties.minor),
+        "kernels are for 9.0 and later"));
+  }
+  device_.check(cudaStreamCreateWithFlags(&device_.stream, cudaStreamNonBlocking), "stream");
+  device_.check(cudaHostAlloc(reinterpret_cast<void**>(&pinned_scalars_), sizeof(Scalars),
+                              cudaHostAllocDefault),
+                "pinned memory");
+  std::size_t total = 0;
+  device_.check(cudaMemGetInfo(&free_before_, &total), "GPU memory");
+  description_ = fmt::format("{}, {}, bf16 with fp32 masters", properties.name,
+                             base::to_text(base::Bytes(static_cast<std::int64_t>(total))));
+  ASSAY_TRY_VOID(outcome());
+  return products_.open(options_.tuning_file);
+}
+
+GpuBackend::~GpuBackend() {
+  if (device_.stream != nullptr) cudaStreamSynchronize(device_.stream);
+  for (cudaEvent_t event : events_) cudaEventDestroy(event);
+  if (arena_ != nullptr) cudaFree(arena_);
+  if (pinned_scalars_ != nullptr) cudaFreeHost(pinned_scalars_);
+  if (device_.stream != nullptr) cudaStreamDestroy(device_.stream);
+}
+
+base::Result<void> GpuBackend::outcome() const {
+  if (device_.failure().empty()) return {};
+  return base::fail(base::failed_error("cuda", device_.failure()));
+}
+
+std::byte* GpuBackend::place(const View& view) const {
+  const auto buffer = static_cast<std::size_t>(view.buffer);
+  return arena_ + plan_->offset[buffer] +
+         view.offset * step::bytes_of(program_->buffers[buffer].type);
+}
+
+Matrix GpuBackend::matrix(const View& view) const {
+  return {place(view), view.rows, view.cols, view.stride};
+}
+
+Matrix GpuBackend::at(const std::vector<View>& views, std::size_t i) const {
+  return i < views.size() ? matrix(views[i]) : Matrix{};
+}
+
+Tokens GpuBackend::tokens(const View& view) const {
+  return {reinterpret_cast<const std::int32_t*>(place(view)), view.rows};
+}
+
+base::Result<void> GpuBackend::write(const View& to, std::span<const std::byte> from) {
+  const Rows rows = rows_of(to);
+  ASSAY_CHECK(from.size() == rows.bytes * rows.count, "as large as the view");
+  return copy(place(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
+}
+
+base::Result<void> GpuBackend::read(const View& from, std::span<std::byte> to) {
+  const Rows rows = rows_of(from);
+  ASSAY_CHECK(to.size() == rows.bytes * rows.count, "as large as the view");
+  return copy(to.data(), rows.bytes, place(from), rows.pitch, rows, cudaMemcpyDeviceToHost);
+}
+
+GpuBackend::Rows GpuBackend::rows_of(const View& view) const {
+  const step::Dtype type = program_->buffers[static_cast<std::size_t>(view.buffer)].type;
+  const auto bytes = [&](std::int64_t elements) {
+    return static_cast<std::size_t>(elements * step::bytes_of(type));
+  };
+  // What lies side by side is one row: a row may be longer than the pitch CUDA allows.
+  if (view.rows == 1 || view.stride == view.cols) {
+    return {.count = 1, .bytes = bytes(view.elements()), .pitch = bytes(view.elements())};
+  }
+  return {.count = static_cast<std::size_t>(view.rows),
+          .bytes = bytes(view.cols),
+          .pitch = bytes(view.stride)};
+}
+
+base::Result<void> GpuBackend::copy(void* to, std::size_t to_pitch, const void* from,
+                                    std::size_t from_pitch, const Rows& rows, cudaMemcpyKind kind) {
+  const cudaError_t begun = rows.count == 1
+                                ? cudaMemcpyAsync(to, from, rows.bytes, kind, device_.stream)
+                                : cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, rows.bytes,
+                                                    rows.count, kind, device_.stream);
+  device_.check(begun, "copying to or from the device");
+  device_.check(cudaStreamSynchronize(device_.stream), "copying to or from the device");
+  return outcome();
+}
+
+void GpuBackend::begin_step(const StepSettings& settings) {
+  settings_ = settings;
+  timed_ = 0;
+  device_.check(cudaMemsetAsync(place(program_->scalars), 0, sizeof(Scalars), device_.stream),
+                "scalars");
+}
+
+void GpuBackend::set_batch(std::span<const std::int32_t> tokens,
+                           std::span<const std::int32_t> targets) {
+  auto* to_tokens = reinterpret_cast<std::int32_t*>(place(program_->tokens));
+  auto* to_targets =
+      targets.empty() ? nullptr : reinterpret_cast<std::int32_t*>(place(program_->targets));
+  batches_.send(device_, tokens, targets, to_tokens, to_targets);
+}
+
+base::Result<void> GpuBackend::execute(const step::Op& op) {
+  ASSAY_TRY_VOID(outcome());  // a batch may have been refused
+  device_.log_to(log_, &op);
+  if (times_ops_) begin_op(op);
+  dispatch(op);
+  if (times_ops_) end_op();
+  return outcome();
+}
+
+base::Result<Scalars> GpuBackend::finish_step() {
+  device_.check(cudaMemcpyAsync(pinned_scalars_, place(program_->scalars), sizeof(Scalars),
+                                cudaMemcpyDeviceToHost, device_.stream),
+                "scalars");
+  device_.check(cudaStreamSynchronize(device_.stream), "the step");
+  ASSAY_TRY_VOID(outcome());
+  if (timed_ > 0) read_op_times();
+  ASSAY_TRY_VOID(products_.save());
+  return *pinned_scalars_;
+}
+
+void GpuBackend::begin_op(const step::Op& op) {
+  while (events_.size() < 2 * (timed_ + 1)) {
+    cudaEvent_t event = nullptr;
+    device_.check(cudaEventCreate(&event), "event");
+    events_.push_back(event);
+  }
+  op_times_.resize(timed_ + 1);
+  op_times_[timed_] = {.op = &op};
+  device_.check(cudaEventRecord(events_[2 * timed_], device_.stream), "event");
+}
+
+void GpuBackend::end_op() {
+  device_.check(cudaEventRecord(events_[2 * timed_ + 1], device_.stream), "event");
+  ++timed_;
+}
+
+void GpuBackend::read_op_times() {
+  for (std::size_t i = 0; i < timed_; ++i) {
+    float ms = 0;
+    device_.check(cudaEventElapsedTime(&ms, events_[2 * i], events_[2 * i + 1]), "event");
+    op_times_[i].ms = static_cast<double>(ms);
+    if (i == 0) continue;
+    device_.check(cudaEventElapsedTime(&ms, events_[2 * i - 1], events_[2 * i]), "event");
+    op_times_[i].idle_ms = static_cast<double>(ms);
+  }
+}
+
+MemoryUse GpuBackend::memory() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  cudaMemGetInfo(&free, &total);
+  return {.planned = plan_ == nullptr ? 0 : plan_->bytes,
+          .workspace = workspace_bytes_,
+          .measured = static_cast<std::int64_t>(free_before_) - static_cast<std::int64_t>(free)};
+}
+
+}  // namespace assay::train::cuda

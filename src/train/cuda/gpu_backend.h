@@ -1,0 +1,95 @@
+// GpuBackend: the class behind cuda_backend.h. prepare.cc takes memory and makes everything that a
+// step must not wait for; dispatch.cc launches ops; gpu_backend.cc is the rest.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <vector>
+
+#include "train/cuda/batches.h"
+#include "train/cuda/cuda_backend.h"
+#include "train/cuda/cudnn/attention_graphs.h"
+#include "train/cuda/device.h"
+#include "train/cuda/matmul.h"
+
+namespace assay::train::cuda {
+
+class GpuBackend : public CudaBackend {
+ public:
+  explicit GpuBackend(CudaOptions options) : options_(std::move(options)) {}
+  ~GpuBackend() override;
+  base::Result<void> open();
+
+  base::Result<std::int64_t> available_bytes() override;
+  base::Result<std::int64_t> extra_bytes(const step::Program& program) override;
+  base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
+  base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
+  base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
+  void begin_step(const StepSettings& settings) override;
+  void set_batch(std::span<const std::int32_t> tokens,
+                 std::span<const std::int32_t> targets) override;
+  base::Result<void> execute(const step::Op& op) override;
+  base::Result<Scalars> finish_step() override;
+  [[nodiscard]] std::string description() const override { return description_; }
+
+  void time_ops(bool on) override { times_ops_ = on; }
+  [[nodiscard]] const std::vector<OpTime>& op_times() const override { return op_times_; }
+  [[nodiscard]] MemoryUse memory() const override;
+
+ private:
+  // prepare.cc
+  base::Result<void> build_attention();
+  base::Result<void> take_memory();
+  base::Result<void> learn_products();
+
+  // dispatch.cc
+  void dispatch(const step::Op& op);
+  void normalise(const step::Op& op);
+  void attend(const step::Op& op);
+  void optimise(const step::Op& op);
+  [[nodiscard]] Product product_of(const step::Op& op) const;
+  [[nodiscard]] AttentionOperands attention_of(const step::Op& op) const;
+  [[nodiscard]] AttentionGradOperands attention_grad_of(const step::Op& op) const;
+
+  // A view as copies see it.
+  struct Rows {
+    std::size_t count = 0;
+    std::size_t bytes = 0;  // of one row
+    std::size_t pitch = 0;  // from row to row on the device
+  };
+  [[nodiscard]] Rows rows_of(const step::View& view) const;
+  base::Result<void> copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                          const Rows& rows, cudaMemcpyKind kind);
+  [[nodiscard]] std::byte* place(const step::View& view) const;
+  [[nodiscard]] Matrix matrix(const step::View& view) const;
+  // The i-th, or an empty one.
+  [[nodiscard]] Matrix at(const std::vector<step::View>& views, std::size_t i) const;
+  [[nodiscard]] Tokens tokens(const step::View& view) const;
+  [[nodiscard]] base::Result<void> outcome() const;
+  void begin_op(const step::Op& op);
+  void end_op();
+  void read_op_times();
+
+  CudaOptions options_;
+  std::string description_;
+  Device device_;
+  Matmul products_;
+  Batches batches_;
+  AttentionGraphs attention_;
+  bool attention_built_ = false;  // for the shape of the program that was last asked about
+  const step::Program* program_ = nullptr;
+  const step::MemoryPlan* plan_ = nullptr;
+  StepSettings settings_;
+  std::byte* arena_ = nullptr;
+  std::int64_t workspace_bytes_ = 0;
+  std::size_t free_before_ = 0;
+  Scalars* pinned_scalars_ = nullptr;
+
+  // Two events per op that is timed: before and after.
+  bool times_ops_ = false;
+  std::vector<cudaEvent_t> events_;
+  std::vector<OpTime> op_times_;
+  std::size_t timed_ = 0;
+};
+
+}  // namespace assay::train::cuda

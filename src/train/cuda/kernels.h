@@ -1,0 +1,105 @@
+// Our own kernels, one function per op. All are bound by memory: each reads its operands once, in
+// 16 bytes at a time, and computes in fp32. Sums over rows are made in two stages of a fixed shape,
+// so that results never depend on which block came first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "spec/model.h"
+#include "train/cuda/device.h"
+#include "train/cuda/matrix.h"
+
+namespace assay::train::cuda {
+
+// What a row may be long at most: it is held in the registers of one block.
+inline constexpr std::int64_t kWidestRow = 16384;
+// Rows and heads begin at multiples of this many elements: 16 bytes.
+inline constexpr std::int64_t kVector = 8;
+
+// How many blocks make the first stage of a sum.
+inline constexpr int kNormBlocks = 528;     // each with a row of dweight and one of dbias
+inline constexpr int kBiasBlocks = 64;      // each with a row of dbias
+inline constexpr int kSquareBlocks = 1056;  // each with one double per parameter group
+inline constexpr int kSums = 4 * kSquareBlocks;
+
+// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh.
+void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Matrix h);
+void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix dx,
+               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
+
+// head_norm.cu: the heads in each row, each normalised by itself.
+void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, Matrix y);
+void head_norm_grad(Device& device, std::int64_t head_dim, Matrix dy, Matrix x, Matrix weight,
+                    Matrix dx, Matrix dweight, bool adds_weight);
+
+// sums.cu
+void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
+// out[i] (+)= the sum over `count` rows of `partial`, `out.cols` wide.
+void sum_partial(Device& device, const float* partial, int count, Matrix out, bool adds);
+
+// rotate.cu: heads side by side; direction -1 undoes it. The table is made once, in the workspace.
+struct Rotation {
+  std::int64_t sequence = 0;
+  std::int64_t head_dim = 0;
+};
+void make_turns(Device& device, Rotation rotation, double theta);
+void rotate(Device& device, Rotation rotation, int direction, Matrix heads);
+
+// activation.cu: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself, and
+// dinner is inner itself.
+void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
+void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
+                   Matrix a);
+
+// embedding.cu
+void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
+           Matrix x);
+// The workspace has the places of each distinct token, so that each row of the table is summed by
+// one block, in the order of the batch.
+void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx, Matrix dtable,
+                bool adds);
+void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
+
+// loss.cu: logits become their gradients if `gradient`; sums are added to.
+struct LossWeights {
+  float of_token = 0;  // one over the step's counted targets
+  float z_loss = 0;
+};
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
+          bool gradient, Matrix scalars);
+
+// optimizer.cu. Moments are rounded to bf16 by chance, in proportion to the distance: rounding to
+// the nearest would never let a second moment fall, because one step changes it by less than half
+// of a bf16's last bit. The dice are a hash of element and step, so that a run can be repeated.
+struct AdamwNumbers {
+  float beta1 = 0;
+  float beta2 = 0;
+  float rate = 0;
+  float correct1 = 0;
+  float correct2 = 0;
+  float epsilon = 0;
+  float keep = 0;
+  std::uint32_t dice = 0;  // of step and group
+};
+void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);
+void adamw(Device& device, const AdamwNumbers& numbers, Matrix scalars, Matrix gradient,
+           Matrix weight, Matrix remainder, Matrix first, Matrix second);
+
+// muon_kernels.cu: what stands around Muon's products (muon.cc).
+struct MuonNumbers {
+  float beta = 0;
+  float rate = 0;
+  float keep = 0;
+  std::uint32_t dice = 0;
+};
+// momentum moves; update becomes the direction, scaled to length one.
+void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix gradient,
+                    Matrix momentum, Matrix update);
+void muon_move(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix update,
+               Matrix weight, Matrix remainder);
+
+// random.cu: something to time matrix products on: zeros would flatter them.
+void fill_random(Device& device, void* data, std::int64_t elements);
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,173 @@
+// Cross-entropy with an optional penalty on the size of log Z, and its gradient. A block reads its
+// row of logits twice and writes it once: the first time for the largest logit and the sum of
+// exponentials together, the second time to replace logits by gradients.
+#include "train/cuda/kernels.h"
+#include "train/cuda/vectors.cuh"
+
+namespace assay::train::cuda {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kSumThreads = 1024;
+
+// The sum of exp(x - most) over some logits.
+struct Exponentials {
+  float most = -INFINITY;
+  float sum = 0;
+
+  __device__ void raise(float to) {
+    if (to <= most) return;
+    sum *= __expf(most - to);
+    most = to;
+  }
+  __device__ void add(const Exponentials& other) {
+    if (other.sum == 0) return;  // it has seen nothing: its most is no number to compute with
+    raise(other.most);
+    sum += other.sum * __expf(other.most - most);
+  }
+};
+
+__device__ void see(Exponentials& e, const float (&x)[8]) {
+  float most = x[0];
+#pragma unroll
+  for (int j = 1; j < 8; ++j) most = fmaxf(most, x[j]);
+  e.raise(most);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) e.sum += __expf(x[j] - e.most);
+}
+
+__device__ Exponentials over_block(Exponentials e, Exponentials (&shared)[kThreads / kWarp]) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+    Exponentials other;
+    other.most = __shfl_down_sync(kEveryLane, e.most, offset);
+    other.sum = __shfl_down_sync(kEveryLane, e.sum, offset);
+    e.add(other);
+  }
+  if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = e;
+  __syncthreads();
+  Exponentials all;
+  for (int w = 0; w < kThreads / kWarp; ++w) all.add(shared[w]);
+  return all;
+}
+
+// visit(i, vector i) for this thread's share of a row, two loads under way at a time: the compiler
+// would not move a load before the store that may overwrite it.
+template <class Visit>
+__device__ void for_vectors(const Half* row, int vectors, Visit visit) {
+  for (int i = static_cast<int>(threadIdx.x); i < vectors; i += 2 * kThreads) {
+    const bool two = i + kThreads < vectors;
+    const uint4 first = load8(row + i * 8);
+    const uint4 second = two ? load8(row + (i + kThreads) * 8) : uint4{0, 0, 0, 0};
+    visit(i, first);
+    if (two) visit(i + kThreads, second);
+  }
+}
+
+struct LossArguments {
+  Half* logits;
+  std::int64_t stride;
+  const std::int32_t* targets;
+  double* row_sums;  // loss and squared log Z of each row, side by side
+  int vocab;
+  int cols;  // those beyond the vocabulary are padding
+  LossWeights weights;
+  bool gradient;
+};
+
+__device__ void write_zeros(Half* row, int vocab) {
+  for (int i = static_cast<int>(threadIdx.x); i < vocab / 8; i += kThreads) {
+    store8(row + i * 8, uint4{0, 0, 0, 0});
+  }
+  const int i = vocab / 8 * 8 + static_cast<int>(threadIdx.x);
+  if (i < vocab) row[i] = 0;
+}
+
+__device__ void write_gradient(Half* row, int vocab, int target, float times, float log_z,
+                               float weight) {
+  for_vectors(row, vocab / 8, [&](int i, const uint4& raw) {
+    float x[8];
+    widen(raw, x);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      x[j] = times * __expf(x[j] - log_z) - (i * 8 + j == target ? weight : 0.0F);
+    }
+    store8(row + i * 8, narrow(x));
+  });
+  const int i = vocab / 8 * 8 + static_cast<int>(threadIdx.x);
+  if (i < vocab) {
+    row[i] = narrow(times * __expf(widen(row[i]) - log_z) - (i == target ? weight : 0.0F));
+  }
+}
+
+__global__ void __launch_bounds__(kThreads, 3) loss_kernel(LossArguments a) {
+  __shared__ Exponentials shared[kThreads / kWarp];
+  Half* row = a.logits + static_cast<std::int64_t>(blockIdx.x) * a.stride;
+  const int target = a.targets[blockIdx.x];
+  double* sums = a.row_sums + 2 * static_cast<std::int64_t>(blockIdx.x);
+  if (target < 0) {
+    if (a.gradient) write_zeros(row, a.cols);
+    if (threadIdx.x == 0) sums[0] = sums[1] = 0;
+    return;
+  }
+  const float of_target = widen(row[target]);  // before anyone overwrites it
+  Exponentials e;
+  for_vectors(row, a.vocab / 8, [&](int, const uint4& raw) {
+    float x[8];
+    widen(raw, x);
+    see(e, x);
+  });
+  const int last = a.vocab / 8 * 8 + static_cast<int>(threadIdx.x);
+  if (last < a.vocab) {
+    Exponentials one;
+    one.most = widen(row[last]);
+    one.sum = 1;
+    e.add(one);
+  }
+  e = over_block(e, shared);
+  const float log_z = e.most + logf(e.sum);
+  if (threadIdx.x == 0) {
+    sums[0] = static_cast<double>(log_z) - static_cast<double>(of_target);
+    sums[1] = static_cast<double>(log_z) * static_cast<double>(log_z);
+  }
+  if (!a.gradient) return;
+  // d/dlogits of log Z is the softmax, so the penalty only scales it.
+  const float weight = a.weights.of_token;
+  write_gradient(row, a.vocab, target, weight * (1.0F + 2.0F * a.weights.z_loss * log_z), log_z,
+                 weight);
+  const int pad = a.vocab + static_cast<int>(threadIdx.x);
+  if (pad < a.cols) row[pad] = 0;
+}
+
+// One block adds up the rows in an order that only their number decides.
+__global__ void __launch_bounds__(kSumThreads)
+    loss_sum_kernel(const double* row_sums, const std::int32_t* targets, int rows, float* scalars) {
+  __shared__ double shared[3][kWarp];
+  double sums[3] = {0, 0, 0};
+  for (int i = static_cast<int>(threadIdx.x); i < rows; i += kSumThreads) {
+    sums[0] += row_sums[2 * i];
+    sums[1] += row_sums[2 * i + 1];
+    sums[2] += targets[i] >= 0 ? 1.0 : 0.0;
+  }
+  block_sum(sums, shared);
+  if (threadIdx.x != 0) return;
+  scalars[kLossSumPlace] += static_cast<float>(sums[0]);
+  scalars[kZLossSumPlace] += static_cast<float>(sums[1]);
+  scalars[kCountPlace] += static_cast<float>(sums[2]);
+}
+
+}  // namespace
+
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights, bool gradient,
+          Matrix scalars) {
+  device.did(step::Kind::kLoss, {logits, targets}, {logits, scalars});
+  double* row_sums = device.workspace.sums + kSums;
+  const LossArguments a{
+      logits.as<Half>(),       logits.stride, targets.data, row_sums, static_cast<int>(vocab),
+      static_cast<int>(logits.cols), weights, gradient};
+  loss_kernel<<<static_cast<unsigned>(logits.rows), kThreads, 0, device.stream>>>(a);
+  loss_sum_kernel<<<1, kSumThreads, 0, device.stream>>>(
+      row_sums, targets.data, static_cast<int>(logits.rows), scalars.as<float>());
+  device.launched("loss");
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,165 @@
+#include "train/cuda/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace assay::train::cuda {
+namespace {
+
+constexpr int kGuesses = 32;
+constexpr int kRepeats = 5;
+constexpr float kHopeless = 1.3F;  // times the best so far: not timed any further
+// What is quickest in a burst is not what is quickest when the card is hot and at the limit of its
+// power, where training happens. So the best few are timed again, each for long enough to get
+// there.
+constexpr int kFinalists = 6;
+constexpr float kFinal_ms = 150;
+
+std::string machine_name() {
+  int device = 0;
+  int driver = 0;
+  cudaDeviceProp properties{};
+  cudaGetDevice(&device);
+  cudaDriverGetVersion(&driver);
+  cudaGetDeviceProperties(&properties, device);
+  return fmt::format("{}, driver {}, cuBLASLt {}", properties.name, driver, cublasLtGetVersion());
+}
+
+}  // namespace
+
+Matmul::~Matmul() {
+  for (auto& [key, plan] : plans_) {
+    cublasLtMatmulDescDestroy(plan.operation);
+    for (auto layout : {plan.a, plan.b, plan.addend, plan.c}) cublasLtMatrixLayoutDestroy(layout);
+  }
+  if (begin_ != nullptr) cudaEventDestroy(begin_);
+  if (end_ != nullptr) cudaEventDestroy(end_);
+  if (handle_ != nullptr) cublasLtDestroy(handle_);
+}
+
+base::Result<void> Matmul::open(std::string tuning_file) {
+  if (cublasLtCreate(&handle_) != CUBLAS_STATUS_SUCCESS ||
+      cudaEventCreate(&begin_) != cudaSuccess || cudaEventCreate(&end_) != cudaSuccess) {
+    return base::fail(base::unfit_error("cuBLASLt", "it cannot be started on this GPU"));
+  }
+  return tuning_.open(std::move(tuning_file), machine_name());
+}
+
+cublasStatus_t Matmul::launch(Device& device, const Product& p, const Plan& plan,
+                              const cublasLtMatmulAlgo_t& algorithm) {
+  const Matrix& addend = p.addend.empty() ? p.c : p.addend;
+  return cublasLtMatmul(handle_, plan.operation, &p.alpha, p.b.data, plan.a, p.a.data, plan.b,
+                        &p.beta, addend.data, plan.addend, p.c.data, plan.c, &algorithm,
+                        device.workspace.products,
+                        static_cast<std::size_t>(device.workspace.products_bytes), device.stream);
+}
+
+// Milliseconds of one product, or infinity.
+float Matmul::time(Device& device, const Product& p, const Plan& plan,
+                   const cublasLtMatmulAlgo_t& algorithm, int count) {
+  constexpr float kNever = std::numeric_limits<float>::infinity();
+  cudaEventRecord(begin_, device.stream);
+  for (int i = 0; i < count; ++i) {
+    if (launch(device, p, plan, algorithm) != CUBLAS_STATUS_SUCCESS) return kNever;
+  }
+  cudaEventRecord(end_, device.stream);
+  float ms = 0;
+  if (cudaEventSynchronize(end_) != cudaSuccess) return kNever;
+  cudaEventElapsedTime(&ms, begin_, end_);
+  return ms / static_cast<float>(count);
+}
+
+// The quickest of `guesses` in a burst come first.
+void Matmul::rank(Device& device, const Product& p, const Plan& plan,
+                  std::span<cublasLtMatmulHeuristicResult_t> guesses) {
+  std::vector<std::pair<float, std::size_t>> order;
+  float best = std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < guesses.size(); ++i) {
+    time(device, p, plan, guesses[i].algo, 1);  // loads the kernel
+    float ms = time(device, p, plan, guesses[i].algo, 1);
+    if (ms <= kHopeless * best) ms = time(device, p, plan, guesses[i].algo, kRepeats);
+    best = std::min(best, ms);
+    order.emplace_back(ms, i);
+  }
+  std::stable_sort(order.begin(), order.end());
+  std::vector<cublasLtMatmulHeuristicResult_t> sorted;
+  for (const auto& [ms, i] : order) sorted.push_back(guesses[i]);
+  std::copy(sorted.begin(), sorted.end(), guesses.begin());
+}
+
+bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Plan& plan,
+                    bool may_time) {
+  if (const cublasLtMatmulAlgo_t* known = tuning_.find(key)) {
+    plan.algorithm = *known;
+    return true;
+  }
+  cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
+  cublasLtMatmulHeuristicResult_t guesses[kGuesses] = {};
+  int count = 0;
+  cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.addend, plan.c,
+                                 preference, kGuesses, guesses, &count);
+  cublasLtMatmulPreferenceDestroy(preference);
+  if (count == 0) return false;
+  plan.algorithm = guesses[0].algo;
+  if (!may_time) return true;
+  rank(device, p, plan, {guesses, static_cast<std::size_t>(count)});
+  float best = std::numeric_limits<float>::infinity();
+  for (int i = 0; i < std::min(count, kFinalists); ++i) {
+    const float once = time(device, p, plan, guesses[i].algo, kRepeats);
+    // Small products never reach the limit: a burst says it all.
+    const int repeats = std::clamp(static_cast<int>(kFinal_ms / once), kRepeats, 400);
+    time(device, p, plan, guesses[i].algo, repeats);
+    const float ms = time(device, p, plan, guesses[i].algo, repeats);
+    if (ms >= best) continue;
+    best = ms;
+    plan.algorithm = guesses[i].algo;
+  }
+  tuning_.add(key, plan.algorithm);
+  return true;
+}
+
+Matmul::Plan* Matmul::plan_of(Device& device, const Product& p, bool may_time) {
+  const ProductKey key = key_of(p);
+  const auto found = plans_.find(key);
+  if (found != plans_.end()) return &found->second;
+  Plan plan{.operation = operation_of(p),
+            .a = layout_of(p.b),
+            .b = layout_of(p.a),
+            .addend = layout_of(p.addend.empty() ? p.c : p.addend),
+            .c = layout_of(p.c)};
+  if (!choose(device, p, key, plan, may_time)) {
+    device.failed(
+        fmt::format("cuBLASLt has no algorithm for {} x {} x {}", p.c.rows, p.c.cols, p.inner()));
+    return nullptr;
+  }
+  return &plans_.emplace(key, plan).first->second;
+}
+
+void Matmul::learn(Device& device, const Product& product) {
+  plan_of(device, product, true);
+}
+
+void Matmul::multiply(Device& device, const Product& p) {
+  const bool keeps_operands = p.addend.data != p.c.data;
+  Plan* plan = plan_of(device, p, keeps_operands);
+  if (plan == nullptr) return;
+  if (!p.bias.empty()) {
+    const void* bias = p.bias.data;
+    cublasLtMatmulDescSetAttribute(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+                                   sizeof bias);
+  }
+  const cublasStatus_t status = launch(device, p, *plan, plan->algorithm);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    device.failed(fmt::format("matrix product of {} x {} x {}: {}", p.c.rows, p.c.cols, p.inner(),
+                              cublasLtGetStatusString(status)));
+  }
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,60 @@
+// Matmul: matrix products by cuBLASLt. For each distinct product the library is asked for its best
+// guesses once, they are timed on the device, and the fastest is used from then on; tuning.h keeps
+// it from run to run.
+#pragma once
+
+#include <cublasLt.h>
+#include <span>
+
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "train/cuda/device.h"
+#include "train/cuda/product.h"
+#include "train/cuda/tuning.h"
+
+namespace assay::train::cuda {
+
+class Matmul {
+ public:
+  Matmul() = default;
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+  ~Matmul();
+
+  base::Result<void> open(std::string tuning_file);
+  // Finds the fastest algorithm, unless it is known. Overwrites c.
+  void learn(Device& device, const Product& product);
+  // A product that was not learned before is learned now if that leaves its operands as they are.
+  void multiply(Device& device, const Product& product);
+  // Writes what was learned to the tuning file.
+  base::Result<void> save() { return tuning_.save(); }
+
+ private:
+  struct Plan {
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublasLtMatrixLayout_t a = nullptr;
+    cublasLtMatrixLayout_t b = nullptr;
+    cublasLtMatrixLayout_t addend = nullptr;
+    cublasLtMatrixLayout_t c = nullptr;
+    cublasLtMatmulAlgo_t algorithm{};
+  };
+  Plan* plan_of(Device& device, const Product& product, bool may_time);
+  bool choose(Device& device, const Product& product, const ProductKey& key, Plan& plan,
+              bool may_time);
+  cublasStatus_t launch(Device& device, const Product& product, const Plan& plan,
+                        const cublasLtMatmulAlgo_t& algorithm);
+  float time(Device& device, const Product& product, const Plan& plan,
+             const cublasLtMatmulAlgo_t& algorithm, int count);
+  void rank(Device& device, const Product& product, const Plan& plan,
+            std::span<cublasLtMatmulHeuristicResult_t> guesses);
+
+  cublasLtHandle_t handle_ = nullptr;
+  Tuning tuning_;
+  std::map<ProductKey, Plan> plans_;
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+};
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,153 @@
+// Before the first step: what the program asks for is checked, attention's graphs are built, the
+// memory is taken, and the fastest way to compute every matrix product is found.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "train/cuda/gpu_backend.h"
+#include "train/cuda/kernels.h"
+#include "train/cuda/workspace.h"
+
+namespace assay::train::cuda {
+namespace {
+
+using step::Kind;
+using step::Op;
+
+base::Result<void> check_program(const step::Program& p) {
+  const step::Numerics& n = p.choices.numerics;
+  const step::Dtype bf16 = step::Dtype::kBf16;
+  const bool train = p.choices.purpose == step::Purpose::kTrain;
+  if (n.weights != bf16 || n.gradients != bf16 || n.moments != bf16 || n.activations != bf16 ||
+      (train && !n.remainders)) {
+    return base::fail(
+        base::usage_error("train.precision", "a GPU trains in bf16", "train.precision = \"bf16\""));
+  }
+  const spec::ModelSpec& m = p.model;
+  const auto refuse = [](const char* key, std::int64_t value, std::int64_t most) {
+    return base::fail(
+        base::usage_error(key, fmt::format("{} cannot be trained on a GPU", value),
+                          fmt::format("choose a multiple of {}, at most {}", kVector, most)));
+  };
+  constexpr std::int64_t kWidestAttention = 128;
+  constexpr std::int64_t kWidestFfn = std::int64_t{1} << 20U;
+  if (m.dim % kVector != 0 || m.dim > kWidestRow) return refuse("model.dim", m.dim, kWidestRow);
+  if (m.ffn % kVector != 0 || m.ffn > kWidestFfn) return refuse("model.ffn", m.ffn, kWidestFfn);
+  if (m.head_dim % kVector != 0 || m.head_dim > kWidestAttention) {
+    return refuse("model.head_dim", m.head_dim, kWidestAttention);
+  }
+  return {};
+}
+
+const Op* first_of(const step::Program& p, Kind kind) {
+  const auto found =
+      std::find_if(p.ops.begin(), p.ops.end(), [&](const Op& op) { return op.kind == kind; });
+  return found == p.ops.end() ? nullptr : &*found;
+}
+
+// The libraries load their kernels when they are first used, into memory that must be left to them.
+constexpr std::int64_t kReserve = std::int64_t{512} << 20U;
+
+base::Result<void> built(const std::string& failure) {
+  if (failure.empty()) return {};
+  return base::fail(base::unfit_error("attention", failure));
+}
+
+}  // namespace
+
+base::Result<std::int64_t> GpuBackend::available_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
+  ASSAY_TRY_VOID(outcome());
+  return static_cast<std::int64_t>(free);
+}
+
+// Attention's graphs know what they need only when they are built. Those of a policy are those of
+// all the others, so they are built once.
+base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program) {
+  ASSAY_TRY_VOID(check_program(program));
+  if (!attention_built_) {
+    const step::MemoryPlan plan = step::plan_memory(program);
+    program_ = &program;
+    plan_ = &plan;
+    auto done = build_attention();
+    program_ = nullptr;
+    plan_ = nullptr;
+    if (!done) return base::fail(done.error());
+    attention_built_ = true;
+  }
+  return place_workspace(program, attention_.workspace_bytes(), nullptr).bytes + kReserve;
+}
+
+base::Result<void> GpuBackend::prepare(const step::Program& program, const step::MemoryPlan& plan) {
+  ASSAY_CHECK(arena_ == nullptr, "a backend is prepared once");
+  ASSAY_TRY_VOID(check_program(program));
+  program_ = &program;
+  plan_ = &plan;
+  if (!attention_built_) ASSAY_TRY_VOID(build_attention());
+  ASSAY_TRY_VOID(take_memory());
+  ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
+  ASSAY_TRY_VOID(learn_products());
+  // Gradients have gaps between parameters, and moments begin at zero.
+  const auto bytes = static_cast<std::size_t>(plan.bytes + workspace_bytes_);
+  device_.check(cudaMemsetAsync(arena_, 0, bytes, device_.stream), "GPU memory");
+  device_.check(cudaStreamSynchronize(device_.stream), "GPU memory");
+  if (program.model.positions == spec::Positions::kRope) {
+    make_turns(device_, {program.choices.sequence, program.model.head_dim},
+               program.model.rope_theta);
+  }
+  return outcome();
+}
+
+base::Result<void> GpuBackend::build_attention() {
+  const spec::ModelSpec& m = program_->model;
+  const AttentionShape shape{program_->choices.micro_batch, program_->choices.sequence, m.heads,
+                             m.kv_heads, m.head_dim};
+  ASSAY_TRY_VOID(built(attention_.open(shape, options_.deterministic_attention, device_.stream)));
+  if (const Op* op = first_of(*program_, Kind::kAttention)) {
+    ASSAY_TRY_VOID(built(attention_.build_forward(attention_of(*op))));
+  }
+  if (const Op* op = first_of(*program_, Kind::kAttentionGrad)) {
+    ASSAY_TRY_VOID(built(attention_.build_backward(attention_grad_of(*op))));
+  }
+  return {};
+}
+
+base::Result<void> GpuBackend::take_memory() {
+  const std::int64_t attention = attention_.workspace_bytes();
+  workspace_bytes_ = place_workspace(*program_, attention, nullptr).bytes;
+  const std::int64_t taken = plan_->bytes + workspace_bytes_;
+  const std::int64_t needed = taken + kReserve;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
+  ASSAY_TRY_VOID(outcome());
+  const bool fits = needed <= static_cast<std::int64_t>(free);
+  if (!fits || cudaMalloc(reinterpret_cast<void**>(&arena_), static_cast<std::size_t>(taken)) !=
+                   cudaSuccess) {
+    return base::fail(base::unfit_error(
+        fmt::format("GPU {}", options_.device),
+        fmt::format("{} are needed and {} of {} are free", base::to_text(base::Bytes(needed)),
+                    base::to_text(base::Bytes(static_cast<std::int64_t>(free))),
+                    base::to_text(base::Bytes(static_cast<std::int64_t>(total)))),
+        "choose a smaller batch.micro_batch or train.recompute = \"full\""));
+  }
+  device_.workspace = place_workspace(*program_, attention, arena_ + plan_->bytes).workspace;
+  return {};
+}
+
+base::Result<void> GpuBackend::learn_products() {
+  fill_random(device_, arena_, plan_->bytes / 2);
+  for (const Op& op : program_->ops) {
+    if (op.kind == Kind::kMatmul) products_.learn(device_, product_of(op));
+  }
+  device_.check(cudaStreamSynchronize(device_.stream), "timing of products");
+  ASSAY_TRY_VOID(outcome());
+  return products_.save();
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,180 @@
+// The whole step on a GPU: what is executed is the list, neither recomputation nor repetition
+// changes a bit, and a step that is not finite changes nothing. tests/train compares it with a CPU.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "train/cuda/testing/trial.h"
+
+namespace assay::train::cuda {
+namespace {
+
+using testing::gpu_backend;
+using testing::scalar;
+using testing::Trial;
+using testing::Variant;
+
+constexpr spec::Recompute kPolicies[] = {spec::Recompute::kNone, spec::Recompute::kCheap,
+                                         spec::Recompute::kFfn, spec::Recompute::kFull};
+
+step::Choices choices(spec::Recompute recompute, std::int64_t accumulate = 2,
+                      spec::Optimizer optimizer = spec::Optimizer::kAdamw) {
+  return {.numerics = step::numerics_of(spec::Precision::kBf16),
+          .recompute = recompute,
+          .optimizer = optimizer,
+          .accumulate = accumulate,
+          .head_rows = 128};
+}
+
+StepSettings settings(std::int64_t step = 1) {
+  return {.step = step,
+          .learning_rate = 1e-3,
+          .muon_learning_rate = 1e-2,
+          .muon_momentum = 0.9,
+          .beta1 = 0.9,
+          .beta2 = 0.95,
+          .epsilon = 1e-8,
+          .weight_decay = 0.1,
+          .clip = 1};
+}
+
+class CudaStep : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpu_backend() == nullptr) GTEST_SKIP() << "there is no GPU";
+  }
+};
+
+TEST_F(CudaStep, ExecutesTheListOpForOp) {
+  const auto shapes = [](const std::vector<step::View>& views) {
+    std::vector<std::array<std::int64_t, 2>> out;
+    for (const step::View& v : views) out.push_back({v.rows, v.cols});
+    return out;
+  };
+  for (const Variant& variant : testing::variants()) {
+    for (const auto policy : kPolicies) {
+      for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
+        if (optimizer == spec::Optimizer::kMuon && policy != spec::Recompute::kCheap) continue;
+        Trial run(gpu_backend(), variant.model, choices(policy, 2, optimizer));
+        ExecutedLog log;
+        run.backend().log_to(&log);
+        run.step(settings());
+        const step::Program& p = run.program();
+        ASSERT_EQ(log.size(), p.ops.size()) << variant.name;
+        for (std::size_t i = 0; i < log.size(); ++i) {
+          ASSERT_EQ(log[i].op, &p.ops[i]);
+          ASSERT_EQ(log[i].kind, p.ops[i].kind) << step::to_text(p.ops[i], p);
+          ASSERT_EQ(log[i].in, shapes(p.ops[i].in)) << step::to_text(p.ops[i], p);
+          ASSERT_EQ(log[i].out, shapes(p.ops[i].out)) << step::to_text(p.ops[i], p);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaStep, RecomputationChangesNothing) {
+  for (const Variant& variant : testing::variants()) {
+    std::map<std::string, std::vector<float>> first;
+    Scalars scalars{};
+    for (const auto policy : kPolicies) {
+      Trial run(gpu_backend(), variant.model, choices(policy));
+      const Scalars now = run.step(settings());
+      if (first.empty()) scalars = now;
+      EXPECT_EQ(now, scalars) << variant.name;
+      for (const step::Parameter& p : run.program().parameters) {
+        const std::vector<float> gradient = run.gradient(p);
+        const auto [at, is_new] = first.try_emplace(p.name, gradient);
+        EXPECT_TRUE(at->second == gradient) << variant.name << " " << p.name;
+      }
+    }
+  }
+}
+
+TEST_F(CudaStep, TwoRunsAreTheSameBitForBit) {
+  for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
+    std::vector<std::vector<std::uint16_t>> first;
+    Scalars scalars{};
+    for (int run = 0; run < 2; ++run) {
+      Trial trial(gpu_backend(), testing::variants()[0].model,
+                  choices(spec::Recompute::kCheap, 2, optimizer));
+      Scalars last{};
+      for (std::int64_t step = 1; step <= 4; ++step) last = trial.step(settings(step));
+      std::vector<std::vector<std::uint16_t>> all;
+      for (const step::GroupBuffers& group : trial.program().groups) {
+        for (const step::BufferId buffer :
+             {group.weights, group.remainders, group.first_moment, group.second_moment}) {
+          if (group.elements > 0 && buffer >= 0) all.push_back(trial.bits(trial.whole(buffer)));
+        }
+      }
+      if (run == 0) {
+        first = all;
+        scalars = last;
+      }
+      EXPECT_EQ(scalars, last);
+      EXPECT_TRUE(first == all);
+    }
+  }
+}
+
+TEST_F(CudaStep, LossFalls) {
+  for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
+    Trial trial(gpu_backend(), testing::variants()[0].model,
+                choices(spec::Recompute::kCheap, 1, optimizer));
+    const float before = scalar(trial.step(settings(1)), step::Scalar::kLossSum);
+    float after = before;
+    for (std::int64_t step = 2; step <= 30; ++step) {
+      after = scalar(trial.step(settings(step)), step::Scalar::kLossSum);
+    }
+    EXPECT_LT(after, 0.8F * before);
+  }
+}
+
+TEST_F(CudaStep, AStepThatIsNotFiniteChangesNothing) {
+  for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
+    Trial trial(gpu_backend(), testing::variants()[0].model,
+                choices(spec::Recompute::kCheap, 1, optimizer));
+    trial.step(settings(1));
+    const step::GroupBuffers& group = trial.program().of(step::Group::kDecayed);
+    const step::View weights = trial.whole(group.weights);
+    std::vector<std::uint16_t> bits = trial.bits(weights);
+    bits[0] = 0x7fc0;  // a NaN in the embedding of token 0, which the batch has
+    trial.set_bits(weights, bits);
+    const auto moments = trial.bits(trial.whole(group.first_moment));
+    const Scalars told = trial.step(settings(2));
+    EXPECT_EQ(scalar(told, step::Scalar::kNonFinite), 1.0F);
+    EXPECT_TRUE(trial.bits(weights) == bits);
+    EXPECT_TRUE(trial.bits(trial.whole(group.first_moment)) == moments);
+  }
+}
+
+TEST_F(CudaStep, ATokenOutsideTheVocabularyIsRefused) {
+  Trial trial(gpu_backend(), testing::variants()[0].model, choices(spec::Recompute::kCheap, 1));
+  const auto done = run_step(trial.backend(), trial.program(), settings(),
+                             [&](std::int32_t, auto tokens, auto targets) {
+                               std::fill(tokens.begin(), tokens.end(), 3);
+                               std::fill(targets.begin(), targets.end(), 3);
+                               tokens[7] = 1000;
+                               return base::Result<void>{};
+                             });
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().line(), "cuda: token 7 of the batch is 1000, but the vocabulary has 1000");
+}
+
+TEST_F(CudaStep, TooMuchMemoryIsRefusedInOneLine) {
+  spec::ModelSpec model = testing::variants()[0].model;
+  model.dim = 16384;
+  model.ffn = 65536;
+  model.layers = 100;
+  step::Choices asked = choices(spec::Recompute::kNone);
+  asked.sequence = 256;
+  const step::Program program = *step::build(model, asked);
+  const step::MemoryPlan plan = step::plan_memory(program);
+  const auto backend = gpu_backend();
+  const auto prepared = backend->prepare(program, plan);
+  ASSERT_FALSE(prepared.has_value());
+  EXPECT_NE(prepared.error().line().find("are needed and"), std::string::npos)
+      << prepared.error().line();
+}
+
+}  // namespace
+}  // namespace assay::train::cuda

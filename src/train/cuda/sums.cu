@@ -1,0 +1,83 @@
+// Sums over rows in two stages: each block of rows by itself, then the blocks in order.
+#include "train/cuda/kernels.h"
+#include "train/cuda/vectors.cuh"
+
+namespace assay::train::cuda {
+namespace {
+
+constexpr int kColumns = 32;
+constexpr int kRowLanes = 32;
+
+__global__ void __launch_bounds__(kColumns* kRowLanes)
+    sum_partial_kernel(const float* partial, int count, int width, Half* out, bool adds) {
+  __shared__ float sums[kRowLanes][kColumns + 1];
+  const int column = static_cast<int>(blockIdx.x) * kColumns + static_cast<int>(threadIdx.x);
+  float sum = 0;
+  if (column < width) {
+    for (int i = static_cast<int>(threadIdx.y); i < count; i += kRowLanes) {
+      sum += partial[static_cast<std::int64_t>(i) * width + column];
+    }
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= width) return;
+  float all = adds ? widen(out[column]) : 0.0F;
+  for (int i = 0; i < kRowLanes; ++i) all += sums[i][threadIdx.x];
+  out[column] = narrow(all);
+}
+
+constexpr int kBiasThreads = 64;
+constexpr int kBiasRows = 4;
+
+// Each thread has eight columns of every kBiasRows-th row of the block's share.
+__global__ void __launch_bounds__(kBiasThreads* kBiasRows)
+    bias_kernel(const Half* dy, std::int64_t stride, std::int64_t rows, int vectors,
+                float* partial) {
+  __shared__ float sums[kBiasRows][kBiasThreads][8];
+  const int at = static_cast<int>(blockIdx.x) * kBiasThreads + static_cast<int>(threadIdx.x);
+  const std::int64_t share = (rows + gridDim.y - 1) / gridDim.y;
+  const std::int64_t first = share * blockIdx.y;
+  const std::int64_t last = first + share < rows ? first + share : rows;
+  float sum[8] = {};
+  if (at < vectors) {
+#pragma unroll 4
+    for (std::int64_t row = first + threadIdx.y; row < last; row += kBiasRows) {
+      float value[8];
+      widen(load8(dy + row * stride + at * 8), value);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) sum[j] += value[j];
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < 8; ++j) sums[threadIdx.y][threadIdx.x][j] = sum[j];
+  __syncthreads();
+  if (threadIdx.y != 0 || at >= vectors) return;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    float all = 0;
+    for (int i = 0; i < kBiasRows; ++i) all += sums[i][threadIdx.x][j];
+    partial[(static_cast<std::int64_t>(blockIdx.y) * vectors + at) * 8 + j] = all;
+  }
+}
+
+}  // namespace
+
+void sum_partial(Device& device, const float* partial, int count, Matrix out, bool adds) {
+  const dim3 threads(kColumns, kRowLanes);
+  sum_partial_kernel<<<blocks_for(out.cols, kColumns), threads, 0, device.stream>>>(
+      partial, count, static_cast<int>(out.cols), out.as<Half>(), adds);
+  device.launched("sum over blocks");
+}
+
+void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds) {
+  device.did(step::Kind::kBiasGrad, {dy}, {dbias});
+  const int vectors = static_cast<int>(dy.cols / 8);
+  const dim3 blocks(blocks_for(vectors, kBiasThreads), kBiasBlocks);
+  const dim3 threads(kBiasThreads, kBiasRows);
+  bias_kernel<<<blocks, threads, 0, device.stream>>>(dy.as<Half>(), dy.stride, dy.rows, vectors,
+                                                     device.workspace.partial);
+  device.launched("bias gradient");
+  sum_partial(device, device.workspace.partial, kBiasBlocks, dbias, adds);
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,57 @@
+// Trial: a small model's step on a backend, with weights from a seed and a fixed batch. The same on
+// every backend: weights are exact in bf16, so that a CPU in fp32 and a GPU begin with the same.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/backend.h"
+
+namespace assay::train::cuda::testing {
+
+struct Variant {
+  const char* name;
+  spec::ModelSpec model;
+};
+// What models differ in, at a size that a CPU computes in seconds.
+std::vector<Variant> variants();
+
+// A backend on the first GPU, or null: then the test is to be skipped. All of a process keep their
+// tuning in one file, so that they compute products alike.
+std::unique_ptr<Backend> gpu_backend(bool deterministic_attention = true);
+
+class Trial {
+ public:
+  // Sequence and micro-batch have defaults; numerics are the caller's.
+  Trial(std::unique_ptr<Backend> backend, const spec::ModelSpec& model, step::Choices choices);
+
+  Scalars step(StepSettings settings = {});
+  // Every element as fp32, whatever it is kept in.
+  std::vector<float> get(const step::View& view);
+  std::vector<float> gradient(const step::Parameter& parameter) {
+    return get(program_.gradient(parameter));
+  }
+  // The bits of 16-bit elements.
+  std::vector<std::uint16_t> bits(const step::View& view);
+  void set_bits(const step::View& view, const std::vector<std::uint16_t>& bits);
+  [[nodiscard]] step::View whole(step::BufferId buffer) const;
+
+  step::Program& program() { return program_; }
+  Backend& backend() { return *backend_; }
+
+ private:
+  void set(const step::Parameter& parameter, const std::vector<float>& values);
+  [[nodiscard]] std::int32_t token(std::int32_t micro, std::size_t i) const;
+
+  std::unique_ptr<Backend> backend_;
+  step::Program program_;
+  step::MemoryPlan plan_;
+};
+
+inline float scalar(const Scalars& scalars, step::Scalar which) {
+  return scalars[static_cast<std::size_t>(which)];
+}
+
+}  // namespace assay::train::cuda::testing

@@ -1,0 +1,63 @@
+#include "train/cuda/workspace.h"
+
+#include <algorithm>
+
+#include "train/cuda/batches.h"
+#include "train/cuda/kernels.h"
+
+namespace assay::train::cuda {
+namespace {
+
+constexpr std::int64_t kProductsBytes = std::int64_t{64} << 20U;
+constexpr std::int64_t kPlace = 256;  // bytes
+
+// The widest row of sums that any op makes.
+std::int64_t partial_elements(const step::Program& p) {
+  const spec::ModelSpec& m = p.model;
+  const std::int64_t inner = (m.mlp == spec::Mlp::kSwiglu ? 2 : 1) * m.ffn;
+  const std::int64_t widest = std::max({m.q_dim() + 2 * m.kv_dim(), inner, m.dim});
+  return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
+}
+
+template <class Measure>
+std::int64_t largest_of(const step::Program& p, Measure measure) {
+  std::int64_t largest = 0;
+  for (const step::Parameter& parameter : p.parameters) {
+    if (parameter.group == step::Group::kMuon) largest = std::max(largest, measure(parameter));
+  }
+  return largest;
+}
+
+}  // namespace
+
+std::int64_t largest_matrix(const step::Program& p) {
+  return largest_of(p, [](const step::Parameter& m) { return m.elements(); });
+}
+
+std::int64_t largest_square(const step::Program& p) {
+  return largest_of(p, [](const step::Parameter& m) {
+    return std::min(m.rows, m.cols) * std::min(m.rows, m.cols);
+  });
+}
+
+PlacedWorkspace place_workspace(const step::Program& p, std::int64_t attention_bytes,
+                                std::byte* begin) {
+  PlacedWorkspace placed;
+  const auto take = [&](std::int64_t bytes) -> void* {
+    std::byte* at = begin == nullptr ? nullptr : begin + placed.bytes;
+    placed.bytes += (bytes + kPlace - 1) / kPlace * kPlace;
+    return at;
+  };
+  Workspace& w = placed.workspace;
+  w.products_bytes = kProductsBytes;
+  w.products = take(kProductsBytes);
+  w.attention = take(attention_bytes);
+  w.partial = static_cast<float*>(take(partial_elements(p) * 4));
+  w.sums = static_cast<double*>(take((kSums + 2 * p.micro_tokens()) * 8));
+  w.turns = static_cast<float*>(take(p.choices.sequence * p.model.head_dim * 4));
+  w.places = static_cast<std::int32_t*>(take(Batches::place_numbers(p.micro_tokens()) * 4));
+  w.orthogonal = take(2 * (2 * largest_matrix(p) + 2 * largest_square(p)));
+  return placed;
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,54 @@
+#include "train/data/batch_reader.h"
+
+#include "base/check.h"
+#include "train/data/window_copy.h"
+
+namespace assay::data {
+namespace {
+
+bool copy_row(const Window& window, std::uint64_t sequence, std::int32_t vocabulary,
+              std::int32_t* tokens, std::int32_t* targets) {
+  const std::byte* at =
+      window.shard->payload().data() + window.first * bytes_of(window.shard->type());
+  // Payloads begin on a boundary of their type: mappings do, and headers are 256 bytes.
+  return window.shard->type() == TokenType::kU16
+             ? copy_window(reinterpret_cast<const std::uint16_t*>(at), sequence, vocabulary, tokens,
+                           targets)
+             : copy_window(reinterpret_cast<const std::uint32_t*>(at), sequence, vocabulary, tokens,
+                           targets);
+}
+
+}  // namespace
+
+base::Result<void> BatchReader::read(std::uint64_t cursor, const RankPlace& place,
+                                     std::span<std::int32_t> tokens,
+                                     std::span<std::int32_t> targets) const {
+  const std::uint64_t sequence = set_->sequence();
+  ASSAY_CHECK(tokens.size() == place.micro * sequence && targets.size() == tokens.size(),
+              "a micro-batch has micro rows of sequence tokens");
+  ASSAY_CHECK(place.rank < place.ranks, "a rank is one of the ranks");
+  const std::uint64_t first = cursor + place.rank * place.micro;
+  for (std::uint64_t row = 0; row < place.micro; ++row) {
+    const Window window = set_->window(order_.window_at(first + row));
+    const std::size_t at = row * sequence;
+    const bool fits =
+        copy_row(window, sequence, vocabulary_, tokens.data() + at, targets.data() + at);
+    ASSAY_TRY_VOID(window.shard->intact());
+    if (!fits) {
+      ASSAY_TRY_VOID(check_tokens(*window.shard, window.first, sequence + 1,
+                                  static_cast<std::uint64_t>(vocabulary_)));
+    }
+  }
+  return {};
+}
+
+base::Result<void> BatchReader::read(std::uint64_t cursor, const RankPlace& place,
+                                     Batch& batch) const {
+  const std::size_t size = place.micro * set_->sequence();
+  batch.cursor = cursor;
+  batch.tokens.resize(size);
+  batch.targets.resize(size);
+  return read(cursor, place, batch.tokens, batch.targets);
+}
+
+}  // namespace assay::data

@@ -1,0 +1,61 @@
+// BatchReader: the micro-batch that a rank reads at a cursor. A function of its arguments: no
+// state, any number of threads.
+//
+// The layout, which makes a step's windows the same for every number of ranks:
+//
+//   row i of rank r  is  the window at  cursor + r * micro + i     (0 <= i < micro)
+//
+// so a micro-batch of all ranks is the next ranks * micro windows, and a step of several
+// micro-batches is the next ranks * micro * accumulate, whichever way that product is made up.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "train/data/token_set.h"
+#include "train/data/window_order.h"
+
+namespace assay::data {
+
+struct RankPlace {
+  std::uint64_t rank = 0;
+  std::uint64_t ranks = 1;
+  std::uint64_t micro = 1;  // rows of a micro-batch, windows of one rank
+
+  // How far a micro-batch of all ranks moves the cursor.
+  [[nodiscard]] std::uint64_t stride() const { return ranks * micro; }
+};
+
+// micro rows of `sequence`, one after the other.
+struct Batch {
+  std::uint64_t cursor = 0;
+  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> targets;
+};
+
+class BatchReader {
+ public:
+  // `vocabulary` is the model's: a token outside it would read past its embedding. The set must
+  // outlive the reader.
+  BatchReader(const TokenSet& set, std::uint64_t seed, std::int32_t vocabulary)
+      : set_(&set), order_(set.windows(), seed), vocabulary_(vocabulary) {}
+
+  [[nodiscard]] const TokenSet& set() const { return *set_; }
+  [[nodiscard]] const WindowOrder& order() const { return order_; }
+
+  // Fills micro * sequence of each. A token outside the vocabulary is an error that names the file
+  // and the byte.
+  base::Result<void> read(std::uint64_t cursor, const RankPlace& place,
+                          std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const;
+  // The same, into vectors that are made to fit.
+  base::Result<void> read(std::uint64_t cursor, const RankPlace& place, Batch& batch) const;
+
+ private:
+  const TokenSet* set_;
+  WindowOrder order_;
+  std::int32_t vocabulary_;
+};
+
+}  // namespace assay::data

@@ -1,0 +1,89 @@
+#include "train/data/bpe.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "train/data/mix.h"
+
+namespace assay::data {
+namespace {
+
+constexpr std::uint32_t kNoNode = ~std::uint32_t{0};
+constexpr TokenId kMerged = ~TokenId{0};  // of a node that is now part of the one before it
+
+constexpr std::uint64_t key_of(TokenId left, TokenId right) {
+  return std::uint64_t{left} << 32 | right;
+}
+
+}  // namespace
+
+std::size_t PairTable::slot_of(std::uint64_t key) const {
+  const std::size_t mask = slots_.size() - 1;  // sizes are powers of two
+  std::size_t at = mix(key) & mask;
+  while (slots_[at].key != key && slots_[at].key != kEmpty) at = (at + 1) & mask;
+  return at;
+}
+
+void PairTable::grow() {
+  std::vector<Slot> before(slots_.size() * 2);
+  std::swap(before, slots_);
+  for (const Slot& slot : before) {
+    if (slot.key != kEmpty) slots_[slot_of(slot.key)] = slot;
+  }
+}
+
+void PairTable::add(TokenId left, TokenId right, Merge merge) {
+  if (used_ * 2 >= slots_.size()) grow();
+  Slot& slot = slots_[slot_of(key_of(left, right))];
+  if (slot.key == kEmpty) ++used_;
+  slot = {key_of(left, right), merge};
+}
+
+const PairTable::Merge* PairTable::find(TokenId left, TokenId right) const {
+  const Slot& slot = slots_[slot_of(key_of(left, right))];
+  return slot.key == kEmpty ? nullptr : &slot.merge;
+}
+
+void WordMerger::offer(const PairTable& pairs, std::uint32_t left) {
+  const std::uint32_t right = nodes_[left].after;
+  if (right == kNoNode) return;
+  const auto* merge = pairs.find(nodes_[left].token, nodes_[right].token);
+  if (merge == nullptr) return;
+  offers_.push_back(std::uint64_t{merge->rank} << 32 | left);
+  std::push_heap(offers_.begin(), offers_.end(), std::greater<>());
+}
+
+void WordMerger::merge(const std::array<TokenId, 256>& byte_ids, const PairTable& pairs,
+                       std::string_view word, std::vector<TokenId>& tokens) {
+  const auto size = static_cast<std::uint32_t>(word.size());
+  nodes_.clear();
+  offers_.clear();
+  for (std::uint32_t i = 0; i < size; ++i) {
+    nodes_.push_back({byte_ids[static_cast<unsigned char>(word[i])], i == 0 ? kNoNode : i - 1,
+                      i + 1 == size ? kNoNode : i + 1});
+  }
+  for (std::uint32_t i = 0; i < size; ++i) offer(pairs, i);
+  while (!offers_.empty()) {
+    std::pop_heap(offers_.begin(), offers_.end(), std::greater<>());
+    const std::uint64_t offered = offers_.back();
+    offers_.pop_back();
+    const auto at = static_cast<std::uint32_t>(offered);
+    Node& left = nodes_[at];
+    // Either token may have become part of another merge since the offer.
+    if (left.token == kMerged || left.after == kNoNode) continue;
+    Node& right = nodes_[left.after];
+    const auto* merge = pairs.find(left.token, right.token);
+    if (merge == nullptr || merge->rank != offered >> 32) continue;
+    left.token = merge->result;
+    right.token = kMerged;
+    left.after = right.after;
+    if (left.after != kNoNode) nodes_[left.after].before = at;
+    offer(pairs, at);
+    if (left.before != kNoNode) offer(pairs, left.before);
+  }
+  for (std::uint32_t at = 0; at < size; at = nodes_[at].after) {
+    tokens.push_back(nodes_[at].token);
+  }
+}
+
+}  // namespace assay::data

@@ -1,0 +1,60 @@
+// Byte-pair encoding of one word: starting from its bytes, the adjacent pair of lowest rank becomes
+// one token, again and again, the leftmost of equals first.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "train/data/tokenizer.h"
+
+namespace assay::data {
+
+// What adjacent tokens merge into. A table of open addressing: it is asked for every pair of every
+// word that is not in the cache.
+class PairTable {
+ public:
+  struct Merge {
+    std::uint32_t rank;
+    TokenId result;
+  };
+
+  // A pair that is there already gets the new merge.
+  void add(TokenId left, TokenId right, Merge merge);
+  [[nodiscard]] const Merge* find(TokenId left, TokenId right) const;
+
+ private:
+  struct Slot {
+    std::uint64_t key = kEmpty;
+    Merge merge = {};
+  };
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+
+  [[nodiscard]] std::size_t slot_of(std::uint64_t key) const;
+  void grow();
+
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::size_t used_ = 0;
+};
+
+// Merges words, with memory that is kept from one to the next.
+class WordMerger {
+ public:
+  // Appends the word's tokens. Time is n log n in the word's bytes.
+  void merge(const std::array<TokenId, 256>& byte_ids, const PairTable& pairs,
+             std::string_view word, std::vector<TokenId>& tokens);
+
+ private:
+  struct Node {
+    TokenId token;
+    std::uint32_t before;
+    std::uint32_t after;
+  };
+  void offer(const PairTable& pairs, std::uint32_t left);
+
+  std::vector<Node> nodes_;            // a list of the tokens so far
+  std::vector<std::uint64_t> offers_;  // a heap: rank, then place of the left token
+};
+
+}  // namespace assay::data

@@ -1,0 +1,158 @@
+#include "train/data/bpe_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include "train/data/added_tokens.h"
+#include "train/data/utf8_run.h"
+#include "train/data/word_cache.h"
+
+namespace assay::data {
+namespace {
+
+// What has to be held in memory when a document never says where a word ends.
+constexpr std::size_t kLongestWord = std::size_t{512} << 20;
+
+struct BpeParts {
+  BpeVocabulary vocabulary;
+  WordSplitter splitter;
+  AddedTokens added;
+};
+
+class BpeEncoder : public Encoder {
+ public:
+  explicit BpeEncoder(const BpeParts& parts) : parts_(parts) {}
+
+  base::Result<void> feed(std::string_view text, std::vector<TokenId>& tokens) override {
+    pending_ += text;
+    if (pending_.size() > kLongestWord) {
+      return base::fail(base::failed_error({}, "the text has a word of more than 512 MiB",
+                                           "is it text? --tokenizer bytes takes anything"));
+    }
+    // A word that goes on and on is not looked at again for every part of it.
+    if (pending_.size() < 2 * kept_) return {};
+    return encode_pending(tokens, true);
+  }
+
+  base::Result<void> finish(std::vector<TokenId>& tokens) override {
+    ASSAY_TRY_VOID(encode_pending(tokens, false));
+    pending_.clear();
+    kept_ = 0;
+    return {};
+  }
+
+ private:
+  base::Result<void> encode_pending(std::vector<TokenId>& tokens, bool more) {
+    const std::string_view text = pending_;
+    std::size_t done = 0;
+    while (done < text.size()) {
+      const AddedTokens::Found found = parts_.added.find(text, done, more);
+      const bool open = more && found.size == 0;  // the text before it may go on
+      ASSAY_TRY(const std::size_t taken,
+                encode_text(text.substr(done, found.begin - done), open, tokens));
+      done += taken;
+      if (found.size == 0) break;
+      tokens.push_back(found.token);
+      done += found.size;
+    }
+    pending_.erase(0, done);
+    kept_ = pending_.size();
+    return {};
+  }
+
+  // How much of the text was encoded: all of it unless `more` may follow.
+  base::Result<std::size_t> encode_text(std::string_view text, bool more,
+                                        std::vector<TokenId>& tokens) {
+    std::size_t done = 0;
+    while (done < text.size()) {
+      const Utf8Run run = utf8_run(text.substr(done));
+      const bool last = done + run.size == text.size();
+      const std::string_view valid = text.substr(done, run.size);
+      ASSAY_TRY(const std::size_t taken, encode_valid(valid, more && (last || run.cut), tokens));
+      done += taken;
+      if (taken < run.size || done == text.size()) break;
+      if (more && run.cut) break;  // the rest of this character may be in the next part
+      tokens.push_back(byte_id(text[done]));
+      ++done;
+    }
+    return done;
+  }
+
+  base::Result<std::size_t> encode_valid(std::string_view text, bool more,
+                                         std::vector<TokenId>& tokens) {
+    std::size_t done = 0;
+    while (done < text.size()) {
+      ASSAY_TRY(const std::size_t end, parts_.splitter.word_end(scratch_, text, done, more));
+      if (end == 0) break;
+      encode_word(text.substr(done, end - done), tokens);
+      done = end;
+    }
+    return done;
+  }
+
+  void encode_word(std::string_view word, std::vector<TokenId>& tokens) {
+    if (cache_.find(word, tokens)) return;
+    const std::size_t before = tokens.size();
+    const BpeVocabulary& vocabulary = parts_.vocabulary;
+    const auto whole =
+        vocabulary.whole_words_first ? vocabulary.words.find(word) : vocabulary.words.end();
+    if (whole != vocabulary.words.end()) {
+      tokens.push_back(whole->second);
+    } else {
+      merger_.merge(vocabulary.byte_ids, vocabulary.pairs, word, tokens);
+    }
+    cache_.keep(word, std::span(tokens).subspan(before));
+  }
+
+  [[nodiscard]] TokenId byte_id(char byte) const {
+    return parts_.vocabulary.byte_ids[static_cast<unsigned char>(byte)];
+  }
+
+  const BpeParts& parts_;
+  WordSplitter::Scratch scratch_;
+  WordMerger merger_;
+  WordCache cache_;
+  std::string pending_;   // text whose tokens are not known yet
+  std::size_t kept_ = 0;  // how much of it was there when it was last looked at
+};
+
+class BpeTokenizer : public Tokenizer {
+ public:
+  explicit BpeTokenizer(BpeParts parts) : parts_(std::move(parts)) {}
+
+  [[nodiscard]] std::uint64_t vocabulary() const override {
+    return parts_.vocabulary.spellings.size();
+  }
+  [[nodiscard]] std::unique_ptr<Encoder> encoder() const override {
+    return std::make_unique<BpeEncoder>(parts_);
+  }
+  [[nodiscard]] base::Result<std::string> decode(std::span<const TokenId> tokens) const override {
+    const auto& spellings = parts_.vocabulary.spellings;
+    std::string text;
+    for (const TokenId token : tokens) {
+      if (token >= spellings.size() || !spellings[token]) {
+        return base::fail(
+            base::failed_error({}, fmt::format("token {} is not in the vocabulary", token)));
+      }
+      text += *spellings[token];
+    }
+    return text;
+  }
+
+ private:
+  BpeParts parts_;
+};
+
+}  // namespace
+
+void BpeVocabulary::spell(TokenId id, std::string bytes) {
+  if (spellings.size() <= id) spellings.resize(id + std::size_t{1});
+  spellings[id] = std::move(bytes);
+}
+
+std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter) {
+  AddedTokens added(vocabulary.added);
+  return std::make_unique<BpeTokenizer>(
+      BpeParts{std::move(vocabulary), std::move(splitter), std::move(added)});
+}
+
+}  // namespace assay::data

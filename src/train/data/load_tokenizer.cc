@@ -1,0 +1,54 @@
+#include "train/data/load_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace assay::data {
+namespace {
+
+constexpr base::Bytes kMostFile{std::int64_t{256} << 20};
+
+base::Result<LoadedBpe> read_vocabulary(const TokenizerChoice& choice) {
+  ASSAY_TRY(const std::string text, base::read_file(choice.source, kMostFile));
+  const bool given = !choice.pattern.empty() || !choice.special.empty();
+  // Base64 has no brace, so the forms cannot be taken for each other.
+  if (base::trim(text).starts_with('{')) {
+    if (given) {
+      return base::fail(base::usage_error(
+          choice.source, "a tokenizer.json says its own pattern and special tokens",
+          "leave --pattern and --special out"));
+    }
+    return read_tokenizer_json(text, choice.source);
+  }
+  if (choice.pattern.empty()) {
+    return base::fail(base::usage_error(
+        choice.source, "a tiktoken file does not say how text is split into words",
+        fmt::format("say --pattern {}", fmt::join(split_pattern_names(), " or "))));
+  }
+  LoadedBpe loaded;
+  ASSAY_TRY(loaded.pattern, split_pattern(choice.pattern));
+  ASSAY_TRY(loaded.vocabulary, read_tiktoken(text, choice.source, choice.special));
+  return loaded;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<const Tokenizer>> load_tokenizer(const TokenizerChoice& choice) {
+  if (choice.source == "bytes") {
+    if (!choice.pattern.empty() || !choice.special.empty()) {
+      return base::fail(base::usage_error("--tokenizer bytes",
+                                          "has neither a pattern nor special tokens",
+                                          "leave --pattern and --special out"));
+    }
+    return byte_tokenizer();
+  }
+  ASSAY_TRY(LoadedBpe loaded, read_vocabulary(choice));
+  if (choice.added_as_text) loaded.vocabulary.added.clear();
+  ASSAY_TRY(WordSplitter splitter, WordSplitter::compile(loaded.pattern, choice.source));
+  return bpe_tokenizer(std::move(loaded.vocabulary), std::move(splitter));
+}
+
+}  // namespace assay::data

@@ -1,0 +1,31 @@
+// The one source of pseudo-random numbers here: a function of its input, with no state, the same on
+// every machine. Shuffles and synthetic tokens are made from it, so changing it changes both.
+#pragma once
+
+#include <cstdint>
+
+namespace assay::data {
+
+// Every bit of the result depends on every bit of the input (xor-shifts and odd multipliers are
+// bijections, so no two inputs collide).
+constexpr std::uint64_t mix(std::uint64_t value) {
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93U;
+  value ^= value >> 29;
+  value *= 0x9fb21c651e98df25U;
+  value ^= value >> 32;
+  return value;
+}
+
+// A step by the golden ratio apart, so that neighbouring pairs start far from each other.
+constexpr std::uint64_t mix(std::uint64_t key, std::uint64_t value) {
+  return mix(mix(key + 0x9e3779b97f4a7c15U) ^ (value * 0x9e3779b97f4a7c15U));
+}
+
+// `random` as a number below `limit`, by multiplication: no division, and no bias worth naming.
+constexpr std::uint64_t below(std::uint64_t limit, std::uint64_t random) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(random) * limit) >> 64);
+}
+
+}  // namespace assay::data

@@ -1,0 +1,121 @@
+#include "train/data/shard.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/file.h"
+#include "hash/blake3.h"
+#include "train/data/shard_header.h"
+
+namespace assay::data {
+namespace {
+
+template <class T>
+std::uint64_t first_at_least(std::span<const std::byte> bytes, std::uint64_t limit) {
+  const auto* tokens = reinterpret_cast<const T*>(bytes.data());
+  const std::size_t count = bytes.size() / sizeof(T);
+  std::size_t at = 0;
+  while (at < count && tokens[at] < limit) ++at;
+  return at;
+}
+
+}  // namespace
+
+base::Result<Shard> Shard::map(const std::filesystem::path& path) {
+  const std::string where = path.string();
+  ASSAY_TRY(const base::UniqueFd fd, base::open_regular(path));
+  ASSAY_TRY(const struct stat status, base::regular_status(fd.get(), where));
+  ASSAY_TRY(Mapping mapping,
+            Mapping::of(fd.get(), static_cast<std::size_t>(status.st_size), where));
+  return Shard(where, std::move(mapping));
+}
+
+base::Result<Shard> Shard::open(const std::filesystem::path& path) {
+  ASSAY_TRY(Shard shard, map(path));
+  const hash::SigbusUnblocked unblocked;
+  ASSAY_TRY(const ShardHeader header, decode_header(shard.mapping_.bytes(), shard.where_));
+  shard.payload_at_ = kHeaderBytes;
+  shard.type_ = header.type;
+  shard.count_ = header.count;
+  shard.vocabulary_ = header.vocabulary;
+  shard.digest_ = header.digest;
+  return shard;
+}
+
+base::Result<Shard> Shard::open_headerless(const std::filesystem::path& path, TokenType type,
+                                           std::optional<std::uint64_t> vocabulary) {
+  ASSAY_TRY(Shard shard, map(path));
+  const hash::SigbusUnblocked unblocked;
+  const auto bytes = shard.mapping_.bytes();
+  if (starts_with_magic(bytes)) {
+    return base::fail(base::usage_error(shard.where_, "byte 0: has a header that says its type",
+                                        "leave --dtype out"));
+  }
+  if (bytes.size() % bytes_of(type) != 0) {
+    return base::fail(base::usage_error(
+        shard.where_,
+        fmt::format("byte {}: {} bytes are no whole number of {} tokens",
+                    bytes.size() - bytes.size() % bytes_of(type), bytes.size(), name_of(type)),
+        "the file is truncated, or of another type"));
+  }
+  shard.type_ = type;
+  shard.count_ = bytes.size() / bytes_of(type);
+  shard.vocabulary_ = vocabulary;
+  return shard;
+}
+
+std::span<const std::byte> Shard::payload() const {
+  return mapping_.bytes().subspan(payload_at_);
+}
+
+std::uint32_t Shard::token(std::uint64_t index) const {
+  const std::byte* at = payload().data() + index * bytes_of(type_);
+  std::uint32_t token = 0;
+  std::memcpy(&token, at, bytes_of(type_));
+  return token;
+}
+
+std::uint64_t Shard::byte_of(std::uint64_t index) const {
+  return payload_at_ + index * bytes_of(type_);
+}
+
+base::Result<void> Shard::intact() const {
+  if (!mapping_.damaged()) return {};
+  return base::fail(base::failed_error(where_, "was cut while it was read",
+                                       "shards must not change while they are in use"));
+}
+
+base::Result<void> Shard::verify() const {
+  const hash::SigbusUnblocked unblocked;
+  if (digest_) {
+    const hash::Digest found = hash::blake3(payload(), 0);
+    ASSAY_TRY_VOID(intact());
+    if (found != *digest_) {
+      return base::fail(
+          base::failed_error(where_,
+                             fmt::format("byte {}: the tokens' BLAKE3 is {}, the header says {}",
+                                         payload_at_, found.hex(), digest_->hex()),
+                             "the file was changed after it was written"));
+    }
+  }
+  if (vocabulary_) ASSAY_TRY_VOID(check_tokens(*this, 0, count_, *vocabulary_));
+  return intact();
+}
+
+base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::uint64_t count,
+                                std::uint64_t vocabulary) {
+  const std::size_t size = bytes_of(shard.type());
+  const auto bytes = shard.payload().subspan(index * size, count * size);
+  const std::uint64_t at = shard.type() == TokenType::kU16
+                               ? first_at_least<std::uint16_t>(bytes, vocabulary)
+                               : first_at_least<std::uint32_t>(bytes, vocabulary);
+  if (at == count) return {};
+  return base::fail(base::failed_error(
+      shard.where(),
+      fmt::format("byte {}: token {} is {}, outside the vocabulary of {}",
+                  shard.byte_of(index + at), index + at, shard.token(index + at), vocabulary),
+      "these tokens were made with another tokenizer"));
+}
+
+}  // namespace assay::data

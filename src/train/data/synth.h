@@ -1,0 +1,40 @@
+// Made-up tokens: the same numbers give the same file on every machine, so a benchmark or a test of
+// the trainer needs no download.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "train/data/shard_header.h"
+
+namespace assay::data {
+
+enum class SynthKind : std::uint8_t {
+  // Every token equally likely: nothing to learn, the loss stays at ln(vocabulary).
+  kUniform,
+  // Each token has four possible successors, which one depends on chance and on the token before:
+  // the loss falls from ln(vocabulary) to about 1.3 for a model that sees one token, and to about
+  // 1.0 for one that sees two.
+  kMarkov,
+};
+
+std::vector<std::string> synth_kind_names();
+base::Result<SynthKind> parse_synth_kind(std::string_view name);
+
+struct SynthRequest {
+  std::filesystem::path output;
+  std::uint64_t tokens = 0;
+  std::uint64_t vocabulary = 0;
+  std::uint64_t seed = 0;
+  SynthKind kind = SynthKind::kMarkov;
+  std::function<void(std::int64_t)> progress = {};  // told how many more tokens are there
+};
+
+base::Result<ShardHeader> synthesize(const SynthRequest& request);
+
+}  // namespace assay::data

@@ -1,0 +1,110 @@
+#include "train/data/token_set.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace assay::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+base::Result<std::vector<std::string>> shards_in_folder(const std::string& folder,
+                                                        const std::string& extension) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == extension) found.push_back(at->path().string());
+  }
+  if (error) return base::fail(base::system_error(folder, "cannot list", error.value()));
+  if (found.empty()) {
+    return base::fail(
+        base::usage_error(folder, fmt::format("has no files that end in {}", extension)));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+base::Result<std::vector<std::string>> shards_by_pattern(const std::string& pattern) {
+  glob_t matches{};
+  const int outcome = ::glob(pattern.c_str(), 0, nullptr, &matches);
+  std::vector<std::string> found(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  ::globfree(&matches);
+  if (outcome != 0) return base::fail(base::usage_error(pattern, "matches no file"));
+  return found;
+}
+
+}  // namespace
+
+base::Result<std::vector<std::string>> shard_paths(const TokenSource& source) {
+  const std::string extension = source.headerless ? ".bin" : ".tokens";
+  std::vector<std::string> paths;
+  for (const std::string& given : source.paths) {
+    std::error_code ignored;
+    std::vector<std::string> found = {given};
+    if (fs::is_directory(given, ignored)) {
+      ASSAY_TRY(found, shards_in_folder(given, extension));
+    } else if (given.find_first_of("*?[") != std::string::npos && !fs::exists(given, ignored)) {
+      ASSAY_TRY(found, shards_by_pattern(given));
+    }
+    paths.insert(paths.end(), found.begin(), found.end());
+  }
+  return paths;
+}
+
+base::Result<Shard> open_shard(const std::string& path, const TokenSource& source) {
+  return source.headerless ? Shard::open_headerless(path, *source.headerless, source.vocabulary)
+                           : Shard::open(path);
+}
+
+base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t sequence) {
+  if (sequence == 0) return base::fail(base::usage_error({}, "a sequence of 0 tokens is none"));
+  TokenSet set;
+  set.sequence_ = sequence;
+  ASSAY_TRY(const std::vector<std::string> paths, shard_paths(source));
+  if (paths.empty()) return base::fail(base::usage_error({}, "no token shard is given"));
+  set.shards_.reserve(paths.size());
+  std::uint64_t windows = 0;
+  for (const std::string& path : paths) {
+    ASSAY_TRY(Shard shard, open_shard(path, source));
+    if (!set.shards_.empty() && shard.vocabulary() != set.vocabulary()) {
+      return base::fail(
+          base::usage_error(path,
+                            fmt::format("has a vocabulary of {}, but {} has one of {}",
+                                        shard.vocabulary().value_or(0), set.shards_.front().where(),
+                                        set.vocabulary().value_or(0)),
+                            "shards of one set are made with one tokenizer"));
+    }
+    windows += shard.count() == 0 ? 0 : (shard.count() - 1) / sequence;
+    set.shards_.push_back(std::move(shard));
+    set.ends_.push_back(windows);
+  }
+  if (windows == 0) {
+    return base::fail(base::usage_error(
+        paths.front(),
+        fmt::format("no shard has {} tokens, a sequence and its last target", sequence + 1),
+        "give more tokens or a shorter sequence"));
+  }
+  return set;
+}
+
+std::uint64_t TokenSet::tokens() const {
+  std::uint64_t sum = 0;
+  for (const Shard& shard : shards_) sum += shard.count();
+  return sum;
+}
+
+std::optional<std::uint64_t> TokenSet::vocabulary() const {
+  return shards_.front().vocabulary();
+}
+
+Window TokenSet::window(std::uint64_t index) const {
+  const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
+  const auto shard = static_cast<std::size_t>(end - ends_.begin());
+  const std::uint64_t before = shard == 0 ? 0 : ends_[shard - 1];
+  return {&shards_[shard], (index - before) * sequence_};
+}
+
+}  // namespace assay::data

@@ -1,0 +1,169 @@
+// The HuggingFace form, tokenizer.json: byte-level byte-pair encoding, as GPT-2 and Llama 3 have
+// it. How text is split is read in tokenizer_json_split.cc. Whatever else a file asks for is
+// refused by name: tokens that are nearly right are wrong.
+#include "train/data/tokenizer_json.h"
+
+#include <fmt/format.h>
+
+#include "train/data/byte_alphabet.h"
+#include "train/data/load_tokenizer.h"
+
+namespace assay::data {
+namespace {
+
+// Absent, null and the values that ask for nothing.
+bool asks_for_nothing(const JsonNode& value) {
+  return value.is_null() || value == false || value == "" || value == 0 || value == 0.0;
+}
+
+base::Result<void> refuse_what_is_set(const JsonNode& object, const std::string& path,
+                                      std::initializer_list<const char*> names,
+                                      const std::string& where) {
+  for (const char* name : names) {
+    const JsonNode& value = json_member(object, name);
+    if (!asks_for_nothing(value)) return unsupported(where, path + name, value);
+  }
+  return {};
+}
+
+// The vocabulary by spelling, for merges; `vocabulary` gets it by bytes and by id.
+base::Result<void> read_vocab(const JsonNode& vocab, const std::string& where,
+                              BpeVocabulary& vocabulary) {
+  if (!vocab.is_object()) return malformed(where, "model.vocab", "an object");
+  for (const auto& [spelling, id] : vocab.items()) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kMostTokens) {
+      return malformed(where, fmt::format("model.vocab of '{}'", spelling), "an id");
+    }
+    const auto token = id.get<TokenId>();
+    if (token < vocabulary.spellings.size() && vocabulary.spellings[token]) {
+      return base::fail(
+          base::usage_error(where, fmt::format("model.vocab: two tokens have the id {}", token)));
+    }
+    const auto bytes = bytes_of_spelling(spelling);
+    if (bytes) vocabulary.words.emplace(*bytes, token);
+    // A spelling outside the alphabet is never made from text; it stands for itself.
+    vocabulary.spell(token, bytes ? *bytes : spelling);
+  }
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto found = vocabulary.words.find(std::string(1, static_cast<char>(byte)));
+    if (found == vocabulary.words.end()) {
+      return base::fail(base::usage_error(
+          where, fmt::format("model.vocab has no token for the byte 0x{:02x}", byte),
+          "byte-level vocabularies have one for each of the 256 bytes"));
+    }
+    vocabulary.byte_ids[byte] = found->second;
+  }
+  return {};
+}
+
+// "left right", or in later files ["left", "right"].
+bool merge_halves(const JsonNode& merge, std::string& left, std::string& right) {
+  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+    left = merge[0].get<std::string>();
+    right = merge[1].get<std::string>();
+    return true;
+  }
+  if (!merge.is_string()) return false;
+  const auto& text = merge.get_ref<const std::string&>();
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) return false;
+  left = text.substr(0, space);
+  right = text.substr(space + 1);
+  return true;
+}
+
+base::Result<void> read_merges(const JsonNode& merges, const std::string& where,
+                               BpeVocabulary& vocabulary) {
+  if (!merges.is_array()) return malformed(where, "model.merges", "a list");
+  const auto id_of_spelling = [&](const std::string& spelling) -> std::optional<TokenId> {
+    const auto bytes = bytes_of_spelling(spelling);
+    const auto found = bytes ? vocabulary.words.find(*bytes) : vocabulary.words.end();
+    return found == vocabulary.words.end() ? std::nullopt : std::optional(found->second);
+  };
+  std::uint32_t rank = 0;
+  for (const JsonNode& merge : merges) {
+    std::string left;
+    std::string right;
+    if (!merge_halves(merge, left, right)) {
+      return malformed(where, fmt::format("model.merges[{}]", rank), "two tokens");
+    }
+    const auto left_id = id_of_spelling(left);
+    const auto right_id = id_of_spelling(right);
+    const auto result = id_of_spelling(left + right);
+    if (!left_id || !right_id || !result) {
+      const std::string& missing = !left_id ? left : !right_id ? right : left + right;
+      return base::fail(base::usage_error(
+          where, fmt::format("model.merges[{}]: '{}' is not in the vocabulary", rank, missing)));
+    }
+    vocabulary.pairs.add(*left_id, *right_id, {rank++, *result});
+  }
+  return {};
+}
+
+base::Result<void> read_added(const JsonNode& added, const std::string& where,
+                              BpeVocabulary& vocabulary) {
+  if (added.is_null()) return {};
+  if (!added.is_array()) return malformed(where, "added_tokens", "a list");
+  for (const JsonNode& token : added) {
+    const JsonNode& content = json_member(token, "content");
+    const JsonNode& id = json_member(token, "id");
+    if (!content.is_string() || content == "" || !id.is_number_unsigned() ||
+        id.get<std::uint64_t>() >= kMostTokens) {
+      return malformed(where, "added_tokens", "objects with content and id");
+    }
+    ASSAY_TRY_VOID(refuse_what_is_set(token,
+                                      fmt::format("added_tokens '{}' ", content.get<std::string>()),
+                                      {"single_word", "lstrip", "rstrip"}, where));
+    vocabulary.spell(id.get<TokenId>(), content.get<std::string>());
+    vocabulary.added.emplace_back(content.get<std::string>(), id.get<TokenId>());
+  }
+  return {};
+}
+
+}  // namespace
+
+const JsonNode& json_member(const JsonNode& object, const char* name) {
+  static const JsonNode kAbsent;
+  if (!object.is_object()) return kAbsent;
+  const auto found = object.find(name);
+  return found == object.end() ? kAbsent : *found;
+}
+
+tl::unexpected<base::Error> unsupported(const std::string& where, const std::string& what,
+                                        const JsonNode& value) {
+  const std::string shown = value.is_object() && json_member(value, "type").is_string()
+                                ? json_member(value, "type").get<std::string>()
+                                : value.dump(-1, ' ', true, JsonNode::error_handler_t::replace);
+  return base::fail(base::usage_error(where, fmt::format("{} {} is not supported", what, shown),
+                                      "byte-level BPE as of GPT-2 and Llama 3 is"));
+}
+
+tl::unexpected<base::Error> malformed(const std::string& where, const std::string& what,
+                                      const std::string& expected) {
+  return base::fail(base::usage_error(where, fmt::format("{} is not {}", what, expected)));
+}
+
+base::Result<LoadedBpe> read_tokenizer_json(std::string_view text, const std::string& where) {
+  const JsonNode file = JsonNode::parse(text, nullptr, false);
+  if (!file.is_object()) return malformed(where, "the file", "valid JSON");
+  const JsonNode& model = json_member(file, "model");
+  const JsonNode& type = json_member(model, "type");
+  if (!type.is_null() && type != "BPE") return unsupported(where, "model", model);
+  ASSAY_TRY_VOID(refuse_what_is_set(file, "", {"normalizer", "truncation", "padding"}, where));
+  ASSAY_TRY_VOID(refuse_what_is_set(
+      model, "model.",
+      {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}, where));
+  const JsonNode& decoder = json_member(file, "decoder");
+  if (!decoder.is_null() && json_member(decoder, "type") != "ByteLevel") {
+    return unsupported(where, "decoder", decoder);
+  }
+  LoadedBpe loaded;
+  loaded.vocabulary.whole_words_first = json_member(model, "ignore_merges") == true;
+  ASSAY_TRY_VOID(read_vocab(json_member(model, "vocab"), where, loaded.vocabulary));
+  ASSAY_TRY_VOID(read_merges(json_member(model, "merges"), where, loaded.vocabulary));
+  ASSAY_TRY_VOID(read_added(json_member(file, "added_tokens"), where, loaded.vocabulary));
+  ASSAY_TRY(loaded.pattern, pattern_of(json_member(file, "pre_tokenizer"), where));
+  return loaded;
+}
+
+}  // namespace assay::data

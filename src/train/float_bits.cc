@@ -1,0 +1,37 @@
+#include "train/float_bits.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace assay::train {
+
+SplitFloats split_floats(std::span<const float> values) {
+  SplitFloats result;
+  result.high.reserve(values.size());
+  result.low.reserve(values.size());
+  for (const float value : values) {
+    const SplitMaster pair = split_master(value);
+    result.high.push_back(pair.high);
+    result.low.push_back(pair.low);
+  }
+  return result;
+}
+
+base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
+                                               checkpoint::Dtype type, step::Dtype to) {
+  if (type == checkpoint::Dtype::kBf16 && to == step::Dtype::kF32) {
+    std::vector<std::byte> out(from.size() * 2);
+    for (std::size_t i = 0; i < from.size() / 2; ++i) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, from.data() + 2 * i, 2);
+      const float value = from_bf16(bits);
+      std::memcpy(out.data() + 4 * i, &value, 4);
+    }
+    return out;
+  }
+  return base::fail(base::usage_error("weights", "are neither bf16 nor fp32"));
+}
+
+}  // namespace assay::train

@@ -1,0 +1,71 @@
+#include "train/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "train/float_bits.h"
+#include "train/philox.h"
+
+namespace assay::train {
+namespace {
+
+base::Result<std::vector<float>> logits_of(Backend& backend, const step::Program& program,
+                                           std::int64_t row) {
+  const step::View view = program.logits.rows_from(row, 1);
+  std::vector<float> logits(static_cast<std::size_t>(view.cols));
+  if (program.choices.numerics.activations == step::Dtype::kF32) {
+    ASSAY_TRY_VOID(backend.read(view, std::as_writable_bytes(std::span(logits))));
+    return logits;
+  }
+  std::vector<std::uint16_t> halves(logits.size());
+  ASSAY_TRY_VOID(backend.read(view, std::as_writable_bytes(std::span(halves))));
+  std::ranges::transform(halves, logits.begin(), from_bf16);
+  return logits;
+}
+
+}  // namespace
+
+std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_t word) {
+  const auto most = std::max_element(logits.begin(), logits.end());
+  if (temperature <= 0) return static_cast<std::int32_t>(most - logits.begin());
+  const double highest = static_cast<double>(*most);
+  double sum = 0;
+  for (float& logit : logits) {
+    logit = static_cast<float>(std::exp((static_cast<double>(logit) - highest) / temperature));
+    sum += static_cast<double>(logit);
+  }
+  double left = sum * (static_cast<double>(word) / 4294967296.0);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    left -= static_cast<double>(logits[i]);
+    if (left < 0) return static_cast<std::int32_t>(i);
+  }
+  return static_cast<std::int32_t>(most - logits.begin());
+}
+
+base::Result<void> generate(Backend& backend, const step::Program& program,
+                            std::vector<std::int32_t> tokens, const GenerateOptions& options,
+                            const std::function<bool(std::int32_t)>& told) {
+  const auto window = static_cast<std::size_t>(program.choices.sequence);
+  for (std::int64_t i = 0; i < options.tokens; ++i) {
+    const std::size_t used = std::min(tokens.size(), window);
+    const std::vector<std::int32_t> recent(tokens.end() - static_cast<std::ptrdiff_t>(used),
+                                           tokens.end());
+    // What comes after the last token is never looked at by it.
+    ASSAY_TRY_VOID(
+        run_step(backend, program, {}, [&](std::int32_t, std::span<std::int32_t> places, auto) {
+          std::ranges::fill(places, 0);
+          std::ranges::copy(recent, places.begin());
+          return base::Result<void>{};
+        }));
+    ASSAY_TRY(std::vector<float> logits,
+              logits_of(backend, program, static_cast<std::int64_t>(used) - 1));
+    const auto words = philox(options.seed, {static_cast<std::uint64_t>(i), 0});
+    const std::int32_t next = choose(logits, options.temperature, words[0]);
+    if (!told(next)) return {};
+    tokens.push_back(next);
+  }
+  return {};
+}
+
+}  // namespace assay::train

@@ -1,0 +1,157 @@
+#include "train/hf_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "spec/load.h"
+#include "train/checkpoint/safetensors_writer.h"
+#include "train/checkpoint/write.h"
+#include "train/hf_names.h"
+#include "train/resume.h"
+
+namespace assay::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr base::Bytes kMostConfig(16 << 20);
+
+// Rows become columns; elements are `size` bytes.
+std::vector<std::byte> turned(std::span<const std::byte> from, std::int64_t rows, std::int64_t cols,
+                              std::size_t size) {
+  std::vector<std::byte> to(from.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) {
+      std::memcpy(to.data() + static_cast<std::size_t>(j * rows + i) * size,
+                  from.data() + static_cast<std::size_t>(i * cols + j) * size, size);
+    }
+  }
+  return to;
+}
+
+// All tensors of a folder, over its files.
+class HfFolder {
+ public:
+  static base::Result<HfFolder> open(const fs::path& folder) {
+    HfFolder result;
+    std::vector<fs::path> paths;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (entry.path().extension() == ".safetensors") paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    if (paths.empty()) {
+      return base::fail(base::usage_error(folder.string(), "holds no *.safetensors",
+                                          "convert the model to safetensors first"));
+    }
+    for (const fs::path& path : paths) {
+      ASSAY_TRY(checkpoint::SafetensorsFile file, checkpoint::SafetensorsFile::open(path));
+      result.files_.push_back(std::move(file));
+    }
+    return result;
+  }
+
+  base::Result<std::vector<std::byte>> read(const HfTensor& tensor, checkpoint::Dtype& type,
+                                            const std::string& where) const {
+    for (const checkpoint::SafetensorsFile& file : files_) {
+      const checkpoint::TensorPlace* place = file.find(tensor.name);
+      if (place == nullptr) continue;
+      if (place->info.shape != tensor.shape()) {
+        return base::fail(base::usage_error(
+            where, fmt::format("{} has the shape {}, expected {}", tensor.name,
+                               fmt::join(place->info.shape, "x"), fmt::join(tensor.shape(), "x"))));
+      }
+      type = place->info.dtype;
+      std::vector<std::byte> bytes(static_cast<std::size_t>(place->bytes()));
+      ASSAY_TRY_VOID(file.read(*place, 0, bytes));
+      if (!tensor.transposed) return bytes;
+      return turned(bytes, tensor.cols, tensor.count,
+                    static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
+    }
+    return base::fail(base::usage_error(where, fmt::format("{} is missing", tensor.name)));
+  }
+
+ private:
+  std::vector<checkpoint::SafetensorsFile> files_;
+};
+
+base::Result<std::vector<checkpoint::Tensor>> read_parameters(const fs::path& folder,
+                                                              const spec::ModelSpec& model) {
+  ASSAY_TRY(const HfFolder files, HfFolder::open(folder));
+  ASSAY_TRY(const std::vector<HfTensor> wanted, hf_tensors(model));
+  std::vector<checkpoint::Tensor> parameters;
+  std::vector<std::byte> joined;  // the parts of one parameter come one after the other
+  checkpoint::Dtype type = checkpoint::Dtype::kF32;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    ASSAY_TRY(const std::vector<std::byte> bytes, files.read(wanted[i], type, folder.string()));
+    joined.insert(joined.end(), bytes.begin(), bytes.end());
+    if (i + 1 < wanted.size() && wanted[i + 1].parameter == wanted[i].parameter) continue;
+    const std::int64_t rows = wanted[i].first + wanted[i].count;
+    std::vector<std::int64_t> shape = {wanted[i].cols};
+    if (!wanted[i].vector) shape.insert(shape.begin(), rows);
+    parameters.push_back(
+        checkpoint::owned_tensor({wanted[i].parameter, type, std::move(shape)}, std::move(joined)));
+    joined.clear();
+  }
+  return parameters;
+}
+
+}  // namespace
+
+base::Result<void> export_hf(const checkpoint::Checkpoint& from, const fs::path& folder) {
+  ASSAY_TRY(const spec::ModelSpec model, model_of(from));
+  ASSAY_TRY(const std::vector<HfTensor> wanted, hf_tensors(model));
+  ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return base::fail(base::unfit_error(folder, "cannot be made: " + error.message()));
+  checkpoint::Dtype type = checkpoint::Dtype::kF32;
+  std::vector<checkpoint::Tensor> tensors;
+  for (const HfTensor& tensor : wanted) {
+    const auto found = set.find(tensor.parameter);
+    if (!found) {
+      return base::fail(
+          base::usage_error(from.folder().string(), fmt::format("holds no {}", tensor.parameter)));
+    }
+    type = found->place->info.dtype;
+    const std::int64_t row = tensor.cols * checkpoint::dtype_bytes(type);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.count * row));
+    ASSAY_TRY_VOID(found->file->read(*found->place, tensor.first * row, bytes));
+    if (tensor.transposed) {
+      bytes = turned(bytes, tensor.count, tensor.cols,
+                     static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
+    }
+    tensors.push_back(
+        checkpoint::owned_tensor({tensor.name, type, tensor.shape()}, std::move(bytes)));
+  }
+  ASSAY_TRY_VOID(
+      checkpoint::write_safetensors(folder / "model.safetensors", tensors, {{"format", "pt"}}));
+  ASSAY_TRY(const base::Json config,
+            hf_config(model, type == checkpoint::Dtype::kBf16 ? "bfloat16" : "float32"));
+  return base::write_file(folder / "config.json", base::json_text(config));
+}
+
+base::Result<fs::path> import_hf(const fs::path& folder, const fs::path& run) {
+  const fs::path path = folder / "config.json";
+  ASSAY_TRY(const std::string text, base::read_file(path, kMostConfig));
+  const base::Json config = base::Json::parse(text, nullptr, false);
+  if (!config.is_object()) return base::fail(base::usage_error(path.string(), "is no JSON object"));
+  ASSAY_TRY(const spec::ModelSpec model, model_from_hf(config, path.string()));
+  ASSAY_TRY(std::vector<checkpoint::Tensor> parameters, read_parameters(folder, model));
+  checkpoint::Snapshot snapshot;
+  snapshot.state.extra = {{"model", spec::model_toml(model)}};
+  snapshot.state.data_cursor = {{"windows", 0U}};
+  snapshot.parts.push_back({.name = "weights", .tensors = std::move(parameters)});
+  const fs::path root = run / "checkpoints";
+  ASSAY_TRY_VOID(checkpoint::prepare_root(root));
+  ASSAY_TRY(const checkpoint::Written written, checkpoint::write_checkpoint(root, snapshot));
+  return written.folder;
+}
+
+}  // namespace assay::train

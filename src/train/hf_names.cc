@@ -1,0 +1,237 @@
+#include "train/hf_names.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "step/parameters.h"
+
+namespace assay::train {
+namespace {
+
+class HfList {
+ public:
+  explicit HfList(const spec::ModelSpec& model) : model_(model) {
+    std::int64_t groups[step::kGroups];
+    parameters_ = step::list_parameters(model, spec::Optimizer::kAdamw, groups);
+  }
+
+  std::vector<HfTensor> llama() {
+    whole("model.embed_tokens.weight", "embedding");
+    for (std::int64_t layer = 0; layer < model_.layers; ++layer) llama_block(layer);
+    whole("model.norm.weight", "final_norm");
+    if (!model_.tied) whole("lm_head.weight", "head");
+    return std::move(list_);
+  }
+
+  std::vector<HfTensor> gpt2() {
+    whole("transformer.wte.weight", "embedding");
+    whole("transformer.wpe.weight", "positions");
+    for (std::int64_t layer = 0; layer < model_.layers; ++layer) gpt2_block(layer);
+    whole("transformer.ln_f.weight", "final_norm");
+    whole("transformer.ln_f.bias", "final_norm_bias");
+    return std::move(list_);
+  }
+
+ private:
+  const step::Parameter& find(const std::string& name) const {
+    return *std::find_if(parameters_.begin(), parameters_.end(),
+                         [&](const step::Parameter& p) { return p.name == name; });
+  }
+  void rows(std::string name, const std::string& ours, std::int64_t first, std::int64_t count) {
+    const step::Parameter& p = find(ours);
+    list_.push_back({std::move(name), ours, first, count, p.cols, p.init != step::Init::kNormal});
+  }
+  void whole(std::string name, const std::string& ours, bool transposed = false) {
+    rows(std::move(name), ours, 0, find(ours).rows);
+    list_.back().transposed = transposed;
+  }
+
+  void llama_block(std::int64_t layer) {
+    const spec::ModelSpec& m = model_;
+    const std::string theirs = fmt::format("model.layers.{}.", layer);
+    const std::string ours = fmt::format("layers.{}.", layer);
+    whole(theirs + "input_layernorm.weight", ours + "attention_norm");
+    rows(theirs + "self_attn.q_proj.weight", ours + "qkv", 0, m.q_dim());
+    rows(theirs + "self_attn.k_proj.weight", ours + "qkv", m.q_dim(), m.kv_dim());
+    rows(theirs + "self_attn.v_proj.weight", ours + "qkv", m.q_dim() + m.kv_dim(), m.kv_dim());
+    if (m.qk_norm == spec::QkNorm::kLearned) {
+      whole(theirs + "self_attn.q_norm.weight", ours + "query_norm");
+      whole(theirs + "self_attn.k_norm.weight", ours + "key_norm");
+    }
+    whole(theirs + "self_attn.o_proj.weight", ours + "attention_out");
+    whole(theirs + "post_attention_layernorm.weight", ours + "mlp_norm");
+    rows(theirs + "mlp.gate_proj.weight", ours + "gate_up", 0, m.ffn);
+    rows(theirs + "mlp.up_proj.weight", ours + "gate_up", m.ffn, m.ffn);
+    whole(theirs + "mlp.down_proj.weight", ours + "down");
+  }
+
+  // Matrices of gpt2 are stored the other way round.
+  void gpt2_block(std::int64_t layer) {
+    const std::string theirs = fmt::format("transformer.h.{}.", layer);
+    const std::string ours = fmt::format("layers.{}.", layer);
+    const auto norm = [&](const char* there, const char* here) {
+      whole(theirs + there + ".weight", ours + here);
+      whole(theirs + there + ".bias", ours + here + "_bias");
+    };
+    const auto matrix = [&](const char* there, const char* here) {
+      whole(theirs + there + ".weight", ours + here, true);
+      whole(theirs + there + ".bias", ours + here + "_bias");
+    };
+    norm("ln_1", "attention_norm");
+    matrix("attn.c_attn", "qkv");
+    matrix("attn.c_proj", "attention_out");
+    norm("ln_2", "mlp_norm");
+    matrix("mlp.c_fc", "gate_up");
+    matrix("mlp.c_proj", "down");
+  }
+
+  const spec::ModelSpec& model_;
+  std::vector<step::Parameter> parameters_;
+  std::vector<HfTensor> list_;
+};
+
+bool is_llama(const spec::ModelSpec& m) {
+  return m.norm == spec::Norm::kRmsNorm && m.mlp == spec::Mlp::kSwiglu &&
+         m.positions == spec::Positions::kRope && !m.bias && !m.is_moe() &&
+         m.qk_norm != spec::QkNorm::kPlain && !m.value_embeddings && !m.residual_lambdas;
+}
+
+bool is_gpt2(const spec::ModelSpec& m) {
+  return m.norm == spec::Norm::kLayerNorm && m.mlp == spec::Mlp::kGelu &&
+         m.positions == spec::Positions::kLearned && m.bias && m.tied && !m.is_moe() &&
+         m.qk_norm == spec::QkNorm::kNone && m.kv_heads == m.heads && m.q_dim() == m.dim;
+}
+
+base::Error no_architecture() {
+  return base::usage_error("model", "is of no architecture that the other library knows",
+                           "llama, qwen3 and gpt2 can be exchanged");
+}
+
+// A number of config.json, or nothing.
+std::optional<std::int64_t> whole_number(const base::Json& config, const char* key) {
+  const auto found = config.find(key);
+  if (found == config.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+base::Result<spec::ModelSpec> gpt2_model(const base::Json& config, const std::string& where) {
+  spec::ModelSpec m;
+  m.vocab = whole_number(config, "vocab_size").value_or(0);
+  m.dim = whole_number(config, "n_embd").value_or(0);
+  m.layers = whole_number(config, "n_layer").value_or(0);
+  m.heads = m.kv_heads = whole_number(config, "n_head").value_or(0);
+  m.context = whole_number(config, "n_positions").value_or(0);
+  m.ffn = whole_number(config, "n_inner").value_or(4 * m.dim);
+  if (m.vocab < 2 || m.dim < 1 || m.layers < 1 || m.heads < 1 || m.context < 1 ||
+      m.dim % m.heads != 0) {
+    return base::fail(base::usage_error(where, "does not describe a gpt2 model"));
+  }
+  m.head_dim = m.dim / m.heads;
+  m.norm = spec::Norm::kLayerNorm;
+  m.mlp = spec::Mlp::kGelu;
+  m.positions = spec::Positions::kLearned;
+  m.bias = m.tied = true;
+  return m;
+}
+
+double rope_theta_of(const base::Json& config) {
+  if (const auto plain = config.find("rope_theta"); plain != config.end() && plain->is_number()) {
+    return plain->get<double>();
+  }
+  const auto nested = config.find("rope_parameters");
+  if (nested != config.end() && nested->is_object()) {
+    const auto theta = nested->find("rope_theta");
+    if (theta != nested->end() && theta->is_number()) return theta->get<double>();
+  }
+  return 10000.0;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> HfTensor::shape() const {
+  if (vector) return {cols};
+  return transposed ? std::vector{cols, count} : std::vector{count, cols};
+}
+
+base::Result<std::vector<HfTensor>> hf_tensors(const spec::ModelSpec& model) {
+  if (is_llama(model)) return HfList(model).llama();
+  if (is_gpt2(model)) return HfList(model).gpt2();
+  return base::fail(no_architecture());
+}
+
+base::Result<base::Json> hf_config(const spec::ModelSpec& m, const char* dtype) {
+  if (is_gpt2(m)) {
+    return base::Json{{"architectures", {"GPT2LMHeadModel"}},
+                      {"model_type", "gpt2"},
+                      {"vocab_size", m.vocab},
+                      {"n_embd", m.dim},
+                      {"n_layer", m.layers},
+                      {"n_head", m.heads},
+                      {"n_inner", m.ffn},
+                      {"n_positions", m.context},
+                      {"activation_function", "gelu_new"},
+                      {"layer_norm_epsilon", 1e-5},
+                      {"tie_word_embeddings", true},
+                      {"torch_dtype", dtype}};
+  }
+  if (!is_llama(m)) return base::fail(no_architecture());
+  const bool qwen = m.qk_norm == spec::QkNorm::kLearned;
+  return base::Json{{"architectures", {qwen ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+                    {"model_type", qwen ? "qwen3" : "llama"},
+                    {"vocab_size", m.vocab},
+                    {"hidden_size", m.dim},
+                    {"intermediate_size", m.ffn},
+                    {"num_hidden_layers", m.layers},
+                    {"num_attention_heads", m.heads},
+                    {"num_key_value_heads", m.kv_heads},
+                    {"head_dim", m.head_dim},
+                    {"max_position_embeddings", m.context},
+                    {"hidden_act", "silu"},
+                    {"rms_norm_eps", 1e-5},
+                    {"rope_theta", m.rope_theta},
+                    {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", m.rope_theta}}},
+                    {"attention_bias", false},
+                    {"mlp_bias", false},
+                    {"tie_word_embeddings", m.tied},
+                    {"torch_dtype", dtype}};
+}
+
+base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std::string& where) {
+  const auto type = config.find("model_type");
+  const std::string name =
+      type != config.end() && type->is_string() ? type->get<std::string>() : "";
+  if (name == "gpt2") return gpt2_model(config, where);
+  if (name != "llama" && name != "qwen3") {
+    return base::fail(base::usage_error(where, fmt::format("model_type '{}' is not known", name),
+                                        "llama, qwen3 and gpt2 can be read"));
+  }
+  const auto epsilon = config.find("rms_norm_eps");
+  if (epsilon != config.end() && epsilon->is_number() && epsilon->get<double>() != 1e-5) {
+    return base::fail(base::usage_error(
+        where, fmt::format("rms_norm_eps is {}, but ours is 1e-05", epsilon->get<double>())));
+  }
+  if (const auto scaling = config.find("rope_scaling");
+      scaling != config.end() && !scaling->is_null()) {
+    return base::fail(base::usage_error(where, "rope_scaling is not supported"));
+  }
+  spec::ModelSpec m;
+  m.vocab = whole_number(config, "vocab_size").value_or(0);
+  m.dim = whole_number(config, "hidden_size").value_or(0);
+  m.layers = whole_number(config, "num_hidden_layers").value_or(0);
+  m.heads = whole_number(config, "num_attention_heads").value_or(0);
+  m.kv_heads = whole_number(config, "num_key_value_heads").value_or(m.heads);
+  m.ffn = whole_number(config, "intermediate_size").value_or(0);
+  m.context = whole_number(config, "max_position_embeddings").value_or(0);
+  if (m.vocab < 2 || m.dim < 1 || m.layers < 1 || m.heads < 1 || m.kv_heads < 1 || m.ffn < 1 ||
+      m.context < 1 || m.heads % m.kv_heads != 0) {
+    return base::fail(base::usage_error(where, "does not describe a llama model"));
+  }
+  m.head_dim = whole_number(config, "head_dim").value_or(m.dim / m.heads);
+  m.rope_theta = rope_theta_of(config);
+  const auto tied = config.find("tie_word_embeddings");
+  m.tied = tied != config.end() && tied->is_boolean() && tied->get<bool>();
+  if (name == "qwen3") m.qk_norm = spec::QkNorm::kLearned;
+  return m;
+}
+
+}  // namespace assay::train

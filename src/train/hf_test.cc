@@ -1,0 +1,98 @@
+#include "train/hf_names.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "step/parameters.h"
+#include "train/float_bits.h"
+
+namespace assay::train {
+namespace {
+
+spec::ModelSpec llama_shape() {
+  spec::ModelSpec m;
+  m.vocab = 64;
+  m.dim = 32;
+  m.layers = 2;
+  m.heads = 4;
+  m.kv_heads = 2;
+  m.head_dim = 8;
+  m.ffn = 48;
+  m.context = 16;
+  m.rope_theta = 500000;
+  return m;
+}
+
+spec::ModelSpec gpt2_shape() {
+  spec::ModelSpec m = llama_shape();
+  m.kv_heads = 4;
+  m.norm = spec::Norm::kLayerNorm;
+  m.mlp = spec::Mlp::kGelu;
+  m.positions = spec::Positions::kLearned;
+  m.bias = m.tied = true;
+  m.rope_theta = 10000;
+  return m;
+}
+
+TEST(HfNames, EveryRowOfEveryParameterIsNamedOnce) {
+  spec::ModelSpec qwen = llama_shape();
+  qwen.qk_norm = spec::QkNorm::kLearned;
+  qwen.tied = true;
+  for (const spec::ModelSpec& model : {llama_shape(), qwen, gpt2_shape()}) {
+    const auto tensors = hf_tensors(model);
+    ASSERT_TRUE(tensors.has_value());
+    std::map<std::string, std::int64_t> rows;
+    for (const HfTensor& tensor : *tensors) {
+      EXPECT_EQ(rows[tensor.parameter], tensor.first) << tensor.name;
+      rows[tensor.parameter] += tensor.count;
+    }
+    std::int64_t groups[step::kGroups];
+    const auto parameters = step::list_parameters(model, spec::Optimizer::kAdamw, groups);
+    ASSERT_EQ(rows.size(), parameters.size());
+    for (const step::Parameter& p : parameters) EXPECT_EQ(rows[p.name], p.rows) << p.name;
+  }
+}
+
+TEST(HfNames, AConfigDescribesTheModelItWasMadeOf) {
+  spec::ModelSpec qwen = llama_shape();
+  qwen.qk_norm = spec::QkNorm::kLearned;
+  for (const spec::ModelSpec& model : {llama_shape(), qwen, gpt2_shape()}) {
+    const auto config = hf_config(model, "float32");
+    ASSERT_TRUE(config.has_value());
+    const auto back = model_from_hf(*config, "config.json");
+    ASSERT_TRUE(back.has_value()) << back.error().line();
+    EXPECT_EQ(back->dim, model.dim);
+    EXPECT_EQ(back->kv_heads, model.kv_heads);
+    EXPECT_EQ(back->ffn, model.ffn);
+    EXPECT_EQ(back->qk_norm, model.qk_norm);
+    EXPECT_EQ(back->norm, model.norm);
+    EXPECT_EQ(back->tied, model.tied);
+    EXPECT_EQ(back->rope_theta, model.rope_theta);
+  }
+  EXPECT_FALSE(model_from_hf({{"model_type", "bert"}}, "c").has_value());
+  EXPECT_FALSE(model_from_hf({{"model_type", "llama"}}, "c").has_value());
+  spec::ModelSpec strange = llama_shape();
+  strange.mlp = spec::Mlp::kRelu2;
+  EXPECT_FALSE(hf_tensors(strange).has_value());
+}
+
+TEST(SplitMaster, IsExactAndItsHighHalfIsTheNearestBf16) {
+  std::uint32_t word = 12345;
+  for (int i = 0; i < 200000; ++i) {
+    word = word * 1664525U + 1013904223U;
+    const auto value = std::bit_cast<float>(word);
+    if (!std::isfinite(value) || (word & 0x7F000000U) == 0x7F000000U) continue;
+    const SplitMaster pair = split_master(value);
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(join_master(pair)), word);
+    const float high = from_bf16(pair.high);
+    const float error = std::fabs(high - value);
+    const float step = std::fabs(from_bf16(static_cast<std::uint16_t>(pair.high ^ 1U)) - high);
+    ASSERT_LE(error, step);
+  }
+}
+
+}  // namespace
+}  // namespace assay::train

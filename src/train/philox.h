@@ -1,0 +1,30 @@
+// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"): four random words
+// from a key and a counter, without state. Any element of any stream can be had at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace assay::train {
+
+inline std::array<std::uint32_t, 4> philox(std::uint64_t key,
+                                           const std::array<std::uint64_t, 2>& counter) {
+  constexpr std::uint64_t kFirst = 0xD2511F53U;
+  constexpr std::uint64_t kSecond = 0xCD9E8D57U;
+  std::array<std::uint32_t, 4> c{
+      static_cast<std::uint32_t>(counter[0]), static_cast<std::uint32_t>(counter[0] >> 32U),
+      static_cast<std::uint32_t>(counter[1]), static_cast<std::uint32_t>(counter[1] >> 32U)};
+  auto k0 = static_cast<std::uint32_t>(key);
+  auto k1 = static_cast<std::uint32_t>(key >> 32U);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t a = kFirst * c[0];
+    const std::uint64_t b = kSecond * c[2];
+    c = {static_cast<std::uint32_t>(b >> 32U) ^ c[1] ^ k0, static_cast<std::uint32_t>(b),
+         static_cast<std::uint32_t>(a >> 32U) ^ c[3] ^ k1, static_cast<std::uint32_t>(a)};
+    k0 += 0x9E3779B9U;
+    k1 += 0xBB67AE85U;
+  }
+  return c;
+}
+
+}  // namespace assay::train

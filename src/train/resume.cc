@@ -1,0 +1,211 @@
+#include "train/resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "spec/load.h"
+#include "train/float_bits.h"
+#include "train/init.h"
+#include "train/state.h"
+
+namespace assay::train {
+namespace {
+
+checkpoint::Dtype file_type(step::Dtype type) {
+  switch (type) {
+    case step::Dtype::kBf16:
+      return checkpoint::Dtype::kBf16;
+    case step::Dtype::kU16:
+      return checkpoint::Dtype::kU16;
+    case step::Dtype::kI32:
+      return checkpoint::Dtype::kI32;
+    case step::Dtype::kF32:
+      break;
+  }
+  return checkpoint::Dtype::kF32;
+}
+
+std::vector<std::int64_t> shape_of(const StateTensor& tensor) {
+  if (tensor.vector) return {tensor.view.cols};
+  return {tensor.view.rows, tensor.view.cols};
+}
+
+// One line per parameter: what must be equal for a checkpoint to fit.
+std::string layout_of(const step::Program& program) {
+  std::string text;
+  for (const step::Parameter& p : program.parameters) {
+    text += fmt::format("{} {}x{}\n", p.name, p.rows, p.cols);
+  }
+  return text;
+}
+
+base::Result<checkpoint::Part> copy_part(Backend& backend, const step::Program& program,
+                                         StateKind kind, const char* name) {
+  checkpoint::Part part{.name = name};
+  for (const StateTensor& tensor : state_tensors(program, kind)) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
+    ASSAY_TRY_VOID(backend.read(tensor.view, bytes));
+    part.tensors.push_back(checkpoint::owned_tensor(
+        {tensor.name, file_type(tensor.type), shape_of(tensor)}, std::move(bytes)));
+  }
+  return part;
+}
+
+// What decides which tokens a step reads.
+base::Json batch_json(const spec::JobSpec& job) {
+  return {{"sequence", job.batch.sequence},
+          {"sequences", job.batch.micro_batch * job.batch.accumulate * job.layout.data_ranks()},
+          {"optimizer", job.train.optimizer == spec::Optimizer::kMuon ? "muon" : "adamw"}};
+}
+
+base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
+                    const std::string& hint) {
+  return base::usage_error(from.folder().string(), what, hint);
+}
+
+base::Result<void> clear_optimizer(Backend& backend, const step::Program& program) {
+  for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(tensor.bytes()));
+    ASSAY_TRY_VOID(backend.write(tensor.view, zeros));
+  }
+  return {};
+}
+
+// fp32 into a program that keeps weights in two halves.
+base::Result<void> write_split(Backend& backend, const step::Program& program,
+                               const step::View& view, std::span<const float> values) {
+  const SplitFloats split = split_floats(values);
+  ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(split.high))));
+  for (const step::GroupBuffers& group : program.groups) {
+    if (group.weights != view.buffer || group.remainders < 0) continue;
+    step::View low = view;
+    low.buffer = group.remainders;
+    return backend.write(low, std::as_bytes(std::span(split.low)));
+  }
+  return {};
+}
+
+base::Result<void> write_weights(Backend& backend, const step::Program& program,
+                                 const StateTensor& tensor, checkpoint::Dtype stored,
+                                 const std::vector<std::byte>& bytes) {
+  if (stored == file_type(tensor.type)) return backend.write(tensor.view, bytes);
+  if (stored == checkpoint::Dtype::kF32) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return write_split(backend, program, tensor.view, values);
+  }
+  ASSAY_TRY(const std::vector<std::byte> wide, converted(bytes, stored, tensor.type));
+  return backend.write(tensor.view, wide);
+}
+
+base::Result<void> read_part(Backend& backend, const step::Program& program, StateKind kind,
+                             const char* name, const checkpoint::Checkpoint& from) {
+  ASSAY_TRY(const checkpoint::TensorSet set, from.part(name));
+  for (const StateTensor& tensor : state_tensors(program, kind)) {
+    const auto found = set.find(tensor.name);
+    if (!found || found->place->info.dtype != file_type(tensor.type) ||
+        found->place->info.shape != shape_of(tensor)) {
+      return base::fail(differs(from,
+                                fmt::format("holds no {} of this type and shape", tensor.name),
+                                "resume with the precision it was trained in"));
+    }
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
+    ASSAY_TRY_VOID(found->file->read(*found->place, 0, bytes));
+    ASSAY_TRY_VOID(backend.write(tensor.view, bytes));
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
+                                                 const spec::JobSpec& job,
+                                                 const Position& position) {
+  checkpoint::Snapshot snapshot;
+  snapshot.state = {
+      .step = position.step,
+      .tokens = position.tokens,
+      .seed = static_cast<std::uint64_t>(job.train.seed),
+      .data_cursor = {{"windows", position.cursor}},
+      .layout = layout_of(program),
+      .extra = {{"model", spec::model_toml(program.model)}, {"batch", batch_json(job)}}};
+  ASSAY_TRY(checkpoint::Part weights, copy_part(backend, program, StateKind::kWeights, "weights"));
+  ASSAY_TRY(checkpoint::Part optimizer,
+            copy_part(backend, program, StateKind::kOptimizer, "optimizer"));
+  snapshot.parts = {std::move(weights), std::move(optimizer)};
+  return snapshot;
+}
+
+base::Result<Position> restore(Backend& backend, const step::Program& program,
+                               const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
+  const checkpoint::TrainingState& state = from.manifest().state;
+  if (state.step == 0) {  // weights from elsewhere
+    ASSAY_TRY_VOID(clear_optimizer(backend, program));
+    ASSAY_TRY_VOID(restore_weights(backend, program, from));
+    return Position{};
+  }
+  if (state.layout != layout_of(program)) {
+    return base::fail(differs(from, "is of another model", "use the model it was trained with"));
+  }
+  if (state.seed != static_cast<std::uint64_t>(job.train.seed)) {
+    return base::fail(differs(from, fmt::format("was trained with train.seed={}", state.seed),
+                              "use the same seed"));
+  }
+  const auto batch = state.extra.find("batch");
+  if (batch == state.extra.end() || *batch != batch_json(job)) {
+    return base::fail(differs(from, "was trained with another batch or optimizer",
+                              "keep batch.sequence, the sequences of a step and train.optimizer"));
+  }
+  const auto windows = state.data_cursor.find("windows");
+  if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {
+    return base::fail(differs(from, "does not say where in the data it stood", ""));
+  }
+  ASSAY_TRY_VOID(read_part(backend, program, StateKind::kWeights, "weights", from));
+  ASSAY_TRY_VOID(read_part(backend, program, StateKind::kOptimizer, "optimizer", from));
+  return Position{state.step, state.tokens, windows->get<std::uint64_t>()};
+}
+
+base::Result<void> restore_weights(Backend& backend, const step::Program& program,
+                                   const checkpoint::Checkpoint& from) {
+  ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
+  for (const StateTensor& tensor : state_tensors(program, StateKind::kWeights)) {
+    const auto found = set.find(tensor.name);
+    if (!found || found->place->info.shape != shape_of(tensor)) {
+      return base::fail(differs(from, fmt::format("holds no {}", tensor.name), ""));
+    }
+    const auto stored = found->place->info.bytes();
+    std::vector<std::byte> bytes(static_cast<std::size_t>(stored.value_or(0)));
+    ASSAY_TRY_VOID(found->file->read(*found->place, 0, bytes));
+    ASSAY_TRY_VOID(write_weights(backend, program, tensor, found->place->info.dtype, bytes));
+  }
+  return {};
+}
+
+base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
+  const base::Json& extra = from.manifest().state.extra;
+  const auto model = extra.find("model");
+  if (model == extra.end() || !model->is_string()) {
+    return base::fail(differs(from, "does not say which model it is of", ""));
+  }
+  return spec::model_from_toml(model->get<std::string>(), from.folder().string());
+}
+
+base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed) {
+  ASSAY_TRY_VOID(clear_optimizer(backend, program));
+  for (const step::Parameter& p : program.parameters) {
+    std::vector<float> values(static_cast<std::size_t>(p.elements()));
+    initial_values(p, seed, 0, values);
+    const step::View view = program.weight(p);
+    if (program.choices.numerics.weights == step::Dtype::kF32) {
+      ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(values))));
+    } else {
+      ASSAY_TRY_VOID(write_split(backend, program, view, values));
+    }
+  }
+  return {};
+}
+
+}  // namespace assay::train

@@ -1,0 +1,172 @@
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "train/checkpoint/background_writer.h"
+#include "train/data/loader.h"
+#include "train/resume.h"
+#include "train/schedule.h"
+
+namespace assay::train {
+namespace {
+
+double scalar(const Scalars& scalars, step::Scalar which) {
+  return static_cast<double>(scalars[static_cast<std::size_t>(which)]);
+}
+
+class Run {
+ public:
+  Run(const spec::JobSpec& job, const step::Program& program, Backend& backend,
+      const data::BatchReader& reader, const RunOptions& options, Reporter& reporter)
+      : job_(job),
+        program_(program),
+        backend_(backend),
+        reader_(reader),
+        options_(options),
+        reporter_(reporter),
+        steps_(spec::training_steps(job).value_or(0)) {}
+
+  base::Result<RunResult> run() {
+    ASSAY_TRY_VOID(start());
+    reporter_.began(position_.step + 1, steps_);
+    data::Loader loader(reader_, {.place = {.micro = micro()}, .cursor = position_.cursor});
+    RunResult result;
+    while (position_.step < steps_) {
+      ASSAY_TRY(const StepReport report, one_step(loader));
+      reporter_.stepped(report);
+      result.loss = report.loss;
+      if (report.left_out && job_.train.non_finite == spec::NonFinite::kStop) {
+        result.ending = Ending::kNotFinite;
+        break;
+      }
+      if (options_.stop != nullptr && options_.stop->load()) {
+        result.ending = Ending::kStopped;
+        break;
+      }
+      if (options_.stop_after && position_.step >= *options_.stop_after) {
+        result.ending = position_.step < steps_ ? Ending::kStopAfter : Ending::kFinished;
+        break;
+      }
+      const auto every = job_.checkpoint.every;
+      if (every && position_.step % *every == 0 && position_.step < steps_) {
+        ASSAY_TRY_VOID(save());
+      }
+    }
+    result.step = position_.step;
+    if (saved_ != position_.step) ASSAY_TRY_VOID(save());
+    ASSAY_TRY_VOID(writer_->wait());
+    result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t micro() const {
+    return static_cast<std::uint64_t>(program_.choices.micro_batch);
+  }
+
+  base::Result<void> start() {
+    const std::filesystem::path root = options_.out / "checkpoints";
+    ASSAY_TRY(writer_, checkpoint::BackgroundWriter::start(
+                           root, {.retention = {.keep_last = job_.checkpoint.keep}}));
+    ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
+    for (const base::Error& damaged : latest.damaged) reporter_.note(damaged.line());
+    if (!latest.checkpoint) {
+      if (!options_.resume && !latest.damaged.empty()) return base::fail(in_the_way(root));
+      if (options_.resume)
+        reporter_.note("there is no checkpoint yet: starting from the first step");
+      return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
+    }
+    if (!options_.resume) return base::fail(in_the_way(root));
+    ASSAY_TRY(position_, restore(backend_, program_, job_, *latest.checkpoint));
+    saved_ = position_.step;
+    return {};
+  }
+
+  static base::Error in_the_way(const std::filesystem::path& root) {
+    return base::usage_error(root.string(), "there are checkpoints of another run",
+                             "continue it with --resume, or name another folder with --out");
+  }
+
+  [[nodiscard]] StepSettings settings() const {
+    const spec::TrainSpec& t = job_.train;
+    const std::int64_t step = position_.step + 1;
+    const double fraction = schedule(t, step, steps_);
+    return {.step = step,
+            .learning_rate = t.learning_rate * fraction,
+            .muon_learning_rate = t.muon_learning_rate * fraction,
+            .muon_momentum = t.muon_momentum,
+            .beta1 = t.beta1,
+            .beta2 = t.beta2,
+            .epsilon = t.epsilon,
+            .weight_decay = t.weight_decay,
+            .clip = t.clip,
+            .z_loss = t.z_loss,
+            .counted_targets = static_cast<double>(program_.step_tokens())};
+  }
+
+  base::Result<StepReport> one_step(data::Loader& loader) {
+    const std::int64_t begun = options_.clock->monotonic_ns();
+    const StepSettings now = settings();
+    data::Batch batch;
+    ASSAY_TRY(const Scalars scalars,
+              run_step(backend_, program_, now,
+                       [&](std::int32_t, std::span<std::int32_t> tokens,
+                           std::span<std::int32_t> targets) -> base::Result<void> {
+                         ASSAY_TRY_VOID(loader.next(batch));
+                         std::ranges::copy(batch.tokens, tokens.begin());
+                         std::ranges::copy(batch.targets, targets.begin());
+                         return {};
+                       }));
+    position_.step += 1;
+    position_.tokens += program_.step_tokens();
+    position_.cursor += micro() * static_cast<std::uint64_t>(program_.choices.accumulate);
+    const double count = scalar(scalars, step::Scalar::kCount);
+    StepReport report{.step = position_.step, .steps = steps_, .tokens = position_.tokens};
+    report.loss = scalar(scalars, step::Scalar::kLossSum) / count;
+    report.z_loss = scalar(scalars, step::Scalar::kZLossSum) / count;
+    report.gradient_norm = scalar(scalars, step::Scalar::kNorm);
+    report.left_out = scalar(scalars, step::Scalar::kNonFinite) != 0;
+    report.learning_rate = now.learning_rate;
+    report.seconds = static_cast<double>(options_.clock->monotonic_ns() - begun) / 1e9;
+    report.tokens_per_s = static_cast<double>(program_.step_tokens()) / report.seconds;
+    return report;
+  }
+
+  base::Result<void> save() {
+    ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend_, program_, job_, position_));
+    saved_ = position_.step;
+    return writer_->submit(std::move(snapshot),
+                           [this](const base::Result<checkpoint::Written>& written) {
+                             if (written) reporter_.saved(written->folder, written->bytes);
+                           });
+  }
+
+  const spec::JobSpec& job_;
+  const step::Program& program_;
+  Backend& backend_;
+  const data::BatchReader& reader_;
+  const RunOptions& options_;
+  Reporter& reporter_;
+  std::int64_t steps_;
+  Position position_;
+  std::int64_t saved_ = 0;  // the step of the newest checkpoint
+  std::unique_ptr<checkpoint::BackgroundWriter> writer_;
+};
+
+}  // namespace
+
+base::Result<RunResult> train(const spec::JobSpec& job, const Planned& planned, Backend& backend,
+                              const data::BatchReader& reader, const RunOptions& options,
+                              Reporter& reporter) {
+  if (!spec::training_steps(job)) {
+    return base::fail(base::usage_error("train.steps", "the job does not say how long to train",
+                                        "set train.steps or train.tokens"));
+  }
+  return Run(job, planned.program, backend, reader, options, reporter).run();
+}
+
+}  // namespace assay::train

@@ -1,0 +1,106 @@
+// assay checkpoint as a user meets it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+#include "train/checkpoint/testing/snapshots.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CheckpointVerb : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(checkpoint::prepare_root(directory_.path() / "run"));
+    for (const std::int64_t step : {100, 200, 300}) {
+      ASSERT_TRUE(checkpoint::write_checkpoint(directory_.path() / "run",
+                                               checkpoint::testing::snapshot_of_step(step)));
+    }
+  }
+  support::Outcome run_verb(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {support::program(), "checkpoint"});
+    return support::run({arguments, "", directory_.path()});
+  }
+
+  base::testing::TempDir directory_;
+};
+
+TEST_F(CheckpointVerb, ListsTheSameForPeopleAndPrograms) {
+  const auto text = run_verb({"list", "run"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("next: assay checkpoint verify run/step-300\n"));
+  const Json json = Json::parse(run_verb({"list", "run", "--json"}).out);
+  ASSERT_EQ(json["checkpoints"].size(), 3U);
+  for (const Json& one : json["checkpoints"]) {
+    EXPECT_THAT(text.out, HasSubstr(one["written"].get<std::string>()));
+    EXPECT_EQ(one["tokens"], one["step"].get<std::int64_t>() * 4096);
+    EXPECT_EQ(one["files"][0]["blake3"].get<std::string>().size(), 64U);
+  }
+  EXPECT_EQ(json["checkpoints"][2]["folder"], "run/step-300");
+}
+
+TEST_F(CheckpointVerb, VerifiesOneOrAll) {
+  EXPECT_EQ(run_verb({"verify", "run/step-100"}).exit_code, 0);
+  EXPECT_EQ(run_verb({"verify", "run/step-100/"}).exit_code, 0);
+  const auto all = run_verb({"verify", "run"});
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_THAT(all.out, HasSubstr("whole"));
+  EXPECT_THAT(run_verb({"verify", "run", "--quiet"}).out, IsEmpty());
+}
+
+TEST_F(CheckpointVerb, DamageIsOneLineThatNamesTheFile) {
+  const fs::path file = directory_.path() / "run/step-200/optimizer.safetensors";
+  std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+  stream.seekp(-1, std::ios::end);
+  const char before = static_cast<char>(stream.peek());
+  stream.put(static_cast<char>(before + 1));
+  stream.close();
+  for (const char* folder : {"run", "run/step-200"}) {
+    const auto outcome = run_verb({"verify", folder});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.err,
+              "assay: run/step-200/optimizer.safetensors: does not have the content that was "
+              "written; the checkpoint is damaged; use another\n");
+    EXPECT_THAT(outcome.out, HasSubstr("damaged: does not have the content that was written"));
+  }
+  const Json json = Json::parse(run_verb({"verify", "run", "--json"}).out);
+  EXPECT_EQ(json["checkpoints"][0]["ok"], true);
+  EXPECT_EQ(json["checkpoints"][1]["ok"], false);
+  EXPECT_EQ(json["checkpoints"][1]["error"]["where"], "run/step-200/optimizer.safetensors");
+  // Lengths are all that a list looks at.
+  EXPECT_THAT(run_verb({"list", "run"}).out, testing::Not(HasSubstr("damaged")));
+}
+
+TEST_F(CheckpointVerb, MissingFilesAndFolders) {
+  fs::remove(directory_.path() / "run/step-200/manifest.json");
+  auto outcome = run_verb({"verify", "run/step-200"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err, "assay: run/step-200/manifest.json: is missing\n");
+  EXPECT_THAT(run_verb({"list", "run"}).out, HasSubstr("damaged: is missing"));
+  fs::create_directory(directory_.path() / "run/step-200/manifest.json");
+  outcome = run_verb({"verify", "run"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err, "assay: run/step-200/manifest.json: is a directory; expected a file\n");
+
+  EXPECT_EQ(run_verb({"verify", "none"}).err, "assay: none: there is no such folder\n");
+  EXPECT_EQ(run_verb({"verify", "none/step-1"}).exit_code, 64);
+  fs::create_directory(directory_.path() / "empty");
+  outcome = run_verb({"verify", "empty"});
+  EXPECT_EQ(outcome.exit_code, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("empty: holds no checkpoint"));
+  outcome = run_verb({"list", "empty"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "there are no checkpoints\n");
+}
+
+}  // namespace
+}  // namespace assay

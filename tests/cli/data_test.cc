@@ -1,0 +1,191 @@
+// `assay data` as a user meets it: shards made, looked at and refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kTokenizers = std::string(ASSAY_SOURCE_DIR) + "/tests/tokenizers/";
+
+class DataCli : public testing::Test {
+ protected:
+  support::Outcome data(std::vector<std::string> arguments, const std::string& input = {}) {
+    arguments.insert(arguments.begin(), {support::program(), "data"});
+    return support::run({arguments, input, directory_.path()});
+  }
+  Json json(std::vector<std::string> arguments, const std::string& input = {}) {
+    arguments.emplace_back("--json");
+    const auto outcome = data(arguments, input);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+  void refused(const std::vector<std::string>& arguments, int code, const std::string& line) {
+    const auto outcome = data(arguments);
+    EXPECT_EQ(outcome.exit_code, code);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(outcome.err, "assay: " + line + "\n");
+  }
+  fs::path file(const std::string& name) const { return directory_.path() / name; }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(file(name), std::ios::binary) << text;
+  }
+  std::string bytes(const std::string& name) const {
+    std::ifstream stream(file(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  base::testing::TempDir directory_;
+};
+
+TEST_F(DataCli, TokenizesDocumentsAsBytes) {
+  write("a.txt", "hi");
+  write("b.txt", "");
+  const Json made = json({"tokenize", "a.txt", "b.txt", "-o", "x.tokens", "--append-eos", "256"});
+  EXPECT_EQ(made["tokens"], 4);
+  EXPECT_EQ(made["vocabulary"], 257);
+  EXPECT_EQ(made["dtype"], "u16");
+  EXPECT_EQ(made["documents"], 2);
+  EXPECT_EQ(made["text_bytes"], 2);
+  using namespace std::string_literals;
+  EXPECT_EQ(bytes("x.tokens").substr(256), "h\0i\0\0\1\0\1"s);
+  EXPECT_EQ(json({"info", "x.tokens"})["shards"][0]["blake3"], made["blake3"]);
+}
+
+TEST_F(DataCli, TokenizesStandardInput) {
+  const std::string text(3'000'000, 'x');  // more than one part
+  EXPECT_EQ(json({"tokenize", "-", "-o", "x.tokens"}, text)["tokens"], text.size());
+}
+
+// The expected tokens are of tests/tokenizers/vectors.txt, made by the reference implementations.
+TEST_F(DataCli, TokenizesWithVocabularyFiles) {
+  std::ifstream vectors(kTokenizers + "vectors.txt");
+  int tried = 0;
+  std::string last;
+  for (std::string name, hex, list; vectors >> name >> hex >> list;) {
+    if (name == last || hex.size() < 100) continue;
+    last = name;
+    std::string text;
+    for (std::size_t i = 0; i < hex.size(); i += 2) {
+      text += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    }
+    write("text.txt", text);
+    const std::size_t colon = std::min(name.find(':'), name.size());
+    std::vector<std::string> arguments = {"tokenize",    "text.txt",
+                                          "-o",          "x.tokens",
+                                          "--tokenizer", kTokenizers + name.substr(0, colon)};
+    if (colon < name.size()) {
+      arguments.insert(arguments.end(), {"--pattern", name.substr(colon + 1), "--special",
+                                         "<|endoftext|>=423", "--special", "<|end|>=424"});
+    }
+    json(arguments);
+    std::string expected;
+    std::istringstream ids(list);
+    for (std::string id; std::getline(ids, id, ',');) {
+      const unsigned long token = std::stoul(id);
+      expected += {static_cast<char>(token & 255), static_cast<char>(token >> 8)};
+    }
+    EXPECT_EQ(bytes("x.tokens").substr(256), expected) << name;
+    ++tried;
+  }
+  EXPECT_EQ(tried, 5);
+}
+
+TEST_F(DataCli, SynthIsTheSameEveryTime) {
+  const std::vector<std::string> arguments = {"synth",   "-o",    "x.tokens", "--tokens", "1e5",
+                                              "--vocab", "70000", "--seed",   "3"};
+  const Json made = json(arguments);
+  EXPECT_EQ(made["tokens"], 100'000);
+  EXPECT_EQ(made["dtype"], "u32");
+  EXPECT_EQ(made["kind"], "markov");
+  const std::string first = bytes("x.tokens");
+  json(arguments);
+  EXPECT_EQ(bytes("x.tokens"), first);
+  EXPECT_EQ(json({"info", "x.tokens", "--verify"})["shards"][0]["ok"], true);
+}
+
+TEST_F(DataCli, InfoShowsATable) {
+  json({"synth", "-o", "b.tokens", "--tokens", "1000", "--vocab", "512"});
+  json({"synth", "-o", "a.tokens", "--tokens", "2000", "--vocab", "512", "--kind", "uniform"});
+  const auto shown = data({"info", ".", "--verify"});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_EQ(shown.out,
+            "file        dtype  vocabulary  tokens  hash ok\n"
+            "──────────  ─────  ──────────  ──────  ───────\n"
+            "./a.tokens  u16           512   2,000  yes\n"
+            "./b.tokens  u16           512   1,000  yes\n");
+  EXPECT_EQ(json({"info", "*.tokens"})["tokens"], 3000);
+  EXPECT_EQ(json({"info", "a.tokens"})["shards"][0]["ok"], nullptr);
+}
+
+TEST_F(DataCli, InfoFindsDamage) {
+  json({"synth", "-o", "x.tokens", "--tokens", "1000", "--vocab", "512"});
+  std::fstream(file("x.tokens"), std::ios::in | std::ios::out).seekp(300) << "\1";
+  EXPECT_EQ(data({"info", "x.tokens"}).exit_code, 0);
+  const auto checked = data({"info", "x.tokens", "--verify"});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_THAT(checked.out, HasSubstr("  no\n"));
+  EXPECT_THAT(checked.err, HasSubstr("assay: x.tokens: byte 256: the tokens' BLAKE3 is "));
+  fs::resize_file(file("x.tokens"), 1000);
+  refused({"info", "x.tokens"}, 64,
+          "x.tokens: byte 24: the header says 1000 tokens of 2 bytes, but 744 bytes follow it: the "
+          "file is truncated; make it again with `assay data tokenize`");
+}
+
+TEST_F(DataCli, FilesWithoutAHeaderAreToldTheirType) {
+  using namespace std::string_literals;
+  write("x.bin", "\1\0\2\0\3\0"s);
+  refused({"info", "x.bin"}, 64,
+          "x.bin: byte 6: ends inside its header of 256 bytes; make it again with `assay data "
+          "tokenize`");
+  const Json shard = json({"info", "x.bin", "--dtype", "u16"})["shards"][0];
+  EXPECT_EQ(shard["tokens"], 3);
+  EXPECT_EQ(shard["vocabulary"], nullptr);
+  EXPECT_EQ(shard["blake3"], nullptr);
+  refused({"info", "x.bin", "--dtype", "u32"}, 64,
+          "x.bin: byte 4: 6 bytes are no whole number of u32 tokens; the file is truncated, or of "
+          "another type");
+  const auto checked = data({"info", "x.bin", "--dtype", "u16", "--vocab", "3", "--verify"});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_THAT(checked.err, HasSubstr("byte 4: token 2 is 3, outside the vocabulary of 3"));
+}
+
+TEST_F(DataCli, MistakesAreOneLine) {
+  write("a.txt", "hi");
+  refused({"tokenize", "a.txt"}, 64, "data tokenize: -o is missing; say -o NAME.tokens");
+  refused({"tokenize", "b.txt", "-o", "x"}, 64, "b.txt: no such file; did you mean 'a.txt'?");
+  refused({"tokenize", "a.txt", "-o", "a.txt"}, 64,
+          "a.txt: is both a document and the output; choose another output");
+  refused({"tokenize", "a.txt", "-o", "x", "--append-eos", "-1"}, 64,
+          "--append-eos: '-1' is not a whole number; for example 1000000 or 1e6");
+  refused({"tokenize", "a.txt", "-o", "x", "--tokenizer", "a.txt"}, 64,
+          "a.txt: a tiktoken file does not say how text is split into words; say --pattern gpt2 or "
+          "cl100k or llama3");
+  refused({"synth", "-o", "x", "--vocab", "5"}, 64,
+          "--tokens: is missing; for example 1000000 or 1e6");
+  refused({"synth", "-o", "x", "--tokens", "5", "--vocab", "0"}, 64,
+          "--vocab: 0 is not between 1 and 16777216");
+  refused({"synth", "-o", "x", "--tokens", "5", "--vocab", "5", "--kind", "marcov"}, 64,
+          "--kind: unknown kind 'marcov'; did you mean 'markov'?");
+  refused({"synth", "-o", "no/x", "--tokens", "5", "--vocab", "5"}, 64,
+          "no/x: its folder does not exist");
+  refused({"info", "a.txt", "--vocab", "5"}, 64,
+          "--vocab: is for files without a header; say --dtype as well, or leave it out");
+  refused({"info", "a.txt", "--dtype", "u8"}, 64,
+          "--dtype: unknown token type 'u8'; expected one of: u16, u32");
+  // Nothing is left behind.
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 1);
+}
+
+}  // namespace
+}  // namespace assay

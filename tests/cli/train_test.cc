@@ -1,0 +1,188 @@
+// `assay train` and `assay generate` as a user meets them: an observed job, killed and resumed,
+// stopped by signals, refused with one line.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::HasSubstr;
+
+const std::vector<std::string> kSmall = {
+    "model.dim=32",   "model.layers=2",       "model.heads=4",      "model.kv_heads=2",
+    "model.ffn=64",   "model.context=32",     "batch.sequence=32",  "batch.micro_batch=4",
+    "train.steps=12", "train.warmup_steps=2", "checkpoint.every=1", "checkpoint.keep=3"};
+
+class TrainCli : public testing::Test {
+ protected:
+  std::vector<std::string> words(std::vector<std::string> more) const {
+    std::vector<std::string> list = {support::program(), "train", "demo", "--device", "cpu"};
+    for (const std::string& set : kSmall) list.insert(list.end(), {"--set", set});
+    list.insert(list.end(), more.begin(), more.end());
+    return list;
+  }
+  support::Outcome train(std::vector<std::string> more) {
+    return support::run({words(std::move(more)), "", directory_.path()});
+  }
+  std::string content(const fs::path& path) {
+    std::ifstream file(directory_.path() / path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  // Starts a run in the background and gives its pid.
+  pid_t start(std::vector<std::string> more) {
+    const std::vector<std::string> list = words(std::move(more));
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::setpgid(0, 0);
+    if (::chdir(directory_.path().c_str()) != 0) ::_exit(99);
+    const int null = ::open("/dev/null", O_RDWR);
+    for (const int fd : {0, 1, 2}) ::dup2(null, fd);
+    std::vector<char*> pointers;
+    for (const std::string& word : list) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::execv(pointers[0], pointers.data());
+    ::_exit(98);
+  }
+
+  base::testing::TempDir directory_;
+};
+
+TEST_F(TrainCli, IsAnObservedJobWhoseWeightsHaveLineage) {
+  const auto outcome = train({"--out", "run", "--stop-after", "3"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("activations"));
+  EXPECT_THAT(outcome.out, HasSubstr("step  3/12  loss "));
+  const auto shown =
+      support::run({{support::program(), "show", "last", "--json"}, "", directory_.path()});
+  const Json job = Json::parse(shown.out);
+  EXPECT_TRUE(job["job"]["complete"].get<bool>());
+  bool weights = false;
+  for (const Json& output : job["outputs"]) {
+    const auto path = output["path"].get<std::string>();
+    weights = weights || path.ends_with("run/checkpoints/step-3/weights.safetensors");
+  }
+  EXPECT_TRUE(weights) << shown.out;
+  const std::string metrics = content("run/metrics.jsonl");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 3);
+  EXPECT_EQ(Json::parse(metrics.substr(0, metrics.find('\n')))["step"], 1);
+
+  const auto said = support::run({{support::program(), "generate", "run", "--prompt", "The ",
+                                   "--tokens", "8", "--seed", "5", "--json"},
+                                  "",
+                                  directory_.path()});
+  ASSERT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_EQ(Json::parse(said.out)["tokens"].size(), 8U);
+}
+
+TEST_F(TrainCli, KilledAtAnyMomentItGoesOnToTheSameWeights) {
+  ASSERT_EQ(train({"--out", "whole", "--quiet"}).exit_code, 0);
+  const std::string expected = content("whole/checkpoints/step-12/weights.safetensors");
+  ASSERT_FALSE(expected.empty());
+  const int kills = support::program_is_checked() ? 4 : 50;
+  std::mt19937 random(7);
+  int done = 0;
+  for (int round = 0; done < kills; ++round) {
+    const std::string out = fmt::format("run-{}", round);
+    // Several kills per run, until one gets to the end.
+    for (;;) {
+      const pid_t child = start({"--out", out, "--resume", "--quiet"});
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
+      if (::waitpid(child, nullptr, WNOHANG) == child) break;
+      ::kill(-child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+      if (++done >= kills) break;
+    }
+    const auto last = train({"--out", out, "--resume", "--quiet"});
+    ASSERT_EQ(last.exit_code, 0) << last.err;
+    ASSERT_EQ(content(out + "/checkpoints/step-12/weights.safetensors"), expected) << out;
+  }
+}
+
+TEST_F(TrainCli, SignalsFinishTheStepAndSave) {
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    const std::string out = fmt::format("signal-{}", signal);
+    const pid_t child = start({"--out", out, "--set", "train.steps=100000", "--quiet"});
+    while (!fs::exists(directory_.path() / out / "checkpoints" / "step-2")) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0);
+    }
+    ::kill(child, signal);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    const auto checked =
+        support::run({{support::program(), "checkpoint", "verify", out + "/checkpoints"},
+                      "",
+                      directory_.path()});
+    EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  }
+}
+
+TEST_F(TrainCli, BadInputGetsOneLine) {
+  struct Case {
+    std::vector<std::string> words;
+    int code;
+    const char* line;
+  };
+  std::ofstream(directory_.path() / "cut.tokens") << "ASSAYTOK";
+  fs::create_directory(directory_.path() / "closed");
+  fs::permissions(directory_.path() / "closed", fs::perms(0500));
+  for (const Case& c : std::vector<Case>{
+           {{"--set", "model.heads=5"}, 64, "model.heads"},
+           {{"--set", "data.train=nowhere.tokens"}, 64, "nowhere.tokens"},
+           {{"--set", "data.train=cut.tokens"}, 64, "cut.tokens"},
+           {{"--set", "model.vocab=100"}, 64, "built-in.tokens"},
+           {{"--set", "batch.micro_batch=1000000"}, 3, "memory"},
+           {{"--stop-after", "soon"}, 64, "--stop-after"},
+           {{"--device", "tpu"}, 64, "unknown device 'tpu'"},
+           {{"--out", "/proc/nothing"}, 3, "/proc/nothing"},
+           {{"--set", "model.experts=4", "--set", "model.experts_per_token=2"},
+            64,
+            "model.experts"},
+       }) {
+    const auto outcome = train(c.words);
+    EXPECT_EQ(outcome.exit_code, c.code) << c.line << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(c.line));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+}
+
+TEST_F(TrainCli, WeightsComeBackFromTheOtherLibrarysFolders) {
+  ASSERT_EQ(train({"--out", "run", "--stop-after", "2", "--quiet"}).exit_code, 0);
+  const auto exported =
+      support::run({{support::program(), "checkpoint", "export-hf", "run/checkpoints/step-2", "hf"},
+                    "",
+                    directory_.path()});
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  const auto imported = support::run(
+      {{support::program(), "checkpoint", "import-hf", "hf", "again"}, "", directory_.path()});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  const auto back = support::run(
+      {{support::program(), "checkpoint", "export-hf", "again/checkpoints/step-0", "hf2"},
+       "",
+       directory_.path()});
+  ASSERT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_EQ(content("hf/model.safetensors"), content("hf2/model.safetensors"));
+  EXPECT_EQ(train({"--out", "again", "--resume", "--stop-after", "1", "--quiet"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,148 @@
+// step_dump PRESET OUT DEVICE STEPS [KEY=VALUE…]: initial weights, logits, loss and every gradient
+// of a model's first step, and the losses of STEPS steps, for compare.py to hold against PyTorch.
+//
+// OUT/checkpoints/step-0 has the weights, OUT/step.safetensors the rest. Tokens are made by a
+// formula that compare.py knows as well.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "assay-train/device.h"
+#include "spec/load.h"
+#include "train/checkpoint/safetensors_writer.h"
+#include "train/checkpoint/write.h"
+#include "train/choose_recompute.h"
+#include "train/float_bits.h"
+#include "train/resume.h"
+#include "train/schedule.h"
+
+namespace assay {
+namespace {
+
+using train::Backend;
+
+base::Result<void> fill(const step::Program& program, std::int64_t step, std::int32_t micro,
+                        std::span<std::int32_t> tokens, std::span<std::int32_t> targets) {
+  const auto token = [&](std::size_t i) {
+    const auto at =
+        static_cast<std::uint64_t>(i) + static_cast<std::uint64_t>(step * 1000003 + micro * 10007);
+    return static_cast<std::int32_t>((at * at * 31 + at * 17 + 5) % 104729 %
+                                     static_cast<std::uint64_t>(program.model.vocab));
+  };
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(i);
+  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(i + 1);
+  return {};
+}
+
+base::Result<std::vector<float>> floats(Backend& backend, const step::Program& program,
+                                        const step::View& view) {
+  std::vector<float> values(static_cast<std::size_t>(view.elements()));
+  if (program.buffers[static_cast<std::size_t>(view.buffer)].type == step::Dtype::kF32) {
+    ASSAY_TRY_VOID(backend.read(view, std::as_writable_bytes(std::span(values))));
+    return values;
+  }
+  std::vector<std::uint16_t> halves(values.size());
+  ASSAY_TRY_VOID(backend.read(view, std::as_writable_bytes(std::span(halves))));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = train::from_bf16(halves[i]);
+  return values;
+}
+
+checkpoint::Tensor tensor(const std::string& name, std::vector<std::int64_t> shape,
+                          const std::vector<float>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return checkpoint::owned_tensor({name, checkpoint::Dtype::kF32, std::move(shape)},
+                                  {bytes.begin(), bytes.end()});
+}
+
+base::Result<void> add_logits(const spec::JobSpec& job, const std::string& device_name,
+                              const checkpoint::Checkpoint& from,
+                              std::vector<checkpoint::Tensor>& tensors) {
+  spec::JobSpec copy = job;
+  ASSAY_TRY(const cli::Device device, cli::choose_device(device_name, copy));
+  step::Choices choices = step::choices_of(copy);
+  choices.purpose = step::Purpose::kLogits;
+  choices.recompute = spec::Recompute::kNone;
+  ASSAY_TRY(const step::Program program, step::build(job.model, choices));
+  const step::MemoryPlan plan = step::plan_memory(program);
+  ASSAY_TRY_VOID(device.backend->prepare(program, plan));
+  ASSAY_TRY_VOID(train::restore_weights(*device.backend, program, from));
+  ASSAY_TRY_VOID(train::run_step(*device.backend, program, {},
+                                 [&](std::int32_t micro, auto tokens, auto targets) {
+                                   return fill(program, 0, micro, tokens, targets);
+                                 }));
+  ASSAY_TRY(const std::vector<float> logits, floats(*device.backend, program, program.logits));
+  tensors.push_back(tensor("logits", {program.logits.rows, program.logits.cols}, logits));
+  return {};
+}
+
+base::Result<void> dump(int argc, char** argv) {
+  const std::vector<std::string> sets(argv + 5, argv + argc);
+  const std::filesystem::path out = argv[2];
+  const std::string device_name = argv[3];
+  const std::int64_t steps = std::stoll(argv[4]);
+  ASSAY_TRY(spec::Loaded loaded, spec::load(argv[1], {.overrides = sets}));
+  auto job = std::get<spec::JobSpec>(loaded.spec);
+  std::vector<checkpoint::Tensor> tensors;
+  std::vector<float> losses;
+  std::vector<float> norms;
+  {
+    ASSAY_TRY(cli::Device device, cli::choose_device(device_name, job));
+    ASSAY_TRY(const train::Planned planned,
+              train::plan_step(job, step::choices_of(job),
+                               train::room_on(*device.backend, device.available_bytes)));
+    const step::Program& program = planned.program;
+    Backend& backend = *device.backend;
+    ASSAY_TRY_VOID(backend.prepare(program, planned.plan));
+    ASSAY_TRY_VOID(train::initialise(backend, program, static_cast<std::uint64_t>(job.train.seed)));
+    ASSAY_TRY(checkpoint::Snapshot snapshot, train::take_snapshot(backend, program, job, {}));
+    ASSAY_TRY_VOID(checkpoint::prepare_root(out / "checkpoints"));
+    ASSAY_TRY_VOID(checkpoint::write_checkpoint(out / "checkpoints", snapshot));
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const spec::TrainSpec& t = job.train;
+      const train::StepSettings settings{
+          .step = step + 1,
+          .learning_rate = t.learning_rate * train::schedule(t, step + 1, steps),
+          .beta1 = t.beta1,
+          .beta2 = t.beta2,
+          .epsilon = t.epsilon,
+          .weight_decay = t.weight_decay,
+          .clip = t.clip,
+          .counted_targets = static_cast<double>(program.step_tokens())};
+      ASSAY_TRY(const train::Scalars scalars,
+                train::run_step(backend, program, settings,
+                                [&](std::int32_t micro, auto tokens, auto targets) {
+                                  return fill(program, step, micro, tokens, targets);
+                                }));
+      losses.push_back(scalars[static_cast<int>(step::Scalar::kLossSum)] /
+                       scalars[static_cast<int>(step::Scalar::kCount)]);
+      norms.push_back(scalars[static_cast<int>(step::Scalar::kNorm)]);
+      for (const step::Parameter& p : program.parameters) {
+        if (step > 0) break;
+        ASSAY_TRY(const std::vector<float> values, floats(backend, program, program.gradient(p)));
+        tensors.push_back(tensor("gradient/" + p.name, {p.rows, p.cols}, values));
+      }
+    }
+  }
+  ASSAY_TRY(const checkpoint::Checkpoint from,
+            checkpoint::Checkpoint::open(out / "checkpoints" / "step-0"));
+  ASSAY_TRY_VOID(add_logits(job, device_name, from, tensors));
+  const auto count = static_cast<std::int64_t>(losses.size());
+  tensors.push_back(tensor("losses", {count}, losses));
+  tensors.push_back(tensor("norms", {count}, norms));
+  ASSAY_TRY_VOID(checkpoint::write_safetensors(out / "step.safetensors", tensors));
+  return {};
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  if (argc < 5) {
+    std::fputs("usage: step_dump PRESET OUT DEVICE STEPS [KEY=VALUE...]\n", stderr);
+    return 64;
+  }
+  const auto done = assay::dump(argc, argv);
+  if (!done) std::fprintf(stderr, "step_dump: %s\n", done.error().line().c_str());
+  return done ? 0 : 1;
+}

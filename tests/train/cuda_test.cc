@@ -1,0 +1,113 @@
+// A step in bf16 on a GPU against the same step in fp32 on a CPU: loss and every gradient.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "train/cpu/cpu_backend.h"
+#include "train/cuda/testing/trial.h"
+
+namespace assay::train {
+namespace {
+
+using cuda::testing::gpu_backend;
+using cuda::testing::scalar;
+using cuda::testing::Trial;
+using cuda::testing::Variant;
+
+struct Likeness {
+  double cosine = 0;
+  double ratio = 0;  // of the norms
+};
+
+Likeness likeness(const std::vector<float>& a, const std::vector<float>& b) {
+  double aa = 0;
+  double bb = 0;
+  double ab = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto x = static_cast<double>(a[i]);
+    const auto y = static_cast<double>(b[i]);
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+  }
+  return {ab / std::sqrt(aa * bb), std::sqrt(bb / aa)};
+}
+
+void compare(const Variant& variant, step::Choices choices, const StepSettings& settings) {
+  SCOPED_TRACE(variant.name);
+  Trial cpu(cpu::make_cpu_backend(), variant.model, choices);
+  choices.numerics = step::numerics_of(spec::Precision::kBf16);
+  Trial gpu(gpu_backend(), variant.model, choices);
+  const Scalars expected = cpu.step(settings);
+  const Scalars found = gpu.step(settings);
+  for (const auto which : {step::Scalar::kLossSum, step::Scalar::kZLossSum, step::Scalar::kNorm,
+                           step::Scalar::kClip}) {
+    EXPECT_NEAR(scalar(found, which) / scalar(expected, which), 1.0, 1e-2)
+        << static_cast<int>(which);
+  }
+  EXPECT_EQ(scalar(found, step::Scalar::kCount), scalar(expected, step::Scalar::kCount));
+  EXPECT_EQ(scalar(found, step::Scalar::kNonFinite), 0.0F);
+  for (const step::Parameter& p : cpu.program().parameters) {
+    const Likeness like = likeness(cpu.gradient(p), gpu.gradient(p));
+    EXPECT_GE(like.cosine, 0.999) << p.name;
+    EXPECT_NEAR(like.ratio, 1.0, 0.02) << p.name;
+  }
+}
+
+class CudaAgainstCpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpu_backend() == nullptr) GTEST_SKIP() << "there is no GPU";
+  }
+};
+
+TEST_F(CudaAgainstCpu, LossAndEveryGradientAgree) {
+  for (const Variant& variant : cuda::testing::variants()) {
+    compare(variant, {.recompute = spec::Recompute::kCheap, .accumulate = 2, .head_rows = 128},
+            {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 0.5});
+  }
+}
+
+TEST_F(CudaAgainstCpu, LongerSequencesAgree) {
+  compare(cuda::testing::variants()[0],
+          {.recompute = spec::Recompute::kNone, .sequence = 512, .micro_batch = 3},
+          {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 0.5});
+}
+
+// Muon's update is an orthogonal matrix whatever the gradient's size, so it is compared by itself.
+TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
+  const Variant variant = cuda::testing::variants()[0];
+  step::Choices choices{.recompute = spec::Recompute::kCheap, .optimizer = spec::Optimizer::kMuon};
+  const StepSettings settings{.learning_rate = 1e-3,
+                              .muon_learning_rate = 0.02,
+                              .muon_momentum = 0.95,
+                              .beta1 = 0.9,
+                              .beta2 = 0.95,
+                              .epsilon = 1e-8,
+                              .clip = 1};
+  Trial cpu(cpu::make_cpu_backend(), variant.model, choices);
+  choices.numerics = step::numerics_of(spec::Precision::kBf16);
+  Trial gpu(gpu_backend(), variant.model, choices);
+  std::vector<std::vector<float>> before;
+  for (const step::Parameter& p : cpu.program().parameters) {
+    before.push_back(cpu.get(cpu.program().weight(p)));
+  }
+  cpu.step(settings);
+  gpu.step(settings);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const step::Parameter& p = cpu.program().parameters[i];
+    if (p.group != step::Group::kMuon) continue;
+    std::vector<float> expected = cpu.get(cpu.program().weight(p));
+    std::vector<float> found = gpu.get(gpu.program().weight(p));
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      expected[j] -= before[i][j];
+      found[j] -= before[i][j];
+    }
+    const Likeness like = likeness(expected, found);
+    EXPECT_GE(like.cosine, 0.98) << p.name;
+    EXPECT_NEAR(like.ratio, 1.0, 0.05) << p.name;
+  }
+}
+
+}  // namespace
+}  // namespace assay::train
