@@ -47,8 +47,8 @@ struct LoadOptions {
 // runs on this machine.
 base::Result<Loaded> load(std::string_view reference, const LoadOptions& options = {});
 
-// A model as text that stands by itself, for files that must be read without the job they came from,
-// and back. `source` names the text in errors.
+// A model as text that stands by itself, for files that must be read without the job they came
+// from, and back. `source` names the text in errors.
 std::string model_toml(const ModelSpec& model);
 base::Result<ModelSpec> model_from_toml(std::string_view text, const std::string& source);
 

@@ -157,13 +157,18 @@ __global__ void __launch_bounds__(kSumThreads)
 
 }  // namespace
 
-void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights, bool gradient,
-          Matrix scalars) {
+void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
+          bool gradient, Matrix scalars) {
   device.did(step::Kind::kLoss, {logits, targets}, {logits, scalars});
   double* row_sums = device.workspace.sums + kSums;
-  const LossArguments a{
-      logits.as<Half>(),       logits.stride, targets.data, row_sums, static_cast<int>(vocab),
-      static_cast<int>(logits.cols), weights, gradient};
+  const LossArguments a{logits.as<Half>(),
+                        logits.stride,
+                        targets.data,
+                        row_sums,
+                        static_cast<int>(vocab),
+                        static_cast<int>(logits.cols),
+                        weights,
+                        gradient};
   loss_kernel<<<static_cast<unsigned>(logits.rows), kThreads, 0, device.stream>>>(a);
   loss_sum_kernel<<<1, kSumThreads, 0, device.stream>>>(
       row_sums, targets.data, static_cast<int>(logits.rows), scalars.as<float>());
