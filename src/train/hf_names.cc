@@ -171,6 +171,9 @@ base::Result<base::Json> hf_config(const spec::ModelSpec& m, const char* dtype) 
                       {"n_positions", m.context},
                       {"activation_function", "gelu_new"},
                       {"layer_norm_epsilon", 1e-5},
+                      {"resid_pdrop", 0.0},  // theirs drops by default
+                      {"embd_pdrop", 0.0},
+                      {"attn_pdrop", 0.0},
                       {"tie_word_embeddings", true},
                       {"torch_dtype", dtype}};
   }
