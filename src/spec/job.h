@@ -56,8 +56,7 @@ struct TrainSpec {
 
 struct DataSpec {
   std::optional<std::string> train;  // a shard, or a folder of shards; none: the built-in text
-  std::optional<std::string> validation;
-  std::optional<TokenType> type;  // of files without a header
+  std::optional<TokenType> type;     // of files without a header
 };
 
 struct CheckpointSpec {

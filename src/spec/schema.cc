@@ -88,7 +88,6 @@ template <class V>
 void describe(V& key, DataSpec& d) {
   key({"train", "a token shard or a folder of them; without it the built-in text is read"},
       d.train);
-  key({"validation", "likewise, for the loss on data that is not trained on"}, d.validation);
   key({"type", "of tokens in files without a header"}, d.type);
 }
 

@@ -8,7 +8,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
 
-namespace assay::train::cpu {
+namespace assay::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,7 +59,7 @@ class TrainerTest : public testing::Test {
   }
 
   base::Result<RunResult> run(const spec::JobSpec& job, RunOptions options, Reporter& reporter) {
-    const auto backend = make_cpu_backend(2);
+    const auto backend = cpu::make_cpu_backend(2);
     ASSAY_TRY(const Planned planned,
               plan_step(job, step::choices_of(job), room_on(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
@@ -185,4 +185,4 @@ TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
 }
 
 }  // namespace
-}  // namespace assay::train::cpu
+}  // namespace assay::train
