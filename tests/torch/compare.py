@@ -4,7 +4,8 @@
     compare.py OUT HF [--tolerance fp32|bf16] [--device cpu|cuda] [--batch B] [--sequence S]
                [--accumulate A] [--learning-rate R] [--weight-decay W]
 
-OUT is what step_dump wrote, HF the same weights after `assay checkpoint export-hf`. Needs torch,
+OUT is what `step_dump PRESET OUT DEVICE 50 train.schedule=constant train.learning_rate=3e-4
+train.warmup_steps=0` wrote, HF the same weights after `assay checkpoint export-hf`. Needs torch,
 transformers and safetensors. Prints a table; exits with 1 if anything is further away than stated.
 """
 import argparse
