@@ -17,7 +17,7 @@ namespace assay::cli {
 
 class RunReport : public train::Reporter {
  public:
-  // `peak_flops` of the device, 0 when it is not known.
+  // Metrics are appended to out/metrics.jsonl: a resumed run goes on with the same file.
   static base::Result<std::unique_ptr<RunReport>> open(const Session& session,
                                                        const spec::JobSpec& job,
                                                        const std::filesystem::path& out,

@@ -8,7 +8,7 @@ namespace {
 using spec::Recompute;
 
 bool keeps_cheap(const Builder& b) {
-  return const_cast<Builder&>(b).program().choices.recompute == Recompute::kNone;
+  return b.program().choices.recompute == Recompute::kNone;
 }
 
 bool has_heads(const spec::ModelSpec& m) {
@@ -67,7 +67,7 @@ void make_qkv(Builder& b, Kept& k) {
 }
 
 double attention_flops(const Builder& b, double passes) {
-  const Program& p = const_cast<Builder&>(b).program();
+  const Program& p = b.program();
   // Causal: half of the square of scores, which is made once and used once per pass.
   return passes * 2.0 * static_cast<double>(p.micro_tokens()) *
          static_cast<double>(p.choices.sequence) * static_cast<double>(p.model.q_dim()) / 2.0;

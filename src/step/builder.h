@@ -44,6 +44,7 @@ class Builder {
   [[nodiscard]] View weight(Part part) const;
 
   Program& program() { return program_; }
+  [[nodiscard]] const Program& program() const { return program_; }
   [[nodiscard]] const spec::ModelSpec& model() const { return program_.model; }
   [[nodiscard]] std::string named(const char* what) const;
 

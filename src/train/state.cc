@@ -9,7 +9,6 @@ std::vector<StateTensor> state_tensors(const step::Program& program, StateKind k
     list.push_back({.name = prefix + p.name,
                     .type = program.buffers[static_cast<std::size_t>(buffer)].type,
                     .view = {buffer, p.offset, p.rows, p.cols, p.cols},
-                    .rows = p.rows,
                     .vector = p.init != step::Init::kNormal});
   };
   for (const step::Parameter& p : program.parameters) {

@@ -13,8 +13,7 @@ struct StateTensor {
   std::string name;  // "layers.3.qkv", "first_moment/layers.3.qkv"
   step::Dtype type = step::Dtype::kF32;
   step::View view;
-  std::int64_t rows = 0;  // 1 and a vector: of one dimension
-  bool vector = false;
+  bool vector = false;  // of one dimension
 
   [[nodiscard]] std::int64_t bytes() const { return view.elements() * step::bytes_of(type); }
 };
