@@ -2,6 +2,7 @@
 //
 //   train_step_bench PRESET [--set KEY=VALUE]… [--layers L] [--micro-batch B] [--sequence S]
 //       [--accumulate A] [--recompute none|cheap|ffn|full] [--optimizer adamw|muon] [--steps N]
+//       [--precision bf16|fp8]
 //       [--head-rows R] [--deterministic 0|1] [--tuning FILE]
 //
 // PRESET is a model or job that spec::load knows; KEY is as in `assay spec --set`. Prints a table
@@ -76,6 +77,11 @@ base::Result<Arguments> parse(const std::vector<std::string>& words) {
                                                 {"cheap", spec::Recompute::kCheap},
                                                 {"ffn", spec::Recompute::kFfn},
                                                 {"full", spec::Recompute::kFull}}));
+    } else if (key == "--precision") {
+      ASSAY_TRY(const auto precision,
+                one_of<spec::Precision>(
+                    value, {{"bf16", spec::Precision::kBf16}, {"fp8", spec::Precision::kFp8}}));
+      a.choices.numerics = step::numerics_of(precision);
     } else if (key == "--optimizer") {
       ASSAY_TRY(a.choices.optimizer,
                 one_of<spec::Optimizer>(

@@ -53,6 +53,10 @@ base::Result<Device> cuda_device(spec::JobSpec& job) {
 }  // namespace
 
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job) {
+  if (job.train.precision == spec::Precision::kFp16) {
+    return base::fail(base::usage_error("train.precision", "nothing trains in fp16 here",
+                                        "train.precision = \"bf16\""));
+  }
   if (name == "cpu") return cpu_device(job);
   if (name == "cuda") return cuda_device(job);
   if (name == "auto") {

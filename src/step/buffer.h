@@ -8,9 +8,16 @@
 
 namespace assay::step {
 
-enum class Dtype : std::uint8_t { kF32, kBf16, kU16, kI32 };
+enum class Dtype : std::uint8_t {
+  kF32,
+  kBf16,
+  kU16,
+  kI32,
+  kFp8,  // E4M3: four bits of exponent, three of mantissa
+};
 
 constexpr std::int64_t bytes_of(Dtype type) {
+  if (type == Dtype::kFp8) return 1;
   return type == Dtype::kF32 || type == Dtype::kI32 ? 4 : 2;
 }
 

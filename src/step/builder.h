@@ -1,6 +1,7 @@
 // Builder: what the files that write a step's ops down share. Behind program.h.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,9 +50,27 @@ class Builder {
   [[nodiscard]] std::string named(const char* what) const;
 
  private:
+  // quantised.cc: what is known of a block's product in fp8.
+  struct Quantised {
+    View input_scale;
+    View weight_scale;
+    View gradient_scale;
+    View gradient;    // of the result
+    View gradient_t;  // and its transpose
+  };
+  [[nodiscard]] bool in_fp8() const;
+  Quantised& quantised(Part part) { return quantised_[{layer_, part}]; }
+  View scale(Part part, const View& x);
+  View quantise(Part part, const View& x, const View& scale, bool transpose);
+  const Quantised& quantise_gradient(Part part, const View& dc);
+  void to_fp8_forward(Op& op);
+  void to_fp8_back_to_input(Op& op);
+  void to_fp8_back_to_weight(Op& op);
+
   Program& program_;
   Phase phase_ = Phase::kForward;
   std::int32_t layer_ = kNoLayer;
+  std::map<std::pair<std::int32_t, Part>, Quantised> quantised_;
 };
 
 // The buffers of a block's forward pass, as far as its backward pass needs them.

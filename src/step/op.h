@@ -18,7 +18,9 @@ enum class Kind : std::uint8_t {
   kPositionsGrad,  // dx -> dpositions
   kNorm,           // x, [weight], [bias] -> h
   kNormGrad,       // dh, x, [weight] -> dx, [dweight], [dbias]
-  kMatmul,         // a, b, [residual], [bias] -> c = a b (+ residual + bias)
+  kMatmul,         // a, b, [residual], [bias], [scales of a, b] -> c = a b (+ residual + bias)
+  kScale,          // x -> the power of two that no element exceeds
+  kQuantise,       // x, scale -> x in fp8, or its transpose, or both
   kBiasGrad,       // dy -> dbias
   kHeadNorm,       // heads, [weight] -> normalised heads
   kHeadNormGrad,   // dy, heads, [weight] -> dheads, [dweight]
@@ -74,11 +76,12 @@ struct Op {
   std::int32_t micro = 0;  // which of the step's micro-batches; 0 in the optimizer
   std::vector<View> in;
   std::vector<View> out;
-  std::uint8_t adds = 0;  // bit i: out[i] is added to, not overwritten
-  bool transpose_a = false;
+  std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
+  bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
   bool residual = false;  // kMatmul has one
   bool bias = false;      // likewise
+  bool scaled = false;    // likewise: a and b are fp8, and their scales come last
   double flops = 0;       // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }

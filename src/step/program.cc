@@ -117,7 +117,8 @@ Numerics numerics_of(spec::Precision precision) {
           .remainders = true,
           .gradients = Dtype::kBf16,
           .moments = Dtype::kBf16,
-          .activations = Dtype::kBf16};
+          .activations = Dtype::kBf16,
+          .fp8_blocks = precision == spec::Precision::kFp8};
 }
 
 Choices choices_of(const spec::JobSpec& job) {

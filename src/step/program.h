@@ -20,6 +20,7 @@ struct Numerics {
   Dtype gradients = Dtype::kF32;
   Dtype moments = Dtype::kF32;
   Dtype activations = Dtype::kF32;
+  bool fp8_blocks = false;  // the matrix products of blocks are made in fp8
 };
 Numerics numerics_of(spec::Precision precision);
 

@@ -92,10 +92,42 @@ TEST(StepProgram, KeepsWhatThePolicySays) {
   }
 }
 
-TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
+TEST(StepProgram, InFp8MultipliesTheSameWithBothOperandsAlongTheSum) {
   for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap, spec::Recompute::kFfn,
                             spec::Recompute::kFull}) {
-    const Program p = built(small(), batch(policy));
+    Choices choices = batch(policy);
+    choices.numerics = numerics_of(spec::Precision::kBf16);
+    const Program exact = built(small(), choices);
+    choices.numerics = numerics_of(spec::Precision::kFp8);
+    const Program rough = built(small(), choices);
+    EXPECT_EQ(rough.flops(), exact.flops());
+    std::vector<const Op*> products;
+    for (const Op& op : rough.ops) {
+      if (op.kind != Kind::kScale && op.kind != Kind::kQuantise) products.push_back(&op);
+    }
+    ASSERT_EQ(products.size(), exact.ops.size());
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      const Op& op = *products[i];
+      EXPECT_EQ(op.kind, exact.ops[i].kind);
+      EXPECT_EQ(op.out.front().elements(), exact.ops[i].out.front().elements());
+      EXPECT_EQ(op.scaled, op.kind == Kind::kMatmul && op.layer != kNoLayer);
+      if (!op.scaled) continue;
+      EXPECT_FALSE(op.transpose_a);
+      EXPECT_TRUE(op.transpose_b);
+      EXPECT_EQ(op.in[0].cols, op.in[1].cols);
+      EXPECT_EQ(op.out[0].rows, op.in[0].rows);
+      EXPECT_EQ(op.out[0].cols, op.in[1].rows);
+    }
+  }
+}
+
+TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
+  for (int way = 0; way < 8; ++way) {
+    constexpr spec::Recompute kPolicies[] = {spec::Recompute::kNone, spec::Recompute::kCheap,
+                                             spec::Recompute::kFfn, spec::Recompute::kFull};
+    Choices choices = batch(kPolicies[way % 4]);
+    if (way >= 4) choices.numerics = numerics_of(spec::Precision::kFp8);
+    const Program p = built(small(), choices);
     const MemoryPlan plan = plan_memory(p);
     // Played op by op: whoever reads a buffer must find it as its last writer left it.
     std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end

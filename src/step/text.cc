@@ -28,7 +28,7 @@ std::string shapes_of(const std::vector<View>& views, const Program& program) {
 }  // namespace
 
 std::string_view to_text(Dtype type) {
-  return name(type, std::array<std::string_view, 4>{"f32", "bf16", "u16", "i32"});
+  return name(type, std::array<std::string_view, 5>{"f32", "bf16", "u16", "i32", "fp8"});
 }
 
 std::string_view to_text(Storage storage) {
@@ -38,11 +38,13 @@ std::string_view to_text(Storage storage) {
 }
 
 std::string_view to_text(Kind kind) {
-  return name(kind, std::array<std::string_view, 19>{
-                        "embed", "embed_grad", "positions_grad", "norm", "norm_grad", "matmul",
-                        "bias_grad", "head_norm", "head_norm_grad", "rotate", "rotate_grad",
-                        "attention", "attention_grad", "activate", "activate_grad", "loss",
-                        "gradient_norm", "adamw", "muon"});
+  return name(kind, std::array<std::string_view, 21>{
+                        "embed",         "embed_grad", "positions_grad", "norm",
+                        "norm_grad",     "matmul",     "scale",          "quantise",
+                        "bias_grad",     "head_norm",  "head_norm_grad", "rotate",
+                        "rotate_grad",   "attention",  "attention_grad", "activate",
+                        "activate_grad", "loss",       "gradient_norm",  "adamw",
+                        "muon"});
 }
 
 std::string_view to_text(Phase phase) {
@@ -65,6 +67,7 @@ std::string to_text(const Op& op, const Program& program) {
   if (op.transpose_b) flags += " tb";
   if (op.residual) flags += " residual";
   if (op.bias) flags += " bias";
+  if (op.scaled) flags += " scaled";
   for (std::size_t i = 0; i < op.out.size(); ++i) {
     if (op.adds_to(i) && op.phase != Phase::kOptimizer) flags += fmt::format(" adds{}", i);
   }

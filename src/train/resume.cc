@@ -22,6 +22,7 @@ checkpoint::Dtype file_type(step::Dtype type) {
       return checkpoint::Dtype::kU16;
     case step::Dtype::kI32:
       return checkpoint::Dtype::kI32;
+    case step::Dtype::kFp8:  // no state is
     case step::Dtype::kF32:
       break;
   }

@@ -78,6 +78,11 @@ class CpuBackend : public Backend {
   base::Result<std::int64_t> available_bytes() override { return unused_memory(); }
   base::Result<std::int64_t> extra_bytes(const step::Program&) override { return 0; }
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
+    const step::Numerics& n = program.choices.numerics;
+    if (n.weights != step::Dtype::kF32 || n.activations != step::Dtype::kF32 || n.fp8_blocks) {
+      return base::fail(base::usage_error("train.precision", "a CPU trains in fp32",
+                                          "train.precision = \"fp32\""));
+    }
     for (const step::Buffer& buffer : program.buffers) {
       ASSAY_CHECK(step::bytes_of(buffer.type) == 4, "a CPU's program is in 32 bits");
     }
@@ -212,6 +217,9 @@ void CpuBackend::dispatch(const Op& op) {
       return matmul(device_, {op.transpose_a, op.transpose_b, op.adds_to(0)}, at(op.in, 0),
                     at(op.in, 1), op.residual ? at(op.in, 2) : Matrix{},
                     op.bias ? at(op.in, op.residual ? 3 : 2) : Matrix{}, at(op.out, 0));
+    case Kind::kScale:
+    case Kind::kQuantise:
+      return;  // of programs that are refused
     case Kind::kBiasGrad:
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
     case Kind::kRotate:

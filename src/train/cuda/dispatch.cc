@@ -54,6 +54,11 @@ Product GpuBackend::product_of(const Op& op) const {
   if (op.residual) product.addend = matrix(op.in[2]);
   if (op.adds_to(0)) product.addend = product.c;
   if (op.bias) product.bias = matrix(op.in[op.residual ? 3 : 2]);
+  if (op.scaled) {
+    product.alpha = 1 / (kFp8Range * kFp8Range);
+    product.scale_a = matrix(op.in[op.in.size() - 2]);
+    product.scale_b = matrix(op.in[op.in.size() - 1]);
+  }
   product.beta = product.addend.empty() ? 0.0F : 1.0F;
   return product;
 }
@@ -137,8 +142,18 @@ void GpuBackend::dispatch(const Op& op) {
     case Kind::kMatmul: {
       const Product product = product_of(op);
       const Matrix residual = op.residual ? product.addend : Matrix{};
-      device_.did(op.kind, {product.a, product.b, residual, product.bias}, {product.c});
+      device_.did(op.kind,
+                  {product.a, product.b, residual, product.bias, product.scale_a, product.scale_b},
+                  {product.c});
       return products_.multiply(device_, product);
+    }
+    case Kind::kScale:
+      return scale(device_, at(op.in, 0), at(op.out, 0));
+    case Kind::kQuantise: {
+      const bool both = op.out.size() == 2;
+      return quantise(device_, at(op.in, 0), at(op.in, 1),
+                      op.transpose_a ? Matrix{} : at(op.out, 0),
+                      op.transpose_a ? at(op.out, 0) : at(op.out, both ? 1 : 2));
     }
     case Kind::kBiasGrad:
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));

@@ -33,6 +33,12 @@ void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, M
 void head_norm_grad(Device& device, std::int64_t head_dim, Matrix dy, Matrix x, Matrix weight,
                     Matrix dx, Matrix dweight, bool adds_weight);
 
+// quantise.cu: `scale` is the power of two that no element of x exceeds; in fp8 are the elements
+// divided by it and multiplied with kFp8Range. `q` or its transpose `q_t` may be empty.
+inline constexpr float kFp8Range = 256;  // E4M3 goes to 448, but scales are powers of two
+void scale(Device& device, Matrix x, Matrix scale);
+void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t);
+
 // sums.cu
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 // out[i] (+)= the sum over `count` rows of `partial`, `out.cols` wide.

@@ -130,8 +130,8 @@ Matmul::Plan* Matmul::plan_of(Device& device, const Product& p, bool may_time) {
   const auto found = plans_.find(key);
   if (found != plans_.end()) return &found->second;
   Plan plan{.operation = operation_of(p),
-            .a = layout_of(p.b),
-            .b = layout_of(p.a),
+            .a = layout_of(p.b, p.fp8()),
+            .b = layout_of(p.a, p.fp8()),
             .addend = layout_of(p.addend.empty() ? p.c : p.addend),
             .c = layout_of(p.c)};
   if (!choose(device, p, key, plan, may_time)) {
@@ -150,11 +150,14 @@ void Matmul::multiply(Device& device, const Product& p) {
   const bool keeps_operands = p.addend.data != p.c.data;
   Plan* plan = plan_of(device, p, keeps_operands);
   if (plan == nullptr) return;
-  if (!p.bias.empty()) {
-    const void* bias = p.bias.data;
-    cublasLtMatmulDescSetAttribute(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-                                   sizeof bias);
-  }
+  const auto point = [&](cublasLtMatmulDescAttributes_t what, const Matrix& to) {
+    if (to.empty()) return;
+    const void* data = to.data;
+    cublasLtMatmulDescSetAttribute(plan->operation, what, &data, sizeof data);
+  };
+  point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+  point(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.scale_b);  // b comes first: see product.h
+  point(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.scale_a);
   const cublasStatus_t status = launch(device, p, *plan, plan->algorithm);
   if (status != CUBLAS_STATUS_SUCCESS) {
     device.failed(fmt::format("matrix product of {} x {} x {}: {}", p.c.rows, p.c.cols, p.inner(),

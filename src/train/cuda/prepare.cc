@@ -39,6 +39,18 @@ base::Result<void> check_program(const step::Program& p) {
   if (m.head_dim % kVector != 0 || m.head_dim > kWidestAttention) {
     return refuse("model.head_dim", m.head_dim, kWidestAttention);
   }
+  if (n.fp8_blocks) {
+    // What cuBLASLt asks of every side of an fp8 matrix.
+    constexpr std::int64_t kRound = 16;
+    for (const auto& [key, size] : {std::pair{"model.dim", m.dim},
+                                    {"model.ffn", m.ffn},
+                                    {"model.head_dim", m.head_dim},
+                                    {"batch.sequence", p.micro_tokens()}}) {
+      if (size % kRound == 0) continue;
+      return base::fail(base::usage_error(key, fmt::format("{} cannot be trained in fp8", size),
+                                          fmt::format("choose a multiple of {}, or bf16", kRound)));
+    }
+  }
   return {};
 }
 

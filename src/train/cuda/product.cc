@@ -24,6 +24,7 @@ ProductKey key_of(const Product& p) {
   at(KeyPart::kTransposes) = (p.transpose_a ? 1 : 0) + (p.transpose_b ? 2 : 0);
   at(KeyPart::kAddend) = p.addend.empty() ? 0 : p.addend.data == p.c.data ? 1 : 2;
   at(KeyPart::kBias) = p.bias.empty() ? 0 : 1;
+  at(KeyPart::kFp8) = p.fp8() ? 1 : 0;
   at(KeyPart::kStrideA) = p.a.stride;
   at(KeyPart::kStrideB) = p.b.stride;
   at(KeyPart::kStrideAddend) = p.addend.empty() ? p.c.stride : p.addend.stride;
@@ -36,10 +37,11 @@ ProductKey key_of(const Product& p) {
 
 // Our rows are cuBLASLt's columns: what it sees is the transpose of every matrix, so it is asked
 // for c^T = op(b)^T op(a)^T, with b first.
-cublasLtMatrixLayout_t layout_of(const Matrix& m) {
+cublasLtMatrixLayout_t layout_of(const Matrix& m, bool fp8) {
   cublasLtMatrixLayout_t layout = nullptr;
-  cublasLtMatrixLayoutCreate(&layout, CUDA_R_16BF, static_cast<std::uint64_t>(m.cols),
-                             static_cast<std::uint64_t>(m.rows), m.stride);
+  cublasLtMatrixLayoutCreate(&layout, fp8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF,
+                             static_cast<std::uint64_t>(m.cols), static_cast<std::uint64_t>(m.rows),
+                             m.stride);
   return layout;
 }
 
@@ -55,6 +57,10 @@ cublasLtMatmulDesc_t operation_of(const Product& p) {
   if (!p.bias.empty()) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(p.bias.data));
+  }
+  if (p.fp8()) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(p.scale_b.data));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(p.scale_a.data));
   }
   return operation;
 }

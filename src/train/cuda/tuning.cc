@@ -12,7 +12,7 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr const char* kFirstWord = "assay-products-1";
+constexpr const char* kFirstWord = "assay-products-2";
 
 }  // namespace
 

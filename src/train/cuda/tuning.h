@@ -22,6 +22,7 @@ enum class KeyPart : std::uint8_t {
   kTransposes,  // bit 0: a, bit 1: b
   kAddend,      // 0: none, 1: the result itself, 2: another matrix
   kBias,
+  kFp8,
   kStrideA,
   kStrideB,
   kStrideAddend,

@@ -1,0 +1,230 @@
+// Products in fp8: the conversion against one that tries all 256 codes, and a step against the same
+// step in bf16.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "train/cuda/kernels.h"
+#include "train/cuda/testing/trial.h"
+#include "train/float_bits.h"
+#include "train/split_master.h"
+
+namespace assay::train::cuda {
+namespace {
+
+using testing::gpu_backend;
+using testing::scalar;
+using testing::Trial;
+using testing::Variant;
+
+// By the definition of the format; NaN where the code is none.
+double value_of(int code) {
+  constexpr int kMantissa = 3;
+  constexpr int kBias = 7;
+  const int exponent = (code & 0x7f) >> kMantissa;
+  const int fraction = code & ((1 << kMantissa) - 1);
+  if ((code & 0x7f) == 0x7f) return std::numeric_limits<double>::quiet_NaN();
+  const double size = std::ldexp(1.0, -kMantissa);
+  const double magnitude = exponent == 0 ? std::ldexp(fraction * size, 1 - kBias)
+                                         : std::ldexp(1 + fraction * size, exponent - kBias);
+  return (code & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+// The nearest; of two the even one.
+std::uint8_t nearest(double value) {
+  int best = -1;
+  for (int code = 0; code < 256; ++code) {
+    if (std::signbit(value) != ((code & 0x80) != 0)) continue;
+    const double at = value_of(code);
+    if (std::isnan(at)) continue;
+    const double away = std::abs(at - value);
+    const double before = best < 0 ? INFINITY : std::abs(value_of(best) - value);
+    if (away < before || (away == before && code % 2 == 0)) best = code;
+  }
+  return static_cast<std::uint8_t>(best);
+}
+
+class CudaFp8 : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpu_backend() == nullptr) GTEST_SKIP() << "there is no GPU";
+  }
+};
+
+// Device memory for a test.
+template <class T>
+class Memory {
+ public:
+  explicit Memory(std::size_t count) : count_(count) {
+    EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)), cudaSuccess);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { cudaFree(data_); }
+  void put(const std::vector<T>& from) {
+    EXPECT_EQ(cudaMemcpy(data_, from.data(), count_ * sizeof(T), cudaMemcpyHostToDevice),
+              cudaSuccess);
+  }
+  std::vector<T> get() const {
+    std::vector<T> to(count_);
+    EXPECT_EQ(cudaMemcpy(to.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost),
+              cudaSuccess);
+    return to;
+  }
+  [[nodiscard]] T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_;
+};
+
+std::uint16_t half_of(float value) {
+  return split_master(value).high;
+}
+
+std::vector<std::uint16_t> some_halves(std::size_t count, float size) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<std::uint16_t> halves(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    // From large to so small that fp8 has fewer bits for it, or none.
+    const float small = std::exp2(-static_cast<float>(random() % 24));
+    halves[i] = half_of(size * normal(random) * small);
+  }
+  return halves;
+}
+
+TEST_F(CudaFp8, IsTheNearestCodeAsItLiesAndTransposed) {
+  for (const auto& [rows, cols] : {std::pair{128, 128}, {8, 264}, {200, 16}, {136, 392}}) {
+    const auto count = static_cast<std::size_t>(rows * cols);
+    const std::vector<std::uint16_t> x = some_halves(count, 37.0F);
+    Memory<std::uint16_t> device_x(count);
+    Memory<float> device_scale(1);
+    Memory<std::uint8_t> device_q(count);
+    Memory<std::uint8_t> device_t(count);
+    Memory<double> sums(kSums);
+    device_x.put(x);
+    Device device;
+    device.workspace.sums = sums.data();
+    const Matrix matrix{device_x.data(), rows, cols, cols};
+    const Matrix scale_matrix{device_scale.data(), 1, 1, 1};
+    scale(device, matrix, scale_matrix);
+    quantise(device, matrix, scale_matrix, {device_q.data(), rows, cols, cols},
+             {device_t.data(), cols, rows, rows});
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    ASSERT_EQ(device.failure(), "");
+
+    float most = 0;
+    for (const std::uint16_t half : x) most = std::max(most, std::abs(from_bf16(half)));
+    const float power = device_scale.get()[0];
+    EXPECT_EQ(power, std::exp2(std::ceil(std::log2(most))));
+    const auto q = device_q.get();
+    const auto t = device_t.get();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto scaled = static_cast<double>(from_bf16(x[i]) / power * kFp8Range);
+      ASSERT_EQ(q[i], nearest(scaled)) << i << ": " << scaled;
+      const std::size_t row = i / static_cast<std::size_t>(cols);
+      const std::size_t col = i % static_cast<std::size_t>(cols);
+      ASSERT_EQ(t[col * static_cast<std::size_t>(rows) + row], q[i]);
+    }
+  }
+}
+
+TEST_F(CudaFp8, ScalesOfStrangeMatrices) {
+  const auto scale_of = [](std::vector<std::uint16_t> halves) {
+    Memory<std::uint16_t> x(halves.size());
+    Memory<float> out(1);
+    Memory<double> sums(kSums);
+    x.put(halves);
+    Device device;
+    device.workspace.sums = sums.data();
+    const auto count = static_cast<std::int64_t>(halves.size());
+    scale(device, {x.data(), 1, count, count}, {out.data(), 1, 1, 1});
+    return out.get()[0];
+  };
+  EXPECT_EQ(scale_of(std::vector<std::uint16_t>(64, 0)), 1.0F);
+  EXPECT_EQ(scale_of(std::vector<std::uint16_t>(64, 0x8000)), 1.0F);
+  EXPECT_EQ(scale_of(std::vector<std::uint16_t>(64, half_of(-4.0F))), 4.0F);
+  EXPECT_EQ(scale_of(std::vector<std::uint16_t>(64, 0x0001)), std::exp2(-100.0F));
+  EXPECT_EQ(scale_of(std::vector<std::uint16_t>(64, 0x7f80)),
+            std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(scale_of(std::vector<std::uint16_t>(64, 0xffff))));
+}
+
+step::Choices choices_in(spec::Precision precision, spec::Recompute recompute) {
+  return {.numerics = step::numerics_of(precision),
+          .recompute = recompute,
+          .accumulate = 2,
+          .head_rows = 128};
+}
+
+double cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double ab = 0;
+  double aa = 0;
+  double bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto x = static_cast<double>(a[i]);
+    const auto y = static_cast<double>(b[i]);
+    ab += x * y;
+    aa += x * x;
+    bb += y * y;
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+TEST_F(CudaFp8, AStepIsCloseToTheOneInBf16) {
+  for (const Variant& variant : testing::variants()) {
+    Trial exact(gpu_backend(), variant.model,
+                choices_in(spec::Precision::kBf16, spec::Recompute::kCheap));
+    Trial rough(gpu_backend(), variant.model,
+                choices_in(spec::Precision::kFp8, spec::Recompute::kCheap));
+    const StepSettings settings{.counted_targets = 1};
+    const float loss = scalar(exact.step(settings), step::Scalar::kLossSum);
+    EXPECT_NEAR(scalar(rough.step(settings), step::Scalar::kLossSum) / loss, 1.0F, 2e-3F)
+        << variant.name;
+    for (std::size_t i = 0; i < exact.program().parameters.size(); ++i) {
+      const step::Parameter& p = exact.program().parameters[i];
+      EXPECT_GT(cosine(exact.gradient(p), rough.gradient(rough.program().parameters[i])), 0.99)
+          << variant.name << " " << p.name;
+    }
+  }
+}
+
+TEST_F(CudaFp8, ExecutesTheListAndRecomputationChangesNothing) {
+  for (const Variant& variant : testing::variants()) {
+    std::map<std::string, std::vector<float>> first;
+    for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
+                              spec::Recompute::kFfn, spec::Recompute::kFull}) {
+      Trial run(gpu_backend(), variant.model, choices_in(spec::Precision::kFp8, policy));
+      ExecutedLog log;
+      run.backend().log_to(&log);
+      run.step({.counted_targets = 1});
+      testing::expect_log_is_list(log, run.program());
+      for (const step::Parameter& p : run.program().parameters) {
+        const std::vector<float> gradient = run.gradient(p);
+        const auto [at, is_new] = first.try_emplace(p.name, gradient);
+        EXPECT_TRUE(at->second == gradient) << variant.name << " " << p.name;
+      }
+    }
+  }
+}
+
+TEST_F(CudaFp8, WhatIsNotFiniteIsNoticed) {
+  Trial trial(gpu_backend(), testing::variants()[0].model,
+              choices_in(spec::Precision::kFp8, spec::Recompute::kCheap));
+  const step::View weights = trial.whole(trial.program().of(step::Group::kDecayed).weights);
+  for (const std::uint16_t bad : {std::uint16_t{0x7f80}, std::uint16_t{0x7fc0}}) {
+    std::vector<std::uint16_t> bits = trial.bits(weights);
+    const auto qkv =
+        std::ranges::find(trial.program().parameters, "layers.0.qkv", &step::Parameter::name);
+    bits[static_cast<std::size_t>(qkv->offset)] = bad;
+    trial.set_bits(weights, bits);
+    EXPECT_EQ(scalar(trial.step({.counted_targets = 1}), step::Scalar::kNonFinite), 1.0F);
+  }
+}
+
+}  // namespace
+}  // namespace assay::train::cuda

@@ -1,0 +1,207 @@
+// fp8: the scale of a matrix, and the matrix divided by it, as it lies, transposed, or both from
+// one reading.
+#include <cuda_fp8.h>
+
+#include "train/cuda/kernels.h"
+#include "train/cuda/vectors.cuh"
+
+namespace assay::train::cuda {
+namespace {
+
+constexpr int kScaleThreads = 512;
+constexpr int kFinalThreads = 1024;
+constexpr int kScaleLoads = 4;  // at once, per thread
+
+__device__ std::uint32_t larger_of(std::uint32_t most, const uint4& raw) {
+  // Without their signs, bf16 numbers are ordered as integers are; infinities and NaNs come last.
+  constexpr std::uint32_t kNoSigns = 0x7fff7fffU;
+  most = __vmaxu2(most, raw.x & kNoSigns);
+  most = __vmaxu2(most, raw.y & kNoSigns);
+  most = __vmaxu2(most, raw.z & kNoSigns);
+  return __vmaxu2(most, raw.w & kNoSigns);
+}
+
+__global__ void __launch_bounds__(kScaleThreads)
+    largest_kernel(const uint4* x, std::int64_t vectors, std::uint32_t* largest) {
+  __shared__ std::uint32_t shared[kScaleThreads / kWarp];
+  std::uint32_t most = 0;
+  const std::int64_t all = static_cast<std::int64_t>(gridDim.x) * kScaleThreads;
+  std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kScaleThreads + threadIdx.x;
+  for (; at + (kScaleLoads - 1) * all < vectors; at += kScaleLoads * all) {
+    uint4 raw[kScaleLoads];
+#pragma unroll
+    for (int i = 0; i < kScaleLoads; ++i) raw[i] = x[at + i * all];
+#pragma unroll
+    for (int i = 0; i < kScaleLoads; ++i) most = larger_of(most, raw[i]);
+  }
+  for (; at < vectors; at += all) most = larger_of(most, x[at]);
+  most = __reduce_max_sync(kEveryLane, max(most >> 16, most & 0xffffU));
+  if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = most;
+  __syncthreads();
+  if (threadIdx.x >= kWarp) return;
+  constexpr int kWarps = kScaleThreads / kWarp;
+  most = __reduce_max_sync(kEveryLane, threadIdx.x < kWarps ? shared[threadIdx.x] : 0U);
+  if (threadIdx.x == 0) largest[blockIdx.x] = most;
+}
+
+// The power of two at or above a number whose bits are given. Of zeros it is one; what is not
+// finite stays, and makes everything that is scaled with it NaN.
+__device__ float power_above(std::uint32_t bits) {
+  constexpr std::uint32_t kMantissa = 0x7fffffU;
+  constexpr std::uint32_t kInfinity = 0x7f800000U;
+  constexpr std::uint32_t kExponent = 0x00800000U;
+  constexpr std::uint32_t kLeast = 27 * kExponent;  // 2^-100, and
+  constexpr std::uint32_t kMost = 252 * kExponent;  // 2^125: what can be divided by with any range
+  if (bits == 0) return 1;
+  if (bits >= kInfinity) return __uint_as_float(bits);
+  if ((bits & kMantissa) != 0) bits = (bits & ~kMantissa) + kExponent;
+  return __uint_as_float(min(max(bits, kLeast), kMost));
+}
+
+__global__ void __launch_bounds__(kFinalThreads)
+    scale_kernel(const std::uint32_t* largest, int count, float* scale) {
+  __shared__ std::uint32_t shared[kWarp];
+  std::uint32_t most = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+    most = max(most, largest[i]);
+  }
+  most = __reduce_max_sync(kEveryLane, most);
+  if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = most;
+  __syncthreads();
+  if (threadIdx.x >= kWarp) return;
+  const bool there = threadIdx.x < blockDim.x / kWarp;
+  most = __reduce_max_sync(kEveryLane, there ? shared[threadIdx.x] : 0U);
+  if (threadIdx.x == 0) *scale = power_above(most << 16);
+}
+
+// A block has a square of 128 x 128, a thread 8 x 8 of it, so that it can turn them by itself; the
+// squares of eight are turned against each other in shared memory.
+constexpr int kTile = 128;
+constexpr int kSide = 8;
+constexpr int kPerSide = kTile / kSide;
+constexpr int kTileThreads = kPerSide * kPerSide;
+
+struct QuantiseArguments {
+  const Half* x;
+  const float* scale;
+  std::uint8_t* q;
+  std::uint8_t* q_t;
+  std::int64_t x_stride;
+  std::int64_t q_stride;
+  std::int64_t q_t_stride;
+  std::int64_t rows;
+  std::int64_t cols;
+};
+
+__device__ uint2 to_fp8(const uint4& raw, float by) {
+  float value[kSide];
+  widen(raw, value);
+  std::uint32_t pairs[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    pairs[i] = __nv_cvt_float2_to_fp8x2({value[2 * i] * by, value[2 * i + 1] * by}, __NV_SATFINITE,
+                                        __NV_E4M3);
+  }
+  return {pairs[0] | pairs[1] << 16, pairs[2] | pairs[3] << 16};
+}
+
+// Four rows of four bytes become four columns.
+__device__ void turn4(const std::uint32_t (&rows)[4], std::uint32_t* columns) {
+  const std::uint32_t low01 = __byte_perm(rows[0], rows[1], 0x5140);
+  const std::uint32_t high01 = __byte_perm(rows[0], rows[1], 0x7362);
+  const std::uint32_t low23 = __byte_perm(rows[2], rows[3], 0x5140);
+  const std::uint32_t high23 = __byte_perm(rows[2], rows[3], 0x7362);
+  columns[0] = __byte_perm(low01, low23, 0x5410);
+  columns[1] = __byte_perm(low01, low23, 0x7632);
+  columns[2] = __byte_perm(high01, high23, 0x5410);
+  columns[3] = __byte_perm(high01, high23, 0x7632);
+}
+
+__device__ void turn8(const uint2 (&rows)[kSide], std::uint32_t (&above)[kSide],
+                      std::uint32_t (&below)[kSide]) {
+  turn4({rows[0].x, rows[1].x, rows[2].x, rows[3].x}, above);
+  turn4({rows[0].y, rows[1].y, rows[2].y, rows[3].y}, above + 4);
+  turn4({rows[4].x, rows[5].x, rows[6].x, rows[7].x}, below);
+  turn4({rows[4].y, rows[5].y, rows[6].y, rows[7].y}, below + 4);
+}
+
+template <bool kPlain, bool kTurned>
+__global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArguments a) {
+  __shared__ uint2 tile[kTurned ? kTile : 1][kPerSide];
+  const int across = static_cast<int>(threadIdx.x) % kPerSide;
+  const int down = static_cast<int>(threadIdx.x) / kPerSide;
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kTile;
+  const std::int64_t first_col = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  const std::int64_t row = first_row + down * kSide;
+  const std::int64_t col = first_col + across * kSide;
+  const bool inside = row < a.rows && col < a.cols;  // both are multiples of eight
+  uint4 raw[kSide];
+#pragma unroll
+  for (int i = 0; i < kSide; ++i) {
+    raw[i] = inside ? load8(a.x + (row + i) * a.x_stride + col) : uint4{0, 0, 0, 0};
+  }
+  const float by = kFp8Range / *a.scale;
+  uint2 small[kSide];
+#pragma unroll
+  for (int i = 0; i < kSide; ++i) {
+    small[i] = to_fp8(raw[i], by);
+    if (kPlain && inside) {
+      *reinterpret_cast<uint2*>(a.q + (row + i) * a.q_stride + col) = small[i];
+    }
+  }
+  if constexpr (kTurned) {
+    std::uint32_t above[kSide];
+    std::uint32_t below[kSide];
+    turn8(small, above, below);
+    // Places within a row of the tile are exchanged, so that neither writing nor reading it has two
+    // threads in one bank.
+#pragma unroll
+    for (int i = 0; i < kSide; ++i) {
+      tile[across * kSide + i][down ^ across] = make_uint2(above[i], below[i]);
+    }
+    __syncthreads();
+    const std::int64_t turned_row = first_col + down * kSide;
+    const std::int64_t turned_col = first_row + across * kSide;
+    if (turned_row >= a.cols || turned_col >= a.rows) return;
+#pragma unroll
+    for (int i = 0; i < kSide; ++i) {
+      *reinterpret_cast<uint2*>(a.q_t + (turned_row + i) * a.q_t_stride + turned_col) =
+          tile[down * kSide + i][across ^ down];
+    }
+  }
+}
+
+}  // namespace
+
+void scale(Device& device, Matrix x, Matrix scale) {
+  device.did(step::Kind::kScale, {x}, {scale});
+  if (x.stride != x.cols) return device.failed("scale: rows must lie side by side");
+  const std::int64_t vectors = x.rows * x.cols / 8;
+  const unsigned needed = blocks_for(vectors, kScaleThreads);
+  const unsigned blocks = needed < kSquareBlocks ? needed : kSquareBlocks;
+  auto* largest = reinterpret_cast<std::uint32_t*>(device.workspace.sums);
+  largest_kernel<<<blocks, kScaleThreads, 0, device.stream>>>(x.as<const uint4>(), vectors,
+                                                              largest);
+  scale_kernel<<<1, kFinalThreads, 0, device.stream>>>(largest, static_cast<int>(blocks),
+                                                       scale.as<float>());
+  device.launched("scale");
+}
+
+void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t) {
+  device.did(step::Kind::kQuantise, {x, scale}, {q, q_t});
+  const QuantiseArguments a{
+      x.as<Half>(), scale.as<float>(), q.as<std::uint8_t>(), q_t.as<std::uint8_t>(),
+      x.stride,     q.stride,          q_t.stride,           x.rows,
+      x.cols};
+  const dim3 blocks(blocks_for(a.cols, kTile), blocks_for(a.rows, kTile));
+  if (a.q_t == nullptr) {
+    quantise_kernel<true, false><<<blocks, kTileThreads, 0, device.stream>>>(a);
+  } else if (a.q == nullptr) {
+    quantise_kernel<false, true><<<blocks, kTileThreads, 0, device.stream>>>(a);
+  } else {
+    quantise_kernel<true, true><<<blocks, kTileThreads, 0, device.stream>>>(a);
+  }
+  device.launched("to fp8");
+}
+
+}  // namespace assay::train::cuda
