@@ -35,7 +35,7 @@ struct Arguments {
                         .recompute = spec::Recompute::kCheap,
                         .sequence = 4096};
   std::int64_t steps = 5;
-  train::cuda::CudaOptions options;
+  train::cuda::CudaOptions options{.copies_state = false};
 };
 
 template <class E>

@@ -97,6 +97,9 @@ struct Program {
   }
   [[nodiscard]] View weight(const Parameter& p) const { return view(of(p.group).weights, p); }
   [[nodiscard]] View gradient(const Parameter& p) const { return view(of(p.group).gradients, p); }
+  [[nodiscard]] std::int64_t bytes_of(const View& view) const {
+    return view.elements() * step::bytes_of(buffers[static_cast<std::size_t>(view.buffer)].type);
+  }
   [[nodiscard]] double flops() const;
 
  private:

@@ -2,6 +2,18 @@
 
 namespace assay::train {
 
+base::Result<HostCopy> Backend::copy_out(const step::Program& program,
+                                         std::span<const step::View> views) {
+  const auto memory = std::make_shared<std::vector<std::vector<std::byte>>>();
+  HostCopy copy{.wait = [] { return base::Result<void>{}; }, .memory = memory};
+  for (const step::View& view : views) {
+    memory->emplace_back(static_cast<std::size_t>(program.bytes_of(view)));
+    ASSAY_TRY_VOID(read(view, memory->back()));
+    copy.views.emplace_back(memory->back());
+  }
+  return copy;
+}
+
 base::Result<Scalars> run_step(Backend& backend, const step::Program& program,
                                const StepSettings& settings, const BatchSource& batches) {
   backend.begin_step(settings);

@@ -44,6 +44,13 @@ struct Executed {
 };
 using ExecutedLog = std::vector<Executed>;
 
+// Copies of views on their way to host memory.
+struct HostCopy {
+  std::vector<std::span<const std::byte>> views;  // as they were asked for
+  std::function<base::Result<void>()> wait;       // until all are there; on any thread
+  std::shared_ptr<const void> memory;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -57,6 +64,10 @@ class Backend {
   // Host memory to and from a view, row after row. Both wait until it is done.
   virtual base::Result<void> write(const step::View& to, std::span<const std::byte> from) = 0;
   virtual base::Result<void> read(const step::View& from, std::span<std::byte> to) = 0;
+  // Between steps: the views as they are now. The next step may begin at once; what would change
+  // the views waits for the copy. One copy at a time: the last one's memory must have been let go.
+  virtual base::Result<HostCopy> copy_out(const step::Program& program,
+                                          std::span<const step::View> views);
 
   virtual void begin_step(const StepSettings& settings) = 0;
   // Tokens and targets of the micro-batch whose ops come next.

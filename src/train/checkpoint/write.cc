@@ -71,6 +71,7 @@ base::Result<void> prepare_root(const fs::path& root) {
 base::Result<Written> write_checkpoint(const fs::path& root, const Snapshot& snapshot,
                                        const WriteOptions& options) try {
   ASSAY_TRY_VOID(check_snapshot(root, snapshot));
+  if (snapshot.ready) ASSAY_TRY_VOID(snapshot.ready());
   ASSAY_TRY(StagingFolder staging, StagingFolder::create(root, snapshot.state.step));
   Manifest manifest{snapshot.state, options.clock->wall_ns(), {}};
   for (const Part& part : snapshot.parts) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct Part {
 struct Snapshot {
   TrainingState state;
   std::vector<Part> parts;
+  // Waits until the tensors' bytes are there; empty: they are.
+  std::function<base::Result<void>()> ready = {};
 };
 
 struct WriteOptions {

@@ -4,17 +4,16 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "train/cpu/kernels.h"
+#include "train/host_memory.h"
 
 namespace assay::train::cpu {
 namespace {
@@ -28,17 +27,6 @@ int usable_processors() {
   CPU_ZERO(&set);
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
-}
-
-// What the kernel would give without swapping, or all there is where it does not say.
-std::int64_t unused_memory() {
-  std::ifstream facts("/proc/meminfo");
-  std::string key;
-  std::int64_t kib = 0;
-  for (std::string unit; facts >> key >> kib && std::getline(facts, unit);) {
-    if (key == "MemAvailable:") return kib * 1024;
-  }
-  return ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
 }
 
 // The arena: pages that the kernel gives as they are touched, so an honest count of what is used.
@@ -75,7 +63,7 @@ class CpuBackend : public Backend {
     openblas_set_num_threads(1);
   }
 
-  base::Result<std::int64_t> available_bytes() override { return unused_memory(); }
+  base::Result<std::int64_t> available_bytes() override { return unused_host_memory(); }
   base::Result<std::int64_t> extra_bytes(const step::Program&) override { return 0; }
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
     const step::Numerics& n = program.choices.numerics;

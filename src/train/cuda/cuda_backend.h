@@ -18,6 +18,8 @@ struct CudaOptions {
   // Where the fastest algorithm of every matrix product is kept from run to run. Empty: they are
   // timed anew whenever a program is prepared.
   std::string tuning_file;
+  // Whether host memory for Backend::copy_out is got ahead, so that no step waits for it.
+  bool copies_state = true;
 };
 
 struct OpTime {

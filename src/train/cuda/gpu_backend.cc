@@ -48,7 +48,10 @@ base::Result<void> GpuBackend::open() {
 
 GpuBackend::~GpuBackend() {
   if (device_.stream != nullptr) cudaStreamSynchronize(device_.stream);
+  if (copy_stream_ != nullptr) cudaStreamSynchronize(copy_stream_);
   for (cudaEvent_t event : events_) cudaEventDestroy(event);
+  if (copied_ != nullptr) cudaEventDestroy(copied_);
+  if (copy_stream_ != nullptr) cudaStreamDestroy(copy_stream_);
   if (arena_ != nullptr) cudaFree(arena_);
   if (pinned_scalars_ != nullptr) cudaFreeHost(pinned_scalars_);
   if (device_.stream != nullptr) cudaStreamDestroy(device_.stream);
@@ -78,6 +81,7 @@ Tokens GpuBackend::tokens(const View& view) const {
 }
 
 base::Result<void> GpuBackend::write(const View& to, std::span<const std::byte> from) {
+  wait_for_copy();
   const Rows rows = rows_of(to);
   ASSAY_CHECK(from.size() == rows.bytes * rows.count, "as large as the view");
   return copy(place(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
@@ -131,6 +135,7 @@ void GpuBackend::set_batch(std::span<const std::int32_t> tokens,
 
 base::Result<void> GpuBackend::execute(const step::Op& op) {
   ASSAY_TRY_VOID(outcome());  // a batch may have been refused
+  if (op.phase == step::Phase::kOptimizer) wait_for_copy();
   device_.log_to(log_, &op);
   if (times_ops_) begin_op(op);
   dispatch(op);

@@ -11,6 +11,7 @@
 #include "train/cuda/cudnn/attention_graphs.h"
 #include "train/cuda/device.h"
 #include "train/cuda/matmul.h"
+#include "train/cuda/pinned_memory.h"
 
 namespace assay::train::cuda {
 
@@ -25,6 +26,8 @@ class GpuBackend : public CudaBackend {
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
+  base::Result<HostCopy> copy_out(const step::Program& program,
+                                  std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
   void set_batch(std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> targets) override;
@@ -41,6 +44,10 @@ class GpuBackend : public CudaBackend {
   base::Result<void> build_attention();
   base::Result<void> take_memory();
   base::Result<void> learn_products();
+
+  // state_copy.cc
+  base::Result<void> begin_pinning();
+  void wait_for_copy();
 
   // dispatch.cc
   void dispatch(const step::Op& op);
@@ -84,6 +91,12 @@ class GpuBackend : public CudaBackend {
   std::int64_t workspace_bytes_ = 0;
   std::size_t free_before_ = 0;
   Scalars* pinned_scalars_ = nullptr;
+
+  // State on its way to the host: what changes it waits for `copied_`.
+  std::shared_ptr<PinnedMemory> pinned_;
+  cudaStream_t copy_stream_ = nullptr;
+  cudaEvent_t copied_ = nullptr;
+  bool copying_ = false;
 
   // Two events per op that is timed: before and after.
   bool times_ops_ = false;

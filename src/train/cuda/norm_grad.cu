@@ -24,7 +24,7 @@ struct NormGradArguments {
 };
 
 template <int kVectors, bool kCentred>
-__global__ void __launch_bounds__(kRowThreads, kVectors <= 2 ? 3 : 1)
+__global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
     norm_grad_kernel(NormGradArguments a) {
   __shared__ float shared[2][3][kWarp];
   float dweight[kVectors][8] = {};

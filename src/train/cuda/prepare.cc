@@ -101,6 +101,7 @@ base::Result<void> GpuBackend::prepare(const step::Program& program, const step:
   program_ = &program;
   plan_ = &plan;
   if (!attention_built_) ASSAY_TRY_VOID(build_attention());
+  ASSAY_TRY_VOID(begin_pinning());
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
   ASSAY_TRY_VOID(learn_products());

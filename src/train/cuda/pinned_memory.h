@@ -1,0 +1,37 @@
+// PinnedMemory: host memory that the GPU copies into while it computes. A model's state takes many
+// gigabytes of it, which take seconds to get, so a thread of its own gets them while training
+// begins.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <thread>
+
+#include "base/result.h"
+
+namespace assay::train::cuda {
+
+class PinnedMemory {
+ public:
+  // Fails at once where the host has too little.
+  static base::Result<std::shared_ptr<PinnedMemory>> begin(std::size_t bytes, int device);
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory();
+
+  // When it is there.
+  std::span<std::byte> wait();
+
+ private:
+  PinnedMemory(std::byte* data, std::size_t bytes, int device);
+  void pin();
+
+  std::byte* data_;
+  std::size_t bytes_;
+  int device_;
+  std::size_t pinned_ = 0;  // bytes from the start
+  std::thread thread_;
+};
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,61 @@
+// State is copied to the host on a stream of its own, while the next step goes forward and
+// backward: only the optimizer, at its end, changes what is copied, and waits for it on the device.
+#include "base/check.h"
+#include "base/error.h"
+#include "train/cuda/gpu_backend.h"
+
+namespace assay::train::cuda {
+
+// As much as a checkpoint holds. Programs that do not train have none.
+base::Result<void> GpuBackend::begin_pinning() {
+  if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return {};
+  std::size_t bytes = 0;
+  for (const step::Storage storage :
+       {step::Storage::kWeights, step::Storage::kRemainders, step::Storage::kMoments}) {
+    bytes += static_cast<std::size_t>(plan_->of(storage));
+  }
+  ASSAY_TRY(pinned_, PinnedMemory::begin(bytes, options_.device));
+  return {};
+}
+
+base::Result<HostCopy> GpuBackend::copy_out(const step::Program& program,
+                                            std::span<const step::View> views) {
+  if (pinned_ == nullptr) return Backend::copy_out(program, views);
+  if (copy_stream_ == nullptr) {
+    device_.check(cudaStreamCreateWithFlags(&copy_stream_, cudaStreamNonBlocking), "stream");
+    device_.check(
+        cudaEventCreateWithFlags(&copied_, cudaEventBlockingSync | cudaEventDisableTiming),
+        "event");
+  }
+  const std::span<std::byte> memory = pinned_->wait();
+  HostCopy copy{.memory = pinned_};
+  std::size_t used = 0;
+  for (const step::View& view : views) {
+    const auto bytes = static_cast<std::size_t>(program.bytes_of(view));
+    ASSAY_CHECK(view.rows == 1 || view.stride == view.cols, "state lies side by side");
+    ASSAY_CHECK(used + bytes <= memory.size(), "no more than all of the state");
+    device_.check(cudaMemcpyAsync(memory.data() + used, place(view), bytes, cudaMemcpyDeviceToHost,
+                                  copy_stream_),
+                  "copying state");
+    copy.views.push_back(memory.subspan(used, bytes));
+    used += bytes;
+  }
+  device_.check(cudaEventRecord(copied_, copy_stream_), "copying state");
+  copying_ = true;
+  ASSAY_TRY_VOID(outcome());
+  copy.wait = [event = copied_, device = options_.device]() -> base::Result<void> {
+    cudaSetDevice(device);
+    const cudaError_t status = cudaEventSynchronize(event);
+    if (status == cudaSuccess) return {};
+    return base::fail(base::failed_error("copying state", cudaGetErrorString(status)));
+  };
+  return copy;
+}
+
+void GpuBackend::wait_for_copy() {
+  if (!copying_) return;
+  copying_ = false;
+  device_.check(cudaStreamWaitEvent(device_.stream, copied_), "copying state");
+}
+
+}  // namespace assay::train::cuda
