@@ -62,7 +62,9 @@ void build_optimizer(Builder& b) {
   sum_gradients(b);
   find_norm(b);
   for (const Parameter& parameter : p.parameters) {
-    if (parameter.group != Group::kMuon || p.own_part(parameter).count == 0) continue;
+    if (parameter.group != Group::kMuon ||
+        p.part_of(parameter, p.choices.layout.data.rank).count == 0)
+      continue;
     update_matrix(b, p.of(Group::kMuon), parameter);
   }
   b.enter(Phase::kOptimizer);

@@ -105,9 +105,10 @@ struct Program {
   }
   [[nodiscard]] View weight(const Parameter& p) const { return view(of(p.group).weights, p); }
   [[nodiscard]] View gradient(const Parameter& p) const { return view(of(p.group).gradients, p); }
-  // Which elements of a parameter lie in this rank's range of its group.
-  [[nodiscard]] Range own_part(const Parameter& p) const {
-    const Range part = of(p.group).own.common({p.offset, p.elements()});
+  // Which elements of a parameter lie in the rank's range of its group.
+  [[nodiscard]] Range part_of(const Parameter& p, std::int64_t rank) const {
+    const std::int64_t count = of(p.group).own.count;
+    const Range part = Range{rank * count, count}.common({p.offset, p.elements()});
     return {part.first - p.offset, part.count};
   }
   [[nodiscard]] double flops() const;

@@ -83,7 +83,7 @@ RC_GTEST_PROP(StepRanks, EveryElementHasOneRank, ()) {
       ends[i] = p.groups[i].own.end();
     }
     for (const Parameter& parameter : p.parameters) {
-      const Range own = p.own_part(parameter);
+      const Range own = p.part_of(parameter, rank);
       RC_ASSERT(own.count == 0 || own.first == held[parameter.name]);
       held[parameter.name] += own.count;
       if (parameter.group == Group::kMuon) {
