@@ -35,11 +35,11 @@ enum class Kind : std::uint8_t {
   kGradientNorm,   // gradients… -> norm
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
   kMuon,           // gradient, norm -> weight, [remainder], momentum
+  kRangeNorm,      // gradients of which other ranks have the rest… -> their norm
   // Among the ranks along Op::axis.
   kReduceScatter,  // x -> this rank's range of it, summed over the ranks
   kAllGather,      // this rank's range of x -> x
   kAllReduce,      // x -> x, summed over the ranks
-  kRangeNorm,  // this rank's ranges of the gradients… -> their norm, which others need as well
 };
 
 // kOptimizer: whatever comes after the last micro-batch.

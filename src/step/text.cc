@@ -41,11 +41,11 @@ std::string_view to_text(Kind kind) {
   return name(
       kind,
       std::array<std::string_view, 25>{
-          "embed",          "embed_grad",     "positions_grad", "norm",          "norm_grad",
-          "matmul",         "scale",          "quantise",       "bias_grad",     "head_norm",
-          "head_norm_grad", "rotate",         "rotate_grad",    "attention",     "attention_grad",
-          "activate",       "activate_grad",  "loss",           "gradient_norm", "adamw",
-          "muon",           "reduce_scatter", "all_gather",     "all_reduce",    "range_norm"});
+          "embed",          "embed_grad",    "positions_grad", "norm",          "norm_grad",
+          "matmul",         "scale",         "quantise",       "bias_grad",     "head_norm",
+          "head_norm_grad", "rotate",        "rotate_grad",    "attention",     "attention_grad",
+          "activate",       "activate_grad", "loss",           "gradient_norm", "adamw",
+          "muon",           "range_norm",    "reduce_scatter", "all_gather",    "all_reduce"});
 }
 
 std::string_view to_text(Phase phase) {
