@@ -93,6 +93,12 @@ Kept forward_block(Builder& b, const View& x, const View& out);
 void backward_block(Builder& b, Kept kept, const View& dx);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
 void build_head(Builder& b, const View& x, const View* dx);
+// ranks.cc: what ranks tell each other after the last micro-batch; nothing where there is one.
+void sum_losses(Builder& b);
+void sum_gradients(Builder& b);  // each rank has the sums of its own ranges afterwards
+// The norm of every rank's own gradients, by rank.
+View gather_norms(Builder& b, std::vector<View> own_gradients);
+void gather_weights(Builder& b);  // every rank has all of the updated weights afterwards
 // optimizer.cc
 void build_optimizer(Builder& b);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "step/buffer.h"
+#include "step/layout.h"
 
 namespace assay::step {
 
@@ -34,8 +35,14 @@ enum class Kind : std::uint8_t {
   kGradientNorm,   // gradients… -> norm
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
   kMuon,           // gradient, norm -> weight, [remainder], momentum
+  kRangeNorm,      // gradients of which other ranks have the rest… -> their norm
+  // Among the ranks along Op::axis.
+  kReduceScatter,  // x -> this rank's range of it, summed over the ranks
+  kAllGather,      // this rank's range of x -> x
+  kAllReduce,      // x -> x, summed over the ranks
 };
 
+// kOptimizer: whatever comes after the last micro-batch.
 enum class Phase : std::uint8_t { kForward, kRecompute, kBackward, kOptimizer };
 
 // Where in the model.
@@ -79,11 +86,13 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;  // kMatmul has one
-  bool bias = false;      // likewise
-  bool scaled = false;    // likewise: a and b are fp8, and their scales come last
-  double flops = 0;       // of matrix products and attention; the rest is paid in bytes
+  bool residual = false;    // kMatmul has one
+  bool bias = false;        // likewise
+  bool scaled = false;      // likewise: a and b are fp8, and their scales come last
+  Axis axis = Axis::kNone;  // of a collective
+  double flops = 0;         // of matrix products and attention; the rest is paid in bytes
 
+  [[nodiscard]] bool is_collective() const { return axis != Axis::kNone; }
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }
 };
 

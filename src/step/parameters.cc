@@ -7,9 +7,6 @@
 namespace assay::step {
 namespace {
 
-// Tensors begin at multiples of this many elements: what vector loads and matrix libraries like.
-constexpr std::int64_t kAlignment = 128;
-
 constexpr double kInitStd = 0.02;
 
 // A vocabulary of an odd size makes products with the head many times slower.
@@ -32,7 +29,7 @@ class ParameterList {
     std::int64_t& end = used[static_cast<int>(parameter.group)];
     parameter.offset = end;
     const std::int64_t elements = (parameter.rows + parameter.padding_rows) * parameter.cols;
-    end += (elements + kAlignment - 1) / kAlignment * kAlignment;
+    end += (elements + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     list.push_back(std::move(parameter));
   }
   static std::string named(std::int32_t layer, const char* name) {

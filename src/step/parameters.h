@@ -10,6 +10,9 @@
 
 namespace assay::step {
 
+// Tensors begin at multiples of this many elements: what vector loads and matrix libraries like.
+inline constexpr std::int64_t kTensorAlignment = 128;
+
 // Offsets within each group are set; groups[i] is how many elements group i has, padding included.
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        std::int64_t (&groups)[kGroups]);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "step/builder.h"
 #include "step/parameters.h"
+#include "step/spread.h"
 
 namespace assay::step {
 namespace {
@@ -28,17 +29,23 @@ void add_groups(Program& p, Builder& b, const std::int64_t (&elements)[kGroups])
   for (int i = 0; i < kGroups; ++i) {
     GroupBuffers& group = p.groups[i];
     group.elements = elements[i];
+    const Place place = p.choices.layout.data;
+    group.own = {group.elements / place.ranks * place.rank, group.elements / place.ranks};
     if (group.elements == 0) continue;
-    const auto buffer = [&](const char* what, Dtype type, Storage storage) {
-      return b.matrix(std::string(kNames[i]) + what, 1, group.elements, type, storage).buffer;
+    const auto buffer = [&](const char* what, std::int64_t size, Dtype type, Storage storage) {
+      return b.matrix(std::string(kNames[i]) + what, 1, size, type, storage).buffer;
     };
-    group.weights = buffer("", n.weights, Storage::kWeights);
+    const std::int64_t all = group.elements;
+    const std::int64_t own = group.own.count;
+    group.weights = buffer("", all, n.weights, Storage::kWeights);
     if (!train) continue;
-    if (n.remainders) group.remainders = buffer(" remainders", Dtype::kU16, Storage::kRemainders);
-    group.gradients = buffer(" gradients", n.gradients, Storage::kGradients);
-    group.first_moment = buffer(" first moment", n.moments, Storage::kMoments);
+    if (n.remainders) {
+      group.remainders = buffer(" remainders", own, Dtype::kU16, Storage::kRemainders);
+    }
+    group.gradients = buffer(" gradients", all, n.gradients, Storage::kGradients);
+    group.first_moment = buffer(" first moment", own, n.moments, Storage::kMoments);
     if (static_cast<Group>(i) == Group::kMuon) continue;
-    group.second_moment = buffer(" second moment", n.moments, Storage::kMoments);
+    group.second_moment = buffer(" second moment", own, n.moments, Storage::kMoments);
   }
 }
 
@@ -138,6 +145,7 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   Builder b(p);
   std::int64_t elements[kGroups] = {};
   p.parameters = list_parameters(model, choices.optimizer, elements);
+  spread_over_ranks(choices.layout.data.ranks, p.parameters, elements);
   add_groups(p, b, elements);
   const std::int64_t tokens = p.micro_tokens();
   p.tokens = b.matrix("tokens", tokens, 1, Dtype::kI32, Storage::kInputs);
@@ -149,6 +157,7 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   build_micro_batch(b);
   if (choices.purpose == Purpose::kLogits) return p;
   repeat(p);
+  sum_losses(b);
   if (choices.purpose == Purpose::kTrain) build_optimizer(b);
   return p;
 }

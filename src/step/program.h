@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "spec/job.h"
 #include "step/buffer.h"
+#include "step/layout.h"
 #include "step/op.h"
 
 namespace assay::step {
@@ -50,9 +51,11 @@ struct Parameter {
   [[nodiscard]] std::int64_t elements() const { return rows * cols; }
 };
 
-// The buffers of one group; -1 where there is none.
+// The buffers of one group; -1 where there is none. Weights and gradients are of the whole group,
+// the optimizer's state of this rank's range.
 struct GroupBuffers {
   std::int64_t elements = 0;
+  Range own;
   BufferId weights = -1;
   BufferId remainders = -1;
   BufferId gradients = -1;
@@ -69,6 +72,7 @@ enum class Purpose : std::uint8_t {
 struct Choices {
   Purpose purpose = Purpose::kTrain;
   Numerics numerics;
+  Layout layout;
   spec::Recompute recompute = spec::Recompute::kNone;  // not kAuto
   spec::Optimizer optimizer = spec::Optimizer::kAdamw;
   std::int64_t sequence = 0;
@@ -91,14 +95,26 @@ struct Program {
   View logits;   // kLogits only
 
   [[nodiscard]] std::int64_t micro_tokens() const { return choices.sequence * choices.micro_batch; }
+  // Of this rank, and of all ranks together.
   [[nodiscard]] std::int64_t step_tokens() const { return micro_tokens() * choices.accumulate; }
+  [[nodiscard]] std::int64_t global_step_tokens() const {
+    return step_tokens() * choices.layout.data.ranks;
+  }
   [[nodiscard]] const GroupBuffers& of(Group group) const {
     return groups[static_cast<int>(group)];
   }
   [[nodiscard]] View weight(const Parameter& p) const { return view(of(p.group).weights, p); }
   [[nodiscard]] View gradient(const Parameter& p) const { return view(of(p.group).gradients, p); }
+<<<<<<< HEAD
   [[nodiscard]] std::int64_t bytes_of(const View& view) const {
     return view.elements() * step::bytes_of(buffers[static_cast<std::size_t>(view.buffer)].type);
+=======
+  // Which elements of a parameter lie in the rank's range of its group.
+  [[nodiscard]] Range part_of(const Parameter& p, std::int64_t rank) const {
+    const std::int64_t count = of(p.group).own.count;
+    const Range part = Range{rank * count, count}.common({p.offset, p.elements()});
+    return {part.first - p.offset, part.count};
+>>>>>>> h-C
   }
   [[nodiscard]] double flops() const;
 
@@ -118,6 +134,8 @@ enum class Scalar : std::uint8_t {
   kNonFinite,  // 1: the step was left out
   kScalars,    // how many there are
 };
+// The first of them are sums, which ranks add up.
+inline constexpr std::int64_t kSummedScalars = 3;
 
 // Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are refused
 // with the key that says so.

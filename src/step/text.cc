@@ -38,13 +38,14 @@ std::string_view to_text(Storage storage) {
 }
 
 std::string_view to_text(Kind kind) {
-  return name(kind, std::array<std::string_view, 21>{
-                        "embed",         "embed_grad", "positions_grad", "norm",
-                        "norm_grad",     "matmul",     "scale",          "quantise",
-                        "bias_grad",     "head_norm",  "head_norm_grad", "rotate",
-                        "rotate_grad",   "attention",  "attention_grad", "activate",
-                        "activate_grad", "loss",       "gradient_norm",  "adamw",
-                        "muon"});
+  return name(
+      kind,
+      std::array<std::string_view, 25>{
+          "embed",          "embed_grad",    "positions_grad", "norm",          "norm_grad",
+          "matmul",         "scale",         "quantise",       "bias_grad",     "head_norm",
+          "head_norm_grad", "rotate",        "rotate_grad",    "attention",     "attention_grad",
+          "activate",       "activate_grad", "loss",           "gradient_norm", "adamw",
+          "muon",           "range_norm",    "reduce_scatter", "all_gather",    "all_reduce"});
 }
 
 std::string_view to_text(Phase phase) {
@@ -60,6 +61,10 @@ std::string_view to_text(Part part) {
                         "loss",      "matrices",   "decayed",        "undecayed",     "all"});
 }
 
+std::string_view to_text(Axis axis) {
+  return name(axis, std::array<std::string_view, 2>{"none", "data"});
+}
+
 std::string to_text(const Op& op, const Program& program) {
   std::string where = op.layer == kNoLayer ? "-" : fmt::format("{}", op.layer);
   std::string flags;
@@ -68,6 +73,9 @@ std::string to_text(const Op& op, const Program& program) {
   if (op.residual) flags += " residual";
   if (op.bias) flags += " bias";
   if (op.scaled) flags += " scaled";
+  if (op.is_collective()) {
+    flags += fmt::format(" {} x{}", to_text(op.axis), program.choices.layout.along(op.axis).ranks);
+  }
   for (std::size_t i = 0; i < op.out.size(); ++i) {
     if (op.adds_to(i) && op.phase != Phase::kOptimizer) flags += fmt::format(" adds{}", i);
   }

@@ -30,8 +30,8 @@ checkpoint::Dtype file_type(step::Dtype type) {
 }
 
 std::vector<std::int64_t> shape_of(const StateTensor& tensor) {
-  if (tensor.vector) return {tensor.view.cols};
-  return {tensor.view.rows, tensor.view.cols};
+  if (tensor.vector) return {tensor.cols};
+  return {tensor.rows, tensor.cols};
 }
 
 // One line per parameter: what must be equal for a checkpoint to fit.
@@ -43,12 +43,40 @@ std::string layout_of(const step::Program& program) {
   return text;
 }
 
-base::Result<checkpoint::Part> copy_part(Backend& backend, const step::Program& program,
-                                         StateKind kind, const char* name) {
+template <class Byte>
+std::span<Byte> elements_in(std::span<Byte> bytes, const StateTensor& tensor,
+                            const step::Range& elements) {
+  const step::Range part = bytes_of(tensor, elements);
+  return bytes.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
+}
+
+// The whole tensor, from whoever holds its parts. One tensor at a time, so that no rank needs room
+// for all of another's state.
+base::Result<std::vector<std::byte>> gathered(Backend& backend, comm::Communicator& ranks,
+                                              const StateTensor& tensor) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
+  if (tensor.own.count > 0) {
+    ASSAY_TRY_VOID(backend.read(tensor.view, elements_in(std::span(bytes), tensor, tensor.own)));
+  }
+  if (!tensor.sharded) return bytes;
+  for (int rank = 0; rank < ranks.ranks(); ++rank) {
+    const step::Range held = tensor.held[static_cast<std::size_t>(rank)];
+    if (held.count == 0) continue;
+    const std::span<std::byte> part = elements_in(std::span(bytes), tensor, held);
+    ASSAY_TRY_VOID(ranks.broadcast(part.data(), static_cast<std::int64_t>(part.size()),
+                                   comm::Dtype::kU8, rank));
+  }
+  return bytes;
+}
+
+base::Result<checkpoint::Part> copy_part(Backend& backend, comm::Communicator& ranks,
+                                         const step::Program& program, StateKind kind,
+                                         const char* name) {
   checkpoint::Part part{.name = name};
   for (const StateTensor& tensor : state_tensors(program, kind)) {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
-    ASSAY_TRY_VOID(backend.read(tensor.view, bytes));
+    if (ranks.rank() != 0 && !tensor.sharded) continue;
+    ASSAY_TRY(std::vector<std::byte> bytes, gathered(backend, ranks, tensor));
+    if (ranks.rank() != 0) continue;
     part.tensors.push_back(checkpoint::owned_tensor(
         {tensor.name, file_type(tensor.type), shape_of(tensor)}, std::move(bytes)));
   }
@@ -69,22 +97,30 @@ base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
 
 base::Result<void> clear_optimizer(Backend& backend, const step::Program& program) {
   for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
-    const std::vector<std::byte> zeros(static_cast<std::size_t>(tensor.bytes()));
+    if (tensor.own.count == 0) continue;
+    const std::vector<std::byte> zeros(
+        static_cast<std::size_t>(bytes_of(tensor, tensor.own).count));
     ASSAY_TRY_VOID(backend.write(tensor.view, zeros));
   }
   return {};
 }
 
-// fp32 into a program that keeps weights in two halves.
+// fp32 into a program that keeps weights in two halves; the low ones of this rank's range.
 base::Result<void> write_split(Backend& backend, const step::Program& program,
                                const step::View& view, std::span<const float> values) {
   const SplitFloats split = split_floats(values);
   ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(split.high))));
   for (const step::GroupBuffers& group : program.groups) {
     if (group.weights != view.buffer || group.remainders < 0) continue;
+    const step::Range own = group.own.common({view.offset, view.elements()});
+    if (own.count == 0) return {};
     step::View low = view;
+    if (own.count < view.elements()) low = {view.buffer, 0, 1, own.count, own.count};
     low.buffer = group.remainders;
-    return backend.write(low, std::as_bytes(std::span(split.low)));
+    low.offset = own.first - group.own.first;
+    const auto halves = std::span(split.low).subspan(
+        static_cast<std::size_t>(own.first - view.offset), static_cast<std::size_t>(own.count));
+    return backend.write(low, std::as_bytes(halves));
   }
   return {};
 }
@@ -113,8 +149,10 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
                                 fmt::format("holds no {} of this type and shape", tensor.name),
                                 "resume with the precision it was trained in"));
     }
-    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
-    ASSAY_TRY_VOID(found->file->read(*found->place, 0, bytes));
+    if (tensor.own.count == 0) continue;
+    const step::Range own = bytes_of(tensor, tensor.own);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(own.count));
+    ASSAY_TRY_VOID(found->file->read(*found->place, own.first, bytes));
     ASSAY_TRY_VOID(backend.write(tensor.view, bytes));
   }
   return {};
@@ -122,7 +160,8 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
 
 }  // namespace
 
-base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
+base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, comm::Communicator& ranks,
+                                                 const step::Program& program,
                                                  const spec::JobSpec& job,
                                                  const Position& position) {
   checkpoint::Snapshot snapshot;
@@ -133,9 +172,10 @@ base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::P
       .data_cursor = {{"windows", position.cursor}},
       .layout = layout_of(program),
       .extra = {{"model", spec::model_toml(program.model)}, {"batch", batch_json(job)}}};
-  ASSAY_TRY(checkpoint::Part weights, copy_part(backend, program, StateKind::kWeights, "weights"));
+  ASSAY_TRY(checkpoint::Part weights,
+            copy_part(backend, ranks, program, StateKind::kWeights, "weights"));
   ASSAY_TRY(checkpoint::Part optimizer,
-            copy_part(backend, program, StateKind::kOptimizer, "optimizer"));
+            copy_part(backend, ranks, program, StateKind::kOptimizer, "optimizer"));
   snapshot.parts = {std::move(weights), std::move(optimizer)};
   return snapshot;
 }

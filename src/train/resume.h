@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/result.h"
+#include "comm/communicator.h"
 #include "spec/job.h"
 #include "train/backend.h"
 #include "train/checkpoint/checkpoint.h"
@@ -19,13 +20,15 @@ struct Position {
   std::uint64_t cursor = 0;
 };
 
-// A copy of everything that the next step depends on.
-base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
+// A copy of everything that the next step depends on. Called by every rank; the first gets whole
+// tensors, put together from what each holds, and the others none.
+base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, comm::Communicator& ranks,
+                                                 const step::Program& program,
                                                  const spec::JobSpec& job,
                                                  const Position& position);
 
-// Weights and optimizer into the backend. Refused: another model, another batch or seed, because
-// the run would not be the one that was stopped.
+// Weights and optimizer into the backend, as far as they are this rank's. Refused: another model,
+// another batch or seed, because the run would not be the one that was stopped.
 base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from);
 

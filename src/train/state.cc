@@ -1,25 +1,58 @@
 #include "train/state.h"
 
 namespace assay::train {
+namespace {
+
+// A whole tensor as the matrix that it is; a part of one may begin anywhere in a row.
+step::View place_of(const step::Parameter& p, const step::Range& own, step::BufferId buffer,
+                    std::int64_t offset) {
+  if (own.count == p.elements()) return {buffer, offset, p.rows, p.cols, p.cols};
+  return {buffer, offset, 1, own.count, own.count};
+}
+
+StateTensor whole_tensor(const step::Program& program, const step::Parameter& p,
+                         const std::string& name, step::BufferId buffer) {
+  const step::Range all{0, p.elements()};
+  return {.name = name,
+          .type = program.buffers[static_cast<std::size_t>(buffer)].type,
+          .rows = p.rows,
+          .cols = p.cols,
+          .vector = p.init != step::Init::kNormal,
+          .held = std::vector(static_cast<std::size_t>(program.choices.layout.data.ranks), all),
+          .own = all,
+          .view = place_of(p, all, buffer, p.offset)};
+}
+
+// In a buffer that has this rank's range of the group and nothing else.
+StateTensor sharded_tensor(const step::Program& program, const step::Parameter& p,
+                           const std::string& name, step::BufferId buffer) {
+  StateTensor tensor = whole_tensor(program, p, name, buffer);
+  const step::Place place = program.choices.layout.data;
+  for (std::int64_t rank = 0; rank < place.ranks; ++rank) {
+    tensor.held[static_cast<std::size_t>(rank)] = program.part_of(p, rank);
+  }
+  tensor.sharded = place.ranks > 1;
+  tensor.own = program.part_of(p, place.rank);
+  tensor.view =
+      place_of(p, tensor.own, buffer, p.offset + tensor.own.first - program.of(p.group).own.first);
+  return tensor;
+}
+
+}  // namespace
 
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind) {
   std::vector<StateTensor> list;
-  const auto add = [&](const char* prefix, step::BufferId buffer, const step::Parameter& p) {
-    if (buffer < 0) return;
-    list.push_back({.name = prefix + p.name,
-                    .type = program.buffers[static_cast<std::size_t>(buffer)].type,
-                    .view = {buffer, p.offset, p.rows, p.cols, p.cols},
-                    .vector = p.init != step::Init::kNormal});
-  };
   for (const step::Parameter& p : program.parameters) {
     const step::GroupBuffers& group = program.of(p.group);
     if (kind == StateKind::kWeights) {
-      add("", group.weights, p);
+      list.push_back(whole_tensor(program, p, p.name, group.weights));
       continue;
     }
-    add("remainder/", group.remainders, p);
-    add("first_moment/", group.first_moment, p);
-    add("second_moment/", group.second_moment, p);
+    for (const auto& [prefix, buffer] : {std::pair{"remainder/", group.remainders},
+                                         {"first_moment/", group.first_moment},
+                                         {"second_moment/", group.second_moment}}) {
+      if (buffer >= 0) list.push_back(sharded_tensor(program, p, prefix + p.name, buffer));
+    }
   }
   return list;
 }

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/check.h"
 #include "base/error.h"
+#include "comm/solo.h"
+#include "train/agree.h"
 #include "train/checkpoint/background_writer.h"
 #include "train/data/loader.h"
 #include "train/resume.h"
@@ -18,6 +21,8 @@ double scalar(const Scalars& scalars, step::Scalar which) {
   return static_cast<double>(scalars[static_cast<std::size_t>(which)]);
 }
 
+constexpr std::int64_t kNoCheckpoint = -1;
+
 class Run {
  public:
   Run(const spec::JobSpec& job, const step::Program& program, Backend& backend,
@@ -28,12 +33,14 @@ class Run {
         reader_(reader),
         options_(options),
         reporter_(reporter),
+        solo_(comm::make_solo()),
+        ranks_(options.ranks != nullptr ? *options.ranks : *solo_),
         steps_(spec::training_steps(job).value_or(0)) {}
 
   base::Result<RunResult> run() {
     ASSAY_TRY_VOID(start());
     reporter_.began(position_.step + 1, steps_);
-    data::Loader loader(reader_, {.place = {.micro = micro()}, .cursor = position_.cursor});
+    data::Loader loader(reader_, {.place = place(), .cursor = position_.cursor});
     RunResult result;
     while (position_.step < steps_) {
       ASSAY_TRY(const StepReport report, one_step(loader));
@@ -43,7 +50,8 @@ class Run {
         result.ending = Ending::kNotFinite;
         break;
       }
-      if (options_.stop != nullptr && options_.stop->load()) {
+      ASSAY_TRY(const bool stop, on_any(ranks_, options_.stop != nullptr && options_.stop->load()));
+      if (stop) {
         result.ending = Ending::kStopped;
         break;
       }
@@ -58,32 +66,54 @@ class Run {
     }
     result.step = position_.step;
     if (saved_ != position_.step) ASSAY_TRY_VOID(save());
-    ASSAY_TRY_VOID(writer_->wait());
+    if (writer_ != nullptr) ASSAY_TRY_VOID(writer_->wait());
     result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
     return result;
   }
 
  private:
-  [[nodiscard]] std::uint64_t micro() const {
-    return static_cast<std::uint64_t>(program_.choices.micro_batch);
+  [[nodiscard]] data::RankPlace place() const {
+    const step::Place place = program_.choices.layout.data;
+    return {.rank = static_cast<std::uint64_t>(place.rank),
+            .ranks = static_cast<std::uint64_t>(place.ranks),
+            .micro = static_cast<std::uint64_t>(program_.choices.micro_batch)};
   }
 
+  // The first rank looks after the folder and tells the others which checkpoint it is, so that no
+  // two begin from different ones.
   base::Result<void> start() {
+    ASSAY_CHECK(ranks_.ranks() == program_.choices.layout.data.ranks,
+                "a program is trained by the ranks that it is of");
     const std::filesystem::path root = options_.out / "checkpoints";
+    std::optional<checkpoint::Checkpoint> from;
+    if (ranks_.rank() == 0) {
+      ASSAY_TRY(from, open_folder(root));
+    }
+    ASSAY_TRY(const std::int64_t step,
+              told_by_first(ranks_, from ? from->manifest().state.step : kNoCheckpoint));
+    if (step == kNoCheckpoint) {
+      return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
+    }
+    if (!from) {
+      ASSAY_TRY(from, checkpoint::Checkpoint::open(root / fmt::format("step-{}", step)));
+    }
+    ASSAY_TRY(position_, restore(backend_, program_, job_, *from));
+    saved_ = position_.step;
+    return {};
+  }
+
+  base::Result<std::optional<checkpoint::Checkpoint>> open_folder(
+      const std::filesystem::path& root) {
     ASSAY_TRY(writer_, checkpoint::BackgroundWriter::start(
                            root, {.retention = {.keep_last = job_.checkpoint.keep}}));
     ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
     for (const base::Error& damaged : latest.damaged) reporter_.note(damaged.line());
-    if (!latest.checkpoint) {
-      if (!options_.resume && !latest.damaged.empty()) return base::fail(in_the_way(root));
-      if (options_.resume)
-        reporter_.note("there is no checkpoint yet: starting from the first step");
-      return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
+    const bool empty = !latest.checkpoint && latest.damaged.empty();
+    if (!options_.resume && !empty) return base::fail(in_the_way(root));
+    if (options_.resume && !latest.checkpoint) {
+      reporter_.note("there is no checkpoint yet: starting from the first step");
     }
-    if (!options_.resume) return base::fail(in_the_way(root));
-    ASSAY_TRY(position_, restore(backend_, program_, job_, *latest.checkpoint));
-    saved_ = position_.step;
-    return {};
+    return std::move(latest.checkpoint);
   }
 
   static base::Error in_the_way(const std::filesystem::path& root) {
@@ -105,7 +135,7 @@ class Run {
             .weight_decay = t.weight_decay,
             .clip = t.clip,
             .z_loss = t.z_loss,
-            .counted_targets = static_cast<double>(program_.step_tokens())};
+            .counted_targets = static_cast<double>(program_.global_step_tokens())};
   }
 
   base::Result<StepReport> one_step(data::Loader& loader) {
@@ -122,8 +152,8 @@ class Run {
                          return {};
                        }));
     position_.step += 1;
-    position_.tokens += program_.step_tokens();
-    position_.cursor += micro() * static_cast<std::uint64_t>(program_.choices.accumulate);
+    position_.tokens += program_.global_step_tokens();
+    position_.cursor += place().stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
     const double count = scalar(scalars, step::Scalar::kCount);
     StepReport report{.step = position_.step, .steps = steps_, .tokens = position_.tokens};
     report.loss = scalar(scalars, step::Scalar::kLossSum) / count;
@@ -132,13 +162,15 @@ class Run {
     report.left_out = scalar(scalars, step::Scalar::kNonFinite) != 0;
     report.learning_rate = now.learning_rate;
     report.seconds = static_cast<double>(options_.clock->monotonic_ns() - begun) / 1e9;
-    report.tokens_per_s = static_cast<double>(program_.step_tokens()) / report.seconds;
+    report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;
     return report;
   }
 
   base::Result<void> save() {
-    ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend_, program_, job_, position_));
+    ASSAY_TRY(checkpoint::Snapshot snapshot,
+              take_snapshot(backend_, ranks_, program_, job_, position_));
     saved_ = position_.step;
+    if (writer_ == nullptr) return {};
     return writer_->submit(std::move(snapshot),
                            [this](const base::Result<checkpoint::Written>& written) {
                              if (written) reporter_.saved(written->folder, written->bytes);
@@ -151,10 +183,12 @@ class Run {
   const data::BatchReader& reader_;
   const RunOptions& options_;
   Reporter& reporter_;
+  std::unique_ptr<comm::Communicator> solo_;
+  comm::Communicator& ranks_;
   std::int64_t steps_;
   Position position_;
-  std::int64_t saved_ = 0;  // the step of the newest checkpoint
-  std::unique_ptr<checkpoint::BackgroundWriter> writer_;
+  std::int64_t saved_ = 0;                                // the step of the newest checkpoint
+  std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // the first rank's
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "comm/communicator.h"
 #include "spec/job.h"
 #include "train/backend.h"
 #include "train/choose_recompute.h"
@@ -46,6 +47,8 @@ struct RunOptions {
   std::optional<std::int64_t> stop_after;
   const std::atomic<bool>* stop = nullptr;  // set: finish the step, save, end
   const base::Clock* clock = &base::system_clock();
+  // Of a job with several ranks, on each of which train() is called: those it is trained with.
+  comm::Communicator* ranks = nullptr;
 };
 
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };

@@ -7,47 +7,12 @@
 #include "train/builtin_text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
+#include "train/tiny_job.h"
 
 namespace assay::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-spec::JobSpec tiny_job() {
-  spec::JobSpec job;
-  job.model.vocab = 256;
-  job.model.dim = 32;
-  job.model.layers = 2;
-  job.model.heads = 4;
-  job.model.kv_heads = 2;
-  job.model.head_dim = 8;
-  job.model.ffn = 64;
-  job.model.context = 32;
-  job.batch = {.sequence = 32, .micro_batch = 4, .accumulate = 2};
-  job.layout.dp = 1;
-  job.train.steps = 12;
-  job.train.precision = spec::Precision::kFp32;
-  job.train.learning_rate = 3e-3;
-  job.train.warmup_steps = 3;
-  return job;
-}
-
-class Silent : public Reporter {
- public:
-  void began(std::int64_t first, std::int64_t) override { first_step = first; }
-  void stepped(const StepReport& report) override {
-    reports.push_back(report);
-    if (on_step) on_step(report);
-  }
-  void saved(const fs::path&, std::int64_t) override { ++saves; }
-  void note(const std::string& line) override { notes.push_back(line); }
-
-  std::function<void(const StepReport&)> on_step;
-  std::int64_t first_step = 0;
-  std::atomic<int> saves = 0;  // the writer's thread tells of them
-  std::vector<StepReport> reports;
-  std::vector<std::string> notes;
-};
 
 class TrainerTest : public testing::Test {
  protected:

@@ -59,7 +59,8 @@ class Arena {
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(int threads) : device_(threads > 0 ? threads : usable_processors()) {
+  CpuBackend(int threads, comm::Communicator* ranks)
+      : device_(threads > 0 ? threads : usable_processors()), ranks_(ranks) {
     openblas_set_num_threads(1);
   }
 
@@ -73,6 +74,12 @@ class CpuBackend : public Backend {
     }
     for (const step::Buffer& buffer : program.buffers) {
       ASSAY_CHECK(step::bytes_of(buffer.type) == 4, "a CPU's program is in 32 bits");
+    }
+    const step::Place place = program.choices.layout.data;
+    if (place.ranks > 1) {
+      ASSAY_CHECK(
+          ranks_ != nullptr && ranks_->rank() == place.rank && ranks_->ranks() == place.ranks,
+          "a program of several ranks is executed among them");
     }
     program_ = &program;
     plan_ = &plan;
@@ -141,8 +148,10 @@ class CpuBackend : public Backend {
   void normalise(const Op& op);
   void attend(const Op& op);
   void optimise(const Op& op);
+  base::Result<void> communicate(const Op& op);
 
   Device device_;
+  comm::Communicator* ranks_;
   Arena arena_;
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
@@ -174,9 +183,10 @@ void CpuBackend::attend(const Op& op) {
 }
 
 void CpuBackend::optimise(const Op& op) {
-  if (op.kind == Kind::kGradientNorm) {
+  if (op.kind == Kind::kGradientNorm || op.kind == Kind::kRangeNorm) {
     std::vector<Matrix> gradients;
     for (std::size_t i = 0; i < op.in.size(); ++i) gradients.push_back(at(op.in, i));
+    if (op.kind == Kind::kRangeNorm) return range_norm(device_, gradients, at(op.out, 0));
     return gradient_norm(device_, gradients, settings_.clip, scalars(op.out[0]));
   }
   if (op.kind == Kind::kMuon) {
@@ -228,20 +238,31 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kGradientNorm:
     case Kind::kAdamw:
     case Kind::kMuon:
+    case Kind::kRangeNorm:
       return optimise(op);
+    case Kind::kReduceScatter:
+    case Kind::kAllGather:
+    case Kind::kAllReduce:
+      return;  // communicate()
   }
+}
+
+// Unlike arithmetic it can fail: other ranks may be gone.
+base::Result<void> CpuBackend::communicate(const Op& op) {
+  return collective(device_, *ranks_, op.kind, at(op.in, 0), at(op.out, 0));
 }
 
 base::Result<void> CpuBackend::execute(const Op& op) {
   device_.log_to(log_, &op);
+  if (op.is_collective()) return communicate(op);
   dispatch(op);
   return {};
 }
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int threads) {
-  return std::make_unique<CpuBackend>(threads);
+std::unique_ptr<Backend> make_cpu_backend(int threads, comm::Communicator* ranks) {
+  return std::make_unique<CpuBackend>(threads, ranks);
 }
 
 }  // namespace assay::train::cpu

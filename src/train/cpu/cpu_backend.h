@@ -3,11 +3,13 @@
 
 #include <memory>
 
+#include "comm/communicator.h"
 #include "train/backend.h"
 
 namespace assay::train::cpu {
 
-// `threads` 0: one per processor that this process may use.
-std::unique_ptr<Backend> make_cpu_backend(int threads = 0);
+// `threads` 0: one per processor that this process may use. `ranks`: whom programs of several ranks
+// are executed with; must outlive the backend.
+std::unique_ptr<Backend> make_cpu_backend(int threads = 0, comm::Communicator* ranks = nullptr);
 
 }  // namespace assay::train::cpu

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/result.h"
+#include "comm/communicator.h"
 #include "spec/model.h"
 #include "train/backend.h"
 #include "train/cpu/device.h"
@@ -80,10 +82,16 @@ void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
 
 // optimizer.cc
 void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);
+// The norm alone: of gradients of which other ranks have the rest.
+void range_norm(Device& device, std::span<const Matrix> gradients, Matrix norm);
 void adamw(Device& device, const StepSettings& settings, bool decays, Matrix scalars,
            Matrix gradient, Matrix weight, Matrix first, Matrix second);
 // muon.cc
 void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix gradient,
           Matrix weight, Matrix momentum);
+
+// collectives.cc: sums, of matrices with one row.
+base::Result<void> collective(Device& device, comm::Communicator& ranks, step::Kind kind, Matrix in,
+                              Matrix out);
 
 }  // namespace assay::train::cpu

@@ -13,12 +13,7 @@ float& scalar(float* scalars, step::Scalar which) {
   return scalars[static_cast<std::size_t>(which)];
 }
 
-}  // namespace
-
-void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars) {
-  std::vector<Shape> shapes(gradients.begin(), gradients.end());
-  device.did(step::Kind::kGradientNorm, shapes, {scalars});
-  float* told = scalars.data;
+double norm_of(Device& device, std::span<const Matrix> gradients) {
   double sum = 0;
   for (const Matrix& gradient : gradients) {
     std::vector<double> blocks(
@@ -32,7 +27,20 @@ void gradient_norm(Device& device, std::span<const Matrix> gradients, double cli
     });
     for (const double block : blocks) sum += block;
   }
-  const double norm = std::sqrt(sum);
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+void range_norm(Device& device, std::span<const Matrix> gradients, Matrix norm) {
+  device.did(step::Kind::kRangeNorm, {gradients.begin(), gradients.end()}, {norm});
+  norm.data[0] = static_cast<float>(norm_of(device, gradients));
+}
+
+void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars) {
+  device.did(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
+  float* told = scalars.data;
+  const double norm = norm_of(device, gradients);
   const bool finite = std::isfinite(norm);
   scalar(told, step::Scalar::kNorm) = static_cast<float>(norm);
   scalar(told, step::Scalar::kClip) =

@@ -179,6 +179,11 @@ void GpuBackend::dispatch(const Op& op) {
     case Kind::kAdamw:
     case Kind::kMuon:
       return optimise(op);
+    case Kind::kReduceScatter:
+    case Kind::kAllGather:
+    case Kind::kAllReduce:
+    case Kind::kRangeNorm:
+      return device_.failed("several ranks");  // prepare() refuses them
   }
 }
 

@@ -26,6 +26,10 @@ base::Result<void> check_program(const step::Program& p) {
     return base::fail(
         base::usage_error("train.precision", "a GPU trains in bf16", "train.precision = \"bf16\""));
   }
+  if (p.choices.layout.data.ranks > 1) {
+    return base::fail(base::usage_error("layout.ranks", "GPUs cannot be trained on together yet",
+                                        "set layout.ranks=1, or use --device cpu"));
+  }
   const spec::ModelSpec& m = p.model;
   const auto refuse = [](const char* key, std::int64_t value, std::int64_t most) {
     return base::fail(

@@ -1,0 +1,134 @@
+// What happens to the others when a rank fails, leaves, hangs or does something else.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "comm/local.h"
+
+namespace assay::comm {
+namespace {
+
+using std::chrono::milliseconds;
+
+base::Result<void> sum_one(Communicator& c) {
+  float value = 1;
+  return c.all_reduce(&value, &value, 1, Dtype::kF32, Reduction::kSum);
+}
+
+class Stopwatch {
+ public:
+  [[nodiscard]] milliseconds passed() const {
+    return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun_);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+TEST(LocalFaults, ARankThatFailsEndsTheOthersWithItsReason) {
+  for (int round = 0; round < 20; ++round) {
+    const Stopwatch watch;
+    const auto done = run_local(4, [&](Communicator& c) -> base::Result<void> {
+      for (int i = 0;; ++i) {
+        if (c.rank() == 2 && i == round) {
+          return base::fail(base::failed_error("disk", "is full"));
+        }
+        const auto summed = sum_one(c);
+        if (summed) continue;
+        EXPECT_EQ(summed.error().what, "is full");
+        return summed;
+      }
+    });
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().line(), "disk: is full");
+    EXPECT_LT(watch.passed(), milliseconds(30'000));
+  }
+}
+
+TEST(LocalFaults, ARankThatLeavesIsNamed) {
+  const auto done = run_local(3, [](Communicator& c) -> base::Result<void> {
+    ASSAY_TRY_VOID(sum_one(c));
+    if (c.rank() == 1) return {};  // believes that it is done
+    return sum_one(c);
+  });
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().line(), "rank 1: has left the others");
+}
+
+TEST(LocalFaults, LeavingAfterTheLastCallIsNoFault) {
+  for (int round = 0; round < 200; ++round) {
+    EXPECT_TRUE(run_local(4, sum_one).has_value());
+  }
+}
+
+TEST(LocalFaults, ARankThatHangsIsNamedInBoundedTime) {
+  std::atomic<int> told = 0;
+  const Stopwatch watch;
+  const auto done = run_local(3,
+                              [&](Communicator& c) -> base::Result<void> {
+                                if (c.rank() == 1) {
+                                  while (told < 2) std::this_thread::sleep_for(milliseconds(1));
+                                  return sum_one(c);  // too late: the group is no more
+                                }
+                                const auto summed = sum_one(c);
+                                ++told;
+                                return summed;
+                              },
+                              {.patience = milliseconds(50)});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().where, "rank 1");
+  EXPECT_EQ(done.error().what, "did not come to all_reduce of 1 f32, sum within 50 ms");
+  EXPECT_LT(watch.passed(), milliseconds(30'000));
+}
+
+TEST(LocalFaults, CallsThatDifferAreBothNamed) {
+  float in[16] = {};
+  const auto outcome = [&](const std::function<base::Result<void>(Communicator&, float*)>& odd) {
+    const auto done = run_local(3, [&](Communicator& c) -> base::Result<void> {
+      float out[16] = {};
+      if (c.rank() == 2) return odd(c, out);
+      return c.all_reduce(in, out, 8, Dtype::kF32, Reduction::kSum);
+    });
+    EXPECT_FALSE(done.has_value());
+    return done ? std::string() : done.error().line();
+  };
+  const std::string rest =
+      " where rank 0 calls all_reduce of 8 f32, sum; all ranks must run the same job";
+  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
+              return c.all_reduce(in, out, 7, Dtype::kF32, Reduction::kSum);
+            }),
+            "rank 2: calls all_reduce of 7 f32, sum" + rest);
+  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
+              return c.all_reduce(in, out, 8, Dtype::kI32, Reduction::kSum);
+            }),
+            "rank 2: calls all_reduce of 8 i32, sum" + rest);
+  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
+              return c.all_reduce(in, out, 8, Dtype::kF32, Reduction::kMax);
+            }),
+            "rank 2: calls all_reduce of 8 f32, max" + rest);
+  EXPECT_EQ(
+      outcome([&](Communicator& c, float* out) { return c.all_gather(in, out, 2, Dtype::kF32); }),
+      "rank 2: calls all_gather of 2 f32" + rest);
+  EXPECT_EQ(
+      outcome([&](Communicator& c, float* out) { return c.broadcast(out, 2, Dtype::kBf16, 1); }),
+      "rank 2: calls broadcast of 2 bf16 from rank 1" + rest);
+  EXPECT_EQ(outcome([&](Communicator& c, float*) { return c.barrier(); }),
+            "rank 2: calls barrier" + rest);
+}
+
+TEST(LocalFaults, AFailedGroupStaysFailed) {
+  auto group = make_local(2);
+  group[0]->abort(base::failed_error("rank 0", "was told to stop"));
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& c : group) {
+      const auto summed = sum_one(*c);
+      ASSERT_FALSE(summed.has_value());
+      EXPECT_EQ(summed.error().what, "was told to stop");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::comm

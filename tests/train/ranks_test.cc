@@ -1,0 +1,275 @@
+// Several ranks on a CPU train what one rank trains: the same batch, the same losses and weights.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "base/testing/temp_dir.h"
+#include "comm/local.h"
+#include "train/builtin_text.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/cpu/cpu_backend.h"
+#include "train/tiny_job.h"
+
+namespace assay::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSequences = 24;  // of a step, on all ranks together
+
+struct Kind {
+  const char* name;
+  spec::JobSpec job;
+};
+
+std::vector<Kind> kinds() {
+  spec::JobSpec llama = tiny_job();
+  llama.train.steps = 6;
+  spec::JobSpec gpt = llama;
+  gpt.model.norm = spec::Norm::kLayerNorm;
+  gpt.model.mlp = spec::Mlp::kGelu;
+  gpt.model.positions = spec::Positions::kLearned;
+  gpt.model.bias = true;
+  gpt.model.tied = true;
+  // A bias of keys changes nothing, so its gradient is rounding alone, which Adam would make large.
+  gpt.train.epsilon = 1e-6;
+  spec::JobSpec muon = llama;
+  muon.model.qk_norm = spec::QkNorm::kLearned;
+  muon.train.optimizer = spec::Optimizer::kMuon;
+  return {{"llama", llama}, {"gpt", gpt}, {"muon", muon}};
+}
+
+spec::JobSpec spread(spec::JobSpec job, int ranks) {
+  job.layout.fsdp = ranks;
+  job.layout.zero = 1;
+  job.batch.micro_batch = 2;
+  job.batch.accumulate = kSequences / (2 * ranks);
+  return job;
+}
+
+class RanksTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(write_builtin_text(dir_.path() / "text.tokens").has_value());
+    auto set = data::TokenSet::open({.paths = {(dir_.path() / "text.tokens").string()}}, 32);
+    ASSERT_TRUE(set.has_value());
+    set_ = std::make_unique<data::TokenSet>(*std::move(set));
+  }
+
+  struct Rank {
+    comm::Communicator& ranks;
+    Silent& reporter;
+    RunOptions options;
+    ExecutedLog* log = nullptr;
+    std::int32_t vocabulary = 256;
+  };
+  // The whole of one rank's work.
+  base::Result<RunResult> run(const spec::JobSpec& job, Rank rank) {
+    const auto backend = cpu::make_cpu_backend(1, &rank.ranks);
+    step::Choices choices = step::choices_of(job);
+    ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank.ranks.rank()));
+    ASSAY_TRY(const Planned planned,
+              plan_step(job, choices, room_on(*backend, std::int64_t{1} << 32U)));
+    ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
+    const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed),
+                                   rank.vocabulary);
+    rank.options.out = dir_.path() / rank.options.out;
+    rank.options.ranks = &rank.ranks;
+    backend->log_to(rank.log);
+    ASSAY_TRY(RunResult result, train(job, planned, *backend, reader, rank.options, rank.reporter));
+    if (rank.log != nullptr) expect_list(*rank.log, planned.program, result.step);
+    return result;
+  }
+
+  struct Outcome {
+    std::vector<Silent> reporters;
+    base::Result<void> result;
+  };
+  Outcome run_ranks(const spec::JobSpec& job, int ranks, const RunOptions& options,
+                    const std::function<void(Rank&)>& change = {}) {
+    Outcome outcome{std::vector<Silent>(static_cast<std::size_t>(ranks)), {}};
+    outcome.result = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
+      Rank rank{c, outcome.reporters[static_cast<std::size_t>(c.rank())], options};
+      if (change) change(rank);
+      ASSAY_TRY_VOID(run(spread(job, ranks), rank));
+      return {};
+    });
+    return outcome;
+  }
+
+  static void expect_list(const ExecutedLog& log, const step::Program& p, std::int64_t steps) {
+    ASSERT_EQ(log.size(), p.ops.size() * static_cast<std::size_t>(steps));
+    const auto shapes = [](const std::vector<step::View>& views) {
+      std::vector<std::array<std::int64_t, 2>> out;
+      for (const step::View& v : views) out.push_back({v.rows, v.cols});
+      return out;
+    };
+    for (std::size_t i = 0; i < log.size(); ++i) {
+      const step::Op& op = p.ops[i % p.ops.size()];
+      ASSERT_EQ(log[i].op, &op);
+      ASSERT_EQ(log[i].kind, op.kind) << step::to_text(op, p);
+      ASSERT_EQ(log[i].in, shapes(op.in)) << step::to_text(op, p);
+      ASSERT_EQ(log[i].out, shapes(op.out)) << step::to_text(op, p);
+    }
+  }
+
+  [[nodiscard]] fs::path saved(const std::string& out, std::int64_t step) const {
+    return dir_.path() / out / "checkpoints" / fmt::format("step-{}", step);
+  }
+  std::vector<std::string> digests(const std::string& out, std::int64_t step) {
+    const auto manifest = checkpoint::verify(saved(out, step));
+    EXPECT_TRUE(manifest.has_value());
+    std::vector<std::string> list;
+    for (const auto& file : manifest->files) list.push_back(file.name + " " + file.blake3.hex());
+    return list;
+  }
+  // How far apart the tensors of two checkpoints are, relative to their size: the worst of them.
+  double distance(const std::string& a, const std::string& b, std::int64_t step, const char* part) {
+    const auto one = checkpoint::Checkpoint::open(saved(a, step))->part(part);
+    const auto other = checkpoint::Checkpoint::open(saved(b, step))->part(part);
+    double worst = 0;
+    for (const auto& file : one->files()) {
+      for (const auto& place : file.header().tensors) {
+        const auto found = other->find(place.info.name);
+        const auto floats = [](const checkpoint::SafetensorsFile& from,
+                               const checkpoint::TensorPlace& at) {
+          std::vector<float> values(static_cast<std::size_t>(at.bytes()) / sizeof(float));
+          EXPECT_TRUE(from.read(at, 0, std::as_writable_bytes(std::span(values))).has_value());
+          return values;
+        };
+        const std::vector<float> x = floats(file, place);
+        const std::vector<float> y = floats(*found->file, *found->place);
+        double apart = 0;
+        double size = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const auto difference = static_cast<double>(x[i]) - static_cast<double>(y[i]);
+          apart += difference * difference;
+          size += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+        }
+        worst = std::max(worst, std::sqrt(apart / size));
+      }
+    }
+    return worst;
+  }
+
+  base::testing::TempDir dir_;
+  std::unique_ptr<data::TokenSet> set_;
+};
+
+TEST_F(RanksTest, TrainWhatOneRankTrains) {
+  for (const Kind& kind : kinds()) {
+    const std::string alone = fmt::format("{}-1", kind.name);
+    const Outcome one = run_ranks(kind.job, 1, {.out = alone});
+    ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+    for (const int ranks : {2, 3, 4}) {
+      SCOPED_TRACE(fmt::format("{} on {} ranks", kind.name, ranks));
+      const std::string out = fmt::format("{}-{}", kind.name, ranks);
+      const Outcome many = run_ranks(kind.job, ranks, {.out = out});
+      ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
+      for (const Silent& reporter : many.reporters) {
+        ASSERT_EQ(reporter.reports.size(), 6U);
+        for (std::size_t i = 0; i < 6; ++i) {
+          const StepReport& found = reporter.reports[i];
+          const StepReport& expected = one.reporters[0].reports[i];
+          EXPECT_NEAR(found.loss / expected.loss, 1, 1e-5);
+          EXPECT_NEAR(found.z_loss / expected.z_loss, 1, 1e-5);
+          EXPECT_NEAR(found.gradient_norm / expected.gradient_norm, 1, 1e-4);
+          EXPECT_EQ(found.tokens, expected.tokens);
+        }
+      }
+      EXPECT_LT(distance(alone, out, 6, "weights"), 1e-5);
+      EXPECT_LT(distance(alone, out, 6, "optimizer"), 1e-4);
+    }
+  }
+}
+
+TEST_F(RanksTest, RepeatToTheLastBitWhoeverIsLate) {
+  std::vector<std::string> first;
+  for (const int late : {0, 1, 2}) {
+    const std::string out = fmt::format("late-{}", late);
+    Outcome outcome = run_ranks(kinds()[0].job, 3, {.out = out}, [&](Rank& rank) {
+      if (rank.ranks.rank() != late) return;
+      rank.reporter.on_step = [](const StepReport&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      };
+    });
+    ASSERT_TRUE(outcome.result.has_value());
+    if (first.empty()) first = digests(out, 6);
+    EXPECT_EQ(digests(out, 6), first);
+  }
+}
+
+TEST_F(RanksTest, ExecuteTheirListsOpForOp) {
+  for (const Kind& kind : kinds()) {
+    std::vector<ExecutedLog> logs(3);
+    const Outcome outcome = run_ranks(
+        kind.job, 3, {.out = kind.name, .stop_after = 2},
+        [&](Rank& rank) { rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())]; });
+    EXPECT_TRUE(outcome.result.has_value());
+    for (const ExecutedLog& log : logs) EXPECT_FALSE(log.empty());
+  }
+}
+
+TEST_F(RanksTest, ResumedRunsEndAsIfNeverStopped) {
+  const spec::JobSpec job = kinds()[0].job;
+  ASSERT_TRUE(run_ranks(job, 3, {.out = "whole"}).result.has_value());
+  ASSERT_TRUE(run_ranks(job, 3, {.out = "parts", .stop_after = 2}).result.has_value());
+  const Outcome resumed = run_ranks(job, 3, {.out = "parts", .resume = true});
+  ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
+  for (const Silent& reporter : resumed.reporters) EXPECT_EQ(reporter.first_step, 3);
+  EXPECT_EQ(digests("parts", 6), digests("whole", 6));
+}
+
+TEST_F(RanksTest, AStoppedRunGoesOnWithOtherRanks) {
+  for (const Kind& kind : kinds()) {
+    const std::string whole = fmt::format("{}-whole", kind.name);
+    ASSERT_TRUE(run_ranks(kind.job, 1, {.out = whole}).result.has_value());
+    const std::string out = fmt::format("{}-moved", kind.name);
+    int step = 0;
+    for (const int ranks : {2, 1, 3, 4}) {
+      const Outcome moved =
+          run_ranks(kind.job, ranks, {.out = out, .resume = step > 0, .stop_after = ++step});
+      ASSERT_TRUE(moved.result.has_value()) << moved.result.error().line();
+    }
+    ASSERT_TRUE(run_ranks(kind.job, 2, {.out = out, .resume = true}).result.has_value());
+    EXPECT_LT(distance(whole, out, 6, "weights"), 1e-5) << kind.name;
+  }
+}
+
+TEST_F(RanksTest, OneRanksSignalStopsAllAfterTheSameStep) {
+  std::atomic<bool> stop = false;
+  const Outcome outcome = run_ranks(kinds()[0].job, 3, {.out = "signal"}, [&](Rank& rank) {
+    if (rank.ranks.rank() != 1) return;
+    rank.options.stop = &stop;
+    rank.reporter.on_step = [&](const StepReport& report) { stop = report.step == 2; };
+  });
+  ASSERT_TRUE(outcome.result.has_value());
+  for (const Silent& reporter : outcome.reporters) EXPECT_EQ(reporter.reports.size(), 2U);
+  EXPECT_TRUE(checkpoint::verify(saved("signal", 2)).has_value());
+}
+
+TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
+  spec::JobSpec job = kinds()[0].job;
+  job.train.learning_rate = 1e30;
+  job.train.schedule = spec::Schedule::kConstant;
+  job.train.warmup_steps = 0;
+  const Outcome outcome = run_ranks(job, 2, {.out = "skip"});
+  ASSERT_TRUE(outcome.result.has_value());
+  for (const Silent& reporter : outcome.reporters) {
+    EXPECT_FALSE(reporter.reports.front().left_out);
+    EXPECT_TRUE(reporter.reports.back().left_out);
+  }
+}
+
+TEST_F(RanksTest, ARankThatCannotReadEndsAllWithItsReason) {
+  const Outcome outcome = run_ranks(kinds()[0].job, 3, {.out = "broken"}, [](Rank& rank) {
+    if (rank.ranks.rank() == 2) rank.vocabulary = 10;
+  });
+  ASSERT_FALSE(outcome.result.has_value());
+  EXPECT_NE(outcome.result.error().line().find("text.tokens"), std::string::npos)
+      << outcome.result.error().line();
+}
+
+}  // namespace
+}  // namespace assay::train
