@@ -105,16 +105,14 @@ struct Program {
   }
   [[nodiscard]] View weight(const Parameter& p) const { return view(of(p.group).weights, p); }
   [[nodiscard]] View gradient(const Parameter& p) const { return view(of(p.group).gradients, p); }
-<<<<<<< HEAD
   [[nodiscard]] std::int64_t bytes_of(const View& view) const {
     return view.elements() * step::bytes_of(buffers[static_cast<std::size_t>(view.buffer)].type);
-=======
+  }
   // Which elements of a parameter lie in the rank's range of its group.
   [[nodiscard]] Range part_of(const Parameter& p, std::int64_t rank) const {
     const std::int64_t count = of(p.group).own.count;
     const Range part = Range{rank * count, count}.common({p.offset, p.elements()});
     return {part.first - p.offset, part.count};
->>>>>>> h-C
   }
   [[nodiscard]] double flops() const;
 

@@ -14,82 +14,6 @@
 namespace assay::train {
 namespace {
 
-checkpoint::Dtype file_type(step::Dtype type) {
-  switch (type) {
-    case step::Dtype::kBf16:
-      return checkpoint::Dtype::kBf16;
-    case step::Dtype::kU16:
-      return checkpoint::Dtype::kU16;
-    case step::Dtype::kI32:
-      return checkpoint::Dtype::kI32;
-    case step::Dtype::kFp8:  // no state is
-    case step::Dtype::kF32:
-      break;
-  }
-  return checkpoint::Dtype::kF32;
-}
-
-std::vector<std::int64_t> shape_of(const StateTensor& tensor) {
-  if (tensor.vector) return {tensor.cols};
-  return {tensor.rows, tensor.cols};
-}
-
-// One line per parameter: what must be equal for a checkpoint to fit.
-std::string layout_of(const step::Program& program) {
-  std::string text;
-  for (const step::Parameter& p : program.parameters) {
-    text += fmt::format("{} {}x{}\n", p.name, p.rows, p.cols);
-  }
-  return text;
-}
-
-template <class Byte>
-std::span<Byte> elements_in(std::span<Byte> bytes, const StateTensor& tensor,
-                            const step::Range& elements) {
-  const step::Range part = bytes_of(tensor, elements);
-  return bytes.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
-}
-
-// The whole tensor, from whoever holds its parts. One tensor at a time, so that no rank needs room
-// for all of another's state.
-base::Result<std::vector<std::byte>> gathered(Backend& backend, comm::Communicator& ranks,
-                                              const StateTensor& tensor) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
-  if (tensor.own.count > 0) {
-    ASSAY_TRY_VOID(backend.read(tensor.view, elements_in(std::span(bytes), tensor, tensor.own)));
-  }
-  if (!tensor.sharded) return bytes;
-  for (int rank = 0; rank < ranks.ranks(); ++rank) {
-    const step::Range held = tensor.held[static_cast<std::size_t>(rank)];
-    if (held.count == 0) continue;
-    const std::span<std::byte> part = elements_in(std::span(bytes), tensor, held);
-    ASSAY_TRY_VOID(ranks.broadcast(part.data(), static_cast<std::int64_t>(part.size()),
-                                   comm::Dtype::kU8, rank));
-  }
-  return bytes;
-}
-
-base::Result<checkpoint::Part> copy_part(Backend& backend, comm::Communicator& ranks,
-                                         const step::Program& program, StateKind kind,
-                                         const char* name) {
-  checkpoint::Part part{.name = name};
-  for (const StateTensor& tensor : state_tensors(program, kind)) {
-    if (ranks.rank() != 0 && !tensor.sharded) continue;
-    ASSAY_TRY(std::vector<std::byte> bytes, gathered(backend, ranks, tensor));
-    if (ranks.rank() != 0) continue;
-    part.tensors.push_back(checkpoint::owned_tensor(
-        {tensor.name, file_type(tensor.type), shape_of(tensor)}, std::move(bytes)));
-  }
-  return part;
-}
-
-// What decides which tokens a step reads.
-base::Json batch_json(const spec::JobSpec& job) {
-  return {{"sequence", job.batch.sequence},
-          {"sequences", job.batch.micro_batch * job.batch.accumulate * job.layout.data_ranks()},
-          {"optimizer", job.train.optimizer == spec::Optimizer::kMuon ? "muon" : "adamw"}};
-}
-
 base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
                     const std::string& hint) {
   return base::usage_error(from.folder().string(), what, hint);
@@ -128,7 +52,7 @@ base::Result<void> write_split(Backend& backend, const step::Program& program,
 base::Result<void> write_weights(Backend& backend, const step::Program& program,
                                  const StateTensor& tensor, checkpoint::Dtype stored,
                                  const std::vector<std::byte>& bytes) {
-  if (stored == file_type(tensor.type)) return backend.write(tensor.view, bytes);
+  if (stored == file_info(tensor).dtype) return backend.write(tensor.view, bytes);
   if (stored == checkpoint::Dtype::kF32) {
     std::vector<float> values(bytes.size() / sizeof(float));
     std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -143,8 +67,8 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
   ASSAY_TRY(const checkpoint::TensorSet set, from.part(name));
   for (const StateTensor& tensor : state_tensors(program, kind)) {
     const auto found = set.find(tensor.name);
-    if (!found || found->place->info.dtype != file_type(tensor.type) ||
-        found->place->info.shape != shape_of(tensor)) {
+    if (!found || found->place->info.dtype != file_info(tensor).dtype ||
+        found->place->info.shape != file_info(tensor).shape) {
       return base::fail(differs(from,
                                 fmt::format("holds no {} of this type and shape", tensor.name),
                                 "resume with the precision it was trained in"));
@@ -160,26 +84,6 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
 
 }  // namespace
 
-base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, comm::Communicator& ranks,
-                                                 const step::Program& program,
-                                                 const spec::JobSpec& job,
-                                                 const Position& position) {
-  checkpoint::Snapshot snapshot;
-  snapshot.state = {
-      .step = position.step,
-      .tokens = position.tokens,
-      .seed = static_cast<std::uint64_t>(job.train.seed),
-      .data_cursor = {{"windows", position.cursor}},
-      .layout = layout_of(program),
-      .extra = {{"model", spec::model_toml(program.model)}, {"batch", batch_json(job)}}};
-  ASSAY_TRY(checkpoint::Part weights,
-            copy_part(backend, ranks, program, StateKind::kWeights, "weights"));
-  ASSAY_TRY(checkpoint::Part optimizer,
-            copy_part(backend, ranks, program, StateKind::kOptimizer, "optimizer"));
-  snapshot.parts = {std::move(weights), std::move(optimizer)};
-  return snapshot;
-}
-
 base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
   const checkpoint::TrainingState& state = from.manifest().state;
@@ -188,7 +92,7 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
     ASSAY_TRY_VOID(restore_weights(backend, program, from));
     return Position{};
   }
-  if (state.layout != layout_of(program)) {
+  if (state.layout != layout_text(program)) {
     return base::fail(differs(from, "is of another model", "use the model it was trained with"));
   }
   if (state.seed != static_cast<std::uint64_t>(job.train.seed)) {
@@ -196,7 +100,7 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
                               "use the same seed"));
   }
   const auto batch = state.extra.find("batch");
-  if (batch == state.extra.end() || *batch != batch_json(job)) {
+  if (batch == state.extra.end() || *batch != batch_facts(job)) {
     return base::fail(differs(from, "was trained with another batch or optimizer",
                               "keep batch.sequence, the sequences of a step and train.optimizer"));
   }
@@ -214,7 +118,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
   ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
   for (const StateTensor& tensor : state_tensors(program, StateKind::kWeights)) {
     const auto found = set.find(tensor.name);
-    if (!found || found->place->info.shape != shape_of(tensor)) {
+    if (!found || found->place->info.shape != file_info(tensor).shape) {
       return base::fail(differs(from, fmt::format("holds no {}", tensor.name), ""));
     }
     const auto stored = found->place->info.bytes();

@@ -38,6 +38,21 @@ StateTensor sharded_tensor(const step::Program& program, const step::Parameter& 
   return tensor;
 }
 
+checkpoint::Dtype file_type(step::Dtype type) {
+  switch (type) {
+    case step::Dtype::kBf16:
+      return checkpoint::Dtype::kBf16;
+    case step::Dtype::kU16:
+      return checkpoint::Dtype::kU16;
+    case step::Dtype::kI32:
+      return checkpoint::Dtype::kI32;
+    case step::Dtype::kFp8:  // no state is
+    case step::Dtype::kF32:
+      break;
+  }
+  return checkpoint::Dtype::kF32;
+}
+
 }  // namespace
 
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind) {
@@ -55,6 +70,12 @@ std::vector<StateTensor> state_tensors(const step::Program& program, StateKind k
     }
   }
   return list;
+}
+
+checkpoint::TensorInfo file_info(const StateTensor& tensor) {
+  checkpoint::TensorInfo info{tensor.name, file_type(tensor.type), {tensor.rows, tensor.cols}};
+  if (tensor.vector) info.shape = {tensor.cols};
+  return info;
 }
 
 }  // namespace assay::train

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "step/program.h"
+#include "train/checkpoint/tensor.h"
 
 namespace assay::train {
 
@@ -28,6 +29,9 @@ struct StateTensor {
 enum class StateKind { kWeights, kOptimizer };
 
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind);
+
+// As a checkpoint's files know it.
+checkpoint::TensorInfo file_info(const StateTensor& tensor);
 
 // Elements of a tensor as bytes.
 inline step::Range bytes_of(const StateTensor& tensor, const step::Range& elements) {

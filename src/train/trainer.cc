@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -167,6 +168,12 @@ class Run {
   }
 
   base::Result<void> save() {
+    if (writer_ != nullptr && writer_->busy()) {
+      if (position_.step < steps_ && !std::exchange(told_to_wait_, true)) {
+        reporter_.note("training waits for checkpoints to be written: save less often");
+      }
+      ASSAY_TRY_VOID(writer_->wait());
+    }
     ASSAY_TRY(checkpoint::Snapshot snapshot,
               take_snapshot(backend_, ranks_, program_, job_, position_));
     saved_ = position_.step;
@@ -187,6 +194,7 @@ class Run {
   comm::Communicator& ranks_;
   std::int64_t steps_;
   Position position_;
+  bool told_to_wait_ = false;
   std::int64_t saved_ = 0;                                // the step of the newest checkpoint
   std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // the first rank's
 };
