@@ -58,7 +58,7 @@ class Backend {
   // What the device has to give, and what executing a program takes besides its planned memory.
   [[nodiscard]] virtual base::Result<std::int64_t> available_bytes() = 0;
   [[nodiscard]] virtual base::Result<std::int64_t> extra_bytes(const step::Program& program) = 0;
-  // Takes the memory. The program must live as long as the backend.
+  // Takes the memory, which is zeros. The program must live as long as the backend.
   virtual base::Result<void> prepare(const step::Program& program,
                                      const step::MemoryPlan& plan) = 0;
   // Host memory to and from a view, row after row. Both wait until it is done.

@@ -10,6 +10,7 @@
 #include "train/float_bits.h"
 #include "train/init.h"
 #include "train/state.h"
+#include "train/threads.h"
 
 namespace assay::train {
 namespace {
@@ -17,16 +18,6 @@ namespace {
 base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
                     const std::string& hint) {
   return base::usage_error(from.folder().string(), what, hint);
-}
-
-base::Result<void> clear_optimizer(Backend& backend, const step::Program& program) {
-  for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
-    if (tensor.own.count == 0) continue;
-    const std::vector<std::byte> zeros(
-        static_cast<std::size_t>(bytes_of(tensor, tensor.own).count));
-    ASSAY_TRY_VOID(backend.write(tensor.view, zeros));
-  }
-  return {};
 }
 
 // fp32 into a program that keeps weights in two halves; the low ones of this rank's range.
@@ -88,7 +79,6 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
   const checkpoint::TrainingState& state = from.manifest().state;
   if (state.step == 0) {  // weights from elsewhere
-    ASSAY_TRY_VOID(clear_optimizer(backend, program));
     ASSAY_TRY_VOID(restore_weights(backend, program, from));
     return Position{};
   }
@@ -139,10 +129,18 @@ base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
 }
 
 base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed) {
-  ASSAY_TRY_VOID(clear_optimizer(backend, program));
+  constexpr std::int64_t kAtATime = 1 << 16;
+  Threads threads(usable_processors());
+  std::int64_t largest = 0;
+  for (const step::Parameter& p : program.parameters) largest = std::max(largest, p.elements());
+  std::vector<float> all(static_cast<std::size_t>(largest));
   for (const step::Parameter& p : program.parameters) {
-    std::vector<float> values(static_cast<std::size_t>(p.elements()));
-    initial_values(p, seed, 0, values);
+    const std::span<float> values = std::span(all).first(static_cast<std::size_t>(p.elements()));
+    threads.ranges(p.elements(), kAtATime, [&](std::int64_t first, std::int64_t last) {
+      initial_values(
+          p, seed, first,
+          values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
+    });
     const step::View view = program.weight(p);
     if (program.choices.numerics.weights == step::Dtype::kF32) {
       ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(values))));

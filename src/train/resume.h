@@ -11,6 +11,8 @@
 
 namespace assay::train {
 
+// All of these are for a backend that was just prepared: moments that nobody writes are zeros.
+
 // Weights and optimizer into the backend, as far as they are this rank's. Refused: another model,
 // another batch or seed, because the run would not be the one that was stopped.
 base::Result<Position> restore(Backend& backend, const step::Program& program,
@@ -23,7 +25,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
 // The model that the checkpoint is of.
 base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from);
 
-// Initial weights, and moments of zero.
+// Initial weights.
 base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed);
 
 }  // namespace assay::train

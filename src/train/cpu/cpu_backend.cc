@@ -2,7 +2,6 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -21,13 +20,6 @@ namespace {
 using step::Kind;
 using step::Op;
 using step::View;
-
-int usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
 
 // The arena: pages that the kernel gives as they are touched, so an honest count of what is used.
 class Arena {

@@ -7,7 +7,7 @@
 
 #include "train/backend.h"
 #include "train/cpu/matrix.h"
-#include "train/cpu/threads.h"
+#include "train/threads.h"
 
 namespace assay::train::cpu {
 

@@ -1,10 +1,8 @@
-// Matmul: matrix products by cuBLASLt. For each distinct product the library is asked for its best
-// guesses once, they are timed on the device, and the fastest is used from then on; tuning.h keeps
-// it from run to run.
+// Matmul: matrix products by cuBLASLt. For each distinct product the fastest algorithm is found
+// once (product_race.h) and used from then on; tuning.h keeps it from run to run.
 #pragma once
 
 #include <cublasLt.h>
-#include <span>
 
 #include <map>
 #include <string>
@@ -24,7 +22,7 @@ class Matmul {
   ~Matmul();
 
   base::Result<void> open(std::string tuning_file);
-  // Finds the fastest algorithm, unless it is known. Overwrites c.
+  // Finds the fastest algorithm, unless it is known. Overwrites all of the product.
   void learn(Device& device, const Product& product);
   // A product that was not learned before is learned now if that leaves its operands as they are.
   void multiply(Device& device, const Product& product);
@@ -44,17 +42,11 @@ class Matmul {
   bool choose(Device& device, const Product& product, const ProductKey& key, Plan& plan,
               bool may_time);
   cublasStatus_t launch(Device& device, const Product& product, const Plan& plan,
-                        const cublasLtMatmulAlgo_t& algorithm);
-  float time(Device& device, const Product& product, const Plan& plan,
-             const cublasLtMatmulAlgo_t& algorithm, int count);
-  void rank(Device& device, const Product& product, const Plan& plan,
-            std::span<cublasLtMatmulHeuristicResult_t> guesses);
+                        const cublasLtMatmulAlgo_t& algorithm, float beta);
 
   cublasLtHandle_t handle_ = nullptr;
   Tuning tuning_;
   std::map<ProductKey, Plan> plans_;
-  cudaEvent_t begin_ = nullptr;
-  cudaEvent_t end_ = nullptr;
 };
 
 }  // namespace assay::train::cuda

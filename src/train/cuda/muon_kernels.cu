@@ -87,21 +87,6 @@ __global__ void __launch_bounds__(kThreads) move_kernel(MuonArguments a) {
   }
 }
 
-// Between -1 and 1, in the unit of an activation.
-__global__ void __launch_bounds__(kThreads) random_kernel(Half* data, std::int64_t elements) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * 8;
-  for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * 8;
-       at < elements; at += step) {
-    float x[8];
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      x[j] = static_cast<float>(static_cast<int>(mixed(static_cast<std::uint32_t>(at + j)))) *
-             0x1p-31F;
-    }
-    store8(data + at, narrow(x));
-  }
-}
-
 }  // namespace
 
 void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix gradient,
@@ -132,12 +117,6 @@ void muon_move(Device& device, const MuonNumbers& numbers, Matrix scalars, Matri
                         .n = numbers};
   move_kernel<<<blocks_for(a.elements, kThreads * 8), kThreads, 0, device.stream>>>(a);
   device.launched("Muon's move");
-}
-
-void fill_random(Device& device, void* data, std::int64_t elements) {
-  random_kernel<<<kSquareBlocks, kThreads, 0, device.stream>>>(static_cast<Half*>(data),
-                                                               elements / 8 * 8);
-  device.launched("random numbers");
 }
 
 }  // namespace assay::train::cuda

@@ -1,8 +1,17 @@
-#include "train/cpu/threads.h"
+#include "train/threads.h"
+
+#include <sched.h>
 
 #include <algorithm>
 
-namespace assay::train::cpu {
+namespace assay::train {
+
+int usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
 
 Threads::Threads(int count) {
   for (int i = 1; i < count; ++i) workers_.emplace_back([this] { work(); });
@@ -60,4 +69,4 @@ void Threads::ranges(std::int64_t items, std::int64_t size,
       [&](std::int64_t i) { task(i * size, std::min(items, (i + 1) * size)); });
 }
 
-}  // namespace assay::train::cpu
+}  // namespace assay::train

@@ -10,7 +10,10 @@
 #include <thread>
 #include <vector>
 
-namespace assay::train::cpu {
+namespace assay::train {
+
+// That this process may run on.
+int usable_processors();
 
 class Threads {
  public:
@@ -42,4 +45,4 @@ class Threads {
   bool over_ = false;
 };
 
-}  // namespace assay::train::cpu
+}  // namespace assay::train
