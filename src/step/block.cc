@@ -7,10 +7,6 @@ namespace {
 
 using spec::Recompute;
 
-bool keeps_cheap(const Builder& b) {
-  return b.program().choices.recompute == Recompute::kNone;
-}
-
 bool has_heads(const spec::ModelSpec& m) {
   return m.qk_norm != spec::QkNorm::kNone;
 }
@@ -205,9 +201,12 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
 }
 
 void backward_block(Builder& b, Kept k, const View& dx) {
-  const Recompute policy = b.program().choices.recompute;
   const std::int32_t layer = b.layer();
-  const bool cheap = keeps_cheap(b);
+  // What the last block made is still there when its backward pass begins, and the memory of one
+  // block is needed then in any case.
+  const bool last = layer + 1 == b.model().layers;
+  const Recompute policy = last ? Recompute::kNone : b.program().choices.recompute;
+  const bool cheap = policy == Recompute::kNone;
   b.enter(Phase::kRecompute, layer);
   if (policy == Recompute::kFull) {
     const View x = k.x;

@@ -108,11 +108,5 @@ void muon_move(Device& device, const MuonNumbers& numbers, Matrix scalars, Matri
 // random.cu: something to time matrix products on: zeros would flatter them.
 void fill_random(Device& device, void* data, std::int64_t elements);
 void fill_random_fp8(Device& device, void* data, std::int64_t elements);
-// Of a matrix without gaps. Waits for it.
-struct Fingerprint {
-  double sum = 0;  // with signs by chance
-  double squares = 0;
-};
-Fingerprint fingerprint(Device& device, Matrix matrix);
 
 }  // namespace assay::train::cuda

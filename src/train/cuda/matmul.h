@@ -1,8 +1,10 @@
-// Matmul: matrix products by cuBLASLt. For each distinct product the fastest algorithm is found
-// once (product_race.h) and used from then on; tuning.h keeps it from run to run.
+// Matmul: matrix products by cuBLASLt. For each distinct product the library is asked for its best
+// guesses once, they are timed on the device, and the fastest is used from then on; tuning.h keeps
+// it from run to run.
 #pragma once
 
 #include <cublasLt.h>
+#include <span>
 
 #include <map>
 #include <string>
@@ -42,11 +44,17 @@ class Matmul {
   bool choose(Device& device, const Product& product, const ProductKey& key, Plan& plan,
               bool may_time);
   cublasStatus_t launch(Device& device, const Product& product, const Plan& plan,
-                        const cublasLtMatmulAlgo_t& algorithm, float beta);
+                        const cublasLtMatmulAlgo_t& algorithm);
+  float time(Device& device, const Product& product, const Plan& plan,
+             const cublasLtMatmulAlgo_t& algorithm, int count);
+  void rank(Device& device, const Product& product, const Plan& plan,
+            std::span<cublasLtMatmulHeuristicResult_t> guesses);
 
   cublasLtHandle_t handle_ = nullptr;
   Tuning tuning_;
   std::map<ProductKey, Plan> plans_;
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
 };
 
 }  // namespace assay::train::cuda
