@@ -1,9 +1,13 @@
 // See meter.h.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "machine/file_tree.h"
 #include "machine/meter.h"
 
@@ -27,20 +31,28 @@ bool is_whole_zone(const std::string& name) {
   return name.starts_with("intel-rapl:") && name.find(':') == name.rfind(':');
 }
 
+// Left open: it is read ten times a second, and opening is what a traced program is stopped for.
+std::optional<std::uint64_t> counter_now(const base::UniqueFd& counter) {
+  char text[32];
+  const ssize_t size = ::pread(counter.get(), text, sizeof text, 0);
+  std::uint64_t value = 0;
+  if (size <= 0 || std::from_chars(text, text + size, value).ec != std::errc{}) return std::nullopt;
+  return value;
+}
+
 struct Zone {
-  std::string counter;
+  base::UniqueFd counter;
   std::uint64_t wraps_at = 0;
   std::uint64_t last = 0;
 };
 
 class ProcessorMeter : public Meter {
  public:
-  ProcessorMeter(FileTree tree, std::vector<Zone> zones)
-      : tree_(std::move(tree)), zones_(std::move(zones)) {}
+  explicit ProcessorMeter(std::vector<Zone> zones) : zones_(std::move(zones)) {}
 
   Reading read() override {
     for (Zone& zone : zones_) {
-      const auto now = whole_number(tree_, zone.counter);
+      const auto now = counter_now(zone.counter);
       if (!now) return {};
       const std::uint64_t used =
           *now >= zone.last ? *now - zone.last : zone.wraps_at - zone.last + *now;
@@ -51,7 +63,6 @@ class ProcessorMeter : public Meter {
   }
 
  private:
-  FileTree tree_;
   std::vector<Zone> zones_;
   std::uint64_t microjoules_ = 0;
 };
@@ -59,7 +70,7 @@ class ProcessorMeter : public Meter {
 }  // namespace
 
 std::unique_ptr<Meter> processor_meter(const std::string& root) {
-  FileTree tree(root);
+  const FileTree tree(root);
   std::vector<Zone> zones;
   for (const std::string& name : tree.list(kZones)) {
     const std::string folder = kZones + name;
@@ -67,13 +78,16 @@ std::unique_ptr<Meter> processor_meter(const std::string& root) {
     if (!is_whole_zone(name) || !tree.read(folder + "/name").value_or("").starts_with("package")) {
       continue;
     }
-    const auto now = whole_number(tree, folder + "/energy_uj");
+    base::UniqueFd counter(
+        ::open((root + folder + "/energy_uj").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!counter.valid()) return nullptr;
+    const auto now = counter_now(counter);
     const auto range = whole_number(tree, folder + "/max_energy_range_uj");
     if (!now || !range || *now > *range) return nullptr;
-    zones.push_back({folder + "/energy_uj", *range, *now});
+    zones.push_back({std::move(counter), *range, *now});
   }
   if (zones.empty()) return nullptr;
-  return std::make_unique<ProcessorMeter>(std::move(tree), std::move(zones));
+  return std::make_unique<ProcessorMeter>(std::move(zones));
 }
 
 }  // namespace assay::machine
