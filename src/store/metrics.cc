@@ -108,6 +108,7 @@ base::Result<std::vector<MetricSeries>> load_metrics(Store& store, JobId job) {
     ASSAY_TRY_VOID(
         points.each([&](const Statement& row) { list[i].points.push_back(point_at(row, 0)); }));
   }
+  std::erase_if(list, [](const MetricSeries& series) { return series.points.empty(); });
   return list;
 }
 
