@@ -20,7 +20,8 @@ MetricsLog::~MetricsLog() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  came_.notify_all();
+  end_.notify_all();
   thread_.join();
 }
 
@@ -30,7 +31,7 @@ void MetricsLog::add(store::MetricRow row) {
     if (given_up_) return;
     rows_.push_back(std::move(row));
   }
-  changed_.notify_all();
+  came_.notify_one();
 }
 
 void MetricsLog::give_up(const base::Error& why) {
@@ -76,7 +77,7 @@ void MetricsLog::work() {
   int last_tries = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopping_ || !rows_.empty() || !rows.empty(); });
+    came_.wait(lock, [&] { return stopping_ || !rows_.empty() || !rows.empty(); });
     std::move(rows_.begin(), rows_.end(), std::back_inserter(rows));
     rows_.clear();
     if (stopping_ && (rows.empty() || last_tries++ == kLastTries)) break;
@@ -84,7 +85,7 @@ void MetricsLog::work() {
     if (!writer_ && !open()) return;
     if (!write(rows)) return;
     lock.lock();
-    changed_.wait_for(lock, every_, [this] { return stopping_; });
+    end_.wait_for(lock, every_, [this] { return stopping_; });
   }
   lock.unlock();
   if (rows.empty()) return;

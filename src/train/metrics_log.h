@@ -46,7 +46,8 @@ class MetricsLog {
   std::optional<store::MetricWriter> writer_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable came_;        // rows, or the end: waited for while there is nothing to do
+  std::condition_variable end_;         // waited for between two writes, when rows wake nobody
   std::vector<store::MetricRow> rows_;  // not written yet
   bool stopping_ = false;
   bool given_up_ = false;
