@@ -34,7 +34,11 @@ std::vector<Series> by_source(const std::vector<store::MetricSeries>& metrics) {
 
 struct Summary {
   std::size_t points = 0;  // also those that are no number
-  std::optional<double> first, last, median, mean, most;
+  std::optional<double> first;
+  std::optional<double> last;
+  std::optional<double> median;
+  std::optional<double> mean;
+  std::optional<double> most;
 };
 
 Summary summary_of(const store::MetricSeries& series) {
