@@ -38,7 +38,7 @@ std::vector<Piece> pieces_of(const MeasuredStep& step, std::optional<double> val
     add(2, fmt::format("MFU {:.1f} % (6N {:.1f} %)", 100 * step.utilisation->mfu,
                        100 * step.utilisation->mfu_6n));
   }
-  add(4, base::to_text(base::Bytes(step.use.memory_bytes)));
+  if (step.use.memory_bytes > 0) add(4, base::to_text(base::Bytes(step.use.memory_bytes)));
   if (const auto watts = step.watts()) add(3, fmt::format("{:.0f} W", *watts));
   if (step.use.power.clock_mhz) add(7, fmt::format("{:.0f} MHz", *step.use.power.clock_mhz));
   return pieces;

@@ -41,8 +41,11 @@ store::MetricRow row_of(const MeasuredStep& step) {
     add("mfu", "fraction", step.utilisation->mfu);
     add("mfu_6n", "fraction", step.utilisation->mfu_6n);
   }
-  add("memory_bytes", "bytes", static_cast<double>(step.use.memory_bytes));
-  add("host_bytes", "bytes", static_cast<double>(step.use.host_bytes));
+  const auto add_bytes = [&](const char* name, std::int64_t bytes) {
+    if (bytes > 0) add(name, "bytes", static_cast<double>(bytes));
+  };
+  add_bytes("memory_bytes", step.use.memory_bytes);
+  add_bytes("host_bytes", step.use.host_bytes);
   add("watts", "W", step.watts());
   if (step.use.power.joules) {
     add("joules", "J", step.use.power.joules);
