@@ -15,7 +15,7 @@ namespace {
 
 base::Result<Device> opened(std::unique_ptr<train::Backend> backend) {
   ASSAY_TRY(const std::int64_t available, backend->available_bytes());
-  return Device{std::move(backend), available};
+  return Device{std::move(backend), available, std::nullopt};
 }
 
 base::Result<Device> cpu_device(spec::JobSpec& job) {
@@ -47,7 +47,10 @@ base::Result<Device> cuda_device(spec::JobSpec& job) {
   options.tuning_file = tuning_file();
   ASSAY_TRY(auto backend, train::cuda::make_cuda_backend(options));
   if (job.train.precision == spec::Precision::kFp32) job.train.precision = spec::Precision::kBf16;
-  return opened(std::move(backend));
+  std::string bus_id = backend->pci_bus_id();
+  ASSAY_TRY(Device device, opened(std::move(backend)));
+  device.gpu_bus_id = std::move(bus_id);
+  return device;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -14,6 +15,8 @@ namespace assay::cli {
 struct Device {
   std::unique_ptr<train::Backend> backend;
   std::int64_t available_bytes = 0;
+  // Where a GPU is plugged in, if it says; nothing: a CPU.
+  std::optional<std::string> gpu_bus_id = std::nullopt;
 };
 
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so the job's precision becomes that unless

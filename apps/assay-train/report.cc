@@ -6,85 +6,84 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "assay-train/live_line.h"
 #include "base/json.h"
 #include "base/stderr_line.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "base/units.h"
+#include "store/metrics_json.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr std::int64_t kRows = 20;  // of a whole run, where there is no terminal
 
-double peak_of(const spec::JobSpec& job) {
-  const spec::DeviceSpec& device = job.cluster.device;
-  const auto rate = job.train.precision == spec::Precision::kFp32 ? device.fp32 : device.bf16;
-  return rate ? rate->count() : 0;
-}
-
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
-  if (whole >= 3600) {
-    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-  }
-  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 }  // namespace
 
 RunReport::RunReport(const Session& session, const spec::JobSpec& job, std::FILE* metrics,
-                     std::int64_t memory_bytes)
+                     Telemetry& telemetry, std::optional<std::int64_t> last_step)
     : session_(session),
+      job_(job),
       metrics_(metrics),
-      memory_bytes_(memory_bytes),
-      flops_(train::flops_per_token(job.model, job.batch.sequence)),
-      peak_flops_(peak_of(job)),
-      terminal_(!session.quiet && ::isatty(STDERR_FILENO) == 1) {}
+      telemetry_(telemetry),
+      utilisation_(job),
+      stops_at_(last_step),
+      terminal_(!session.quiet && ::isatty(STDERR_FILENO) == 1),
+      prints_rows_(!(terminal_ && ::isatty(STDOUT_FILENO) == 1)) {
+  // Run by itself there is no job to measure for, and nothing to say about that.
+  if (auto this_job = store::this_job()) {
+    log_ = std::make_unique<train::MetricsLog>(*std::move(this_job),
+                                               [this](const std::string& line) { note(line); });
+  }
+}
 
 base::Result<std::unique_ptr<RunReport>> RunReport::open(const Session& session,
                                                          const spec::JobSpec& job,
                                                          const std::filesystem::path& out,
-                                                         std::int64_t memory_bytes) {
+                                                         Telemetry& telemetry,
+                                                         std::optional<std::int64_t> last_step) {
   const std::filesystem::path path = out / "metrics.jsonl";
   std::FILE* file = std::fopen(path.c_str(), "ae");
   if (file == nullptr) return base::fail(base::system_error(path, "cannot be written", errno));
-  return std::unique_ptr<RunReport>(new RunReport(session, job, file, memory_bytes));
+  return std::unique_ptr<RunReport>(new RunReport(session, job, file, telemetry, last_step));
 }
 
 RunReport::~RunReport() {
+  log_.reset();  // it may have something to say
   clear();
   std::fclose(metrics_);
 }
 
 void RunReport::began(std::int64_t first_step, std::int64_t steps) {
   first_step_ = first_step;
+  last_step_ = std::min(steps, stops_at_.value_or(steps));
   row_every_ = std::max<std::int64_t>(1, (steps - first_step + 1) / kRows);
+  eta_.emplace(first_step, last_step_, job_.train.validate_every);
+  telemetry_.pass_over();
 }
 
-std::string RunReport::facts(const train::StepReport& r) const {
-  std::string text =
-      fmt::format("step {:>{}}/{}  loss {:.4f}  norm {:.3f}  lr {:.2e}  {} tok/s", r.step,
-                  std::to_string(r.steps).size(), r.steps, r.loss, r.gradient_norm, r.learning_rate,
-                  base::grouped(static_cast<std::int64_t>(r.tokens_per_s)));
-  if (peak_flops_ > 0) {
-    text += fmt::format("  MFU {:.1f} % (6N {:.1f} %)",
-                        100 * r.tokens_per_s * flops_.without_embedding / peak_flops_,
-                        100 * r.tokens_per_s * flops_.with_embedding / peak_flops_);
+void RunReport::keep(const char* event, store::MetricRow row) {
+  const base::Json json = store::row_json(row);
+  const std::string line = base::json_line(json);
+  std::fwrite(line.data(), 1, line.size(), metrics_);
+  std::fflush(metrics_);  // so that someone who watches the file sees the step
+  if (session_.json) {
+    base::Json document{{"event", event}};
+    document.update(json);
+    session_.print_json_line(document);
   }
-  text += "  " + base::to_text(base::Bytes(memory_bytes_));
-  if (r.left_out) text += "  left out: gradients not finite";
-  return text;
+  if (log_ != nullptr) log_->add(std::move(row));
 }
 
-std::string RunReport::remaining(const train::StepReport& r) const {
-  return clock_text(smooth_seconds_ * static_cast<double>(r.steps - r.step));
-}
-
-void RunReport::draw(const train::StepReport& r) {
-  std::string line = facts(r) + "  ETA " + remaining(r);
+void RunReport::draw(const MeasuredStep& step) {
   const std::size_t columns = base::terminal_columns(STDERR_FILENO).value_or(80);
-  if (line.size() >= columns) line.resize(columns - 1);
+  const std::string line = live_line(step, validation_loss_, eta_->seconds_left(), columns);
   base::progress_on_stderr = true;
   base::write_stderr(std::string(base::kClearLine) + line);
 }
@@ -95,26 +94,40 @@ void RunReport::clear() {
 }
 
 void RunReport::stepped(const train::StepReport& r) {
-  smooth_seconds_ = smooth_seconds_ == 0 ? r.seconds : 0.9 * smooth_seconds_ + 0.1 * r.seconds;
-  const base::Json json{{"step", r.step},
-                        {"tokens", r.tokens},
-                        {"loss", r.loss},
-                        {"z_loss", r.z_loss},
-                        {"gradient_norm", r.gradient_norm},
-                        {"learning_rate", r.learning_rate},
-                        {"seconds", r.seconds},
-                        {"tokens_per_s", r.tokens_per_s},
-                        {"left_out", r.left_out}};
-  const std::string line = json.dump() + "\n";
-  std::fwrite(line.data(), 1, line.size(), metrics_);
-  std::fflush(metrics_);  // so that someone who watches the file sees the step
-  const bool row = r.step == first_step_ || r.step == r.steps || r.step % row_every_ == 0;
-  if (terminal_) draw(r);
-  if (row && !(terminal_ && ::isatty(STDOUT_FILENO) == 1)) session_.print(facts(r) + "\n");
+  const MeasuredStep step{.report = r,
+                          .use = telemetry_.take(),
+                          .utilisation = utilisation_.at(r.tokens_per_s),
+                          .unix_ns = base::system_clock().wall_ns(),
+                          .tokens = job_.tokens_per_step()};
+  eta_->stepped(r.step, since_step_ ? since_step_->elapsed().count() - validating_s_ : r.seconds);
+  since_step_.emplace();
+  validating_s_ = 0;
+  totals_.steps += 1;
+  totals_.tokens += step.tokens;
+  totals_.seconds += r.seconds;
+  if (step.use.power.joules) totals_.joules = totals_.joules.value_or(0) + *step.use.power.joules;
+  rates_.push_back(r.tokens_per_s);
+  keep("step", row_of(step));
+  const bool row = r.step == first_step_ || r.step == last_step_ || r.step % row_every_ == 0;
+  if (terminal_) draw(step);
+  if (row && prints_rows_) session_.print(live_line(step, validation_loss_, {}, {}) + "\n");
+}
+
+void RunReport::validated(const train::ValidationReport& report) {
+  telemetry_.pass_over();
+  validating_s_ += report.seconds;
+  validation_loss_ = report.loss;
+  eta_->validated(report.seconds);
+  keep("validation", row_of(report));
+  if (!prints_rows_) return;
+  session_.print(fmt::format("validation after step {}: loss {:.4f} over {} tokens\n", report.step,
+                             report.loss, base::grouped(report.tokens)));
 }
 
 void RunReport::saved(const std::filesystem::path& folder, std::int64_t bytes) {
   clear();
+  session_.print_json_line(
+      base::Json{{"event", "saved"}, {"checkpoint", folder.string()}, {"bytes", bytes}});
   session_.print(
       fmt::format("saved {} ({})\n", folder.string(), base::to_text(base::Bytes(bytes))));
 }
@@ -122,6 +135,14 @@ void RunReport::saved(const std::filesystem::path& folder, std::int64_t bytes) {
 void RunReport::note(const std::string& line) {
   clear();
   base::write_stderr("assay: " + line + "\n");
+}
+
+RunTotals RunReport::totals() const {
+  RunTotals totals = totals_;
+  if (rates_.empty()) return totals;
+  totals.tokens_per_s = median(rates_);
+  totals.utilisation = utilisation_.at(*totals.tokens_per_s);
+  return totals;
 }
 
 }  // namespace assay::cli

@@ -1,53 +1,81 @@
-// What a run says while it goes: a line that is redrawn on a terminal, rows otherwise, and a file
-// of metrics, one JSON document per step.
+// What a run says while it goes: a line that is redrawn on a terminal, rows otherwise, and every
+// step as numbers: into metrics.jsonl, to standard output under --json, and into the store if the
+// run is an observed job.
 #pragma once
 
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "assay-train/eta.h"
+#include "assay-train/step_row.h"
+#include "assay-train/telemetry.h"
 #include "base/result.h"
 #include "cli/verb.h"
 #include "spec/job.h"
-#include "train/mfu.h"
+#include "train/metrics_log.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
 
+struct RunTotals {
+  std::int64_t steps = 0;  // that were done now
+  std::int64_t tokens = 0;
+  double seconds = 0;                  // of these steps
+  std::optional<double> tokens_per_s;  // median
+  std::optional<Utilisation> utilisation;
+  std::optional<double> joules;
+};
+
 class RunReport : public train::Reporter {
  public:
   // Metrics are appended to out/metrics.jsonl: a resumed run goes on with the same file.
+  // `last_step`: where it will stop, if that is before the job's last.
   static base::Result<std::unique_ptr<RunReport>> open(const Session& session,
                                                        const spec::JobSpec& job,
                                                        const std::filesystem::path& out,
-                                                       std::int64_t memory_bytes);
+                                                       Telemetry& telemetry,
+                                                       std::optional<std::int64_t> last_step);
   ~RunReport() override;
   RunReport(const RunReport&) = delete;
   RunReport& operator=(const RunReport&) = delete;
 
   void began(std::int64_t first_step, std::int64_t steps) override;
   void stepped(const train::StepReport& report) override;
+  void validated(const train::ValidationReport& report) override;
   void saved(const std::filesystem::path& folder, std::int64_t bytes) override;
   void note(const std::string& line) override;
 
+  [[nodiscard]] RunTotals totals() const;
+
  private:
   RunReport(const Session& session, const spec::JobSpec& job, std::FILE* metrics,
-            std::int64_t memory_bytes);
-  void draw(const train::StepReport& report);
-  void clear();
-  [[nodiscard]] std::string facts(const train::StepReport& report) const;
-  [[nodiscard]] std::string remaining(const train::StepReport& report) const;
+            Telemetry& telemetry, std::optional<std::int64_t> last_step);
+  void keep(const char* event, store::MetricRow row);
+  void draw(const MeasuredStep& step);
+  static void clear();
 
   const Session& session_;
+  const spec::JobSpec& job_;
   std::FILE* metrics_;
-  std::int64_t memory_bytes_;
-  train::FlopsPerToken flops_;
-  double peak_flops_ = 0;
+  Telemetry& telemetry_;
+  UtilisationOf utilisation_;
+  std::optional<std::int64_t> stops_at_;
   bool terminal_ = false;
+  bool prints_rows_ = false;
   std::int64_t row_every_ = 1;
   std::int64_t first_step_ = 1;
-  double smooth_seconds_ = 0;
+  std::int64_t last_step_ = 1;
+  std::optional<Eta> eta_;
+  std::optional<base::Stopwatch> since_step_;
+  double validating_s_ = 0;  // since the last step
+  std::optional<double> validation_loss_;
+  RunTotals totals_;
+  std::vector<double> rates_;  // tokens per second of each step
+  std::unique_ptr<train::MetricsLog> log_;
 };
 
 }  // namespace assay::cli

@@ -7,15 +7,14 @@
 #include <filesystem>
 
 #include "assay-train/device.h"
+#include "assay-train/plan_text.h"
 #include "assay-train/report.h"
+#include "assay-train/telemetry.h"
+#include "assay-train/training_data.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
-#include "base/table.h"
-#include "base/text.h"
-#include "base/units.h"
-#include "spec/enum_names.h"
+#include "machine/meter.h"
 #include "spec/load.h"
-#include "train/builtin_text.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
@@ -73,72 +72,8 @@ base::Result<void> make_folder(const fs::path& folder) {
   return {};
 }
 
-base::Result<data::TokenSet> open_data(const spec::JobSpec& job, const fs::path& out) {
-  data::TokenSource source;
-  source.vocabulary = static_cast<std::uint64_t>(job.model.vocab);
-  if (job.data.type) {
-    source.headerless =
-        *job.data.type == spec::TokenType::kU16 ? data::TokenType::kU16 : data::TokenType::kU32;
-  } else {
-    source.vocabulary.reset();
-  }
-  if (job.data.train) {
-    source.paths = {*job.data.train};
-  } else {
-    const fs::path text = out / "built-in.tokens";
-    std::error_code ignored;
-    if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(train::write_builtin_text(text));
-    source.paths = {text.string()};
-  }
-  ASSAY_TRY(data::TokenSet set,
-            data::TokenSet::open(source, static_cast<std::uint64_t>(job.batch.sequence)));
-  if (set.vocabulary() && *set.vocabulary() > static_cast<std::uint64_t>(job.model.vocab)) {
-    return base::fail(
-        base::usage_error(source.paths.front(),
-                          fmt::format("has a vocabulary of {}, but the model knows {} tokens",
-                                      *set.vocabulary(), job.model.vocab),
-                          "set model.vocab, or use data made with the model's tokenizer"));
-  }
-  return set;
-}
-
-void print_plan(const Session& session, const train::Planned& planned, const Device& device) {
-  base::Table table({"memory", "bytes"});
-  const auto row = [&](const char* name, std::int64_t bytes) {
-    if (bytes > 0) table.row({name, base::to_text(base::Bytes(bytes))});
-  };
-  const step::MemoryPlan& plan = planned.plan;
-  row("parameters", plan.of(step::Storage::kWeights));
-  row("their low halves", plan.of(step::Storage::kRemainders));
-  row("gradients", plan.of(step::Storage::kGradients));
-  row("optimizer", plan.of(step::Storage::kMoments));
-  row("activations", plan.of(step::Storage::kActivations));
-  row("workspace",
-      planned.extra_bytes + plan.of(step::Storage::kInputs) + plan.of(step::Storage::kScalars));
-  table.rule();
-  row("planned", plan.bytes + planned.extra_bytes);
-  row("available", device.available_bytes);
-  session.print(fmt::format("{}, recompute {}, {} ops, {} tokens per step\n\n",
-                            device.backend->description(),
-                            spec::to_text(planned.program.choices.recompute),
-                            base::grouped(static_cast<std::int64_t>(planned.program.ops.size())),
-                            base::grouped(planned.program.step_tokens())));
-  session.print(table);
-  session.print("\n");
-}
-
-std::string_view ending_text(train::Ending ending) {
-  switch (ending) {
-    case train::Ending::kFinished:
-      return "finished";
-    case train::Ending::kStopAfter:
-      return "stopped where asked";
-    case train::Ending::kStopped:
-      return "stopped by a signal";
-    case train::Ending::kNotFinite:
-      break;
-  }
-  return "stopped: gradients not finite";
+std::unique_ptr<machine::Meter> meter_of(const Device& device) {
+  return device.gpu_bus_id ? machine::gpu_meter(*device.gpu_bus_id) : machine::processor_meter();
 }
 
 }  // namespace
@@ -150,7 +85,8 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainWord
   const fs::path out = words.out.empty() ? fs::path("runs") / name : fs::path(words.out);
   ASSAY_TRY(Device device, choose_device(words.device, job));
   ASSAY_TRY_VOID(make_folder(out));
-  ASSAY_TRY(const data::TokenSet set, open_data(job, out));
+  ASSAY_TRY(const data::TokenSet set, open_training_data(job, out));
+  ASSAY_TRY(const auto validation, open_validation_data(job));
   const data::BatchReader reader(set, static_cast<std::uint64_t>(job.train.seed),
                                  static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,
@@ -159,18 +95,16 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainWord
   print_plan(session, planned, device);
   ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
   listen_to_signals();
-  ASSAY_TRY(const auto report,
-            RunReport::open(session, job, out, planned.plan.bytes + planned.extra_bytes));
-  const train::RunOptions options{
-      .out = out, .resume = words.resume, .stop_after = stop_after, .stop = &stop_asked};
+  Telemetry telemetry(*device.backend, meter_of(device));
+  ASSAY_TRY(const auto report, RunReport::open(session, job, out, telemetry, stop_after));
+  const train::RunOptions options{.out = out,
+                                  .resume = words.resume,
+                                  .stop_after = stop_after,
+                                  .stop = &stop_asked,
+                                  .validation = validation ? &*validation : nullptr};
   ASSAY_TRY(const train::RunResult result,
             train::train(job, planned, *device.backend, reader, options, *report));
-  session.print_json(base::Json{{"ending", ending_text(result.ending)},
-                                {"step", result.step},
-                                {"loss", result.loss},
-                                {"checkpoint", result.checkpoint.string()}});
-  session.print(fmt::format("{} after step {}, loss {:.4f}\n", ending_text(result.ending),
-                            result.step, result.loss));
+  print_result(session, planned, device, telemetry, report->totals(), result);
   session.next(fmt::format("assay generate {} --prompt \"…\"", result.checkpoint.string()));
   return result.ending == train::Ending::kNotFinite ? base::ExitCode::kNo : base::ExitCode::kYes;
 }

@@ -34,6 +34,12 @@ void Session::print_json(const base::Json& document) const {
   if (json) write_stdout(base::json_text(document));
 }
 
+void Session::print_json_line(const base::Json& document) const {
+  if (!json) return;
+  write_stdout(base::json_line(document));
+  std::fflush(stdout);
+}
+
 void Session::next(std::string_view command) const {
   print("\nnext: " + std::string(command) + "\n");
 }

@@ -30,6 +30,8 @@ class Session {
   void print(const base::Table& table) const;
   // The same facts for programs. Nothing without --json.
   void print_json(const base::Json& document) const;
+  // One of several documents, on a line of its own, at once: for verbs that go on for a while.
+  void print_json_line(const base::Json& document) const;
   // "next: assay …", the command a person most likely wants after this one.
   void next(std::string_view command) const;
 };

@@ -51,14 +51,20 @@ Json with_escapes(const Json& value) {
   return object;
 }
 
-std::string indented(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string written(const Json& document, int indent) {
+  const auto replace = Json::error_handler_t::replace;
+  if (!holds_other_than_utf8(document)) return document.dump(indent, ' ', false, replace) + "\n";
+  return with_escapes(document).dump(indent, ' ', false, replace) + "\n";
 }
 
 }  // namespace
 
 std::string json_text(const Json& document) {
-  return indented(holds_other_than_utf8(document) ? with_escapes(document) : document);
+  return written(document, 2);
+}
+
+std::string json_line(const Json& document) {
+  return written(document, -1);
 }
 
 }  // namespace assay::base

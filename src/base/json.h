@@ -15,5 +15,7 @@ using Json = nlohmann::ordered_json;
 // is not becomes U+FFFD in it, for people, and NAME_escaped follows, for programs: the same string
 // percent-encoded, whose decoding is the bytes. For a list with such strings, a list.
 std::string json_text(const Json& document);
+// The same as one line, for streams of documents (JSON lines).
+std::string json_line(const Json& document);
 
 }  // namespace assay::base

@@ -20,6 +20,11 @@ TEST(Json, KeepsTheOrderOfKeysAndEndsWithANewline) {
             "}\n");
 }
 
+TEST(Json, ALineIsOneLine) {
+  EXPECT_EQ(json_line(Json{{"zebra", 1}, {"ant", {1, 2}}}), "{\"zebra\":1,\"ant\":[1,2]}\n");
+  EXPECT_EQ(json_line(Json{{"a", "\n\xff"}}), "{\"a\":\"\\n\uFFFD\",\"a_escaped\":\"%0A%FF\"}\n");
+}
+
 TEST(Json, InvalidUtf8BecomesTheReplacementCharacter) {
   EXPECT_EQ(json_text(Json("a\xff"
                            "b")),

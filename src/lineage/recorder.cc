@@ -23,6 +23,7 @@
 #include "store/cleaning.h"
 #include "store/job_row.h"
 #include "store/job_writer.h"
+#include "store/this_job.h"
 
 extern char** environ;  // NOLINT: POSIX has it nowhere else
 
@@ -155,6 +156,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   collector_ = collect::make_collector(tracer, fs::path(job_.spool) / "events");
   ASSAY_TRY_VOID(collector_->prepare());
   ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
+  store::tell_job({location, job_.uid}, launch_.environment);
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
   choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
@@ -270,6 +272,7 @@ void Recorder::give_up() {
   if (!job_.spool.empty()) remove_spool();
   digests_.reset();
   store_.reset();
+  launch_.environment = environment();  // without the job
 }
 
 // A pipe must end when the command closes it, so nobody else may hold it.

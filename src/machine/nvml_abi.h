@@ -55,6 +55,8 @@ static_assert(sizeof(FieldValue) == 40);
 inline constexpr unsigned kFieldNvlinkSpeedMbps = 90;  // MB/s of each active link, one direction
 inline constexpr int kValueTypeUnsigned = 1;
 
+inline constexpr int kClockSm = 1;  // nvmlClockType_t
+
 inline constexpr unsigned kMaxNvlinks = 36;
 inline constexpr int kRemoteGpu = 0;
 inline constexpr int kRemoteSwitch = 2;

@@ -26,6 +26,9 @@ struct Functions {
   Function<Device, Memory*> memory_info = nullptr;
   Function<Device, unsigned*> enforced_power_limit = nullptr;
   Function<Device, unsigned*> power_limit = nullptr;
+  Function<Device, unsigned long long*> total_energy = nullptr;  // millijoules
+  Function<Device, unsigned*> power_usage = nullptr;             // milliwatts
+  Function<Device, int, unsigned*> clock_info = nullptr;         // MHz
   Function<Device, unsigned*> pcie_gen = nullptr;
   Function<Device, unsigned*> pcie_width = nullptr;
   Function<Device, unsigned*> max_pcie_gen = nullptr;

@@ -52,11 +52,14 @@ struct TrainSpec {
   double muon_momentum = 0.95;
   NonFinite non_finite = NonFinite::kSkip;
   bool deterministic = false;
+  std::int64_t validate_every = 0;  // steps; 0: never
+  std::int64_t validate_tokens = 131'072;
 };
 
 struct DataSpec {
-  std::optional<std::string> train;  // a shard, or a folder of shards; none: the built-in text
-  std::optional<TokenType> type;     // of files without a header
+  std::optional<std::string> train;       // a shard, or a folder of shards; none: the built-in text
+  std::optional<std::string> validation;  // likewise; none: nothing is validated on
+  std::optional<TokenType> type;          // of files without a header
 };
 
 struct CheckpointSpec {

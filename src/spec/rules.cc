@@ -137,6 +137,10 @@ base::Result<void> check_train(const JobSpec& job, const Rule& rule) {
                        fmt::format("a CPU trains in fp32, not {}", to_text(train.precision)),
                        "set train.precision to \"fp32\"");
   }
+  if (train.validate_every > 0 && !job.data.validation) {
+    return rule.broken("train.validate_every", "there is nothing to validate on",
+                       "set data.validation to a token shard or a folder of them");
+  }
   return {};
 }
 

@@ -82,12 +82,19 @@ void describe(V& key, TrainSpec& t) {
       t.non_finite);
   key({"deterministic", "bit for bit the same every time, where that costs speed"},
       t.deterministic);
+  key({"validate_every", "steps from one validation to the next; 0: never", false, 0, kMostTokens},
+      t.validate_every);
+  key({"validate_tokens", "how many tokens a validation reads, always the same", false, 1,
+       kMostTokens},
+      t.validate_tokens);
 }
 
 template <class V>
 void describe(V& key, DataSpec& d) {
   key({"train", "a token shard or a folder of them; without it the built-in text is read"},
       d.train);
+  key({"validation", "what train.validate_every validates on: a token shard or a folder of them"},
+      d.validation);
   key({"type", "of tokens in files without a header"}, d.type);
 }
 

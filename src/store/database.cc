@@ -125,8 +125,7 @@ base::Result<bool> Database::set_wal(bool wanted, std::chrono::milliseconds time
     if ((current == "wal") == wanted) return wanted;
     auto mode = text(wanted ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
     if (mode) return *mode == "wal";
-    const bool busy = (sqlite3_errcode(connection_.get()) & 0xff) == SQLITE_BUSY;
-    if (!busy || std::chrono::steady_clock::now() >= deadline) {
+    if (!was_busy() || std::chrono::steady_clock::now() >= deadline) {
       return base::fail(std::move(mode).error());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -143,6 +142,10 @@ bool Database::is_read_only() const {
 
 bool Database::in_transaction() const {
   return sqlite3_get_autocommit(connection_.get()) == 0;
+}
+
+bool Database::was_busy() const {
+  return (sqlite3_errcode(connection_.get()) & 0xff) == SQLITE_BUSY;
 }
 
 std::int64_t Database::last_insert_rowid() const {

@@ -52,6 +52,8 @@ class Database {
   // Nothing can be written through this connection.
   [[nodiscard]] bool is_read_only() const;
   [[nodiscard]] bool in_transaction() const;
+  // The last call failed because another connection held its lock for too long.
+  [[nodiscard]] bool was_busy() const;
   [[nodiscard]] std::int64_t last_insert_rowid() const;
   // Rows changed by the last INSERT, UPDATE or DELETE.
   [[nodiscard]] std::int64_t changes() const;

@@ -77,6 +77,9 @@ class Backend {
   // Waits for everything and gives the step's scalars.
   virtual base::Result<Scalars> finish_step() = 0;
 
+  // What has been taken of the device's memory since before prepare(), as the device counts it; 0
+  // where it does not say.
+  [[nodiscard]] virtual std::int64_t measured_bytes() const { return 0; }
   [[nodiscard]] virtual std::string description() const = 0;
   // From here on every executed op is told; null ends it.
   void log_to(ExecutedLog* log) { log_ = log; }

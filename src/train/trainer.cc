@@ -14,6 +14,7 @@
 #include "train/data/loader.h"
 #include "train/resume.h"
 #include "train/schedule.h"
+#include "train/validation.h"
 
 namespace assay::train {
 namespace {
@@ -36,7 +37,10 @@ class Run {
         reporter_(reporter),
         solo_(comm::make_solo()),
         ranks_(options.ranks != nullptr ? *options.ranks : *solo_),
-        steps_(spec::training_steps(job).value_or(0)) {}
+        steps_(spec::training_steps(job).value_or(0)) {
+    if (options.validation == nullptr || job.train.validate_every == 0) return;
+    validation_.emplace(*options.validation, program, job.train.validate_tokens);
+  }
 
   base::Result<RunResult> run() {
     ASSAY_TRY_VOID(start());
@@ -50,6 +54,9 @@ class Run {
       if (report.left_out && job_.train.non_finite == spec::NonFinite::kStop) {
         result.ending = Ending::kNotFinite;
         break;
+      }
+      if (validation_ && validation_due()) {
+        ASSAY_TRY_VOID(validate(result));
       }
       ASSAY_TRY(const bool stop, on_any(ranks_, options_.stop != nullptr && options_.stop->load()));
       if (stop) {
@@ -162,9 +169,33 @@ class Run {
     report.gradient_norm = scalar(scalars, step::Scalar::kNorm);
     report.left_out = scalar(scalars, step::Scalar::kNonFinite) != 0;
     report.learning_rate = now.learning_rate;
-    report.seconds = static_cast<double>(options_.clock->monotonic_ns() - begun) / 1e9;
+    report.seconds = seconds_since(begun);
     report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;
     return report;
+  }
+
+  // The last step always is.
+  [[nodiscard]] bool validation_due() const {
+    return position_.step % job_.train.validate_every == 0 || position_.step == steps_;
+  }
+
+  // Every rank has all weights and reads the same windows, so nothing is to be agreed on; but all
+  // of them must come to the same end, and one may be told to stop before the others.
+  base::Result<void> validate(RunResult& result) {
+    const std::int64_t begun = options_.clock->monotonic_ns();
+    const std::atomic<bool>* stop = ranks_.ranks() == 1 ? options_.stop : nullptr;
+    ASSAY_TRY(const std::optional<double> loss, validation_->loss(backend_, stop));
+    if (!loss) return {};
+    result.validation_loss = loss;
+    reporter_.validated({.step = position_.step,
+                         .loss = *loss,
+                         .tokens = validation_->tokens(),
+                         .seconds = seconds_since(begun)});
+    return {};
+  }
+
+  [[nodiscard]] double seconds_since(std::int64_t begun) const {
+    return static_cast<double>(options_.clock->monotonic_ns() - begun) / 1e9;
   }
 
   // The memory of the last snapshot is the next one's.
@@ -202,6 +233,7 @@ class Run {
   comm::Communicator& ranks_;
   std::int64_t steps_;
   Position position_;
+  std::optional<Validation> validation_;
   bool told_to_wait_ = false;
   std::int64_t saved_ = 0;                                // the step of the newest checkpoint
   std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // the first rank's

@@ -32,11 +32,19 @@ struct StepReport {
   bool left_out = false;  // its gradients were not finite
 };
 
+struct ValidationReport {
+  std::int64_t step = 0;  // after which
+  double loss = 0;
+  std::int64_t tokens = 0;
+  double seconds = 0;
+};
+
 class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void began(std::int64_t first_step, std::int64_t steps) = 0;
   virtual void stepped(const StepReport& report) = 0;
+  virtual void validated(const ValidationReport& report) = 0;
   virtual void saved(const std::filesystem::path& folder, std::int64_t bytes) = 0;
   virtual void note(const std::string& line) = 0;
 };
@@ -45,7 +53,8 @@ struct RunOptions {
   std::filesystem::path out;
   bool resume = false;
   std::optional<std::int64_t> stop_after;
-  const std::atomic<bool>* stop = nullptr;  // set: finish the step, save, end
+  const std::atomic<bool>* stop = nullptr;     // set: finish the step, save, end
+  const data::TokenSet* validation = nullptr;  // what train.validate_every reads
   const base::Clock* clock = &base::system_clock();
   // Of a job with several ranks, on each of which train() is called: those it is trained with.
   comm::Communicator* ranks = nullptr;
@@ -55,8 +64,9 @@ enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };
 
 struct RunResult {
   Ending ending = Ending::kFinished;
-  std::int64_t step = 0;  // the last that was done
-  double loss = 0;        // its loss; 0 when none was done
+  std::int64_t step = 0;                                 // the last that was done
+  double loss = 0;                                       // its loss; 0 when none was done
+  std::optional<double> validation_loss = std::nullopt;  // the last one
   std::filesystem::path checkpoint;
 };
 

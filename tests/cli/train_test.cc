@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -45,6 +46,10 @@ class TrainCli : public testing::Test {
     std::ostringstream text;
     text << file.rdbuf();
     return text.str();
+  }
+  Json json_of(std::vector<std::string> words) {
+    words.insert(words.begin(), support::program());
+    return Json::parse(support::run({words, "", directory_.path()}).out);
   }
   // Starts a run in the background and gives its pid.
   pid_t start(std::vector<std::string> more) {
@@ -116,6 +121,114 @@ TEST_F(TrainCli, KilledAtAnyMomentItGoesOnToTheSameWeights) {
   }
 }
 
+TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
+  ASSERT_EQ(train({"--out", "first", "--stop-after", "1", "--quiet"}).exit_code, 0);
+  const std::vector<std::string> validated = {"--out", "run",
+                                              "--set", "train.validate_every=2",
+                                              "--set", "train.validate_tokens=100",
+                                              "--set", "data.validation=first/built-in.tokens"};
+  std::vector<std::string> stopped = validated;
+  stopped.insert(stopped.end(), {"--stop-after", "5"});
+  const auto outcome = train(stopped);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("validation after step 4: loss "));
+  // Lines of the file by step: a validation has one of its own.
+  const auto compare = [&](const std::string& job, std::size_t from, std::int64_t first,
+                           std::int64_t last) {
+    std::map<std::int64_t, Json> expected;
+    std::istringstream lines(content("run/metrics.jsonl").substr(from));
+    for (std::string line; std::getline(lines, line);) {
+      const Json row = Json::parse(line);
+      expected[row["step"].get<std::int64_t>()].update(row);
+    }
+    ASSERT_EQ(expected.size(), static_cast<std::size_t>(last - first + 1));
+    EXPECT_EQ(expected[last % 2 == 0 ? last : last - 1].contains("validation_loss"), true);
+    const Json shown = json_of({"show", job, "--metrics", "--json"});
+    ASSERT_EQ(shown["sources"].size(), 1U);
+    const Json& rows = shown["sources"][0]["rows"];
+    ASSERT_EQ(rows.size(), expected.size());
+    for (const Json& row : rows) EXPECT_EQ(row, expected[row["step"].get<std::int64_t>()]);
+    for (const Json& series : json_of({"show", job, "--json"})["metrics"]) {
+      if (series["name"] != "loss") continue;
+      EXPECT_EQ(series["first_step"], first);
+      EXPECT_EQ(series["last"], expected[last]["loss"]);
+    }
+  };
+  compare("last", 0, 1, 5);
+  EXPECT_THAT(support::run({{support::program(), "show"}, "", directory_.path()}).out,
+              HasSubstr("metrics of steps 1 to 5 "));
+
+  // A resumed run is another job, and has its own steps.
+  const std::size_t written = content("run/metrics.jsonl").size();
+  std::vector<std::string> resumed = validated;
+  resumed.emplace_back("--resume");
+  ASSERT_EQ(train(resumed).exit_code, 0);
+  compare("last", written, 6, 12);
+}
+
+TEST_F(TrainCli, RunByItselfItNeedsNoStore) {
+  std::vector<std::string> list = words({"--out", "alone", "--stop-after", "2"});
+  list[0] = (fs::path(support::program()).parent_path() / "assay-train").string();
+  const auto outcome = support::run({list, "", directory_.path()});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_FALSE(fs::exists(directory_.path() / ".assay"));
+}
+
+TEST_F(TrainCli, AKilledRunKeepsItsMetrics) {
+  const pid_t child = start({"--out", "killed", "--set", "train.steps=1000000", "--set",
+                             "checkpoint.every=1000000", "--quiet"});
+  const auto rows = [&] {
+    const std::string text = content("killed/metrics.jsonl");
+    std::vector<Json> list;
+    std::istringstream lines(text.substr(0, text.rfind('\n') + 1));
+    for (std::string line; std::getline(lines, line);) list.push_back(Json::parse(line));
+    return list;
+  };
+  const auto seconds = [](const std::vector<Json>& list) {
+    return list.empty()
+               ? 0
+               : list.back()["unix_s"].get<double>() - list.front()["unix_s"].get<double>();
+  };
+  while (seconds(rows()) < 2.5) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0);
+  }
+  ::kill(-child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  const Json shown = json_of({"show", "last", "--metrics", "--json"});
+  const Json& kept = shown["sources"][0]["rows"];
+  // A second, and what a busy machine adds to it.
+  EXPECT_GT(kept.back()["unix_s"].get<double>(), rows().back()["unix_s"].get<double>() - 2);
+  EXPECT_EQ(kept.front(), rows().front());
+}
+
+TEST_F(TrainCli, JsonIsOneDocumentPerLine) {
+  const auto outcome = train({"--out", "run", "--stop-after", "3", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::vector<Json> documents;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    documents.push_back(Json::parse(line, nullptr, false));
+    ASSERT_TRUE(documents.back().is_object()) << line;
+  }
+  const Json& plan = documents.front();
+  EXPECT_EQ(plan["event"], "plan");
+  EXPECT_EQ(plan["tokens_per_step"], 128);
+  std::int64_t sum = 0;
+  for (const auto& [kind, bytes] : plan["bytes"].items()) sum += bytes.get<std::int64_t>();
+  EXPECT_EQ(plan["planned_bytes"], sum);
+  const Json& result = documents.back();
+  EXPECT_EQ(result["event"], "result");
+  EXPECT_EQ(result["steps_done"], 3);
+  EXPECT_EQ(result["planned_bytes"], sum);
+  EXPECT_GT(result["measured_bytes"], 0);
+  std::map<std::string, int> events;
+  for (const Json& document : documents) ++events[document["event"].get<std::string>()];
+  EXPECT_EQ(events["step"], 3);
+  EXPECT_GE(events["saved"], 1);
+}
+
 TEST_F(TrainCli, SignalsFinishTheStepAndSave) {
   for (const int signal : {SIGTERM, SIGUSR1}) {
     const std::string out = fmt::format("signal-{}", signal);
@@ -143,6 +256,15 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
     const char* line;
   };
   std::ofstream(directory_.path() / "cut.tokens") << "ASSAYTOK";
+  for (const auto& [name, tokens, vocab] :
+       {std::tuple{"wide.tokens", "1000", "300"}, std::tuple{"short.tokens", "20", "256"}}) {
+    ASSERT_EQ(support::run({{support::program(), "data", "synth", "-o", name, "--tokens", tokens,
+                             "--vocab", vocab},
+                            "",
+                            directory_.path()})
+                  .exit_code,
+              0);
+  }
   fs::create_directory(directory_.path() / "closed");
   fs::permissions(directory_.path() / "closed", fs::perms(0500));
   for (const Case& c : std::vector<Case>{
@@ -151,6 +273,16 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
            {{"--set", "data.train=cut.tokens"}, 64, "cut.tokens"},
            {{"--set", "model.vocab=100"}, 64, "built-in.tokens"},
            {{"--set", "batch.micro_batch=1000000"}, 3, "memory"},
+           {{"--set", "train.validate_every=2"}, 64, "train.validate_every"},
+           {{"--set", "train.validate_every=2", "--set", "data.validation=nowhere.tokens"},
+            64,
+            "nowhere.tokens"},
+           {{"--set", "train.validate_every=2", "--set", "data.validation=wide.tokens"},
+            64,
+            "wide.tokens: has a vocabulary of 300, but the model knows 256 tokens"},
+           {{"--set", "train.validate_every=2", "--set", "data.validation=short.tokens"},
+            64,
+            "short.tokens"},
            {{"--stop-after", "soon"}, 64, "--stop-after"},
            {{"--device", "tpu"}, 64, "unknown device 'tpu'"},
            {{"--out", "/proc/nothing"}, 3, "/proc/nothing"},

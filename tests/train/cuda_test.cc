@@ -3,8 +3,11 @@
 
 #include <cmath>
 
+#include "base/testing/temp_dir.h"
+#include "train/builtin_text.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/cuda/testing/trial.h"
+#include "train/validation.h"
 
 namespace assay::train {
 namespace {
@@ -106,6 +109,41 @@ TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
     const Likeness like = likeness(expected, found);
     EXPECT_GE(like.cosine, 0.98) << p.name;
     EXPECT_NEAR(like.ratio, 1.0, 0.05) << p.name;
+  }
+}
+
+// Between two steps, on weights that one step has moved.
+TEST_F(CudaAgainstCpu, ValidationAgreesAndChangesNothing) {
+  base::testing::TempDir dir;
+  const std::string text = (dir.path() / "text.tokens").string();
+  ASSERT_TRUE(write_builtin_text(text).has_value());
+  const StepSettings settings{
+      .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 1};
+  for (const auto recompute : {spec::Recompute::kNone, spec::Recompute::kFull}) {
+    step::Choices choices{.recompute = recompute, .accumulate = 2, .head_rows = 128};
+    const spec::ModelSpec model = cuda::testing::variants()[0].model;
+    Trial cpu(cpu::make_cpu_backend(), model, choices);
+    choices.numerics = step::numerics_of(spec::Precision::kBf16);
+    Trial plain(gpu_backend(), model, choices);
+    Trial validated(gpu_backend(), model, choices);
+    const auto sequence = static_cast<std::uint64_t>(cpu.program().choices.sequence);
+    const auto set = data::TokenSet::open({.paths = {text}}, sequence);
+    ASSERT_TRUE(set.has_value());
+    const auto loss_of = [&](Trial& trial) {
+      const auto loss = Validation(*set, trial.program(), 5000).loss(trial.backend());
+      EXPECT_TRUE(loss.has_value());
+      return **loss;
+    };
+    for (Trial* trial : {&cpu, &plain, &validated}) trial->step(settings);
+    EXPECT_NEAR(loss_of(validated) / loss_of(cpu), 1.0, 1e-2);
+    EXPECT_EQ(loss_of(validated), loss_of(validated));
+    for (Trial* trial : {&plain, &validated}) trial->step(settings);
+    for (const step::GroupBuffers& group : plain.program().groups) {
+      if (group.weights < 0) continue;
+      for (const step::BufferId buffer : {group.weights, group.remainders, group.first_moment}) {
+        EXPECT_EQ(plain.bits(plain.whole(buffer)), validated.bits(validated.whole(buffer)));
+      }
+    }
   }
 }
 

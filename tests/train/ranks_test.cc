@@ -249,6 +249,22 @@ TEST_F(RanksTest, OneRanksSignalStopsAllAfterTheSameStep) {
   EXPECT_TRUE(checkpoint::verify(saved("signal", 2)).has_value());
 }
 
+TEST_F(RanksTest, ValidateAlike) {
+  spec::JobSpec job = kinds()[0].job;
+  const Outcome plain = run_ranks(job, 2, {.out = "plain"});
+  job.train.validate_every = 2;
+  job.train.validate_tokens = 300;
+  const Outcome outcome = run_ranks(job, 2, {.out = "validated", .validation = set_.get()});
+  ASSERT_TRUE(outcome.result.has_value());
+  const Silent& first = outcome.reporters.front();
+  ASSERT_FALSE(first.validations.empty());
+  for (const Silent& reporter : outcome.reporters) {
+    ASSERT_EQ(reporter.validations.size(), first.validations.size());
+    EXPECT_EQ(reporter.validations.back().loss, first.validations.back().loss);
+    EXPECT_EQ(reporter.reports.back().loss, plain.reporters.front().reports.back().loss);
+  }
+}
+
 TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
   spec::JobSpec job = kinds()[0].job;
   job.train.learning_rate = 1e30;

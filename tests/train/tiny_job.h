@@ -36,6 +36,7 @@ class Silent : public Reporter {
     reports.push_back(report);
     if (on_step) on_step(report);
   }
+  void validated(const ValidationReport& report) override { validations.push_back(report); }
   void saved(const std::filesystem::path&, std::int64_t) override { ++saves; }
   void note(const std::string& line) override { notes.push_back(line); }
 
@@ -43,6 +44,7 @@ class Silent : public Reporter {
   std::int64_t first_step = 0;
   std::atomic<int> saves = 0;  // the writer's thread tells of them
   std::vector<StepReport> reports;
+  std::vector<ValidationReport> validations;
   std::vector<std::string> notes;
 };
 

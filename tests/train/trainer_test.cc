@@ -7,6 +7,7 @@
 #include "train/builtin_text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
+#include "train/resume.h"
 #include "train/tiny_job.h"
 
 namespace assay::train {
@@ -72,6 +73,80 @@ TEST_F(TrainerTest, ResumedRunsEndAsIfNeverStopped) {
       }
     }
   }
+}
+
+TEST_F(TrainerTest, ValidationChangesNothing) {
+  for (const auto recompute : {spec::Recompute::kNone, spec::Recompute::kFull}) {
+    spec::JobSpec job = tiny_job();
+    job.train.recompute = recompute;
+    const std::string tag = recompute == spec::Recompute::kNone ? "none" : "full";
+    Silent plain;
+    ASSERT_TRUE(run(job, {.out = tag + "-plain"}, plain).has_value());
+    EXPECT_TRUE(plain.validations.empty());
+    job.train.validate_every = 5;
+    job.train.validate_tokens = 300;  // ten windows, which two and a half micro-batches hold
+    Silent validated;
+    const auto result = run(job, {.out = tag + "-validated", .validation = set_.get()}, validated);
+    ASSERT_TRUE(result.has_value()) << result.error().line();
+    ASSERT_EQ(validated.validations.size(), 3U);  // 5, 10 and the last
+    EXPECT_EQ(validated.validations[1].step, 10);
+    EXPECT_EQ(validated.validations[2].step, 12);
+    EXPECT_EQ(validated.validations[2].tokens, 320);
+    EXPECT_EQ(result->validation_loss, validated.validations[2].loss);
+    EXPECT_LT(validated.validations[2].loss, validated.validations[0].loss);
+    EXPECT_EQ(digests(tag + "-plain", 12), digests(tag + "-validated", 12));
+    for (std::size_t i = 0; i < plain.reports.size(); ++i) {
+      EXPECT_EQ(plain.reports[i].loss, validated.reports[i].loss);
+    }
+  }
+}
+
+TEST_F(TrainerTest, ValidationIsTheLossOfAProgramOfItsOwn) {
+  spec::JobSpec job = tiny_job();
+  job.train.validate_every = 12;
+  job.train.validate_tokens = 300;
+  Silent reporter;
+  const auto result = run(job, {.out = "own", .validation = set_.get()}, reporter);
+  ASSERT_TRUE(result.has_value());
+  // The saved weights, in a program that only computes a loss, two windows at a time.
+  step::Choices choices = step::choices_of(job);
+  choices.purpose = step::Purpose::kLoss;
+  choices.micro_batch = 2;
+  choices.accumulate = 5;
+  const auto program = step::build(job.model, choices);
+  ASSERT_TRUE(program.has_value());
+  const step::MemoryPlan plan = step::plan_memory(*program);
+  const auto backend = cpu::make_cpu_backend(1);
+  ASSERT_TRUE(backend->prepare(*program, plan).has_value());
+  const auto saved = checkpoint::Checkpoint::open(result->checkpoint);
+  ASSERT_TRUE(saved.has_value());
+  ASSERT_TRUE(restore_weights(*backend, *program, *saved).has_value());
+  const data::BatchReader reader(*set_, 0, 256);
+  const auto scalars = run_step(
+      *backend, *program, {.counted_targets = 1},
+      [&](std::int32_t micro, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) {
+        return reader.read(static_cast<std::uint64_t>(micro) * 2, {.micro = 2}, tokens, targets);
+      });
+  ASSERT_TRUE(scalars.has_value());
+  const auto value = [&](step::Scalar which) {
+    return static_cast<double>((*scalars)[static_cast<std::size_t>(which)]);
+  };
+  EXPECT_EQ(value(step::Scalar::kCount), 320);
+  EXPECT_NEAR(*result->validation_loss, value(step::Scalar::kLossSum) / value(step::Scalar::kCount),
+              1e-5);
+}
+
+TEST_F(TrainerTest, AStopEndsAValidationToo) {
+  std::atomic<bool> stop = false;
+  spec::JobSpec job = tiny_job();
+  job.train.validate_every = 1;
+  Silent reporter;
+  reporter.on_step = [&](const StepReport& report) { stop = report.step == 3; };
+  const auto result =
+      run(job, {.out = "stop-validation", .stop = &stop, .validation = set_.get()}, reporter);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->step, 3);
+  EXPECT_EQ(reporter.validations.size(), 2U);
 }
 
 TEST_F(TrainerTest, LearnsSomething) {

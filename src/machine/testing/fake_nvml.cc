@@ -1,4 +1,5 @@
 // What a pretended NVML says about its GPUs. See fake_nvml_core.h.
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -81,6 +82,17 @@ Return nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* limit) {
 }
 Return nvmlDeviceGetPowerManagementLimit(Device, unsigned* limit) {
   return write_number(limit, 400'000U);
+}
+Return nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* millijoules) {
+  if (scenario_is("pairs")) return kNotSupported;
+  static std::atomic<unsigned long long> asked = 0;
+  return write_number(millijoules, 1'000'000ULL * (index_of(device) + 1) + 50'000 * ++asked);
+}
+Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
+  return write_number(milliwatts, 400'000U + 1000 * index_of(device));
+}
+Return nvmlDeviceGetClockInfo(Device, int type, unsigned* megahertz) {
+  return type == kClockSm ? write_number(megahertz, 1980U) : kNotSupported;
 }
 Return nvmlDeviceGetCurrPcieLinkGeneration(Device, unsigned* gen) {
   return write_number(gen, 1U);

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/process_memory.h"
 #include "base/units.h"
 #include "train/cpu/kernels.h"
 #include "train/host_memory.h"
@@ -75,6 +76,7 @@ class CpuBackend : public Backend {
     }
     program_ = &program;
     plan_ = &plan;
+    resident_before_ = memory_.now().resident_bytes;
     return arena_.take(plan.bytes);
   }
 
@@ -107,6 +109,10 @@ class CpuBackend : public Backend {
     Scalars result{};
     std::copy_n(scalars(program_->scalars).data, result.size(), result.begin());
     return result;
+  }
+  // Pages count once they are touched, whoever in this process touched them.
+  [[nodiscard]] std::int64_t measured_bytes() const override {
+    return std::max<std::int64_t>(0, memory_.now().resident_bytes - resident_before_);
   }
   [[nodiscard]] std::string description() const override {
     return fmt::format("cpu, {} threads, fp32", device_.count());
@@ -148,6 +154,8 @@ class CpuBackend : public Backend {
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
   StepSettings settings_;
+  base::ProcessMemory memory_;
+  std::int64_t resident_before_ = 0;
 };
 
 void CpuBackend::normalise(const Op& op) {

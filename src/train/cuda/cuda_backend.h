@@ -41,6 +41,8 @@ class CudaBackend : public Backend {
   virtual void time_ops(bool on) = 0;
   [[nodiscard]] virtual const std::vector<OpTime>& op_times() const = 0;
   [[nodiscard]] virtual MemoryUse memory() const = 0;
+  // Where the device is plugged in, "0000:18:00.0": other libraries number devices differently.
+  [[nodiscard]] virtual std::string pci_bus_id() const = 0;
 };
 
 // Fails with one line if there is no such device, or this program was built without CUDA.

@@ -181,6 +181,12 @@ void GpuBackend::read_op_times() {
   }
 }
 
+std::string GpuBackend::pci_bus_id() const {
+  char text[32] = {};
+  const bool told = cudaDeviceGetPCIBusId(text, sizeof text, options_.device) == cudaSuccess;
+  return told ? text : std::string();
+}
+
 MemoryUse GpuBackend::memory() const {
   std::size_t free = 0;
   std::size_t total = 0;

@@ -33,11 +33,13 @@ class GpuBackend : public CudaBackend {
                  std::span<const std::int32_t> targets) override;
   base::Result<void> execute(const step::Op& op) override;
   base::Result<Scalars> finish_step() override;
+  [[nodiscard]] std::int64_t measured_bytes() const override { return memory().measured; }
   [[nodiscard]] std::string description() const override { return description_; }
 
   void time_ops(bool on) override { times_ops_ = on; }
   [[nodiscard]] const std::vector<OpTime>& op_times() const override { return op_times_; }
   [[nodiscard]] MemoryUse memory() const override;
+  [[nodiscard]] std::string pci_bus_id() const override;
 
  private:
   // prepare.cc

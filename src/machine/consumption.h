@@ -1,0 +1,46 @@
+// Consumption: energy and clock between any two moments, from readings at others. Energy is a line
+// through the readings; between and after them it goes on as it went, so that what is taken piece
+// by piece adds up to what the counter says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "machine/meter.h"
+
+namespace assay::machine {
+
+struct Used {
+  double seconds = 0;
+  std::optional<double> joules;
+  std::optional<double> clock_mhz;  // mean
+};
+
+class Consumption {
+ public:
+  explicit Consumption(std::int64_t now_ns) : taken_ns_(now_ns) {}
+
+  void add(std::int64_t now_ns, const Reading& reading);
+  // Since the last call.
+  Used take(std::int64_t now_ns);
+
+ private:
+  // Where there is only power, energy is its sum over time.
+  [[nodiscard]] std::optional<double> joules_at(std::int64_t now_ns, const Reading& reading) const;
+  [[nodiscard]] double line_at(std::int64_t now_ns) const;
+
+  struct Point {
+    std::int64_t ns = 0;
+    double joules = 0;
+    std::optional<double> watts;
+  };
+  std::optional<Point> last_;
+  std::optional<double> slope_;  // watts, at the end of the line
+  std::int64_t taken_ns_;
+  double taken_joules_ = 0;
+  double clock_sum_ = 0;
+  int clocks_ = 0;
+  std::optional<double> last_clock_;
+};
+
+}  // namespace assay::machine

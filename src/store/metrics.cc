@@ -1,0 +1,127 @@
+#include "store/metrics.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+namespace assay::store {
+namespace {
+
+// Who writes metrics writes again in a second; better that than to keep a thread waiting.
+constexpr std::chrono::milliseconds kMetricPatience{1000};
+
+MetricPoint point_at(const Statement& row, int column) {
+  MetricPoint point{row.integer(column), {}};
+  if (!row.is_null(column + 1)) point.value = row.real(column + 1);
+  return point;
+}
+
+}  // namespace
+
+base::Result<MetricWriter> MetricWriter::begin(Store& store, const std::string& job_uid) {
+  Database& database = store.database();
+  ASSAY_TRY_VOID(database.set_busy_timeout(kMetricPatience));
+  ASSAY_TRY(Statement find, database.prepare("SELECT id FROM job WHERE uid = ?1"));
+  ASSAY_TRY_VOID(find.bind(job_uid));
+  ASSAY_TRY(const bool found, find.step());
+  if (!found) {
+    return base::fail(
+        base::failed_error(database.path().string(), fmt::format("there is no job {}", job_uid)));
+  }
+  ASSAY_TRY(Statement series, database.prepare("INSERT INTO metric_series (job, source, name, unit)"
+                                               " VALUES (?1, ?2, ?3, ?4)"));
+  ASSAY_TRY(Statement point,
+            database.prepare("INSERT INTO metric_point (series, step, value) VALUES (?1, ?2, ?3)"
+                             " ON CONFLICT DO UPDATE SET value = excluded.value"));
+  return MetricWriter(database, find.integer(0), std::move(series), std::move(point));
+}
+
+base::Result<std::int64_t> MetricWriter::next_source() {
+  ASSAY_TRY(
+      Statement last,
+      database_->prepare("SELECT coalesce(max(source), 0) FROM metric_series WHERE job = ?1"));
+  ASSAY_TRY_VOID(last.bind(job_));
+  ASSAY_TRY_VOID(last.step());
+  return last.integer(0) + 1;
+}
+
+base::Result<std::int64_t> MetricWriter::series_of(const Metric& metric, Begun& begun) {
+  const auto known = begun.series.find(metric.name);
+  if (known != begun.series.end()) return known->second;
+  ASSAY_TRY_VOID(insert_series_.bind(job_, begun.source, metric.name, metric.unit));
+  ASSAY_TRY_VOID(insert_series_.run());
+  return begun.series[metric.name] = database_->last_insert_rowid();
+}
+
+base::Result<void> MetricWriter::insert(std::span<const MetricRow> rows, Begun& begun) {
+  // Inside the transaction: another process of the job may begin at the same moment.
+  if (begun.source == 0) {
+    ASSAY_TRY(begun.source, next_source());
+  }
+  for (const MetricRow& row : rows) {
+    for (const Metric& metric : row.values) {
+      ASSAY_TRY(const std::int64_t id, series_of(metric, begun));
+      std::optional<double> value;
+      if (std::isfinite(metric.value)) value = metric.value;
+      ASSAY_TRY_VOID(insert_point_.bind(id, row.step, value));
+      ASSAY_TRY_VOID(insert_point_.run());
+    }
+  }
+  return {};
+}
+
+base::Result<bool> MetricWriter::write(std::span<const MetricRow> rows) {
+  auto transaction = Transaction::begin(*database_);
+  if (!transaction) {
+    if (database_->was_busy()) return false;
+    return base::fail(std::move(transaction).error());
+  }
+  Begun begun = begun_;  // what is rolled back was never there
+  ASSAY_TRY_VOID(insert(rows, begun));
+  if (auto committed = transaction->commit(); !committed) {
+    if (database_->was_busy()) return false;
+    return base::fail(std::move(committed).error());
+  }
+  begun_ = std::move(begun);
+  return true;
+}
+
+base::Result<std::vector<MetricSeries>> load_metrics(Store& store, JobId job) {
+  Database& database = store.database();
+  ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(database));
+  ASSAY_TRY(Statement select,
+            database.prepare("SELECT id, source, name, unit FROM metric_series WHERE job = ?1"
+                             " ORDER BY source, id"));
+  ASSAY_TRY(Statement points,
+            database.prepare("SELECT step, value FROM metric_point WHERE series = ?1"
+                             " ORDER BY step"));
+  ASSAY_TRY_VOID(select.bind(job));
+  std::vector<MetricSeries> list;
+  std::vector<std::int64_t> ids;
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    ids.push_back(row.integer(0));
+    list.push_back({row.integer(1), row.text(2), row.text(3), {}});
+  }));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    ASSAY_TRY_VOID(points.bind(ids[i]));
+    ASSAY_TRY_VOID(
+        points.each([&](const Statement& row) { list[i].points.push_back(point_at(row, 0)); }));
+  }
+  std::erase_if(list, [](const MetricSeries& series) { return series.points.empty(); });
+  return list;
+}
+
+base::Result<std::vector<MetricPoint>> load_series(Store& store, JobId job, std::string_view name) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare(
+                "SELECT p.step, p.value FROM metric_point p JOIN metric_series s"
+                " ON s.id = p.series WHERE s.job = ?1 AND s.source = 1 AND s.name = ?2"
+                " ORDER BY p.step"));
+  ASSAY_TRY_VOID(select.bind(job, name));
+  std::vector<MetricPoint> points;
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { points.push_back(point_at(row, 0)); }));
+  return points;
+}
+
+}  // namespace assay::store

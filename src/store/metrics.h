@@ -1,0 +1,82 @@
+// Metrics: what a job measured of itself while it ran, numbers by step. A program that is run as a
+// job writes them (MetricWriter); `assay show`, and whatever compares or draws runs, reads them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/job.h"
+#include "store/store.h"
+
+namespace assay::store {
+
+struct Metric {
+  std::string name;  // "tokens_per_s"
+  std::string unit;  // "tokens/s"; kFlag for what is so or not; may be empty
+  double value = 0;
+};
+inline constexpr const char* kFlag = "flag";  // 0 or 1
+
+// What was measured at one step; a step may be measured in several rows.
+struct MetricRow {
+  std::int64_t step = 0;
+  std::vector<Metric> values;
+};
+
+// One source of one job: each writer is another.
+class MetricWriter {
+ public:
+  // The job must have begun. The Store must outlive the writer and stay where it is.
+  static base::Result<MetricWriter> begin(Store& store, const std::string& job_uid);
+
+  // In one transaction. False: others kept the store locked, nothing was written, try again. Of a
+  // quantity that a step has twice, the last one counts.
+  base::Result<bool> write(std::span<const MetricRow> rows);
+
+ private:
+  // What stands in the store by now.
+  struct Begun {
+    std::int64_t source = 0;  // given with the first row
+    std::map<std::string, std::int64_t, std::less<>> series;
+  };
+
+  MetricWriter(Database& database, JobId job, Statement insert_series, Statement insert_point)
+      : database_(&database),
+        job_(job),
+        insert_series_(std::move(insert_series)),
+        insert_point_(std::move(insert_point)) {}
+  base::Result<void> insert(std::span<const MetricRow> rows, Begun& begun);
+  base::Result<std::int64_t> next_source();
+  base::Result<std::int64_t> series_of(const Metric& metric, Begun& begun);
+
+  Database* database_;
+  JobId job_;
+  Begun begun_;
+  Statement insert_series_;
+  Statement insert_point_;
+};
+
+struct MetricPoint {
+  std::int64_t step = 0;
+  std::optional<double> value;  // nothing: it was measured and is no finite number
+};
+
+struct MetricSeries {
+  std::int64_t source = 1;  // 1, 2, 3, … in the order in which they began
+  std::string name;
+  std::string unit;
+  std::vector<MetricPoint> points;  // by step
+};
+
+// By source, then in the order in which quantities first came.
+base::Result<std::vector<MetricSeries>> load_metrics(Store& store, JobId job);
+// One quantity of a job's first source, for who matches two jobs by step; empty if it has none.
+base::Result<std::vector<MetricPoint>> load_series(Store& store, JobId job, std::string_view name);
+
+}  // namespace assay::store

@@ -1,0 +1,24 @@
+// The job that this process is part of: `assay run` tells the command in its environment, so that a
+// program that measures itself can write what it measured beside what was seen of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/location.h"
+
+namespace assay::store {
+
+struct ThisJob {
+  Location location;
+  std::string uid;
+};
+
+// Nothing when the process is run by itself.
+std::optional<ThisJob> this_job();
+
+// Puts it into the environment ("KEY=value") of a command, in place of a job around this one.
+void tell_job(const ThisJob& job, std::vector<std::string>& environment);
+
+}  // namespace assay::store

@@ -1,0 +1,99 @@
+#include "train/metrics_log.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace assay::train {
+namespace {
+
+// How often a locked store is tried when the run is over; each try waits about a second.
+constexpr int kLastTries = 3;
+
+}  // namespace
+
+MetricsLog::MetricsLog(store::ThisJob job, Note note, std::chrono::milliseconds every)
+    : job_(std::move(job)), note_(std::move(note)), every_(every), thread_([this] { work(); }) {}
+
+MetricsLog::~MetricsLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  came_.notify_all();
+  end_.notify_all();
+  thread_.join();
+}
+
+void MetricsLog::add(store::MetricRow row) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (given_up_) return;
+    rows_.push_back(std::move(row));
+  }
+  came_.notify_one();
+}
+
+void MetricsLog::give_up(const base::Error& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    given_up_ = true;
+    rows_.clear();
+  }
+  base::Error told = why;
+  told.what = "metrics are not kept in the store: " + told.what;
+  note_(told.line());
+}
+
+bool MetricsLog::open() {
+  auto store = store::Store::open(job_.location, store::Program{});
+  if (!store) {
+    give_up(store.error());
+    return false;
+  }
+  store_.emplace(*std::move(store));
+  auto writer = store::MetricWriter::begin(*store_, job_.uid);
+  if (!writer) {
+    give_up(writer.error());
+    return false;
+  }
+  writer_.emplace(*std::move(writer));
+  return true;
+}
+
+// Rows that a locked store did not take stay in `rows`.
+bool MetricsLog::write(std::vector<store::MetricRow>& rows) {
+  const auto written = writer_->write(rows);
+  if (!written) {
+    give_up(written.error());
+    return false;
+  }
+  if (*written) rows.clear();
+  return true;
+}
+
+void MetricsLog::work() {
+  std::vector<store::MetricRow> rows;
+  int last_tries = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    came_.wait(lock, [&] { return stopping_ || !rows_.empty() || !rows.empty(); });
+    std::move(rows_.begin(), rows_.end(), std::back_inserter(rows));
+    rows_.clear();
+    if (stopping_ && (rows.empty() || last_tries++ == kLastTries)) break;
+    lock.unlock();
+    if (!writer_ && !open()) return;
+    if (!write(rows)) return;
+    lock.lock();
+    end_.wait_for(lock, every_, [this] { return stopping_; });
+  }
+  lock.unlock();
+  if (rows.empty()) return;
+  give_up(base::unfit_error(job_.location.database.string(),
+                            fmt::format("others kept it locked until the end, and {} steps are "
+                                        "missing",
+                                        rows.size()),
+                            "metrics.jsonl has them"));
+}
+
+}  // namespace assay::train

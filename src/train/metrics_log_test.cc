@@ -1,0 +1,87 @@
+// Metrics on their way into stores that are well, locked, gone or closed.
+#include "train/metrics_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "base/testing/temp_dir.h"
+#include "store/job_writer.h"
+
+namespace assay::train {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class MetricsLogTest : public ::testing::Test {
+ protected:
+  MetricsLogTest() {
+    store::Job job;
+    job.uid = "00000000000000aa";
+    job_ = *store::begin_job(store_, job);
+  }
+  std::unique_ptr<MetricsLog> log(std::chrono::milliseconds every = std::chrono::milliseconds(1)) {
+    return std::make_unique<MetricsLog>(
+        store::ThisJob{location_, "00000000000000aa"},
+        [this](const std::string& line) { notes_.push_back(line); }, every);
+  }
+  std::size_t points() { return store::load_series(store_, job_, "loss")->size(); }
+  static store::MetricRow row(std::int64_t step) { return {step, {{"loss", "", 1.0}}}; }
+
+  base::testing::TempDir dir_;
+  store::Location location_ = store::location_in(dir_.path());
+  store::Store store_ = *store::Store::create(location_, {});
+  store::JobId job_ = 0;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(MetricsLogTest, EverythingIsThereInTheEnd) {
+  auto metrics = log(std::chrono::hours(1));
+  for (int step = 1; step <= 1000; ++step) metrics->add(row(step));
+  metrics.reset();
+  EXPECT_EQ(points(), 1000U);
+  EXPECT_TRUE(notes_.empty());
+}
+
+TEST_F(MetricsLogTest, ComesWhileItRuns) {
+  const auto metrics = log();
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    metrics->add(row(step));
+    while (points() < static_cast<std::size_t>(step)) std::this_thread::yield();
+  }
+}
+
+TEST_F(MetricsLogTest, ALockDelaysRowsAndNobodyElse) {
+  auto lock = std::make_optional(*store::Transaction::begin(store_.database()));
+  auto metrics = log();
+  const base::Stopwatch watch;
+  for (int step = 1; step <= 100; ++step) metrics->add(row(step));
+  EXPECT_LT(watch.elapsed().count(), 0.5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  lock.reset();
+  metrics.reset();
+  EXPECT_EQ(points(), 100U);
+  EXPECT_TRUE(notes_.empty());
+}
+
+TEST_F(MetricsLogTest, WhatCannotBeWrittenIsSaidOnce) {
+  fs::rename(location_.directory, dir_.path() / "away");
+  auto metrics = log();
+  for (int step = 1; step <= 100; ++step) metrics->add(row(step));
+  metrics.reset();
+  fs::rename(dir_.path() / "away", location_.directory);
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("metrics are not kept in the store: ")));
+}
+
+TEST_F(MetricsLogTest, AStoreThatStaysLockedIsSaidInTheEnd) {
+  const auto lock = store::Transaction::begin(store_.database());
+  auto metrics = log();
+  metrics->add(row(1));
+  metrics.reset();
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("locked until the end, and 1 steps are missing")));
+}
+
+}  // namespace
+}  // namespace assay::train

@@ -1,0 +1,66 @@
+#include "train/validation.h"
+
+#include <algorithm>
+
+namespace assay::train {
+namespace {
+
+// Not the job's: runs of different seeds are measured by the same text.
+constexpr std::uint64_t kValidationSeed = 0;
+
+std::uint64_t windows_of(const data::TokenSet& set, std::int64_t tokens) {
+  const std::uint64_t wanted =
+      (static_cast<std::uint64_t>(tokens) + set.sequence() - 1) / set.sequence();
+  return std::clamp<std::uint64_t>(wanted, 1, set.windows());
+}
+
+double summed(const Scalars& scalars, step::Scalar which) {
+  return static_cast<double>(scalars[static_cast<std::size_t>(which)]);
+}
+
+}  // namespace
+
+Validation::Validation(const data::TokenSet& set, const step::Program& program, std::int64_t tokens)
+    : program_(&program),
+      reader_(set, kValidationSeed, static_cast<std::int32_t>(program.model.vocab)),
+      windows_(windows_of(set, tokens)) {
+  for (const step::Op& op : program.ops) {
+    if (op.micro == 0 && op.phase == step::Phase::kForward) forward_.push_back(&op);
+  }
+}
+
+std::int64_t Validation::tokens() const {
+  return static_cast<std::int64_t>(windows_ * reader_.set().sequence());
+}
+
+base::Result<void> Validation::fill(std::uint64_t first, data::Batch& batch) const {
+  const auto rows = static_cast<std::uint64_t>(program_->choices.micro_batch);
+  const std::uint64_t used = std::min(rows, windows_ - first);
+  const std::size_t size = used * reader_.set().sequence();
+  batch.tokens.assign(static_cast<std::size_t>(program_->micro_tokens()), 0);
+  batch.targets.assign(batch.tokens.size(), -1);
+  return reader_.read(first, {.micro = used}, std::span(batch.tokens).first(size),
+                      std::span(batch.targets).first(size));
+}
+
+base::Result<std::optional<double>> Validation::loss(Backend& backend,
+                                                     const std::atomic<bool>* stop) const {
+  const auto rows = static_cast<std::uint64_t>(program_->choices.micro_batch);
+  data::Batch batch;
+  double sum = 0;
+  double count = 0;
+  for (std::uint64_t first = 0; first < windows_; first += rows) {
+    if (stop != nullptr && stop->load()) return std::nullopt;
+    ASSAY_TRY_VOID(fill(first, batch));
+    backend.begin_step({.counted_targets = static_cast<double>(program_->micro_tokens())});
+    backend.set_batch(batch.tokens, batch.targets);
+    for (const step::Op* op : forward_) ASSAY_TRY_VOID(backend.execute(*op));
+    // Each batch by itself, because the device sums in fp32.
+    ASSAY_TRY(const Scalars scalars, backend.finish_step());
+    sum += summed(scalars, step::Scalar::kLossSum);
+    count += summed(scalars, step::Scalar::kCount);
+  }
+  return sum / count;
+}
+
+}  // namespace assay::train

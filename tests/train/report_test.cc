@@ -1,0 +1,116 @@
+// What a run says of its steps: the line on a terminal, the time that is left, rows of numbers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "assay-train/eta.h"
+#include "assay-train/live_line.h"
+#include "assay-train/step_row.h"
+#include "store/metrics_json.h"
+
+namespace assay::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+MeasuredStep measured() {
+  MeasuredStep step;
+  step.report = {.step = 40,
+                 .steps = 1000,
+                 .tokens = 40 * 1000,
+                 .loss = 3.25,
+                 .gradient_norm = 0.5,
+                 .learning_rate = 3e-4,
+                 .seconds = 0.1,
+                 .tokens_per_s = 10'000};
+  step.use = {.power = {.seconds = 0.11, .joules = 77, .clock_mhz = 1980},
+              .memory_bytes = std::int64_t{3} << 30U,
+              .host_bytes = std::int64_t{1} << 30U};
+  step.utilisation = Utilisation{.mfu = 0.4123, .mfu_6n = 0.45};
+  step.unix_ns = 1'794'752'807'849'123'456;
+  step.tokens = 1000;
+  return step;
+}
+
+TEST(LiveLine, SaysEverythingWhereThereIsRoom) {
+  EXPECT_EQ(live_line(measured(), 3.5, 3725, {}),
+            "step   40/1000  loss 3.2500  val 3.5000  norm 0.500  lr 3.00e-04  10,000 tok/s  "
+            "MFU 41.2 % (6N 45.0 %)  3.00 GiB  700 W  1980 MHz  ETA 1:02:05");
+  EXPECT_THAT(live_line(measured(), {}, {}, {}), Not(HasSubstr("ETA")));
+}
+
+TEST(LiveLine, LeavesOutWhatMattersLeast) {
+  for (std::size_t columns = 1; columns < 200; ++columns) {
+    EXPECT_LT(live_line(measured(), 3.5, 60, columns).size(), columns);
+  }
+  EXPECT_EQ(live_line(measured(), 3.5, 60, 80),
+            "step   40/1000  loss 3.2500  10,000 tok/s  MFU 41.2 % (6N 45.0 %)  ETA 1:00");
+  MeasuredStep bare = measured();
+  bare.utilisation.reset();
+  bare.use.power = {};
+  bare.report.left_out = true;
+  EXPECT_EQ(live_line(bare, {}, 60, 100),
+            "step   40/1000  loss 3.2500  left out: gradients not finite  "
+            "10,000 tok/s  3.00 GiB  ETA 1:00");
+}
+
+TEST(StepRow, HasWhatWasMeasuredAndNothingElse) {
+  const base::Json json = store::row_json(row_of(measured()));
+  EXPECT_EQ(json.dump(),
+            "{\"step\":40,\"unix_s\":1794752807.849,\"tokens\":40000,\"loss\":3.25,\"z_loss\":0.0,"
+            "\"gradient_norm\":0.5,\"learning_rate\":0.0003,\"seconds\":0.1,"
+            "\"tokens_per_s\":10000.0,\"mfu\":0.4123,\"mfu_6n\":0.45,"
+            "\"memory_bytes\":3221225472,\"host_bytes\":1073741824,\"watts\":700.0,"
+            "\"joules\":77.0,\"joules_per_token\":0.077,\"sm_mhz\":1980.0,\"left_out\":false}");
+  MeasuredStep bare = measured();
+  bare.utilisation.reset();
+  bare.use.power = {};
+  bare.report.loss = std::nan("");
+  const base::Json less = store::row_json(row_of(bare));
+  for (const char* absent : {"mfu", "mfu_6n", "watts", "joules", "joules_per_token", "sm_mhz"}) {
+    EXPECT_FALSE(less.contains(absent)) << absent;
+  }
+  EXPECT_TRUE(less["loss"].is_null());
+}
+
+TEST(UtilisationOf, IsNotMadeUp) {
+  spec::JobSpec job;
+  job.model.vocab = 1000;
+  job.model.dim = 64;
+  job.model.layers = 2;
+  job.model.heads = job.model.kv_heads = 4;
+  job.model.head_dim = 16;
+  job.model.ffn = 128;
+  job.batch.sequence = 128;
+  EXPECT_FALSE(UtilisationOf(job).at(1000));
+  job.cluster.device.bf16 = base::FlopsPerSecond(1e12);
+  const auto utilisation = UtilisationOf(job).at(1000);
+  ASSERT_TRUE(utilisation);
+  EXPECT_GT(utilisation->mfu, 0);
+  EXPECT_GT(utilisation->mfu_6n, utilisation->mfu);  // the embedding
+}
+
+TEST(Eta, KnowsWhatIsLeft) {
+  Eta eta(1, 100, 10);
+  eta.stepped(1, 30);  // warming up
+  EXPECT_DOUBLE_EQ(eta.seconds_left(), 99 * 30);
+  eta.stepped(2, 1);
+  EXPECT_DOUBLE_EQ(eta.seconds_left(), 98);
+  for (int step = 3; step <= 50; ++step) eta.stepped(step, 1);
+  EXPECT_DOUBLE_EQ(eta.seconds_left(), 50);
+  eta.validated(5);  // five more of them
+  EXPECT_DOUBLE_EQ(eta.seconds_left(), 75);
+  eta.stepped(51, 2);
+  EXPECT_NEAR(eta.seconds_left(), 49 * 1.1 + 25, 1e-9);
+  eta.stepped(100, 1);
+  EXPECT_EQ(eta.seconds_left(), 0);
+}
+
+TEST(Eta, AResumedRunBeginsAnew) {
+  Eta eta(91, 100, 0);
+  eta.stepped(91, 9);
+  EXPECT_DOUBLE_EQ(eta.seconds_left(), 81);
+}
+
+}  // namespace
+}  // namespace assay::cli
