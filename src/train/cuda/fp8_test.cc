@@ -175,7 +175,12 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
   return ab / std::sqrt(aa * bb);
 }
 
+// Three bits of mantissa round by 2.6 % on average (root mean square), so every product of two such
+// matrices carries 3.7 % of noise. A gradient of these models has up to twenty-four products behind
+// it, whose noise adds up to sqrt(24) times as much: a cosine of 0.984, and less where a sum of
+// gradients of both signs is small.
 TEST_F(CudaFp8, AStepIsCloseToTheOneInBf16) {
+  constexpr double kCosine = 0.97;
   for (const Variant& variant : testing::variants()) {
     Trial exact(gpu_backend(), variant.model,
                 choices_in(spec::Precision::kBf16, spec::Recompute::kCheap));
@@ -187,7 +192,7 @@ TEST_F(CudaFp8, AStepIsCloseToTheOneInBf16) {
         << variant.name;
     for (std::size_t i = 0; i < exact.program().parameters.size(); ++i) {
       const step::Parameter& p = exact.program().parameters[i];
-      EXPECT_GT(cosine(exact.gradient(p), rough.gradient(rough.program().parameters[i])), 0.99)
+      EXPECT_GT(cosine(exact.gradient(p), rough.gradient(rough.program().parameters[i])), kCosine)
           << variant.name << " " << p.name;
     }
   }

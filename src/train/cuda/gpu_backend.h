@@ -49,6 +49,8 @@ class GpuBackend : public CudaBackend {
 
   // state_copy.cc
   base::Result<void> begin_pinning();
+  // `at`: how far into the pinned memory `to` begins.
+  void begin_copy(std::span<std::byte> to, const std::byte* from, std::size_t at);
   void wait_for_copy();
 
   // dispatch.cc

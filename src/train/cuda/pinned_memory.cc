@@ -14,8 +14,7 @@
 namespace assay::train::cuda {
 namespace {
 
-// The driver is ours for the time of one call, so it is asked in pieces: training goes on between.
-constexpr std::size_t kPiece = std::size_t{256} << 20U;
+constexpr std::size_t kPiece = PinnedMemory::kPiece;
 constexpr std::size_t kTouchers = 4;
 // Left to everybody else.
 constexpr std::int64_t kSpare = std::int64_t{1} << 30U;

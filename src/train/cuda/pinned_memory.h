@@ -14,6 +14,10 @@ namespace assay::train::cuda {
 
 class PinnedMemory {
  public:
+  // The driver is ours for the time of one call, so memory is pinned in pieces: training goes on
+  // between. A copy must lie within one of them.
+  static constexpr std::size_t kPiece = std::size_t{256} << 20U;
+
   // Fails at once where the host has too little.
   static base::Result<std::shared_ptr<PinnedMemory>> begin(std::size_t bytes, int device);
   PinnedMemory(const PinnedMemory&) = delete;

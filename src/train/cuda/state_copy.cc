@@ -1,5 +1,7 @@
 // State is copied to the host on a stream of its own, while the next step goes forward and
 // backward: only the optimizer, at its end, changes what is copied, and waits for it on the device.
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/error.h"
 #include "train/cuda/gpu_backend.h"
@@ -34,10 +36,9 @@ base::Result<HostCopy> GpuBackend::copy_out(const step::Program& program,
     const auto bytes = static_cast<std::size_t>(program.bytes_of(view));
     ASSAY_CHECK(view.rows == 1 || view.stride == view.cols, "state lies side by side");
     ASSAY_CHECK(used + bytes <= memory.size(), "no more than all of the state");
-    device_.check(cudaMemcpyAsync(memory.data() + used, place(view), bytes, cudaMemcpyDeviceToHost,
-                                  copy_stream_),
-                  "copying state");
-    copy.views.push_back(memory.subspan(used, bytes));
+    const std::span<std::byte> to = memory.subspan(used, bytes);
+    begin_copy(to, place(view), used);
+    copy.views.push_back(to);
     used += bytes;
   }
   device_.check(cudaEventRecord(copied_, copy_stream_), "copying state");
@@ -50,6 +51,17 @@ base::Result<HostCopy> GpuBackend::copy_out(const step::Program& program,
     return base::fail(base::failed_error("copying state", cudaGetErrorString(status)));
   };
   return copy;
+}
+
+void GpuBackend::begin_copy(std::span<std::byte> to, const std::byte* from, std::size_t at) {
+  for (std::size_t done = 0; done < to.size();) {
+    const std::size_t left = PinnedMemory::kPiece - (at + done) % PinnedMemory::kPiece;
+    const std::size_t bytes = std::min(left, to.size() - done);
+    device_.check(
+        cudaMemcpyAsync(to.data() + done, from + done, bytes, cudaMemcpyDeviceToHost, copy_stream_),
+        "copying state");
+    done += bytes;
+  }
 }
 
 void GpuBackend::wait_for_copy() {

@@ -2,8 +2,10 @@
 // changes a bit, and a step that is not finite changes nothing. tests/train compares it with a CPU.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 
+#include "train/cuda/pinned_memory.h"
 #include "train/cuda/testing/trial.h"
 
 namespace assay::train::cuda {
@@ -132,6 +134,42 @@ TEST_F(CudaStep, AStepThatIsNotFiniteChangesNothing) {
     EXPECT_EQ(scalar(told, step::Scalar::kNonFinite), 1.0F);
     EXPECT_TRUE(trial.bits(weights) == bits);
     EXPECT_TRUE(trial.bits(trial.whole(group.first_moment)) == moments);
+  }
+}
+
+// Large enough that its state lies in several pieces of pinned memory, and that copying it takes
+// longer than it takes to reach the optimizer.
+TEST_F(CudaStep, StateIsCopiedAsItWasWhileTheNextStepGoesOn) {
+  spec::ModelSpec model = testing::variants()[0].model;
+  model.vocab = 60000;
+  model.dim = 1024;
+  step::Choices asked = choices(spec::Recompute::kCheap, 1);
+  asked.sequence = 32;
+  Trial trial(gpu_backend(), model, asked);
+  trial.step(settings(1));
+  std::vector<step::View> views;
+  for (const step::GroupBuffers& group : trial.program().groups) {
+    for (const step::BufferId buffer :
+         {group.weights, group.remainders, group.first_moment, group.second_moment}) {
+      if (group.elements > 0 && buffer >= 0) views.push_back(trial.whole(buffer));
+    }
+  }
+  std::vector<std::vector<std::uint16_t>> before;
+  for (const step::View& view : views) before.push_back(trial.bits(view));
+  for (int turn = 0; turn < 2; ++turn) {  // into the same memory again
+    const auto copy = trial.backend().copy_out(trial.program(), views);
+    ASSERT_TRUE(copy.has_value()) << copy.error().line();
+    trial.step(settings(turn + 2));
+    ASSERT_TRUE(copy->wait().has_value());
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      ASSERT_EQ(copy->views[i].size(), 2 * before[i].size());
+      EXPECT_EQ(std::memcmp(copy->views[i].data(), before[i].data(), copy->views[i].size()), 0)
+          << i;
+      total += copy->views[i].size();
+      before[i] = trial.bits(views[i]);
+    }
+    EXPECT_GT(total, PinnedMemory::kPiece);
   }
 }
 
