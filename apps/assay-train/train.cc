@@ -83,10 +83,12 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainWord
   ASSAY_TRY(spec::JobSpec job, load_job(words, name));
   ASSAY_TRY(const auto stop_after, parse_stop(words.stop_after));
   const fs::path out = words.out.empty() ? fs::path("runs") / name : fs::path(words.out);
-  ASSAY_TRY(Device device, choose_device(words.device, job));
+  // What can be wrong without a device is found out before one is taken.
   ASSAY_TRY_VOID(make_folder(out));
+  ASSAY_TRY_VOID(train::check_folder(out, words.resume));
   ASSAY_TRY(const data::TokenSet set, open_training_data(job, out));
   ASSAY_TRY(const auto validation, open_validation_data(job));
+  ASSAY_TRY(Device device, choose_device(words.device, job));
   const data::BatchReader reader(set, static_cast<std::uint64_t>(job.train.seed),
                                  static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,

@@ -11,6 +11,7 @@
 #include "comm/solo.h"
 #include "train/agree.h"
 #include "train/checkpoint/background_writer.h"
+#include "train/checkpoint/folder.h"
 #include "train/data/loader.h"
 #include "train/resume.h"
 #include "train/schedule.h"
@@ -24,6 +25,11 @@ double scalar(const Scalars& scalars, step::Scalar which) {
 }
 
 constexpr std::int64_t kNoCheckpoint = -1;
+
+base::Error in_the_way(const std::filesystem::path& root) {
+  return base::usage_error(root.string(), "there are checkpoints of another run",
+                           "continue it with --resume, or name another folder with --out");
+}
 
 class Run {
  public:
@@ -122,11 +128,6 @@ class Run {
       reporter_.note("there is no checkpoint yet: starting from the first step");
     }
     return std::move(latest.checkpoint);
-  }
-
-  static base::Error in_the_way(const std::filesystem::path& root) {
-    return base::usage_error(root.string(), "there are checkpoints of another run",
-                             "continue it with --resume, or name another folder with --out");
   }
 
   [[nodiscard]] StepSettings settings() const {
@@ -240,6 +241,15 @@ class Run {
 };
 
 }  // namespace
+
+base::Result<void> check_folder(const std::filesystem::path& out, bool resume) {
+  const std::filesystem::path root = out / "checkpoints";
+  std::error_code error;
+  if (resume || !std::filesystem::exists(root, error)) return {};
+  ASSAY_TRY(const std::vector<std::int64_t> steps, checkpoint::steps_in(root));
+  if (steps.empty()) return {};
+  return base::fail(in_the_way(root));
+}
 
 base::Result<RunResult> train(const spec::JobSpec& job, const Planned& planned, Backend& backend,
                               const data::BatchReader& reader, const RunOptions& options,

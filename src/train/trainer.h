@@ -70,6 +70,10 @@ struct RunResult {
   std::filesystem::path checkpoint;
 };
 
+// Before anything is taken for a run: that its folder has no checkpoints, or that it is to go on
+// from them.
+base::Result<void> check_folder(const std::filesystem::path& out, bool resume);
+
 base::Result<RunResult> train(const spec::JobSpec& job, const Planned& planned, Backend& backend,
                               const data::BatchReader& reader, const RunOptions& options,
                               Reporter& reporter);

@@ -7,6 +7,7 @@
 #include "train/builtin_text.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/cuda/testing/trial.h"
+#include "train/every_preset.h"
 #include "train/validation.h"
 
 namespace assay::train {
@@ -144,6 +145,15 @@ TEST_F(CudaAgainstCpu, ValidationAgreesAndChangesNothing) {
         EXPECT_EQ(plain.bits(plain.whole(buffer)), validated.bits(validated.whole(buffer)));
       }
     }
+  }
+}
+
+TEST(CudaPresets, AreExecutedAsTheirListsSay) {
+  const auto first = gpu_backend();
+  if (first == nullptr) GTEST_SKIP() << "there is no GPU";
+  constexpr std::int64_t kMost = std::int64_t{8} << 30U;
+  for (const auto precision : {spec::Precision::kBf16, spec::Precision::kFp8}) {
+    EXPECT_GE(execute_every_preset([] { return gpu_backend(); }, precision, kMost), 4);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "train/builtin_text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
+#include "train/testing/log_is_list.h"
 #include "train/tiny_job.h"
 
 namespace assay::train {
@@ -48,7 +49,7 @@ spec::JobSpec spread(spec::JobSpec job, int ranks) {
   return job;
 }
 
-class RanksTest : public testing::Test {
+class RanksTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(write_builtin_text(dir_.path() / "text.tokens").has_value());
@@ -78,7 +79,7 @@ class RanksTest : public testing::Test {
     rank.options.ranks = &rank.ranks;
     backend->log_to(rank.log);
     ASSAY_TRY(RunResult result, train(job, planned, *backend, reader, rank.options, rank.reporter));
-    if (rank.log != nullptr) expect_list(*rank.log, planned.program, result.step);
+    if (rank.log != nullptr) testing::expect_log_is_list(*rank.log, planned.program, result.step);
     return result;
   }
 
@@ -96,22 +97,6 @@ class RanksTest : public testing::Test {
       return {};
     });
     return outcome;
-  }
-
-  static void expect_list(const ExecutedLog& log, const step::Program& p, std::int64_t steps) {
-    ASSERT_EQ(log.size(), p.ops.size() * static_cast<std::size_t>(steps));
-    const auto shapes = [](const std::vector<step::View>& views) {
-      std::vector<std::array<std::int64_t, 2>> out;
-      for (const step::View& v : views) out.push_back({v.rows, v.cols});
-      return out;
-    };
-    for (std::size_t i = 0; i < log.size(); ++i) {
-      const step::Op& op = p.ops[i % p.ops.size()];
-      ASSERT_EQ(log[i].op, &op);
-      ASSERT_EQ(log[i].kind, op.kind) << step::to_text(op, p);
-      ASSERT_EQ(log[i].in, shapes(op.in)) << step::to_text(op, p);
-      ASSERT_EQ(log[i].out, shapes(op.out)) << step::to_text(op, p);
-    }
   }
 
   [[nodiscard]] fs::path saved(const std::string& out, std::int64_t step) const {

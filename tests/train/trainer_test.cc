@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TrainerTest : public testing::Test {
+class TrainerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(write_builtin_text(dir_.path() / "text.tokens").has_value());

@@ -11,6 +11,7 @@
 #include "train/cuda/testing/trial.h"
 #include "train/float_bits.h"
 #include "train/split_master.h"
+#include "train/testing/log_is_list.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -207,7 +208,7 @@ TEST_F(CudaFp8, ExecutesTheListAndRecomputationChangesNothing) {
       ExecutedLog log;
       run.backend().log_to(&log);
       run.step({.counted_targets = 1});
-      testing::expect_log_is_list(log, run.program());
+      train::testing::expect_log_is_list(log, run.program());
       for (const step::Parameter& p : run.program().parameters) {
         const std::vector<float> gradient = run.gradient(p);
         const auto [at, is_new] = first.try_emplace(p.name, gradient);

@@ -79,7 +79,7 @@ base::Result<std::int64_t> GpuBackend::available_bytes() {
   std::size_t total = 0;
   device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
   ASSAY_TRY_VOID(outcome());
-  return static_cast<std::int64_t>(free);
+  return std::max<std::int64_t>(0, static_cast<std::int64_t>(free) - kReserve);
 }
 
 // Attention's graphs know what they need only when they are built. Those of a policy are those of
@@ -96,7 +96,7 @@ base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program)
     if (!done) return base::fail(done.error());
     attention_built_ = true;
   }
-  return place_workspace(program, attention_.workspace_bytes(), nullptr).bytes + kReserve;
+  return place_workspace(program, attention_.workspace_bytes(), nullptr).bytes;
 }
 
 base::Result<void> GpuBackend::prepare(const step::Program& program, const step::MemoryPlan& plan) {
@@ -138,19 +138,13 @@ base::Result<void> GpuBackend::take_memory() {
   const std::int64_t attention = attention_.workspace_bytes();
   workspace_bytes_ = place_workspace(*program_, attention, nullptr).bytes;
   const std::int64_t taken = plan_->bytes + workspace_bytes_;
-  const std::int64_t needed = taken + kReserve;
-  std::size_t free = 0;
-  std::size_t total = 0;
-  device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
-  ASSAY_TRY_VOID(outcome());
-  const bool fits = needed <= static_cast<std::int64_t>(free);
-  if (!fits || cudaMalloc(reinterpret_cast<void**>(&arena_), static_cast<std::size_t>(taken)) !=
-                   cudaSuccess) {
+  ASSAY_TRY(const std::int64_t available, available_bytes());
+  if (taken > available || cudaMalloc(reinterpret_cast<void**>(&arena_),
+                                      static_cast<std::size_t>(taken)) != cudaSuccess) {
     return base::fail(base::unfit_error(
         fmt::format("GPU {}", options_.device),
-        fmt::format("{} are needed and {} of {} are free", base::to_text(base::Bytes(needed)),
-                    base::to_text(base::Bytes(static_cast<std::int64_t>(free))),
-                    base::to_text(base::Bytes(static_cast<std::int64_t>(total)))),
+        fmt::format("{} are needed and {} are there", base::to_text(base::Bytes(taken)),
+                    base::to_text(base::Bytes(available))),
         "choose a smaller batch.micro_batch or train.recompute = \"full\""));
   }
   device_.workspace = place_workspace(*program_, attention, arena_ + plan_->bytes).workspace;

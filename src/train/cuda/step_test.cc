@@ -7,6 +7,7 @@
 
 #include "train/cuda/pinned_memory.h"
 #include "train/cuda/testing/trial.h"
+#include "train/testing/log_is_list.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -56,7 +57,7 @@ TEST_F(CudaStep, ExecutesTheListOpForOp) {
         ExecutedLog log;
         run.backend().log_to(&log);
         run.step(settings());
-        testing::expect_log_is_list(log, run.program());
+        train::testing::expect_log_is_list(log, run.program());
       }
     }
   }

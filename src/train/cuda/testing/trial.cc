@@ -176,19 +176,4 @@ step::View Trial::whole(step::BufferId buffer) const {
   return {buffer, 0, 1, elements, elements};
 }
 
-void expect_log_is_list(const ExecutedLog& log, const step::Program& p) {
-  const auto shapes = [](const std::vector<step::View>& views) {
-    std::vector<std::array<std::int64_t, 2>> out;
-    for (const step::View& v : views) out.push_back({v.rows, v.cols});
-    return out;
-  };
-  ASSERT_EQ(log.size(), p.ops.size());
-  for (std::size_t i = 0; i < log.size(); ++i) {
-    ASSERT_EQ(log[i].op, &p.ops[i]);
-    ASSERT_EQ(log[i].kind, p.ops[i].kind) << step::to_text(p.ops[i], p);
-    ASSERT_EQ(log[i].in, shapes(p.ops[i].in)) << step::to_text(p.ops[i], p);
-    ASSERT_EQ(log[i].out, shapes(p.ops[i].out)) << step::to_text(p.ops[i], p);
-  }
-}
-
 }  // namespace assay::train::cuda::testing

@@ -50,9 +50,6 @@ class Trial {
   step::MemoryPlan plan_;
 };
 
-// A test failure for every op that was not executed as the program lists it.
-void expect_log_is_list(const ExecutedLog& log, const step::Program& program);
-
 inline float scalar(const Scalars& scalars, step::Scalar which) {
   return scalars[static_cast<std::size_t>(which)];
 }

@@ -1,0 +1,31 @@
+// What a backend executed against what its program lists, op for op.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "train/backend.h"
+
+namespace assay::train::testing {
+
+// A failure of the test at the first op that differs. `steps` of the program were executed.
+inline void expect_log_is_list(const ExecutedLog& log, const step::Program& p,
+                               std::int64_t steps = 1) {
+  const auto shapes = [](const std::vector<step::View>& views) {
+    std::vector<std::array<std::int64_t, 2>> out;
+    for (const step::View& v : views) out.push_back({v.rows, v.cols});
+    return out;
+  };
+  ASSERT_EQ(log.size(), p.ops.size() * static_cast<std::size_t>(steps));
+  for (std::size_t i = 0; i < log.size(); ++i) {
+    const step::Op& op = p.ops[i % p.ops.size()];
+    ASSERT_EQ(log[i].op, &op);
+    ASSERT_EQ(log[i].kind, op.kind) << step::to_text(op, p);
+    ASSERT_EQ(log[i].in, shapes(op.in)) << step::to_text(op, p);
+    ASSERT_EQ(log[i].out, shapes(op.out)) << step::to_text(op, p);
+  }
+}
+
+}  // namespace assay::train::testing
