@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "spec/parameters.h"
+#include "step/outline.h"
 #include "train/split_master.h"
 
 namespace assay::bench {
@@ -61,21 +62,6 @@ std::string label_of(const step::Op& op) {
     label += fmt::format(" {} {}", step::to_text(op.part), pass);
   }
   return label;
-}
-
-// What the list says is read and written; logits are in truth read twice.
-double bytes_of(const step::Op& op, const step::Program& p) {
-  const auto bytes = [&](const step::View& view) {
-    const step::Buffer& buffer = p.buffers[static_cast<std::size_t>(view.buffer)];
-    return static_cast<double>(view.elements() * step::bytes_of(buffer.type));
-  };
-  const bool in_place = op.kind == step::Kind::kRotate || op.kind == step::Kind::kRotateGrad;
-  double sum = 0;
-  for (const step::View& view : op.in) sum += bytes(view);
-  for (std::size_t i = 0; i < op.out.size(); ++i) {
-    sum += bytes(op.out[i]) * (op.adds_to(i) || in_place ? 2 : 1);
-  }
-  return sum;
 }
 
 }  // namespace
@@ -136,7 +122,7 @@ void print_profile(const std::vector<train::cuda::OpTime>& times, const step::Pr
     Row& row = rows[label_of(*time.op)];
     row.ms += time.ms;
     row.flops += time.op->flops;
-    row.bytes += bytes_of(*time.op, p);
+    row.bytes += step::moved_bytes(*time.op, p);
     ++row.count;
     busy += time.ms;
     idle += time.idle_ms;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "step/builder.h"
+#include "step/head_rows.h"
 
 namespace assay::step {
 namespace {
@@ -20,14 +21,17 @@ std::int64_t rows_at_a_time(const Program& p, std::int64_t stride) {
   const std::int64_t tokens = p.micro_tokens();
   if (p.choices.purpose == Purpose::kLogits) return tokens;
   if (p.choices.head_rows > 0) return std::min(p.choices.head_rows, tokens);
-  const std::int64_t rows = std::max(kRowStep, kMostLogits / stride / kRowStep * kRowStep);
-  // Equal parts, so that no small one is left over.
+  return head_rows(tokens, stride);
+}
+
+}  // namespace
+
+std::int64_t head_rows(std::int64_t tokens, std::int64_t vocab) {
+  const std::int64_t rows = std::max(kRowStep, kMostLogits / vocab / kRowStep * kRowStep);
   const std::int64_t parts = (tokens + rows - 1) / rows;
   const std::int64_t even = (tokens + parts - 1) / parts;
   return std::min(tokens, (even + kRowStep - 1) / kRowStep * kRowStep);
 }
-
-}  // namespace
 
 void build_head(Builder& b, const View& x, const View* dx) {
   Program& p = b.program();

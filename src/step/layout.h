@@ -17,7 +17,7 @@ struct Place {
 };
 
 // The ranks that a collective is among. Every way of cutting has its own.
-enum class Axis : std::uint8_t { kNone, kData };
+enum class Axis : std::uint8_t { kNone, kData, kTensor, kContext, kExpert, kPipeline };
 
 std::string_view to_text(Axis axis);
 

@@ -4,13 +4,13 @@
 
 #include <cmath>
 
+#include "step/head_rows.h"
+
 namespace assay::step {
 namespace {
 
 constexpr double kInitStd = 0.02;
 
-// A vocabulary of an odd size makes products with the head many times slower.
-constexpr std::int64_t kRoundRows = 64;
 constexpr std::int64_t padding_of(std::int64_t rows) {
   return (kRoundRows - rows % kRoundRows) % kRoundRows;
 }

@@ -62,7 +62,8 @@ std::string_view to_text(Part part) {
 }
 
 std::string_view to_text(Axis axis) {
-  return name(axis, std::array<std::string_view, 2>{"none", "data"});
+  return name(axis, std::array<std::string_view, 6>{"none", "data", "tensor", "context", "expert",
+                                                    "pipeline"});
 }
 
 std::string to_text(const Op& op, const Program& program) {

@@ -1,0 +1,80 @@
+// Outline: the step of one rank as a short list. What is executed alike in every layer and
+// micro-batch stands there once, with how often; there are no buffers and no numbers of ranks. So
+// an outline of any layout takes microseconds to make, and a planner prices many of them.
+//
+// Of a job on one rank it says what the program of step::build says: the same ops, as often, with
+// the same flops and bytes (outline_test.cc). What programs cannot do yet, it knows already:
+// tensor, context, expert and pipeline ranks, mixtures, and nanochat's blocks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spec/job.h"
+#include "step/collective.h"
+#include "step/layout.h"
+#include "step/program.h"
+
+namespace assay::step {
+
+// How a model is cut, and the part of it that one rank has.
+struct Cut {
+  std::int64_t tensor = 1;  // ranks over which heads and the MLP's width are spread
+  bool sequence_parallel = false;
+  std::int64_t context = 1;  // ranks over which each sequence is spread
+  std::int64_t expert = 1;   // ranks over which experts are spread
+  std::int64_t state = 1;    // ranks over which the optimizer's state is spread
+  // A pipeline's stage.
+  std::int64_t layers = 0;  // 0: all
+  bool first = true;        // has the embedding
+  bool last = true;         // has the head
+};
+
+struct OutlineOp {
+  Kind kind = Kind::kMatmul;
+  Phase phase = Phase::kForward;
+  Part part = Part::kQkv;
+  // Of a product: rows and columns of its result, and what is summed over.
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  bool fp8 = false;
+  double flops = 0;  // of one
+  double bytes = 0;  // read and written by one
+  double count = 0;  // per optimizer step
+};
+
+// Among ranks that share a model; what replicas tell each other once per step is the optimizer's
+// business (plan/communication).
+struct OutlineCollective {
+  Collective collective;
+  Axis axis = Axis::kTensor;
+  Phase phase = Phase::kForward;
+  double count = 0;  // per optimizer step
+};
+
+struct Outline {
+  std::vector<OutlineOp> ops;
+  std::vector<OutlineCollective> collectives;
+
+  [[nodiscard]] double flops() const;
+};
+
+struct OutlineChoices {
+  Numerics numerics;
+  spec::Recompute recompute = spec::Recompute::kNone;  // not kAuto
+  spec::Optimizer optimizer = spec::Optimizer::kAdamw;
+  std::int64_t sequence = 0;
+  std::int64_t micro_batch = 1;
+  std::int64_t accumulate = 1;
+  Cut cut;
+};
+
+// For models and layouts that went through the rules of spec: every cut divides what it cuts.
+Outline outline(const spec::ModelSpec& model, const OutlineChoices& choices);
+
+// What an op of a program reads and writes, in the same sense: operands once, results once, and
+// once more where they are added to or changed in place; of tables that are looked up, the rows.
+double moved_bytes(const Op& op, const Program& program);
+
+}  // namespace assay::step

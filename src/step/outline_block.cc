@@ -1,0 +1,187 @@
+// The blocks of a step, as block.cc builds them, once for all layers.
+#include "step/outliner.h"
+
+namespace assay::step {
+
+using spec::Recompute;
+
+double Outliner::norm_weights() const {
+  return model_.norm == spec::Norm::kLayerNorm ? 2 : model_.norm == spec::Norm::kRmsNorm ? 1 : 0;
+}
+
+void Outliner::norm(Part part) {
+  const Sizes& s = sizes_;
+  pass(Kind::kNorm, part, 2 * s.between * s.dim * s.activation + norm_weights() * s.dim * s.weight);
+}
+
+void Outliner::norm_gradient(Part part) {
+  const Sizes& s = sizes_;
+  const double adds = part == Part::kFinalNorm ? 1 : 2;
+  const double weight = norm_weights() > 0 ? s.dim * s.weight : 0;
+  pass(Kind::kNormGrad, part,
+       (2 + adds) * s.between * s.dim * s.activation + weight + norm_weights() * added(s.dim, 1));
+}
+
+void Outliner::bias_gradient(Part part, double width) {
+  if (!model_.bias) return;
+  pass(Kind::kBiasGrad, part, sizes_.tokens * width * sizes_.activation + added(width, 1));
+}
+
+// What tensor ranks have computed of a sum is summed: everywhere, or, where sequence parallelism
+// cuts what comes next, scattered, and gathered again before the next product.
+void Outliner::cut_sums(int times) {
+  if (choices_.cut.tensor == 1) return;
+  const double elements = sizes_.tokens * sizes_.dim;
+  if (!choices_.cut.sequence_parallel) {
+    return tell(Axis::kTensor, CollectiveKind::kAllReduce, elements, times);
+  }
+  tell(Axis::kTensor, CollectiveKind::kReduceScatter, elements, times);
+  tell(Axis::kTensor, CollectiveKind::kAllGather, elements, times);
+}
+
+void Outliner::make_qkv() {
+  const Sizes& s = sizes_;
+  const double width = s.q + 2 * s.kv;
+  norm(Part::kAttentionNorm);
+  product(Part::kQkv, Form::kForward, s.tokens, width, s.dim, bias(width));
+  if (model_.qk_norm != spec::QkNorm::kNone) {
+    const bool learned = model_.qk_norm == spec::QkNorm::kLearned;
+    const double weight = learned ? static_cast<double>(model_.head_dim) * s.weight : 0;
+    pass(Kind::kHeadNorm, Part::kQueryNorm, 2 * s.tokens * s.q * s.activation + weight);
+    pass(Kind::kHeadNorm, Part::kKeyNorm, 2 * s.tokens * s.kv * s.activation + weight);
+  }
+  if (model_.positions == spec::Positions::kRope) {
+    pass(Kind::kRotate, Part::kRope, 2 * s.tokens * (s.q + s.kv) * s.activation);
+  }
+}
+
+void Outliner::attend() {
+  const Sizes& s = sizes_;
+  const double sums = s.tokens * s.q / static_cast<double>(model_.head_dim) * 4;
+  attention(Kind::kAttention, 2, s.tokens * (2 * s.q + 2 * s.kv) * s.activation + sums);
+  if (choices_.cut.context > 1) {
+    // Keys and values go round among the ranks of a sequence.
+    tell(Axis::kContext, CollectiveKind::kAllGather,
+         2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
+  }
+}
+
+void Outliner::attention_out() {
+  const Sizes& s = sizes_;
+  const double residual = s.between * s.dim * s.activation;
+  product(Part::kAttentionOut, Form::kForward, s.tokens, s.dim, s.q, residual + bias(s.dim));
+  cut_sums(1);
+}
+
+void Outliner::gate_up() {
+  const Sizes& s = sizes_;
+  product(Part::kGateUp, Form::kForward, s.tokens, s.inner, s.dim, bias(s.inner));
+}
+
+void Outliner::down() {
+  const Sizes& s = sizes_;
+  const double residual = s.between * s.dim * s.activation;
+  product(Part::kDown, Form::kForward, s.tokens, s.dim, s.ffn, residual + bias(s.dim));
+  cut_sums(1);
+}
+
+void Outliner::mlp_forward() {
+  const Sizes& s = sizes_;
+  norm(Part::kMlpNorm);
+  gate_up();
+  pass(Kind::kActivate, Part::kActivation, s.tokens * (s.inner + s.ffn) * s.activation);
+  down();
+}
+
+void Outliner::backward_mlp(bool recomputes_norm, bool makes_activation) {
+  const Sizes& s = sizes_;
+  bias_gradient(Part::kDown, s.dim);
+  product(Part::kDown, Form::kInput, s.tokens, s.dim, s.ffn);
+  pass(Kind::kActivateGrad, Part::kActivation,
+       s.tokens * (2 * s.inner + (makes_activation ? 2 : 1) * s.ffn) * s.activation);
+  product(Part::kDown, Form::kWeight, s.tokens, s.dim, s.ffn);
+  if (recomputes_norm) {
+    phase_ = Phase::kRecompute;
+    norm(Part::kMlpNorm);
+    phase_ = Phase::kBackward;
+  }
+  bias_gradient(Part::kGateUp, s.inner);
+  product(Part::kGateUp, Form::kWeight, s.tokens, s.inner, s.dim);
+  product(Part::kGateUp, Form::kInput, s.tokens, s.inner, s.dim);
+  cut_sums(1);
+  norm_gradient(Part::kMlpNorm);
+}
+
+void Outliner::backward_attention(bool recomputes_norm) {
+  const Sizes& s = sizes_;
+  const double width = s.q + 2 * s.kv;
+  bias_gradient(Part::kAttentionOut, s.dim);
+  product(Part::kAttentionOut, Form::kWeight, s.tokens, s.dim, s.q);
+  product(Part::kAttentionOut, Form::kInput, s.tokens, s.dim, s.q);
+  const double sums = s.tokens * s.q / static_cast<double>(model_.head_dim) * 4;
+  attention(Kind::kAttentionGrad, 5, s.tokens * (4 * s.q + 4 * s.kv) * s.activation + sums);
+  if (choices_.cut.context > 1) {
+    tell(Axis::kContext, CollectiveKind::kAllGather,
+         2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
+    tell(Axis::kContext, CollectiveKind::kReduceScatter,
+         2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
+  }
+  if (model_.positions == spec::Positions::kRope) {
+    pass(Kind::kRotateGrad, Part::kRope, 2 * s.tokens * (s.q + s.kv) * s.activation);
+  }
+  if (model_.qk_norm != spec::QkNorm::kNone) {
+    const bool learned = model_.qk_norm == spec::QkNorm::kLearned;
+    const auto head = static_cast<double>(model_.head_dim);
+    const double weight = learned ? head * s.weight + added(head, 1) : 0;
+    pass(Kind::kHeadNormGrad, Part::kQueryNorm, 3 * s.tokens * s.q * s.activation + weight);
+    pass(Kind::kHeadNormGrad, Part::kKeyNorm, 3 * s.tokens * s.kv * s.activation + weight);
+  }
+  if (recomputes_norm) {
+    phase_ = Phase::kRecompute;
+    norm(Part::kAttentionNorm);
+    phase_ = Phase::kBackward;
+  }
+  bias_gradient(Part::kQkv, width);
+  product(Part::kQkv, Form::kWeight, s.tokens, width, s.dim);
+  product(Part::kQkv, Form::kInput, s.tokens, width, s.dim);
+  cut_sums(1);
+  norm_gradient(Part::kAttentionNorm);
+}
+
+void Outliner::blocks() {
+  const Sizes& s = sizes_;
+  const Recompute policy = choices_.recompute;
+  enter(Phase::kForward, s.layers * s.micros);
+  make_qkv();
+  attend();
+  attention_out();
+  mlp_forward();
+
+  // The last block of the model is never recomputed.
+  const double kept = policy == Recompute::kNone ? s.layers : choices_.cut.last ? 1 : 0;
+  const double again = s.layers - kept;
+  if (policy == Recompute::kFull && again > 0) {
+    enter(Phase::kRecompute, again * s.micros);
+    make_qkv();
+    attend();
+    attention_out();
+    norm(Part::kMlpNorm);
+    gate_up();
+  } else if (policy == Recompute::kFfn && again > 0) {
+    enter(Phase::kRecompute, again * s.micros);
+    norm(Part::kMlpNorm);
+    gate_up();
+  }
+  if (kept > 0) {
+    enter(Phase::kBackward, kept * s.micros);
+    backward_mlp(false, false);
+    backward_attention(false);
+  }
+  if (again > 0) {
+    enter(Phase::kBackward, again * s.micros);
+    backward_mlp(policy == Recompute::kCheap, true);
+    backward_attention(policy == Recompute::kCheap || policy == Recompute::kFfn);
+  }
+}
+
+}  // namespace assay::step

@@ -1,0 +1,182 @@
+// An outline of one rank against the program that would be executed, and of many ranks against
+// what must not change when a step is cut.
+#include "step/outline.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "spec/load.h"
+
+namespace assay::step {
+namespace {
+
+spec::ModelSpec outlined_model() {
+  spec::ModelSpec m;
+  m.vocab = 1003;
+  m.dim = 128;
+  m.layers = 5;
+  m.heads = 8;
+  m.kv_heads = 4;
+  m.head_dim = 16;
+  m.ffn = 192;
+  m.context = 64;
+  return m;
+}
+
+std::vector<spec::ModelSpec> outlined_models() {
+  std::vector<spec::ModelSpec> models = {outlined_model()};
+  spec::ModelSpec qk = outlined_model();
+  qk.qk_norm = spec::QkNorm::kLearned;
+  qk.tied = true;
+  models.push_back(qk);
+  spec::ModelSpec gpt = outlined_model();
+  gpt.norm = spec::Norm::kLayerNorm;
+  gpt.mlp = spec::Mlp::kGelu;
+  gpt.positions = spec::Positions::kLearned;
+  gpt.bias = true;
+  gpt.tied = true;
+  models.push_back(gpt);
+  spec::ModelSpec plain = outlined_model();
+  plain.norm = spec::Norm::kRmsNormPlain;
+  plain.qk_norm = spec::QkNorm::kPlain;
+  plain.mlp = spec::Mlp::kRelu2;
+  models.push_back(plain);
+  return models;
+}
+
+struct Total {
+  double count = 0;
+  double flops = 0;
+  double bytes = 0;
+};
+using Key = std::tuple<Phase, Kind, Part>;
+
+std::map<Key, Total> totals_of(const Program& p) {
+  std::map<Key, Total> totals;
+  for (const Op& op : p.ops) {
+    Total& total = totals[{op.phase, op.kind, op.part}];
+    total.count += 1;
+    total.flops += op.flops;
+    total.bytes += moved_bytes(op, p);
+  }
+  return totals;
+}
+
+std::map<Key, Total> totals_of(const Outline& outline) {
+  std::map<Key, Total> totals;
+  for (const OutlineOp& op : outline.ops) {
+    Total& total = totals[{op.phase, op.kind, op.part}];
+    total.count += op.count;
+    total.flops += op.count * op.flops;
+    total.bytes += op.count * op.bytes;
+  }
+  return totals;
+}
+
+TEST(StepOutline, OfOneRankSaysWhatItsProgramSays) {
+  for (const spec::ModelSpec& model : outlined_models()) {
+    for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
+                              spec::Recompute::kFfn, spec::Recompute::kFull}) {
+      for (const auto precision :
+           {spec::Precision::kFp32, spec::Precision::kBf16, spec::Precision::kFp8}) {
+        for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
+          const Numerics numerics = numerics_of(precision);
+          const auto program = build(model, {.numerics = numerics,
+                                             .recompute = policy,
+                                             .optimizer = optimizer,
+                                             .sequence = 64,
+                                             .micro_batch = 3,
+                                             .accumulate = 4});
+          ASSERT_TRUE(program.has_value());
+          const auto expected = totals_of(*program);
+          const auto told = totals_of(outline(model, {.numerics = numerics,
+                                                      .recompute = policy,
+                                                      .optimizer = optimizer,
+                                                      .sequence = 64,
+                                                      .micro_batch = 3,
+                                                      .accumulate = 4}));
+          for (const auto& [key, total] : expected) {
+            const auto& [phase, kind, part] = key;
+            const std::string name = std::string(to_text(phase)) + " " +
+                                     std::string(to_text(kind)) + " " + std::string(to_text(part));
+            const auto found = told.find(key);
+            ASSERT_NE(found, told.end()) << name;
+            EXPECT_DOUBLE_EQ(found->second.count, total.count) << name;
+            EXPECT_NEAR(found->second.flops, total.flops, 1e-9 * total.flops) << name;
+            EXPECT_NEAR(found->second.bytes, total.bytes, 1e-9 * total.bytes) << name;
+          }
+          EXPECT_EQ(told.size(), expected.size());
+        }
+      }
+    }
+  }
+}
+
+TEST(StepOutline, OfThePresetsHasTheFlopsOfTheirPrograms) {
+  for (const char* name : {"llama3-8b", "llama3-70b", "gpt2-124m"}) {
+    const spec::ModelSpec model = std::get<spec::ModelSpec>(spec::load(name)->spec);
+    const Numerics numerics = numerics_of(spec::Precision::kBf16);
+    const auto program = build(model, {.numerics = numerics, .sequence = 1024, .micro_batch = 4});
+    EXPECT_NEAR(outline(model, {.numerics = numerics, .sequence = 1024, .micro_batch = 4}).flops() /
+                    program->flops(),
+                1.0, 1e-12);
+  }
+}
+
+// What ranks compute together is what one would: cutting repeats nothing that costs flops.
+RC_GTEST_PROP(StepOutline, CutsShareOutTheFlops, ()) {
+  const spec::ModelSpec model = outlined_model();
+  OutlineChoices choices{.numerics = numerics_of(spec::Precision::kBf16),
+                         .sequence = 64,
+                         .micro_batch = 4,
+                         .accumulate = 2};
+  const double alone = outline(model, choices).flops();
+  choices.cut.tensor = *rc::gen::element(1, 2, 4);
+  choices.cut.context = *rc::gen::element(1, 2, 8);
+  choices.cut.sequence_parallel = choices.cut.tensor > 1 && *rc::gen::arbitrary<bool>();
+  double together = 0;
+  const std::int64_t stages = *rc::gen::element(1, 5);
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    choices.cut.layers = model.layers / stages;
+    choices.cut.first = stage == 0;
+    choices.cut.last = stage + 1 == stages;
+    together += outline(model, choices).flops() *
+                static_cast<double>(choices.cut.tensor * choices.cut.context);
+  }
+  // Rows of the vocabulary are padded before they are cut.
+  RC_ASSERT(std::abs(together / alone - 1) < 1e-9);
+}
+
+TEST(StepOutline, OfTensorRanksSumsTwiceForwardAndTwiceBackward) {
+  OutlineChoices choices{.numerics = numerics_of(spec::Precision::kBf16),
+                         .sequence = 64,
+                         .micro_batch = 4,
+                         .accumulate = 2};
+  choices.cut.tensor = 4;
+  std::map<Phase, double> sums;
+  for (const OutlineCollective& c : outline(outlined_model(), choices).collectives) {
+    EXPECT_EQ(c.collective.kind, CollectiveKind::kAllReduce);
+    EXPECT_EQ(c.collective.bytes(), 64 * 4 * 128 * 2);
+    EXPECT_EQ(c.collective.ranks, 4);
+    sums[c.phase] += c.count;
+  }
+  EXPECT_EQ(sums[Phase::kForward], 2 * 5 * 2);
+  EXPECT_EQ(sums[Phase::kBackward], 2 * 5 * 2);
+  // Sequence parallelism sends as much, in other words.
+  double sent = 0;
+  for (const bool parallel : {false, true}) {
+    choices.cut.sequence_parallel = parallel;
+    double bytes = 0;
+    for (const OutlineCollective& c : outline(outlined_model(), choices).collectives) {
+      bytes += c.count * sent_bytes(c.collective);
+    }
+    if (!parallel) sent = bytes;
+    EXPECT_DOUBLE_EQ(bytes, sent);
+  }
+}
+
+}  // namespace
+}  // namespace assay::step
