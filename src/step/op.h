@@ -67,6 +67,10 @@ enum class Part : std::uint8_t {
   kDecayed,
   kUndecayed,
   kAllGroups,
+  // What outlines know and programs do not yet.
+  kRouter,          // of a mixture: who computes a token, and taking it there and back
+  kValueEmbedding,  // nanochat's
+  kResidual,        // nanochat's: the stream and the embedding, weighted
 };
 
 std::string_view to_text(Kind kind);

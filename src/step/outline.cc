@@ -57,7 +57,10 @@ void Outliner::attention(Kind kind, double passes, double bytes) {
 
 void Outliner::tell(Axis axis, CollectiveKind kind, double elements, double times) {
   const Cut& cut = choices_.cut;
-  const std::int64_t ranks = axis == Axis::kTensor ? cut.tensor : cut.context;
+  std::int64_t ranks = 2;  // of a pipeline: neighbours
+  if (axis == Axis::kTensor) ranks = cut.tensor;
+  if (axis == Axis::kContext) ranks = cut.context;
+  if (axis == Axis::kExpert) ranks = cut.expert;
   outline_.collectives.push_back({.collective = {.kind = kind,
                                                  .type = choices_.numerics.activations,
                                                  .elements = whole(elements),
@@ -138,6 +141,12 @@ void Outliner::ends() {
     }
   }
   if (choices_.cut.last) head();
+  // Stages of a pipeline hand the stream on, and its gradient back.
+  const double stream = s.between * s.dim;
+  enter(Phase::kForward, s.micros);
+  if (!choices_.cut.last) tell(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
+  enter(Phase::kBackward, s.micros);
+  if (!choices_.cut.first) tell(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
 }
 
 void Outliner::head() {

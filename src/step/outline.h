@@ -56,6 +56,7 @@ struct OutlineCollective {
 struct Outline {
   std::vector<OutlineOp> ops;
   std::vector<OutlineCollective> collectives;
+  double parameters = 0;  // on this rank before state is spread, padding included
 
   [[nodiscard]] double flops() const;
 };

@@ -1,4 +1,6 @@
 // The blocks of a step, as block.cc builds them, once for all layers.
+#include <algorithm>
+
 #include "step/outliner.h"
 
 namespace assay::step {
@@ -22,9 +24,9 @@ void Outliner::norm_gradient(Part part) {
        (2 + adds) * s.between * s.dim * s.activation + weight + norm_weights() * added(s.dim, 1));
 }
 
-void Outliner::bias_gradient(Part part, double width) {
+void Outliner::bias_gradient(Part part, double rows, double width) {
   if (!model_.bias) return;
-  pass(Kind::kBiasGrad, part, sizes_.tokens * width * sizes_.activation + added(width, 1));
+  pass(Kind::kBiasGrad, part, rows * width * sizes_.activation + added(width, 1));
 }
 
 // What tensor ranks have computed of a sum is summed: everywhere, or, where sequence parallelism
@@ -73,15 +75,42 @@ void Outliner::attention_out() {
   cut_sums(1);
 }
 
+// A dense layer's tokens all go through one MLP; of a mixture each goes to some of the experts,
+// equally many to each.
+Outliner::Mlp Outliner::mlp() const {
+  if (!mixture_) return {.rows = sizes_.tokens, .times = 1};
+  const auto experts = static_cast<double>(model_.experts);
+  const auto here = experts / static_cast<double>(choices_.cut.expert);
+  const double routed = sizes_.tokens * static_cast<double>(model_.experts_per_token);
+  return {.rows = routed / here, .times = here};
+}
+
+// Takes tokens to their experts, or back.
+void Outliner::route(Kind kind) {
+  if (!mixture_) return;
+  const double elements =
+      sizes_.tokens * static_cast<double>(model_.experts_per_token) * sizes_.dim;
+  pass(kind, Part::kRouter, 2 * elements * sizes_.activation);
+  if (choices_.cut.expert > 1) tell(Axis::kExpert, CollectiveKind::kAllToAll, elements);
+}
+
 void Outliner::gate_up() {
   const Sizes& s = sizes_;
-  product(Part::kGateUp, Form::kForward, s.tokens, s.inner, s.dim, bias(s.inner));
+  if (mixture_) {
+    product(Part::kRouter, Form::kForward, s.tokens, static_cast<double>(model_.experts), s.dim);
+  }
+  route(Kind::kEmbed);
+  each(mlp().times,
+       [&] { product(Part::kGateUp, Form::kForward, mlp().rows, s.inner, s.dim, bias(s.inner)); });
 }
 
 void Outliner::down() {
   const Sizes& s = sizes_;
-  const double residual = s.between * s.dim * s.activation;
-  product(Part::kDown, Form::kForward, s.tokens, s.dim, s.ffn, residual + bias(s.dim));
+  const double residual = s.between * s.dim * s.activation / mlp().times;
+  each(mlp().times, [&] {
+    product(Part::kDown, Form::kForward, mlp().rows, s.dim, s.ffn, residual + bias(s.dim));
+  });
+  route(Kind::kEmbedGrad);
   cut_sums(1);
 }
 
@@ -89,25 +118,37 @@ void Outliner::mlp_forward() {
   const Sizes& s = sizes_;
   norm(Part::kMlpNorm);
   gate_up();
-  pass(Kind::kActivate, Part::kActivation, s.tokens * (s.inner + s.ffn) * s.activation);
+  pass(Kind::kActivate, Part::kActivation, mlp().tokens() * (s.inner + s.ffn) * s.activation);
   down();
 }
 
 void Outliner::backward_mlp(bool recomputes_norm, bool makes_activation) {
   const Sizes& s = sizes_;
-  bias_gradient(Part::kDown, s.dim);
-  product(Part::kDown, Form::kInput, s.tokens, s.dim, s.ffn);
+  const auto [rows, times] = mlp();
+  route(Kind::kEmbed);
+  each(times, [&] {
+    bias_gradient(Part::kDown, rows, s.dim);
+    product(Part::kDown, Form::kInput, rows, s.dim, s.ffn);
+  });
   pass(Kind::kActivateGrad, Part::kActivation,
-       s.tokens * (2 * s.inner + (makes_activation ? 2 : 1) * s.ffn) * s.activation);
-  product(Part::kDown, Form::kWeight, s.tokens, s.dim, s.ffn);
+       mlp().tokens() * (2 * s.inner + (makes_activation ? 2 : 1) * s.ffn) * s.activation);
+  each(times, [&] { product(Part::kDown, Form::kWeight, rows, s.dim, s.ffn); });
   if (recomputes_norm) {
     phase_ = Phase::kRecompute;
     norm(Part::kMlpNorm);
     phase_ = Phase::kBackward;
   }
-  bias_gradient(Part::kGateUp, s.inner);
-  product(Part::kGateUp, Form::kWeight, s.tokens, s.inner, s.dim);
-  product(Part::kGateUp, Form::kInput, s.tokens, s.inner, s.dim);
+  each(times, [&] {
+    bias_gradient(Part::kGateUp, rows, s.inner);
+    product(Part::kGateUp, Form::kWeight, rows, s.inner, s.dim);
+    product(Part::kGateUp, Form::kInput, rows, s.inner, s.dim);
+  });
+  route(Kind::kEmbedGrad);
+  if (mixture_) {
+    const auto experts = static_cast<double>(model_.experts);
+    product(Part::kRouter, Form::kWeight, s.tokens, experts, s.dim);
+    product(Part::kRouter, Form::kInput, s.tokens, experts, s.dim);
+  }
   cut_sums(1);
   norm_gradient(Part::kMlpNorm);
 }
@@ -115,7 +156,7 @@ void Outliner::backward_mlp(bool recomputes_norm, bool makes_activation) {
 void Outliner::backward_attention(bool recomputes_norm) {
   const Sizes& s = sizes_;
   const double width = s.q + 2 * s.kv;
-  bias_gradient(Part::kAttentionOut, s.dim);
+  bias_gradient(Part::kAttentionOut, s.tokens, s.dim);
   product(Part::kAttentionOut, Form::kWeight, s.tokens, s.dim, s.q);
   product(Part::kAttentionOut, Form::kInput, s.tokens, s.dim, s.q);
   const double sums = s.tokens * s.q / static_cast<double>(model_.head_dim) * 4;
@@ -141,25 +182,54 @@ void Outliner::backward_attention(bool recomputes_norm) {
     norm(Part::kAttentionNorm);
     phase_ = Phase::kBackward;
   }
-  bias_gradient(Part::kQkv, width);
+  bias_gradient(Part::kQkv, s.tokens, width);
   product(Part::kQkv, Form::kWeight, s.tokens, width, s.dim);
   product(Part::kQkv, Form::kInput, s.tokens, width, s.dim);
   cut_sums(1);
   norm_gradient(Part::kAttentionNorm);
 }
 
+// nanochat's: every block begins with a weighted sum of the stream and the embedding, and every
+// second one adds a table's rows to its values.
+void Outliner::extras(bool forward) {
+  const Sizes& s = sizes_;
+  if (model_.residual_lambdas) {
+    pass(forward ? Kind::kActivate : Kind::kActivateGrad, Part::kResidual,
+         (forward ? 3 : 5) * s.tokens * s.dim * s.activation);
+  }
+  if (model_.value_embeddings) {
+    each(0.5, [&] {
+      pass(forward ? Kind::kEmbed : Kind::kEmbedGrad, Part::kValueEmbedding,
+           3 * s.tokens * s.kv * s.activation);
+    });
+  }
+}
+
 void Outliner::blocks() {
+  const double mixtures = model_.is_moe() ? static_cast<double>(model_.moe_layers()) /
+                                                static_cast<double>(model_.layers)
+                                          : 0;
+  mixture_ = true;
+  if (mixtures > 0) blocks_alike(mixtures * sizes_.layers, true);
+  mixture_ = false;
+  if (mixtures < 1) blocks_alike((1 - mixtures) * sizes_.layers, mixtures == 0);
+}
+
+void Outliner::blocks_alike(double layers, bool have_last) {
   const Sizes& s = sizes_;
   const Recompute policy = choices_.recompute;
-  enter(Phase::kForward, s.layers * s.micros);
+  enter(Phase::kForward, layers * s.micros);
+  extras(true);
   make_qkv();
   attend();
   attention_out();
   mlp_forward();
 
   // The last block of the model is never recomputed.
-  const double kept = policy == Recompute::kNone ? s.layers : choices_.cut.last ? 1 : 0;
-  const double again = s.layers - kept;
+  const double kept = policy == Recompute::kNone       ? layers
+                      : choices_.cut.last && have_last ? std::min(1.0, layers)
+                                                       : 0;
+  const double again = layers - kept;
   if (policy == Recompute::kFull && again > 0) {
     enter(Phase::kRecompute, again * s.micros);
     make_qkv();
@@ -176,11 +246,13 @@ void Outliner::blocks() {
     enter(Phase::kBackward, kept * s.micros);
     backward_mlp(false, false);
     backward_attention(false);
+    extras(false);
   }
   if (again > 0) {
     enter(Phase::kBackward, again * s.micros);
     backward_mlp(policy == Recompute::kCheap, true);
     backward_attention(policy == Recompute::kCheap || policy == Recompute::kFfn);
+    extras(false);
   }
 }
 

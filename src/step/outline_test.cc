@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "spec/load.h"
+#include "spec/parameters.h"
+#include "spec/presets.h"
 
 namespace assay::step {
 namespace {
@@ -124,6 +126,48 @@ TEST(StepOutline, OfThePresetsHasTheFlopsOfTheirPrograms) {
                     program->flops(),
                 1.0, 1e-12);
   }
+}
+
+TEST(StepOutline, HasEveryParameterAndTheFlopsOfThoseThatATokenMeets) {
+  for (const std::string& name : spec::preset_names(spec::Kind::kModel)) {
+    const spec::ModelSpec model = std::get<spec::ModelSpec>(spec::load(name)->spec);
+    const Outline told =
+        outline(model, {.numerics = numerics_of(spec::Precision::kBf16), .sequence = 256});
+    const spec::Parameters expected = spec::parameters_of(model);
+    EXPECT_NEAR(told.parameters / static_cast<double>(expected.total), 1.0, 2e-3) << name;
+    // Six flops for each parameter that multiplies a token, and attention's.
+    double idle = 0;
+    double gates = 0;
+    for (const spec::ParameterGroup& group : expected.groups) {
+      if (group.expert && group.role == spec::Role::kMatrix) {
+        idle +=
+            static_cast<double>(group.parameters()) *
+            (1 - static_cast<double>(model.experts_per_token) / static_cast<double>(model.experts));
+      }
+      if (group.name == "value_gate") gates += static_cast<double>(group.parameters());
+    }
+    const double attention = 7.0 * 256 * static_cast<double>(model.q_dim() * model.layers);
+    const double met = static_cast<double>(expected.matmul) - idle - gates;
+    EXPECT_NEAR(told.flops() / (256 * (6 * met + attention)), 1.0, 5e-3) << name;
+  }
+}
+
+TEST(StepOutline, OfExpertRanksTakesTokensThereAndBack) {
+  spec::ModelSpec model = outlined_model();
+  model.experts = 8;
+  model.experts_per_token = 2;
+  OutlineChoices choices{.numerics = numerics_of(spec::Precision::kBf16), .sequence = 64};
+  const double alone = outline(model, choices).flops();
+  choices.cut.expert = 4;
+  const Outline spread = outline(model, choices);
+  EXPECT_NEAR(spread.flops(), alone, 1e-9 * alone);  // as many tokens come as go
+  double exchanges = 0;
+  for (const OutlineCollective& c : spread.collectives) {
+    EXPECT_EQ(c.collective.kind, CollectiveKind::kAllToAll);
+    EXPECT_EQ(c.collective.elements, 64 * 2 * 128);
+    exchanges += c.count;
+  }
+  EXPECT_EQ(exchanges, 4 * 5);
 }
 
 // What ranks compute together is what one would: cutting repeats nothing that costs flops.

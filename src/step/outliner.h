@@ -66,7 +66,24 @@ class Outliner {
   void backward_mlp(bool recomputes_norm, bool makes_activation);
   void backward_attention(bool recomputes_norm);
   void cut_sums(int times);
-  void bias_gradient(Part part, double width);
+  void bias_gradient(Part part, double rows, double width);
+  void extras(bool forward);
+  void blocks_alike(double layers, bool have_last);
+  void route(Kind kind);
+  // How many rows a product of the MLP has, and how many such products there are.
+  struct Mlp {
+    double rows = 0;
+    double times = 0;
+    [[nodiscard]] double tokens() const { return rows * times; }
+  };
+  [[nodiscard]] Mlp mlp() const;
+  // What `task` adds is executed `times` as often.
+  template <class Task>
+  void each(double times, Task task) {
+    count_ *= times;
+    task();
+    count_ /= times;
+  }
   [[nodiscard]] double bias(double width) const { return model_.bias ? width * sizes_.weight : 0; }
   [[nodiscard]] double norm_weights() const;
   // Bytes of a gradient that is written so often per micro-batch: but for the first time in a step
@@ -79,6 +96,7 @@ class Outliner {
   Outline& outline_;
   Phase phase_ = Phase::kForward;
   double count_ = 0;
+  bool mixture_ = false;  // the layers that are being written down are mixtures
 };
 
 }  // namespace assay::step

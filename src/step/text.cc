@@ -54,11 +54,13 @@ std::string_view to_text(Phase phase) {
 }
 
 std::string_view to_text(Part part) {
-  return name(part, std::array<std::string_view, 20>{
-                        "embedding", "positions",  "attention_norm", "qkv",           "query_norm",
-                        "key_norm",  "rope",       "attention",      "attention_out", "mlp_norm",
-                        "gate_up",   "activation", "down",           "final_norm",    "head",
-                        "loss",      "matrices",   "decayed",        "undecayed",     "all"});
+  return name(part, std::array<std::string_view, 23>{
+                        "embedding",     "positions",       "attention_norm", "qkv",
+                        "query_norm",    "key_norm",        "rope",           "attention",
+                        "attention_out", "mlp_norm",        "gate_up",        "activation",
+                        "down",          "final_norm",      "head",           "loss",
+                        "matrices",      "decayed",         "undecayed",      "all",
+                        "router",        "value_embedding", "residual"});
 }
 
 std::string_view to_text(Axis axis) {
