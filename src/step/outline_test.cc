@@ -11,42 +11,20 @@
 #include "spec/load.h"
 #include "spec/parameters.h"
 #include "spec/presets.h"
+#include "spec/testing/model_shapes.h"
 
 namespace assay::step {
 namespace {
 
 spec::ModelSpec outlined_model() {
-  spec::ModelSpec m;
-  m.vocab = 1003;
-  m.dim = 128;
-  m.layers = 5;
-  m.heads = 8;
-  m.kv_heads = 4;
-  m.head_dim = 16;
-  m.ffn = 192;
-  m.context = 64;
-  return m;
-}
-
-std::vector<spec::ModelSpec> outlined_models() {
-  std::vector<spec::ModelSpec> models = {outlined_model()};
-  spec::ModelSpec qk = outlined_model();
-  qk.qk_norm = spec::QkNorm::kLearned;
-  qk.tied = true;
-  models.push_back(qk);
-  spec::ModelSpec gpt = outlined_model();
-  gpt.norm = spec::Norm::kLayerNorm;
-  gpt.mlp = spec::Mlp::kGelu;
-  gpt.positions = spec::Positions::kLearned;
-  gpt.bias = true;
-  gpt.tied = true;
-  models.push_back(gpt);
-  spec::ModelSpec plain = outlined_model();
-  plain.norm = spec::Norm::kRmsNormPlain;
-  plain.qk_norm = spec::QkNorm::kPlain;
-  plain.mlp = spec::Mlp::kRelu2;
-  models.push_back(plain);
-  return models;
+  return {.vocab = 1003,
+          .dim = 128,
+          .layers = 5,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 16,
+          .ffn = 192,
+          .context = 64};
 }
 
 struct Total {
@@ -79,7 +57,7 @@ std::map<Key, Total> totals_of(const Outline& outline) {
 }
 
 TEST(StepOutline, OfOneRankSaysWhatItsProgramSays) {
-  for (const spec::ModelSpec& model : outlined_models()) {
+  for (const auto& [shape, model] : spec::testing::model_shapes(outlined_model())) {
     for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
                               spec::Recompute::kFfn, spec::Recompute::kFull}) {
       for (const auto precision :

@@ -15,16 +15,14 @@ namespace assay::step {
 namespace {
 
 spec::ModelSpec small() {
-  spec::ModelSpec m;
-  m.vocab = 128;
-  m.dim = 32;
-  m.layers = 3;
-  m.heads = 4;
-  m.kv_heads = 2;
-  m.head_dim = 8;
-  m.ffn = 48;
-  m.context = 16;
-  return m;
+  return {.vocab = 128,
+          .dim = 32,
+          .layers = 3,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 8,
+          .ffn = 48,
+          .context = 16};
 }
 
 Program built(const spec::ModelSpec& model, Choices choices) {

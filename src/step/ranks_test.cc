@@ -12,16 +12,14 @@ namespace assay::step {
 namespace {
 
 spec::ModelSpec narrow() {
-  spec::ModelSpec m;
-  m.vocab = 100;
-  m.dim = 24;
-  m.layers = 3;
-  m.heads = 4;
-  m.kv_heads = 2;
-  m.head_dim = 6;
-  m.ffn = 40;
-  m.context = 16;
-  return m;
+  return {.vocab = 100,
+          .dim = 24,
+          .layers = 3,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 6,
+          .ffn = 40,
+          .context = 16};
 }
 
 Program of_rank(std::int64_t rank, std::int64_t ranks,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "spec/testing/model_shapes.h"
 #include "step/parameters.h"
 #include "train/float_bits.h"
 
@@ -13,34 +14,25 @@ namespace assay::train {
 namespace {
 
 spec::ModelSpec llama_shape() {
-  spec::ModelSpec m;
-  m.vocab = 64;
-  m.dim = 32;
-  m.layers = 2;
-  m.heads = 4;
-  m.kv_heads = 2;
-  m.head_dim = 8;
-  m.ffn = 48;
-  m.context = 16;
-  m.rope_theta = 500000;
-  return m;
+  return {.vocab = 64,
+          .dim = 32,
+          .layers = 2,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 8,
+          .ffn = 48,
+          .context = 16,
+          .rope_theta = 500000};
 }
 
 spec::ModelSpec gpt2_shape() {
-  spec::ModelSpec m = llama_shape();
-  m.kv_heads = 4;
-  m.norm = spec::Norm::kLayerNorm;
-  m.mlp = spec::Mlp::kGelu;
-  m.positions = spec::Positions::kLearned;
-  m.bias = m.tied = true;
+  spec::ModelSpec m = spec::testing::gpt2_shape(llama_shape());
   m.rope_theta = 10000;
   return m;
 }
 
 TEST(HfNames, EveryRowOfEveryParameterIsNamedOnce) {
-  spec::ModelSpec qwen = llama_shape();
-  qwen.qk_norm = spec::QkNorm::kLearned;
-  qwen.tied = true;
+  const spec::ModelSpec qwen = spec::testing::qwen_shape(llama_shape());
   for (const spec::ModelSpec& model : {llama_shape(), qwen, gpt2_shape()}) {
     const auto tensors = hf_tensors(model);
     ASSERT_TRUE(tensors.has_value());

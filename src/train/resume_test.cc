@@ -64,14 +64,14 @@ class MemoryBackend : public Backend {
 
 spec::JobSpec job_of(spec::Precision precision, spec::Optimizer optimizer) {
   spec::JobSpec job;
-  job.model.vocab = 37;
-  job.model.dim = 24;
-  job.model.layers = 2;
-  job.model.heads = 4;
-  job.model.kv_heads = 2;
-  job.model.head_dim = 6;
-  job.model.ffn = 40;
-  job.model.context = 8;
+  job.model = {.vocab = 37,
+               .dim = 24,
+               .layers = 2,
+               .heads = 4,
+               .kv_heads = 2,
+               .head_dim = 6,
+               .ffn = 40,
+               .context = 8};
   job.batch = {.sequence = 8, .micro_batch = 1, .accumulate = 1};
   job.layout.dp = 1;
   job.train.precision = precision;

@@ -8,6 +8,7 @@
 #include "train/cpu/cpu_backend.h"
 #include "train/cuda/testing/trial.h"
 #include "train/every_preset.h"
+#include "train/testing/likeness.h"
 #include "train/validation.h"
 
 namespace assay::train {
@@ -18,24 +19,8 @@ using cuda::testing::scalar;
 using cuda::testing::Trial;
 using cuda::testing::Variant;
 
-struct Likeness {
-  double cosine = 0;
-  double ratio = 0;  // of the norms
-};
-
-Likeness likeness(const std::vector<float>& a, const std::vector<float>& b) {
-  double aa = 0;
-  double bb = 0;
-  double ab = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto x = static_cast<double>(a[i]);
-    const auto y = static_cast<double>(b[i]);
-    aa += x * x;
-    bb += y * y;
-    ab += x * y;
-  }
-  return {ab / std::sqrt(aa * bb), std::sqrt(bb / aa)};
-}
+using testing::Likeness;
+using testing::likeness;
 
 void compare(const Variant& variant, step::Choices choices, const StepSettings& settings) {
   SCOPED_TRACE(variant.name);

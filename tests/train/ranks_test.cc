@@ -6,6 +6,7 @@
 
 #include "base/testing/temp_dir.h"
 #include "comm/local.h"
+#include "spec/testing/model_shapes.h"
 #include "train/builtin_text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
@@ -28,11 +29,7 @@ std::vector<Kind> kinds() {
   spec::JobSpec llama = tiny_job();
   llama.train.steps = 6;
   spec::JobSpec gpt = llama;
-  gpt.model.norm = spec::Norm::kLayerNorm;
-  gpt.model.mlp = spec::Mlp::kGelu;
-  gpt.model.positions = spec::Positions::kLearned;
-  gpt.model.bias = true;
-  gpt.model.tied = true;
+  gpt.model = spec::testing::gpt2_shape(llama.model);
   // A bias of keys changes nothing, so its gradient is rounding alone, which Adam would make large.
   gpt.train.epsilon = 1e-6;
   spec::JobSpec muon = llama;

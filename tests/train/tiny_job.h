@@ -12,14 +12,14 @@ namespace assay::train {
 
 inline spec::JobSpec tiny_job() {
   spec::JobSpec job;
-  job.model.vocab = 256;
-  job.model.dim = 32;
-  job.model.layers = 2;
-  job.model.heads = 4;
-  job.model.kv_heads = 2;
-  job.model.head_dim = 8;
-  job.model.ffn = 64;
-  job.model.context = 32;
+  job.model = {.vocab = 256,
+               .dim = 32,
+               .layers = 2,
+               .heads = 4,
+               .kv_heads = 2,
+               .head_dim = 8,
+               .ffn = 64,
+               .context = 32};
   job.batch = {.sequence = 32, .micro_batch = 4, .accumulate = 2};
   job.layout.dp = 1;
   job.train.steps = 12;

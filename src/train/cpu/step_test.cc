@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "spec/testing/model_shapes.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/init.h"
 #include "train/testing/log_is_list.h"
@@ -12,45 +13,17 @@
 namespace assay::train::cpu {
 namespace {
 
-struct Variant {
-  const char* name;
-  spec::ModelSpec model;
-};
-
-spec::ModelSpec llama() {
-  spec::ModelSpec m;
-  m.vocab = 37;
-  m.dim = 24;
-  m.layers = 2;
-  m.heads = 4;
-  m.kv_heads = 2;
-  m.head_dim = 6;
-  m.ffn = 20;
-  m.context = 12;
-  return m;
-}
+using Variant = spec::testing::NamedModel;
 
 std::vector<Variant> variants() {
-  std::vector<Variant> list;
-  list.push_back({"llama", llama()});
-  spec::ModelSpec qk = llama();
-  qk.qk_norm = spec::QkNorm::kLearned;
-  qk.tied = true;
-  list.push_back({"qk_norm_tied", qk});
-  spec::ModelSpec plain = llama();
-  plain.qk_norm = spec::QkNorm::kPlain;
-  plain.norm = spec::Norm::kRmsNormPlain;
-  plain.mlp = spec::Mlp::kRelu2;
-  list.push_back({"plain_relu2", plain});
-  spec::ModelSpec gpt = llama();
-  gpt.norm = spec::Norm::kLayerNorm;
-  gpt.mlp = spec::Mlp::kGelu;
-  gpt.positions = spec::Positions::kLearned;
-  gpt.bias = true;
-  gpt.tied = true;
-  gpt.kv_heads = 4;
-  list.push_back({"gpt2", gpt});
-  return list;
+  return spec::testing::model_shapes({.vocab = 37,
+                                      .dim = 24,
+                                      .layers = 2,
+                                      .heads = 4,
+                                      .kv_heads = 2,
+                                      .head_dim = 6,
+                                      .ffn = 20,
+                                      .context = 12});
 }
 
 // A program with its memory filled: weights from a seed, a fixed batch.

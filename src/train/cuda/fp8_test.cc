@@ -11,6 +11,7 @@
 #include "train/cuda/testing/trial.h"
 #include "train/float_bits.h"
 #include "train/split_master.h"
+#include "train/testing/likeness.h"
 #include "train/testing/log_is_list.h"
 
 namespace assay::train::cuda {
@@ -162,20 +163,6 @@ step::Choices choices_in(spec::Precision precision, spec::Recompute recompute) {
           .head_rows = 128};
 }
 
-double cosine(const std::vector<float>& a, const std::vector<float>& b) {
-  double ab = 0;
-  double aa = 0;
-  double bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto x = static_cast<double>(a[i]);
-    const auto y = static_cast<double>(b[i]);
-    ab += x * y;
-    aa += x * x;
-    bb += y * y;
-  }
-  return ab / std::sqrt(aa * bb);
-}
-
 // Three bits of mantissa round by 2.6 % on average (root mean square), so every product of two such
 // matrices carries 3.7 % of noise. A gradient of these models has up to twenty-four products behind
 // it, whose noise adds up to sqrt(24) times as much: a cosine of 0.984, and less where a sum of
@@ -193,7 +180,10 @@ TEST_F(CudaFp8, AStepIsCloseToTheOneInBf16) {
         << variant.name;
     for (std::size_t i = 0; i < exact.program().parameters.size(); ++i) {
       const step::Parameter& p = exact.program().parameters[i];
-      EXPECT_GT(cosine(exact.gradient(p), rough.gradient(rough.program().parameters[i])), kCosine)
+      EXPECT_GT(
+          train::testing::likeness(exact.gradient(p), rough.gradient(rough.program().parameters[i]))
+              .cosine,
+          kCosine)
           << variant.name << " " << p.name;
     }
   }

@@ -14,19 +14,6 @@
 namespace assay::train::cuda::testing {
 namespace {
 
-spec::ModelSpec llama() {
-  spec::ModelSpec m;
-  m.vocab = 1000;
-  m.dim = 256;
-  m.layers = 2;
-  m.heads = 4;
-  m.kv_heads = 2;
-  m.head_dim = 64;
-  m.ffn = 512;
-  m.context = 512;
-  return m;
-}
-
 // The name of a file that is this process's own and goes away with it.
 const std::string& tuning_file() {
   struct File {
@@ -59,31 +46,21 @@ void write_as(Backend& backend, const step::View& view, const std::vector<T>& va
 }  // namespace
 
 std::vector<Variant> variants() {
-  std::vector<Variant> list;
-  list.push_back({"llama", llama()});
-  spec::ModelSpec wide = llama();
+  const spec::ModelSpec llama{.vocab = 1000,
+                              .dim = 256,
+                              .layers = 2,
+                              .heads = 4,
+                              .kv_heads = 2,
+                              .head_dim = 64,
+                              .ffn = 512,
+                              .context = 512};
+  std::vector<Variant> list = spec::testing::model_shapes(llama);
+  list.back().model.vocab = 1003;  // rows of logits that end in the middle of a vector
+  spec::ModelSpec wide = llama;
   wide.heads = 2;
   wide.kv_heads = 1;
   wide.head_dim = 128;
   list.push_back({"wide_heads", wide});
-  spec::ModelSpec qk = llama();
-  qk.qk_norm = spec::QkNorm::kLearned;
-  qk.tied = true;
-  list.push_back({"qk_norm_tied", qk});
-  spec::ModelSpec plain = llama();
-  plain.qk_norm = spec::QkNorm::kPlain;
-  plain.norm = spec::Norm::kRmsNormPlain;
-  plain.mlp = spec::Mlp::kRelu2;
-  list.push_back({"plain_relu2", plain});
-  spec::ModelSpec gpt = llama();
-  gpt.vocab = 1003;  // rows of logits that end in the middle of a vector
-  gpt.norm = spec::Norm::kLayerNorm;
-  gpt.mlp = spec::Mlp::kGelu;
-  gpt.positions = spec::Positions::kLearned;
-  gpt.bias = true;
-  gpt.tied = true;
-  gpt.kv_heads = 4;
-  list.push_back({"gpt2", gpt});
   return list;
 }
 

@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "spec/testing/model_shapes.h"
 #include "train/backend.h"
 
 namespace assay::train::cuda::testing {
 
-struct Variant {
-  const char* name;
-  spec::ModelSpec model;
-};
+using Variant = spec::testing::NamedModel;
 // What models differ in, at a size that a CPU computes in seconds.
 std::vector<Variant> variants();
 

@@ -1,0 +1,28 @@
+// How alike two tensors are.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+namespace assay::train::testing {
+
+struct Likeness {
+  double cosine = 0;
+  double ratio = 0;  // of the norms
+};
+
+inline Likeness likeness(const std::vector<float>& a, const std::vector<float>& b) {
+  double aa = 0;
+  double bb = 0;
+  double ab = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto x = static_cast<double>(a[i]);
+    const auto y = static_cast<double>(b[i]);
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+  }
+  return {ab / std::sqrt(aa * bb), std::sqrt(bb / aa)};
+}
+
+}  // namespace assay::train::testing
