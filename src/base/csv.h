@@ -1,0 +1,34 @@
+// Tables as comma-separated values (RFC 4180): the first record names the columns, fields may be
+// quoted, quotes in them are doubled, and a quoted field may have commas and ends of lines.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay::base {
+
+struct CsvTable {
+  std::vector<std::string> columns;
+  struct Record {
+    std::size_t line = 0;  // of its beginning, from 1
+    std::vector<std::string> fields;
+  };
+  std::vector<Record> records;
+
+  [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const;
+};
+
+// `name` is whose text it is, for errors. A record may have fewer fields than there are columns, or
+// more: whoever knows what they mean judges that. Fails where there is no header, a column has two
+// places, or a quote is not closed.
+Result<CsvTable> parse_csv(std::string_view text, const std::string& name);
+
+// A field as it is written, in quotes where it needs them.
+std::string csv_field(std::string_view text);
+
+}  // namespace assay::base
