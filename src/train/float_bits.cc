@@ -8,13 +8,12 @@
 namespace assay::train {
 
 SplitFloats split_floats(std::span<const float> values) {
-  SplitFloats result;
-  result.high.reserve(values.size());
-  result.low.reserve(values.size());
-  for (const float value : values) {
-    const SplitMaster pair = split_master(value);
-    result.high.push_back(pair.high);
-    result.low.push_back(pair.low);
+  SplitFloats result{std::vector<std::uint16_t>(values.size()),
+                     std::vector<std::uint16_t>(values.size())};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const SplitMaster pair = split_master(values[i]);
+    result.high[i] = pair.high;
+    result.low[i] = pair.low;
   }
   return result;
 }
