@@ -202,8 +202,8 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
 
 void backward_block(Builder& b, Kept k, const View& dx) {
   const std::int32_t layer = b.layer();
-  // What the last block made is still there when its backward pass begins, and the memory of one
-  // block is needed then in any case.
+  // What the last block made is still there when its backward pass begins: keeping it costs memory
+  // only beside the logits.
   const bool last = layer + 1 == b.model().layers;
   const Recompute policy = last ? Recompute::kNone : b.program().choices.recompute;
   const bool cheap = policy == Recompute::kNone;

@@ -55,7 +55,7 @@ void Outliner::attention(Kind kind, double passes, double bytes) {
   outline_.ops.back().flops = passes * 2 * s.tokens * s.keys * s.q / 2;
 }
 
-void Outliner::tell(Axis axis, CollectiveKind kind, double elements, double times) {
+void Outliner::tell(Axis axis, CollectiveKind kind, double elements) {
   const Cut& cut = choices_.cut;
   std::int64_t ranks = 2;  // of a pipeline: neighbours
   if (axis == Axis::kTensor) ranks = cut.tensor;
@@ -67,7 +67,7 @@ void Outliner::tell(Axis axis, CollectiveKind kind, double elements, double time
                                                  .ranks = ranks},
                                   .axis = axis,
                                   .phase = phase_,
-                                  .count = times * count_});
+                                  .count = count_});
 }
 
 void Outliner::product(Part part, Form form, double rows, double out, double in, double also,
@@ -141,12 +141,28 @@ void Outliner::ends() {
     }
   }
   if (choices_.cut.last) head();
+  cut_ends();
   // Stages of a pipeline hand the stream on, and its gradient back.
   const double stream = s.between * s.dim;
   enter(Phase::kForward, s.micros);
   if (!choices_.cut.last) tell(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
   enter(Phase::kBackward, s.micros);
   if (!choices_.cut.first) tell(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
+}
+
+// The table and the head are spread over the vocabulary: what ranks have looked up is summed, and
+// so is the gradient that comes out of the head. Sequence parallelism scatters the one after the
+// table and gathers it before the head, and back again.
+void Outliner::cut_ends() {
+  const Cut& c = choices_.cut;
+  enter(Phase::kForward, sizes_.micros);
+  if (c.first)
+    cut(c.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce);
+  if (c.last && c.sequence_parallel) cut(CollectiveKind::kAllGather);
+  enter(Phase::kBackward, sizes_.micros);
+  if (c.last)
+    cut(c.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce);
+  if (c.first && c.sequence_parallel) cut(CollectiveKind::kAllGather);
 }
 
 void Outliner::head() {

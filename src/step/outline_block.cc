@@ -31,14 +31,14 @@ void Outliner::bias_gradient(Part part, double rows, double width) {
 
 // What tensor ranks have computed of a sum is summed: everywhere, or, where sequence parallelism
 // cuts what comes next, scattered, and gathered again before the next product.
-void Outliner::cut_sums(int times) {
-  if (choices_.cut.tensor == 1) return;
-  const double elements = sizes_.tokens * sizes_.dim;
-  if (!choices_.cut.sequence_parallel) {
-    return tell(Axis::kTensor, CollectiveKind::kAllReduce, elements, times);
-  }
-  tell(Axis::kTensor, CollectiveKind::kReduceScatter, elements, times);
-  tell(Axis::kTensor, CollectiveKind::kAllGather, elements, times);
+void Outliner::cut_sums() {
+  if (!choices_.cut.sequence_parallel) return cut(CollectiveKind::kAllReduce);
+  cut(CollectiveKind::kReduceScatter);
+  cut(CollectiveKind::kAllGather);
+}
+
+void Outliner::cut(CollectiveKind kind) {
+  if (choices_.cut.tensor > 1) tell(Axis::kTensor, kind, sizes_.tokens * sizes_.dim);
 }
 
 void Outliner::make_qkv() {
@@ -72,7 +72,7 @@ void Outliner::attention_out() {
   const Sizes& s = sizes_;
   const double residual = s.between * s.dim * s.activation;
   product(Part::kAttentionOut, Form::kForward, s.tokens, s.dim, s.q, residual + bias(s.dim));
-  cut_sums(1);
+  cut_sums();
 }
 
 // A dense layer's tokens all go through one MLP; of a mixture each goes to some of the experts,
@@ -111,7 +111,7 @@ void Outliner::down() {
     product(Part::kDown, Form::kForward, mlp().rows, s.dim, s.ffn, residual + bias(s.dim));
   });
   route(Kind::kEmbedGrad);
-  cut_sums(1);
+  cut_sums();
 }
 
 void Outliner::mlp_forward() {
@@ -149,7 +149,7 @@ void Outliner::backward_mlp(bool recomputes_norm, bool makes_activation) {
     product(Part::kRouter, Form::kWeight, s.tokens, experts, s.dim);
     product(Part::kRouter, Form::kInput, s.tokens, experts, s.dim);
   }
-  cut_sums(1);
+  cut_sums();
   norm_gradient(Part::kMlpNorm);
 }
 
@@ -185,7 +185,7 @@ void Outliner::backward_attention(bool recomputes_norm) {
   bias_gradient(Part::kQkv, s.tokens, width);
   product(Part::kQkv, Form::kWeight, s.tokens, width, s.dim);
   product(Part::kQkv, Form::kInput, s.tokens, width, s.dim);
-  cut_sums(1);
+  cut_sums();
   norm_gradient(Part::kAttentionNorm);
 }
 

@@ -38,7 +38,7 @@ void Outliner::optimizer() {
   double blocks = 0;
   for (const auto& matrix : matrices) blocks += matrix.count * aligned(matrix.elements);
   double tables = valued * aligned(s.vocab * s.kv);
-  if (choices_.cut.first || model_.tied) tables += aligned(s.vocab * s.dim);
+  if (choices_.cut.first || (model_.tied && choices_.cut.last)) tables += aligned(s.vocab * s.dim);
   if (choices_.cut.first && model_.positions == spec::Positions::kLearned) {
     tables += aligned(static_cast<double>(model_.context) * s.dim);
   }

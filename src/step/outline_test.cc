@@ -130,6 +130,23 @@ TEST(StepOutline, HasEveryParameterAndTheFlopsOfThoseThatATokenMeets) {
   }
 }
 
+TEST(StepOutline, StagesShareOutTheParameters) {
+  for (const auto& [shape, model] : spec::testing::model_shapes(outlined_model())) {
+    OutlineChoices choices{.numerics = numerics_of(spec::Precision::kBf16), .sequence = 64};
+    const double alone = outline(model, choices).parameters;
+    double together = 0;
+    for (int stage = 0; stage < 5; ++stage) {
+      choices.cut.layers = 1;
+      choices.cut.first = stage == 0;
+      choices.cut.last = stage == 4;
+      together += outline(model, choices).parameters;
+    }
+    // A tied table is on the first stage and on the last.
+    const double twice = model.tied ? 1024.0 * 128 : 0;
+    EXPECT_DOUBLE_EQ(together, alone + twice) << shape;
+  }
+}
+
 TEST(StepOutline, OfExpertRanksTakesTokensThereAndBack) {
   spec::ModelSpec model = outlined_model();
   model.experts = 8;
@@ -172,7 +189,7 @@ RC_GTEST_PROP(StepOutline, CutsShareOutTheFlops, ()) {
   RC_ASSERT(std::abs(together / alone - 1) < 1e-9);
 }
 
-TEST(StepOutline, OfTensorRanksSumsTwiceForwardAndTwiceBackward) {
+TEST(StepOutline, OfTensorRanksSumsTwiceInEveryLayerAndPass) {
   OutlineChoices choices{.numerics = numerics_of(spec::Precision::kBf16),
                          .sequence = 64,
                          .micro_batch = 4,
@@ -185,8 +202,9 @@ TEST(StepOutline, OfTensorRanksSumsTwiceForwardAndTwiceBackward) {
     EXPECT_EQ(c.collective.ranks, 4);
     sums[c.phase] += c.count;
   }
-  EXPECT_EQ(sums[Phase::kForward], 2 * 5 * 2);
-  EXPECT_EQ(sums[Phase::kBackward], 2 * 5 * 2);
+  // In each layer, and once after the table or before the head.
+  EXPECT_EQ(sums[Phase::kForward], (2 * 5 + 1) * 2);
+  EXPECT_EQ(sums[Phase::kBackward], (2 * 5 + 1) * 2);
   // Sequence parallelism sends as much, in other words.
   double sent = 0;
   for (const bool parallel : {false, true}) {

@@ -50,7 +50,7 @@ class Outliner {
   enum class Form { kForward, kInput, kWeight };
   void product(Part part, Form form, double rows, double out, double in, double also = 0,
                double writes = 1);
-  void tell(Axis axis, CollectiveKind kind, double elements, double times = 1);
+  void tell(Axis axis, CollectiveKind kind, double elements);
 
   // outline_block.cc
   void norm(Part part);
@@ -63,9 +63,11 @@ class Outliner {
   void mlp_forward();
   void quantise(Part part, Form form, double rows, double out, double in);
   void head();
+  void cut_ends();
   void backward_mlp(bool recomputes_norm, bool makes_activation);
   void backward_attention(bool recomputes_norm);
-  void cut_sums(int times);
+  void cut_sums();
+  void cut(CollectiveKind kind);
   void bias_gradient(Part part, double rows, double width);
   void extras(bool forward);
   void blocks_alike(double layers, bool have_last);

@@ -200,20 +200,22 @@ class Run {
   }
 
   // The memory of the last snapshot is the next one's.
-  base::Result<void> wait_for_writer() {
-    if (writer_ == nullptr) return {};
+  void wait_for_writer() {
+    if (writer_ == nullptr) return;
     const std::int64_t begun = options_.clock->monotonic_ns();
-    ASSAY_TRY_VOID(writer_->wait());
+    // What went wrong with the last one is no reason to lose this one too.
+    if (const auto written = writer_->wait(); !written) {
+      reporter_.note("a checkpoint was not written: " + written.error().line());
+    }
     constexpr std::int64_t kLong = 1'000'000'000;
     const bool was_long = options_.clock->monotonic_ns() - begun > kLong;
     if (was_long && position_.step < steps_ && !std::exchange(told_to_wait_, true)) {
       reporter_.note("training waits for checkpoints to be written: save less often");
     }
-    return {};
   }
 
   base::Result<void> save() {
-    ASSAY_TRY_VOID(wait_for_writer());
+    wait_for_writer();
     ASSAY_TRY(checkpoint::Snapshot snapshot,
               take_snapshot(backend_, ranks_, program_, job_, position_));
     saved_ = position_.step;

@@ -224,5 +224,22 @@ TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
   EXPECT_NE(second.notes[0].find("weights.safetensors"), std::string::npos);
 }
 
+TEST_F(TrainerTest, ACheckpointThatFailsIsSaidAndTheNextOneIsWritten) {
+  spec::JobSpec job = tiny_job();
+  job.checkpoint.every = 4;
+  Silent told;
+  const fs::path root = dir_.path() / "lost" / "checkpoints";
+  told.on_step = [&](const StepReport& report) {
+    if (report.step == 3) fs::rename(root, dir_.path() / "away");
+    if (report.step == 7) fs::rename(dir_.path() / "away", root);
+  };
+  const auto result = run(job, {.out = "lost"}, told);
+  ASSERT_TRUE(result.has_value()) << result.error().line();
+  ASSERT_EQ(told.notes.size(), 1U);
+  EXPECT_EQ(told.notes[0].find("a checkpoint was not written: "), 0U) << told.notes[0];
+  EXPECT_TRUE(fs::exists(root / "step-12" / "manifest.json"));
+  EXPECT_EQ(told.saves, 2);
+}
+
 }  // namespace
 }  // namespace assay::train

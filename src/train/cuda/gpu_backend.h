@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/error.h"
 #include "train/cuda/batches.h"
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/cudnn/attention_graphs.h"
@@ -44,10 +45,13 @@ class GpuBackend : public CudaBackend {
  private:
   // prepare.cc
   base::Result<void> build_attention();
+  base::Result<void> check_memory();
   base::Result<void> take_memory();
+  [[nodiscard]] base::Error too_little(std::int64_t available) const;
   base::Result<void> learn_products();
 
   // state_copy.cc
+  [[nodiscard]] std::size_t state_bytes() const;
   base::Result<void> begin_pinning();
   // `at`: how far into the pinned memory `to` begins.
   void begin_copy(std::span<std::byte> to, const std::byte* from, std::size_t at);

@@ -3,6 +3,7 @@
 // begins.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -18,7 +19,9 @@ class PinnedMemory {
   // between. A copy must lie within one of them.
   static constexpr std::size_t kPiece = std::size_t{256} << 20U;
 
-  // Fails at once where the host has too little.
+  // Whether the host has as much.
+  static base::Result<void> check(std::size_t bytes);
+  // Fails at once where it has not.
   static base::Result<std::shared_ptr<PinnedMemory>> begin(std::size_t bytes, int device);
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
@@ -29,12 +32,14 @@ class PinnedMemory {
 
  private:
   PinnedMemory(std::byte* data, std::size_t bytes, int device);
+  void touch();
   void pin();
 
   std::byte* data_;
   std::size_t bytes_;
   int device_;
   std::size_t pinned_ = 0;  // bytes from the start
+  std::atomic<bool> unwanted_ = false;
   std::thread thread_;
 };
 

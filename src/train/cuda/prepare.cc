@@ -105,7 +105,7 @@ base::Result<void> GpuBackend::prepare(const step::Program& program, const step:
   program_ = &program;
   plan_ = &plan;
   if (!attention_built_) ASSAY_TRY_VOID(build_attention());
-  ASSAY_TRY_VOID(begin_pinning());
+  ASSAY_TRY_VOID(check_memory());
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
   ASSAY_TRY_VOID(learn_products());
@@ -117,6 +117,8 @@ base::Result<void> GpuBackend::prepare(const step::Program& program, const step:
     make_turns(device_, {program.choices.sequence, program.model.head_dim},
                program.model.rope_theta);
   }
+  // Not before: products are not timed while the driver is kept busy.
+  ASSAY_TRY_VOID(begin_pinning());
   return outcome();
 }
 
@@ -134,18 +136,28 @@ base::Result<void> GpuBackend::build_attention() {
   return {};
 }
 
+base::Error GpuBackend::too_little(std::int64_t available) const {
+  const std::int64_t taken = plan_->bytes + workspace_bytes_;
+  return base::unfit_error(
+      fmt::format("GPU {}", options_.device),
+      fmt::format("{} are needed and {} are there", base::to_text(base::Bytes(taken)),
+                  base::to_text(base::Bytes(available))),
+      "choose a smaller batch.micro_batch or train.recompute = \"full\"");
+}
+
+base::Result<void> GpuBackend::check_memory() {
+  workspace_bytes_ = place_workspace(*program_, attention_.workspace_bytes(), nullptr).bytes;
+  ASSAY_TRY(const std::int64_t available, available_bytes());
+  if (plan_->bytes + workspace_bytes_ > available) return base::fail(too_little(available));
+  return PinnedMemory::check(state_bytes());
+}
+
 base::Result<void> GpuBackend::take_memory() {
   const std::int64_t attention = attention_.workspace_bytes();
-  workspace_bytes_ = place_workspace(*program_, attention, nullptr).bytes;
-  const std::int64_t taken = plan_->bytes + workspace_bytes_;
-  ASSAY_TRY(const std::int64_t available, available_bytes());
-  if (taken > available || cudaMalloc(reinterpret_cast<void**>(&arena_),
-                                      static_cast<std::size_t>(taken)) != cudaSuccess) {
-    return base::fail(base::unfit_error(
-        fmt::format("GPU {}", options_.device),
-        fmt::format("{} are needed and {} are there", base::to_text(base::Bytes(taken)),
-                    base::to_text(base::Bytes(available))),
-        "choose a smaller batch.micro_batch or train.recompute = \"full\""));
+  const auto taken = static_cast<std::size_t>(plan_->bytes + workspace_bytes_);
+  if (cudaMalloc(reinterpret_cast<void**>(&arena_), taken) != cudaSuccess) {
+    ASSAY_TRY(const std::int64_t available, available_bytes());
+    return base::fail(too_little(available));
   }
   device_.workspace = place_workspace(*program_, attention, arena_ + plan_->bytes).workspace;
   return {};

@@ -9,14 +9,19 @@
 namespace assay::train::cuda {
 
 // As much as a checkpoint holds. Programs that do not train have none.
-base::Result<void> GpuBackend::begin_pinning() {
-  if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return {};
-  std::size_t bytes = 0;
+std::size_t GpuBackend::state_bytes() const {
+  if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return 0;
+  std::int64_t bytes = 0;
   for (const step::Storage storage :
        {step::Storage::kWeights, step::Storage::kRemainders, step::Storage::kMoments}) {
-    bytes += static_cast<std::size_t>(plan_->of(storage));
+    bytes += plan_->of(storage);
   }
-  ASSAY_TRY(pinned_, PinnedMemory::begin(bytes, options_.device));
+  return static_cast<std::size_t>(bytes);
+}
+
+base::Result<void> GpuBackend::begin_pinning() {
+  if (state_bytes() == 0) return {};
+  ASSAY_TRY(pinned_, PinnedMemory::begin(state_bytes(), options_.device));
   return {};
 }
 
