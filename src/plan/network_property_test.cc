@@ -43,8 +43,8 @@ std::int64_t any_bytes() {
   return std::int64_t{*rc::gen::inRange(1, 4096)} << *rc::gen::inRange(0, 22);
 }
 
-double seconds(const Network& network, CollectiveKind kind, std::int64_t bytes,
-               const Group& group) {
+double seconds_of(const Network& network, CollectiveKind kind, std::int64_t bytes,
+                  const Group& group) {
   return network.time(collective(kind, bytes), group).total.count();
 }
 
@@ -59,8 +59,8 @@ RC_GTEST_PROP(NetworkProperty, TimeIsLatencyAndTransfer, ()) {
 RC_GTEST_PROP(NetworkProperty, OneRankOrNothingToSendCostsNothing, ()) {
   const Network network = network_of(any_cluster());
   const CollectiveKind kind = any_kind();
-  RC_ASSERT(seconds(network, kind, any_bytes(), network.group(1)) == 0);
-  RC_ASSERT(seconds(network, kind, 0, any_group(network)) == 0);
+  RC_ASSERT(seconds_of(network, kind, any_bytes(), network.group(1)) == 0);
+  RC_ASSERT(seconds_of(network, kind, 0, any_group(network)) == 0);
 }
 
 RC_GTEST_PROP(NetworkProperty, MoreBytesAreNeverFaster, ()) {
@@ -68,8 +68,8 @@ RC_GTEST_PROP(NetworkProperty, MoreBytesAreNeverFaster, ()) {
   const CollectiveKind kind = any_kind();
   const Group group = any_group(network);
   const std::int64_t few = any_bytes();
-  RC_ASSERT(seconds(network, kind, few, group) <=
-            seconds(network, kind, few + any_bytes(), group) * kSlack);
+  RC_ASSERT(seconds_of(network, kind, few, group) <=
+            seconds_of(network, kind, few + any_bytes(), group) * kSlack);
 }
 
 // Two halves take no less than the whole, and no more than twice the latency above it.
@@ -79,7 +79,7 @@ RC_GTEST_PROP(NetworkProperty, SplittingNeverWinsAndCostsOnlyLatency, ()) {
   const Group group = any_group(network);
   const std::int64_t half = any_bytes();
   const CollectiveTime whole = network.time(collective(kind, 2 * half), group);
-  const double halves = 2 * seconds(network, kind, half, group);
+  const double halves = 2 * seconds_of(network, kind, half, group);
   RC_ASSERT(whole.total.count() <= halves * kSlack);
   RC_ASSERT(halves <= (whole.total.count() + whole.latency.count()) * kSlack);
 }
@@ -96,8 +96,8 @@ RC_GTEST_PROP(NetworkProperty, MoreBandwidthNeverSlows, ()) {
     *cluster.link.bandwidth = factor * *cluster.link.bandwidth;
   *cluster.link.pcie = factor * *cluster.link.pcie;
   *cluster.network.bandwidth = factor * *cluster.network.bandwidth;
-  RC_ASSERT(seconds(network_of(cluster), kind, bytes, group) <=
-            seconds(before, kind, bytes, group) * kSlack);
+  RC_ASSERT(seconds_of(network_of(cluster), kind, bytes, group) <=
+            seconds_of(before, kind, bytes, group) * kSlack);
 }
 
 // Where switches do not reduce and all ranks have the same links, one rank more is more work.
@@ -108,8 +108,8 @@ RC_GTEST_PROP(NetworkProperty, MoreRanksOnTheSameLinksAreNeverFaster, ()) {
   const CollectiveKind kind = any_kind();
   const std::int64_t bytes = any_bytes();
   const std::int64_t ranks = *rc::gen::inRange(2, 16);
-  RC_ASSERT(seconds(network, kind, bytes, network.group(ranks)) <=
-            seconds(network, kind, bytes, network.group(ranks + 1)) * kSlack);
+  RC_ASSERT(seconds_of(network, kind, bytes, network.group(ranks)) <=
+            seconds_of(network, kind, bytes, network.group(ranks + 1)) * kSlack);
 }
 
 // With whole nodes, more of them have more to do; each has the same links. Not so for an all-to-all
@@ -121,8 +121,8 @@ RC_GTEST_PROP(NetworkProperty, MoreNodesAreNeverFaster, ()) {
   const std::int64_t bytes = any_bytes();
   const std::int64_t nodes = *rc::gen::element(2, 3, 4, 7, 50, 5000);
   const std::int64_t per_node = network.devices_per_node();
-  RC_ASSERT(seconds(network, kind, bytes, network.group(nodes * per_node)) <=
-            seconds(network, kind, bytes, network.group((nodes + 1) * per_node)) * kSlack);
+  RC_ASSERT(seconds_of(network, kind, bytes, network.group(nodes * per_node)) <=
+            seconds_of(network, kind, bytes, network.group((nodes + 1) * per_node)) * kSlack);
 }
 
 }  // namespace

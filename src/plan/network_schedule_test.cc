@@ -18,14 +18,14 @@ using step::CollectiveKind;
 using testing::collective;
 using testing::network_of;
 
-struct Link {
+struct PlayedLink {
   double latency = 0;    // s
   double bandwidth = 0;  // bytes/s
 };
 
 // links[r] goes from rank r to the next. Every rank sends a piece of the bytes per step, and not
 // before the one that it has to pass on is there.
-double play_ring(const std::vector<Link>& links, double bytes, std::size_t steps) {
+double play_ring(const std::vector<PlayedLink>& links, double bytes, std::size_t steps) {
   const std::size_t ranks = links.size();
   const double piece = bytes / static_cast<double>(ranks);
   std::vector<double> arrived(ranks, 0);
@@ -71,7 +71,7 @@ std::vector<int> other_tree(int nodes) {
 // An all-reduce of half the bytes over each tree, in pieces. One link out of every node.
 class TreePlay {
  public:
-  TreePlay(int nodes, Link link, double bytes, int pieces)
+  TreePlay(int nodes, PlayedLink link, double bytes, int pieces)
       : link_(link), piece_(bytes / 2 / pieces), free_(static_cast<std::size_t>(nodes), 0) {
     trees_ = {binary_tree(nodes), other_tree(nodes)};
     for (std::size_t t = 0; t < trees_.size(); ++t) {
@@ -141,7 +141,7 @@ class TreePlay {
     if (++count == children(m.tree, m.to).size()) send_up({latest, m.tree, m.piece, m.to});
   }
 
-  Link link_;
+  PlayedLink link_;
   double piece_;
   std::vector<double> free_;
   std::array<std::vector<int>, 2> trees_;
@@ -174,20 +174,22 @@ spec::ClusterSpec nodes_of(std::int64_t per_node, std::int64_t nodes, double bet
   return testing::with_network(cluster, nodes, between_gb);
 }
 
-constexpr std::int64_t kBytes = 1'000'000;
+constexpr std::int64_t kPlayedBytes = 1'000'000;
 
 TEST(NetworkSchedule, ARingOfEqualLinksIsExact) {
   const auto constants = bare(Algorithm::kRing, 3, 10);
   for (const std::int64_t ranks : {2, 3, 5, 8}) {
     const Network network = network_of(nodes_of(ranks, 1, 1), constants);
-    const std::vector<Link> links(static_cast<std::size_t>(ranks), {3e-6, 400e9});
+    const std::vector<PlayedLink> links(static_cast<std::size_t>(ranks), {3e-6, 400e9});
     const auto steps = static_cast<std::size_t>(ranks - 1);
     const auto model = [&](CollectiveKind kind) {
-      return network.time(collective(kind, kBytes), network.group(ranks)).total.count();
+      return network.time(collective(kind, kPlayedBytes), network.group(ranks)).total.count();
     };
-    EXPECT_NEAR(model(CollectiveKind::kAllReduce), play_ring(links, kBytes, 2 * steps), 1e-12);
-    EXPECT_NEAR(model(CollectiveKind::kReduceScatter), play_ring(links, kBytes, steps), 1e-12);
-    EXPECT_NEAR(model(CollectiveKind::kAllGather), play_ring(links, kBytes, steps), 1e-12);
+    EXPECT_NEAR(model(CollectiveKind::kAllReduce), play_ring(links, kPlayedBytes, 2 * steps),
+                1e-12);
+    EXPECT_NEAR(model(CollectiveKind::kReduceScatter), play_ring(links, kPlayedBytes, steps),
+                1e-12);
+    EXPECT_NEAR(model(CollectiveKind::kAllGather), play_ring(links, kPlayedBytes, steps), 1e-12);
   }
 }
 
@@ -201,15 +203,16 @@ TEST(NetworkSchedule, ARingOverNodesIsBounded) {
           const auto constants = bare(Algorithm::kRing, hops_us / 4, hops_us);
           const Network network = network_of(nodes_of(per_node, nodes, between_gb), constants);
           const std::int64_t ranks = per_node * nodes;
-          std::vector<Link> links;
+          std::vector<PlayedLink> links;
           for (std::int64_t r = 0; r < ranks; ++r) {
             const bool leaves = (r + 1) % per_node == 0;
-            links.push_back(leaves ? Link{hops_us * 1e-6, between_gb * 1e9}
-                                   : Link{hops_us * 0.25e-6, 400e9});
+            links.push_back(leaves ? PlayedLink{hops_us * 1e-6, between_gb * 1e9}
+                                   : PlayedLink{hops_us * 0.25e-6, 400e9});
           }
-          const double played = play_ring(links, kBytes, static_cast<std::size_t>(2 * (ranks - 1)));
-          const CollectiveTime t =
-              network.time(collective(CollectiveKind::kAllReduce, kBytes), network.group(ranks));
+          const double played =
+              play_ring(links, kPlayedBytes, static_cast<std::size_t>(2 * (ranks - 1)));
+          const CollectiveTime t = network.time(
+              collective(CollectiveKind::kAllReduce, kPlayedBytes), network.group(ranks));
           EXPECT_LE(played, t.total.count() * (1 + 1e-9)) << per_node << ' ' << nodes;
           EXPECT_GE(played, t.transfer.count() * (1 - 1e-9));
           // With two ranks in a node one of the two hops that are skipped is between nodes.
@@ -236,8 +239,8 @@ TEST(NetworkSchedule, ATreesTransferIsWhatItsBusiestNodeSends) {
   for (const int nodes : {2, 3, 4, 5, 8, 13, 16}) {
     const Network network = network_of(nodes_of(1, nodes, 50), constants);
     const auto t =
-        network.time(collective(CollectiveKind::kAllReduce, kBytes), network.group(nodes));
-    const double played = TreePlay(nodes, {0, 50e9}, kBytes, 256).run();
+        network.time(collective(CollectiveKind::kAllReduce, kPlayedBytes), network.group(nodes));
+    const double played = TreePlay(nodes, {0, 50e9}, kPlayedBytes, 256).run();
     EXPECT_LE(played, t.transfer.count() * 1.15) << nodes;
     EXPECT_GE(played, t.transfer.count() * 0.74) << nodes;
   }
@@ -250,7 +253,7 @@ double play_all_to_all(int per_node, int nodes, int stride, const Network& netwo
   std::map<std::pair<TierKind, int>, double> load;
   for (int from = 0; from < devices; ++from) {
     for (int to = from % stride; to < devices; to += stride) {
-      const double bytes = static_cast<double>(kBytes) / ranks;
+      const double bytes = static_cast<double>(kPlayedBytes) / ranks;
       if (to == from) continue;
       if (from / per_node != to / per_node) {
         load[{TierKind::kNetwork, from / per_node}] += bytes;
@@ -281,7 +284,7 @@ TEST(NetworkSchedule, AnAllToAllTakesWhatItsBusiestLinkTakes) {
         if (nodes == 1 && stride == 8) continue;
         const Network network =
             network_of(testing::with_network(testing::preset_cluster(preset), nodes, 200));
-        const auto t = network.time(collective(CollectiveKind::kAllToAll, kBytes),
+        const auto t = network.time(collective(CollectiveKind::kAllToAll, kPlayedBytes),
                                     network.group(8 * nodes / stride, stride));
         const double share = t.protocol == Protocol::kLl ? 0.5 : 1;
         EXPECT_NEAR(t.transfer.count() * share, play_all_to_all(8, nodes, stride, network), 1e-12)

@@ -16,11 +16,12 @@ using testing::one_node;
 using testing::preset_cluster;
 using testing::with_network;
 
-constexpr std::int64_t kLarge = std::int64_t{8} << 30;
+constexpr std::int64_t kLargeMessage = std::int64_t{8} << 30;
 
 double bus_gb(const spec::ClusterSpec& cluster, std::int64_t ranks, CollectiveKind kind) {
   const Network network = network_of(cluster);
-  return network.time(collective(kind, kLarge), network.group(ranks)).bus_bandwidth.count() / 1e9;
+  return network.time(collective(kind, kLargeMessage), network.group(ranks)).bus_bandwidth.count() /
+         1e9;
 }
 
 struct Measured {
@@ -143,7 +144,7 @@ TEST(Network, GroupsFillNodesFromTheInside) {
 // Eight groups of one rank per node have an eighth of the network each.
 TEST(Network, GroupsShareTheNetworkOfTheirNode) {
   const Network network = network_of(with_network(preset_cluster("h100-sxm-8"), 16, 400));
-  const auto c = collective(CollectiveKind::kAllGather, kLarge);
+  const auto c = collective(CollectiveKind::kAllGather, kLargeMessage);
   const double whole = network.time(c, network.group(128)).transfer.count();
   const double eighth = network.time(c, network.group(16, 8)).transfer.count();
   EXPECT_NEAR(eighth / whole, 8 * (15.0 / 16) / (127.0 / 128), 1e-9);
@@ -151,7 +152,7 @@ TEST(Network, GroupsShareTheNetworkOfTheirNode) {
 
 TEST(Network, AMeshGivesAPairOnlyItsOwnLinks) {
   const Network network = network_of(preset_cluster("h200-4-ib"));
-  const auto c = collective(CollectiveKind::kAllGather, kLarge);
+  const auto c = collective(CollectiveKind::kAllGather, kLargeMessage);
   const double four = network.time(c, network.group(4)).bus_bandwidth.count();
   const double pair = network.time(c, network.group(2)).bus_bandwidth.count();
   EXPECT_NEAR(four / pair, 3, 0.01);
@@ -160,7 +161,7 @@ TEST(Network, AMeshGivesAPairOnlyItsOwnLinks) {
 // A pair of an NVL node talks over its bridge; one rank of each pair over PCIe.
 TEST(Network, StridesDecideWhichLinksAreCrossed) {
   const Network network = network_of(preset_cluster("h100-nvl-8"));
-  const auto c = collective(CollectiveKind::kAllGather, kLarge);
+  const auto c = collective(CollectiveKind::kAllGather, kLargeMessage);
   EXPECT_NEAR(network.time(c, network.group(2)).bus_bandwidth.count(), 115.5e9, 1e9);
   EXPECT_NEAR(network.time(c, network.group(2, 2)).bus_bandwidth.count(), 40e9, 1e9);
   EXPECT_NEAR(network.time(c, network.group(4)).bus_bandwidth.count(), 40e9, 1e9);
@@ -169,10 +170,10 @@ TEST(Network, StridesDecideWhichLinksAreCrossed) {
 
 TEST(Network, AnAllToAllOverNodesIsAsSlowAsItsNetwork) {
   const Network network = network_of(with_network(preset_cluster("h100-sxm-8"), 4, 400));
-  const auto c = collective(CollectiveKind::kAllToAll, kLarge);
+  const auto c = collective(CollectiveKind::kAllToAll, kLargeMessage);
   const CollectiveTime t = network.time(c, network.group(32));
   // 24 of 32 pieces leave the node, through an eighth of its network.
-  EXPECT_NEAR(t.transfer.count(), kLarge * 0.75 / (50e9 * 0.87), 1e-6);
+  EXPECT_NEAR(t.transfer.count(), kLargeMessage * 0.75 / (50e9 * 0.87), 1e-6);
   EXPECT_EQ(t.algorithm, Algorithm::kPairs);
 }
 

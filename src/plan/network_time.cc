@@ -22,7 +22,7 @@ using step::CollectiveKind;
 constexpr std::array<Protocol, kProtocols> kEveryProtocol = {Protocol::kLl, Protocol::kLl128,
                                                              Protocol::kSimple};
 
-struct Candidate {
+struct AlgorithmCandidate {
   double latency_us = 0;
   double transfer_s = 0;
   Algorithm algorithm = Algorithm::kNone;
@@ -31,10 +31,10 @@ struct Candidate {
   [[nodiscard]] double total_s() const { return latency_us * 1e-6 + transfer_s; }
 };
 
-class Choice {
+class AlgorithmChoice {
  public:
-  Choice(const NetworkConstants& constants, const GroupLinks& links, const Group& group,
-         LinkGeneration generation, double bytes)
+  AlgorithmChoice(const NetworkConstants& constants, const GroupLinks& links, const Group& group,
+                  LinkGeneration generation, double bytes)
       : constants_(constants), links_(links), bytes_(bytes) {
     ranks_ = static_cast<double>(group.ranks);
     per_node_ = static_cast<double>(std::min(group.per_node, group.ranks));
@@ -45,7 +45,7 @@ class Choice {
                                      : limit.more_nodes);
   }
 
-  [[nodiscard]] Candidate best() const { return best_; }
+  [[nodiscard]] AlgorithmCandidate best() const { return best_; }
 
   // `passes` times around, with `traffic` bytes over every link.
   void ring(double passes, double traffic) {
@@ -131,7 +131,7 @@ class Choice {
     }
   }
 
-  void consider(const Candidate& candidate) {
+  void consider(const AlgorithmCandidate& candidate) {
     if (best_.algorithm == Algorithm::kNone || candidate.total_s() < best_.total_s()) {
       best_ = candidate;
     }
@@ -154,7 +154,7 @@ class Choice {
   double per_node_ = 1;
   std::int64_t nodes_ = 1;
   double ll_limit_ = 0;
-  Candidate best_;
+  AlgorithmCandidate best_;
 };
 
 }  // namespace
@@ -165,7 +165,7 @@ CollectiveTime Network::time(const step::Collective& collective, const Group& gr
   const bool has_network = count_ > 0 && tiers_[count_ - 1].kind == TierKind::kNetwork;
   ASSAY_CHECK(has_network || group.nodes() == 1, "a group over nodes without a network");
   const GroupLinks links(*this, group);
-  Choice choice(constants_, links, group, generation_, bytes);
+  AlgorithmChoice choice(constants_, links, group, generation_, bytes);
   const auto ranks = static_cast<double>(group.ranks);
   const double part = bytes * (ranks - 1) / ranks;
   double sent = part;
@@ -192,7 +192,7 @@ CollectiveTime Network::time(const step::Collective& collective, const Group& gr
       choice.send();
       break;
   }
-  const Candidate best = choice.best();
+  const AlgorithmCandidate best = choice.best();
   CollectiveTime time;
   time.latency = base::Seconds(best.latency_us * 1e-6);
   time.transfer = base::Seconds(best.transfer_s);
