@@ -98,7 +98,7 @@ TEST(Failures, MeanMedianAndP90AreThoseOfPlayedRuns) {
   } cases[] = {{resilience_of(100, 60, 300, 3600), 20, 0.01},
                {resilience_of(4, 60, 300, 1500), 48.3, 0.01},
                {resilience_of(4, 60, 300, 1500, 900), 10, 0.02},
-               {resilience_of(0.5, 20, 60, 300), 300, 0.005}};
+               {resilience_of(0.5, 20, 60, 300), 150, 0.005}};
   for (const auto& [r, work_h, tolerance] : cases) {
     const double work = work_h * kFailuresHour;
     const auto c = completion(r, Seconds(work), {.seed = 3, .trials = 20'000});

@@ -11,6 +11,7 @@
 namespace assay::plan::testing {
 
 inline constexpr double kGb = 1e9;
+inline constexpr std::int64_t kLargeMessage = std::int64_t{8} << 30;  // bytes
 
 inline spec::ClusterSpec preset_cluster(const std::string& name) {
   const auto loaded = spec::load(name);
