@@ -74,9 +74,8 @@ struct NetworkConstants {
   // More cards than this do not hang on one socket, where a cluster does not say.
   std::int64_t cards_per_socket = 4;
 
-  // 4 nodes of 8 x H100 with 3.2 Tb/s reached 331 GB/s of 400, and 8 x 200 Gb/s with A100 is known
-  // to come to 0.93 (M).
-  double infiniband_share = 0.87;
+  // 4 nodes of 8 x H100 with 3.2 Tb/s reached 331 GB/s of 400 (M).
+  double infiniband_share = 0.83;
   // p4d reached 30 GB/s of 50 in 2022 (NVIDIA/nccl#527); plugins have become better since.
   double efa_share = 0.7;
   // TCP, copied through the host's memory; an assumption.

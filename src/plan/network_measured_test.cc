@@ -45,7 +45,7 @@ std::vector<Measured> measurements() {
       {"8 x H100 SXM, NVLS", h100, 8, CollectiveKind::kAllReduce, 480, 0.05},
       {"8 x H200 SXM", h100, 8, CollectiveKind::kAllReduce, 475, 0.05},
       {"4 x 8 H100, 3.2 Tb/s", with_network(h100, 4, 400), 32, CollectiveKind::kAllReduce, 331,
-       0.10},
+       0.05},
       {"8 x A100 SXM", preset_cluster("p4d-24xlarge"), 8, CollectiveKind::kAllReduce, 229, 0.05},
       {"H100 PCIe pair, bridged", with_pcie(one_node(2, LinkKind::kNvlinkGroups, 300), 2, 64), 2,
        CollectiveKind::kAllReduce, 115, 0.05},
