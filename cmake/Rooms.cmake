@@ -16,8 +16,8 @@ endforeach()
 # Files of a target are compiled several at a time (CMAKE_UNITY_BUILD in CMakePresets.json), which
 # halves a clean build. Few at a time where people edit and rebuild, many where nobody waits for one
 # file. `make tidy` compiles each by itself and so finds an #include that is missing.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 4)
-set(_test_batch 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(_test_batch 16)
 set(_checked_batch 16)
 
 # Heavy third-party headers are compiled once, here, and reused by every room and test.
