@@ -136,12 +136,12 @@ function(_test_program program objects libraries environment filter)
   endif()
 endfunction()
 
-# assay_test(NAME [PROGRAM] ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]
+# assay_test(NAME [PROGRAM] [NO_TWIN] ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]
 # [CHECKED_FILTER F]): a GoogleTest program that is run by ctest; with twins, also NAME_checked, of
 # the same objects. With PROGRAM the test runs the command-line program, and its twin the program's
-# twin, for which F may choose fewer cases.
+# twin, for which F may choose fewer cases. NO_TWIN is for a test of something else than rooms.
 function(assay_test name)
-  cmake_parse_arguments(arg "PROGRAM" "CHECKED_FILTER" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
+  cmake_parse_arguments(arg "PROGRAM;NO_TWIN" "CHECKED_FILTER" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
   if(NOT arg_CHECKED_FILTER)
     set(arg_CHECKED_FILTER *)
   endif()
@@ -166,7 +166,7 @@ function(assay_test name)
     add_dependencies(${name}_objects assay)
   endif()
   _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}" "${program}" "*")
-  if(ASSAY_TWINS)
+  if(ASSAY_TWINS AND NOT arg_NO_TWIN)
     list(TRANSFORM rooms APPEND _checked)
     _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}" "${program_checked}" "${arg_CHECKED_FILTER}")
     if(arg_PROGRAM)
