@@ -171,6 +171,10 @@ function(assay_test name)
     _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}" "${program_checked}" "${arg_CHECKED_FILTER}")
     if(arg_PROGRAM)
       add_dependencies(${name}_checked assay_checked)
+    else()
+      # Freed memory that is kept to catch late uses: of the usual 256 MiB, each of the hundreds of
+      # forks in tests that kill would copy the page tables.
+      set_tests_properties(${name}_checked PROPERTIES ENVIRONMENT ASAN_OPTIONS=quarantine_size_mb=16)
     endif()
     set_target_properties(${name}_checked PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(checked ${name}_checked)
