@@ -4,6 +4,10 @@ set(ASSAY_CODEGEN_FLAGS -fno-omit-frame-pointer)
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 
+# gcc collects its garbage from 128 MiB on; to wait until there is half a GiB saves a tenth of the
+# time that compiling takes.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
+
 add_library(assay_options INTERFACE)
 target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(assay_options INTERFACE
@@ -29,7 +33,7 @@ if(ASSAY_CCACHE)
   # Sloppiness lets ccache see through precompiled headers (ccache manual, "Precompiled headers");
   # the base directory makes one clone's objects serve another.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${ASSAY_CCACHE})
   target_compile_options(assay_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()

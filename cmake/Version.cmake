@@ -13,6 +13,8 @@ function(version_source room)
     BYPRODUCTS ${output}
     COMMENT "Checking the commit"
     VERBATIM)
+  # By itself: every commit compiles it again.
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   room_sources(${room} ${output})
   add_dependencies(assay_${room} assay_version)
   if(ASSAY_TWINS)
