@@ -47,7 +47,7 @@ base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
   if (offers.empty()) {
     return base::fail(
         base::usage_error("price", fmt::format("no price is known for '{}'", cluster.device.name),
-                          "add a [[price]] to the job, with provider, device, per_hour and date"));
+                          "add a [[price]] to the job; its keys: assay presets keys price"));
   }
   std::vector<OfferCost> costs;
   for (const spec::PriceSpec& offer : offers) {

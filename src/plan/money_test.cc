@@ -97,8 +97,8 @@ TEST(Costs, MissingPricesSayWhoseAndWhatToDo) {
   const auto costs = costs_of({}, cluster_of(8), Seconds(1));
   ASSERT_FALSE(costs.has_value());
   EXPECT_EQ(costs.error().line(),
-            "price: no price is known for 'NVIDIA H100 80GB HBM3'; add a [[price]] to the job, "
-            "with provider, device, per_hour and date");
+            "price: no price is known for 'NVIDIA H100 80GB HBM3'; add a [[price]] to the job; "
+            "its keys: assay presets keys price");
 }
 
 TEST(Costs, MoreMoneyThanThereIsIsAnError) {
