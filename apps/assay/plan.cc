@@ -11,7 +11,7 @@
 #include "print_plan.h"
 #include "print_spec.h"
 #include "spec/presets.h"
-#include "spec/schema.h"
+#include "spec_words.h"
 #include "verbs.h"
 
 namespace assay::cli {
@@ -127,18 +127,6 @@ base::Result<base::ExitCode> make_plan(const Session& session, const PlanWords& 
   return base::ExitCode::kYes;
 }
 
-std::vector<std::string> job_presets() {
-  return spec::preset_names(spec::Kind::kJob);
-}
-
-std::vector<std::string> settable_keys() {
-  std::vector<std::string> keys;
-  for (const spec::KeyDoc& key : spec::all_keys()) {
-    if (!key.path.starts_with("price.")) keys.push_back(key.path + "=");
-  }
-  return keys;
-}
-
 }  // namespace
 
 Verb plan_verb(const Session& session) {
@@ -151,7 +139,7 @@ Verb plan_verb(const Session& session) {
                    "assay plan job.toml --set layout.fsdp=8 --json"},
       .arguments = {{"JOB", "a preset or a job file", &words->job, true, job_presets, true}},
       .options =
-          {{"--set", "written over the job; repeatable", &words->sets, settable_keys},
+          {{"--set", "written over the job; repeatable", &words->sets, override_keys},
            {"--step-time", "of one optimizer step: 0.7, 701.9ms", &words->step_time, {}, "SECONDS"},
            {"--watts", "a device draws; default: its power limit", &words->watts, {}, "WATTS"},
            {"--pue",

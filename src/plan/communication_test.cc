@@ -11,6 +11,7 @@
 
 #include "spec/load.h"
 #include "spec/parameters.h"
+#include "step/program.h"
 
 namespace assay::plan {
 namespace {
@@ -159,6 +160,40 @@ TEST(DataParallel, SchemesOnEightRanks) {
             (Volume{4 * kBytes, 8 * kBytes, 0}));
   // Two replicas of four shards: each rank sums its quarter with one other.
   EXPECT_EQ(eight({"layout={dp=2,fsdp=4,zero=1}"}).bytes(), (Volume{kBytes, kBytes, kBytes / 4}));
+}
+
+// What the trainer executes for a sharded optimizer is what is planned, but for its own alignment:
+// tensors begin at multiples of 128 elements, some have rows of zeros, and groups are filled up so
+// that ranks have the same.
+TEST(DataParallel, ShardedOptimizerIsTheTrainersProgram) {
+  for (const char* model : {"tiny", "gpt2-124m"}) {
+    for (const std::int64_t ranks : {2, 8}) {
+      spec::JobSpec job = job_of("demo", {fmt::format("model.extends={}", model)});
+      job.layout.dp = 1;
+      job.layout.fsdp = ranks;
+      job.layout.zero = 1;
+      const Communication made = communication_of(job).value();
+      step::Choices choices = step::choices_of(job);
+      choices.layout.data.ranks = ranks;
+      choices.recompute = spec::Recompute::kNone;
+      const step::Program program = step::build(job.model, choices).value();
+
+      std::map<step::Kind, std::int64_t> bytes;
+      for (const step::Op& op : program.ops) {
+        if (op.part == step::Part::kAllGroups) continue;  // norms
+        if (op.kind == step::Kind::kReduceScatter) bytes[op.kind] += program.bytes_of(op.in[0]);
+        if (op.kind == step::Kind::kAllGather) bytes[op.kind] += program.bytes_of(op.out[0]);
+      }
+      const auto tensors = static_cast<std::int64_t>(program.parameters.size());
+      std::int64_t alignment = 4 * 128 * (tensors + step::kGroups * ranks);
+      for (const step::Parameter& p : program.parameters) alignment += 4 * p.padding_rows * p.cols;
+      const Volume planned = made.bytes();
+      EXPECT_GE(bytes[step::Kind::kReduceScatter] + 4 * tensors * ranks, planned.reduce_scatter);
+      EXPECT_LE(bytes[step::Kind::kReduceScatter], planned.reduce_scatter + alignment);
+      EXPECT_EQ(bytes[step::Kind::kAllGather], bytes[step::Kind::kReduceScatter]);
+      EXPECT_EQ(planned.all_gather, planned.reduce_scatter);
+    }
+  }
 }
 
 // Tensor parallelism over 4: matrices, embedding and head in quarters, 65 norms of 4096 whole.

@@ -132,7 +132,10 @@ class Replicas {
       text += fmt::format("{}{} replicas", text.empty() ? "all-reduce over " : ", ", copies);
     }
     if (text.empty()) return "one rank holds each parameter: nothing to exchange";
-    return text + ", a block at a time";
+    text += ", a block at a time";
+    const bool muon = job_.train.optimizer == spec::Optimizer::kMuon;
+    if (muon && layout_.fsdp * layout_.tp > 1) text += "; Muon gathers its matrices once more";
+    return text;
   }
 
   const spec::JobSpec& job_;

@@ -99,14 +99,15 @@ std::map<BlockKind, std::int64_t> blocks_of(const ModelSpec& m, const LayoutSpec
   return blocks;
 }
 
-Held held_by_stage(const spec::JobSpec& job, const spec::Parameters& parameters,
-                   std::int64_t stage) {
+}  // namespace
+
+Held held_by_stage(const spec::JobSpec& job, std::int64_t stage) {
   const ModelSpec& m = job.model;
   const LayoutSpec& l = job.layout;
   const bool last = stage == l.pp - 1;
   Held held{.stage = stage, .groups = {}, .units = {}};
   std::vector<Where> where;
-  for (const ParameterGroup& group : parameters.groups) {
+  for (const ParameterGroup& group : spec::parameters_of(m).groups) {
     held.groups.push_back({cut_by_tp(group, m, l.tp), group.elements_each()});
     held.groups.back().part.count = 0;
     where.push_back(where_of(group));
@@ -143,20 +144,17 @@ Held held_by_stage(const spec::JobSpec& job, const spec::Parameters& parameters,
   return held;
 }
 
-std::int64_t elements_of(const Held& held) {
+std::int64_t Held::elements() const {
   std::int64_t sum = 0;
-  for (const HeldGroup& group : held.groups) sum += group.part.parameters();
+  for (const HeldGroup& group : groups) sum += group.part.parameters();
   return sum;
 }
 
-}  // namespace
-
 Held held_by_rank(const spec::JobSpec& job) {
-  const spec::Parameters parameters = spec::parameters_of(job.model);
-  Held first = held_by_stage(job, parameters, 0);
+  Held first = held_by_stage(job, 0);
   if (job.layout.pp == 1) return first;
-  Held last = held_by_stage(job, parameters, job.layout.pp - 1);
-  return elements_of(last) > elements_of(first) ? last : first;
+  Held last = held_by_stage(job, job.layout.pp - 1);
+  return last.elements() > first.elements() ? last : first;
 }
 
 }  // namespace assay::plan

@@ -24,14 +24,18 @@ struct Unit {
   std::int64_t count = 1;             // units like this on the rank
 };
 
-// Of a rank in the pipeline's first or last stage, whichever holds more: one has the embeddings,
-// the other the head.
 struct Held {
   std::int64_t stage = 0;
   std::vector<HeldGroup> groups;
   std::vector<Unit> units;
+
+  [[nodiscard]] std::int64_t elements() const;
 };
 
+// A rank in that stage of the pipeline.
+Held held_by_stage(const spec::JobSpec& job, std::int64_t stage);
+
+// In the first or the last stage, whichever holds more: one has the embeddings, the other the head.
 Held held_by_rank(const spec::JobSpec& job);
 
 }  // namespace assay::plan
