@@ -14,6 +14,14 @@ using base::Align;
 using base::grouped;
 using base::Table;
 
+// A line for each part of a sentence.
+std::string in_lines(std::string text) {
+  for (std::size_t at = 0; (at = text.find("; ", at)) != std::string::npos;) {
+    text.replace(at, 2, "\n");
+  }
+  return text + "\n";
+}
+
 // Millions of bytes, as volumes are published.
 std::string megabytes(double bytes) {
   if (bytes == 0) return "0";
@@ -73,7 +81,7 @@ void print_calls(const Session& session, const plan::Communication& communicatio
 void print_communication(const Session& session, const Plan& plan) {
   const plan::Communication& made = plan.communication;
   const std::int64_t stages = plan.job().layout.pp;
-  session.print(fmt::format("\nexchanged per optimizer step: {}\n", made.scheme));
+  session.print(in_lines("\nexchanged per optimizer step: " + made.scheme));
   if (stages > 1) {
     session.print(fmt::format("by a rank of pipeline stage {} of {}\n", made.stage + 1, stages));
   }
@@ -143,11 +151,7 @@ void print_run(const Session& session, const Plan& plan) {
 }  // namespace
 
 void print_plan(const Session& session, const Plan& plan) {
-  std::string title = base::printable(plan.loaded.name + ": " + summary(plan.loaded));
-  for (std::size_t at = 0; (at = title.find("; ", at)) != std::string::npos;) {
-    title.replace(at, 2, "\n");
-  }
-  session.print(title + "\n");
+  session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
   print_communication(session, plan);
   if (plan.run) print_run(session, plan);
   for (const std::string& line : plan.unknown) session.print("\nnot known: " + line + "\n");
