@@ -45,6 +45,35 @@ TEST(Held, StagesAndExpertRanksHoldEverythingOnce) {
   }
 }
 
+std::int64_t tensors_held(const spec::JobSpec& job, std::int64_t stage, const std::string& name) {
+  for (const HeldGroup& group : held_by_stage(job, stage).groups) {
+    if (group.part.name == name) return group.part.count;
+  }
+  return -1;
+}
+
+// The only mixture is layer 13 of 24: in the third of four runs of six layers, which is the first
+// stage's again when two stages take turns.
+TEST(Held, InterleavedStagesTakeTurns) {
+  spec::JobSpec job = job_with_model("moe-9b");
+  job.model.moe_every = 13;
+  job.layout.pp = 2;
+  EXPECT_EQ(tensors_held(job, 0, "router"), 0);
+  EXPECT_EQ(tensors_held(job, 1, "router"), 1);
+  job.layout.pp_chunks = 2;
+  EXPECT_EQ(tensors_held(job, 0, "router"), 1);
+  EXPECT_EQ(tensors_held(job, 1, "router"), 0);
+}
+
+// The last block has them, the one before does not, and so on.
+TEST(Held, ValueEmbeddingsAreInEverySecondBlockFromTheEnd) {
+  spec::JobSpec job = job_with_model("nanochat-d26");
+  job.layout.pp = 26;
+  for (std::int64_t stage = 0; stage < 26; ++stage) {
+    EXPECT_EQ(tensors_held(job, stage, "value_embeddings"), stage % 2) << stage;
+  }
+}
+
 // A block's projections, MLP and vocabulary in equal parts; norms, and heads of keys and values
 // beyond their number, on every rank.
 TEST(Held, TensorParallelRanksHoldEqualPartsAndCopies) {
@@ -59,7 +88,7 @@ TEST(Held, TensorParallelRanksHoldEqualPartsAndCopies) {
   }
 }
 
-// 50,257 tokens over 8 ranks: the last one's rows are filled up. Biases follow their matrices.
+// 50,257 tokens over 4 ranks: the last one's rows are filled up. Biases follow their matrices.
 TEST(Held, VocabularyIsFilledUpAndBiasesAreCutWithTheirMatrices) {
   spec::JobSpec job = job_with_model("gpt2-124m");
   job.layout.tp = 4;
@@ -77,13 +106,9 @@ TEST(Held, VocabularyIsFilledUpAndBiasesAreCutWithTheirMatrices) {
 TEST(Held, ATiedEmbeddingIsAtBothEndsOfAPipeline) {
   spec::JobSpec job = job_with_model("gpt2-124m");
   job.layout.pp = 3;
-  const auto embeddings = [&](std::int64_t stage) {
-    const Held held = held_by_stage(job, stage);
-    return held.groups.front().part.count;
-  };
-  EXPECT_EQ(embeddings(0), 1);
-  EXPECT_EQ(embeddings(1), 0);
-  EXPECT_EQ(embeddings(2), 1);
+  EXPECT_EQ(tensors_held(job, 0, "embedding"), 1);
+  EXPECT_EQ(tensors_held(job, 1, "embedding"), 0);
+  EXPECT_EQ(tensors_held(job, 2, "embedding"), 1);
 }
 
 // Units are only another way of listing what the groups count.
