@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "spec/job.h"
 #include "step/collective.h"
+#include "step/op.h"
 
 namespace assay::plan {
 
@@ -44,10 +45,20 @@ struct GroupTraffic {
   [[nodiscard]] Volume two_byte_bytes() const { return volume * 2; }
 };
 
+// Between which ranks, for whoever prices the links.
+enum class Among : std::uint8_t {
+  kShards,        // layout.fsdp
+  kReplicas,      // dp, cp and, but for experts, ep
+  kTensor,        // tp
+  kPipelineEnds,  // the first and the last stage
+};
+
 // The same collective, so many times per optimizer step.
 struct Exchange {
   step::Collective collective;
   std::int64_t calls = 1;
+  Among among = Among::kShards;
+  step::Phase phase = step::Phase::kOptimizer;  // beside what it can be hidden
 };
 
 // All calls of one kind and type.

@@ -203,6 +203,23 @@ TEST(DataParallel, ShardedOptimizerIsTheTrainersProgram) {
   }
 }
 
+// Weights are gathered before each pass over a block, gradients leave behind the backward pass.
+TEST(DataParallel, FullyShardedSpeaksInBothPasses) {
+  std::map<std::pair<CollectiveKind, step::Phase>, std::int64_t> calls;
+  const Communication made = eight({"layout={dp=2,fsdp=4}", "batch.accumulate=3"});
+  for (const Exchange& exchange : made.exchanges) {
+    const bool reduced = exchange.collective.kind == CollectiveKind::kAllReduce;
+    EXPECT_EQ(exchange.among, reduced ? Among::kReplicas : Among::kShards);
+    calls[{exchange.collective.kind, exchange.phase}] += exchange.calls;
+  }
+  using step::Phase;
+  const decltype(calls) expected = {{{CollectiveKind::kAllGather, Phase::kForward}, 34 * 3},
+                                    {{CollectiveKind::kAllGather, Phase::kBackward}, 34 * 3},
+                                    {{CollectiveKind::kReduceScatter, Phase::kBackward}, 34 * 3},
+                                    {{CollectiveKind::kAllReduce, Phase::kBackward}, 34}};
+  EXPECT_EQ(calls, expected);
+}
+
 // Tensor parallelism over 4: matrices, embedding and head in quarters, 65 norms of 4096 whole.
 TEST(DataParallel, TensorParallelRanksHoldAQuarterAndAllNorms) {
   constexpr std::int64_t kNorms = 65 * 4096;

@@ -9,6 +9,7 @@ namespace assay::plan {
 namespace {
 
 using step::CollectiveKind;
+using step::Phase;
 
 // How often per optimizer step the elements of a group are exchanged.
 struct Times {
@@ -42,6 +43,20 @@ class Replicas {
   // other experts hold the same of everything else.
   [[nodiscard]] std::int64_t replicas(bool expert) const {
     return layout_.dp * layout_.cp * (expert ? 1 : layout_.ep);
+  }
+
+  [[nodiscard]] std::int64_t ranks_among(Among among, bool expert) const {
+    switch (among) {
+      case Among::kReplicas:
+        return replicas(expert);
+      case Among::kTensor:
+        return layout_.tp;
+      case Among::kPipelineEnds:
+        return 2;
+      case Among::kShards:
+        break;
+    }
+    return layout_.fsdp;
   }
 
   [[nodiscard]] bool is_muon(const HeldGroup& g) const {
@@ -109,17 +124,29 @@ class Replicas {
         tied += padded_each(g) * unit.tensors[i] * own.reduced_ends;
         whole += g.whole_each * unit.tensors[i] * own.muon_assembled;
       }
-      const auto add = [&](CollectiveKind kind, std::int64_t message, std::int64_t ranks,
-                           std::int64_t calls) {
+      const auto add = [&](CollectiveKind kind, std::int64_t message, std::int64_t calls,
+                           Among among, Phase phase) {
         if (message == 0 || calls == 0) return;
-        exchanges.push_back({{kind, type_, message, ranks}, calls * unit.count});
+        const step::Collective collective{kind, type_, message, ranks_among(among, expert)};
+        exchanges.push_back({collective, calls * unit.count, among, phase});
       };
-      add(CollectiveKind::kReduceScatter, elements, layout_.fsdp, times.scattered);
-      add(CollectiveKind::kAllReduce, elements / layout_.fsdp, replicas(expert), times.reduced);
-      add(CollectiveKind::kAllReduce, tied / layout_.fsdp, 2, 1);
-      add(CollectiveKind::kAllGather, elements, layout_.fsdp, times.gathered);
-      add(CollectiveKind::kAllGather, muon, layout_.fsdp, 1);
-      add(CollectiveKind::kAllGather, whole, layout_.tp, 1);
+      const std::int64_t shard = elements / layout_.fsdp;
+      const bool by_layer = layout_.zero == 3;  // else all weights are gathered after the update
+      add(CollectiveKind::kReduceScatter, elements, times.scattered, Among::kShards,
+          Phase::kBackward);
+      add(CollectiveKind::kAllReduce, shard, times.reduced, Among::kReplicas, Phase::kBackward);
+      add(CollectiveKind::kAllReduce, tied / layout_.fsdp, 1, Among::kPipelineEnds,
+          Phase::kBackward);
+      if (by_layer) {
+        for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+          add(CollectiveKind::kAllGather, elements, times.gathered / 2, Among::kShards, phase);
+        }
+      } else {
+        add(CollectiveKind::kAllGather, elements, times.gathered, Among::kShards,
+            Phase::kOptimizer);
+      }
+      add(CollectiveKind::kAllGather, muon, 1, Among::kShards, Phase::kOptimizer);
+      add(CollectiveKind::kAllGather, whole, 1, Among::kTensor, Phase::kOptimizer);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "spec/load.h"
+#include "step/outline.h"
 
 namespace assay::plan {
 namespace {
@@ -109,6 +110,33 @@ TEST(Held, ATiedEmbeddingIsAtBothEndsOfAPipeline) {
   EXPECT_EQ(tensors_held(job, 0, "embedding"), 1);
   EXPECT_EQ(tensors_held(job, 1, "embedding"), 0);
   EXPECT_EQ(tensors_held(job, 2, "embedding"), 1);
+}
+
+// The outline of a step counts what a rank holds in its own way, with tensors aligned.
+TEST(Held, IsWhatTheOutlineOfTheStepCounts) {
+  struct Case {
+    const char* model;
+    std::int64_t tp, pp, ep;
+  };
+  for (const Case& c :
+       {Case{"llama3-70b", 8, 4, 1}, Case{"llama3-8b", 1, 2, 1}, Case{"moe-9b", 2, 1, 4},
+        Case{"gpt2-124m", 4, 3, 1}, Case{"nanochat-d24", 1, 2, 1}}) {
+    spec::JobSpec job = job_with_model(c.model);
+    job.layout.tp = c.tp;
+    job.layout.pp = c.pp;
+    job.layout.ep = c.ep;
+    for (const std::int64_t stage : {std::int64_t{0}, c.pp - 1}) {
+      const step::OutlineChoices choices{.sequence = 64,
+                                         .cut = {.tensor = c.tp,
+                                                 .expert = c.ep,
+                                                 .layers = job.model.layers / c.pp,
+                                                 .first = stage == 0,
+                                                 .last = stage == c.pp - 1}};
+      const double counted = step::outline(job.model, choices).parameters;
+      const auto held = static_cast<double>(held_by_stage(job, stage).elements());
+      EXPECT_NEAR(counted / held, 1.0, 2e-3) << c.model << ", stage " << stage;
+    }
+  }
 }
 
 // Units are only another way of listing what the groups count.
