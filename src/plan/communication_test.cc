@@ -76,7 +76,7 @@ TEST(NanochatTraffic, GroupsOfDepth26) {
     EXPECT_EQ(group.volume, expected);
   }
   EXPECT_THAT(made.groups[6].parameters,
-              testing::ElementsAre("attn_q", "attn_k", "attn_v", "attn_o"));
+              ::testing::ElementsAre("attn_q", "attn_k", "attn_v", "attn_o"));
 }
 
 // Sharded elements of depth 26: 15 V C + 6,656 + 287,965,184 + 2 · 354,418,688 = 1,814,698,496; of

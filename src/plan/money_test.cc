@@ -41,7 +41,7 @@ struct Row {
   std::int64_t exact_cents;      // the same without rounding in between
 };
 
-class NanochatCost : public testing::TestWithParam<Row> {};
+class NanochatCost : public ::testing::TestWithParam<Row> {};
 
 // cents/h · steps · tenths of ms / 36,000,000 in whole numbers, to the millionth of a dollar.
 TEST_P(NanochatCost, IsExactAndThePostMultipliesRoundedHours) {
@@ -65,9 +65,9 @@ TEST_P(NanochatCost, IsExactAndThePostMultipliesRoundedHours) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Post, NanochatCost,
-                         testing::Values(Row{"SXM", 1285, 7'019, 2.90, 3727, 3730},
-                                         Row{"PCIe", 1912, 14'116, 5.84, 11166, 11163},
-                                         Row{"NVL", 2152, 20'315, 8.40, 18077, 18081}),
+                         ::testing::Values(Row{"SXM", 1285, 7'019, 2.90, 3727, 3730},
+                                           Row{"PCIe", 1912, 14'116, 5.84, 11166, 11163},
+                                           Row{"NVL", 2152, 20'315, 8.40, 18077, 18081}),
                          [](const auto& row) { return std::string(row.param.machine); });
 
 TEST(RunTime, UsefulFractionStretchesIt) {

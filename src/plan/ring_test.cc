@@ -92,7 +92,7 @@ class Ranks {
 
 constexpr std::int64_t kShare = 3;
 
-class Ring : public testing::TestWithParam<std::int64_t> {
+class Ring : public ::testing::TestWithParam<std::int64_t> {
  protected:
   std::int64_t n() const { return GetParam(); }
   std::int64_t elements() const { return n() * kShare; }
@@ -168,7 +168,7 @@ TEST_P(Ring, Broadcast) {
   expect_sent(CollectiveKind::kBroadcast, ranks.sent(), false);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Ring, testing::Values(2, 3, 4, 5, 7, 8, 13, 16));
+INSTANTIATE_TEST_SUITE_P(Sizes, Ring, ::testing::Values(2, 3, 4, 5, 7, 8, 13, 16));
 
 TEST(RingOfOne, SendsNothing) {
   for (const auto kind :
