@@ -14,6 +14,7 @@
 #include "spec/load.h"
 #include "spec/presets.h"
 #include "spec/schema.h"
+#include "spec_words.h"
 #include "verbs.h"
 
 namespace assay::cli {
@@ -35,14 +36,6 @@ std::vector<std::string> section_names() {
     if (names.empty() || names.back() != section) names.push_back(std::move(section));
   }
   return names;
-}
-
-std::vector<std::string> override_keys() {
-  std::vector<std::string> keys;
-  for (const spec::KeyDoc& key : spec::all_keys()) {
-    if (!key.path.starts_with("price.")) keys.push_back(key.path + "=");
-  }
-  return keys;
 }
 
 Result<ExitCode> list(const Session& session, const std::string& wanted) {

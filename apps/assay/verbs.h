@@ -6,6 +6,7 @@
 namespace assay::cli {
 
 Verb presets_verb(const Session& session);
+Verb plan_verb(const Session& session);
 Verb train_verb(const Session& session);
 Verb generate_verb(const Session& session);
 Verb data_verb(const Session& session);

@@ -1,0 +1,115 @@
+// A plan as JSON: the counterpart of print_plan.cc.
+#include "print_plan.h"
+#include "spec/enum_names.h"
+
+namespace assay::cli {
+namespace {
+
+using base::Json;
+
+Json volume_json(const plan::Volume& volume) {
+  return {{"reduce_scatter", volume.reduce_scatter},
+          {"all_gather", volume.all_gather},
+          {"all_reduce", volume.all_reduce},
+          {"total", volume.total()}};
+}
+
+Json groups_json(const plan::Communication& communication) {
+  Json rows = Json::array();
+  for (const plan::GroupTraffic& group : communication.groups) {
+    rows.push_back({{"group", group.group},
+                    {"parameters", group.parameters},
+                    {"optimizer", to_text(group.optimizer)},
+                    {"dtype", to_text(group.type)},
+                    {"tensors", group.tensors},
+                    {"padded_tensors", group.padded},
+                    {"elements_each", group.elements_each},
+                    {"elements", group.elements},
+                    {"bytes", volume_json(group.bytes())},
+                    {"two_byte_bytes", volume_json(group.two_byte_bytes())}});
+  }
+  return rows;
+}
+
+Json calls_json(const plan::Communication& communication) {
+  Json rows = Json::array();
+  for (const plan::CallSummary& calls : communication.calls()) {
+    rows.push_back({{"op", to_text(calls.kind)},
+                    {"dtype", to_text(calls.type)},
+                    {"calls", calls.calls},
+                    {"bytes", calls.bytes},
+                    {"mean_bytes", calls.mean_bytes()},
+                    {"least_bytes", calls.least_bytes},
+                    {"most_bytes", calls.most_bytes}});
+  }
+  return rows;
+}
+
+Json range_json(const spec::PriceRange& range) {
+  const base::Currency currency = range.low.currency();
+  return {{"low", range.low.units()},
+          {"high", range.high.units()},
+          {"currency", std::string(currency.code.data(), currency.code.size())}};
+}
+
+Json costs_json(const std::vector<plan::OfferCost>& costs) {
+  Json rows = Json::array();
+  for (const plan::OfferCost& cost : costs) {
+    rows.push_back({{"provider", cost.offer.provider},
+                    {"offer", cost.offer.offer},
+                    {"device", cost.offer.device},
+                    {"devices", cost.offer.devices},
+                    {"market", to_text(cost.offer.market)},
+                    {"rented", cost.rented},
+                    {"idle_devices", cost.idle_devices},
+                    {"per_hour", range_json(cost.per_hour)},
+                    {"cost", range_json(cost.total)},
+                    {"date", base::to_text(cost.offer.date)},
+                    {"source", cost.offer.source}});
+  }
+  return rows;
+}
+
+Json input_json(const plan::Input& input) {
+  return {{"value", input.value}, {"source", input.source}};
+}
+
+Json energy_json(const plan::Energy& energy) {
+  return {{"watts_per_device", input_json(energy.watts_per_device)},
+          {"devices", energy.devices},
+          {"hours", energy.time.count() / 3600},
+          {"devices_kwh", energy.devices_kwh()},
+          {"pue", input_json(energy.pue)},
+          {"building_kwh", energy.building_kwh()},
+          {"grid_g_per_kwh", input_json(energy.grid_g_per_kwh)},
+          {"co2_kg", energy.carbon_kg()}};
+}
+
+}  // namespace
+
+Json plan_json(const Plan& plan) {
+  const spec::JobSpec& job = plan.job();
+  const plan::Communication& communication = plan.communication;
+  const auto steps = spec::training_steps(job);
+  Json json = {{"name", plan.loaded.name},
+               {"tokens_per_step", job.tokens_per_step()},
+               {"steps", steps ? Json(*steps) : Json(nullptr)}};
+  if (plan.run) {
+    json["step_s"] = plan.run->step.count();
+    json["step_source"] = "given";
+    json["hours"] = plan.run->total().count() / 3600;
+  }
+  json["comm"] = {{"scheme", communication.scheme},
+                  {"stage", communication.stage},
+                  {"bytes", volume_json(communication.bytes())},
+                  {"two_byte_bytes", volume_json(communication.two_byte_bytes())},
+                  {"sent_bytes_per_rank", communication.sent_bytes()}};
+  json["comm_groups"] = groups_json(communication);
+  json["collectives"] = calls_json(communication);
+  json["cost"] = costs_json(plan.costs);
+  json["carbon"] = plan.energy ? energy_json(*plan.energy) : Json(nullptr);
+  json["unknown"] = plan.unknown;
+  return json;
+}
+
+}  // namespace assay::cli

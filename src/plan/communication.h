@@ -1,0 +1,95 @@
+// What the ranks of a job tell each other about its parameters in one optimizer step: gradients one
+// way, weights the other. Activations that tensor, pipeline, context and expert parallelism pass
+// around are not parameters and not counted here.
+//
+//   JobSpec ── held ── sharded_muon, or data_parallel ── Communication: rows per group, and calls
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/job.h"
+#include "step/collective.h"
+#include "step/op.h"
+
+namespace assay::plan {
+
+// What one rank takes part in, by kind: elements, or bytes, of the whole message.
+struct Volume {
+  std::int64_t reduce_scatter = 0;
+  std::int64_t all_gather = 0;
+  std::int64_t all_reduce = 0;
+
+  [[nodiscard]] std::int64_t total() const { return reduce_scatter + all_gather + all_reduce; }
+  Volume& operator+=(const Volume& other);
+  Volume operator*(std::int64_t factor) const;
+  bool operator==(const Volume&) const = default;
+};
+
+// A row of the table: a group of parameters, or the stack that Muon makes of equal shapes.
+struct GroupTraffic {
+  std::string group;
+  std::vector<std::string> parameters;  // the groups of spec::parameters_of in it
+  spec::Optimizer optimizer = spec::Optimizer::kAdamw;
+  step::Dtype type = step::Dtype::kBf16;  // of gradients and weights alike
+  std::int64_t tensors = 0;
+  std::int64_t padded = 0;         // tensors, with those of zeros that fill a stack up
+  std::int64_t elements_each = 0;  // of the rank's part of a tensor
+  std::int64_t elements = 0;       // of all of them, with padding
+  Volume volume;                   // elements per optimizer step
+
+  [[nodiscard]] Volume bytes() const { return volume * step::bytes_of(type); }
+  // Two bytes an element, whatever its type: how volumes are often published.
+  [[nodiscard]] Volume two_byte_bytes() const { return volume * 2; }
+};
+
+// Between which ranks, for whoever prices the links.
+enum class Among : std::uint8_t {
+  kShards,        // layout.fsdp
+  kReplicas,      // dp, cp and, but for experts, ep
+  kTensor,        // tp
+  kPipelineEnds,  // the first and the last stage
+};
+
+// The same collective, so many times per optimizer step.
+struct Exchange {
+  step::Collective collective;
+  std::int64_t calls = 1;
+  Among among = Among::kShards;
+  step::Phase phase = step::Phase::kOptimizer;  // beside what it can be hidden
+};
+
+// All calls of one kind and type.
+struct CallSummary {
+  step::CollectiveKind kind = step::CollectiveKind::kAllReduce;
+  step::Dtype type = step::Dtype::kBf16;
+  std::int64_t calls = 0;
+  std::int64_t bytes = 0;
+  std::int64_t least_bytes = 0;  // of one call
+  std::int64_t most_bytes = 0;
+
+  [[nodiscard]] double mean_bytes() const {
+    return static_cast<double>(bytes) / static_cast<double>(calls);
+  }
+};
+
+struct Communication {
+  std::string scheme;      // in words
+  std::int64_t stage = 0;  // of the pipeline, whose rank this is
+  std::vector<GroupTraffic> groups;
+  std::vector<Exchange> exchanges;
+
+  [[nodiscard]] Volume bytes() const;
+  [[nodiscard]] Volume two_byte_bytes() const;
+  // What the rank sends: a ring's share of every message.
+  [[nodiscard]] double sent_bytes() const;
+  // By kind, then type; kinds in the order of an optimizer step.
+  [[nodiscard]] std::vector<CallSummary> calls() const;
+};
+
+// Fails only when the bytes do not fit 64 bits.
+base::Result<Communication> communication_of(const spec::JobSpec& job);
+
+}  // namespace assay::plan
