@@ -37,7 +37,7 @@ void Outliner::optimizer() {
       {Part::kValueEmbedding, s.kv / static_cast<double>(model_.head_dim) * kGateChannels, valued}};
   double blocks = 0;
   for (const auto& matrix : matrices) blocks += matrix.count * aligned(matrix.elements);
-  double tables = valued * aligned(s.vocab * s.kv);
+  double tables = valued * aligned(s.vocab * static_cast<double>(model_.kv_dim()));
   if (choices_.cut.first || (model_.tied && choices_.cut.last)) tables += aligned(s.vocab * s.dim);
   if (choices_.cut.first && model_.positions == spec::Positions::kLearned) {
     tables += aligned(static_cast<double>(model_.context) * s.dim);

@@ -130,6 +130,14 @@ TEST(StepOutline, HasEveryParameterAndTheFlopsOfThoseThatATokenMeets) {
   }
 }
 
+TEST(StepOutline, TensorRanksShareOutTheParameters) {
+  const spec::ModelSpec model = std::get<spec::ModelSpec>(spec::load("nanochat-d24")->spec);
+  OutlineChoices choices{.numerics = numerics_of(spec::Precision::kBf16), .sequence = 64};
+  const double alone = outline(model, choices).parameters;
+  choices.cut.tensor = 2;
+  EXPECT_NEAR(2 * outline(model, choices).parameters / alone, 1.0, 1e-4);
+}
+
 TEST(StepOutline, StagesShareOutTheParameters) {
   for (const auto& [shape, model] : spec::testing::model_shapes(outlined_model())) {
     OutlineChoices choices{.numerics = numerics_of(spec::Precision::kBf16), .sequence = 64};
