@@ -48,12 +48,7 @@ spec::JobSpec spread(spec::JobSpec job, int ranks) {
 
 class RanksTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_TRUE(write_builtin_text(dir_.path() / "text.tokens").has_value());
-    auto set = data::TokenSet::open({.paths = {(dir_.path() / "text.tokens").string()}}, 32);
-    ASSERT_TRUE(set.has_value());
-    set_ = std::make_unique<data::TokenSet>(*std::move(set));
-  }
+  void SetUp() override { set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path())); }
 
   struct Rank {
     comm::Communicator& ranks;

@@ -1,11 +1,14 @@
 // A job that trains in a blink, and someone to report to.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "train/builtin_text.h"
 #include "train/trainer.h"
 
 namespace assay::train {
@@ -27,6 +30,14 @@ inline spec::JobSpec tiny_job() {
   job.train.learning_rate = 3e-3;
   job.train.warmup_steps = 3;
   return job;
+}
+
+// The built-in text as tokens, in a file of the folder, in windows as long as that job's sequence.
+inline data::TokenSet text_tokens(const std::filesystem::path& folder) {
+  EXPECT_TRUE(write_builtin_text(folder / "text.tokens").has_value());
+  auto set = data::TokenSet::open({.paths = {(folder / "text.tokens").string()}}, 32);
+  EXPECT_TRUE(set.has_value()) << set.error().line();
+  return *std::move(set);
 }
 
 class Silent : public Reporter {

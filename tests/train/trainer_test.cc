@@ -17,12 +17,7 @@ namespace fs = std::filesystem;
 
 class TrainerTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_TRUE(write_builtin_text(dir_.path() / "text.tokens").has_value());
-    auto set = data::TokenSet::open({.paths = {(dir_.path() / "text.tokens").string()}}, 32);
-    ASSERT_TRUE(set.has_value());
-    set_ = std::make_unique<data::TokenSet>(*std::move(set));
-  }
+  void SetUp() override { set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path())); }
 
   base::Result<RunResult> run(const spec::JobSpec& job, RunOptions options, Reporter& reporter) {
     const auto backend = cpu::make_cpu_backend(2);
