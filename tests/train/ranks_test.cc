@@ -7,7 +7,6 @@
 #include "base/testing/temp_dir.h"
 #include "comm/local.h"
 #include "spec/testing/model_shapes.h"
-#include "train/builtin_text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/testing/log_is_list.h"

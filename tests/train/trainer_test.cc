@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/testing/temp_dir.h"
-#include "train/builtin_text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/resume.h"
