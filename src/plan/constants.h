@@ -1,0 +1,93 @@
+// Constants: what neither physics nor a data sheet says about a step, each with a name, the value
+// that was known before any row was looked at, the bounds it may move in, and where it came from
+// (constants.cc). `assay plan --calibrate` fits those that are fitted to measured rows.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace assay::plan {
+
+struct Constants {
+  // Fitted.
+  double gemm_eff = 0;
+  double pow_ref = 0;
+  double pow_exp = 0;
+  double fp8_eff = 0;
+  double attn_eff = 0;
+  double attn_old = 0;
+  double attn_tri = 0;
+  double pass_eager = 0;
+  double pass_torch = 0;
+  double pass_comp = 0;
+  double host_us = 0;
+  double tp_sync_us = 0;
+  double coll_eff = 0;
+  double net_eff = 0;
+  double tp_overlap = 0;
+  double dp_overlap = 0;
+  double fsdp_slow = 0;
+  double opt_bytes = 0;
+  double moe_ops = 0;
+  double moe_naive = 0;
+  double dtensor_tp = 0;
+  // Counted or published; not fitted.
+  double gemm_k0 = 0;
+  double gemm_tail = 0;
+  double fp8_cast = 0;
+  double attn_bwd = 0;
+  double mem_eff = 0;
+  double pass_score = 0;
+  double gap_us = 0;
+  double host_comp = 0;
+  double zero3_bw = 0;
+  double jitter = 0;
+  double cross_socket_host = 0;
+};
+
+struct ConstantInfo {
+  std::string_view name;
+  double Constants::*value;
+  double prior = 0;  // known beforehand; where fits begin and what they are pulled to
+  double low = 0;
+  double high = 0;
+  bool fitted = false;
+  double shipped = 0;        // as fitted to the rows that the project has; prior if not fitted
+  std::string_view meaning;  // one line, with its unit
+  std::string_view source;   // where the prior came from
+};
+
+// In the order of the struct.
+std::span<const ConstantInfo> constant_table();
+
+Constants prior_constants();
+Constants shipped_constants();
+
+// The same for memory.
+struct MemoryConstants {
+  double logit_bytes = 0;
+  double logit_bytes_eager = 0;
+  double unsharded = 0;
+  double unsharded_accumulating = 0;
+  double late_wrap = 0;
+  double work = 0;
+  double base_gib = 0;
+  double moe_activation = 0;
+};
+
+struct MemoryConstantInfo {
+  std::string_view name;
+  double MemoryConstants::*value;
+  double prior = 0;
+  double low = 0;
+  double high = 0;
+  double shipped = 0;
+  std::string_view meaning;
+};
+
+std::span<const MemoryConstantInfo> memory_constant_table();
+MemoryConstants prior_memory_constants();
+MemoryConstants shipped_memory_constants();
+
+}  // namespace assay::plan

@@ -1,0 +1,64 @@
+// Software: how a framework executes a step. The same model on the same cards differs by half with
+// it, and rows say it in words only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace assay::plan {
+
+enum class Framework : std::uint8_t {
+  kAssay,              // this program's trainer
+  kNanochat,           // compiled PyTorch, flash attention 3, sharded Muon
+  kLlmc,               // C and CUDA
+  kFoundry,            // llm-foundry of 2023: eager FSDP, Triton attention
+  kMegatronBridge,     // and NeMo: Megatron-Core with Transformer Engine
+  kAutomodel,          // NeMo Automodel: FSDP2 and DTensor
+  kMegatronDeepspeed,  // eager, before flash attention
+  kMegatronCore,
+  kMegatron,  // eager, before flash attention
+  kZero3,     // DeepSpeed ZeRO-3 of 2021
+  kKempner,   // KempnerForge
+  kTorch,     // plain PyTorch with FSDP and DTensor
+};
+
+std::string_view to_text(Framework framework);
+std::optional<Framework> parse_framework(std::string_view text);
+
+// How residuals are grouped into intervals.
+enum class SoftwareClass : std::uint8_t { kMegatronEager, kTorchEager, kFused, kMoe };
+std::string_view to_text(SoftwareClass kind);
+
+struct Software {
+  Framework framework = Framework::kAssay;
+  bool flash = true;           // attention's scores never reach memory
+  bool old_attention = false;  // flash kernels that were not written for the card
+  bool triton_attention = false;
+  bool fused = true;            // compiled, Transformer Engine, or by hand
+  bool compiled = true;         // the loss too
+  bool megatron_fused = false;  // Megatron's own fusions of 2020 to 2022
+  bool hostless = false;        // no interpreter on the host
+  bool vocab_parallel_loss = false;
+  bool dtensor = false;  // tensor parallelism by DTensor
+  bool overlaps_tensor = false;
+  bool overlaps_gradients = false;
+  bool shards_optimizer = false;     // over the data ranks
+  bool zero3_by_tensor = false;      // gathers of single tensors, not hidden
+  bool gathers_once = false;         // FSDP that keeps gathered weights for the backward pass
+  bool pure_bf16 = false;            // no fp32 master weights
+  bool recomputes_products = false;  // selective recomputation of every other product
+  bool naive_experts = false;        // no grouped products, no fused permutation
+  bool loose_experts = false;        // each expert by itself
+  bool drops_tokens = false;
+  bool late_wrap = false;     // FSDP units that are made late hold more
+  double gradient_bytes = 2;  // of an element when it is reduced
+
+  [[nodiscard]] SoftwareClass kind(bool moe) const {
+    if (moe) return SoftwareClass::kMoe;
+    if (megatron_fused) return SoftwareClass::kMegatronEager;
+    return fused ? SoftwareClass::kFused : SoftwareClass::kTorchEager;
+  }
+};
+
+}  // namespace assay::plan
