@@ -1,0 +1,41 @@
+// Measured steps that somebody published, as rows of a CSV table: read, and turned into work that
+// the model can predict. What a row does not say is taken from what is published about its model
+// and card, or from the most probable; what is nonsense gives the row a reason instead of work.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/work.h"
+
+namespace assay::plan {
+
+struct Row {
+  std::string id;
+  std::string source;
+  std::optional<double> step_s;      // measured
+  std::optional<double> memory_gib;  // likewise
+  // Says of itself that it measures something else than a step: see kFlags in rows.cc. It is
+  // predicted, and neither fitted nor scored.
+  bool flagged = false;
+  // Several where the row does not say its micro-batch: the fastest is predicted.
+  std::vector<Work> candidates;
+  std::string reason;  // why there is no work, or what was assumed; may be empty
+};
+
+// Columns by their names, in any order; `name` is the file's, for errors. Fails when the table
+// cannot be read as one or has no column that a prediction needs; a bad row does not fail it.
+base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::string& name);
+
+// The candidate that is predicted: by time.
+struct Constants;
+struct RowPrediction {
+  double step_s = 0;
+  const Work* work = nullptr;
+};
+std::optional<RowPrediction> predict(const Row& row, const Constants& constants);
+
+}  // namespace assay::plan
