@@ -32,7 +32,7 @@ Verb data_verb(const Session& session) {
                     "bytes (default), a HuggingFace tokenizer.json or a tiktoken file",
                     &given->tokenizer.source, [] { return std::vector<std::string>{"bytes"}; },
                     "NAME|FILE", true},
-                   {"--pattern", "how text is split for a tiktoken file: gpt2, cl100k or llama3",
+                   {"--pattern", "how text is split for a tiktoken file: gpt2, cl100k, o200k or llama3",
                     &given->tokenizer.pattern, data::split_pattern_names, "NAME"},
                    {"--special",
                     "a special token of a tiktoken file; repeatable",

@@ -111,7 +111,7 @@ std::string choice_refusal(const TokenizerChoice& choice) {
 TEST(LoadTokenizer, WantsThePatternWhereTheFileHasNone) {
   const std::string file = kFolder + "/small.tiktoken";
   EXPECT_THAT(choice_refusal({.source = file}),
-              HasSubstr("say --pattern gpt2 or cl100k or llama3"));
+              HasSubstr("say --pattern gpt2 or cl100k or o200k or llama3"));
   EXPECT_THAT(choice_refusal({.source = file, .pattern = "cl100"}),
               HasSubstr("unknown pattern 'cl100'; did you mean 'cl100k'?"));
   EXPECT_THAT(choice_refusal({.source = kFolder + "/gpt2.json", .pattern = "gpt2"}),

@@ -84,7 +84,8 @@ TEST(Tokenizer, GivesBackEveryText) {
 
 // All texts as one document, so that words, characters and special tokens meet the cuts.
 TEST(Tokenizer, DoesNotCareHowADocumentIsCut) {
-  for (const char* name : {"gpt2.json", "llama3.json", "small.tiktoken:cl100k"}) {
+  for (const char* name :
+       {"gpt2.json", "llama3.json", "small.tiktoken:cl100k", "small.tiktoken:o200k"}) {
     const Tokenizer& tokenizer = tokenizer_named(name);
     std::string document;
     for (const Vector& one : vectors()) {

@@ -11,7 +11,7 @@
 
 namespace assay::data {
 
-// The patterns that tiktoken vocabularies are used with, by name: gpt2, cl100k, llama3.
+// The patterns that tiktoken vocabularies are used with, by name: gpt2, cl100k, o200k, llama3.
 base::Result<std::string> split_pattern(std::string_view name);
 std::vector<std::string> split_pattern_names();
 
