@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "base/units.h"
 
@@ -27,31 +28,32 @@ constexpr IntervalTable kUnknownSource = {{{
 
 constexpr RangeTable kSeen = {};
 
-std::string parameters_text(double value) {
-  return base::short_count(std::llround(value)) + " parameters";
+std::string count_text(double value) {
+  return base::grouped(std::llround(value));
 }
 
-std::string ranks_text(double value) {
-  return base::grouped(std::llround(value)) + (value == 1 ? " rank" : " ranks");
+std::string short_text(double value) {
+  return base::short_count(std::llround(value));
 }
 
-std::string sequence_text(double value) {
-  return base::grouped(std::llround(value)) + " tokens in a sequence";
+std::string rate_text(double value) {
+  return base::to_text(base::FlopsPerSecond(value));
 }
 
-std::string card_text(double value) {
-  return base::to_text(base::FlopsPerSecond(value)) + " per card";
-}
+struct Compared {
+  double value = 0;
+  Range seen;
+  std::string_view unit;
+  std::string (*text)(double) = nullptr;
+};
 
-void add_if_outside(double value, const Range& seen, std::string (*text)(double),
-                    std::vector<std::string>& sentences) {
-  if (value > seen.high) {
-    sentences.push_back(
-        fmt::format("{}; the largest comparable row has {}", text(value), text(seen.high)));
-  } else if (value < seen.low) {
-    sentences.push_back(
-        fmt::format("{}; the smallest comparable row has {}", text(value), text(seen.low)));
-  }
+void add_if_outside(const Compared& compared, std::vector<std::string>& sentences) {
+  const auto& [value, seen, unit, text] = compared;
+  if (value >= seen.low && value <= seen.high) return;
+  const bool above = value > seen.high;
+  sentences.push_back(fmt::format("{} {}; the {} comparable row has {}", text(value), unit,
+                                  above ? "largest" : "smallest",
+                                  text(above ? seen.high : seen.low)));
 }
 
 }  // namespace
@@ -73,10 +75,13 @@ std::vector<std::string> extrapolations(const Work& work, const RangeTable& rang
   const SeenRanges& seen = ranges[static_cast<std::size_t>(kind)];
   if (!seen.any()) return {fmt::format("no comparable row: none is {}", to_text(kind))};
   std::vector<std::string> sentences;
-  add_if_outside(work.shape.parameters, seen.parameters, parameters_text, sentences);
-  add_if_outside(work.degrees.ranks, seen.ranks, ranks_text, sentences);
-  add_if_outside(work.batch.sequence, seen.sequence, sequence_text, sentences);
-  add_if_outside(work.card.bf16_flops, seen.card_flops, card_text, sentences);
+  const Compared all[] = {
+      {work.shape.parameters, seen.parameters, "parameters", short_text},
+      {work.degrees.ranks, seen.ranks, work.degrees.ranks == 1 ? "rank" : "ranks", count_text},
+      {work.batch.sequence, seen.sequence, "tokens in a sequence", count_text},
+      {work.card.bf16_flops, seen.card_flops, "of a card", rate_text},
+  };
+  for (const Compared& compared : all) add_if_outside(compared, sentences);
   return sentences;
 }
 

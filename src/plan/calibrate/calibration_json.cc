@@ -89,7 +89,7 @@ Result<double> number_at(const Place& place, const std::string& key, double low,
   const double value = found->is_number() ? found->template get<double>() : std::nan("");
   if (!(value >= low && value <= high)) {
     return base::fail(
-        place.below(nullptr, key).error(base::shortened(base::json_line(*found), 40), expected));
+        place.below(nullptr, key).error(base::shortened(base::trim(base::json_line(*found)), 40), expected));
   }
   return value;
 }

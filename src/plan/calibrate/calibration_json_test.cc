@@ -26,7 +26,8 @@ TEST(CalibrationJson, IsReadAsItWasWritten) {
   written.constants.gemm_eff = 0.8765432109876543;
   written.memory.work = 0.1 + 0.2;
   written.unknown_source.by_class[3] = {.low = 0.5, .high = 1.75, .rows = 12};
-  written.ranges[2].ranks = {.low = 8, .high = 3072};
+  const Range some{.low = 8, .high = 3072};
+  written.ranges[2] = {.parameters = some, .ranks = some, .sequence = some, .card_flops = some};
   const std::string text = to_json(written);
   const auto read = calibration_from_json(text, "mine.json");
   ASSERT_TRUE(read) << read.error().line();
@@ -50,8 +51,8 @@ TEST(CalibrationJson, NamesFileKeyAndWhatIsExpected) {
 TEST(CalibrationJson, RefusesUnknownKeys) {
   Json json = shipped_json();
   json["constants"]["gem_eff"] = 0.9;
-  EXPECT_THAT(refusal(json.dump()), AllOf(HasSubstr("unknown key 'gem_eff'"),
-                                          HasSubstr("did you mean 'gemm_eff'?")));
+  EXPECT_THAT(refusal(json.dump()),
+              AllOf(HasSubstr("unknown key 'gem_eff'"), HasSubstr("did you mean 'gemm_eff'?")));
   json = shipped_json();
   json["fast"] = true;
   EXPECT_THAT(refusal(json.dump()), HasSubstr("unknown key 'fast'"));
@@ -65,8 +66,8 @@ TEST(CalibrationJson, RefusesWhatIsNotANumberWithinBounds) {
                           Json(std::string(100'000, 'x'))}) {
     Json json = shipped_json();
     json["memory"]["base_gib"] = bad;
-    EXPECT_THAT(refusal(json.dump()), AllOf(HasSubstr("memory.base_gib"),
-                                            HasSubstr("expected a number from 0.5 to 10")));
+    EXPECT_THAT(refusal(json.dump()),
+                AllOf(HasSubstr("memory.base_gib"), HasSubstr("expected a number from 0.5 to 10")));
   }
 }
 

@@ -57,19 +57,19 @@ TEST(LeastSquares, OutliersDoNotMoveTheRest) {
   const auto evaluate = [&](std::span<const double> at, std::span<double> r) {
     for (std::size_t i = 0; i < seen.size(); ++i) r[i] = at[0] - seen[i];
   };
-  const auto found = solved(seen.size(), evaluate, {50},
-                            {.scale = 0.05, .tolerance = 1e-12, .most_steps = 500});
+  const auto found =
+      solved(seen.size(), evaluate, {50}, {.scale = 0.05, .tolerance = 1e-12, .most_steps = 500});
   // 20 d / sqrt(1 + d^2) = 3, d in units of the scale.
   EXPECT_NEAR(found.at[0], 3 + 0.05 * 3 / std::sqrt(400 - 9), 1e-4);
 }
 
 TEST(LeastSquares, CostIsSoftL1) {
-  const auto found = solved(
-      3,
-      [](std::span<const double> at, std::span<double> r) {
-        for (std::size_t i = 0; i < 3; ++i) r[i] = at[0] - static_cast<double>(i * i);
-      },
-      {0.5}, {.scale = 1, .tolerance = 1e-12, .most_steps = 500});
+  const auto found = solved(3,
+                            [](std::span<const double> at, std::span<double> r) {
+                              for (std::size_t i = 0; i < 3; ++i)
+                                r[i] = at[0] - static_cast<double>(i * i);
+                            },
+                            {0.5}, {.scale = 1, .tolerance = 1e-12, .most_steps = 500});
   // By trying points.
   double best = 1e9;
   for (double x = 0; x <= 4; x += 1e-4) {
@@ -96,13 +96,12 @@ TEST(LeastSquares, PointsWithoutAFiniteCostAreNotSteppedTo) {
 }
 
 TEST(LeastSquares, StopsWhenToldTo) {
-  const auto found = solved(
-      2,
-      [](std::span<const double> at, std::span<double> r) {
-        r[0] = 10 * (at[1] - at[0] * at[0]);
-        r[1] = 1 - at[0];
-      },
-      {-1.2, 1}, {.scale = 1e6, .tolerance = 1e-12, .most_steps = 3});
+  const auto found = solved(2,
+                            [](std::span<const double> at, std::span<double> r) {
+                              r[0] = 10 * (at[1] - at[0] * at[0]);
+                              r[1] = 1 - at[0];
+                            },
+                            {-1.2, 1}, {.scale = 1e6, .tolerance = 1e-12, .most_steps = 3});
   EXPECT_EQ(found.steps, 3);
   EXPECT_FALSE(found.converged);
 }

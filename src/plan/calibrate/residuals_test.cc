@@ -28,9 +28,8 @@ TEST(WeightedQuantile, WhatHasNoWeightIsNotThere) {
 
 // A whole weight is so many copies of the value. Their quantile is within the copies' own ends.
 RC_GTEST_PROP(WeightedQuantile, IsThatOfCopies, ()) {
-  const auto picked = *rc::gen::nonEmpty(
-      rc::gen::container<std::vector<std::pair<int, int>>>(
-          rc::gen::pair(rc::gen::inRange(-50, 50), rc::gen::inRange(1, 9))));
+  const auto picked = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::pair<int, int>>>(
+      rc::gen::pair(rc::gen::inRange(-50, 50), rc::gen::inRange(1, 9))));
   std::vector<WeightedValue> values;
   std::vector<int> copies;
   for (const auto& [value, weight] : picked) {
