@@ -16,8 +16,8 @@ namespace {
 using base::Json;
 using base::Result;
 
-constexpr double kMostOff = 1000;         // as a factor; what is further off is not a prediction
-constexpr double kMostOfAnything = 1e30;  // in ranges
+constexpr double kMostOff = 1000;  // as a factor; what is further off is not a prediction
+constexpr double kMostInRanges = 1e30;
 constexpr std::array kRangeNames = {"parameters", "ranks", "sequence", "card_flops"};
 constexpr std::array kRangeMembers = {&SeenRanges::parameters, &SeenRanges::ranks,
                                       &SeenRanges::sequence, &SeenRanges::card_flops};
@@ -89,7 +89,8 @@ Result<double> number_at(const Place& place, const std::string& key, double low,
   const double value = found->is_number() ? found->template get<double>() : std::nan("");
   if (!(value >= low && value <= high)) {
     return base::fail(
-        place.below(nullptr, key).error(base::shortened(base::trim(base::json_line(*found)), 40), expected));
+        place.below(nullptr, key)
+            .error(base::shortened(base::trim(base::json_line(*found)), 40), expected));
   }
   return value;
 }
@@ -145,8 +146,8 @@ Result<RangeTable> ranges_from(const Place& place) {
       ASSAY_TRY(const Place ends, object_at(one, kRangeNames[k]));
       ASSAY_TRY_VOID(check_keys(ends, {"low", "high"}));
       Range& range = table[c].*kRangeMembers[k];
-      ASSAY_TRY(range.low, number_at(ends, "low", 0, kMostOfAnything));
-      ASSAY_TRY(range.high, number_at(ends, "high", range.low, kMostOfAnything));
+      ASSAY_TRY(range.low, number_at(ends, "low", 0, kMostInRanges));
+      ASSAY_TRY(range.high, number_at(ends, "high", range.low, kMostInRanges));
     }
   }
   return table;

@@ -13,9 +13,8 @@ namespace {
 constexpr double kSourceExponent = -0.25;
 // Residual of a constant at distance 1 from its prior (from the middle to 73 % of its range).
 constexpr double kPull = 0.3;
-// Step of differences, in the same units: far above what kinks of the model (the fastest of several
-// tiles, the longer of two times) make of a smaller one.
-constexpr double kDifference = 0.02;
+// Step of differences, in the same units.
+constexpr double kDifference = 1e-3;
 
 std::vector<const ConstantInfo*> fitted_constants() {
   std::vector<const ConstantInfo*> fitted;

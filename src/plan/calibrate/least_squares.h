@@ -25,7 +25,7 @@ struct LeastSquaresProblem {
 
 struct LeastSquaresOptions {
   double scale = 0.05;      // where squares become sizes
-  double tolerance = 1e-4;  // done when a step lowers the cost by less than this part
+  double tolerance = 1e-6;  // done when a step lowers the cost by less than this part
   int most_steps = 60;      // that lower it
 };
 
