@@ -85,6 +85,12 @@ TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
   EXPECT_EQ(score_seen.memory.rows, 26U);
   EXPECT_LE(score_seen.memory.mean, 0.07);
 
+  // What is shipped is what the rows give.
+  const auto shipped = predict_all(rows, shipped_constants(), shipped_memory_constants(), table);
+  const Score score_shipped = score(rows, shipped);
+  print("as shipped", score_shipped);
+  EXPECT_NEAR(score_shipped.time.mean, score_seen.time.mean, 0.001);
+  EXPECT_NEAR(score_shipped.memory.mean, score_seen.memory.mean, 0.001);
   EXPECT_EQ(text_of(table), text_of(shipped_intervals(true)));
   EXPECT_EQ(text_of(interval_table(residuals_of(rows, unseen))), text_of(shipped_intervals(false)));
 }

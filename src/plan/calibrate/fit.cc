@@ -46,12 +46,14 @@ double error_of(const Row& row, const Constants& constants) {
 }  // namespace
 
 bool has_time(const Row& row) {
-  return !row.flagged && !row.candidates.empty() && row.step_s && *row.step_s > 0;
+  return !row.flagged && !row.candidates.empty() && row.step_s && *row.step_s > 0 &&
+         std::isfinite(*row.step_s);
 }
 
 Fitter::Fitter(std::span<const Row> rows) {
+  const Constants priors = prior_constants();
   for (const Row& row : rows) {
-    if (!has_time(row)) continue;
+    if (!has_time(row) || !std::isfinite(error_of(row, priors))) continue;
     const auto place = std::find(sources_.begin(), sources_.end(), row.source);
     known_.push_back({.row = &row, .source = static_cast<std::size_t>(place - sources_.begin())});
     if (place == sources_.end()) sources_.push_back(row.source);
@@ -59,7 +61,6 @@ Fitter::Fitter(std::span<const Row> rows) {
   std::vector<double> counts(sources_.size());
   for (const Known& known : known_) ++counts[known.source];
 
-  const Constants priors = prior_constants();
   std::vector<Constants> near;
   std::vector<double> at = prior_coordinates();
   for (double& coordinate : at) {

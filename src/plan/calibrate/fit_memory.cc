@@ -59,7 +59,8 @@ MemoryConstants fit_memory_of(std::span<const Row> rows, const std::string_view*
 }  // namespace
 
 bool has_memory(const Row& row) {
-  return !row.flagged && !row.candidates.empty() && row.memory_gib && *row.memory_gib > 0;
+  return !row.flagged && !row.candidates.empty() && row.memory_gib && *row.memory_gib > 0 &&
+         std::isfinite(*row.memory_gib);
 }
 
 MemoryConstants fit_memory(std::span<const Row> rows) {

@@ -52,9 +52,10 @@ std::vector<Residual> residuals_of(std::span<const Row> rows,
   std::vector<Residual> residuals;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!has_time(rows[i]) || !predictions[i].step_s) continue;
-    residuals.push_back({.kind = class_of(rows[i]),
-                         .source = rows[i].source,
-                         .log_ratio = std::log(*rows[i].step_s / *predictions[i].step_s)});
+    const double log_ratio = std::log(*rows[i].step_s / *predictions[i].step_s);
+    if (!std::isfinite(log_ratio)) continue;
+    residuals.push_back(
+        {.kind = class_of(rows[i]), .source = rows[i].source, .log_ratio = log_ratio});
   }
   return residuals;
 }
