@@ -16,7 +16,7 @@ namespace {
 using base::Json;
 using base::Result;
 
-constexpr double kMostOff = 1000;  // as a factor; what is further off is not a prediction
+constexpr double kMostOff = 1e9;  // as a factor
 constexpr double kMostInRanges = 1e30;
 constexpr std::array kRangeNames = {"parameters", "ranks", "sequence", "card_flops"};
 constexpr std::array kRangeMembers = {&SeenRanges::parameters, &SeenRanges::ranks,

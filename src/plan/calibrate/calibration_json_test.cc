@@ -76,7 +76,7 @@ TEST(CalibrationJson, RefusesIntervalsTheWrongWayRound) {
   json["known_source"]["moe"]["low"] = 1.5;
   json["known_source"]["moe"]["high"] = 0.5;
   EXPECT_EQ(refusal(json.dump()),
-            "mine.json: known_source.moe.high: 0.5; expected a number from 1.5 to 1000");
+            "mine.json: known_source.moe.high: 0.5; expected a number from 1.5 to 1000000000");
 }
 
 TEST(CalibrationJson, RefusesOtherFiles) {

@@ -22,7 +22,7 @@ extern "C" __attribute__((weak)) void __asan_init();
 namespace assay::plan {
 namespace {
 
-std::vector<Row> measured_rows() {
+std::vector<Row> all_measured_rows() {
   std::vector<Row> rows;
   for (const std::string name : {"training_rows.csv", "training_rows_single_node.csv"}) {
     const std::string path = std::string(ASSAY_PLAN_ROWS) + "/" + name;
@@ -37,7 +37,7 @@ std::vector<Row> measured_rows() {
   return rows;
 }
 
-void print(const char* what, const Score& score) {
+void print_score(const char* what, const Score& score) {
   std::cout << fmt::format(
       "{}: {} rows, mean {:.2f} %, median {:.2f} %, in the interval {:.1f} %; memory: {} rows, "
       "mean {:.2f} %, median {:.2f} %\n",
@@ -65,10 +65,10 @@ std::string text_of(const RangeTable& table) {
 
 TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
   if (__asan_init != nullptr) GTEST_SKIP() << "minutes under the sanitizers";
-  const auto rows = measured_rows();
+  const auto rows = all_measured_rows();
   const auto unseen = cross_validate(rows);
   const Score score_unseen = score(rows, unseen);
-  print("sources left out", score_unseen);
+  print_score("sources left out", score_unseen);
   EXPECT_EQ(score_unseen.time.rows, 1614U);
   EXPECT_LE(score_unseen.time.mean, 0.08);
   EXPECT_GE(score_unseen.coverage, 0.75);
@@ -80,7 +80,7 @@ TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
   const IntervalTable table = interval_table(residuals_of(rows, seen));
   seen = predict_all(rows, constants, memory, table);
   const Score score_seen = score(rows, seen);
-  print("fitted to all", score_seen);
+  print_score("fitted to all", score_seen);
   EXPECT_LE(score_seen.time.mean, 0.06);
   EXPECT_EQ(score_seen.memory.rows, 26U);
   EXPECT_LE(score_seen.memory.mean, 0.07);
@@ -88,7 +88,7 @@ TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
   // What is shipped is what the rows give.
   const auto shipped = predict_all(rows, shipped_constants(), shipped_memory_constants(), table);
   const Score score_shipped = score(rows, shipped);
-  print("as shipped", score_shipped);
+  print_score("as shipped", score_shipped);
   EXPECT_NEAR(score_shipped.time.mean, score_seen.time.mean, 0.001);
   EXPECT_NEAR(score_shipped.memory.mean, score_seen.memory.mean, 0.001);
   EXPECT_EQ(text_of(table), text_of(shipped_intervals(true)));
@@ -96,7 +96,7 @@ TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
 }
 
 TEST(CrossValidation, ShippedRangesAreThoseOfTheRows) {
-  EXPECT_EQ(text_of(ranges_of(measured_rows())), text_of(shipped_ranges()));
+  EXPECT_EQ(text_of(ranges_of(all_measured_rows())), text_of(shipped_ranges()));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "plan/calibrate/calibration.h"
 #include "plan/calibrate/cross_validation.h"
 #include "plan/calibrate/scores.h"
 #include "plan/cards.h"
@@ -171,6 +172,26 @@ TEST(CrossValidate, PredictsWithoutTheSource) {
   const Constants unseen = Fitter(rows).fit_without(rows.front().source);
   EXPECT_EQ(predictions.front().step_s, predict(rows.front(), unseen)->step_s);
   EXPECT_LT(predictions.front().low, *predictions.front().step_s);
+}
+
+TEST(Calibrate, MakesAFileThatCanBeRead) {
+  const auto rows = rows_made_with(other_constants(), 0.05);
+  const auto made = calibrate(rows);
+  ASSERT_TRUE(made) << made.error().line();
+  EXPECT_EQ(made->known_source.of(SoftwareClass::kTorchEager).rows, 36);
+  EXPECT_EQ(made->ranges[static_cast<std::size_t>(SoftwareClass::kTorchEager)].ranks.high, 8);
+  EXPECT_EQ(made->memory.work, shipped_memory_constants().work);  // no row says its memory
+  const auto read = calibration_from_json(to_json(*made), "mine.json");
+  ASSERT_TRUE(read) << read.error().line();
+  EXPECT_EQ(to_json(*read), to_json(*made));
+}
+
+TEST(Calibrate, WantsSomethingMeasured) {
+  auto rows = rows_made_with(prior_constants(), 0);
+  for (Row& row : rows) row.step_s.reset();
+  const auto made = calibrate(rows);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, base::ExitCode::kUsage);
 }
 
 }  // namespace
