@@ -2,7 +2,8 @@
 // fitted without any row of its source, and within an interval made without them.
 //
 // A source is the exact text of the row's `source`. The shape of the model was found with all rows
-// in view, so that this is honest about its constants alone.
+// in view, so that this is honest about its constants alone; and what other sources were off by,
+// which makes the interval, was predicted by constants that had seen this one.
 #pragma once
 
 #include <span>

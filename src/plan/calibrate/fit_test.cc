@@ -8,6 +8,7 @@
 
 #include "plan/calibrate/calibration.h"
 #include "plan/calibrate/cross_validation.h"
+#include "plan/calibrate/residuals.h"
 #include "plan/calibrate/scores.h"
 #include "plan/cards.h"
 #include "plan/memory.h"
@@ -166,12 +167,18 @@ TEST(CrossValidate, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
-TEST(CrossValidate, PredictsWithoutTheSource) {
+TEST(CrossValidate, PredictsWithoutTheSourceAndWhatItWasOffBy) {
   const auto rows = rows_made_with(other_constants(), 0.05);
   const auto predictions = cross_validate(rows);
-  const Constants unseen = Fitter(rows).fit_without(rows.front().source);
-  EXPECT_EQ(predictions.front().step_s, predict(rows.front(), unseen)->step_s);
-  EXPECT_LT(predictions.front().low, *predictions.front().step_s);
+  const Row& row = rows.front();
+  const Constants unseen = Fitter(rows).fit_without(row.source);
+  EXPECT_EQ(predictions.front().step_s, predict(row, unseen)->step_s);
+
+  auto others = residuals_of(rows, predictions);
+  std::erase_if(others, [&](const Residual& residual) { return residual.source == row.source; });
+  const Interval interval = interval_table(others).of(class_of(row));
+  EXPECT_EQ(predictions.front().low, *predictions.front().step_s * interval.low);
+  EXPECT_EQ(predictions.front().high, *predictions.front().step_s * interval.high);
 }
 
 TEST(Calibrate, MakesAFileThatCanBeRead) {
