@@ -5,14 +5,12 @@
 // known to the fit that predicts it.
 #include "plan/calibrate/cross_validation.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
-#include "plan/calibrate/calibration.h"
+#include "base/file.h"
 #include "plan/calibrate/fit.h"
 #include "plan/calibrate/residuals.h"
 
@@ -25,14 +23,12 @@ namespace {
 std::vector<Row> all_measured_rows() {
   std::vector<Row> rows;
   for (const std::string name : {"training_rows.csv", "training_rows_single_node.csv"}) {
-    const std::string path = std::string(ASSAY_PLAN_ROWS) + "/" + name;
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    auto parsed = parse_rows(text.str(), path);
-    if (!parsed) ADD_FAILURE() << parsed.error().line();
-    if (!parsed) continue;
-    for (Row& row : *parsed) rows.push_back(std::move(row));
+    const auto text =
+        base::read_file(std::string(ASSAY_MEASURED_ROWS) + "/" + name, base::Bytes(1 << 24));
+    EXPECT_TRUE(text) << name;
+    auto parsed = parse_rows(text.value_or(""), name);
+    EXPECT_TRUE(parsed) << name;
+    for (Row& row : parsed.value_or(std::vector<Row>())) rows.push_back(std::move(row));
   }
   return rows;
 }
