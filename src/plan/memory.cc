@@ -30,27 +30,44 @@ StateBytes state_bytes(const Work& work) {
   return work.degrees.fsdp > 1 ? StateBytes{4, 4, 8} : StateBytes{2, 4, 12};
 }
 
+// Our trainer's buffers of a dense layer, tensor by tensor (docs/train.md).
+double kept_by_assay(const Work& work, const RankShare& rank) {
+  const Shape& shape = work.shape;
+  const double tp = work.degrees.tp;
+  const double dim = shape.dim / rank.sequence_cut;
+  const double ffn = (1 - rank.moe_share) * shape.ffn / tp;
+  const double norms = 2 * dim;
+  const double inputs = (shape.mlp_matrices - 1) * ffn;  // of the activation, whose output is ffn
+  double elements = 2 * dim + rank.qkv + shape.attention_out / tp;
+  if (work.recompute == RecomputeKind::kNone) elements += norms + ffn;
+  if (work.recompute != RecomputeKind::kFfn) elements += inputs;
+  return rank.tokens * (2 * elements + 4 * shape.heads / tp);
+}
+
 // Kept per layer from the forward pass, bytes of one micro-batch.
 double kept_bytes(const Work& work, const RankShare& rank, double scores) {
   const double width = rank.tokens * work.shape.dim;
   if (work.recompute == RecomputeKind::kFull) return 2 * width / rank.sequence_cut;
+  if (work.software.framework == Framework::kAssay) return kept_by_assay(work, rank);
   // 34 bytes per token and element: 10 of norms and residuals, 24 of attention and MLP.
   const double all = width * (10 / rank.sequence_cut + 24 / work.degrees.tp);
   return work.recompute == RecomputeKind::kSelective ? all : all + scores;
 }
 
-// Micro-batches that the first stage has begun and not finished.
-double in_flight(const Work& work) {
+// Micro-batches that a stage has begun and not finished: the first one waits for all others, the
+// last one for nobody. With chunks, micro-batches that wait for their next one come on top.
+double in_flight(const Work& work, bool first) {
   const Degrees& degrees = work.degrees;
+  const double micros = work.batch.micros;
   if (degrees.pp <= 1) return 1;
-  if (degrees.gpipe) return work.batch.micros;
-  const double stages = std::min(work.batch.micros, degrees.pp);
+  if (degrees.gpipe) return micros;
+  if (!first) return std::min(micros, ((degrees.chunks - 1) * degrees.pp + 1) / degrees.chunks);
+  const double stages = std::min(micros, degrees.pp);
   return degrees.chunks > 1 ? stages * (1 + (degrees.pp - 1) / degrees.pp / degrees.chunks)
                             : stages;
 }
 
 double logit_bytes(const Work& work, const RankShare& rank, const MemoryConstants& constants) {
-  if (work.degrees.pp > 1) return 0;  // the last stage has them, and fewer micro-batches
   const double each = work.software.compiled ? constants.logit_bytes : constants.logit_bytes_eager;
   return rank.tokens * work.shape.vocab * each / (work.software.dtensor ? 1 : work.degrees.tp);
 }
@@ -92,9 +109,12 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   need.gradients = parameters * state.gradient / degrees.fsdp;
   need.optimizer = parameters * state.optimizer / degrees.fsdp;
   need.gathered = gathered_bytes(work, parameters, constants);
-  need.activations =
-      (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp * in_flight(work) +
-      logit_bytes(work, rank, constants);
+  const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
+  const double logits = logit_bytes(work, rank, constants);
+  const double first = kept * in_flight(work, true) + (degrees.pp > 1 ? 0 : logits);
+  const double last = kept * in_flight(work, false) + logits;
+  need.activations = std::max(first, last);
+  need.stage = last > first ? degrees.pp - 1 : 0;
   need.workspace = at_work * (recomputes ? 1 : 0.3) + constants.moe_activation * routed +
                    constants.base_gib * kGib;
   return need;
