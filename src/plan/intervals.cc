@@ -21,7 +21,7 @@ constexpr IntervalTable kKnownSource = {{{
 }}};
 constexpr IntervalTable kUnknownSource = {{{
     {0.918, 1.189, 1295},
-    {0.951, 1.115, 224},
+    {0.952, 1.115, 224},
     {0.918, 1.141, 61},
     {0.751, 1.286, 34},
 }}};

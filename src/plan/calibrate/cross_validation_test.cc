@@ -59,6 +59,15 @@ std::string text_of(const RangeTable& table) {
   return text;
 }
 
+// To the third decimal, up or down by one: the last bits of exp() differ between processors.
+void expect_equal(const IntervalTable& made, const IntervalTable& shipped) {
+  for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
+    EXPECT_NEAR(made.by_class[c].low, shipped.by_class[c].low, 0.001) << text_of(made);
+    EXPECT_NEAR(made.by_class[c].high, shipped.by_class[c].high, 0.001) << text_of(made);
+    EXPECT_EQ(made.by_class[c].rows, shipped.by_class[c].rows) << text_of(made);
+  }
+}
+
 TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
   if (__asan_init != nullptr) GTEST_SKIP() << "minutes under the sanitizers";
   const auto rows = all_measured_rows();
@@ -87,8 +96,8 @@ TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
   print_score("as shipped", score_shipped);
   EXPECT_NEAR(score_shipped.time.mean, score_seen.time.mean, 0.001);
   EXPECT_NEAR(score_shipped.memory.mean, score_seen.memory.mean, 0.001);
-  EXPECT_EQ(text_of(table), text_of(shipped_intervals(true)));
-  EXPECT_EQ(text_of(interval_table(residuals_of(rows, unseen))), text_of(shipped_intervals(false)));
+  expect_equal(table, shipped_intervals(true));
+  expect_equal(interval_table(residuals_of(rows, unseen)), shipped_intervals(false));
 }
 
 TEST(CrossValidation, ShippedRangesAreThoseOfTheRows) {
