@@ -43,6 +43,30 @@ double error_of(const Row& row, const Constants& constants) {
   return std::log(predict(row, constants)->step_s / *row.step_s);
 }
 
+// One step away in each coordinate.
+std::vector<Constants> neighbours(std::span<const double> coordinates) {
+  std::vector<Constants> near;
+  std::vector<double> at(coordinates.begin(), coordinates.end());
+  for (double& coordinate : at) {
+    const double before = coordinate;
+    coordinate += kDifference;
+    near.push_back(constants_at(at));
+    coordinate = before;
+  }
+  return near;
+}
+
+// Whether a row's prediction moves when the constant goes from end to end. Most rows have nothing
+// to do with most constants (mixtures, fp8, DTensor …), and finding that out again at each step was
+// half of a fit's time. `error` is that at the priors.
+bool depends_on(const ConstantInfo& info, const Row& row, double error) {
+  Constants constants = prior_constants();
+  constants.*info.value = info.low;
+  if (error_of(row, constants) != error) return true;
+  constants.*info.value = info.high;
+  return error_of(row, constants) != error;
+}
+
 }  // namespace
 
 bool has_time(const Row& row) {
@@ -61,19 +85,15 @@ Fitter::Fitter(std::span<const Row> rows) {
   std::vector<double> counts(sources_.size());
   for (const Known& known : known_) ++counts[known.source];
 
-  std::vector<Constants> near;
-  std::vector<double> at = prior_coordinates();
-  for (double& coordinate : at) {
-    const double before = coordinate;
-    coordinate += kDifference;
-    near.push_back(constants_at(at));
-    coordinate = before;
-  }
+  const std::vector<Constants> near = neighbours(prior_coordinates());
+  const std::vector<const ConstantInfo*> fitted = fitted_constants();
   for (Known& known : known_) {
     known.weight = std::pow(counts[known.source], kSourceExponent);
     const double error = error_of(*known.row, priors);
-    for (const Constants& constants : near)
-      known.derivatives.push_back((error_of(*known.row, constants) - error) / kDifference);
+    for (std::size_t k = 0; k < near.size(); ++k) {
+      known.depends.push_back(depends_on(*fitted[k], *known.row, error));
+      known.derivatives.push_back((error_of(*known.row, near[k]) - error) / kDifference);
+    }
   }
 }
 
@@ -94,13 +114,17 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
   };
   problem.differentiate = [&](std::span<const double> at, std::span<const double> values,
                               std::span<double> derivatives) {
-    if (!std::equal(at.begin(), at.end(), start.begin())) {
-      return forward_differences(problem, at, values, kDifference, derivatives);
-    }
+    const bool at_priors = std::equal(at.begin(), at.end(), start.begin());
+    const std::vector<Constants> near = at_priors ? std::vector<Constants>() : neighbours(at);
     std::fill(derivatives.begin(), derivatives.end(), 0);
     for (std::size_t k = 0; k < start.size(); ++k) {
       const auto column = derivatives.subspan(k * values.size(), values.size());
-      for (std::size_t i = 0; i < rows.size(); ++i) column[i] = roots[i] * rows[i]->derivatives[k];
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (!rows[i]->depends[k]) continue;
+        column[i] = at_priors
+                        ? roots[i] * rows[i]->derivatives[k]
+                        : (roots[i] * error_of(*rows[i]->row, near[k]) - values[i]) / kDifference;
+      }
       column[rows.size() + k] = kPull;
     }
   };

@@ -42,7 +42,9 @@ class Fitter {
     const Row* row = nullptr;
     std::size_t source = 0;  // index
     double weight = 0;
-    std::vector<double> derivatives;  // at the priors, of the logarithm of the time
+    // By constant: whether the time depends on it, and its logarithm's derivative at the priors.
+    std::vector<bool> depends;
+    std::vector<double> derivatives;
   };
 
   [[nodiscard]] Constants fit_to(std::span<const Known* const> rows) const;
