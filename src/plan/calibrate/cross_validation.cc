@@ -1,0 +1,67 @@
+#include "plan/calibrate/cross_validation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "plan/calibrate/fit.h"
+#include "plan/calibrate/residuals.h"
+
+namespace assay::plan {
+namespace {
+
+// Times of the rows of one source, and their memory, as predicted from the others.
+void predict_unseen(std::span<const Row> rows, const Fitter& fitter, const std::string& source,
+                    std::span<Prediction> predictions) {
+  const auto is_left_out = [&](const Row& row) { return has_time(row) && row.source == source; };
+  const Constants constants = fitter.fit_without(source);
+  const bool says_memory = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+    return is_left_out(row) && has_memory(row);
+  });
+  const MemoryConstants memory =
+      says_memory ? fit_memory_without(rows, source) : prior_memory_constants();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!is_left_out(rows[i])) continue;
+    predictions[i] = predict_all(rows.subspan(i, 1), constants, memory, {}).front();
+    if (!says_memory) predictions[i].memory_gib.reset();
+  }
+}
+
+void add_intervals(std::span<const Row> rows, const std::string& source,
+                   std::span<const Residual> residuals, std::span<Prediction> predictions) {
+  std::vector<Residual> others;
+  for (const Residual& residual : residuals)
+    if (residual.source != source) others.push_back(residual);
+  const IntervalTable table = interval_table(others);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!predictions[i].step_s || rows[i].source != source) continue;
+    const Interval& interval = table.of(class_of(rows[i]));
+    predictions[i].low = *predictions[i].step_s * interval.low;
+    predictions[i].high = *predictions[i].step_s * interval.high;
+  }
+}
+
+}  // namespace
+
+std::vector<Prediction> cross_validate(std::span<const Row> rows, unsigned threads) {
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  const Fitter fitter(rows);
+  const std::vector<std::string>& sources = fitter.sources();
+  std::vector<Prediction> predictions(rows.size());
+  {
+    // Each source's predictions are places of their own.
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < sources.size(); i = next++)
+        predict_unseen(rows, fitter, sources[i], predictions);
+    };
+    std::vector<std::jthread> others;
+    for (unsigned t = 1; t < threads; ++t) others.emplace_back(work);
+    work();
+  }
+  const std::vector<Residual> residuals = residuals_of(rows, predictions);
+  for (const std::string& source : sources) add_intervals(rows, source, residuals, predictions);
+  return predictions;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,108 @@
+// The model against every measured row that the project has.
+//
+// The split: each exact text of `source` is left out in turn, the constants are fitted to the rows
+// of all other sources from the priors on, and the rows left out are predicted. Nothing of a row is
+// known to the fit that predicts it.
+#include "plan/calibrate/cross_validation.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "base/file.h"
+#include "plan/calibrate/fit.h"
+#include "plan/calibrate/residuals.h"
+
+// There if the rooms under test are sanitized; tests themselves are not.
+extern "C" __attribute__((weak)) void __asan_init();
+
+namespace assay::plan {
+namespace {
+
+std::vector<Row> all_measured_rows() {
+  std::vector<Row> rows;
+  for (const std::string name : {"training_rows.csv", "training_rows_single_node.csv"}) {
+    const auto text =
+        base::read_file(std::string(ASSAY_MEASURED_ROWS) + "/" + name, base::Bytes(1 << 24));
+    EXPECT_TRUE(text) << name;
+    auto parsed = parse_rows(text.value_or(""), name);
+    EXPECT_TRUE(parsed) << name;
+    for (Row& row : parsed.value_or(std::vector<Row>())) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void print_score(const char* what, const Score& score) {
+  std::cout << fmt::format(
+      "{}: {} rows, mean {:.2f} %, median {:.2f} %, in the interval {:.1f} %; memory: {} rows, "
+      "mean {:.2f} %, median {:.2f} %\n",
+      what, score.time.rows, 100 * score.time.mean, 100 * score.time.median, 100 * score.coverage,
+      score.memory.rows, 100 * score.memory.mean, 100 * score.memory.median);
+}
+
+// As plan/intervals.cc has them: what a failure prints can take their place.
+std::string text_of(const IntervalTable& table) {
+  std::string text;
+  for (const Interval& one : table.by_class)
+    text += fmt::format("{{{:.3f}, {:.3f}, {}}},\n", one.low, one.high, one.rows);
+  return text;
+}
+
+std::string text_of(const RangeTable& table) {
+  std::string text;
+  for (const SeenRanges& seen : table) {
+    for (const Range& one : {seen.parameters, seen.ranks, seen.sequence, seen.card_flops})
+      text += fmt::format("{{{:.4g}, {:.4g}}}, ", one.low, one.high);
+    text += "\n";
+  }
+  return text;
+}
+
+// To the third decimal, up or down by one: the last bits of exp() differ between processors.
+void expect_equal(const IntervalTable& made, const IntervalTable& shipped) {
+  for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
+    EXPECT_NEAR(made.by_class[c].low, shipped.by_class[c].low, 0.001) << text_of(made);
+    EXPECT_NEAR(made.by_class[c].high, shipped.by_class[c].high, 0.001) << text_of(made);
+    EXPECT_EQ(made.by_class[c].rows, shipped.by_class[c].rows) << text_of(made);
+  }
+}
+
+TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
+  if (__asan_init != nullptr) GTEST_SKIP() << "minutes under the sanitizers";
+  const auto rows = all_measured_rows();
+  const auto unseen = cross_validate(rows);
+  const Score score_unseen = score(rows, unseen);
+  print_score("sources left out", score_unseen);
+  EXPECT_EQ(score_unseen.time.rows, 1614U);
+  EXPECT_LE(score_unseen.time.mean, 0.08);
+  EXPECT_GE(score_unseen.coverage, 0.75);
+  EXPECT_LE(score_unseen.coverage, 0.85);
+
+  const Constants constants = fit(rows);
+  const MemoryConstants memory = fit_memory(rows);
+  auto seen = predict_all(rows, constants, memory, {});
+  const IntervalTable table = interval_table(residuals_of(rows, seen));
+  seen = predict_all(rows, constants, memory, table);
+  const Score score_seen = score(rows, seen);
+  print_score("fitted to all", score_seen);
+  EXPECT_LE(score_seen.time.mean, 0.06);
+  EXPECT_EQ(score_seen.memory.rows, 26U);
+  EXPECT_LE(score_seen.memory.mean, 0.07);
+
+  // What is shipped is what the rows give.
+  const auto shipped = predict_all(rows, shipped_constants(), shipped_memory_constants(), table);
+  const Score score_shipped = score(rows, shipped);
+  print_score("as shipped", score_shipped);
+  EXPECT_NEAR(score_shipped.time.mean, score_seen.time.mean, 0.001);
+  EXPECT_NEAR(score_shipped.memory.mean, score_seen.memory.mean, 0.001);
+  expect_equal(table, shipped_intervals(true));
+  expect_equal(interval_table(residuals_of(rows, unseen)), shipped_intervals(false));
+}
+
+TEST(CrossValidation, ShippedRangesAreThoseOfTheRows) {
+  EXPECT_EQ(text_of(ranges_of(all_measured_rows())), text_of(shipped_ranges()));
+}
+
+}  // namespace
+}  // namespace assay::plan

@@ -1,0 +1,62 @@
+// Constants fitted to measured rows: those under which predictions are nearest to what was
+// measured, by their logarithms.
+//
+// A row that is far off counts by its distance, not by its square: some rows measured something
+// else than they say. Each constant is pulled to the value that was known before (constants.h) and
+// stays within its bounds. Rows of a source that has n count n^-1/4 each: a table with a thousand
+// rows of one machine is not a thousand observations.
+//
+//   const Constants constants = fit(rows);
+//   const Fitter fitter(rows);
+//   const Constants unseen = fitter.fit_without("llm.c scripts/run_*.sh");
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/calibrate/rows.h"
+#include "plan/constants.h"
+
+namespace assay::plan {
+
+// Whether a row's time, or its memory, is fitted and scored.
+bool has_time(const Row& row);
+bool has_memory(const Row& row);
+
+// Fits the same rows several times, each time without some. Every fit begins at the priors, with
+// what is known there of every row, and knows nothing else of the rows left out.
+class Fitter {
+ public:
+  explicit Fitter(std::span<const Row> rows);  // which must live as long
+
+  [[nodiscard]] Constants fit() const;
+  [[nodiscard]] Constants fit_without(std::string_view source) const;
+  // Of what is fitted, in their order of appearance.
+  [[nodiscard]] const std::vector<std::string>& sources() const { return sources_; }
+
+ private:
+  struct Known {
+    const Row* row = nullptr;
+    std::size_t source = 0;  // index
+    double weight = 0;
+    // By constant: whether the time depends on it, and its logarithm's derivative at the priors.
+    std::vector<bool> depends;
+    std::vector<double> derivatives;
+  };
+
+  [[nodiscard]] Constants fit_to(std::span<const Known* const> rows) const;
+
+  std::vector<std::string> sources_;
+  std::vector<Known> known_;
+};
+
+Constants fit(std::span<const Row> rows);
+
+// The same for memory, whose rows are few and of one kind: each counts the same.
+MemoryConstants fit_memory(std::span<const Row> rows);
+MemoryConstants fit_memory_without(std::span<const Row> rows, std::string_view source);
+
+}  // namespace assay::plan

@@ -1,0 +1,53 @@
+// Predictions of rows, and how far they are from what was measured.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/calibrate/rows.h"
+#include "plan/constants.h"
+#include "plan/intervals.h"
+
+namespace assay::plan {
+
+// Empty where the row gives no work.
+struct Prediction {
+  const Work* work = nullptr;  // of the row's candidates
+  std::optional<double> step_s;
+  double low = 0;  // 8 of 10 measured steps are expected in here
+  double high = 0;
+  std::optional<double> memory_gib;
+};
+
+SoftwareClass class_of(const Row& row);  // which must have work
+
+// One per row, in their order. Predictions point into rows.
+std::vector<Prediction> predict_all(std::span<const Row> rows, const Constants& constants,
+                                    const MemoryConstants& memory, const IntervalTable& intervals);
+
+// |predicted / measured - 1|.
+struct ErrorSummary {
+  std::size_t rows = 0;
+  double mean = 0;
+  double median = 0;
+};
+
+struct SourceScore {
+  std::string source;
+  ErrorSummary time;
+};
+
+// Flagged rows are not scored, nor those that have no work or were not measured.
+struct Score {
+  ErrorSummary time;
+  std::vector<SourceScore> sources;  // in their order of appearance
+  double coverage = 0;               // share of measured times within their intervals
+  ErrorSummary memory;
+};
+
+Score score(std::span<const Row> rows, std::span<const Prediction> predictions);
+
+}  // namespace assay::plan
