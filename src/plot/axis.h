@@ -15,8 +15,9 @@ namespace assay::plot {
 struct Axis {
   std::string title;  // with the unit: "tokens/s"
   Scale scale = Scale::kLinear;
-  std::function<std::string(double)> format = {};  // of ticks and values; empty: short_number
-  bool from_zero = false;                          // linear axes only
+  bool from_zero = false;                               // linear axes only
+  std::function<std::string(double)> format = {};       // of values; empty: short_number
+  std::function<std::string(double)> tick_format = {};  // empty: tick_labels
 
   // Whether the axis has a place for it: finite, not absurd, above zero on a logarithmic scale.
   [[nodiscard]] bool shows(double value) const;
@@ -38,7 +39,7 @@ struct Extent {
   [[nodiscard]] bool empty() const { return low > high; }
 };
 
-// An axis with ticks around its values, laid along a line of the drawing.
+// An axis with ticks along its values, laid along a line of the drawing.
 class AxisLine {
  public:
   // Every value of the extent must be one that the axis shows.
@@ -58,8 +59,13 @@ class AxisLine {
 
  private:
   [[nodiscard]] double evened(double value) const;  // its logarithm, on a logarithmic scale
+  [[nodiscard]] double unevened(double value) const;
+
+  // Ends the axis soon after its values where the outermost ticks are far from them.
+  void trim(const Extent& values);
 
   Scale scale_;
+  Extent shown_;  // what lies between the ends
   std::vector<double> ticks_;
   std::vector<std::string> labels_;
   double low_end_ = 0;

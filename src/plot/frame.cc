@@ -10,7 +10,9 @@
 namespace assay::plot {
 namespace {
 
-constexpr double kMostLabelRoom = kPageWidth / 4;
+constexpr double kMostLabelRoom = 130;
+// Titles are bold, and wider than the widths of lettering.h.
+constexpr double kBold = 1.15;
 
 // Every how many labels must be kept for none to touch the next.
 std::size_t label_stride(const AxisLine& line) {
@@ -58,7 +60,7 @@ double draw_heading(Svg& svg, const Heading& heading) {
   if (!heading.title.empty()) {
     y += kTitleSize;
     svg.element("text", {{"class", "title fill-ink"}, {"x", kMargin}, {"y", y}},
-                fitted(heading.title, kTitleSize, kWidth));
+                fitted(heading.title, kTitleSize * kBold, kWidth));
   }
   if (!heading.subtitle.empty()) {
     y += kTextSize + 6;

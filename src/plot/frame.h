@@ -25,7 +25,7 @@ std::string page(const Heading& heading, std::string_view description, double he
 // At the top of the page. Returns where the next thing may begin.
 double draw_heading(Svg& svg, const Heading& heading);
 
-// How wide the labels of an axis are, at most a quarter of the page.
+// How wide the labels of an axis are, as far as they are shown.
 double label_room(const AxisLine& line);
 
 // Grid lines across the plot, labels below it as far as they do not touch, and the axis' title

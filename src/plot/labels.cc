@@ -24,8 +24,7 @@ bool Room::is_free(const Box& box) const {
 std::optional<LabelPlace> Room::place(double x, double y, double radius, std::string_view text,
                                       double size) {
   constexpr double kGap = 4;
-  constexpr double kAscent = 0.78;   // of a line's height, above what letters stand on
-  constexpr double kDescent = 0.22;  // below it
+  constexpr double kAscent = 0.78;  // of a line's height, above what letters stand on
   const double width = text_width(text, size);
   const double far = radius + kGap;
   const double near = far * 0.6;
@@ -40,7 +39,6 @@ std::optional<LabelPlace> Room::place(double x, double y, double radius, std::st
       {x - near - width, y - near - size},  // above, to the left
       {x - near - width, y + near},         // below, to the left
   }};
-  static_assert(kAscent + kDescent == 1);
   for (const LabelPlace& corner : corners) {
     const Box box{corner.x, corner.y, corner.x + width, corner.y + size};
     if (!is_free(box)) continue;

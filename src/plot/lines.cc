@@ -154,6 +154,12 @@ void draw_series(Svg& svg, const Lines& chart, const CleanSeries& series, std::s
   }
 }
 
+double widest_name(const std::vector<LegendEntry>& names) {
+  double width = 0;
+  for (const LegendEntry& entry : names) width = std::max(width, text_width(entry.name, kTextSize));
+  return std::min(width, kMostName);
+}
+
 // Beside the right end of each line, as near as the others let it.
 void draw_names(Svg& svg, const std::vector<LegendEntry>& names, std::vector<double> heights,
                 const Box& plot) {
@@ -206,19 +212,14 @@ std::string draw(const Lines& chart) {
   std::vector<LegendEntry> names;
   for (std::size_t i = 0; i < all.size(); ++i) names.push_back({Sample::kMarker, i, all[i].name});
   if (chart.reference) names.push_back({Sample::kReference, 0, chart.reference->name});
-  double name_width = 0;
-  for (const LegendEntry& entry : names) {
-    name_width = std::max(name_width, std::min(text_width(entry.name, kTextSize), kMostName));
-  }
-
-  Svg svg;
-  std::vector<LegendEntry> legend;
   if (!chart.interval_name.empty()) {
     const bool band = chart.interval_style == IntervalStyle::kBand;
-    legend.push_back({band ? Sample::kBand : Sample::kErrorBar, 0, chart.interval_name});
+    names.push_back({band ? Sample::kBand : Sample::kErrorBar, 0, chart.interval_name});
   }
-  double top = draw_heading(svg, chart.heading);
-  top = draw_legend(svg, legend, kMargin, top, kPageWidth - 2 * kMargin) + 4;
+  const double name_width = widest_name(names);
+
+  Svg svg;
+  const double top = draw_heading(svg, chart.heading) + 4;
   const double height = std::max(kLinesHeight, kNameRow * static_cast<double>(names.size()));
   const double right = kBesideLines + kSampleWidth + 6 + name_width + kMargin;
   const XyPlot plot = draw_axes(svg, chart.x, chart.y, extents, top, right, height);
@@ -238,6 +239,7 @@ std::string draw(const Lines& chart) {
   if (chart.reference) {
     heights.push_back(reference.empty() ? plot.box.top : plot.y.at(reference.back().y));
   }
+  if (!chart.interval_name.empty()) heights.push_back(plot.box.bottom);
   draw_names(svg, names, std::move(heights), plot.box);
   return page(chart.heading, lines_in_words(chart, all) + left_out.text(), plot.end, svg);
 }

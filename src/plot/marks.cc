@@ -83,26 +83,29 @@ void draw_error_bar(Svg& svg, std::size_t series, LabelPlace from, LabelPlace to
     path += fmt::format("M{} {}L{} {}", coordinate(end.x - across_x), coordinate(end.y - across_y),
                         coordinate(end.x + across_x), coordinate(end.y + across_y));
   }
-  svg.element("path", {{"class", fmt::format("thin error {}", stroke_class(series))}, {"d", path}});
+  svg.element("path", {{"class", fmt::format("error {}", stroke_class(series))}, {"d", path}});
 }
 
 void draw_area(Svg& svg, std::size_t series, const Box& box) {
-  const double width = box.right - box.left;
   // A thin area keeps all its width: no line around it that parts it from its neighbours.
   constexpr double kThin = 4;
-  svg.element("rect", {{"class", fmt::format("area {}{}", fill_class(series),
-                                             width > kThin ? " apart stroke-paper" : "")},
-                       {"x", box.left},
-                       {"y", box.top},
-                       {"width", width},
-                       {"height", box.bottom - box.top}});
+  constexpr double kInset = 0.6;  // half that line
+  const bool thin = box.right - box.left <= kThin;
+  svg.element(
+      "rect",
+      {{"class", fmt::format("area {}{}", fill_class(series), thin ? "" : " apart stroke-paper")},
+       {"x", box.left},
+       {"y", box.top},
+       {"width", box.right - box.left},
+       {"height", box.bottom - box.top}});
   // Series of the same colour are `kColours` apart and are hatched differently.
   const std::size_t manner = (series + series / kColours) % kHatchings;
-  if (manner == 0) return;
-  const std::string lines = hatching(box, manner == 1 ? 1 : manner == 2 ? -1 : 0);
-  if (lines.empty()) return;
-  svg.element("path",
-              {{"class", fmt::format("hatch stroke-on-c{}", series % kColours)}, {"d", lines}});
+  if (manner == 0 || thin) return;
+  const Box inner{box.left + kInset, box.top + kInset, box.right - kInset, box.bottom - kInset};
+  svg.element("path", {{"class", fmt::format("hatch stroke-on-c{}", series % kColours)},
+                       {"d", hatching(inner, manner == 1   ? 1
+                                             : manner == 2 ? -1
+                                                           : 0)}});
 }
 
 void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y) {
@@ -115,7 +118,7 @@ void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y) {
       draw_marker(svg, entry.series, middle, y);
       break;
     case Sample::kBand:
-      svg.element("rect", {{"class", fmt::format("band {}", fill_class(entry.series))},
+      svg.element("rect", {{"class", "band fill-soft"},
                            {"x", x},
                            {"y", y - 6},
                            {"width", kSampleWidth},

@@ -77,6 +77,26 @@ void draw_front(Svg& svg, const std::vector<ScatterPoint>& points,
   if (front.size() > 1) svg.element("path", {{"class", "line front stroke-ink"}, {"d", path}});
 }
 
+// Where neither points nor their error bars are.
+Room room_beside(const std::vector<ScatterPoint>& points, const XyPlot& plot) {
+  constexpr double kCap = 3;
+  Room room(plot.box);
+  for (const ScatterPoint& point : points) {
+    const LabelPlace place = plot.at(point.x, point.y);
+    room.take({place.x - kFrontRadius, place.y - kFrontRadius, place.x + kFrontRadius,
+               place.y + kFrontRadius});
+    if (point.x_interval) {
+      room.take({plot.x.at(point.x_interval->low), place.y - kCap,
+                 plot.x.at(point.x_interval->high), place.y + kCap});
+    }
+    if (point.y_interval) {
+      room.take({place.x - kCap, plot.y.at(point.y_interval->high), place.x + kCap,
+                 plot.y.at(point.y_interval->low)});
+    }
+  }
+  return room;
+}
+
 std::string point_in_words(const Scatter& chart, const ScatterPoint& point) {
   return fmt::format("{}{}{} and {}", point.label, point.label.empty() ? "" : ": ",
                      chart.x.text_of(point.x), chart.y.text_of(point.y));
@@ -131,15 +151,10 @@ std::string draw(const Scatter& chart) {
   }
   if (!chart.front_name.empty()) legend.push_back({Sample::kFront, 0, chart.front_name});
   double top = draw_heading(svg, chart.heading);
-  top = draw_legend(svg, legend, kMargin, top, kPageWidth - 2 * kMargin) + 4;
+  top = draw_legend(svg, legend, kMargin, top, kPageWidth - 2 * kMargin) + 8;
   const XyPlot plot =
       draw_axes(svg, chart.x, chart.y, point_extents(points), top, 2 * kMargin, kScatterHeight);
-  Room room(plot.box);
-  for (const ScatterPoint& point : points) {
-    const LabelPlace place = plot.at(point.x, point.y);
-    room.take({place.x - kFrontRadius, place.y - kFrontRadius, place.x + kFrontRadius,
-               place.y + kFrontRadius});
-  }
+  Room room = room_beside(points, plot);
   draw_front(svg, points, front, plot, room);
 
   // Those of the front last, upon all others, and labelled first.
@@ -149,7 +164,7 @@ std::string draw(const Scatter& chart) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (on_front[i]) continue;
     draw_point(svg, chart, points[i], plot, kOtherRadius, chart.front_name.empty());
-    labelled.push_back(i);
+    if (chart.label_all || chart.front_name.empty()) labelled.push_back(i);
   }
   for (const std::size_t i : front) draw_point(svg, chart, points[i], plot, kFrontRadius, true);
   if (labelled.size() > kMostLabels) labelled.resize(kMostLabels);
@@ -160,7 +175,8 @@ std::string draw(const Scatter& chart) {
     const auto place = room.place(mark.x, mark.y, kFrontRadius, label, kSmallSize);
     if (!place) continue;
     svg.element("text",
-                {{"class", on_front[i] ? "small fill-ink" : "small fill-soft"},
+                {{"class", fmt::format("small halo stroke-paper {}",
+                                       on_front[i] ? "fill-ink" : "fill-soft")},
                  {"x", place->x},
                  {"y", place->y}},
                 label);

@@ -35,6 +35,7 @@ struct Scatter {
   std::vector<std::string> groups = {};  // names of the points' groups; empty: there is one
   std::vector<ScatterPoint> points;
   std::string front_name = {};  // empty: no front. Less is better on both axes.
+  bool label_all = false;       // else, where there is a front, only its points
 };
 
 // One <svg>. Points that an axis cannot show are left out, and the description says how many.

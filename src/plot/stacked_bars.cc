@@ -12,8 +12,8 @@
 namespace assay::plot {
 namespace {
 
-constexpr double kBarHeight = 30;
-constexpr double kBarPitch = 44;
+constexpr double kBarHeight = 34;
+constexpr double kBarPitch = 48;
 constexpr double kBesideBar = 8;
 constexpr double kMostBarLabel = 220;
 constexpr std::size_t kMostBarTicks = 8;
@@ -63,20 +63,25 @@ std::string bars_in_words(const StackedBars& chart, const Axis& axis,
   return words;
 }
 
-// Value and percent, or the percent alone, where they fit.
+// Value and percent beside each other, below each other, or the percent alone, as they fit.
 void draw_segment_label(Svg& svg, std::size_t part, const Box& box, const std::string& value,
                         const std::string& share) {
   constexpr double kInside = 8;
-  const double room = box.right - box.left - kInside;
-  const std::string both = fmt::format("{} · {}", value, share);
-  const bool fits = text_width(both, kSmallSize) <= room;
-  if (!fits && text_width(share, kSmallSize) > room) return;
-  svg.element(
-      "text",
-      {{"class", fmt::format("small middle halo {} {}", on_fill_class(part), stroke_class(part))},
-       {"x", (box.left + box.right) / 2},
-       {"y", (box.top + box.bottom) / 2 + 4}},
-      fits ? both : share);
+  constexpr double kLine = 13;
+  const auto fits = [&](const std::string& text) {
+    return text_width(text, kSmallSize) <= box.right - box.left - kInside;
+  };
+  std::vector<std::string> lines = {fmt::format("{} · {}", value, share)};
+  if (!fits(lines[0])) lines = {value, share};
+  if (!fits(lines[0])) lines = {share};
+  if (!fits(share)) return;
+  const std::string classes =
+      fmt::format("small middle halo {} {}", on_fill_class(part), stroke_class(part));
+  double y = (box.top + box.bottom) / 2 + 4 - kLine / 2 * static_cast<double>(lines.size() - 1);
+  for (const std::string& line : lines) {
+    svg.element("text", {{"class", classes}, {"x", (box.left + box.right) / 2}, {"y", y}}, line);
+    y += kLine;
+  }
 }
 
 void draw_bar(Svg& svg, const StackedBars& chart, const Axis& axis, const CleanBar& bar,
@@ -126,8 +131,9 @@ std::string draw(const StackedBars& chart) {
   const double labels = widest(bars, kMostBarLabel, [](const CleanBar& bar) { return bar.label; });
   const double sums =
       widest(bars, kMostBarLabel / 2, [&](const CleanBar& bar) { return axis.text_of(bar.total); });
-  Box plot{.left = kMargin + labels + kBesideBar,
-           .right = kPageWidth - kMargin - sums - kBesideBar};
+  const double tick_half = label_room(line) / 2;  // labels of ticks may reach past the plot's ends
+  Box plot{.left = kMargin + std::max(labels + kBesideBar, tick_half),
+           .right = kPageWidth - kMargin - std::max(sums + kBesideBar, tick_half)};
   line.lay(plot.left, plot.right);
 
   Svg svg;

@@ -15,8 +15,8 @@ struct Shade {
   std::string_view dark;
 };
 
-// Okabe and Ito's palette, with what is readable as a thin line first; on dark ground blue is
-// lighter and black is grey. on-N is for text upon colour N.
+// Okabe and Ito's palette, with what is readable as a thin line first and yellow darkened to be; on
+// dark ground blue is lighter and black is grey. on-N is for text upon colour N.
 constexpr std::array<Shade, 5 + 2 * kColours> kShades = {{
     {"ink", "#1b1e23", "#e8eaed"},   {"soft", "#5b626b", "#a4abb5"},
     {"grid", "#e4e7eb", "#2e343c"},  {"edge", "#8b929b", "#6d7580"},
@@ -24,7 +24,7 @@ constexpr std::array<Shade, 5 + 2 * kColours> kShades = {{
     {"c1", "#d55e00", "#e8722a"},    {"c2", "#009e73", "#14b88a"},
     {"c3", "#cc79a7", "#d98fb8"},    {"c4", "#e69f00", "#eeae2b"},
     {"c5", "#56b4e9", "#9bd6f7"},    {"c6", "#4d4d4d", "#b5b9bf"},
-    {"c7", "#f0e442", "#f2e96b"},    {"on-c0", "#ffffff", "#0d0f12"},
+    {"c7", "#c4b400", "#f2e96b"},    {"on-c0", "#ffffff", "#0d0f12"},
     {"on-c1", "#16181b", "#0d0f12"}, {"on-c2", "#0d0f12", "#0d0f12"},
     {"on-c3", "#16181b", "#0d0f12"}, {"on-c4", "#16181b", "#0d0f12"},
     {"on-c5", "#16181b", "#0d0f12"}, {"on-c6", "#ffffff", "#0d0f12"},
@@ -39,15 +39,15 @@ constexpr std::string_view kFixedRules = R"(
 .assay-plot .strong{font-weight:600}
 .assay-plot .middle{text-anchor:middle}
 .assay-plot .end{text-anchor:end}
-.assay-plot .grid,.assay-plot .edge{stroke-width:1;fill:none;shape-rendering:crispEdges}
+.assay-plot .grid,.assay-plot .edge{stroke-width:1;fill:none}
 .assay-plot .line{stroke-width:2;fill:none;stroke-linejoin:round;stroke-linecap:round}
 .assay-plot .thin{stroke-width:1.25;fill:none}
 .assay-plot .dashes{stroke-width:1.5;stroke-dasharray:5 4;fill:none}
-.assay-plot .hatch{stroke-width:1;stroke-opacity:.32;fill:none}
+.assay-plot .hatch{stroke-width:1;stroke-opacity:.3;fill:none}
 .assay-plot .band{fill-opacity:.18;stroke:none}
-.assay-plot .faint{opacity:.5}
+.assay-plot .error{stroke-width:1.25;stroke-opacity:.65;fill:none}
 .assay-plot .apart{stroke-width:1.25}
-.assay-plot .halo{stroke-width:3;stroke-linejoin:round;paint-order:stroke}
+.assay-plot .halo{stroke-width:4;stroke-linejoin:round;paint-order:stroke}
 )";
 
 void variables(std::string& sheet, std::string_view Shade::*shade) {

@@ -9,9 +9,9 @@ namespace assay::plot {
 
 enum class Scale : std::uint8_t { kLinear, kLog2, kLog10 };
 
-// Beyond these, sums and ratios of values could leave what a double holds: axes do not show them.
-inline constexpr double kLargestShown = 1e290;
-inline constexpr double kSmallestShown = 1e-290;
+// Beyond these, round values around a range could leave what a double holds: axes do not show them.
+inline constexpr double kLargestShown = 1e150;
+inline constexpr double kSmallestShown = 1e-150;
 
 constexpr std::size_t kFewestTicks =
     3;  // from -1 to 1 there is none less: some power, 0, its mirror

@@ -9,13 +9,14 @@ namespace assay::plot {
 XyPlot draw_axes(Svg& svg, const Axis& x, const Axis& y, const XyExtents& extents, double top,
                  double right, double height) {
   constexpr std::size_t kMostXTicks = 11;
-  constexpr std::size_t kMostYTicks = 8;
+  const std::size_t most_y_ticks = y.scale == Scale::kLinear ? 8 : 11;
   constexpr double kBesideLabels = 8;
-  XyPlot plot{AxisLine(x, extents.x, kMostXTicks), AxisLine(y, extents.y, kMostYTicks)};
+  XyPlot plot{AxisLine(x, extents.x, kMostXTicks), AxisLine(y, extents.y, most_y_ticks)};
   const double title_y = top + kTextSize;
-  plot.box.left = kMargin + label_room(plot.y) + kBesideLabels;
-  plot.box.right = kPageWidth - right;
-  plot.box.top = title_y + 12;
+  const double tick_half = label_room(plot.x) / 2;  // labels of ticks may reach past the ends
+  plot.box.left = kMargin + std::max(label_room(plot.y) + kBesideLabels, tick_half);
+  plot.box.right = kPageWidth - std::max(right, kMargin + tick_half);
+  plot.box.top = title_y + 14;
   plot.box.bottom = plot.box.top + height;
   plot.x.lay(plot.box.left, plot.box.right);
   plot.y.lay(plot.box.bottom, plot.box.top);
