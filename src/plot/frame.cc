@@ -11,8 +11,6 @@ namespace assay::plot {
 namespace {
 
 constexpr double kMostLabelRoom = 130;
-// Titles are bold, and wider than the widths of lettering.h.
-constexpr double kBold = 1.15;
 
 // Every how many labels must be kept for none to touch the next.
 std::size_t label_stride(const AxisLine& line) {

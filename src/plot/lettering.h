@@ -11,6 +11,8 @@ namespace assay::plot {
 inline constexpr double kTitleSize = 16;
 inline constexpr double kTextSize = 12;
 inline constexpr double kSmallSize = 11;
+// Bold text is so many times as wide.
+inline constexpr double kBold = 1.15;
 
 double text_width(std::string_view text, double size);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <string_view>
 
 #include "plot/lettering.h"
 #include "plot/style.h"
@@ -37,13 +38,15 @@ std::string hatching(const Box& box, int slope) {
   const double width = box.right - box.left;
   const double height = box.bottom - box.top;
   if (slope == 0) {
-    for (double y = kApart; y < height; y += kApart) {
-      line(box.left, box.top + y, box.right, box.top + y);
+    for (int i = 1; i * kApart < height; ++i) {
+      const double y = box.top + i * kApart;
+      line(box.left, y, box.right, y);
     }
     return path;
   }
   // A line that leaves the upper edge `reach` from a corner meets the lower one `height` nearer.
-  for (double reach = kApart; reach < width + height; reach += kApart) {
+  for (int i = 1; i * kApart < width + height; ++i) {
+    const double reach = i * kApart;
     const double upper = std::min(reach, width);
     const double lower = std::max(0.0, reach - height);
     const double upper_y = box.top + (reach - upper);
@@ -53,6 +56,20 @@ std::string hatching(const Box& box, int slope) {
          rising ? box.left + lower : box.right - lower, lower_y);
   }
   return path;
+}
+
+void draw_bar_with_caps(Svg& svg, std::string_view colour, LabelPlace from, LabelPlace to) {
+  constexpr double kCap = 3;
+  const bool upright = std::abs(to.y - from.y) >= std::abs(to.x - from.x);
+  const double across_x = upright ? kCap : 0;
+  const double across_y = upright ? 0 : kCap;
+  std::string path = fmt::format("M{} {}L{} {}", coordinate(from.x), coordinate(from.y),
+                                 coordinate(to.x), coordinate(to.y));
+  for (const LabelPlace& end : {from, to}) {
+    path += fmt::format("M{} {}L{} {}", coordinate(end.x - across_x), coordinate(end.y - across_y),
+                        coordinate(end.x + across_x), coordinate(end.y + across_y));
+  }
+  svg.element("path", {{"class", fmt::format("error {}", colour)}, {"d", path}});
 }
 
 }  // namespace
@@ -73,17 +90,7 @@ void draw_marker(Svg& svg, std::size_t series, double x, double y, double radius
 }
 
 void draw_error_bar(Svg& svg, std::size_t series, LabelPlace from, LabelPlace to) {
-  constexpr double kCap = 3;
-  const bool upright = std::abs(to.y - from.y) >= std::abs(to.x - from.x);
-  const double across_x = upright ? kCap : 0;
-  const double across_y = upright ? 0 : kCap;
-  std::string path = fmt::format("M{} {}L{} {}", coordinate(from.x), coordinate(from.y),
-                                 coordinate(to.x), coordinate(to.y));
-  for (const LabelPlace& end : {from, to}) {
-    path += fmt::format("M{} {}L{} {}", coordinate(end.x - across_x), coordinate(end.y - across_y),
-                        coordinate(end.x + across_x), coordinate(end.y + across_y));
-  }
-  svg.element("path", {{"class", fmt::format("error {}", stroke_class(series))}, {"d", path}});
+  draw_bar_with_caps(svg, stroke_class(series), from, to);
 }
 
 void draw_area(Svg& svg, std::size_t series, const Box& box) {
@@ -125,7 +132,7 @@ void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y) {
                            {"height", 12}});
       break;
     case Sample::kErrorBar:
-      draw_error_bar(svg, entry.series, {middle, y - 6}, {middle, y + 6});
+      draw_bar_with_caps(svg, "stroke-soft", {middle, y - 6}, {middle, y + 6});
       break;
     case Sample::kReference:
     case Sample::kFront:

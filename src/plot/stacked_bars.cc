@@ -16,6 +16,7 @@ constexpr double kBarHeight = 34;
 constexpr double kBarPitch = 48;
 constexpr double kBesideBar = 8;
 constexpr double kMostBarLabel = 220;
+constexpr double kMostSum = 120;
 constexpr std::size_t kMostBarTicks = 8;
 
 // A bar without what cannot be drawn: a value for each part.
@@ -107,13 +108,13 @@ void draw_bar(Svg& svg, const StackedBars& chart, const Axis& axis, const CleanB
   }
   svg.element("text",
               {{"class", "strong fill-ink"}, {"x", line.at(before) + kBesideBar}, {"y", text_y}},
-              fitted(axis.text_of(bar.total), kTextSize, kMostBarLabel / 2));
+              fitted(axis.text_of(bar.total), kTextSize * kBold, kMostSum));
 }
 
-double widest(const std::vector<CleanBar>& bars, double most, const auto& text_of) {
+double widest(const std::vector<CleanBar>& bars, double size, const auto& text_of) {
   double width = 0;
-  for (const CleanBar& bar : bars) width = std::max(width, text_width(text_of(bar), kTextSize));
-  return std::min(width, most);
+  for (const CleanBar& bar : bars) width = std::max(width, text_width(text_of(bar), size));
+  return width;
 }
 
 }  // namespace
@@ -128,9 +129,10 @@ std::string draw(const StackedBars& chart) {
   Extent totals;
   for (const CleanBar& bar : bars) totals.add(bar.total);
   AxisLine line(axis, totals, kMostBarTicks);
-  const double labels = widest(bars, kMostBarLabel, [](const CleanBar& bar) { return bar.label; });
-  const double sums =
-      widest(bars, kMostBarLabel / 2, [&](const CleanBar& bar) { return axis.text_of(bar.total); });
+  const auto label_of = [](const CleanBar& bar) { return bar.label; };
+  const auto sum_of = [&](const CleanBar& bar) { return axis.text_of(bar.total); };
+  const double labels = std::min(widest(bars, kTextSize, label_of), kMostBarLabel);
+  const double sums = std::min(widest(bars, kTextSize * kBold, sum_of), kMostSum);
   const double tick_half = label_room(line) / 2;  // labels of ticks may reach past the plot's ends
   Box plot{.left = kMargin + std::max(labels + kBesideBar, tick_half),
            .right = kPageWidth - kMargin - std::max(sums + kBesideBar, tick_half)};

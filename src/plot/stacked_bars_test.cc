@@ -123,9 +123,10 @@ TEST(StackedBars, NothingIsDrawnAsNothing) {
 }
 
 RC_GTEST_PROP(StackedBarsProperty, AnyBarsAreProportionalAndInsideThePage, ()) {
-  const double unit = std::pow(10.0, *rc::gen::inRange(-200, 200));
-  const auto values = *rc::gen::container<std::vector<std::vector<int>>>(
-      rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1000)));
+  const double unit = std::pow(10.0, *rc::gen::inRange(-140, 140));
+  const auto values =
+      *rc::gen::resize(20, rc::gen::container<std::vector<std::vector<int>>>(
+                               rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1000))));
   StackedBars chart;
   std::size_t parts = 0;
   int most = 0;
