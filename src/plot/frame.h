@@ -1,6 +1,7 @@
 // What all charts have around their data: the page, headings, axes and grid.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 

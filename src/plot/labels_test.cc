@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "base/utf8.h"
 #include "plot/front.h"

@@ -37,15 +37,15 @@ double text_width(std::string_view text, double size) {
 
 std::string fitted(std::string_view text, double size, double width) {
   std::string shown = base::printable(text);
-  const double ellipsis = character_width(kEllipsis) * size;
+  const double ellipsis = character_width(kEllipsis);
   std::size_t kept = 0;  // bytes that leave room for an ellipsis
-  double taken = 0;
+  double taken = 0;      // heights of the font, added up as text_width() does
   for (std::size_t i = 0; i < shown.size();) {
     const std::size_t bytes = base::first_utf8_char(std::string_view(shown).substr(i)).size;
-    taken += character_width(std::string_view(shown).substr(i, bytes)) * size;
-    if (taken > width) return shown.substr(0, kept) + std::string(kEllipsis);
+    taken += character_width(std::string_view(shown).substr(i, bytes));
+    if (taken * size > width) return shown.substr(0, kept) + std::string(kEllipsis);
     i += bytes;
-    if (taken + ellipsis <= width) kept = i;
+    if ((taken + ellipsis) * size <= width) kept = i;
   }
   return shown;
 }

@@ -2,6 +2,7 @@
 // No series is told from another by colour alone: lines and points have markers, areas are hatched.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -10,6 +10,7 @@
 //       .front_name = "cheapest for its time"});
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
