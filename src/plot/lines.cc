@@ -13,10 +13,10 @@ namespace assay::plot {
 namespace {
 
 constexpr double kLinesHeight = 320;
-constexpr double kNameRow = 16;      // height of a name beside a line's end
-constexpr double kMostName = 170;    // its width
-constexpr double kBesideLines = 12;  // between the plot and the names
-constexpr std::size_t kMostMarkers = 60;
+constexpr double kNameRow = 16;           // height of a name beside a line's end
+constexpr double kMostName = 170;         // its width
+constexpr double kBesideLines = 12;       // between the plot and the names
+constexpr std::size_t kMostMarkers = 60;  // points that are marked and told one by one
 
 using Run = std::vector<LinePoint>;  // points that are connected
 
@@ -176,6 +176,14 @@ std::string lines_in_words(const Lines& chart, const std::vector<CleanSeries>& a
   for (const CleanSeries& series : all) {
     words += fmt::format(" {}:", series.name);
     if (series.runs.empty()) words += " no points";
+    if (series.points() > kMostMarkers) {  // nobody listens to thousands
+      const LinePoint& first_point = series.runs.front().front();
+      const LinePoint& last_point = series.runs.back().back();
+      words += fmt::format(" {} points, from {} at {} to {} at {}.", series.points(),
+                           chart.y.text_of(first_point.y), chart.x.text_of(first_point.x),
+                           chart.y.text_of(last_point.y), chart.x.text_of(last_point.x));
+      continue;
+    }
     bool first = true;
     for (const Run& run : series.runs) {
       for (const LinePoint& point : run) {
