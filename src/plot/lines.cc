@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plot/lettering.h"
+#include "plot/line_runs.h"
 #include "plot/marks.h"
 #include "plot/style.h"
 #include "plot/xy_plot.h"
@@ -13,66 +14,9 @@ namespace assay::plot {
 namespace {
 
 constexpr double kLinesHeight = 320;
-constexpr double kNameRow = 16;           // height of a name beside a line's end
-constexpr double kMostName = 170;         // its width
-constexpr double kBesideLines = 12;       // between the plot and the names
-constexpr std::size_t kMostMarkers = 60;  // points that are marked and told one by one
-
-using Run = std::vector<LinePoint>;  // points that are connected
-
-struct CleanSeries {
-  std::string name;
-  std::vector<Run> runs;
-
-  [[nodiscard]] std::size_t points() const {
-    std::size_t count = 0;
-    for (const Run& run : runs) count += run.size();
-    return count;
-  }
-};
-
-CleanSeries clean_series(const LineSeries& series, const Axis& x, const Axis& y,
-                         LeftOut& left_out) {
-  std::vector<LinePoint> points;
-  for (const LinePoint& point : series.points) {
-    if (x.shows(point.x)) {
-      points.push_back(point);
-    } else {
-      ++left_out.values;
-    }
-  }
-  std::stable_sort(points.begin(), points.end(),
-                   [](const LinePoint& a, const LinePoint& b) { return a.x < b.x; });
-  CleanSeries made{.name = series.name};
-  bool connected = false;
-  for (const LinePoint& point : points) {
-    if (!y.shows(point.y)) {
-      ++left_out.values;
-      connected = false;
-      continue;
-    }
-    if (!connected) made.runs.emplace_back();
-    connected = true;
-    made.runs.back().push_back({point.x, point.y, shown_interval(y, point.interval, left_out)});
-  }
-  return made;
-}
-
-XyExtents line_extents(const std::vector<CleanSeries>& all) {
-  XyExtents extents;
-  for (const CleanSeries& series : all) {
-    for (const Run& run : series.runs) {
-      for (const LinePoint& point : run) {
-        extents.x.add(point.x);
-        extents.y.add(point.y);
-        if (!point.interval) continue;
-        extents.y.add(point.interval->low);
-        extents.y.add(point.interval->high);
-      }
-    }
-  }
-  return extents;
-}
+constexpr double kNameRow = 16;      // height of a name beside a line's end
+constexpr double kMostName = 170;    // its width
+constexpr double kBesideLines = 12;  // between the plot and the names
 
 // Points of the reference wherever the axes show it. Straight on equal scales, else a curve.
 Run reference_run(const Lines& chart, const Extent& x) {
@@ -138,10 +82,14 @@ void draw_series(Svg& svg, const Lines& chart, const CleanSeries& series, std::s
                            {"d", path_of(run, plot)}});
     }
   }
-  const bool marked = series.points() <= kMostMarkers;
+  // Of many points a few are marked, for a line is not to be known by its colour alone.
+  constexpr std::size_t kMarkersOfMany = 8;
+  const std::size_t points = series.points();
+  const std::size_t stride = points > kMostMarkers ? points / kMarkersOfMany : 1;
+  std::size_t count = stride / 2;
   for (const Run& run : series.runs) {
     for (const LinePoint& point : run) {
-      if (!marked && run.size() > 1) continue;
+      if (++count % stride != 0 && run.size() > 1) continue;
       const LabelPlace place = plot.at(point.x, point.y);
       svg.open("g", {});
       svg.element("title", {},
@@ -169,39 +117,6 @@ void draw_names(Svg& svg, const std::vector<LegendEntry>& names, std::vector<dou
     svg.element("text", {{"class", "fill-ink"}, {"x", x + kSampleWidth + 6}, {"y", heights[i] + 4}},
                 fitted(names[i].name, kTextSize, kMostName));
   }
-}
-
-std::string lines_in_words(const Lines& chart, const std::vector<CleanSeries>& all) {
-  std::string words = fmt::format("Lines of {} against {}.", chart.y.title, chart.x.title);
-  for (const CleanSeries& series : all) {
-    words += fmt::format(" {}:", series.name);
-    if (series.runs.empty()) words += " no points";
-    if (series.points() > kMostMarkers) {  // nobody listens to thousands
-      const LinePoint& first_point = series.runs.front().front();
-      const LinePoint& last_point = series.runs.back().back();
-      words += fmt::format(" {} points, from {} at {} to {} at {}.", series.points(),
-                           chart.y.text_of(first_point.y), chart.x.text_of(first_point.x),
-                           chart.y.text_of(last_point.y), chart.x.text_of(last_point.x));
-      continue;
-    }
-    bool first = true;
-    for (const Run& run : series.runs) {
-      for (const LinePoint& point : run) {
-        words += fmt::format("{} {} at {}", first ? "" : ",", chart.y.text_of(point.y),
-                             chart.x.text_of(point.x));
-        first = false;
-        if (!point.interval) continue;
-        words += fmt::format(" ({} to {})", chart.y.text_of(point.interval->low),
-                             chart.y.text_of(point.interval->high));
-      }
-    }
-    words += '.';
-  }
-  if (!chart.interval_name.empty()) {
-    words += fmt::format(" In parentheses: {}.", chart.interval_name);
-  }
-  if (chart.reference) words += fmt::format(" A dashed line: {}.", chart.reference->name);
-  return words;
 }
 
 }  // namespace

@@ -96,11 +96,11 @@ TEST(Lines, BreakWhereAValueIsMissing) {
   EXPECT_THAT(testing::description_of(drawing), HasSubstr("Left out: 3 values"));
 }
 
-TEST(Lines, ManyPointsHaveNoMarkers) {
+TEST(Lines, OfManyPointsAFewAreMarked) {
   Lines chart{.heading = {"Loss"}, .series = {{"run", {}}}};
   for (int i = 0; i < 1000; ++i) chart.series[0].points.push_back({1.0 * i, std::sqrt(i)});
   const auto elements = elements_of(draw(chart));
-  EXPECT_EQ(those(elements, "circle").size(), 1U);  // beside the name
+  EXPECT_EQ(those(elements, "circle").size(), 9U);  // one beside the name
   EXPECT_THAT(testing::description_of(draw(chart)),
               HasSubstr("run: 1000 points, from 0 at 0 to 31.6 at 999."));
   EXPECT_EQ(those(elements, "path", "line").size(), 1U);
