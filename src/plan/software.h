@@ -48,11 +48,14 @@ struct Software {
   bool gathers_once = false;         // FSDP that keeps gathered weights for the backward pass
   bool pure_bf16 = false;            // no fp32 master weights
   bool recomputes_products = false;  // selective recomputation of every other product
-  bool naive_experts = false;        // no grouped products, no fused permutation
+  bool naive_experts = false;        // of mixtures: no grouped products, no fused permutation
   bool loose_experts = false;        // each expert by itself
   bool drops_tokens = false;
   bool late_wrap = false;     // FSDP units that are made late hold more
   double gradient_bytes = 2;  // of an element when it is reduced
+  // Of a parameter: master weight and moments.
+  double optimizer_bytes = 12;
+  double optimizer_traffic = 1;  // of what Adam in mixed precision moves
 
   [[nodiscard]] SoftwareClass kind(bool moe) const {
     if (moe) return SoftwareClass::kMoe;
@@ -60,5 +63,9 @@ struct Software {
     return fused ? SoftwareClass::kFused : SoftwareClass::kTorchEager;
   }
 };
+
+// As the framework runs where nothing else is said of it.
+struct Card;
+Software software_of(Framework framework, const Card& card);
 
 }  // namespace assay::plan
