@@ -1,0 +1,63 @@
+#include "plan/prediction.h"
+
+#include <array>
+
+#include "spec/mfu.h"
+
+namespace assay::plan {
+namespace {
+
+// From the fastest to the smallest.
+constexpr std::array kRecomputes = {RecomputeKind::kNone, RecomputeKind::kCheap,
+                                    RecomputeKind::kFfn, RecomputeKind::kFull};
+
+}  // namespace
+
+bool choose_recompute(Work& work, const MemoryConstants& constants, double memory,
+                      MemoryNeed& need) {
+  for (const RecomputeKind kind : kRecomputes) {
+    work.recompute = kind;
+    need = memory_need(work, constants);
+    if (need.total() <= memory) return true;
+  }
+  return false;
+}
+
+base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed,
+                                 const ModelConstants& constants) {
+  Prediction p;
+  ASSAY_TRY(p.work, work_of(job, assumed));
+  if (job.train.recompute == spec::Recompute::kAuto) {
+    p.fits = choose_recompute(p.work, constants.memory, p.work.card.memory, p.memory);
+  } else {
+    p.memory = memory_need(p.work, constants.memory);
+    p.fits = p.memory.total() <= p.work.card.memory;
+  }
+  p.step = step_time(p.work, constants.time);
+
+  p.tokens_per_step = static_cast<double>(job.tokens_per_step());
+  p.tokens_per_second = p.tokens_per_step / p.step.total;
+  const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
+  const double peak = p.work.card.bf16_flops * p.work.degrees.ranks;
+  p.mfu = p.tokens_per_second * flops.without_embedding / peak;
+  p.mfu_with_embedding = p.tokens_per_second * flops.with_embedding / peak;
+  return p;
+}
+
+std::string_view to_text(RecomputeKind kind) {
+  switch (kind) {
+    case RecomputeKind::kNone:
+      return "none";
+    case RecomputeKind::kCheap:
+      return "cheap";
+    case RecomputeKind::kSelective:
+      return "selective";
+    case RecomputeKind::kFfn:
+      return "ffn";
+    case RecomputeKind::kFull:
+      return "full";
+  }
+  return "";
+}
+
+}  // namespace assay::plan

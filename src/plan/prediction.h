@@ -1,0 +1,42 @@
+// What a job's step will take, hold and reach, before it runs.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "plan/memory.h"
+#include "plan/step_time.h"
+#include "plan/work_of_job.h"
+#include "spec/job.h"
+
+namespace assay::plan {
+
+struct ModelConstants {
+  Constants time = shipped_constants();
+  MemoryConstants memory = shipped_memory_constants();
+};
+
+struct Prediction {
+  Work work;  // with the recomputation that was chosen
+  StepTime step;
+  MemoryNeed memory;
+  bool fits = false;           // the card's memory
+  double tokens_per_step = 0;  // of all ranks
+  double tokens_per_second = 0;
+  // Model flops utilisation of the cards' bf16 peak, by both definitions (spec/mfu.h).
+  double mfu = 0;                 // without the embedding
+  double mfu_with_embedding = 0;  // as often published
+};
+
+base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed = {},
+                                 const ModelConstants& constants = {});
+
+// Sets the recomputation that takes least time among those that fit `memory` bytes: what keeps
+// more recomputes less. False, and everything is recomputed, where even that does not fit. What
+// the card holds then is in `need`.
+bool choose_recompute(Work& work, const MemoryConstants& constants, double memory,
+                      MemoryNeed& need);
+
+std::string_view to_text(RecomputeKind kind);
+
+}  // namespace assay::plan
