@@ -1,0 +1,20 @@
+// What a mixture's layer has beyond a dense one: products of experts, routing, all-to-all.
+#pragma once
+
+#include "plan/constants.h"
+#include "plan/rank_share.h"
+#include "plan/work.h"
+
+namespace assay::plan {
+
+// Of one layer, at full clock.
+struct MixtureTime {
+  TwoWays products;
+  double up = 0;           // of the products forward: the first ones
+  double permutation = 0;  // forward; twice that backward
+  double all_to_all = 0;   // dispatch and combine, in each direction
+};
+
+MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constants& constants);
+
+}  // namespace assay::plan
