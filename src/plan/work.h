@@ -57,6 +57,9 @@ struct Degrees {
   bool gpipe = false;    // every micro-batch forward before any goes backward
   bool sequence_parallel = false;
   double ranks = 1;
+  // Replicas that share the optimizer's state, and gradients; 0: as software.shards_optimizer says.
+  double state_shards = 0;
+  double gradient_shards = 0;
 };
 
 struct Batch {

@@ -147,7 +147,9 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.sequence_parallel = layout.sequence_parallel;
   d.ranks = as_real(layout.dp * layout.inner_ranks());
   if (work.software.framework == Framework::kAssay) {
-    work.software.shards_optimizer = layout.fsdp > 1 && !gathers;
+    const double shards = as_real(gathers ? 1 : layout.fsdp);
+    d.state_shards = shards;
+    d.gradient_shards = layout.zero >= 2 ? shards : 1;
   }
   work.batch = {.sequence = as_real(batch.sequence),
                 .micro_batch = as_real(batch.micro_batch),
