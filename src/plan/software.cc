@@ -78,7 +78,7 @@ Software dtensor(Framework framework) {
   s.dtensor = true;
   if (framework == Framework::kKempner) {
     s.pure_bf16 = true;
-    s.optimizer_traffic = 0.55;
+    s.optimizer_traffic = kPureTraffic;
   } else {
     s.recomputes_products = true;
   }

@@ -64,6 +64,9 @@ struct Software {
   }
 };
 
+// Of an optimizer without fp32 master weights.
+inline constexpr double kPureTraffic = 0.55;
+
 // As the framework runs where nothing else is said of it.
 struct Card;
 Software software_of(Framework framework, const Card& card);

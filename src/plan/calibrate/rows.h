@@ -18,7 +18,7 @@ struct Row {
   std::string source;
   std::optional<double> step_s;      // measured
   std::optional<double> memory_gib;  // likewise
-  // Says of itself that it measures something else than a step: see kFlags in rows.cc. It is
+  // Says of itself that it measures something else than a step: see parse_rows(). It is
   // predicted, and neither fitted nor scored.
   bool flagged = false;
   // Several where the row does not say its micro-batch: the fastest is predicted.

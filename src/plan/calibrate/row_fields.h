@@ -1,0 +1,36 @@
+// The fields of one row as they are written: numbers that are numbers, text in the case it is
+// searched in.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/csv.h"
+
+namespace assay::plan {
+
+struct RowFields {
+  std::string id;
+  std::string source;
+  std::string model;  // lower case
+  std::string gpu_type;
+  std::string notes;
+  std::string lower_notes;
+  std::string software;   // source and notes, lower case
+  std::string recompute;  // lower case; empty: not said
+  std::string precision;  // lower case
+  std::string compile;    // lower case
+
+  std::optional<double> params, layers, dim, ffn, heads, kv_heads, vocab;
+  std::optional<double> seq, micro_batch, grad_accum;
+  std::optional<double> gpus, gpus_per_node, dp, fsdp, tp, pp, ep;
+  std::optional<double> intra_bw, inter_bw;  // GB/s
+  std::optional<double> step_s, mem_gb;
+
+  // What makes the row useless, in one sentence; empty if nothing does.
+  std::string reason;
+};
+
+RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& record);
+
+}  // namespace assay::plan

@@ -1,0 +1,180 @@
+#include "plan/calibrate/row_models.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "plan/calibrate/row_text.h"
+
+namespace assay::plan {
+namespace {
+
+// Published shapes. Head dimensions where they do not follow from the others.
+struct PublishedModel {
+  std::string_view name;  // as contains_like() reads it
+  double layers, dim, ffn, heads, kv_heads, head_dim, vocab;
+  double experts, per_token, expert_ffn, shared_ffn, dense_layers;
+  double parameters;
+};
+
+// The first that fits counts. Of hybrids (Nemotron 3) a layer here is a pair of mixer and mixture;
+// mixers are attention over a window that costs as much, and experts of a narrower space are as
+// many whole ones as have their flops and bytes.
+constexpr std::array<PublishedModel, 21> kPublishedModels = {{
+    {"deepseek?v3", 61, 7168, 18432, 128, 128, 160, 129280, 256, 8, 2048, 2048, 3, 671e9},
+    {"kimi?k2", 61, 7168, 18432, 64, 64, 160, 163840, 384, 8, 2048, 2048, 1, 1026e9},
+    {"gpt?oss?120b", 36, 2880, 2880, 64, 8, 64, 201088, 128, 4, 2880, 0, 0, 117e9},
+    {"gpt?oss?20b", 24, 2880, 2880, 64, 8, 64, 201088, 32, 4, 2880, 0, 0, 21e9},
+    {"qwen3*30b", 48, 2048, 6144, 32, 4, 128, 151936, 128, 8, 768, 0, 0, 30.5e9},
+    {"qwen3*235b", 94, 4096, 12288, 64, 4, 128, 151936, 128, 8, 1536, 0, 0, 235e9},
+    {"nemotron*nano*30b", 23, 2688, 7424, 62, 2, 128, 131072, 128, 6, 1856, 3712, 0, 31.6e9},
+    {"nemotron*super*120b", 40, 4096, 10688, 110, 2, 128, 131072, 128, 5.5, 2688, 5376, 0, 120e9},
+    {"nemotron*ultra*550b", 48, 8192, 21504, 200, 2, 128, 131072, 128, 5.5, 5120, 10752, 0, 550e9},
+    {"mixtral*8x7b", 32, 4096, 14336, 32, 8, 128, 32000, 8, 2, 14336, 0, 0, 46.7e9},
+    {"mixtral*8x22b", 56, 6144, 16384, 48, 8, 128, 32768, 8, 2, 16384, 0, 0, 141e9},
+    {"qwen2?5*72b", 80, 8192, 29568, 64, 8, 128, 152064, 1, 1, 0, 0, 0, 72.7e9},
+    {"qwen2?5*32b", 64, 5120, 27648, 40, 8, 128, 152064, 1, 1, 0, 0, 0, 32.8e9},
+    {"qwen2?5*14b", 48, 5120, 13824, 40, 8, 128, 152064, 1, 1, 0, 0, 0, 14.8e9},
+    {"qwen2?5*7b", 28, 3584, 18944, 28, 4, 128, 152064, 1, 1, 0, 0, 0, 7.6e9},
+    {"llama?3*405b", 126, 16384, 53248, 128, 8, 128, 128256, 1, 1, 0, 0, 0, 405.9e9},
+    {"llama?3*70b", 80, 8192, 28672, 64, 8, 128, 128256, 1, 1, 0, 0, 0, 70.6e9},
+    {"llama?3*8b", 32, 4096, 14336, 32, 8, 128, 128256, 1, 1, 0, 0, 0, 8.03e9},
+    {"llama?2*70b", 80, 8192, 28672, 64, 8, 128, 32000, 1, 1, 0, 0, 0, 69e9},
+    {"llama*13b", 40, 5120, 13824, 40, 40, 128, 32000, 1, 1, 0, 0, 0, 13e9},
+    {"llama*7b", 32, 4096, 11008, 32, 32, 128, 32000, 1, 1, 0, 0, 0, 6.74e9},
+}};
+
+const PublishedModel* published_model(std::string_view name) {
+  const auto* at =
+      std::find_if(kPublishedModels.begin(), kPublishedModels.end(),
+                   [&](const PublishedModel& model) { return contains_like(name, model.name); });
+  return at == kPublishedModels.end() ? nullptr : at;
+}
+
+// Parameters of attention in one layer; widths of its products follow.
+double add_attention(std::string_view model, Shape& shape) {
+  const double dim = shape.dim;
+  const double heads = shape.heads;
+  shape.qkv = (heads + 2 * shape.kv_heads) * shape.head_dim;
+  shape.attention_out = heads * shape.head_dim;
+  double parameters = dim * shape.qkv + shape.attention_out * dim;
+  const bool latent = contains_any(model, {"kimi"}) || contains_like(model, "deepseek?v2") ||
+                      contains_like(model, "deepseek?v3");
+  if (latent) {  // queries through 1536, keys and values through 512 and 64 for positions
+    constexpr double kQueries = 1536;
+    constexpr double kKeys = 512;
+    shape.attention_out = heads * 128;
+    const double in =
+        dim * kQueries + kQueries * heads * 192 + dim * (kKeys + 64) + kKeys * heads * 256;
+    shape.qkv = in / dim;
+    parameters = in + shape.attention_out * dim;
+  }
+  return parameters;
+}
+
+// Rows do not say whether an MLP is gated. Of a dense model the number of parameters does.
+bool is_gated(std::string_view model, const Shape& shape, double attention,
+              const std::optional<double>& parameters) {
+  if (contains(model, "nemotron")) return false;
+  if (shape.is_moe() || !parameters) {
+    return contains_any(model, {"llama", "qwen", "mistral", "mixtral", "moe", "deepseek", "kimi",
+                                "oss", "gemma", "yi", "internlm", "olmo"}) ||
+           shape.ffn < 3.6 * shape.dim;
+  }
+  if (contains_any(model, {"nanochat", "gpt", "mpt", "megatron", "turing"})) return false;
+  const auto distance = [&](double matrices) {
+    double least = HUGE_VAL;
+    for (const double tables : {1.0, 2.0}) {
+      const double all = shape.layers * (attention + matrices * shape.dim * shape.ffn) +
+                         tables * shape.vocab * shape.dim;
+      least = std::min(least, std::abs(std::log(all / *parameters)));
+    }
+    return least;
+  };
+  return distance(3) < distance(2);
+}
+
+// A decoder of so many parameters whose width is 128 times its depth.
+void add_by_size(double parameters, const RowFields& row, Shape& shape) {
+  if (!row.dim) {
+    const double width = std::cbrt(parameters * 128 / 12) / 128;
+    shape.dim = 128 * std::max(4.0, std::nearbyint(width));
+  }
+  if (!row.layers)
+    shape.layers = std::max(4.0, std::nearbyint(parameters / (12 * shape.dim * shape.dim)));
+}
+
+}  // namespace
+
+RowShape row_shape(const RowFields& row) {
+  RowShape result;
+  Shape& shape = result.shape;
+  std::optional<double> parameters = row.params;
+  std::optional<double> ffn = row.ffn;
+  std::optional<double> heads = row.heads;
+  std::optional<double> kv_heads = row.kv_heads;
+  std::optional<double> vocab = row.vocab;
+  std::optional<double> head_dim;
+  double dense_layers = 0;
+  shape.layers = row.layers.value_or(0);
+  shape.dim = row.dim.value_or(0);
+  if (const auto experts = experts_in(row.model + ' ' + row.lower_notes)) {
+    shape.experts = experts->experts;
+    shape.experts_per_token = experts->per_token;
+  }
+  if (const PublishedModel* known = published_model(row.model)) {
+    if (!row.layers || !row.dim) {
+      shape.layers = known->layers;
+      shape.dim = known->dim;
+      ffn = known->ffn;
+      heads = known->heads;
+      kv_heads = known->kv_heads;
+      vocab = known->vocab;
+      result.assumed = "shape: as published";
+    }
+    if (!parameters) parameters = known->parameters;
+    if (known->layers == shape.layers && known->dim == shape.dim) head_dim = known->head_dim;
+    if (known->experts > 1) {
+      shape.experts = known->experts;
+      shape.experts_per_token = known->per_token;
+      shape.expert_ffn = known->expert_ffn;
+      shape.shared_ffn = known->shared_ffn;
+      dense_layers = known->dense_layers;
+    }
+  } else if (!row.layers || !row.dim) {
+    if (!parameters) parameters = parameters_in(row.model);
+    if (!parameters || *parameters <= 0) {
+      result.reason = "layers, dim: not said, and neither params nor the model's name tell them";
+      return result;
+    }
+    add_by_size(*parameters, row, shape);
+    result.assumed = "shape: from the number of parameters";
+  }
+  shape.heads = heads.value_or(std::max(1.0, shape.dim / 128));
+  shape.kv_heads = kv_heads.value_or(shape.heads);
+  shape.vocab = vocab.value_or(50304);
+  shape.ffn = ffn.value_or(4 * shape.dim);
+  shape.head_dim = head_dim.value_or(shape.dim / shape.heads);
+  if (shape.is_moe()) {
+    if (shape.expert_ffn == 0) shape.expert_ffn = shape.ffn;
+    shape.moe_layers = shape.layers - dense_layers;
+  }
+  if (shape.moe_layers < 0 || shape.experts < 1 || shape.experts_per_token < 1 ||
+      shape.experts_per_token > shape.experts || shape.kv_heads > shape.heads) {
+    result.reason = "model: layers, heads or experts that no model can have";
+    return result;
+  }
+  const double attention = add_attention(row.model, shape);
+  shape.mlp_matrices = is_gated(row.model, shape, attention, parameters) ? 3 : 2;
+  shape.tied = contains_any(row.model, {"gpt", "mpt", "megatron", "turing", "mt-nlg"}) &&
+               !contains_any(row.model, {"oss", "nanochat"});
+  const double matrix = shape.mlp_matrices * shape.dim;
+  shape.body_parameters =
+      shape.layers * attention + (shape.layers - shape.moe_layers) * matrix * shape.ffn +
+      shape.moe_layers * matrix * (shape.experts * shape.expert_ffn + shape.shared_ffn);
+  shape.parameters =
+      parameters.value_or(shape.body_parameters + shape.vocab * shape.dim * (shape.tied ? 1 : 2));
+  return result;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,14 @@
+// Which framework a row ran on, and what it says about it beyond the framework's usual traits.
+#pragma once
+
+#include "plan/calibrate/row_fields.h"
+#include "plan/software.h"
+#include "plan/work.h"
+
+namespace assay::plan {
+
+Framework row_framework(const RowFields& row);
+Software row_software(const RowFields& row, Framework framework, const Shape& shape,
+                      const Card& card);
+
+}  // namespace assay::plan

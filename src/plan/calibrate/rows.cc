@@ -1,0 +1,52 @@
+#include "plan/calibrate/rows.h"
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "plan/calibrate/row_fields.h"
+#include "plan/calibrate/row_text.h"
+#include "plan/calibrate/row_work.h"
+#include "plan/step_time.h"
+
+namespace assay::plan {
+
+base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::string& name) {
+  ASSAY_TRY(const base::CsvTable table, base::parse_csv(csv, name));
+  for (const std::string_view needed : {"gpus", "gpu_type", "seq"}) {
+    if (!table.column(needed)) {
+      return base::fail(base::usage_error(
+          name, fmt::format("has no column '{}', without which no step can be predicted", needed),
+          "the first line names the columns: docs/plan-model.md"));
+    }
+  }
+  std::vector<Row> rows;
+  rows.reserve(table.records.size());
+  for (const base::CsvTable::Record& record : table.records) {
+    RowFields fields = row_fields(table, record);
+    Row row{.id = std::move(fields.id),
+            .source = fields.source,
+            .step_s = fields.step_s,
+            .memory_gib = fields.mem_gb};
+    // In the words of those who collected rows: not a step as software and machine would have it.
+    row.flagged = contains_any(fields.notes, {"pathol", "IMPOSSIBLE", "OOM", "framework-bound"});
+    row.reason = std::move(fields.reason);
+    if (row.reason.empty()) {
+      RowWork work = row_work(fields);
+      row.candidates = std::move(work.candidates);
+      row.reason = std::move(work.reason);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::optional<RowPrediction> predict(const Row& row, const Constants& constants) {
+  std::optional<RowPrediction> best;
+  for (const Work& work : row.candidates) {
+    const double seconds = step_seconds(work, constants);
+    if (!best || seconds < best->step_s) best = RowPrediction{seconds, &work};
+  }
+  return best;
+}
+
+}  // namespace assay::plan
