@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/rank_share.h"
+#include "plan/trainer_memory.h"
 
 namespace assay::plan {
 namespace {
@@ -68,6 +69,7 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
   const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is looked at
+  if (work.software.framework == Framework::kAssay) return trainer_memory(work, rank);
   const double experts = rank.expert_parameters * shape.layers;
   const double parameters =
       ((shape.parameters - experts) / degrees.tp + experts / degrees.ep / rank.expert_cut) /

@@ -15,7 +15,9 @@ constexpr double kRoutingBytes = 8;
 void add_experts(const Work& work, const RankShare& rank, const Constants& constants,
                  MixtureTime& time) {
   const double dim = work.shape.dim;
-  const double ffn = std::max(work.shape.expert_ffn, 1.0);
+  // Ranks of tensor parallelism share tokens where these are spread already, or else each expert.
+  const bool cut = !rank.naive_experts && !work.degrees.sequence_parallel;
+  const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
   const double up = (work.shape.mlp_matrices - 1) * ffn;
   const double each = rank.routed_tokens * work.shape.experts_per_token / rank.local_experts;
   const double rows = rank.local_experts * std::ceil(each / kTileRows) * kTileRows;
