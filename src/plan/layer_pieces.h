@@ -9,7 +9,9 @@ namespace assay::plan {
 
 struct LayerProducts {
   TwoWays all;    // projections of attention and the dense MLP, weighted by the layers that have it
-  double up = 0;  // of them forward: the MLP's first
+  // Of them forward: the MLP's first and last.
+  double up = 0;
+  double down = 0;
 };
 LayerProducts layer_products(const Work& work, const RankShare& rank, const Constants& constants);
 

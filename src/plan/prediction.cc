@@ -7,15 +7,29 @@
 namespace assay::plan {
 namespace {
 
-// From the fastest to the smallest.
-constexpr std::array kRecomputes = {RecomputeKind::kNone, RecomputeKind::kCheap,
-                                    RecomputeKind::kFfn, RecomputeKind::kFull};
+constexpr std::array kTrainerRecomputes = {RecomputeKind::kNone, RecomputeKind::kCheap,
+                                           RecomputeKind::kFfn, RecomputeKind::kFull};
+constexpr std::array kMegatronRecomputes = {RecomputeKind::kNone, RecomputeKind::kSelective,
+                                            RecomputeKind::kFull};
+constexpr std::array kNoRecomputes = {RecomputeKind::kNone};
 
 }  // namespace
 
+std::span<const RecomputeKind> recomputations_of(Framework framework) {
+  switch (framework) {
+    case Framework::kAssay:
+      return kTrainerRecomputes;
+    case Framework::kNanochat:
+    case Framework::kLlmc:
+      return kNoRecomputes;
+    default:
+      return kMegatronRecomputes;
+  }
+}
+
 bool choose_recompute(Work& work, const MemoryConstants& constants, double memory,
                       MemoryNeed& need) {
-  for (const RecomputeKind kind : kRecomputes) {
+  for (const RecomputeKind kind : recomputations_of(work.software.framework)) {
     work.recompute = kind;
     need = memory_need(work, constants);
     if (need.total() <= memory) return true;

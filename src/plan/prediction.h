@@ -1,6 +1,7 @@
 // What a job's step will take, hold and reach, before it runs.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -31,9 +32,11 @@ struct Prediction {
 base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed = {},
                                  const ModelConstants& constants = {});
 
-// Sets the recomputation that takes least time among those that fit `memory` bytes: what keeps
-// more recomputes less. False, and everything is recomputed, where even that does not fit. What
-// the card holds then is in `need`.
+// What a framework offers, from the fastest to the smallest.
+std::span<const RecomputeKind> recomputations_of(Framework framework);
+
+// Sets the first of these that fits `memory` bytes, or the last where none does, which is false.
+// What the card holds then is in `need`.
 bool choose_recompute(Work& work, const MemoryConstants& constants, double memory,
                       MemoryNeed& need);
 
