@@ -8,6 +8,11 @@
 
 namespace assay::plan {
 
+// Sets what a node's own links do, by the nominal bandwidth that each of its cards has in one
+// direction, bytes per second; per_node is set already. `everywhere`: NVLink connects all of them.
+// `one_socket`: all hang on the same, however many they are.
+void set_inside(Links& links, double nominal, bool everywhere, bool one_socket);
+
 struct RingPace {
   double bandwidth = 0;  // bytes per second that pass a rank
   double latency = 0;    // seconds of one pass around, reducing or gathering
@@ -15,5 +20,9 @@ struct RingPace {
 
 // A ring over `ranks` of which each is `apart` from the next: what is innermost has 1.
 RingPace ring_pace(double ranks, double apart, const Links& links, const Constants& constants);
+
+// Inside a node, per card: to one other, and to all others at once.
+double send_bandwidth(const Links& links, const Constants& constants);
+double all_to_all_bandwidth(const Links& links, const Constants& constants);
 
 }  // namespace assay::plan

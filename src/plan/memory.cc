@@ -21,9 +21,10 @@ StateBytes state_bytes(const Work& work) {
   const Software& software = work.software;
   if (work.lora) return {.weight = 2};
   if (software.pure_bf16) return {2, 2, 4};
-  if (software.shards_optimizer) {
+  if (software.shards_optimizer || software.framework == Framework::kAssay) {
     const double replicas = std::max(1.0, work.degrees.dp * work.degrees.cp);
-    return {2, software.gradient_bytes, software.optimizer_bytes / replicas};
+    const double holders = software.shards_optimizer ? replicas : 1;
+    return {2, software.gradient_bytes, software.optimizer_bytes / holders};
   }
   // FSDP shards weights in fp32, which are their own masters; a replica has both, and fp32
   // gradients.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/links_time.h"
+
 namespace assay::plan {
 namespace {
 
@@ -53,7 +55,7 @@ double all_to_all_seconds(const Work& work, const RankShare& rank, const Constan
   const double visits = work.shape.experts_per_token;
   const double bytes = 2 * rank.tokens * work.shape.dim / rank.sequence_cut;
   const double inside = bytes * visits * (degrees.ep - 1) / degrees.ep / nodes /
-                        (work.links.inside * constants.coll_eff);
+                        all_to_all_bandwidth(work.links, constants);
   const double elsewhere = nodes * (1 - std::pow(1 - 1 / nodes, visits)) * (nodes - 1) / nodes;
   const double outside =
       nodes > 1 ? bytes * elsewhere / (work.links.outside * constants.net_eff) : 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/layer_time.h"
+#include "plan/links_time.h"
 #include "plan/rank_share.h"
 #include "plan/shards_time.h"
 
@@ -62,7 +63,7 @@ double send_seconds(const Work& work, const RankShare& rank, const Constants& co
   if (degrees.pp <= 1) return 0;
   const Links& links = work.links;
   const double rate = degrees.ranks > links.per_node ? links.outside * constants.net_eff
-                                                     : links.inside * constants.coll_eff;
+                                                     : send_bandwidth(links, constants);
   const double one = 2 * rank.tokens * work.shape.dim / degrees.tp / rate + kSendLatency;
   return 2 * one * degrees.chunks * (work.software.overlaps_tensor ? kSendExposed : 1);
 }

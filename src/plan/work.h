@@ -84,7 +84,12 @@ struct Links {
   double inside = 0;   // a ring's bus bandwidth in a node, by NCCL's tables
   double outside = 0;  // of the network, nominal
   double per_node = 1;
-  // Host threads that drive cards on two sockets, too few of them: see kCrossSocketHost.
+  // Cards that talk through their host: `inside` is reached in training as it is, and what crosses
+  // from one socket to the other shares this, bytes per second in all; 0: there is one socket.
+  bool through_host = false;
+  double between_sockets = 0;
+  // Host threads that drive cards on two sockets, too few of them: see
+  // Constants::cross_socket_host.
   bool starved_host = false;
 };
 

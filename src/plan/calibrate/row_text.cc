@@ -114,6 +114,18 @@ std::optional<double> number_after(std::string_view text, std::string_view key, 
   return std::nullopt;
 }
 
+std::optional<double> number_before(std::string_view text, std::string_view unit) {
+  for (std::size_t at = text.find(unit); at != std::string_view::npos;
+       at = text.find(unit, at + 1)) {
+    std::size_t end = at;
+    while (end > 0 && is_blank(text[end - 1])) --end;
+    std::size_t begin = end;
+    while (begin > 0 && base::is_digit(text[begin - 1])) --begin;
+    if (begin < end) return number_of(text.substr(begin, end - begin));
+  }
+  return std::nullopt;
+}
+
 std::optional<double> watts_in(std::string_view text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = digits_from(text, begin);

@@ -22,6 +22,9 @@ bool contains_like(std::string_view text, std::string_view pattern);
 // longer word does not count.
 std::optional<double> number_after(std::string_view text, std::string_view key, bool word);
 
+// The whole number in front of the first `unit` that has one: "128 vcpu".
+std::optional<double> number_before(std::string_view text, std::string_view unit);
+
 // "500 W" in lower case.
 std::optional<double> watts_in(std::string_view text);
 

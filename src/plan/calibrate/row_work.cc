@@ -11,17 +11,15 @@
 #include "plan/calibrate/row_text.h"
 #include "plan/cards.h"
 #include "plan/constants.h"
+#include "plan/links_time.h"
 #include "plan/memory.h"
 
 namespace assay::plan {
 namespace {
 
-// A ring's bus bandwidth of the link's nominal one: NCCL's figure for NVLink, and PCIe's where
-// NVLink does not reach every card.
-constexpr double kNvlinkShare = 0.81;
-constexpr double kPcieShare = 0.45;
-constexpr double kLeastNvlink = 100;  // GB/s; what is slower is PCIe
-constexpr double kMostPcie = 64;
+// Host threads that each card needs where a node's cards hang on two sockets.
+constexpr double kThreadsPerCard = 24;
+constexpr double kCardsPerSocket = 4;
 
 // Where the micro-batch is not said, these are tried, with at most so many tokens.
 constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
@@ -38,13 +36,18 @@ void note(std::string& notes, std::string_view more) {
 }
 
 Links row_links(const RowFields& row, const CardSheet& sheet) {
-  const double link = row.intra_bw.value_or(sheet.link * 1e-9);
-  const bool pairs = contains(row.gpu_type, "NVL") || contains(row.notes, "pairs");
   Links links;
-  links.inside = link > kLeastNvlink && !pairs ? link * 1e9 * kNvlinkShare
-                                               : std::min(link, kMostPcie) * 1e9 * kPcieShare;
-  links.outside = row.inter_bw ? *row.inter_bw * 1e9 : sheet.network;
   links.per_node = row.gpus_per_node.value_or(8);
+  links.outside = row.inter_bw ? *row.inter_bw * 1e9 : sheet.network;
+  const bool pairs = contains(row.gpu_type, "NVL") || contains(row.notes, "pairs");
+  const bool one_socket = contains_any(row.lower_notes, {"one numa", "single numa"});
+  set_inside(links, row.intra_bw ? *row.intra_bw * 1e9 : sheet.link, !pairs, one_socket);
+  // Boards of eight say where their cards hang; cards in slots need two sockets for more than four.
+  const bool slots = contains_any(lower_case(row.gpu_type), {"pcie", "nvl"});
+  const bool two_sockets = contains(row.lower_notes, "two numa") ||
+                           (slots && links.per_node > kCardsPerSocket && !one_socket);
+  const auto threads = number_before(row.lower_notes, "vcpu");
+  links.starved_host = two_sockets && threads && *threads < kThreadsPerCard * links.per_node;
   return links;
 }
 
