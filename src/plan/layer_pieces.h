@@ -8,7 +8,7 @@
 namespace assay::plan {
 
 struct LayerProducts {
-  TwoWays all;    // projections of attention and the dense MLP, weighted by the layers that have it
+  TwoWays all;  // projections of attention and the dense MLP, weighted by the layers that have it
   // Of them forward: the MLP's first and last.
   double up = 0;
   double down = 0;

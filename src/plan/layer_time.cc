@@ -61,8 +61,9 @@ double clock_of(double busy, const Card& card, const Constants& constants) {
   return given >= needed ? 1 : std::pow(given / needed, constants.pow_exp);
 }
 
-// What the backward pass computes again.
-LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& passes, double up) {
+// What the backward pass computes again; `up` and `down` are the MLP's products.
+LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& passes, double up,
+                double down) {
   LayerTime t;
   switch (work.recompute) {
     case RecomputeKind::kNone:
@@ -86,6 +87,11 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
       break;
     case RecomputeKind::kFull:
       t = forward;
+      if (work.software.framework == Framework::kAssay) {
+        // Nobody needs the layer's own result, nor the sum that makes it one.
+        t.products -= down;
+        t.tensor /= 2;
+      }
       break;
   }
   return t;
@@ -121,6 +127,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
     products.all.forward += rank.moe_share * mixture.products.forward;
     products.all.backward += rank.moe_share * mixture.products.backward;
     products.up += rank.moe_share * mixture.up;
+    products.down += rank.moe_share * mixture.down;
   }
   const AttentionTime attention = attention_time(work, rank, constants);
   const LayerPasses passes = layer_passes(work, rank, constants);
@@ -151,7 +158,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   forward.context = context;
 
   LayerTime& backward = times.backward;
-  backward = again(work, forward, passes, products.up / times.clock);
+  backward = again(work, forward, passes, products.up / times.clock, products.down / times.clock);
   backward.products += products.all.backward / times.clock;
   backward.attention += attention.cores.backward / times.clock + attention.memory.backward;
   backward.passes += 2 * forward.passes;

@@ -1,42 +1,34 @@
 #include "plan/links.h"
 
-#include <algorithm>
+#include "plan/links_time.h"
 
 namespace assay::plan {
 namespace {
 
-constexpr double kNvlinkRing = 0.81;      // of nominal: NCCL's tables for rings over NVLink
-constexpr double kPcieRing = 0.45;        // of nominal, through root complexes
-constexpr double kFastestPcie = 64e9;     // generation 5, 16 lanes
-constexpr double kSlowestNvlink = 100e9;  // what is below is PCIe
-// Host threads that each card needs where a node's cards are on two sockets.
-constexpr double kThreadsPerCard = 24;
+// Host threads that each card needs where a node's cards hang on two sockets.
+constexpr double kHostThreadsPerCard = 24;
+constexpr double kUnlimited = 1e15;  // bytes per second
 
 }  // namespace
 
-double ring_inside(double link, bool everywhere) {
-  if (everywhere && link > kSlowestNvlink) return kNvlinkRing * link;
-  return kPcieRing * std::min(link, kFastestPcie);
-}
-
 Links links_of(const spec::ClusterSpec& cluster) {
+  using spec::LinkKind;
+  const spec::LinkSpec& link = cluster.link;
   Links links;
   links.per_node = static_cast<double>(cluster.devices_per_node);
-  const bool everywhere = cluster.link.kind == spec::LinkKind::kNvswitch ||
-                          cluster.link.kind == spec::LinkKind::kNvlinkMesh;
-  // Between groups, the ring goes over PCIe.
-  const auto& slowest = cluster.link.kind == spec::LinkKind::kNvlinkGroups && cluster.link.pcie
-                            ? cluster.link.pcie
-                            : cluster.link.bandwidth;
-  if (slowest) links.inside = ring_inside(slowest->count(), everywhere);
-  if (cluster.network.bandwidth) {
-    links.outside = cluster.network.bandwidth->count() / links.per_node;
+  const bool everywhere = link.kind == LinkKind::kNvswitch || link.kind == LinkKind::kNvlinkMesh;
+  // Between groups a ring goes over PCIe.
+  const auto& slowest =
+      link.kind == LinkKind::kNvlinkGroups && link.pcie ? link.pcie : link.bandwidth;
+  if (slowest && link.kind != LinkKind::kNone) {
+    set_inside(links, slowest->count(), everywhere, cluster.numa_nodes == 1);
+  } else {
+    links.inside = kUnlimited;
   }
-  // What does not exist limits nothing.
-  if (links.inside == 0) links.inside = links.outside > 0 ? links.outside : kFastestPcie;
-  if (links.outside == 0) links.outside = links.inside;
+  links.outside = cluster.network.bandwidth ? cluster.network.bandwidth->count() / links.per_node
+                                            : links.inside;
   links.starved_host = cluster.cpus && cluster.numa_nodes.value_or(1) > 1 &&
-                       static_cast<double>(*cluster.cpus) < kThreadsPerCard * links.per_node;
+                       static_cast<double>(*cluster.cpus) < kHostThreadsPerCard * links.per_node;
   return links;
 }
 
