@@ -4,6 +4,15 @@
 #include <limits>
 
 namespace assay::plan {
+namespace {
+
+// Sharded Muon is known as nanochat has it: every rank is a replica that updates its part.
+bool is_predicted(const Work& work, const spec::LayoutSpec& l) {
+  return !work.muon || l.inner_ranks() * l.dp == 1 ||
+         (l.dp * l.tp * l.pp * l.cp * l.ep == 1 && l.zero == 2);
+}
+
+}  // namespace
 
 FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::int64_t sequences,
                              double memory, const ModelConstants& constants) {
@@ -16,7 +25,12 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
   Work tried = work;
   spec::BatchSpec batch = job.batch;
   double fastest = std::numeric_limits<double>::infinity();
+  std::int64_t unknown = 0;
   for (const spec::LayoutSpec& layout : layouts.valid) {
+    if (!is_predicted(work, layout)) {
+      ++unknown;
+      continue;
+    }
     const std::int64_t per_rank = sequences / layout.data_ranks();
     const std::vector<std::int64_t> micro_batches = divisors_of(per_rank);
     found.considered += recomputations * static_cast<std::int64_t>(micro_batches.size());
@@ -24,18 +38,19 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
       batch.micro_batch = micro_batch;
       batch.accumulate = per_rank / batch.micro_batch;
       spread(tried, layout, batch);
-      MemoryNeed need;
-      const bool fits = choose_recompute(tried, constants.memory, memory, need);
-      found.least_memory = std::min(found.least_memory, need.total());
-      if (!fits) {
+      const RecomputeChoice choice = choose_recompute(tried, constants, memory);
+      found.least_memory = std::min(found.least_memory, choice.memory.total());
+      if (!choice.fits) {
         found.too_large += recomputations;
-        continue;
+      } else if (choice.seconds < fastest) {
+        fastest = choice.seconds;
+        found.best = {layout, batch, choice.kind, base::Seconds(fastest), choice.memory};
       }
-      const double seconds = step_seconds(tried, constants.time);
-      if (!(seconds < fastest)) continue;
-      fastest = seconds;
-      found.best = {layout, batch, tried.recompute, base::Seconds(seconds), need};
     }
+  }
+  if (unknown > 0) {
+    found.rejected.push_back(
+        {"train.optimizer: muon is predicted for fsdp with zero 2 alone", unknown});
   }
   return found;
 }

@@ -27,14 +27,19 @@ std::span<const RecomputeKind> recomputations_of(Framework framework) {
   }
 }
 
-bool choose_recompute(Work& work, const MemoryConstants& constants, double memory,
-                      MemoryNeed& need) {
+RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants, double memory) {
+  RecomputeChoice choice;
+  Work tried = work;
   for (const RecomputeKind kind : recomputations_of(work.software.framework)) {
-    work.recompute = kind;
-    need = memory_need(work, constants);
-    if (need.total() <= memory) return true;
+    tried.recompute = kind;
+    const MemoryNeed need = memory_need(tried, constants.memory);
+    const bool fits = need.total() <= memory;
+    const double seconds = fits ? step_seconds(tried, constants.time) : 0;
+    // Of two that do not fit, the later keeps less.
+    const bool better = fits ? !choice.fits || seconds < choice.seconds : !choice.fits;
+    if (better) choice = {kind, fits, seconds, need};
   }
-  return false;
+  return choice;
 }
 
 base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed,
@@ -42,11 +47,10 @@ base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assume
   Prediction p;
   ASSAY_TRY(p.work, work_of(job, assumed));
   if (job.train.recompute == spec::Recompute::kAuto) {
-    p.fits = choose_recompute(p.work, constants.memory, p.work.card.memory, p.memory);
-  } else {
-    p.memory = memory_need(p.work, constants.memory);
-    p.fits = p.memory.total() <= p.work.card.memory;
+    p.work.recompute = choose_recompute(p.work, constants, p.work.card.memory).kind;
   }
+  p.memory = memory_need(p.work, constants.memory);
+  p.fits = p.memory.total() <= p.work.card.memory;
   p.step = step_time(p.work, constants.time);
 
   p.tokens_per_step = static_cast<double>(job.tokens_per_step());

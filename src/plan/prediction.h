@@ -32,13 +32,18 @@ struct Prediction {
 base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed = {},
                                  const ModelConstants& constants = {});
 
-// What a framework offers, from the fastest to the smallest.
+// What a framework offers, from what keeps most to what keeps least.
 std::span<const RecomputeKind> recomputations_of(Framework framework);
 
-// Sets the first of these that fits `memory` bytes, or the last where none does, which is false.
-// What the card holds then is in `need`.
-bool choose_recompute(Work& work, const MemoryConstants& constants, double memory,
-                      MemoryNeed& need);
+struct RecomputeChoice {
+  RecomputeKind kind = RecomputeKind::kNone;
+  bool fits = false;
+  double seconds = 0;  // of a step; only where it fits
+  MemoryNeed memory;
+};
+
+// The fastest of these that fits `memory` bytes; where none does, the one that keeps least.
+RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants, double memory);
 
 std::string_view to_text(RecomputeKind kind);
 
