@@ -1,17 +1,11 @@
 #include "plan/layer_time.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "plan/layer_pieces.h"
 #include "plan/links_time.h"
 #include "plan/mixture_time.h"
 
 namespace assay::plan {
 namespace {
-
-// The part of full power that does not follow what tensor cores do: leakage, memory, clocks.
-constexpr double kStaticPower = 0.4;
 
 // Operators of a layer's forward pass; as many again in a mixture, and some for collectives. The
 // backward pass has twice as many.
@@ -52,13 +46,6 @@ double context_seconds(const Work& work, const RankShare& rank, const Constants&
   const RingPace pace = ring_pace(degrees.cp, degrees.tp, work.links, constants);
   return constants.fsdp_slow * 8 * rank.tokens * work.shape.kv_heads * work.shape.head_dim /
          degrees.tp * (degrees.cp - 1) / pace.bandwidth;
-}
-
-// Of full clock, when tensor cores are busy for a share of the time.
-double clock_of(double busy, const Card& card, const Constants& constants) {
-  const double needed = constants.pow_ref * (kStaticPower + (1 - kStaticPower) * busy);
-  const double given = card.watts / (card.bf16_flops * 1e-12);
-  return given >= needed ? 1 : std::pow(given / needed, constants.pow_exp);
 }
 
 // What the backward pass computes again; `up` and `down` are the MLP's products.
@@ -144,7 +131,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
                         3 * operators * constants.gap_us * 1e-6 * rank.operators_kept;
   const double host = 3 * kOperators * rank.host_per_operator;
   LayerTimes times;
-  times.clock = clock_of(cores / smooth_max(cores + others, host), work.card, constants);
+  times.clock = sustained_clock(cores / smooth_max(cores + others, host), work.card, constants);
   times.all_reduce = tensor.all_reduce;
   times.tensor_bandwidth = tensor.bandwidth;
 

@@ -21,10 +21,8 @@ StateBytes state_bytes(const Work& work) {
   const Software& software = work.software;
   if (work.lora) return {.weight = 2};
   if (software.pure_bf16) return {2, 2, 4};
-  if (software.shards_optimizer || software.framework == Framework::kAssay) {
-    const double replicas = std::max(1.0, work.degrees.dp * work.degrees.cp);
-    const double holders = software.shards_optimizer ? replicas : 1;
-    return {2, software.gradient_bytes, software.optimizer_bytes / holders};
+  if (software.shards_optimizer) {
+    return {2, software.gradient_bytes, software.optimizer_bytes / state_shards(work)};
   }
   // FSDP shards weights in fp32, which are their own masters; a replica has both, and fp32
   // gradients.
@@ -40,18 +38,20 @@ double kept_bytes(const Work& work, const RankShare& rank, double scores) {
   return work.recompute == RecomputeKind::kSelective ? all : all + scores;
 }
 
-// Micro-batches that the first stage has begun and not finished.
-double in_flight(const Work& work) {
+// Micro-batches that a stage has begun and not finished: the first one waits for all others, the
+// last one for nobody. With chunks, micro-batches that wait for their next one come on top.
+double in_flight(const Work& work, bool first) {
   const Degrees& degrees = work.degrees;
+  const double micros = work.batch.micros;
   if (degrees.pp <= 1) return 1;
-  if (degrees.gpipe) return work.batch.micros;
-  const double stages = std::min(work.batch.micros, degrees.pp);
+  if (degrees.gpipe) return micros;
+  if (!first) return std::min(micros, ((degrees.chunks - 1) * degrees.pp + 1) / degrees.chunks);
+  const double stages = std::min(micros, degrees.pp);
   return degrees.chunks > 1 ? stages * (1 + (degrees.pp - 1) / degrees.pp / degrees.chunks)
                             : stages;
 }
 
 double logit_bytes(const Work& work, const RankShare& rank, const MemoryConstants& constants) {
-  if (work.degrees.pp > 1) return 0;  // the last stage has them, and fewer micro-batches
   const double each = work.software.compiled ? constants.logit_bytes : constants.logit_bytes_eager;
   return rank.tokens * work.shape.vocab * each / (work.software.dtensor ? 1 : work.degrees.tp);
 }
@@ -94,9 +94,12 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   need.gradients = parameters * state.gradient / degrees.fsdp;
   need.optimizer = parameters * state.optimizer / degrees.fsdp;
   need.gathered = gathered_bytes(work, parameters, constants);
-  need.activations =
-      (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp * in_flight(work) +
-      logit_bytes(work, rank, constants);
+  const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
+  const double logits = logit_bytes(work, rank, constants);
+  const double first = kept * in_flight(work, true) + (degrees.pp > 1 ? 0 : logits);
+  const double last = kept * in_flight(work, false) + logits;
+  need.activations = std::max(first, last);
+  need.stage = last > first ? degrees.pp - 1 : 0;
   need.workspace = at_work * (recomputes ? 1 : 0.3) + constants.moe_activation * routed +
                    constants.base_gib * kGib;
   return need;

@@ -22,6 +22,9 @@ constexpr double kLeastWave = 0.25;
 // The cache serves what it has 1 / 0.4 times as fast as memory would.
 constexpr double kCacheFloor = 0.4;
 
+// The part of full power that does not follow what tensor cores do: leakage, memory, clocks.
+constexpr double kStaticPower = 0.4;
+
 }  // namespace
 
 double product_seconds(double m, double n, double k, const ProductRate& rate,
@@ -43,6 +46,12 @@ TwoWays linear_seconds(double m, double n, double k, const ProductRate& rate, bo
                product_seconds(m, k, n, rate, constants)};
   if (trained) both.backward += product_seconds(n, k, m, rate, constants);
   return both;
+}
+
+double sustained_clock(double busy, const Card& card, const Constants& constants) {
+  const double needed = constants.pow_ref * (kStaticPower + (1 - kStaticPower) * busy);
+  const double given = card.watts / (card.bf16_flops * 1e-12);
+  return given >= needed ? 1 : std::pow(given / needed, constants.pow_exp);
 }
 
 double cache_miss(double bytes, double cache) {

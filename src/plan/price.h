@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/constants.h"
+#include "plan/work.h"
 
 namespace assay::plan {
 
@@ -31,6 +32,9 @@ struct TwoWays {
 // y[m, n] = x[m, k] w[k, n]: the product, and the gradients of x and, if `trained`, of w.
 TwoWays linear_seconds(double m, double n, double k, const ProductRate& rate, bool trained,
                        const Constants& constants);
+
+// Of full clock, what the card's power sustains when tensor cores are busy for a share of the time.
+double sustained_clock(double busy, const Card& card, const Constants& constants);
 
 // The share of a pass over `bytes` that were just written which costs memory's time; `cache` keeps
 // the rest.

@@ -17,7 +17,7 @@ using spec::JobSpec;
 using testing::any_job;
 using testing::machines_of;
 
-constexpr double kRounding = 1e-9;  // for sums in another order
+constexpr double kSumRounding = 1e-9;  // for sums in another order
 
 SearchChoices quick_choices() {
   SearchChoices choices;
@@ -60,7 +60,7 @@ RC_GTEST_PROP(SearchProperty, TheFastestLayoutIsTheFastestPrediction, ()) {
   RC_ASSERT(found.considered == considered);
   RC_ASSERT(found.best.has_value() == std::isfinite(best));
   if (!found.best) return;
-  RC_ASSERT(std::abs(found.best->step.count() - best) <= kRounding * best);
+  RC_ASSERT(std::abs(found.best->step.count() - best) <= kSumRounding * best);
 }
 
 RC_GTEST_PROP(SearchProperty, MoreMemoryIsNeverWorse, ()) {
@@ -102,7 +102,7 @@ RC_GTEST_PROP(SearchProperty, CostIsRentTimesTime, ()) {
     const double all_the_time = per_hour * c.time_p50.count() / 3600;
     RC_ASSERT(c.rented * c.offer.devices >= c.devices);
     if (c.policy == SpotPolicy::kOnDemand) {
-      RC_ASSERT(std::abs(c.cost() - all_the_time) < 1e-5 + kRounding * all_the_time);
+      RC_ASSERT(std::abs(c.cost() - all_the_time) < 1e-5 + kSumRounding * all_the_time);
     } else {
       RC_ASSERT(c.cost() <= per_hour * c.time_p90.count() / 3600 * 1.01);
     }
@@ -204,7 +204,7 @@ RC_GTEST_PROP(SearchProperty, PartsOfAPredictionAddUp, ()) {
   const double sum = t.products + t.attention + t.passes + t.head + t.routing + t.tensor +
                      t.context + t.experts + t.shards + t.gradients + t.pipeline + t.host +
                      t.optimizer + t.other;
-  RC_ASSERT(std::abs(sum - t.total) <= kRounding * t.total);
+  RC_ASSERT(std::abs(sum - t.total) <= kSumRounding * t.total);
   RC_ASSERT(p.tokens_per_second == p.tokens_per_step / t.total);
   RC_ASSERT(p.fits == (p.memory.total() <= p.work.card.memory));
   RC_ASSERT(p.mfu > 0 && p.mfu < 1 && p.mfu < p.mfu_with_embedding);

@@ -67,7 +67,7 @@ double trained_parameters(const Work& work, const RankShare& rank) {
                       // Of a pipeline's stages the first and the last have one table each.
                       shape.vocab * shape.dim / degrees.tp * (degrees.pp > 1 ? 0.6 : untied);
   if (work.lora) return kLoraShare * held;
-  return work.muon ? shape.parameters : held;
+  return work.muon ? shape.parameters / degrees.tp / degrees.pp : held;
 }
 
 double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
@@ -104,16 +104,17 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
          std::max(0.0, constants.dp_overlap * seconds - backward);
 }
 
-double optimizer_seconds(const Work& work, const RankShare& rank, double parameters, double clock,
+double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,
                          const Constants& constants) {
-  const double n = std::max(work.degrees.dp * work.degrees.cp, 1.0);
-  const double unstated = work.software.shards_optimizer ? n : 1;
-  const double shards = work.degrees.state_shards > 0 ? work.degrees.state_shards : unstated;
-  const double shard = parameters / shards / work.degrees.fsdp;
+  const Degrees& degrees = work.degrees;
+  const double replicas = state_shards(work);
+  const double shard = parameters / replicas / degrees.fsdp;
   double seconds = shard * constants.opt_bytes * work.software.optimizer_traffic / rank.memory_rate;
-  if (work.muon) {
-    seconds += kMuonFlops * work.shape.body_parameters * work.shape.dim / n /
-               (rank.head.flops * kMuonRate) / clock;
+  if (work.muon && rank.trained) {
+    const double ranks = replicas * degrees.fsdp * degrees.tp * degrees.pp;
+    const double flops = kMuonFlops * work.shape.body_parameters * work.shape.dim / ranks;
+    const double clock = sustained_clock(1, work.card, constants);  // products and nothing else
+    seconds += flops / (rank.head.flops * kMuonRate) / clock;
   }
   return seconds;
 }

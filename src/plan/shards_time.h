@@ -21,11 +21,11 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 // That a rank trains, before FSDP cuts them.
 double trained_parameters(const Work& work, const RankShare& rank);
 
-// Of replicas, what `backward` seconds of computation do not hide.
+// Of replicas, what `backward` seconds of the last micro-batch do not hide.
 double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
                          double backward, const Constants& constants);
 
-double optimizer_seconds(const Work& work, const RankShare& rank, double parameters, double clock,
+double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,
                          const Constants& constants);
 
 }  // namespace assay::plan

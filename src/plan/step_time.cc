@@ -102,9 +102,9 @@ StepTime step_time(const Work& work, const Constants& constants) {
   StepTime t;
   t.clock = layer.clock;
   const double parameters = trained_parameters(work, rank);
-  t.gradients =
-      gradients_seconds(work, rank, parameters, backward * layers / degrees.pp, constants);
-  t.optimizer = optimizer_seconds(work, rank, parameters, layer.clock, constants);
+  const double last_backward = (backward + shards.backward) * layers / degrees.pp;
+  t.gradients = gradients_seconds(work, rank, parameters, last_backward, constants);
+  t.optimizer = optimizer_seconds(work, rank, parameters, constants);
   const double nodes = std::max(1.0, degrees.ranks / work.links.per_node);
   const double undisturbed = passes * (1 + starved) + t.gradients + t.optimizer + kStepOverhead;
   const double jitter = constants.jitter * std::log2(nodes);

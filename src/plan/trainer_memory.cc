@@ -1,7 +1,6 @@
 #include "plan/trainer_memory.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "step/head_rows.h"
 
@@ -59,13 +58,15 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   return kept;
 }
 
-// Micro-batches of a stage that wait for their backward pass.
+// Micro-batches that a stage has begun and not finished: the first one waits for all others, the
+// last one for nobody. With chunks, those that wait for their next one come on top.
 double waiting_micros(const Work& work, bool last) {
   const Degrees& d = work.degrees;
+  const double micros = work.batch.micros;
   if (d.pp <= 1) return 1;
-  if (d.gpipe) return work.batch.micros;
-  const double begun = std::min(work.batch.micros, last ? 1 : d.pp);
-  return begun * (d.chunks > 1 ? 1 + (d.pp - 1) / d.pp / d.chunks : 1);
+  if (d.gpipe) return micros;
+  if (last) return std::min(micros, ((d.chunks - 1) * d.pp + 1) / d.chunks);
+  return std::min(micros, d.pp) * (d.chunks > 1 ? 1 + (d.pp - 1) / d.pp / d.chunks : 1);
 }
 
 }  // namespace
@@ -84,20 +85,19 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   MemoryNeed need;
   need.parameters = kTwoBytes * held / d.fsdp;
   need.gradients = work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards);
-  need.optimizer = work.software.optimizer_bytes * held / d.fsdp / std::max(1.0, d.state_shards);
+  need.optimizer = work.software.optimizer_bytes * held / d.fsdp / state_shards(work);
   if (d.fsdp > 1) {
     need.gathered = kTwoBytes * (kLayersUnsharded * body / shape.layers + 2 * end);
   }
   const KeptByLayer kept = kept_by_layer(work, rank);
   const auto activations = [&](bool last) {
-    const double one = kept.with(work.recompute);
     // The layer at work has everything.
-    const double layers_keep =
-        rank.tokens * (one * layers * waiting_micros(work, last) + kept.all() - one);
+    const double others = std::max(0.0, layers * waiting_micros(work, last) - 1);
+    const double layers_keep = rank.tokens * (kept.with(work.recompute) * others + kept.all());
     if (!last) return layers_keep;
     const double vocab = shape.vocab / d.tp;
-    const auto rows = static_cast<double>(
-        step::head_rows(std::llround(rank.tokens), std::llround(std::max(1.0, vocab))));
+    const double rows =
+        std::min(rank.tokens, std::max(1.0, static_cast<double>(step::kMostLogits) / vocab));
     return layers_keep + kTwoBytes * rows * vocab;
   };
   const double first = activations(d.pp <= 1);

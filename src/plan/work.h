@@ -109,4 +109,10 @@ struct Work {
   bool muon = false;        // nanochat's sharded Muon + AdamW
 };
 
+// Replicas that share the optimizer's state.
+inline double state_shards(const Work& work) {
+  if (work.degrees.state_shards > 0) return work.degrees.state_shards;
+  return work.software.shards_optimizer ? work.degrees.dp * work.degrees.cp : 1;
+}
+
 }  // namespace assay::plan

@@ -1,0 +1,240 @@
+#include "plan/calibrate/rows.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "base/file.h"
+#include "plan/calibrate/row_text.h"
+#include "plan/memory.h"
+#include "plan/step_time.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+std::vector<Row> rows_of(const std::string& csv) {
+  auto rows = parse_rows(csv, "rows.csv");
+  EXPECT_TRUE(rows) << rows.error().what;
+  return rows ? *std::move(rows) : std::vector<Row>();
+}
+
+const std::vector<Row>& measured_rows() {
+  static const std::vector<Row> kRows = [] {
+    std::vector<Row> all;
+    for (const char* name : {"training_rows.csv", "training_rows_single_node.csv"}) {
+      const auto text =
+          base::read_file(std::string(ASSAY_MEASURED_ROWS) + "/" + name, base::Bytes(1 << 24));
+      EXPECT_TRUE(text) << name;
+      for (Row& row : rows_of(text.value_or(""))) all.push_back(std::move(row));
+    }
+    return all;
+  }();
+  return kRows;
+}
+
+double predicted(const std::string& id) {
+  for (const Row& row : measured_rows()) {
+    if (row.id == id) return predict(row, shipped_constants())->step_s;
+  }
+  ADD_FAILURE() << "no row " << id;
+  return 0;
+}
+
+// One row with what a prediction needs, and the columns that a test changes.
+Row row_with(const std::string& columns, const std::string& fields) {
+  const auto rows = rows_of("id,model,layers,dim,seq,micro_batch,grad_accum,gpus,gpu_type," +
+                            columns + "\nx,m,24,2048,2048,4,1,8,H100-SXM5-80GB," + fields + "\n");
+  return rows.empty() ? Row() : rows.front();
+}
+
+TEST(MeasuredRows, EveryRowBecomesWork) {
+  EXPECT_EQ(measured_rows().size(), 1620U);
+  for (const Row& row : measured_rows()) EXPECT_FALSE(row.candidates.empty()) << row.reason;
+}
+
+TEST(MeasuredRows, StepsArePredictedWithinSixPercent) {
+  double sum = 0;
+  int count = 0;
+  for (const Row& row : measured_rows()) {
+    if (row.flagged || !row.step_s) continue;
+    sum += std::abs(predict(row, shipped_constants())->step_s / *row.step_s - 1);
+    ++count;
+  }
+  EXPECT_EQ(count, 1614);
+  EXPECT_LT(sum / count, 0.06);
+  fmt::print("mean absolute error of {} steps: {:.2f} %\n", count, 100 * sum / count);
+}
+
+TEST(MeasuredRows, MemoryIsPredictedWithinSevenPercent) {
+  double sum = 0;
+  int count = 0;
+  for (const Row& row : measured_rows()) {
+    if (row.flagged || !row.memory_gib) continue;
+    const auto best = predict(row, shipped_constants());
+    const MemoryNeed need = memory_need(*best->work, shipped_memory_constants());
+    sum += std::abs(need.total() / kGibibyte / *row.memory_gib - 1);
+    ++count;
+  }
+  EXPECT_EQ(count, 26);
+  EXPECT_LT(sum / count, 0.07);
+  fmt::print("mean absolute error of {} memories: {:.2f} %\n", count, 100 * sum / count);
+}
+
+// The same job on a board with NVSwitch, on cards in slots, and on pairs of cards whose host has
+// few threads and two sockets.
+TEST(MeasuredRows, ThreeMachinesWithEightH100) {
+  EXPECT_NEAR(predicted("r0000"), 0.7019, 0.10 * 0.7019);
+  EXPECT_NEAR(predicted("r0001"), 1.4116, 0.10 * 1.4116);
+  EXPECT_NEAR(predicted("r0002"), 2.0315, 0.10 * 2.0315);
+}
+
+TEST(Rows, ColumnsMayStandInAnyOrderAndMayBeMissing) {
+  const auto rows = rows_of("gpu_type,seq,model,gpus\nH100-SXM5-80GB,8192,Llama3-8B,8\n");
+  ASSERT_EQ(rows.size(), 1U);
+  ASSERT_FALSE(rows[0].candidates.empty()) << rows[0].reason;
+  const Work& work = rows[0].candidates[0];
+  EXPECT_EQ(work.shape.layers, 32);
+  EXPECT_EQ(work.shape.mlp_matrices, 3);
+  EXPECT_EQ(work.degrees.dp, 8);
+  EXPECT_EQ(rows[0].id, "line 2");
+}
+
+TEST(Rows, ATableThatCannotBePredictedSaysWhichColumnIsMissing) {
+  const auto rows = parse_rows("id,seq,gpu_type\n", "rows.csv");
+  ASSERT_FALSE(rows);
+  EXPECT_NE(rows.error().what.find("'gpus'"), std::string::npos);
+  EXPECT_FALSE(parse_rows("", "rows.csv"));
+}
+
+struct Nonsense {
+  const char* columns;
+  const char* fields;
+  const char* says;
+};
+
+TEST(Rows, NonsenseHasAReasonAndNoWork) {
+  const Nonsense cases[] = {
+      {"dp", "-8", "dp: '-8' is not above zero"},
+      {"dp", "eight", "dp: 'eight' is not a number"},
+      {"dp", "8x", "dp: '8x' is not a number"},
+      {"tp", "0", "tp: '0' is not above zero"},
+      {"tp", "1.5", "tp: '1.5' is not a whole number"},
+      {"vocab", "1e16", "vocab: '1e16' is no size that exists"},
+      {"params", "1e999", "params: '1e999' is no size that exists"},
+      {"params", "inf", "params: 'inf' is no size that exists"},
+      {"step_s", "-1", "step_s: '-1' is not above zero"},
+      {"dp,tp", "8,2", "dp * fsdp * tp * pp: 16 ranks, which do not fill 8 gpus"},
+      {"dp", "3", "dp * fsdp * tp * pp: 3 ranks, which do not fill 8 gpus"},
+      {"dp", "8,9,10", "has 12 fields where the table has 10 columns"},
+  };
+  for (const Nonsense& c : cases) {
+    const Row row = row_with(c.columns, c.fields);
+    EXPECT_EQ(row.reason, c.says);
+    EXPECT_TRUE(row.candidates.empty()) << c.says;
+    EXPECT_FALSE(predict(row, shipped_constants()));
+  }
+}
+
+TEST(Rows, WhatIsEssentialAndNotSaidHasAReason) {
+  const std::string columns = "gpus,gpu_type,seq,model\n";
+  const auto reason = [&](const std::string& row) { return rows_of(columns + row)[0].reason; };
+  EXPECT_EQ(reason(",H100,2048,Llama3-8B\n"), "gpus: not said");
+  EXPECT_EQ(reason("0,H100,2048,Llama3-8B\n"), "gpus: '0' is not above zero");
+  EXPECT_EQ(reason("8,,2048,Llama3-8B\n"), "gpu_type: not said");
+  EXPECT_EQ(reason("8,H100,nan,Llama3-8B\n"), "seq: not said");
+  EXPECT_EQ(reason("8,abacus,2048,Llama3-8B\n"), "gpu_type: no data sheet of 'abacus'");
+  EXPECT_EQ(reason("8,H100,2048,mine\n"),
+            "layers, dim: not said, and neither params nor the model's name tell them");
+}
+
+TEST(Rows, FrameworksAreToldByWords) {
+  const std::pair<const char*, Framework> cases[] = {
+      {"nanochat run", Framework::kNanochat},
+      {"llm.c", Framework::kLlmc},
+      {"FULL_SHARD", Framework::kFoundry},
+      {"Megatron-Bridge 25.09", Framework::kMegatronBridge},
+      {"NeMo Automodel", Framework::kAutomodel},
+      {"Megatron-DeepSpeed", Framework::kMegatronDeepspeed},
+      {"Megatron-LM", Framework::kMegatronCore},  // on H100
+      {"DeepSpeed ZeRO-3 in Megatron", Framework::kZero3},
+      {"KempnerForge", Framework::kKempner},
+      {"somebody", Framework::kTorch},
+  };
+  for (const auto& [source, framework] : cases) {
+    const Row row = row_with("source", source);
+    ASSERT_FALSE(row.candidates.empty()) << row.reason;
+    EXPECT_EQ(row.candidates[0].software.framework, framework) << source;
+  }
+}
+
+TEST(Rows, NotesSayPowerWindowsAndThreads) {
+  const Row row = row_with("notes", "cards held at 500 W; 128 vCPU over two NUMA nodes");
+  ASSERT_FALSE(row.candidates.empty()) << row.reason;
+  EXPECT_EQ(row.candidates[0].card.watts, 500);
+  EXPECT_TRUE(row.candidates[0].links.starved_host);
+  EXPECT_FALSE(row_with("notes", "128 vCPU").candidates[0].links.starved_host);
+  EXPECT_FALSE(row_with("notes", "252 vCPU; two NUMA nodes").candidates[0].links.starved_host);
+}
+
+TEST(Rows, AnUnknownMicroBatchIsTheFastest) {
+  const auto rows = rows_of(
+      "id,model,seq,gpus,gpu_type,dp,notes\nx,Llama3-8B,2048,8,H100-SXM5-80GB,8,global batch 64\n");
+  ASSERT_EQ(rows[0].candidates.size(), 4U);  // 1, 2, 4, 8 of 8 sequences per rank
+  const auto best = predict(rows[0], shipped_constants());
+  for (const Work& work : rows[0].candidates)
+    EXPECT_LE(best->step_s, step_seconds(work, shipped_constants()));
+}
+
+TEST(RowText, Patterns) {
+  EXPECT_TRUE(contains_like("meta llama-3.1-8b it", "llama?3*8b"));
+  EXPECT_TRUE(contains_like("llama38b", "llama?3*8b"));
+  EXPECT_FALSE(contains_like("llama--38b", "llama?3*8b"));
+  EXPECT_FALSE(contains_like("llama3", "llama?3*8b"));
+  EXPECT_EQ(parameters_in("llama3.1_405b"), 405e9);
+  EXPECT_EQ(parameters_in("opt 1.3 b"), 1.3e9);
+  EXPECT_FALSE(parameters_in("8bit"));
+  EXPECT_EQ(watts_in("at 450w"), 450);
+  EXPECT_FALSE(watts_in("12345 w"));
+  EXPECT_EQ(experts_in("moe-64e-top2 x")->experts, 64);
+  EXPECT_EQ(number_after("tcp=3 cp=4", "cp=", true), 4);
+  EXPECT_EQ(number_before("runpod 160 vcpu", "vcpu"), 160);
+}
+
+RC_GTEST_PROP(RowsProperty, AnyBytesAreReadOrRefused, (const std::string& text)) {
+  const auto rows = parse_rows(text, "rows.csv");
+  RC_ASSERT(rows || !rows.error().what.empty());
+}
+
+// Whatever stands in the fields: a finite time above zero, or a reason.
+RC_GTEST_PROP(RowsProperty, AnyFieldsHaveAPredictionOrAReason, ()) {
+  const auto any = rc::gen::oneOf(
+      rc::gen::element<std::string>("", "1", "2", "8", "64", "1e15", "0", "-3", "nan", "x", "llama",
+                                    "3 experts-top-7", "global batch 0", "cp=0", "mbs 0; vp=0",
+                                    "H100", "window s=0", "full", "deepep", "0b", "1e-300"),
+      rc::gen::arbitrary<std::string>());
+  const std::string columns =
+      "gpus,gpu_type,seq,model,layers,dim,ffn,heads,kv_heads,vocab,params,micro_batch,grad_accum,"
+      "gpus_per_node,intra_bw,inter_bw,dp,fsdp,tp,pp,ep,ac,precision,compile,notes,source";
+  std::string csv = columns + "\n8,H100,2048,llama-7b";
+  for (int i = 4; i < 26; ++i) {
+    std::string field = *any;
+    std::replace(field.begin(), field.end(), '"', ' ');
+    csv += ",\"" + field + '"';
+  }
+  const auto rows = parse_rows(csv + "\n", "rows.csv");
+  RC_ASSERT(rows);
+  for (const Row& row : *rows) {
+    const auto best = predict(row, shipped_constants());
+    RC_ASSERT(best.has_value() || !row.reason.empty());
+    if (!best) continue;
+    RC_ASSERT(std::isfinite(best->step_s) && best->step_s > 0);
+    RC_ASSERT(std::isfinite(memory_need(*best->work, shipped_memory_constants()).total()));
+  }
+}
+
+}  // namespace
+}  // namespace assay::plan

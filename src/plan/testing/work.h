@@ -1,0 +1,128 @@
+// Work for tests: a dense model as it is trained, and any that could be.
+#pragma once
+
+#include <rapidcheck/gtest.h>
+
+#include "plan/cards.h"
+#include "plan/links_time.h"
+#include "plan/work.h"
+
+namespace assay::plan::testing {
+
+// Widths that follow from others, and parameters.
+inline void complete(Shape& s) {
+  s.qkv = (s.heads + 2 * s.kv_heads) * s.head_dim;
+  s.attention_out = s.heads * s.head_dim;
+  const double attention = s.dim * (s.qkv + s.attention_out);
+  const double mlp = s.mlp_matrices * s.dim;
+  s.body_parameters = s.layers * attention + (s.layers - s.moe_layers) * mlp * s.ffn +
+                      s.moe_layers * mlp * (s.experts * s.expert_ffn + s.shared_ffn);
+  s.parameters = s.body_parameters + s.vocab * s.dim * (s.tied ? 1 : 2);
+}
+
+inline Shape llama_8b() {
+  Shape s{.layers = 32,
+          .dim = 4096,
+          .heads = 32,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .ffn = 14336,
+          .vocab = 128256};
+  complete(s);
+  return s;
+}
+
+// Of 8 H100 on one board.
+inline Work llama_8b_on_h100() {
+  Work work;
+  work.shape = llama_8b();
+  work.degrees = {.dp = 1, .fsdp = 8, .ranks = 8};
+  work.batch = {.sequence = 8192, .micro_batch = 1, .micros = 2};
+  work.card = *card_of("H100-SXM5-80GB");
+  work.links.per_node = 8;
+  work.links.outside = 50e9;
+  set_inside(work.links, 450e9, true, true);
+  work.software = software_of(Framework::kTorch, work.card);
+  return work;
+}
+
+inline Shape any_shape() {
+  Shape s;
+  s.head_dim = *rc::gen::element(64, 128);
+  s.heads = *rc::gen::element(8, 16, 32, 64);
+  s.kv_heads = s.heads / *rc::gen::element(1, 4, 8);
+  s.dim = s.heads * s.head_dim;
+  s.layers = *rc::gen::inRange(1, 128);
+  s.ffn = s.dim * *rc::gen::element(2, 3, 4);
+  s.mlp_matrices = *rc::gen::element(2, 3);
+  s.vocab = *rc::gen::element(8, 32000, 50257, 128256);
+  s.ragged_vocab = *rc::gen::arbitrary<bool>();
+  s.tied = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) {
+    s.window = 128;
+    s.windowed_share = 0.5;
+  }
+  if (*rc::gen::inRange(0, 3) == 0) {
+    s.experts = *rc::gen::element(8, 64, 256);
+    s.experts_per_token = *rc::gen::element(1, 2, 8);
+    s.expert_ffn = *rc::gen::element(512, 2048, 14336);
+    s.shared_ffn = *rc::gen::element(0, 2048);
+    s.moe_layers = *rc::gen::inRange(1, static_cast<int>(s.layers) + 1);
+  }
+  complete(s);
+  return s;
+}
+
+inline Degrees any_degrees(const Shape& shape) {
+  Degrees d;
+  d.tp = *rc::gen::element(1, 1, 2, 4, 8);
+  d.pp = *rc::gen::element(1, 1, 2, 4, 7);
+  d.cp = *rc::gen::element(1, 1, 2);
+  d.fsdp = *rc::gen::element(1, 2, 8, 64);
+  d.dp = *rc::gen::element(1, 2, 8, 1000);
+  d.chunks = d.pp > 1 ? *rc::gen::element(1, 2, 5) : 1;
+  d.gpipe = *rc::gen::arbitrary<bool>();
+  d.sequence_parallel = *rc::gen::arbitrary<bool>();
+  d.ranks = d.tp * d.pp * d.cp * d.fsdp * d.dp;
+  if (shape.is_moe()) {
+    d.ep = *rc::gen::element(1, 4, 8);
+    d.ep_axis = d.ep > 1 && *rc::gen::arbitrary<bool>();
+    if (d.ep_axis) d.ranks *= d.ep;
+  }
+  return d;
+}
+
+inline Software any_software(const Card& card) {
+  Software s = software_of(static_cast<Framework>(*rc::gen::inRange(0, 12)), card);
+  s.flash = *rc::gen::arbitrary<bool>();
+  s.fused = *rc::gen::arbitrary<bool>();
+  s.hostless = *rc::gen::arbitrary<bool>();
+  s.gathers_once = *rc::gen::arbitrary<bool>();
+  s.loose_experts = *rc::gen::arbitrary<bool>();
+  return s;
+}
+
+inline Work any_work() {
+  Work work;
+  work.shape = any_shape();
+  work.degrees = any_degrees(work.shape);
+  work.batch.sequence = *rc::gen::element(1024, 2048, 8192);
+  work.batch.micro_batch = *rc::gen::inRange(1, 17);
+  work.batch.micros = *rc::gen::inRange(1, 65);
+  const auto cards = card_table();
+  const CardSheet& sheet = cards[*rc::gen::inRange<std::size_t>(0, cards.size())];
+  work.card = sheet.card;
+  work.links.per_node = *rc::gen::element(1, 4, 8);
+  work.links.outside = sheet.network;
+  set_inside(work.links, sheet.link, *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>());
+  work.links.starved_host = *rc::gen::inRange(0, 8) == 0;
+  work.software = any_software(work.card);
+  work.recompute = static_cast<RecomputeKind>(*rc::gen::inRange(0, 5));
+  work.fp8 = *rc::gen::arbitrary<bool>();
+  work.fp8_by_row = *rc::gen::arbitrary<bool>();
+  work.lora = *rc::gen::inRange(0, 4) == 0;
+  work.muon = *rc::gen::inRange(0, 4) == 0;
+  return work;
+}
+
+}  // namespace assay::plan::testing
