@@ -147,5 +147,67 @@ TEST(TrainerMemory, IsThatOfItsPrograms) {
   }
 }
 
+// bench/results/train.md: runs of our trainer on one H200. No row that constants were fitted to is
+// one of them.
+struct MeasuredRun {
+  std::vector<std::string> set;
+  double seconds;
+  double gib;
+};
+
+TEST(Prediction, OfOurTrainerIsWhatItMeasured) {
+  const std::vector<std::string> gpt2 = {"model.extends=gpt2-124m", "batch.sequence=1024",
+                                         "batch.micro_batch=64", "batch.accumulate=8",
+                                         "train.recompute=none"};
+  for (const MeasuredRun& run :
+       {MeasuredRun{{}, 2.568, 123}, MeasuredRun{{"train.precision=fp8"}, 1.884, 123},
+        MeasuredRun{{"train.recompute=full"}, 3.081, 82.7},
+        MeasuredRun{
+            {"train.recompute=full", "batch.micro_batch=8", "batch.accumulate=1"}, 3.062, 89.6},
+        MeasuredRun{{"batch.micro_batch=2", "batch.accumulate=4"}, 2.644, 99.3},
+        MeasuredRun{gpt2, 0.909, 20.6}}) {
+    const JobSpec job = predicted_job("llama3-8b-h200", run.set);
+    const Prediction p = predict(job).value();
+    EXPECT_NEAR(p.step.total / run.seconds, 1, 0.03);
+    EXPECT_NEAR(p.memory.total() / (run.gib * 1024 * 1024 * 1024), 1, 0.05);
+    EXPECT_TRUE(p.fits);
+  }
+}
+
+// The model's memory says what the run's script did: 16 sequences twice, for 32 do not fit.
+TEST(Prediction, OfNanochatOnEightH100) {
+  const JobSpec at_once = predicted_job("nanochat-d26-h100");
+  EXPECT_FALSE(predict(at_once)->fits);
+  const JobSpec in_two =
+      predicted_job("nanochat-d26-h100", {"batch.micro_batch=16", "batch.accumulate=2"});
+  const Prediction p = predict(in_two).value();
+  EXPECT_TRUE(p.fits);
+  EXPECT_NEAR(p.step.total / 0.7019, 1, 0.05);
+  EXPECT_EQ(p.tokens_per_step, 524'288);
+}
+
+// The fastest that fits, and what does not fit says so.
+TEST(Prediction, RecomputesAsMuchAsMemoryAsks) {
+  const auto recompute = [](const std::string& memory) {
+    return predict(predicted_job("llama3-8b-h200",
+                                 {"train.recompute=auto", "cluster.device.memory=" + memory}))
+        .value();
+  };
+  EXPECT_EQ(recompute("160 GiB").work.recompute, RecomputeKind::kNone);
+  EXPECT_EQ(recompute("141 GiB").work.recompute, RecomputeKind::kCheap);
+  EXPECT_EQ(recompute("100 GiB").work.recompute, RecomputeKind::kFfn);
+  EXPECT_EQ(recompute("90 GiB").work.recompute, RecomputeKind::kFull);
+  EXPECT_TRUE(recompute("90 GiB").fits);
+  EXPECT_FALSE(recompute("80 GiB").fits);
+}
+
+TEST(Prediction, UtilisationIsByBothDefinitions) {
+  const JobSpec job = predicted_job("llama3-8b-h200");
+  const Prediction p = predict(job).value();
+  const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
+  EXPECT_DOUBLE_EQ(p.mfu, 32'768 / p.step.total * flops.without_embedding / 989.4e12);
+  EXPECT_DOUBLE_EQ(p.mfu_with_embedding / p.mfu, flops.with_embedding / flops.without_embedding);
+}
+
 }  // namespace
 }  // namespace assay::plan
