@@ -3,7 +3,6 @@
 #pragma once
 
 #include "plan/constants.h"
-#include "plan/layer_time.h"
 #include "plan/rank_share.h"
 #include "plan/work.h"
 

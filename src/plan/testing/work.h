@@ -1,7 +1,7 @@
 // Work for tests: a dense model as it is trained, and any that could be.
 #pragma once
 
-#include <rapidcheck/gtest.h>
+#include <rapidcheck.h>
 
 #include "plan/cards.h"
 #include "plan/links_time.h"
