@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/units.h"
 #include "plan/layouts.h"
 #include "plan/prediction.h"
 #include "spec/job.h"

@@ -45,7 +45,7 @@ class Enumeration {
   Layouts run() {
     const std::int64_t devices = asked_.cluster.devices();
     for (const std::int64_t tp : divisors_of(devices)) {
-      if (!can_cut("tp", tp, devices / tp, moe_ ? 5 : 4, &LayoutSpec::tp)) continue;
+      if (!can_cut(tp, devices / tp, moe_ ? 5 : 4, &LayoutSpec::tp)) continue;
       tp_ = tp;
       stages(devices / tp);
     }
@@ -74,13 +74,13 @@ class Enumeration {
   }
 
   // `left` devices are for the `others` degrees that come after this one.
-  bool can_cut(const char* name, std::int64_t value, std::int64_t left, std::int64_t others,
+  bool can_cut(std::int64_t value, std::int64_t left, std::int64_t others,
                std::int64_t LayoutSpec::*degree) {
     const std::int64_t per_node = asked_.cluster.devices_per_node;
     std::string reason = broken_by(degree, value);
     if (reason.empty() && degree == &LayoutSpec::tp && per_node % value != 0) {
-      reason = fmt::format("layout.tp: groups of {} {} would straddle the nodes of {}", name, value,
-                           per_node);
+      reason =
+          fmt::format("layout.tp: groups of tp {} would straddle the nodes of {}", value, per_node);
     }
     if (reason.empty()) return true;
     reject(reason, ways_to_spread(left, others));
@@ -89,7 +89,7 @@ class Enumeration {
 
   void stages(std::int64_t devices) {
     for (const std::int64_t pp : divisors_of(devices)) {
-      if (!can_cut("pp", pp, devices / pp, moe_ ? 4 : 3, &LayoutSpec::pp)) continue;
+      if (!can_cut(pp, devices / pp, moe_ ? 4 : 3, &LayoutSpec::pp)) continue;
       pp_ = pp;
       contexts(devices / pp);
     }
@@ -98,7 +98,7 @@ class Enumeration {
   void contexts(std::int64_t devices) {
     for (const std::int64_t cp : divisors_of(devices)) {
       const std::int64_t data_ranks = devices / cp;
-      if (!can_cut("cp", cp, data_ranks, moe_ ? 3 : 2, &LayoutSpec::cp)) continue;
+      if (!can_cut(cp, data_ranks, moe_ ? 3 : 2, &LayoutSpec::cp)) continue;
       if (sequences_ % data_ranks != 0) {
         reject(fmt::format("batch: {} sequences per step do not divide over {} data ranks",
                            sequences_, data_ranks),
@@ -113,7 +113,7 @@ class Enumeration {
   void experts(std::int64_t data_ranks) {
     if (!moe_) return shards(1, data_ranks);
     for (const std::int64_t ep : divisors_of(data_ranks)) {
-      if (can_cut("ep", ep, data_ranks / ep, 2, &LayoutSpec::ep)) shards(ep, data_ranks / ep);
+      if (can_cut(ep, data_ranks / ep, 2, &LayoutSpec::ep)) shards(ep, data_ranks / ep);
     }
   }
 

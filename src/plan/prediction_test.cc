@@ -2,8 +2,11 @@
 // programs say of their memory, and what runs of ours measured.
 #include "plan/prediction.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include <string>
+#include <vector>
 
 #include "spec/load.h"
 #include "spec/mfu.h"

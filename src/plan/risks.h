@@ -2,11 +2,13 @@
 // follows for one run: how often it is saved, when it is done and what it costs.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "base/money.h"
+#include "base/units.h"
 #include "plan/failures_spot.h"
 #include "plan/money.h"
 

@@ -12,8 +12,10 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/money.h"
 #include "base/result.h"
 #include "plan/fastest_layout.h"
 #include "plan/risks.h"
@@ -81,7 +83,9 @@ struct Found {
   std::optional<std::size_t> recommended;  // likewise: see `why`
   std::string why;                         // it is recommended, or there is nothing to recommend
   std::int64_t considered = 0;             // layouts x micro-batches x recomputations x machines
-  std::vector<Rejection> rejected;         // most frequent first
+  // Most frequent first. Layouts are counted by their degrees, what does not fit in memory by
+  // micro-batches and recomputations as well.
+  std::vector<Rejection> rejected;
   std::vector<Assumption> assumptions;
 };
 

@@ -1,4 +1,6 @@
 #include <set>
+#include <string>
+#include <vector>
 
 #include "plan/search.h"
 

@@ -149,17 +149,20 @@ RC_GTEST_PROP(SearchProperty, WiderLimitsNeverRemoveASolution, ()) {
   SearchChoices wide = narrow;
   wide.limits.deadline = *narrow.limits.deadline * (1 + *rc::gen::inRange(0, 100) / 50.0);
   wide.limits.budget = dollars(narrow.limits.budget->units() + *rc::gen::inRange(0, 1000));
-  const auto kept = [&](const SearchChoices& choices) {
+  const Found few = search(job, machines_of(job), narrow).value();
+  const Found many = search(job, machines_of(job), wide).value();
+  const auto kept = [](const Found& found) {
     std::set<std::tuple<std::int64_t, std::string, std::string>> keys;
-    for (const Candidate& c : search(job, machines_of(job), choices)->candidates) {
+    for (const Candidate& c : found.candidates) {
       if (!c.misses.empty() || c.policy == SpotPolicy::kUniformProgress) continue;
       keys.insert({c.nodes, c.offer.provider, std::string(to_text(c.policy))});
     }
     return keys;
   };
-  const auto before = kept(narrow);
-  const auto after = kept(wide);
+  const auto before = kept(few);
+  const auto after = kept(many);
   RC_ASSERT(std::includes(after.begin(), after.end(), before.begin(), before.end()));
+  RC_ASSERT(many.recommended.has_value() || !few.recommended.has_value());
 }
 
 RC_GTEST_PROP(SearchProperty, TheSameQuestionHasTheSameAnswer, ()) {
