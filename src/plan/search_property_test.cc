@@ -195,7 +195,9 @@ RC_GTEST_PROP(SearchProperty, RecomputationComputesMoreAndKeepsLess, ()) {
     const double more = t.products + t.attention + t.passes;
     const double less = memory_need(work, constants.memory).total();
     RC_ASSERT(more > computed);
-    RC_ASSERT(less < bytes);
+    // A stage of one layer has everything of it while it is at work.
+    const bool one_layer = job.model.layers == job.layout.pp;
+    RC_ASSERT((one_layer ? less <= bytes : less < bytes));
     computed = more;
     bytes = less;
   }
