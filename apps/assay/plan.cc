@@ -64,13 +64,14 @@ base::Result<void> check_words(const PlanWords& w) {
 }
 
 base::Result<base::ExitCode> make_plan(const Session& session, const PlanWords& words) {
-  const int asked = static_cast<int>(!words.job.empty()) + static_cast<int>(!words.rows.empty()) +
-                    static_cast<int>(!words.calibrate.empty());
-  if (asked == 0) return only_one("nothing to plan");
-  if (asked > 1) return only_one("is asked about several things at once");
+  const bool job = !words.job.empty();
+  const bool rows = !words.rows.empty();
+  const bool calibrate = !words.calibrate.empty();
+  if (!job && !rows && !calibrate) return only_one("nothing to plan");
+  if (rows && (job || calibrate)) return only_one("is asked about several things at once");
   ASSAY_TRY_VOID(check_words(words));
-  if (!words.rows.empty()) return plan_rows(session, words);
-  if (!words.calibrate.empty()) return plan_calibrate(session, words);
+  if (rows) return plan_rows(session, words);
+  if (calibrate) return plan_calibrate(session, words);
   return words.search ? plan_search(session, words) : plan_job(session, words);
 }
 
@@ -126,7 +127,7 @@ Verb plan_verb(const Session& session) {
             "FILE",
             true},
            {"--calibrate",
-            "fit the model's constants to CSV tables; repeatable",
+            "fit the model's constants to CSV tables or, with a JOB, to its metrics.jsonl",
             &words->calibrate,
             {},
             "FILE",

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "plan/layouts.h"
@@ -12,11 +14,17 @@
 namespace assay::cli {
 namespace {
 
-constexpr double kHour = 3600;
+constexpr double kSecondsPerHour = 3600;
 
 base::Result<void> write_picture(const Session& session, const std::filesystem::path& folder,
                                  const char* file, const std::string& svg) {
-  ASSAY_TRY_VOID(base::make_folders(folder));
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    return base::fail(base::usage_error("--svg",
+                                        fmt::format("{}: {}", folder.string(), failed.message()),
+                                        "name a folder that can be made"));
+  }
   ASSAY_TRY_VOID(base::write_file(folder / file, svg));
   session.print(fmt::format("\nwrote {}\n", base::printable((folder / file).string())));
   return {};
@@ -85,7 +93,7 @@ plot::Scatter pareto(const std::string& name, const plan::Found& found) {
     if (!one.misses.empty()) continue;
     chart.points.push_back(
         {.x = one.cost(),
-         .y = one.time_p50.count() / kHour,
+         .y = one.time_p50.count() / kSecondsPerHour,
          .label = fmt::format("{} x {}", base::grouped(one.devices), one.machines),
          .group = one.policy == plan::SpotPolicy::kOnDemand ? 0U : 1U});
   }

@@ -1,13 +1,17 @@
 // assay plan --rows and --calibrate: predictions of measured steps, and constants fitted to them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/stderr_line.h"
 #include "base/text.h"
 #include "plan/calibrate/cross_validation.h"
-#include "plan/calibrate/known_sources.h"
+#include "plan/calibrate/fit.h"
 #include "plan/calibrate/scores.h"
+#include "plan/prediction.h"
 #include "plan_words.h"
 
 namespace assay::cli {
@@ -30,7 +34,7 @@ std::string percent(double share) {
   return fmt::format("{:.2f} %", 100 * share);
 }
 
-void print_csv(const std::vector<plan::Row>& rows,
+void print_csv(const Session& session, const std::vector<plan::Row>& rows,
                const std::vector<plan::RowPrediction>& predictions) {
   std::string text = "id,step_s,pred_step_s,pred_low,pred_high,pred_mem_gb,reason\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -43,7 +47,7 @@ void print_csv(const std::vector<plan::Row>& rows,
     }
     text += number(made.memory_gib) + ',' + base::csv_field(rows[i].reason) + '\n';
   }
-  base::write_stdout(text);
+  session.print(text);
 }
 
 Json rows_json(const std::vector<plan::Row>& rows,
@@ -109,6 +113,61 @@ std::string score_text(const plan::Score& score) {
   return text + table.text();
 }
 
+// What `assay train` wrote about its steps: their median, once the first ones have warmed up.
+base::Result<plan::Row> measured_run(const std::string& path, const plan::Work& work) {
+  constexpr std::size_t kWarmUp = 3;
+  ASSAY_TRY(const std::string text, base::read_file(path, kLongestRows));
+  std::vector<double> seconds;
+  std::size_t line_number = 0;
+  std::string line;
+  for (std::istringstream lines(text); std::getline(lines, line);) {
+    ++line_number;
+    if (base::trim(line).empty()) continue;
+    const Json json = Json::parse(line, nullptr, false);
+    const auto found = json.is_object() ? json.find("seconds") : json.end();
+    if (!json.is_object() || found == json.end() || !found->is_number()) {
+      return base::fail(base::usage_error(fmt::format("{}:{}", path, line_number),
+                                          "is no step of a run",
+                                          "give the metrics.jsonl of assay train"));
+    }
+    seconds.push_back(found->get<double>());
+  }
+  if (seconds.size() <= kWarmUp) {
+    return base::fail(base::usage_error(
+        path, fmt::format("has {} steps, and {} of them warm up", seconds.size(), kWarmUp),
+        "train a little longer"));
+  }
+  const auto steady = seconds.begin() + kWarmUp;
+  const auto middle = steady + (seconds.end() - steady) / 2;
+  std::nth_element(steady, middle, seconds.end());
+  return plan::Row{.id = path, .source = path, .step_s = *middle, .candidates = {work}};
+}
+
+base::Result<plan::Calibration> calibrate_to_own(const PlanWords& words,
+                                                 std::vector<plan::Row>& rows) {
+  ASSAY_TRY(const plan::Calibration general, calibration_by(words));
+  ASSAY_TRY(const plan::Assumed assumed, assumed_by(words));
+  ASSAY_TRY(const spec::Loaded loaded, load_job(words));
+  ASSAY_TRY(const plan::Prediction made,
+            plan::predict(std::get<spec::JobSpec>(loaded.spec), assumed,
+                          {general.constants, general.memory}));
+  for (const std::string& path : words.calibrate) {
+    ASSAY_TRY(plan::Row row, measured_run(path, made.work));
+    rows.push_back(std::move(row));
+  }
+  return plan::calibrate_to_runs(rows, general);
+}
+
+base::Result<plan::Calibration> calibrate_to_tables(const PlanWords& words,
+                                                    std::vector<plan::Row>& rows) {
+  for (const std::string& path : words.calibrate) {
+    ASSAY_TRY(std::vector<plan::Row> more, read_rows(path));
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+  }
+  return plan::calibrate(rows);
+}
+
 }  // namespace
 
 base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& words) {
@@ -119,32 +178,32 @@ base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& 
   if (session.json) {
     session.print_json({{"rows", rows_json(rows, predictions)}, {"summary", score_json(score)}});
   } else {
-    print_csv(rows, predictions);
+    print_csv(session, rows, predictions);
   }
-  if (!session.quiet) base::write_stderr(base::printable_lines(score_text(score)));
+  if (!session.quiet) base::write_stderr(score_text(score));
   return base::ExitCode::kYes;
 }
 
 base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanWords& words) {
   std::vector<plan::Row> rows;
-  for (const std::string& path : words.calibrate) {
-    ASSAY_TRY(std::vector<plan::Row> more, read_rows(path));
-    rows.insert(rows.end(), std::make_move_iterator(more.begin()),
-                std::make_move_iterator(more.end()));
-  }
-  ASSAY_TRY(const plan::Calibration calibration, plan::calibrate(rows));
+  const bool own = !words.job.empty();
+  ASSAY_TRY(const plan::Calibration calibration,
+            own ? calibrate_to_own(words, rows) : calibrate_to_tables(words, rows));
   const std::string text = plan::to_json(calibration);
   if (words.out.empty()) {
-    base::write_stdout(text);
+    session.print(text);
+    session.print_json(Json::parse(text));
   } else {
     ASSAY_TRY_VOID(base::write_file(words.out, text));
   }
   if (!session.quiet) {
-    const plan::Score fitted = plan::score(rows, plan::predict_all(rows, calibration));
-    const plan::Score unseen = plan::score(rows, plan::cross_validate(rows));
-    base::write_stderr("with the new constants\n" + score_text(fitted) +
-                       "\neach source by constants that were fitted without it\n" +
-                       score_text(unseen));
+    std::string said = "with the new constants\n" +
+                       score_text(plan::score(rows, plan::predict_all(rows, calibration)));
+    if (!own) {
+      said += "\neach source by constants that were fitted without it\n" +
+              score_text(plan::score(rows, plan::cross_validate(rows)));
+    }
+    base::write_stderr(said);
   }
   if (!words.out.empty()) {
     session.next(fmt::format("assay plan JOB --constants {}", base::shell_quoted(words.out)));

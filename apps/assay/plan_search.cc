@@ -18,7 +18,7 @@ using base::Table;
 using plan::Candidate;
 
 constexpr double kHour = 3600;
-constexpr double kGib = 1024.0 * 1024 * 1024;
+constexpr double kBytesOfGib = 1024.0 * 1024 * 1024;
 constexpr std::size_t kReasonsShown = 8;
 
 base::Result<void> count_of(const char* option, const std::string& text, std::int64_t& count) {
@@ -117,7 +117,7 @@ void print_recommended(const Session& session, const plan::Found& found) {
                                   one.choice.batch.sequence)});
   table.row({"recomputation", std::string(plan::to_text(one.choice.recompute))});
   table.row({"step", fmt::format("{:.4g} s", one.choice.step.count())});
-  table.row({"memory", fmt::format("{:.1f} GiB", one.choice.memory.total() / kGib)});
+  table.row({"memory", fmt::format("{:.1f} GiB", one.choice.memory.total() / kBytesOfGib)});
   table.row({"useful time", base::to_text(one.work)});
   table.row({"checkpoint every", base::to_text(one.interval)});
   table.row({"interruptions", fmt::format("{:.3g} expected", one.interruptions)});
@@ -182,7 +182,7 @@ Json candidate_json(const Candidate& one) {
           {"accumulate", one.choice.batch.accumulate},
           {"recompute", plan::to_text(one.choice.recompute)},
           {"step_s", one.choice.step.count()},
-          {"memory_gib", one.choice.memory.total() / kGib},
+          {"memory_gib", one.choice.memory.total() / kBytesOfGib},
           {"work_hours", one.work.count() / kHour},
           {"checkpoint_interval_s", one.interval.count()},
           {"interruptions", one.interruptions},
