@@ -5,6 +5,7 @@
 #include "base/decimal.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "plan/layouts.h"
 
 namespace assay::cli {
 namespace {
@@ -14,7 +15,12 @@ constexpr base::Bytes kLongestConstants{1 << 20};
 }  // namespace
 
 base::Result<spec::Loaded> load_job(const PlanWords& words) {
-  ASSAY_TRY(spec::Loaded loaded, spec::load(words.job, {.overrides = words.sets}));
+  const auto advice = [](const spec::JobSpec& job) {
+    const auto nearest = plan::nearest_valid(job);
+    return nearest ? "the nearest that is possible: " + plan::to_text(nearest->layout) : "";
+  };
+  ASSAY_TRY(spec::Loaded loaded,
+            spec::load(words.job, {.overrides = words.sets, .possible_layout = advice}));
   if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
     return base::fail(
         base::usage_error(words.job, fmt::format("is a {}, no job", spec::to_text(loaded.kind())),
