@@ -32,8 +32,10 @@ base::Result<void> write_picture(const Session& session, const std::filesystem::
 
 // One bar per number of devices, so that what grows with it is seen.
 plot::StackedBars breakdown(const Plan& plan) {
-  plot::StackedBars chart{.heading = {"Where a step goes", plan.loaded.name + ", predicted"},
-                          .value = {.title = "ms per step"}};
+  const bool in_seconds = plan.prediction->step.total >= 1;
+  plot::StackedBars chart{
+      .heading = {"Where a step goes", plan.loaded.name + ", predicted"},
+      .value = {.title = in_seconds ? "seconds per step" : "milliseconds per step"}};
   std::vector<std::size_t> shown;
   const auto own = parts_of(plan.prediction->step);
   std::vector<plan::ScalePoint> points;
@@ -53,7 +55,7 @@ plot::StackedBars breakdown(const Plan& plan) {
   const auto add = [&](const std::string& label, const plan::StepTime& step) {
     const auto parts = parts_of(step);
     std::vector<double> values;
-    for (const std::size_t i : shown) values.push_back(1e3 * parts[i].seconds);
+    for (const std::size_t i : shown) values.push_back((in_seconds ? 1 : 1e3) * parts[i].seconds);
     chart.bars.push_back({label, std::move(values)});
   };
   if (points.empty()) add("this job", plan.prediction->step);

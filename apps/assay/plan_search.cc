@@ -1,6 +1,7 @@
 // assay plan JOB --search: which machines, how many, from whom, and how the job is spread.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
@@ -100,9 +101,29 @@ void print_front(const Session& session, const plan::Found& found) {
   session.print(table);
 }
 
+// Of candidates none of which keeps the limits: the fastest and the cheapest, and what they miss.
+void print_misses(const Session& session, const plan::Found& found) {
+  if (found.candidates.empty()) return;
+  const auto cheapest =
+      std::min_element(found.candidates.begin(), found.candidates.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.cost() < b.cost(); });
+  Table table({"nearest", "devices", "offer", "misses"});
+  table.align(3, base::Align::kLeft);
+  const auto add = [&](const char* what, const Candidate& one) {
+    table.row({what, grouped(one.devices),
+               fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy)), one.misses});
+  };
+  add("fastest", found.candidates.front());
+  add("cheapest", *cheapest);
+  session.print(table);
+}
+
 void print_recommended(const Session& session, const plan::Found& found) {
   session.print("\n" + found.why + "\n");
-  if (!found.recommended) return;
+  if (!found.recommended) {
+    print_misses(session, found);
+    return;
+  }
   const Candidate& one = found.candidates[*found.recommended];
   Table table({"recommended", ""});
   table.align(1, base::Align::kLeft);
@@ -226,7 +247,7 @@ base::Result<base::ExitCode> plan_search(const Session& session, const PlanWords
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   ASSAY_TRY(const std::vector<plan::Machines> machines,
-            plan::machines_for(job, loaded.name, prices, words.everywhere));
+            plan::machines_for(job, job.cluster.device.name, prices, words.everywhere));
   ASSAY_TRY(const plan::Found found, plan::search(job, machines, choices));
   session.print_json(found_json(found));
   print_found(session, found);
