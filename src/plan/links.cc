@@ -5,8 +5,6 @@
 namespace assay::plan {
 namespace {
 
-// Host threads that each card needs where a node's cards hang on two sockets.
-constexpr double kHostThreadsPerCard = 24;
 constexpr double kUnlimited = 1e15;  // bytes per second
 
 }  // namespace
@@ -27,8 +25,9 @@ Links links_of(const spec::ClusterSpec& cluster) {
   }
   links.outside = cluster.network.bandwidth ? cluster.network.bandwidth->count() / links.per_node
                                             : links.inside;
-  links.starved_host = cluster.cpus && cluster.numa_nodes.value_or(1) > 1 &&
-                       static_cast<double>(*cluster.cpus) < kHostThreadsPerCard * links.per_node;
+  if (cluster.cpus && cluster.unpinned && cluster.numa_nodes.value_or(1) > 1) {
+    set_threads(links, static_cast<double>(*cluster.cpus));
+  }
   return links;
 }
 

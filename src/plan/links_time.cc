@@ -17,6 +17,9 @@ bool crosses_sockets(double members, double apart, const Links& links) {
   return links.between_sockets > 0 && members > 1 && members * apart > links.per_node / 2;
 }
 
+// A card whose processes have this many is not waited for: 31 were enough, 20 were not.
+constexpr double kEnoughThreads = 24;
+
 }  // namespace
 
 void set_inside(Links& links, double nominal, bool everywhere, bool one_socket) {
@@ -62,6 +65,11 @@ double all_to_all_bandwidth(const Links& links, const Constants& constants) {
   if (links.between_sockets <= 0) return send;
   // Half of what half of the cards send goes to the other socket.
   return std::min(send, 4 * links.between_sockets / links.per_node);
+}
+
+void set_threads(Links& links, double of_node) {
+  const double each = of_node / links.per_node;
+  if (each < kEnoughThreads) links.scarce_threads = each;
 }
 
 }  // namespace assay::plan

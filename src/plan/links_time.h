@@ -13,6 +13,9 @@ namespace assay::plan {
 // `one_socket`: all hang on the same, however many they are.
 void set_inside(Links& links, double nominal, bool everywhere, bool one_socket);
 
+// A node's host threads, where they may run on the wrong one of two sockets.
+void set_threads(Links& links, double of_node);
+
 struct RingPace {
   double bandwidth = 0;  // bytes per second that pass a rank
   double latency = 0;    // seconds of one pass around, reducing or gathering

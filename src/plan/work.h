@@ -88,9 +88,9 @@ struct Links {
   // from one socket to the other shares this, bytes per second in all; 0: there is one socket.
   bool through_host = false;
   double between_sockets = 0;
-  // Host threads that drive cards on two sockets, too few of them: see
-  // Constants::cross_socket_host.
-  bool starved_host = false;
+  // Per card, where they drive cards on two sockets, may run on either and are too few: see
+  // Constants::cross_socket_host. 0: enough, or where they belong.
+  double scarce_threads = 0;
 };
 
 enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull };

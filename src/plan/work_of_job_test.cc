@@ -88,14 +88,16 @@ TEST(WorkOfJob, LinksAreThoseOfTheCluster) {
   EXPECT_DOUBLE_EQ(mesh.inside, 0.81 * 450e9);
   EXPECT_DOUBLE_EQ(mesh.outside, 50e9);
   EXPECT_FALSE(mesh.through_host);
-  EXPECT_FALSE(mesh.starved_host);
+  EXPECT_EQ(mesh.scarce_threads, 0);
   const Links pairs = work_of(job_of("nanochat-d26-h100", {"cluster.extends=h100-nvl-8"}))->links;
   EXPECT_TRUE(pairs.through_host);
   EXPECT_LT(pairs.inside, 64e9);
-  const std::vector<std::string> two_sockets = {"cluster.numa_nodes=2", "cluster.cpus=160"};
-  EXPECT_TRUE(work_of(job_of("nanochat-d26-h100", two_sockets))->links.starved_host);
-  const std::vector<std::string> one_socket = {"cluster.numa_nodes=1", "cluster.cpus=160"};
-  EXPECT_FALSE(work_of(job_of("nanochat-d26-h100", one_socket))->links.starved_host);
+  const std::vector<std::string> two_sockets = {"cluster.numa_nodes=2", "cluster.cpus=160",
+                                                "cluster.unpinned=true"};
+  EXPECT_EQ(work_of(job_of("nanochat-d26-h100", two_sockets))->links.scarce_threads, 20);
+  const std::vector<std::string> one_socket = {"cluster.numa_nodes=1", "cluster.cpus=160",
+                                               "cluster.unpinned=true"};
+  EXPECT_EQ(work_of(job_of("nanochat-d26-h100", one_socket))->links.scarce_threads, 0);
 }
 
 }  // namespace

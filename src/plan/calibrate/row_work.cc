@@ -17,8 +17,6 @@
 namespace assay::plan {
 namespace {
 
-// Host threads that each card needs where a node's cards hang on two sockets.
-constexpr double kThreadsPerCard = 24;
 constexpr double kCardsPerSocket = 4;
 
 // Where the micro-batch is not said, these are tried, with at most so many tokens.
@@ -47,7 +45,8 @@ Links row_links(const RowFields& row, const CardSheet& sheet) {
   const bool two_sockets = contains(row.lower_notes, "two numa") ||
                            (slots && links.per_node > kCardsPerSocket && !one_socket);
   const auto threads = number_before(row.lower_notes, "vcpu");
-  links.starved_host = two_sockets && threads && *threads < kThreadsPerCard * links.per_node;
+  // Who counts virtual processors rents a container, whose threads run where there is room.
+  if (two_sockets && threads) set_threads(links, *threads);
   return links;
 }
 

@@ -115,7 +115,7 @@ inline Work any_work() {
   work.links.per_node = *rc::gen::element(1, 4, 8);
   work.links.outside = sheet.network;
   set_inside(work.links, sheet.link, *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>());
-  work.links.starved_host = *rc::gen::inRange(0, 8) == 0;
+  if (*rc::gen::inRange(0, 8) == 0) work.links.scarce_threads = *rc::gen::inRange(1, 24);
   work.software = any_software(work.card);
   work.recompute = static_cast<RecomputeKind>(*rc::gen::inRange(0, 5));
   work.fp8 = *rc::gen::arbitrary<bool>();
