@@ -1,11 +1,11 @@
 #include "assay-train/step_row.h"
 
-#include "train/mfu.h"
+#include "spec/mfu.h"
 
 namespace assay::cli {
 
 UtilisationOf::UtilisationOf(const spec::JobSpec& job) {
-  const train::FlopsPerToken flops = train::flops_per_token(job.model, job.batch.sequence);
+  const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
   flops_ = flops.without_embedding;
   flops_6n_ = flops.with_embedding;
   const spec::DeviceSpec& device = job.cluster.device;

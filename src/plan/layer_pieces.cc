@@ -59,6 +59,7 @@ LayerProducts layer_products(const Work& work, const RankShare& rank, const Cons
     const TwoWays down = linear(shape.dim, shape.ffn / tp);
     products.all += {dense * (up.forward + down.forward), dense * (up.backward + down.backward)};
     products.up = dense * up.forward;
+    products.down = dense * down.forward;
   }
   return products;
 }

@@ -8,8 +8,10 @@
 namespace assay::plan {
 
 struct LayerProducts {
-  TwoWays all;    // projections of attention and the dense MLP, weighted by the layers that have it
-  double up = 0;  // of them forward: the MLP's first
+  TwoWays all;  // projections of attention and the dense MLP, weighted by the layers that have it
+  // Of them forward: the MLP's first and last.
+  double up = 0;
+  double down = 0;
 };
 LayerProducts layer_products(const Work& work, const RankShare& rank, const Constants& constants);
 

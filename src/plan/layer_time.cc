@@ -48,8 +48,9 @@ double context_seconds(const Work& work, const RankShare& rank, const Constants&
          degrees.tp * (degrees.cp - 1) / pace.bandwidth;
 }
 
-// What the backward pass computes again.
-LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& passes, double up) {
+// What the backward pass computes again; `up` and `down` are the MLP's products.
+LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& passes, double up,
+                double down) {
   LayerTime t;
   switch (work.recompute) {
     case RecomputeKind::kNone:
@@ -73,6 +74,11 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
       break;
     case RecomputeKind::kFull:
       t = forward;
+      if (work.software.framework == Framework::kAssay) {
+        // Nobody needs the layer's own result, nor the sum that makes it one.
+        t.products -= down;
+        t.tensor /= 2;
+      }
       break;
   }
   return t;
@@ -108,6 +114,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
     products.all.forward += rank.moe_share * mixture.products.forward;
     products.all.backward += rank.moe_share * mixture.products.backward;
     products.up += rank.moe_share * mixture.up;
+    products.down += rank.moe_share * mixture.down;
   }
   const AttentionTime attention = attention_time(work, rank, constants);
   const LayerPasses passes = layer_passes(work, rank, constants);
@@ -138,7 +145,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   forward.context = context;
 
   LayerTime& backward = times.backward;
-  backward = again(work, forward, passes, products.up / times.clock);
+  backward = again(work, forward, passes, products.up / times.clock, products.down / times.clock);
   backward.products += products.all.backward / times.clock;
   backward.attention += attention.cores.backward / times.clock + attention.memory.backward;
   backward.passes += 2 * forward.passes;

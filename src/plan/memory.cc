@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/rank_share.h"
+#include "plan/trainer_memory.h"
 
 namespace assay::plan {
 namespace {
@@ -20,35 +21,18 @@ StateBytes state_bytes(const Work& work) {
   const Software& software = work.software;
   if (work.lora) return {.weight = 2};
   if (software.pure_bf16) return {2, 2, 4};
-  if (software.shards_optimizer || software.framework == Framework::kAssay) {
-    const double replicas = std::max(1.0, work.degrees.dp * work.degrees.cp);
-    const double holders = software.shards_optimizer ? replicas : 1;
-    return {2, software.gradient_bytes, software.optimizer_bytes / holders};
+  if (software.shards_optimizer) {
+    return {2, software.gradient_bytes, software.optimizer_bytes / state_shards(work)};
   }
   // FSDP shards weights in fp32, which are their own masters; a replica has both, and fp32
   // gradients.
   return work.degrees.fsdp > 1 ? StateBytes{4, 4, 8} : StateBytes{2, 4, 12};
 }
 
-// Our trainer's buffers of a dense layer, tensor by tensor (docs/train.md).
-double kept_by_assay(const Work& work, const RankShare& rank) {
-  const Shape& shape = work.shape;
-  const double tp = work.degrees.tp;
-  const double dim = shape.dim / rank.sequence_cut;
-  const double ffn = (1 - rank.moe_share) * shape.ffn / tp;
-  const double norms = 2 * dim;
-  const double inputs = (shape.mlp_matrices - 1) * ffn;  // of the activation, whose output is ffn
-  double elements = 2 * dim + rank.qkv + shape.attention_out / tp;
-  if (work.recompute == RecomputeKind::kNone) elements += norms + ffn;
-  if (work.recompute != RecomputeKind::kFfn) elements += inputs;
-  return rank.tokens * (2 * elements + 4 * shape.heads / tp);
-}
-
 // Kept per layer from the forward pass, bytes of one micro-batch.
 double kept_bytes(const Work& work, const RankShare& rank, double scores) {
   const double width = rank.tokens * work.shape.dim;
   if (work.recompute == RecomputeKind::kFull) return 2 * width / rank.sequence_cut;
-  if (work.software.framework == Framework::kAssay) return kept_by_assay(work, rank);
   // 34 bytes per token and element: 10 of norms and residuals, 24 of attention and MLP.
   const double all = width * (10 / rank.sequence_cut + 24 / work.degrees.tp);
   return work.recompute == RecomputeKind::kSelective ? all : all + scores;
@@ -86,6 +70,7 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
   const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is looked at
+  if (work.software.framework == Framework::kAssay) return trainer_memory(work, rank);
   const double experts = rank.expert_parameters * shape.layers;
   const double parameters =
       ((shape.parameters - experts) / degrees.tp + experts / degrees.ep / rank.expert_cut) /

@@ -17,7 +17,9 @@ constexpr double kRoutingBytes = 8;
 void add_experts(const Work& work, const RankShare& rank, const Constants& constants,
                  MixtureTime& time) {
   const double dim = work.shape.dim;
-  const double ffn = std::max(work.shape.expert_ffn, 1.0);
+  // Ranks of tensor parallelism share tokens where these are spread already, or else each expert.
+  const bool cut = !rank.naive_experts && !work.degrees.sequence_parallel;
+  const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
   const double up = (work.shape.mlp_matrices - 1) * ffn;
   const double each = rank.routed_tokens * work.shape.experts_per_token / rank.local_experts;
   const double rows = rank.local_experts * std::ceil(each / kTileRows) * kTileRows;
@@ -25,7 +27,8 @@ void add_experts(const Work& work, const RankShare& rank, const Constants& const
     return product_seconds(m, n, k, rank.products, constants);
   };
   time.up = product(rows, up, dim);
-  time.products.forward = time.up + product(rows, dim, ffn);
+  time.down = product(rows, dim, ffn);
+  time.products.forward = time.up + time.down;
   time.products.backward = product(rows, dim, up) + product(rows, ffn, dim);
   if (rank.trained) {
     time.products.backward +=
@@ -42,7 +45,10 @@ void add_shared_expert(const Work& work, const RankShare& rank, const Constants&
                                     rank.products, rank.trained, constants);
   time.up += up.forward;
   time.products += up;
-  time.products += linear_seconds(rank.tokens, dim, width, rank.products, rank.trained, constants);
+  const TwoWays down =
+      linear_seconds(rank.tokens, dim, width, rank.products, rank.trained, constants);
+  time.down += down.forward;
+  time.products += down;
 }
 
 // A token crosses to a node once, however many of its experts are there.

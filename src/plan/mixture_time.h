@@ -10,7 +10,9 @@ namespace assay::plan {
 // Of one layer, at full clock.
 struct MixtureTime {
   TwoWays products;
-  double up = 0;           // of the products forward: the first ones
+  // Of the products forward: the first and the last.
+  double up = 0;
+  double down = 0;
   double permutation = 0;  // forward; twice that backward
   double all_to_all = 0;   // dispatch and combine, in each direction
 };

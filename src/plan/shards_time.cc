@@ -76,7 +76,10 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
   const Software& software = work.software;
   const double n = degrees.dp * degrees.cp;
   if (n <= 1) return 0;
-  const RingPace pace = ring_pace(n, degrees.tp, work.links, constants);
+  // Replicas of shards reduce a shard each, and the shards lie between them.
+  parameters /= degrees.fsdp;
+  const double apart = degrees.tp * (degrees.dp > 1 ? degrees.fsdp : 1);
+  const RingPace pace = ring_pace(n, apart, work.links, constants);
   double seconds = 0;
   if (work.muon) {
     seconds = kMuonBytes * parameters * (n - 1) / n / pace.bandwidth;
@@ -84,15 +87,15 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
     // Gradients reduced and weights gathered, or gradients summed.
     const double bytes =
         software.shards_optimizer ? software.gradient_bytes + 2 : 2 * software.gradient_bytes;
-    const double experts =
-        degrees.ep > 1 && rank.trained
-            ? rank.expert_parameters * work.shape.layers / rank.expert_cut / degrees.pp / degrees.ep
-            : 0;
+    const double experts = degrees.ep > 1 && rank.trained
+                               ? rank.expert_parameters * work.shape.layers / rank.expert_cut /
+                                     degrees.pp / degrees.ep / degrees.fsdp
+                               : 0;
     seconds = bytes * std::max(0.0, parameters - experts) * (n - 1) / n / pace.bandwidth +
               kGradientBuckets * pace.latency;
     if (experts > 0) {
       const double holders = expert_replicas(degrees, n);
-      const RingPace far = ring_pace(holders, degrees.tp * degrees.ep, work.links, constants);
+      const RingPace far = ring_pace(holders, apart * degrees.ep, work.links, constants);
       seconds += bytes * experts * (holders - 1) / holders / far.bandwidth;
     }
   }
@@ -104,7 +107,7 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
 double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,
                          const Constants& constants) {
   const Degrees& degrees = work.degrees;
-  const double replicas = work.software.shards_optimizer ? degrees.dp * degrees.cp : 1;
+  const double replicas = state_shards(work);
   const double shard = parameters / replicas / degrees.fsdp;
   double seconds = shard * constants.opt_bytes * work.software.optimizer_traffic / rank.memory_rate;
   if (work.muon && rank.trained) {

@@ -57,6 +57,9 @@ struct Degrees {
   bool gpipe = false;    // every micro-batch forward before any goes backward
   bool sequence_parallel = false;
   double ranks = 1;
+  // Replicas that share the optimizer's state, and gradients; 0: as software.shards_optimizer says.
+  double state_shards = 0;
+  double gradient_shards = 0;
 };
 
 struct Batch {
@@ -105,5 +108,11 @@ struct Work {
   bool lora = false;        // the model's own weights are not trained
   bool muon = false;        // nanochat's sharded Muon + AdamW
 };
+
+// Replicas that share the optimizer's state.
+inline double state_shards(const Work& work) {
+  if (work.degrees.state_shards > 0) return work.degrees.state_shards;
+  return work.software.shards_optimizer ? work.degrees.dp * work.degrees.cp : 1;
+}
 
 }  // namespace assay::plan

@@ -155,4 +155,13 @@ base::Result<void> complete_layout(JobSpec& job, const Value& document) {
   return check_cuts(job, rule);
 }
 
+base::Result<void> check_layout(const JobSpec& job) {
+  JobSpec copy;
+  copy.model = job.model;
+  copy.batch = job.batch;
+  copy.layout = job.layout;
+  copy.cluster = job.cluster;
+  return complete_layout(copy, Value());
+}
+
 }  // namespace assay::spec

@@ -19,6 +19,10 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
 // A layout on its own: `ranks`, or else the product of its degrees.
 base::Result<void> complete(LayoutSpec& layout, const Value& document);
 
+// The layout of a job against its cluster and model, for layouts that were made rather than read:
+// what a message is about has no place in a file. A dp of 0 is whatever the other degrees leave.
+base::Result<void> check_layout(const JobSpec& job);
+
 // The whole job; model and cluster are completed first, the layout against the cluster.
 base::Result<void> complete(JobSpec& job, const Value& document);
 

@@ -9,7 +9,6 @@
 namespace assay::step {
 namespace {
 
-constexpr std::int64_t kMostLogits = std::int64_t{1} << 29U;  // elements at a time
 constexpr std::int64_t kRowStep = 128;
 
 const Parameter& head_of(const Builder& b) {

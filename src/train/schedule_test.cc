@@ -4,7 +4,6 @@
 
 #include "train/choose_recompute.h"
 #include "train/init.h"
-#include "train/mfu.h"
 #include "train/philox.h"
 
 namespace assay::train {
@@ -91,21 +90,6 @@ TEST(PlanStep, TakesTheFastestThatFits) {
   const auto none = plan_step(job, choices, room(available));
   ASSERT_FALSE(none.has_value());
   EXPECT_NE(none.error().hint.find("batch.micro_batch="), std::string::npos) << none.error().hint;
-}
-
-TEST(FlopsPerToken, AreThePublishedOnes) {
-  spec::ModelSpec m;
-  m.vocab = 128256;
-  m.dim = 4096;
-  m.layers = 32;
-  m.heads = 32;
-  m.kv_heads = 8;
-  m.head_dim = 128;
-  m.ffn = 14336;
-  m.context = 8192;
-  const FlopsPerToken flops = flops_per_token(m, 4096);
-  EXPECT_NEAR(flops.with_embedding / 1e9, 54.62, 0.01);
-  EXPECT_NEAR(flops.without_embedding / 1e9, 51.47, 0.01);
 }
 
 }  // namespace

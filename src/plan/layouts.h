@@ -1,0 +1,51 @@
+// Layouts: every way to spread a job over the devices of its cluster that the rules of spec allow,
+// and why the others are not possible.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/job.h"
+
+namespace assay::plan {
+
+// Layouts that are impossible for the same reason.
+struct Rejection {
+  std::string reason;
+  std::int64_t count = 0;
+};
+
+struct Layouts {
+  std::vector<spec::LayoutSpec> valid;
+  std::vector<Rejection> rejected;  // counted by degrees: one per way to make the product
+};
+
+// On all devices of job.cluster; job.layout is not looked at. `sequences` are read per optimizer
+// step, and data ranks must share them evenly: no layout changes what a step is. 0: whatever
+// divides.
+//
+// Two kinds are left out for being never better than others: GPipe, which takes the time of 1F1B
+// and more memory, and tensor parallelism whose groups straddle nodes.
+Layouts layouts_of(const spec::JobSpec& job, std::int64_t sequences);
+
+// What the ranks of job.layout read per step.
+std::int64_t sequences_per_step(const spec::JobSpec& job);
+
+// Ascending.
+std::vector<std::int64_t> divisors_of(std::int64_t number);
+
+struct Nearest {
+  std::string broken;       // the rule, in words
+  spec::LayoutSpec layout;  // the possible one that changes least
+};
+
+// Of an impossible job.layout; nothing when it is possible. Degrees count by how often they are
+// doubled or halved; the replicas, which fill what others leave, count half.
+std::optional<Nearest> nearest_valid(const spec::JobSpec& job);
+
+// "dp 2 x fsdp 4 zero 2 x tp 8 sp": degrees of 1 are left out.
+std::string to_text(const spec::LayoutSpec& layout);
+
+}  // namespace assay::plan

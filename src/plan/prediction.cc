@@ -1,0 +1,81 @@
+#include "plan/prediction.h"
+
+#include <array>
+
+#include "spec/mfu.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr std::array kTrainerRecomputes = {RecomputeKind::kNone, RecomputeKind::kCheap,
+                                           RecomputeKind::kFfn, RecomputeKind::kFull};
+constexpr std::array kMegatronRecomputes = {RecomputeKind::kNone, RecomputeKind::kSelective,
+                                            RecomputeKind::kFull};
+constexpr std::array kNoRecomputes = {RecomputeKind::kNone};
+
+}  // namespace
+
+std::span<const RecomputeKind> recomputations_of(Framework framework) {
+  switch (framework) {
+    case Framework::kAssay:
+      return kTrainerRecomputes;
+    case Framework::kNanochat:
+    case Framework::kLlmc:
+      return kNoRecomputes;
+    default:
+      return kMegatronRecomputes;
+  }
+}
+
+RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants, double memory) {
+  RecomputeChoice choice;
+  Work tried = work;
+  for (const RecomputeKind kind : recomputations_of(work.software.framework)) {
+    tried.recompute = kind;
+    const MemoryNeed need = memory_need(tried, constants.memory);
+    const bool fits = need.total() <= memory;
+    const double seconds = fits ? step_seconds(tried, constants.time) : 0;
+    // Of two that do not fit, the later keeps less.
+    const bool better = fits ? !choice.fits || seconds < choice.seconds : !choice.fits;
+    if (better) choice = {kind, fits, seconds, need};
+  }
+  return choice;
+}
+
+base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed,
+                                 const ModelConstants& constants) {
+  Prediction p;
+  ASSAY_TRY(p.work, work_of(job, assumed));
+  if (job.train.recompute == spec::Recompute::kAuto) {
+    p.work.recompute = choose_recompute(p.work, constants, p.work.card.memory).kind;
+  }
+  p.memory = memory_need(p.work, constants.memory);
+  p.fits = p.memory.total() <= p.work.card.memory;
+  p.step = step_time(p.work, constants.time);
+
+  p.tokens_per_step = static_cast<double>(job.tokens_per_step());
+  p.tokens_per_second = p.tokens_per_step / p.step.total;
+  const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
+  const double peak = p.work.card.bf16_flops * p.work.degrees.ranks;
+  p.mfu = p.tokens_per_second * flops.without_embedding / peak;
+  p.mfu_with_embedding = p.tokens_per_second * flops.with_embedding / peak;
+  return p;
+}
+
+std::string_view to_text(RecomputeKind kind) {
+  switch (kind) {
+    case RecomputeKind::kNone:
+      return "none";
+    case RecomputeKind::kCheap:
+      return "cheap";
+    case RecomputeKind::kSelective:
+      return "selective";
+    case RecomputeKind::kFfn:
+      return "ffn";
+    case RecomputeKind::kFull:
+      return "full";
+  }
+  return "";
+}
+
+}  // namespace assay::plan

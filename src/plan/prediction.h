@@ -1,0 +1,50 @@
+// What a job's step will take, hold and reach, before it runs.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "plan/memory.h"
+#include "plan/step_time.h"
+#include "plan/work_of_job.h"
+#include "spec/job.h"
+
+namespace assay::plan {
+
+struct ModelConstants {
+  Constants time = shipped_constants();
+  MemoryConstants memory = shipped_memory_constants();
+};
+
+struct Prediction {
+  Work work;  // with the recomputation that was chosen
+  StepTime step;
+  MemoryNeed memory;
+  bool fits = false;           // the card's memory
+  double tokens_per_step = 0;  // of all ranks
+  double tokens_per_second = 0;
+  // Model flops utilisation of the cards' bf16 peak, by both definitions (spec/mfu.h).
+  double mfu = 0;                 // without the embedding
+  double mfu_with_embedding = 0;  // as often published
+};
+
+base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed = {},
+                                 const ModelConstants& constants = {});
+
+// What a framework offers, from what keeps most to what keeps least.
+std::span<const RecomputeKind> recomputations_of(Framework framework);
+
+struct RecomputeChoice {
+  RecomputeKind kind = RecomputeKind::kNone;
+  bool fits = false;
+  double seconds = 0;  // of a step; only where it fits
+  MemoryNeed memory;
+};
+
+// The fastest of these that fits `memory` bytes; where none does, the one that keeps least.
+RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants, double memory);
+
+std::string_view to_text(RecomputeKind kind);
+
+}  // namespace assay::plan

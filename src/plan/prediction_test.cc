@@ -1,0 +1,216 @@
+// Predictions of jobs: against what the step's outline says of their flops, what the trainer's
+// programs say of their memory, and what runs of ours measured.
+#include "plan/prediction.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "spec/load.h"
+#include "spec/mfu.h"
+#include "step/memory_plan.h"
+#include "step/outline.h"
+
+namespace assay::plan {
+namespace {
+
+using spec::JobSpec;
+
+constexpr double kExactly = 1e-6;
+
+JobSpec predicted_job(const std::string& preset, const std::vector<std::string>& set = {}) {
+  auto loaded = spec::load(preset, {.overrides = set});
+  EXPECT_TRUE(loaded.has_value()) << loaded.error().line();
+  return std::get<JobSpec>(loaded->spec);
+}
+
+// Where nothing but flops takes time: one multiprocessor, so that no wave is short, and no
+// efficiency below 1. Then the time of products and attention is their flops over the rate.
+Constants only_flops() {
+  Constants c;
+  c.gemm_eff = c.fp8_eff = c.attn_eff = c.attn_bwd = 1;
+  c.pow_ref = 1e-9;
+  c.mem_eff = c.coll_eff = c.net_eff = 1;
+  return c;
+}
+
+double priced_flops(const JobSpec& job) {
+  Work work = work_of(job).value();
+  work.recompute = RecomputeKind::kNone;
+  work.card.bf16_flops = work.card.fp8_flops = 1e12;
+  work.card.multiprocessors = 1;
+  work.card.memory_rate = 1e40;
+  const StepTime t = step_time(work, only_flops());
+  EXPECT_EQ(t.clock, 1);
+  return (t.products + t.attention + t.head) * 1e12;
+}
+
+// Of the last stage of a pipeline, whose rank has a head: that is the rank that the model prices.
+double outlined_flops(const JobSpec& job) {
+  const spec::LayoutSpec& l = job.layout;
+  step::OutlineChoices choices;
+  choices.numerics = step::numerics_of(spec::Precision::kBf16);
+  choices.sequence = job.batch.sequence;
+  choices.micro_batch = job.batch.micro_batch;
+  choices.accumulate = job.batch.accumulate;
+  choices.cut = {.tensor = l.tp,
+                 .sequence_parallel = l.sequence_parallel,
+                 .context = l.cp,
+                 .expert = l.ep,
+                 .layers = job.model.layers / l.pp,
+                 .first = l.pp == 1};
+  double flops = 0;
+  for (const step::OutlineOp& op : step::outline(job.model, choices).ops) {
+    // Choosing experts is counted in the passes of a mixture, not as a product.
+    if (op.part == step::Part::kRouter || op.phase == step::Phase::kOptimizer) continue;
+    flops += op.flops * op.count;
+  }
+  return flops;
+}
+
+struct FlopsCase {
+  const char* preset;
+  std::vector<std::string> set;
+};
+
+class PricedFlops : public ::testing::TestWithParam<FlopsCase> {};
+
+TEST_P(PricedFlops, AreThoseOfTheOutline) {
+  const JobSpec job = predicted_job(GetParam().preset, GetParam().set);
+  const double outlined = outlined_flops(job);
+  EXPECT_NEAR(priced_flops(job), outlined, kExactly * outlined);
+}
+
+// Shapes whose cuts fill whole tiles of 128 x 256: the model prices tiles, outlines count elements.
+INSTANTIATE_TEST_SUITE_P(
+    Jobs, PricedFlops,
+    ::testing::Values(
+        FlopsCase{"llama3-8b-h200", {}},
+        FlopsCase{"llama3-13b-h200x32", {"model.vocab=131072", "model.ffn=14336"}},
+        FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072"}},
+        FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072", "layout.sequence_parallel=true"}},
+        FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072", "layout.fsdp=2", "layout.pp=4"}},
+        FlopsCase{"llama3-70b-h200x32",
+                  {"model.vocab=131072", "layout.fsdp=1", "layout.cp=4", "layout.dp=2"}},
+        // More tensor-parallel ranks than heads of keys: ranks keep copies.
+        FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072", "model.kv_heads=2"}},
+        FlopsCase{"moe-9b-h200x32", {"model.vocab=131072", "batch.micro_batch=16"}},
+        FlopsCase{"moe-9b-h200x32",
+                  {"model.vocab=131072", "batch.micro_batch=16", "layout.sequence_parallel=true"}},
+        FlopsCase{"moe-9b-h200x32",
+                  {"model.vocab=131072", "batch.micro_batch=16", "model.moe_every=2"}}));
+
+// A tile that is not full costs what a full one does.
+TEST(PricedFlops, AreNeverFewerThanOutlined) {
+  for (const char* preset : {"llama3-13b-h200x32", "llama3-70b-h200x32", "moe-9b-h200x32"}) {
+    const JobSpec job = predicted_job(preset);
+    EXPECT_GE(priced_flops(job), outlined_flops(job)) << preset;
+    EXPECT_LE(priced_flops(job), 1.02 * outlined_flops(job)) << preset;
+  }
+}
+
+// Attention of nanochat is windowed in three layers of four, which outlines do not know: with
+// windows of half a sequence it has 13/16 of the flops. Its products are the outline's.
+TEST(PricedFlops, OfNanochatAreTheOutlinesButForWindows) {
+  JobSpec job = predicted_job("nanochat-d26-h100", {"model.extends=nanochat-d24"});
+  job.train.precision = spec::Precision::kBf16;
+  Work work = work_of(job).value();
+  EXPECT_EQ(work.shape.window, 1024);
+  EXPECT_EQ(work.shape.windowed_share, 0.75);
+  const auto tokens =
+      static_cast<double>(job.batch.sequence * job.batch.micro_batch * job.batch.accumulate);
+  const double attention = 7.0 * tokens * static_cast<double>(job.batch.sequence) *
+                           static_cast<double>(job.model.q_dim() * job.model.layers);
+  // Mean keys: S/2 in a quarter of the layers, W - W^2/2S = 3/8 S in the others.
+  const double unseen = attention * (1 - (0.25 * 0.5 + 0.75 * 0.375) / 0.5);
+  const double outlined = outlined_flops(job);
+  EXPECT_NEAR(priced_flops(job), outlined - unseen, kExactly * outlined);
+}
+
+// What is counted for the trainer against the places that its programs give to buffers.
+TEST(TrainerMemory, IsThatOfItsPrograms) {
+  for (const char* preset : {"llama3-8b", "gpt2-124m", "llama3-13b"}) {
+    for (const std::int64_t micro_batch : {1, 4}) {
+      for (const char* recompute : {"none", "cheap", "ffn", "full"}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", preset, micro_batch, recompute));
+        JobSpec job = predicted_job("llama3-8b-h200",
+                                    {fmt::format("model.extends={}", preset), "batch.sequence=1024",
+                                     fmt::format("batch.micro_batch={}", micro_batch),
+                                     fmt::format("train.recompute={}", recompute)});
+        const auto program = step::build(job.model, step::choices_of(job));
+        ASSERT_TRUE(program.has_value());
+        const auto planned = static_cast<double>(step::plan_memory(*program).bytes);
+        MemoryNeed need = predict(job).value().memory;
+        constexpr double kContextGib = 1;
+        EXPECT_NEAR(need.total() / planned, 1 + kContextGib * 1024 * 1024 * 1024 / planned, 0.03);
+      }
+    }
+  }
+}
+
+// bench/results/train.md: runs of our trainer on one H200. No row that constants were fitted to is
+// one of them.
+struct MeasuredRun {
+  std::vector<std::string> set;
+  double seconds;
+  double gib;
+};
+
+TEST(Prediction, OfOurTrainerIsWhatItMeasured) {
+  const std::vector<std::string> gpt2 = {"model.extends=gpt2-124m", "batch.sequence=1024",
+                                         "batch.micro_batch=64", "batch.accumulate=8",
+                                         "train.recompute=none"};
+  for (const MeasuredRun& run :
+       {MeasuredRun{{}, 2.568, 123}, MeasuredRun{{"train.precision=fp8"}, 1.884, 123},
+        MeasuredRun{{"train.recompute=full"}, 3.081, 82.7},
+        MeasuredRun{
+            {"train.recompute=full", "batch.micro_batch=8", "batch.accumulate=1"}, 3.062, 89.6},
+        MeasuredRun{{"batch.micro_batch=2", "batch.accumulate=4"}, 2.644, 99.3},
+        MeasuredRun{gpt2, 0.909, 20.6}}) {
+    const JobSpec job = predicted_job("llama3-8b-h200", run.set);
+    const Prediction p = predict(job).value();
+    EXPECT_NEAR(p.step.total / run.seconds, 1, 0.03);
+    EXPECT_NEAR(p.memory.total() / (run.gib * 1024 * 1024 * 1024), 1, 0.05);
+    EXPECT_TRUE(p.fits);
+  }
+}
+
+// The model's memory says what the run's script did: 16 sequences twice, for 32 do not fit.
+TEST(Prediction, OfNanochatOnEightH100) {
+  const JobSpec at_once = predicted_job("nanochat-d26-h100");
+  EXPECT_FALSE(predict(at_once)->fits);
+  const JobSpec in_two =
+      predicted_job("nanochat-d26-h100", {"batch.micro_batch=16", "batch.accumulate=2"});
+  const Prediction p = predict(in_two).value();
+  EXPECT_TRUE(p.fits);
+  EXPECT_NEAR(p.step.total / 0.7019, 1, 0.05);
+  EXPECT_EQ(p.tokens_per_step, 524'288);
+}
+
+// The fastest that fits, and what does not fit says so.
+TEST(Prediction, RecomputesAsMuchAsMemoryAsks) {
+  const auto recompute = [](const std::string& memory) {
+    return predict(predicted_job("llama3-8b-h200",
+                                 {"train.recompute=auto", "cluster.device.memory=" + memory}))
+        .value();
+  };
+  EXPECT_EQ(recompute("160 GiB").work.recompute, RecomputeKind::kNone);
+  EXPECT_EQ(recompute("141 GiB").work.recompute, RecomputeKind::kCheap);
+  EXPECT_EQ(recompute("100 GiB").work.recompute, RecomputeKind::kFfn);
+  EXPECT_EQ(recompute("90 GiB").work.recompute, RecomputeKind::kFull);
+  EXPECT_TRUE(recompute("90 GiB").fits);
+  EXPECT_FALSE(recompute("80 GiB").fits);
+}
+
+TEST(Prediction, UtilisationIsByBothDefinitions) {
+  const JobSpec job = predicted_job("llama3-8b-h200");
+  const Prediction p = predict(job).value();
+  const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
+  EXPECT_DOUBLE_EQ(p.mfu, 32'768 / p.step.total * flops.without_embedding / 989.4e12);
+  EXPECT_DOUBLE_EQ(p.mfu_with_embedding / p.mfu, flops.with_embedding / flops.without_embedding);
+}
+
+}  // namespace
+}  // namespace assay::plan

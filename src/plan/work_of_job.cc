@@ -1,0 +1,162 @@
+#include "plan/work_of_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/cards.h"
+#include "plan/links.h"
+#include "spec/parameters.h"
+#include "step/head_rows.h"
+
+namespace assay::plan {
+namespace {
+
+// Three layers of four look back over half a sequence.
+constexpr double kNanochatWindow = 0.5;
+constexpr double kNanochatWindowed = 0.75;
+// Of two bytes each: products with rows that are no multiple of 16 bytes are slow.
+constexpr std::int64_t kAlignedElements = 8;
+
+double as_real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t sequence) {
+  Shape s;
+  s.layers = as_real(m.layers);
+  s.dim = as_real(m.dim);
+  s.heads = as_real(m.heads);
+  s.kv_heads = as_real(m.kv_heads);
+  s.head_dim = as_real(m.head_dim);
+  s.ffn = as_real(m.ffn);
+  s.mlp_matrices = m.mlp == spec::Mlp::kSwiglu ? 3 : 2;
+  s.vocab = as_real(m.vocab);
+  s.tied = m.tied;
+  s.ragged_vocab = m.vocab % kAlignedElements != 0;
+  if (framework == Framework::kAssay) {  // which rounds it up
+    s.vocab = std::ceil(s.vocab / step::kRoundRows) * step::kRoundRows;
+    s.ragged_vocab = false;
+  }
+  s.attention_out = as_real(m.q_dim());
+  if (framework == Framework::kNanochat) {
+    s.window = kNanochatWindow * as_real(sequence);
+    s.windowed_share = kNanochatWindowed;
+  }
+  if (m.is_moe()) {
+    s.experts = as_real(m.experts);
+    s.experts_per_token = as_real(m.experts_per_token);
+    s.expert_ffn = as_real(m.ffn);
+    s.moe_layers = as_real(m.moe_layers());
+  }
+  const spec::Parameters parameters = spec::parameters_of(m);
+  s.parameters = as_real(parameters.total);
+  for (const spec::ParameterGroup& group : parameters.groups) {
+    const bool body = group.role == spec::Role::kMatrix || group.role == spec::Role::kVector;
+    if (body) s.body_parameters += as_real(group.parameters());
+  }
+  return s;
+}
+
+template <class Quantity>
+base::Result<double> known(const std::optional<Quantity>& value, const char* key,
+                           const spec::DeviceSpec& device) {
+  if (value) return static_cast<double>(value->count());
+  return base::fail(
+      base::usage_error(key, fmt::format("not known for '{}'", device.name), "set it"));
+}
+
+// The device's own figures, and from its data sheet what specs do not have.
+base::Result<Card> card_of_device(const spec::DeviceSpec& device) {
+  if (device.kind == spec::DeviceKind::kCpu) {
+    return base::fail(base::usage_error("cluster.device.kind",
+                                        "step times are predicted for GPUs, not for CPUs",
+                                        "name a cluster with GPUs: assay presets list clusters"));
+  }
+  const std::optional<Card> sheet = card_of(device.name);
+  if (!sheet) {
+    return base::fail(base::usage_error(
+        "cluster.device.name", fmt::format("no data sheet is known for '{}'", device.name),
+        "name the card that is most like it, such as \"NVIDIA H100 80GB HBM3\""));
+  }
+  Card card = *sheet;
+  ASSAY_TRY(card.bf16_flops, known(device.bf16, "cluster.device.bf16", device));
+  card.fp8_flops = device.fp8 ? device.fp8->count() : card.bf16_flops;
+  ASSAY_TRY(card.memory_rate,
+            known(device.memory_bandwidth, "cluster.device.memory_bandwidth", device));
+  ASSAY_TRY(card.memory, known(device.memory, "cluster.device.memory", device));
+  if (device.power) card.watts = device.power->count();
+  return card;
+}
+
+RecomputeKind recompute_of(spec::Recompute recompute) {
+  switch (recompute) {
+    case spec::Recompute::kCheap:
+      return RecomputeKind::kCheap;
+    case spec::Recompute::kFfn:
+      return RecomputeKind::kFfn;
+    case spec::Recompute::kFull:
+      return RecomputeKind::kFull;
+    case spec::Recompute::kNone:
+    case spec::Recompute::kAuto:
+      break;
+  }
+  return RecomputeKind::kNone;
+}
+
+Framework framework_of(const spec::ModelSpec& m) {
+  return m.value_embeddings || m.residual_lambdas ? Framework::kNanochat : Framework::kAssay;
+}
+
+}  // namespace
+
+base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
+  if (job.train.precision == spec::Precision::kFp32) {
+    return base::fail(base::usage_error("train.precision",
+                                        "step times are predicted for bf16, fp16 and fp8, not fp32",
+                                        "set train.precision to \"bf16\""));
+  }
+  const Framework framework = assumed.framework.value_or(framework_of(job.model));
+  Work work;
+  ASSAY_TRY(work.card, card_of_device(job.cluster.device));
+  work.shape = shape_of(job.model, framework, job.batch.sequence);
+  work.links = links_of(job.cluster);
+  work.software = software_of(framework, work.card);
+  work.recompute = recompute_of(job.train.recompute);
+  work.fp8 = job.train.precision == spec::Precision::kFp8;
+  work.muon = job.train.optimizer == spec::Optimizer::kMuon;
+  spread(work, job.layout, job.batch);
+  return work;
+}
+
+void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch) {
+  // Only ZeRO-3 gathers parameters; with less of it, ranks of fsdp are replicas that share the
+  // optimizer's work.
+  const bool gathers = layout.fsdp > 1 && layout.zero == 3;
+  Degrees& d = work.degrees;
+  d.dp = as_real(gathers ? layout.dp : layout.dp * layout.fsdp);
+  d.fsdp = as_real(gathers ? layout.fsdp : 1);
+  d.tp = as_real(layout.tp);
+  d.pp = as_real(layout.pp);
+  d.cp = as_real(layout.cp);
+  d.ep = as_real(layout.ep);
+  d.ep_axis = layout.ep > 1;
+  d.chunks = as_real(layout.pp_chunks);
+  d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
+  d.sequence_parallel = layout.sequence_parallel;
+  d.ranks = as_real(layout.dp * layout.inner_ranks());
+  if (work.software.framework == Framework::kAssay) {
+    const double shards = as_real(gathers ? 1 : layout.fsdp);
+    d.state_shards = shards;
+    d.gradient_shards = layout.zero >= 2 ? shards : 1;
+  }
+  work.batch = {.sequence = as_real(batch.sequence),
+                .micro_batch = as_real(batch.micro_batch),
+                .micros = as_real(batch.accumulate)};
+  // With fewer key heads than tensor-parallel ranks, ranks keep copies.
+  Shape& s = work.shape;
+  s.qkv = (s.heads + 2 * std::max(s.kv_heads, d.tp)) * s.head_dim;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,26 @@
+// From a job to the work that the model of a step predicts.
+#pragma once
+
+#include <optional>
+
+#include "base/result.h"
+#include "plan/work.h"
+#include "spec/job.h"
+
+namespace assay::plan {
+
+struct Assumed {
+  // Default: nanochat for models with its value embeddings or residual scales, else our trainer.
+  std::optional<Framework> framework;
+};
+
+// With the recomputation that the job names; with none if it says auto, for which prediction.h
+// chooses. Fails when the device is a CPU or does not say what a prediction needs, and names the
+// key to set.
+base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {});
+
+// The same work in another layout and with another batch, for searches that try many: `work` is
+// the job's, whatever its layout was.
+void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch);
+
+}  // namespace assay::plan

@@ -1,0 +1,102 @@
+#include "plan/work_of_job.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/testing/searches.h"
+
+namespace assay::plan {
+namespace {
+
+using spec::JobSpec;
+using testing::job_of;
+
+std::string refusal(const JobSpec& job) {
+  const auto work = work_of(job);
+  return work ? "" : work.error().line();
+}
+
+TEST(WorkOfJob, WhatIsMissingIsNamedByItsKey) {
+  JobSpec job = job_of("llama3-8b-h200");
+  const spec::DeviceSpec whole = job.cluster.device;
+  job.cluster.device.bf16.reset();
+  EXPECT_EQ(refusal(job), "cluster.device.bf16: not known for 'NVIDIA H200'; set it");
+  job.cluster.device = whole;
+  job.cluster.device.memory_bandwidth.reset();
+  EXPECT_EQ(refusal(job), "cluster.device.memory_bandwidth: not known for 'NVIDIA H200'; set it");
+  job.cluster.device = whole;
+  job.cluster.device.memory.reset();
+  EXPECT_EQ(refusal(job), "cluster.device.memory: not known for 'NVIDIA H200'; set it");
+  job.cluster.device = whole;
+  job.cluster.device.name = "Abacus 3000";
+  EXPECT_EQ(refusal(job),
+            "cluster.device.name: no data sheet is known for 'Abacus 3000'; name the card that is "
+            "most like it, such as \"NVIDIA H100 80GB HBM3\"");
+}
+
+TEST(WorkOfJob, CpusAndFp32AreNotPredicted) {
+  JobSpec job = job_of("llama3-8b-h200");
+  job.cluster.device.kind = spec::DeviceKind::kCpu;
+  EXPECT_EQ(refusal(job),
+            "cluster.device.kind: step times are predicted for GPUs, not for CPUs; name a cluster "
+            "with GPUs: assay presets list clusters");
+  job = job_of("llama3-8b-h200", {"train.precision=fp32"});
+  EXPECT_EQ(refusal(job),
+            "train.precision: step times are predicted for bf16, fp16 and fp8, not fp32; set "
+            "train.precision to \"bf16\"");
+}
+
+TEST(WorkOfJob, TheFrameworkFollowsTheModelUnlessItIsSaid) {
+  EXPECT_EQ(work_of(job_of("llama3-8b-h200"))->software.framework, Framework::kAssay);
+  const JobSpec nanochat = job_of("nanochat-d26-h100");
+  const Work work = work_of(nanochat).value();
+  EXPECT_EQ(work.software.framework, Framework::kNanochat);
+  EXPECT_TRUE(work.muon && work.fp8);
+  EXPECT_EQ(work.shape.parameters, 1'681'790'292);
+  const Assumed megatron{.framework = Framework::kMegatronCore};
+  EXPECT_EQ(work_of(nanochat, megatron)->software.framework, Framework::kMegatronCore);
+}
+
+TEST(WorkOfJob, ADevicesOwnFiguresCount) {
+  const JobSpec job =
+      job_of("llama3-8b-h200", {"cluster.device.power=500 W", "cluster.device.bf16=800 TFLOP/s"});
+  const Card card = work_of(job)->card;
+  EXPECT_EQ(card.watts, 500);
+  EXPECT_EQ(card.bf16_flops, 800e12);
+  EXPECT_EQ(card.multiprocessors, 132);
+  EXPECT_EQ(card.memory, 143771.0 * 1024 * 1024);
+}
+
+// Only ZeRO-3 gathers parameters. With less of it, ranks are replicas that share the state.
+TEST(WorkOfJob, FsdpShardsWhatZeroSays) {
+  Work work = work_of(job_of("llama3-70b-h200x32")).value();
+  EXPECT_EQ(work.degrees.fsdp, 8);
+  EXPECT_EQ(work.degrees.dp, 1);
+  EXPECT_EQ(work.degrees.ranks, 32);
+  const spec::BatchSpec batch{.sequence = 4096, .micro_batch = 2, .accumulate = 4};
+  spread(work, {.dp = 2, .fsdp = 4, .zero = 1, .tp = 4}, batch);
+  EXPECT_EQ(work.degrees.fsdp, 1);
+  EXPECT_EQ(work.degrees.dp, 8);
+  EXPECT_EQ(work.degrees.state_shards, 4);
+  EXPECT_EQ(work.degrees.gradient_shards, 1);
+  EXPECT_EQ(work.batch.micros, 4);
+  spread(work, {.dp = 2, .fsdp = 4, .zero = 2, .tp = 4}, batch);
+  EXPECT_EQ(work.degrees.gradient_shards, 4);
+}
+
+TEST(WorkOfJob, LinksAreThoseOfTheCluster) {
+  const Links mesh = work_of(job_of("llama3-70b-h200x32"))->links;
+  EXPECT_DOUBLE_EQ(mesh.inside, 0.81 * 450e9);
+  EXPECT_DOUBLE_EQ(mesh.outside, 50e9);
+  EXPECT_FALSE(mesh.through_host);
+  EXPECT_FALSE(mesh.starved_host);
+  const Links pairs = work_of(job_of("nanochat-d26-h100", {"cluster.extends=h100-nvl-8"}))->links;
+  EXPECT_TRUE(pairs.through_host);
+  EXPECT_LT(pairs.inside, 64e9);
+  const std::vector<std::string> two_sockets = {"cluster.numa_nodes=2", "cluster.cpus=160"};
+  EXPECT_TRUE(work_of(job_of("nanochat-d26-h100", two_sockets))->links.starved_host);
+  const std::vector<std::string> one_socket = {"cluster.numa_nodes=1", "cluster.cpus=160"};
+  EXPECT_FALSE(work_of(job_of("nanochat-d26-h100", one_socket))->links.starved_host);
+}
+
+}  // namespace
+}  // namespace assay::plan
