@@ -74,7 +74,9 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
                          double backward, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   const Software& software = work.software;
-  const double n = degrees.dp * degrees.cp;
+  // Ranks of an axis of experts read tokens of their own and have the same dense layers.
+  const double same_experts = degrees.dp * degrees.cp;
+  const double n = same_experts * (degrees.ep_axis ? degrees.ep : 1);
   if (n <= 1) return 0;
   // Replicas of shards reduce a shard each, and the shards lie between them.
   parameters /= degrees.fsdp;
@@ -94,7 +96,7 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
     seconds = bytes * std::max(0.0, parameters - experts) * (n - 1) / n / pace.bandwidth +
               kGradientBuckets * pace.latency;
     if (experts > 0) {
-      const double holders = expert_replicas(degrees, n);
+      const double holders = expert_replicas(degrees, same_experts);
       const RingPace far = ring_pace(holders, apart * degrees.ep, work.links, constants);
       seconds += bytes * experts * (holders - 1) / holders / far.bandwidth;
     }

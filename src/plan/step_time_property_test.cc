@@ -111,7 +111,7 @@ RC_GTEST_PROP(StepTimeProperty, OnlyWhatIsUsedIsPaid, ()) {
   RC_ASSERT((t.context > 0) == (d.cp > 1));
   RC_ASSERT((t.shards > 0) == (d.fsdp > 1));
   RC_ASSERT((t.pipeline > 0) == (d.pp > 1));
-  RC_ASSERT((t.gradients > 0) == (d.dp * d.cp > 1));
+  RC_ASSERT((t.gradients > 0) == (d.dp * d.cp * (d.ep_axis ? d.ep : 1) > 1));
   RC_ASSERT((t.routing > 0) == work.shape.is_moe());
   RC_ASSERT((t.experts > 0) == (work.shape.is_moe() && d.ep > 1));
 }
