@@ -10,7 +10,10 @@
 namespace assay::plan {
 namespace {
 
+using testing::any_nodes_of;
+using testing::any_sheet;
 using testing::any_work;
+using testing::any_work_on;
 
 constexpr double kRounding = 1 + 1e-12;
 
@@ -46,18 +49,26 @@ RC_GTEST_PROP(StepTimeProperty, TheTotalAloneIsTheSame, ()) {
 }
 
 RC_GTEST_PROP(StepTimeProperty, FasterLinksInsideNeverSlow, ()) {
-  Work work = any_work();
+  const CardSheet& sheet = any_sheet();
+  spec::ClusterSpec cluster = any_nodes_of(sheet);
+  Work work = any_work_on(sheet, cluster);
   const double before = seconds(work);
   const double factor = any_factor();
-  work.links.inside *= factor;
-  work.links.between_sockets *= factor;
+  // The generation is told by the bandwidth, and a Blackwell switch reduces less of its link.
+  if (cluster.link.kind != spec::LinkKind::kNvswitch)
+    *cluster.link.bandwidth = factor * *cluster.link.bandwidth;
+  *cluster.link.pcie = factor * *cluster.link.pcie;
+  work.links.network = links_of(cluster)->network;
   RC_ASSERT(seconds(work) <= before * kRounding);
 }
 
 RC_GTEST_PROP(StepTimeProperty, AFasterNetworkNeverSlows, ()) {
-  Work work = any_work();
+  const CardSheet& sheet = any_sheet();
+  spec::ClusterSpec cluster = any_nodes_of(sheet);
+  Work work = any_work_on(sheet, cluster);
   const double before = seconds(work);
-  work.links.outside *= any_factor();
+  *cluster.network.bandwidth = any_factor() * *cluster.network.bandwidth;
+  work.links.network = links_of(cluster)->network;
   RC_ASSERT(seconds(work) <= before * kRounding);
 }
 
