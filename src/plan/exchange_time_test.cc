@@ -99,6 +99,21 @@ TEST(ExchangeTime, ComputationBesideItTakesItsShareOfTheBandwidth) {
       8, 0.01);
 }
 
+// Two of four devices that are linked directly have a third of a device's wires between them, which
+// is less than what computation leaves it.
+TEST(ExchangeTime, ComputationTakesItsShareOfADeviceNotOfAWire) {
+  Constants constants = undisturbed();
+  const Links links = *links_of(one_node(4, spec::LinkKind::kNvlinkMesh, 450));
+  const auto gather = [&](double ranks) {
+    return exchange_seconds(CollectiveKind::kAllGather, 64e9, {ranks, 1}, links, constants);
+  };
+  const double pair = gather(2);
+  const double all = gather(4);
+  constants.coll_eff = 0.5;
+  EXPECT_EQ(gather(2), pair);
+  EXPECT_NEAR(gather(4) / all, 2, 0.001);
+}
+
 // What goes through the host was measured in training and is not lowered once more.
 TEST(ExchangeTime, PcieIsPricedAsMeasuredInTraining) {
   Constants constants = undisturbed();

@@ -37,8 +37,10 @@ Crossing GroupLinks::crossing(const Network& network, const Group& group, const 
   switch (tier.kind) {
     case TierKind::kNvlink:
       if (network.mesh_) {  // only the links to the group's own devices carry anything
-        c.pair_bandwidth /= static_cast<double>(tier.devices - 1);
-        c.ring_bandwidth = c.pair_bandwidth * (c.within - 1);
+        // Computation takes its share of what a device can move, not of what a wire can.
+        const double wire = tier.achievable.count() / static_cast<double>(tier.devices - 1);
+        c.ring_bandwidth = std::min(c.ring_bandwidth, wire * (c.within - 1));
+        c.pair_bandwidth = std::min(c.pair_bandwidth, wire);
       }
       break;
     case TierKind::kPcie:
