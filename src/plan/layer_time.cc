@@ -1,11 +1,13 @@
 #include "plan/layer_time.h"
 
+#include "plan/exchange_time.h"
 #include "plan/layer_pieces.h"
-#include "plan/links_time.h"
 #include "plan/mixture_time.h"
 
 namespace assay::plan {
 namespace {
+
+using step::CollectiveKind;
 
 // Operators of a layer's forward pass; as many again in a mixture, and some for collectives. The
 // backward pass has twice as many.
@@ -18,7 +20,6 @@ constexpr double kLooseExpertOperators = 6;  // each expert by itself
 // scattering and gathering, and ranks that wait for each other.
 struct TensorExchange {
   double all_reduce = 0;
-  double bandwidth = 0;
   double exposed = 1;
   double skew = 0;
 };
@@ -28,10 +29,13 @@ TensorExchange tensor_exchange(const Work& work, const RankShare& rank,
   TensorExchange t;
   const double tp = work.degrees.tp;
   if (tp <= 1) return t;
-  const RingPace pace = ring_pace(tp, 1, work.links, constants);
-  t.bandwidth = pace.bandwidth;
-  t.all_reduce =
-      4 * rank.tokens * work.shape.dim * (tp - 1) / tp / pace.bandwidth + 2 * pace.latency;
+  const double bytes = 2 * rank.tokens * work.shape.dim;
+  const auto seconds = [&](CollectiveKind kind) {
+    return exchange_seconds(kind, bytes, {.ranks = tp}, work.links, constants);
+  };
+  t.all_reduce = work.degrees.sequence_parallel
+                     ? seconds(CollectiveKind::kReduceScatter) + seconds(CollectiveKind::kAllGather)
+                     : seconds(CollectiveKind::kAllReduce);
   if (work.software.dtensor) t.all_reduce *= constants.dtensor_tp;
   if (work.software.overlaps_tensor) t.exposed = 1 - constants.tp_overlap;
   t.skew = 2 * constants.tp_sync_us * 1e-6 * (tp - 1) * t.exposed;
@@ -43,9 +47,10 @@ TensorExchange tensor_exchange(const Work& work, const RankShare& rank,
 double context_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   if (degrees.cp <= 1) return 0;
-  const RingPace pace = ring_pace(degrees.cp, degrees.tp, work.links, constants);
-  return constants.fsdp_slow * 8 * rank.tokens * work.shape.kv_heads * work.shape.head_dim /
-         degrees.tp * (degrees.cp - 1) / pace.bandwidth;
+  const double bytes =
+      8 * rank.tokens * work.shape.kv_heads * work.shape.head_dim / degrees.tp * degrees.cp;
+  return constants.fsdp_slow * exchange_seconds(CollectiveKind::kAllGather, bytes,
+                                                {degrees.cp, degrees.tp}, work.links, constants);
 }
 
 // What the backward pass computes again; `up` and `down` are the MLP's products.
@@ -133,7 +138,6 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   LayerTimes times;
   times.clock = sustained_clock(cores / smooth_max(cores + others, host), work.card, constants);
   times.all_reduce = tensor.all_reduce;
-  times.tensor_bandwidth = tensor.bandwidth;
 
   LayerTime& forward = times.forward;
   forward.products = products.all.forward / times.clock;

@@ -27,10 +27,9 @@ struct LayerTime {
 
 struct LayerTimes {
   LayerTime forward;
-  LayerTime backward;           // with what is computed again
-  double clock = 1;             // of full clock
-  double all_reduce = 0;        // one, of tensor parallelism
-  double tensor_bandwidth = 0;  // of its ring
+  LayerTime backward;     // with what is computed again
+  double clock = 1;       // of full clock
+  double all_reduce = 0;  // one, of tensor parallelism
 };
 
 LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants& constants);

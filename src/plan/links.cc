@@ -1,32 +1,27 @@
 #include "plan/links.h"
 
-#include "plan/links_time.h"
+#include <fmt/format.h>
 
 namespace assay::plan {
 namespace {
 
-constexpr double kUnlimited = 1e15;  // bytes per second
+// A card whose processes have this many is not waited for: 31 were enough, 20 were not.
+constexpr double kEnoughThreads = 24;
 
 }  // namespace
 
-Links links_of(const spec::ClusterSpec& cluster) {
-  using spec::LinkKind;
-  const spec::LinkSpec& link = cluster.link;
-  Links links;
-  links.per_node = static_cast<double>(cluster.devices_per_node);
-  const bool everywhere = link.kind == LinkKind::kNvswitch || link.kind == LinkKind::kNvlinkMesh;
-  // Between groups a ring goes over PCIe.
-  const auto& slowest =
-      link.kind == LinkKind::kNvlinkGroups && link.pcie ? link.pcie : link.bandwidth;
-  if (slowest && link.kind != LinkKind::kNone) {
-    set_inside(links, slowest->count(), everywhere, cluster.numa_nodes == 1);
-  } else {
-    links.inside = kUnlimited;
+base::Result<Links> links_of(const spec::ClusterSpec& cluster) {
+  // A search may ask for more nodes than were described.
+  if (cluster.nodes > 1 && cluster.network.kind == spec::NetworkKind::kNone) {
+    return base::fail(base::usage_error("cluster.network.kind",
+                                        fmt::format("{} nodes without a network", cluster.nodes),
+                                        "describe [cluster.network]"));
   }
-  links.outside = cluster.network.bandwidth ? cluster.network.bandwidth->count() / links.per_node
-                                            : links.inside;
+  Links links;
+  ASSAY_TRY(links.network, Network::of(cluster));
   if (cluster.cpus && cluster.unpinned && cluster.numa_nodes.value_or(1) > 1) {
-    set_threads(links, static_cast<double>(*cluster.cpus));
+    const double each = static_cast<double>(*cluster.cpus) / links.per_node();
+    if (each < kEnoughThreads) links.scarce_threads = each;
   }
   return links;
 }

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/links_time.h"
+#include "plan/exchange_time.h"
 
 namespace assay::plan {
 namespace {
 
 constexpr double kTileRows = 128;
-constexpr double kAllToAllLatency = 60e-6;
 // Bytes of a routed token's copy that one unit of moe_ops moves, per element: four passes of bf16.
 constexpr double kRoutingBytes = 8;
 
@@ -55,15 +54,18 @@ void add_shared_expert(const Work& work, const RankShare& rank, const Constants&
 double all_to_all_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   if (degrees.ep <= 1) return 0;
-  const double nodes = std::max(1.0, degrees.ep * degrees.tp / work.links.per_node);
+  const double members =
+      std::clamp(std::floor(work.links.per_node() / degrees.tp), 1.0, degrees.ep);
+  const double nodes = std::ceil(degrees.ep / members);
   const double visits = work.shape.experts_per_token;
   const double bytes = 2 * rank.tokens * work.shape.dim / rank.sequence_cut;
-  const double inside = bytes * visits * (degrees.ep - 1) / degrees.ep / nodes /
-                        all_to_all_bandwidth(work.links, constants);
-  const double elsewhere = nodes * (1 - std::pow(1 - 1 / nodes, visits)) * (nodes - 1) / nodes;
-  const double outside =
-      nodes > 1 ? bytes * elsewhere / (work.links.outside * constants.net_eff) : 0;
-  return 2 * (inside + outside) + kAllToAllLatency;
+  const auto seconds = [&](double sent, const Axis& axis) {
+    return exchange_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links, constants);
+  };
+  const double inside = seconds(bytes * visits / nodes, {members, degrees.tp});
+  const double visited = nodes * (1 - std::pow(1 - 1 / nodes, visits));
+  const double outside = seconds(bytes * visited, {nodes, members * degrees.tp});
+  return 2 * (inside + outside);
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 // The model is NCCL's own, t = latency + bytes / bandwidth, as small as any algorithm and protocol
 // makes it, where the algorithms' traffic is counted link by link. It prices a collective that has
 // the links to itself and to its like: all groups of the same kind work at the same time, so a
-// group has its ranks' share of what a node shares. Computation beside it is not its business.
+// group has its ranks' share of what a node shares. Whoever computes beside it says with LinkShares
+// what that leaves.
 #pragma once
 
 #include <array>
@@ -58,6 +59,13 @@ std::string_view to_text(Algorithm algorithm);
 std::string_view to_text(Protocol protocol);
 std::string_view to_text(TierKind kind);
 
+// What a collective has of its links while a step computes beside it, of what it has alone.
+struct LinkShares {
+  double nvlink = 1;
+  double host = 1;  // PCIe, and what is between sockets
+  double network = 1;
+};
+
 struct CollectiveTime {
   base::Seconds total;                 // latency + transfer
   base::Seconds latency;               // what no bandwidth would help
@@ -69,6 +77,7 @@ struct CollectiveTime {
 
 class Network {
  public:
+  Network() = default;  // of a single device
   // A usage error when the cluster does not say how fast a link is that it needs.
   static base::Result<Network> of(const spec::ClusterSpec& cluster,
                                   const NetworkConstants& constants = {});
@@ -87,9 +96,11 @@ class Network {
   // that two neighbours have between them. For a group beyond one node the cluster must have a
   // network.
   [[nodiscard]] CollectiveTime time(const step::Collective& collective, const Group& group) const;
+  // The same of any number of bytes, of the whole.
+  [[nodiscard]] CollectiveTime time(step::CollectiveKind kind, double bytes, const Group& group,
+                                    const LinkShares& shares = {}) const;
 
  private:
-  Network() = default;
   void add(const Tier& tier) { tiers_[count_++] = tier; }
 
   NetworkConstants constants_;

@@ -21,7 +21,7 @@ struct Crossing {
 
 class GroupLinks {
  public:
-  GroupLinks(const Network& network, const Group& group);
+  GroupLinks(const Network& network, const Group& group, const LinkShares& shares);
 
   // Innermost first; those that the group does not cross are left out.
   [[nodiscard]] std::span<const Crossing> crossings() const { return {crossings_.data(), count_}; }
@@ -34,7 +34,7 @@ class GroupLinks {
 
  private:
   [[nodiscard]] Crossing crossing(const Network& network, const Group& group, const Tier& tier,
-                                  double below) const;
+                                  double below, const LinkShares& shares) const;
 
   std::array<Crossing, 4> crossings_{};
   std::size_t count_ = 0;

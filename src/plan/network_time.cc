@@ -5,16 +5,20 @@
 namespace assay::plan {
 
 CollectiveTime Network::time(const step::Collective& collective, const Group& group) const {
-  const auto bytes = static_cast<double>(collective.bytes());
+  return time(collective.kind, static_cast<double>(collective.bytes()), group);
+}
+
+CollectiveTime Network::time(step::CollectiveKind kind, double bytes, const Group& group,
+                             const LinkShares& shares) const {
   if (group.ranks <= 1 || bytes <= 0) return {};
   const bool has_network = count_ > 0 && tiers_[count_ - 1].kind == TierKind::kNetwork;
   ASSAY_CHECK(has_network || group.nodes() == 1, "a group over nodes without a network");
-  const GroupLinks links(*this, group);
+  const GroupLinks links(*this, group, shares);
   AlgorithmChoice choice(constants_, links, group, generation_, bytes);
   const auto ranks = static_cast<double>(group.ranks);
   const double part = bytes * (ranks - 1) / ranks;
   double sent = part;
-  switch (collective.kind) {
+  switch (kind) {
     using step::CollectiveKind;
     case CollectiveKind::kAllReduce:
       sent = 2 * part;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/exchange_time.h"
 #include "plan/layer_time.h"
-#include "plan/links_time.h"
 #include "plan/rank_share.h"
 #include "plan/shards_time.h"
 
@@ -14,7 +14,6 @@ namespace {
 constexpr double kStepOverhead = 2e-3;  // data, logging, the optimizer's launches
 constexpr double kUnalignedRate = 0.33;
 constexpr double kHeadOperators = 30;
-constexpr double kSendLatency = 20e-6;
 constexpr double kSendExposed = 0.3;  // where software hides it
 
 // Bytes per logit that the loss moves.
@@ -51,7 +50,10 @@ HeadTime head_time(const Work& work, const RankShare& rank, const LayerTimes& la
       (held * loss_bytes(work.software) + 12 * rank.tokens * shape.dim) / rank.memory_rate;
   if (tp > 1) {
     time.tensor = 2 * layer.all_reduce;
-    if (work.software.dtensor) time.tensor += 4 * logits * (tp - 1) / tp / layer.tensor_bandwidth;
+    if (work.software.dtensor) {
+      time.tensor += exchange_seconds(step::CollectiveKind::kAllGather, 4 * logits, {.ranks = tp},
+                                      work.links, constants);
+    }
   }
   time.host = kHeadOperators * rank.host_per_operator;
   return time;
@@ -61,10 +63,10 @@ HeadTime head_time(const Work& work, const RankShare& rank, const LayerTimes& la
 double send_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   if (degrees.pp <= 1) return 0;
-  const Links& links = work.links;
-  const double rate = degrees.ranks > links.per_node ? links.outside * constants.net_eff
-                                                     : send_bandwidth(links, constants);
-  const double one = 2 * rank.tokens * work.shape.dim / degrees.tp / rate + kSendLatency;
+  const double bytes = 2 * rank.tokens * work.shape.dim / degrees.tp;
+  const Axis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
+  const double one =
+      exchange_seconds(step::CollectiveKind::kSendReceive, bytes, stages, work.links, constants);
   return 2 * one * degrees.chunks * (work.software.overlaps_tensor ? kSendExposed : 1);
 }
 
@@ -106,7 +108,7 @@ StepTime step_time(const Work& work, const Constants& constants) {
   const double last_backward = (backward + shards.backward) * layers / degrees.pp;
   t.gradients = gradients_seconds(work, rank, parameters, last_backward, constants);
   t.optimizer = optimizer_seconds(work, rank, parameters, constants);
-  const double nodes = std::max(1.0, degrees.ranks / work.links.per_node);
+  const double nodes = std::max(1.0, degrees.ranks / work.links.per_node());
   const double undisturbed = passes * (1 + starved) + t.gradients + t.optimizer + kStepOverhead;
   const double jitter = constants.jitter * std::log2(nodes);
   t.total = undisturbed * (1 + jitter);

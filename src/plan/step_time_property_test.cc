@@ -10,7 +10,10 @@
 namespace assay::plan {
 namespace {
 
+using testing::any_nodes_of;
+using testing::any_sheet;
 using testing::any_work;
+using testing::any_work_on;
 
 constexpr double kRounding = 1 + 1e-12;
 
@@ -46,18 +49,24 @@ RC_GTEST_PROP(StepTimeProperty, TheTotalAloneIsTheSame, ()) {
 }
 
 RC_GTEST_PROP(StepTimeProperty, FasterLinksInsideNeverSlow, ()) {
-  Work work = any_work();
-  const double before = seconds(work);
+  const CardSheet& sheet = any_sheet();
+  spec::ClusterSpec cluster = any_nodes_of(sheet);
+  Work work = any_work_on(sheet, cluster);
+  const double fast = seconds(work);
   const double factor = any_factor();
-  work.links.inside *= factor;
-  work.links.between_sockets *= factor;
-  RC_ASSERT(seconds(work) <= before * kRounding);
+  *cluster.link.bandwidth = *cluster.link.bandwidth / factor;
+  *cluster.link.pcie = *cluster.link.pcie / factor;
+  work.links.network = links_of(cluster)->network;
+  RC_ASSERT(fast <= seconds(work) * kRounding);
 }
 
 RC_GTEST_PROP(StepTimeProperty, AFasterNetworkNeverSlows, ()) {
-  Work work = any_work();
+  const CardSheet& sheet = any_sheet();
+  spec::ClusterSpec cluster = any_nodes_of(sheet);
+  Work work = any_work_on(sheet, cluster);
   const double before = seconds(work);
-  work.links.outside *= any_factor();
+  *cluster.network.bandwidth = any_factor() * *cluster.network.bandwidth;
+  work.links.network = links_of(cluster)->network;
   RC_ASSERT(seconds(work) <= before * kRounding);
 }
 

@@ -63,8 +63,9 @@ TEST(StepTime, BubblesOfAPipeline) {
       Work work = llama_8b_on_h100();
       work.degrees = {.pp = stages, .chunks = chunks, .ranks = stages};
       work.batch.micros = 16;
-      work.shape.vocab = 8;      // no head to speak of
-      work.links.inside = 1e18;  // nor sends
+      work.shape.vocab = 8;  // no head to speak of
+      // Nor sends.
+      work.links = *links_of(testing::one_node(8, spec::LinkKind::kNvswitch, 1e9));
       const StepTime t = step_time(work, shipped_constants());
       const double computed = t.products + t.attention + t.passes + t.head + t.host;
       EXPECT_NEAR(t.pipeline / computed, (stages - 1) / chunks / 16, 0.005)

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "plan/network.h"
 #include "plan/software.h"
 
 namespace assay::plan {
@@ -79,18 +80,14 @@ struct Card {
   double memory = 0;  // bytes
 };
 
-// What connects the cards. Rates in bytes per second, per card and direction.
+// What connects the cards.
 struct Links {
-  double inside = 0;   // a ring's bus bandwidth in a node, by NCCL's tables
-  double outside = 0;  // of the network, nominal
-  double per_node = 1;
-  // Cards that talk through their host: `inside` is reached in training as it is, and what crosses
-  // from one socket to the other shares this, bytes per second in all; 0: there is one socket.
-  bool through_host = false;
-  double between_sockets = 0;
+  Network network;
   // Per card, where they drive cards on two sockets, may run on either and are too few: see
   // Constants::cross_socket_host. 0: enough, or where they belong.
   double scarce_threads = 0;
+
+  [[nodiscard]] double per_node() const { return static_cast<double>(network.devices_per_node()); }
 };
 
 enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull };

@@ -121,7 +121,7 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   Work work;
   ASSAY_TRY(work.card, card_of_device(job.cluster.device));
   work.shape = shape_of(job.model, framework, job.batch.sequence);
-  work.links = links_of(job.cluster);
+  ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
   work.recompute = recompute_of(job.train.recompute);
   work.fp8 = job.train.precision == spec::Precision::kFp8;

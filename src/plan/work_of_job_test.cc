@@ -83,15 +83,29 @@ TEST(WorkOfJob, FsdpShardsWhatZeroSays) {
   EXPECT_EQ(work.degrees.gradient_shards, 4);
 }
 
+TEST(WorkOfJob, ALinkThatIsNotDescribedIsRefused) {
+  JobSpec job = job_of("nanochat-d26-h100");
+  job.cluster.nodes = 2;
+  EXPECT_EQ(refusal(job),
+            "cluster.network.kind: 2 nodes without a network; describe [cluster.network]");
+  job.cluster.nodes = 1;
+  job.cluster.link.bandwidth.reset();
+  EXPECT_EQ(refusal(job),
+            "cluster.link.bandwidth: devices with a link of unknown bandwidth; set it, per device "
+            "and direction");
+}
+
 TEST(WorkOfJob, LinksAreThoseOfTheCluster) {
   const Links mesh = work_of(job_of("llama3-70b-h200x32"))->links;
-  EXPECT_DOUBLE_EQ(mesh.inside, 0.81 * 450e9);
-  EXPECT_DOUBLE_EQ(mesh.outside, 50e9);
-  EXPECT_FALSE(mesh.through_host);
+  ASSERT_EQ(mesh.network.tiers().size(), 2U);
+  EXPECT_EQ(mesh.network.tiers()[0].kind, TierKind::kNvlink);
+  EXPECT_DOUBLE_EQ(mesh.network.tiers()[0].nominal.count(), 450e9);
+  EXPECT_DOUBLE_EQ(mesh.network.tiers()[1].nominal.count(), mesh.per_node() * 50e9);
   EXPECT_EQ(mesh.scarce_threads, 0);
   const Links pairs = work_of(job_of("nanochat-d26-h100", {"cluster.extends=h100-nvl-8"}))->links;
-  EXPECT_TRUE(pairs.through_host);
-  EXPECT_LT(pairs.inside, 64e9);
+  ASSERT_EQ(pairs.network.tiers().size(), 3U);
+  EXPECT_EQ(pairs.network.tiers()[1].kind, TierKind::kPcie);
+  EXPECT_EQ(pairs.network.tiers()[2].kind, TierKind::kSockets);
   const std::vector<std::string> two_sockets = {"cluster.numa_nodes=2", "cluster.cpus=160",
                                                 "cluster.unpinned=true"};
   EXPECT_EQ(work_of(job_of("nanochat-d26-h100", two_sockets))->links.scarce_threads, 20);

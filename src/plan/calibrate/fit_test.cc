@@ -11,8 +11,10 @@
 #include "plan/calibrate/residuals.h"
 #include "plan/calibrate/scores.h"
 #include "plan/cards.h"
+#include "plan/links.h"
 #include "plan/memory.h"
 #include "plan/step_time.h"
+#include "plan/testing/clusters.h"
 
 namespace assay::plan {
 namespace {
@@ -22,7 +24,9 @@ Work decoder(Framework framework, double dim, double layers, double micro_batch,
   Work work;
   work.card = sheet->card;
   work.software = software_of(framework, work.card);
-  work.links = {.inside = sheet->link, .outside = sheet->network, .per_node = 8};
+  work.links = *links_of(testing::with_network(
+      testing::one_node(8, spec::LinkKind::kNvswitch, sheet->link / testing::kGb, /*fp8=*/false), 1,
+      8 * sheet->network / testing::kGb));
   work.shape = {.layers = layers,
                 .dim = dim,
                 .heads = dim / 128,

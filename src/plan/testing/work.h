@@ -4,7 +4,8 @@
 #include <rapidcheck.h>
 
 #include "plan/cards.h"
-#include "plan/links_time.h"
+#include "plan/links.h"
+#include "plan/testing/clusters.h"
 #include "plan/work.h"
 
 namespace assay::plan::testing {
@@ -39,9 +40,8 @@ inline Work llama_8b_on_h100() {
   work.degrees = {.dp = 1, .fsdp = 8, .ranks = 8};
   work.batch = {.sequence = 8192, .micro_batch = 1, .micros = 2};
   work.card = *card_of("H100-SXM5-80GB");
-  work.links.per_node = 8;
-  work.links.outside = 50e9;
-  set_inside(work.links, 450e9, true, true);
+  work.links =
+      *links_of(with_network(one_node(8, spec::LinkKind::kNvswitch, 450), /*nodes=*/1, 400));
   work.software = software_of(Framework::kTorch, work.card);
   return work;
 }
@@ -102,19 +102,35 @@ inline Software any_software(const Card& card) {
   return s;
 }
 
-inline Work any_work() {
+inline const CardSheet& any_sheet() {
+  const auto cards = card_table();
+  return cards[*rc::gen::inRange<std::size_t>(0, cards.size())];
+}
+
+// Nodes of such cards, however they may be linked.
+inline spec::ClusterSpec any_nodes_of(const CardSheet& sheet) {
+  using spec::LinkKind;
+  const auto kind = *rc::gen::element(LinkKind::kNvswitch, LinkKind::kNvlinkMesh,
+                                      LinkKind::kNvlinkGroups, LinkKind::kPcie);
+  const int devices = *rc::gen::element(1, 4, 8);
+  auto cluster =
+      one_node(devices, kind, sheet.link / kGb, sheet.card.fp8_flops > sheet.card.bf16_flops);
+  if (kind == LinkKind::kNvlinkGroups) cluster.link.group = 2;
+  cluster.link.pcie = base::BytesPerSecond(64 * kGb);
+  const auto network = *rc::gen::element(spec::NetworkKind::kInfiniband, spec::NetworkKind::kEfa,
+                                         spec::NetworkKind::kEthernet);
+  return with_network(cluster, 8, devices * sheet.network / kGb, network);
+}
+
+inline Work any_work_on(const CardSheet& sheet, const spec::ClusterSpec& cluster) {
   Work work;
   work.shape = any_shape();
   work.degrees = any_degrees(work.shape);
   work.batch.sequence = *rc::gen::element(1024, 2048, 8192);
   work.batch.micro_batch = *rc::gen::inRange(1, 17);
   work.batch.micros = *rc::gen::inRange(1, 65);
-  const auto cards = card_table();
-  const CardSheet& sheet = cards[*rc::gen::inRange<std::size_t>(0, cards.size())];
   work.card = sheet.card;
-  work.links.per_node = *rc::gen::element(1, 4, 8);
-  work.links.outside = sheet.network;
-  set_inside(work.links, sheet.link, *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>());
+  work.links = *links_of(cluster);
   if (*rc::gen::inRange(0, 8) == 0) work.links.scarce_threads = *rc::gen::inRange(1, 24);
   work.software = any_software(work.card);
   work.recompute = static_cast<RecomputeKind>(*rc::gen::inRange(0, 5));
@@ -123,6 +139,11 @@ inline Work any_work() {
   work.lora = *rc::gen::inRange(0, 4) == 0;
   work.muon = *rc::gen::inRange(0, 4) == 0;
   return work;
+}
+
+inline Work any_work() {
+  const CardSheet& sheet = any_sheet();
+  return any_work_on(sheet, any_nodes_of(sheet));
 }
 
 }  // namespace assay::plan::testing
