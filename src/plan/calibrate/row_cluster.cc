@@ -1,0 +1,65 @@
+#include "plan/calibrate/row_cluster.h"
+
+#include <algorithm>
+
+#include "plan/calibrate/row_text.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr std::int64_t kCardsPerSocket = 4;
+// Boards of so many connect their cards directly, larger ones through switches.
+constexpr std::int64_t kDirectlyLinked = 4;
+constexpr double kMostThreads = 1e6;
+// Bytes per second.
+constexpr double kLeastNvlink = 100e9;  // what is slower is PCIe
+constexpr double kMostPcie = 64e9;      // generation 5, 16 lanes
+
+spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64_t per_node) {
+  const base::BytesPerSecond nominal(row.intra_bw ? *row.intra_bw * 1e9 : sheet.link);
+  // "NVL": in pairs; "GB200-NVL72": through switches, as every GB200.
+  const bool switched = contains(row.gpu_type, "GB200");
+  const bool pairs = !switched && (contains(row.gpu_type, "NVL") || contains(row.notes, "pairs"));
+  spec::LinkSpec link{.bandwidth = nominal};
+  link.pcie = std::min(nominal, base::BytesPerSecond(kMostPcie));
+  if (nominal.count() <= kLeastNvlink) {
+    link.kind = spec::LinkKind::kPcie;
+  } else if (pairs) {
+    link.kind = spec::LinkKind::kNvlinkGroups;
+    link.group = 2;
+  } else {
+    const bool direct = !switched && per_node <= kDirectlyLinked;
+    link.kind = direct ? spec::LinkKind::kNvlinkMesh : spec::LinkKind::kNvswitch;
+  }
+  return link;
+}
+
+}  // namespace
+
+spec::ClusterSpec row_cluster(const RowFields& row, const CardSheet& sheet) {
+  spec::ClusterSpec cluster;
+  cluster.devices_per_node = static_cast<std::int64_t>(row.gpus_per_node.value_or(8));
+  cluster.link = row_link(row, sheet, cluster.devices_per_node);
+  if (sheet.card.fp8_flops > sheet.card.bf16_flops)
+    cluster.device.fp8 = base::FlopsPerSecond(sheet.card.fp8_flops);
+  const double network = row.inter_bw ? *row.inter_bw * 1e9 : sheet.network;
+  cluster.network.kind = spec::NetworkKind::kInfiniband;
+  cluster.network.bandwidth =
+      base::BytesPerSecond(network * static_cast<double>(cluster.devices_per_node));
+  cluster.network.ports = cluster.devices_per_node;
+  // Boards of eight say where their cards hang; cards in slots need two sockets for more than four.
+  const bool slots = contains_any(lower_case(row.gpu_type), {"pcie", "nvl"});
+  if (contains_any(row.lower_notes, {"one numa", "single numa"}))
+    cluster.numa_nodes = 1;
+  else if (contains(row.lower_notes, "two numa") ||
+           (slots && cluster.devices_per_node > kCardsPerSocket))
+    cluster.numa_nodes = 2;
+  // Who counts virtual processors rents a container, whose threads run where there is room.
+  if (const auto threads = number_before(row.lower_notes, "vcpu")) {
+    cluster.cpus = static_cast<std::int64_t>(std::min(*threads, kMostThreads));
+    cluster.unpinned = true;
+  }
+  return cluster;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,62 @@
+#include "plan/calibrate/row_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "plan/links.h"
+
+namespace assay::plan {
+namespace {
+
+Links links_of_row(const RowFields& row) {
+  return links_of(row_cluster(row, *find_card(row.gpu_type))).value();
+}
+
+// Innermost first.
+std::vector<TierKind> tiers_of_row(const std::string& card, double per_node,
+                                   const std::string& lower_notes = "") {
+  std::vector<TierKind> kinds;
+  const Links links =
+      links_of_row({.gpu_type = card, .lower_notes = lower_notes, .gpus_per_node = per_node});
+  for (const Tier& tier : links.network.tiers()) kinds.push_back(tier.kind);
+  return kinds;
+}
+
+TEST(RowCluster, LinksFollowFromTheCard) {
+  using enum TierKind;
+  using Kinds = std::vector<TierKind>;
+  EXPECT_EQ(tiers_of_row("H100-SXM5-80GB", 8), (Kinds{kNvlink, kNetwork}));
+  EXPECT_EQ(tiers_of_row("H100-SXM5-80GB", 1), (Kinds{kNetwork}));
+  EXPECT_EQ(tiers_of_row("H100-PCIe-80GB", 4), (Kinds{kPcie, kNetwork}));
+  EXPECT_EQ(tiers_of_row("H100-PCIe-80GB", 8), (Kinds{kPcie, kSockets, kNetwork}));
+  EXPECT_EQ(tiers_of_row("H100-PCIe-80GB", 8, "one numa node"), (Kinds{kPcie, kNetwork}));
+  EXPECT_EQ(tiers_of_row("H100-NVL-94GB", 8), (Kinds{kNvlink, kPcie, kSockets, kNetwork}));
+  EXPECT_EQ(tiers_of_row("GB200-NVL72", 4), (Kinds{kNvlink, kNetwork}));
+}
+
+// Boards of eight have switches, boards of four direct links: two cards have a third of those.
+TEST(RowCluster, BoardsOfFourAreLinkedDirectly) {
+  const auto pair_seconds = [](double per_node) {
+    const Links links = links_of_row({.gpu_type = "H100-SXM5-80GB", .gpus_per_node = per_node});
+    const Network& network = links.network;
+    return network.time(step::CollectiveKind::kAllGather, 64e9, network.group(2)).total.count();
+  };
+  EXPECT_NEAR(pair_seconds(4) / pair_seconds(8), 3, 0.001);
+}
+
+TEST(RowCluster, WhatARowSaysCounts) {
+  const spec::ClusterSpec said = row_cluster({.gpu_type = "H100-SXM5-80GB",
+                                              .lower_notes = "128 vcpu over two numa nodes",
+                                              .gpus_per_node = 8,
+                                              .intra_bw = 200,
+                                              .inter_bw = 12.5},
+                                             *find_card("H100-SXM5-80GB"));
+  EXPECT_EQ(said.link.bandwidth->count(), 200e9);
+  EXPECT_EQ(said.network.bandwidth->count(), 100e9);
+  EXPECT_EQ(said.cpus, 128);
+  EXPECT_EQ(said.numa_nodes, 2);
+}
+
+}  // namespace
+}  // namespace assay::plan
