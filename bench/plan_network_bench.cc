@@ -1,7 +1,7 @@
 // Pricing a collective: what a search over layouts pays some hundred times for each of them.
 #include <benchmark/benchmark.h>
 
-#include "plan/network.h"
+#include "plan/network/network.h"
 #include "spec/load.h"
 
 namespace {

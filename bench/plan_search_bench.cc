@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "plan/fastest_layout.h"
+#include "plan/search/fastest_layout.h"
 #include "spec/load.h"
 
 namespace {

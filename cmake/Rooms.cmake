@@ -80,14 +80,16 @@ function(_room_library name suffix libraries sources)
   endforeach()
 endfunction()
 
-# room(NAME [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …] [TEST_DEFINITIONS …] [TEST_NEEDS …]
-# [ONLY_IF CONDITION]): the library of all *.cc here, and a test of all *_test.cc (plus
+# room(NAME [FOLDERS …] [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …] [TEST_DEFINITIONS …]
+# [TEST_NEEDS …] [ONLY_IF CONDITION]): the library of all *.cc here and in the folders, which are
+# parts of a large room and no rooms themselves, and a test of all *_test.cc (plus
 # TEST_SOURCES) that links the libraries, sees the definitions and is built after the targets it
 # needs. Where the condition does not hold, the room is its *_fallback.cc and has no test; where it
 # does, it is everything else.
 function(room name)
-  cmake_parse_arguments(arg "" "ONLY_IF" "LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  cmake_parse_arguments(arg "" "ONLY_IF" "FOLDERS;LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
+  list(TRANSFORM arg_FOLDERS APPEND /*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS *.cc ${arg_FOLDERS})
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

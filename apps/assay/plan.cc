@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "plan/software.h"
+#include "plan/model/software.h"
 #include "plan_words.h"
 #include "spec_words.h"
 #include "verbs.h"

@@ -5,7 +5,7 @@
 
 #include "base/decimal.h"
 #include "base/text.h"
-#include "plan/layouts.h"
+#include "plan/search/layouts.h"
 #include "plan_pictures.h"
 #include "plan_words.h"
 #include "print_plan.h"

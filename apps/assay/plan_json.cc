@@ -1,5 +1,5 @@
 // A plan as JSON: the counterpart of print_plan.cc.
-#include "plan/layouts.h"
+#include "plan/search/layouts.h"
 #include "print_plan.h"
 #include "spec/enum_names.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "plan/layouts.h"
+#include "plan/search/layouts.h"
 #include "plot/lines.h"
 #include "plot/scatter.h"
 #include "plot/stacked_bars.h"

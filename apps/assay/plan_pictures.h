@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/verb.h"
-#include "plan/search.h"
+#include "plan/search/search.h"
 #include "print_plan.h"
 
 namespace assay::cli {

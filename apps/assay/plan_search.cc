@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "plan/search.h"
+#include "plan/search/search.h"
 #include "plan_pictures.h"
 #include "plan_words.h"
 #include "spec/presets.h"

@@ -5,7 +5,7 @@
 #include "base/decimal.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "plan/layouts.h"
+#include "plan/search/layouts.h"
 
 namespace assay::cli {
 namespace {

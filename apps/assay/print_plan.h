@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "cli/verb.h"
-#include "plan/communication.h"
-#include "plan/intervals.h"
+#include "plan/exchange/communication.h"
+#include "plan/model/intervals.h"
 #include "plan/money.h"
 #include "plan/prediction.h"
 #include "plan/scaling.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "plan/layouts.h"
+#include "plan/search/layouts.h"
 #include "print_plan.h"
 
 namespace assay::cli {

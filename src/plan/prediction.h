@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "plan/memory.h"
-#include "plan/step_time.h"
+#include "plan/model/memory.h"
+#include "plan/model/step_time.h"
 #include "plan/work_of_job.h"
 #include "spec/job.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/cards.h"
-#include "plan/links.h"
+#include "plan/model/cards.h"
+#include "plan/model/links.h"
 #include "spec/parameters.h"
 #include "step/head_rows.h"
 

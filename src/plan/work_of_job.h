@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "plan/work.h"
+#include "plan/model/work.h"
 #include "spec/job.h"
 
 namespace assay::plan {

@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "plan/calibrate/rows.h"
 #include "plan/calibrate/scores.h"
-#include "plan/constants.h"
-#include "plan/intervals.h"
+#include "plan/model/constants.h"
+#include "plan/model/intervals.h"
 
 namespace assay::plan {
 

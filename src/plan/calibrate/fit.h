@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "plan/calibrate/rows.h"
-#include "plan/constants.h"
+#include "plan/model/constants.h"
 
 namespace assay::plan {
 

@@ -4,7 +4,7 @@
 #include "plan/calibrate/bounded.h"
 #include "plan/calibrate/fit.h"
 #include "plan/calibrate/least_squares.h"
-#include "plan/memory.h"
+#include "plan/model/memory.h"
 
 namespace assay::plan {
 namespace {

@@ -10,10 +10,10 @@
 #include "plan/calibrate/cross_validation.h"
 #include "plan/calibrate/residuals.h"
 #include "plan/calibrate/scores.h"
-#include "plan/cards.h"
-#include "plan/links.h"
-#include "plan/memory.h"
-#include "plan/step_time.h"
+#include "plan/model/cards.h"
+#include "plan/model/links.h"
+#include "plan/model/memory.h"
+#include "plan/model/step_time.h"
 #include "plan/testing/clusters.h"
 
 namespace assay::plan {

@@ -8,7 +8,7 @@
 
 #include "plan/calibrate/rows.h"
 #include "plan/calibrate/scores.h"
-#include "plan/intervals.h"
+#include "plan/model/intervals.h"
 
 namespace assay::plan {
 

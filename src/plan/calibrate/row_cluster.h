@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/calibrate/row_fields.h"
-#include "plan/cards.h"
+#include "plan/model/cards.h"
 #include "spec/cluster.h"
 
 namespace assay::plan {

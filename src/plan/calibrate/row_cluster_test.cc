@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "plan/links.h"
+#include "plan/model/links.h"
 
 namespace assay::plan {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "plan/calibrate/row_fields.h"
-#include "plan/work.h"
+#include "plan/model/work.h"
 
 namespace assay::plan {
 

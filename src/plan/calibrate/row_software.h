@@ -2,8 +2,8 @@
 #pragma once
 
 #include "plan/calibrate/row_fields.h"
-#include "plan/software.h"
-#include "plan/work.h"
+#include "plan/model/software.h"
+#include "plan/model/work.h"
 
 namespace assay::plan {
 

@@ -10,10 +10,10 @@
 #include "plan/calibrate/row_models.h"
 #include "plan/calibrate/row_software.h"
 #include "plan/calibrate/row_text.h"
-#include "plan/cards.h"
-#include "plan/constants.h"
-#include "plan/links.h"
-#include "plan/memory.h"
+#include "plan/model/cards.h"
+#include "plan/model/constants.h"
+#include "plan/model/links.h"
+#include "plan/model/memory.h"
 
 namespace assay::plan {
 namespace {

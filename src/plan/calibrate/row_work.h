@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan/calibrate/row_fields.h"
-#include "plan/work.h"
+#include "plan/model/work.h"
 
 namespace assay::plan {
 

@@ -6,7 +6,7 @@
 #include "plan/calibrate/row_fields.h"
 #include "plan/calibrate/row_text.h"
 #include "plan/calibrate/row_work.h"
-#include "plan/step_time.h"
+#include "plan/model/step_time.h"
 
 namespace assay::plan {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/constants.h"
-#include "plan/work.h"
+#include "plan/model/constants.h"
+#include "plan/model/work.h"
 
 namespace assay::plan {
 

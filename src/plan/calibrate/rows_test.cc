@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "plan/calibrate/row_text.h"
-#include "plan/memory.h"
-#include "plan/step_time.h"
+#include "plan/model/memory.h"
+#include "plan/model/step_time.h"
 
 namespace assay::plan {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "plan/calibrate/fit.h"
-#include "plan/memory.h"
+#include "plan/model/memory.h"
 
 namespace assay::plan {
 namespace {

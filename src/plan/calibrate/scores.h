@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plan/calibrate/rows.h"
-#include "plan/constants.h"
-#include "plan/intervals.h"
+#include "plan/model/constants.h"
+#include "plan/model/intervals.h"
 
 namespace assay::plan {
 

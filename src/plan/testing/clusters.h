@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "plan/network.h"
+#include "plan/network/network.h"
 #include "spec/load.h"
 
 namespace assay::plan::testing {

@@ -1,5 +1,5 @@
 // Schedules of collectives, played message by message: every link carries one message at a time and
-// delivers it a latency later. The oracle of the closed forms in src/plan/network_algorithms.cc.
+// delivers it a latency later. The oracle of the closed forms in src/plan/network/algorithms.cc.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/search.h"
+#include "plan/search/search.h"
 #include "spec/load.h"
 
 namespace assay::plan::testing {

@@ -3,10 +3,10 @@
 
 #include <rapidcheck.h>
 
-#include "plan/cards.h"
-#include "plan/links.h"
+#include "plan/model/cards.h"
+#include "plan/model/links.h"
+#include "plan/model/work.h"
 #include "plan/testing/clusters.h"
-#include "plan/work.h"
 
 namespace assay::plan::testing {
 

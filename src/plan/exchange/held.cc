@@ -1,0 +1,160 @@
+#include "plan/exchange/held.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace assay::plan {
+namespace {
+
+using spec::LayoutSpec;
+using spec::ModelSpec;
+using spec::ParameterGroup;
+
+std::int64_t rounded_up_quotient(std::int64_t value, std::int64_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+// Heads of keys and values are copied where there are fewer of them than tensor-parallel ranks.
+std::int64_t kv_heads_held(const ModelSpec& m, std::int64_t tp) {
+  return std::max<std::int64_t>(1, m.kv_heads / tp);
+}
+
+// One rank's part of a tensor: heads, the width of the MLP and the vocabulary are cut, what every
+// rank applies to the whole residual stream is not.
+ParameterGroup cut_by_tp(ParameterGroup g, const ModelSpec& m, std::int64_t tp) {
+  const std::string_view name = g.name;
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const std::int64_t kv = kv_heads_held(m, tp);
+  if (is_one_of({"embedding", "head"})) {
+    g.rows = rounded_up_quotient(g.rows, tp);
+  } else if (is_one_of({"attn_q", "mlp_gate", "mlp_up", "expert_gate", "expert_up"})) {
+    g.rows /= tp;
+  } else if (is_one_of({"attn_o", "mlp_down", "expert_down", "mlp_gate_bias", "mlp_up_bias",
+                        "expert_gate_bias", "expert_up_bias"})) {
+    g.cols /= tp;
+  } else if (is_one_of({"attn_k", "attn_v"})) {
+    g.rows = kv * m.head_dim;
+  } else if (name == "value_embeddings") {
+    g.cols = kv * m.head_dim;
+  } else if (name == "value_gate") {
+    g.rows = kv;
+  } else if (name == "attn_qkv_bias") {
+    g.cols = m.q_dim() / tp + 2 * kv * m.head_dim;
+  }
+  return g;
+}
+
+// Where in the model a group's tensors are.
+enum class Where { kStart, kEnd, kEveryBlock, kDenseBlocks, kMoeBlocks, kValueBlocks };
+
+Where where_of(const ParameterGroup& g) {
+  const std::string_view name = g.name;
+  if (g.expert || name == "router") return Where::kMoeBlocks;
+  if (name.starts_with("value_")) return Where::kValueBlocks;
+  if (name.starts_with("mlp_") && !name.starts_with("mlp_norm")) return Where::kDenseBlocks;
+  if (name.starts_with("attn_") || name.starts_with("mlp_norm")) return Where::kEveryBlock;
+  if (name == "head" || name.starts_with("final_norm")) return Where::kEnd;
+  return Where::kStart;
+}
+
+// What distinguishes one block from another.
+struct BlockKind {
+  bool moe = false;
+  bool value = false;
+  auto operator<=>(const BlockKind&) const = default;
+
+  [[nodiscard]] bool has(Where where) const {
+    switch (where) {
+      case Where::kEveryBlock:
+        return true;
+      case Where::kDenseBlocks:
+        return !moe;
+      case Where::kMoeBlocks:
+        return moe;
+      case Where::kValueBlocks:
+        return value;
+      case Where::kStart:
+      case Where::kEnd:
+        break;
+    }
+    return false;
+  }
+};
+
+// How many blocks of each kind a stage has. Every n-th block is a mixture; value embeddings are in
+// every second, the last among them.
+std::map<BlockKind, std::int64_t> blocks_of(const ModelSpec& m, const LayoutSpec& l,
+                                            std::int64_t stage) {
+  std::map<BlockKind, std::int64_t> blocks;
+  const std::int64_t chunk = m.layers / (l.pp * l.pp_chunks);
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    if (layer / chunk % l.pp != stage) continue;
+    const bool moe = m.is_moe() && (layer + 1) % m.moe_every == 0;
+    const bool value = m.value_embeddings && (m.layers - 1 - layer) % 2 == 0;
+    ++blocks[{moe, value}];
+  }
+  return blocks;
+}
+
+}  // namespace
+
+Held held_by_stage(const spec::JobSpec& job, std::int64_t stage) {
+  const ModelSpec& m = job.model;
+  const LayoutSpec& l = job.layout;
+  const bool last = stage == l.pp - 1;
+  Held held{.stage = stage, .groups = {}, .units = {}};
+  std::vector<Where> where;
+  for (const ParameterGroup& group : spec::parameters_of(m).groups) {
+    held.groups.push_back({cut_by_tp(group, m, l.tp), group.elements_each()});
+    held.groups.back().part.count = 0;
+    where.push_back(where_of(group));
+  }
+
+  const auto add_unit = [&](std::int64_t count, auto tensors_of) {
+    Unit unit{std::vector<std::int64_t>(held.groups.size()), count};
+    for (std::size_t i = 0; i < held.groups.size(); ++i) {
+      unit.tensors[i] = tensors_of(i);
+      held.groups[i].part.count += unit.tensors[i] * count;
+    }
+    const bool empty = std::all_of(unit.tensors.begin(), unit.tensors.end(),
+                                   [](std::int64_t tensors) { return tensors == 0; });
+    if (!empty) held.units.push_back(std::move(unit));
+  };
+  const auto outside_blocks = [&](Where place) {
+    add_unit(1, [&](std::size_t i) { return where[i] == place ? std::int64_t{1} : 0; });
+  };
+  // The last stage multiplies by a tied head, which is the embedding of the first.
+  const bool tied_copy = last && stage > 0 && m.tied;
+
+  if (stage == 0) outside_blocks(Where::kStart);
+  for (const auto& [kind, count] : blocks_of(m, l, stage)) {
+    add_unit(count, [&, kind = kind](std::size_t i) -> std::int64_t {
+      if (!kind.has(where[i])) return 0;
+      return held.groups[i].part.expert ? m.experts / l.ep : 1;
+    });
+  }
+  if (last) {
+    add_unit(1, [&](std::size_t i) -> std::int64_t {
+      return where[i] == Where::kEnd || (tied_copy && held.groups[i].part.name == "embedding");
+    });
+  }
+  return held;
+}
+
+std::int64_t Held::elements() const {
+  std::int64_t sum = 0;
+  for (const HeldGroup& group : groups) sum += group.part.parameters();
+  return sum;
+}
+
+Held held_by_rank(const spec::JobSpec& job) {
+  Held first = held_by_stage(job, 0);
+  if (job.layout.pp == 1) return first;
+  Held last = held_by_stage(job, job.layout.pp - 1);
+  return last.elements() > first.elements() ? last : first;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,53 @@
+// What may go wrong with a run on machines of others, as figures with their sources, and what
+// follows for one run: how often it is saved, when it is done and what it costs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/money.h"
+#include "base/units.h"
+#include "plan/failures/spot.h"
+#include "plan/money.h"
+
+namespace assay::plan {
+
+struct Risks {
+  Input device_mtbf;      // s, of one device with its share of a node
+  Input checkpoint_rate;  // bytes per second and node
+  Input restart;          // s, before the state is read
+  Input outage;           // s, until a lost machine is replaced
+  Input spot_available;   // s, until spot machines are taken: all of a run's at once
+  Input spot_gone;        // s, until they can be had again
+  Input spot_notice;      // s, before they are taken
+};
+
+Risks default_risks();
+
+// A line for a table of what was assumed.
+struct Assumption {
+  std::string what;
+  std::string value;
+  std::string source;
+};
+std::vector<Assumption> listed(const Risks& risks);
+
+// One run: so much useful time on so many machines, with so much state to save.
+struct RunOnMachines {
+  base::Seconds work;
+  base::Seconds step;
+  std::int64_t nodes = 1;
+  std::int64_t devices = 1;
+  double state_bytes = 0;
+};
+
+// Checkpoints as often as loses least.
+Resilience resilience_of(const RunOnMachines& run, const Risks& risks);
+
+// The same with spot machines: `on_demand` is what the policy falls back to.
+SpotRun spot_run_of(const RunOnMachines& run, const Risks& risks, base::Money on_demand_per_hour,
+                    base::Money spot_per_hour, std::optional<base::Seconds> deadline);
+
+}  // namespace assay::plan

@@ -1,0 +1,121 @@
+#include "plan/failures/spot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "plan/failures/quantile.h"
+#include "plan/failures/spot_play.h"
+
+namespace assay::plan {
+namespace {
+
+using base::Money;
+using base::Seconds;
+
+constexpr double kMostAttempts = 1e5;  // in one run; more would play for minutes
+
+base::Result<void> check_spot_durations(const SpotRun& run) {
+  const SpotMarket& m = run.market;
+  for (const auto& [what, value] : {std::pair{"work", run.work},
+                                    std::pair{"time that spot machines are available", m.available},
+                                    std::pair{"deadline", run.deadline.value_or(Seconds(1))}}) {
+    if (!std::isfinite(value.count()) || value.count() <= 0) {
+      return base::fail(base::usage_error(what, "not a duration above zero"));
+    }
+  }
+  for (const auto& [what, value] :
+       {std::pair{"time that spot machines are gone", m.gone}, std::pair{"notice", m.notice}}) {
+    if (!std::isfinite(value.count()) || value.count() < 0) {
+      return base::fail(base::usage_error(what, "not a duration"));
+    }
+  }
+  return {};
+}
+
+// Whether playing it comes to an end.
+base::Result<void> check_spot_attempts(const SpotRun& run, SpotPolicy policy) {
+  if (policy == SpotPolicy::kOnDemand) return {};
+  Resilience spot = run.resilience;
+  spot.mtbf = either_mtbf(spot.mtbf, run.market.available);
+  spot.interval = run.market.interval;
+  ASSAY_TRY_VOID(check(spot));
+  const double turn = run.market.available.count() + run.market.gone.count();
+  const double attempts = policy == SpotPolicy::kSpot ? expected_failures(spot, run.work)
+                                                      : run.deadline->count() / turn;
+  if (attempts <= kMostAttempts) return {};
+  return base::fail(base::usage_error("spot market", "machines are taken too often to get anywhere",
+                                      "save more often, or rent on demand"));
+}
+
+base::Result<void> check_spot(const SpotRun& run, SpotPolicy policy) {
+  if (policy == SpotPolicy::kUniformProgress && !run.deadline) {
+    return base::fail(base::usage_error("deadline", "none, and progress is measured against it"));
+  }
+  if (run.market.on_demand_per_hour.currency() != run.market.spot_per_hour.currency()) {
+    return base::fail(base::usage_error("spot market", "prices in two currencies"));
+  }
+  ASSAY_TRY_VOID(check(run.resilience));
+  if (expected_failures(run.resilience, run.work) > kMostAttempts) {
+    return base::fail(base::usage_error("mean time between failures", "too short for this run"));
+  }
+  ASSAY_TRY_VOID(check_spot_durations(run));
+  return check_spot_attempts(run, policy);
+}
+
+// Of an hour's price; both prices' older date.
+base::Result<Money> money_of(const SpotMarket& market, double micros) {
+  constexpr double kMost = 9e18;
+  if (!(micros < kMost)) return base::fail(base::usage_error("cost", "too large to count"));
+  const Money& a = market.on_demand_per_hour;
+  const Money& b = market.spot_per_hour;
+  return Money(std::llround(micros), a.currency(), std::min(a.as_of(), b.as_of()));
+}
+
+double mean_of(const std::vector<double>& samples) {
+  double sum = 0;
+  for (const double s : samples) sum += s;
+  return sum / static_cast<double>(samples.size());
+}
+
+}  // namespace
+
+base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
+                                       const Sampling& sampling) {
+  ASSAY_TRY_VOID(check(sampling));
+  ASSAY_TRY_VOID(check_spot(run, policy));
+  constexpr double kHour = 3600;
+  const double spot_price = static_cast<double>(run.market.spot_per_hour.micros()) / kHour;
+  const double full_price = static_cast<double>(run.market.on_demand_per_hour.micros()) / kHour;
+
+  std::vector<double> times;
+  std::vector<double> costs;
+  double spot = 0;
+  double paid = 0;
+  double late = 0;
+  double preemptions = 0;
+  for (std::int64_t trial = 0; trial < sampling.trials; ++trial) {
+    const PlayedRun p = play(run, policy, {sampling.seed, static_cast<std::uint64_t>(trial)});
+    times.push_back(p.seconds);
+    costs.push_back(p.spot_seconds * spot_price + p.on_demand_seconds * full_price);
+    spot += p.spot_seconds;
+    paid += p.spot_seconds + p.on_demand_seconds;
+    preemptions += p.preemptions;
+    if (run.deadline && p.seconds > run.deadline->count()) late += 1;
+  }
+
+  const auto trials = static_cast<double>(sampling.trials);
+  SpotOutcome o;
+  ASSAY_TRY(o.cost_expected, money_of(run.market, mean_of(costs)));
+  ASSAY_TRY(o.cost_p50, money_of(run.market, quantile(costs, 0.5)));
+  ASSAY_TRY(o.cost_p90, money_of(run.market, quantile(costs, 0.9)));
+  o.time_expected = Seconds(mean_of(times));
+  o.time_p50 = Seconds(quantile(times, 0.5));
+  o.time_p90 = Seconds(quantile(times, 0.9));
+  o.spot_share = spot / paid;
+  o.preemptions = preemptions / trials;
+  o.miss_chance = late / trials;
+  return o;
+}
+
+}  // namespace assay::plan

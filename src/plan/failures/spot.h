@@ -1,0 +1,62 @@
+// Spot machines: cheaper, and taken away. What a run costs, when it is done and how likely it is to
+// miss its deadline, by policy.
+//
+//   SpotRun run{.work = hours(40), .deadline = hours(60), .resilience = r, .market = market};
+//   ASSAY_TRY(const SpotOutcome o, spot_outcome(run, SpotPolicy::kUniformProgress));
+//
+// The market comes and goes by itself: times with and without spot machines are exponential, and
+// begin as they are on average. What is rented is paid for while it is held: on demand also during
+// outages of hardware, spot machines until they are taken. Waiting for them costs time only.
+#pragma once
+
+#include <optional>
+
+#include "base/money.h"
+#include "plan/failures/failures.h"
+
+namespace assay::plan {
+
+enum class SpotPolicy : std::uint8_t {
+  kOnDemand,
+  kSpot,  // wait for spot machines, whatever the deadline
+  // Spot machines where there are any; without them, on demand only while the work done is less
+  // than the part of the deadline that has passed (W t / D), and in any case in time to finish on
+  // demand. From Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines" (NSDI
+  // 2024).
+  kUniformProgress,
+};
+
+struct SpotMarket {
+  base::Money on_demand_per_hour;  // for the whole gang
+  base::Money spot_per_hour;       // likewise, in the same currency
+  base::Seconds available;         // mean time until one of the gang's spot machines is taken
+  base::Seconds gone;              // mean time until the gang can be had again
+  base::Seconds notice;            // before machines are taken; enough for a checkpoint: it is made
+  base::Seconds interval;          // work between checkpoints on spot machines
+};
+
+struct SpotRun {
+  base::Seconds work;                     // useful time
+  std::optional<base::Seconds> deadline;  // kUniformProgress needs one
+  Resilience resilience;                  // of the hardware; its interval is for on demand
+  SpotMarket market;
+};
+
+struct SpotOutcome {
+  base::Money cost_expected;
+  base::Money cost_p50;
+  base::Money cost_p90;
+  base::Seconds time_expected;
+  base::Seconds time_p50;
+  base::Seconds time_p90;
+  double spot_share = 0;   // of the hours that are paid for
+  double preemptions = 0;  // expected
+  double miss_chance = 0;  // of the deadline; 0 without one
+};
+
+// A usage error for durations that are none, two currencies, a missing deadline, or a market in
+// which the run would hardly ever get to a checkpoint.
+base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
+                                       const Sampling& sampling = {});
+
+}  // namespace assay::plan

@@ -1,0 +1,19 @@
+// One run on a market of spot machines, played from event to event. Internal to src/plan.
+#pragma once
+
+#include "plan/failures/random.h"
+#include "plan/failures/spot.h"
+
+namespace assay::plan {
+
+struct PlayedRun {
+  double seconds = 0;
+  double spot_seconds = 0;  // paid for
+  double on_demand_seconds = 0;
+  double preemptions = 0;
+};
+
+// For a run that spot_outcome found in order.
+PlayedRun play(const SpotRun& run, SpotPolicy policy, Draws draws);
+
+}  // namespace assay::plan

@@ -1,0 +1,28 @@
+// Accelerators by their data sheets, for rows and jobs that name a card and say no more. Nothing
+// here is fitted.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "plan/model/work.h"
+
+namespace assay::plan {
+
+struct CardSheet {
+  std::string_view name;
+  Card card;
+  // Per card and direction, where nothing else is said: bytes per second.
+  double link = 0;     // NVLink's, or PCIe's for a card without
+  double network = 0;  // a card's share of its node's
+};
+
+std::span<const CardSheet> card_table();
+
+// By the table's name, as rows spell it ("A100-SXM4-80GB"), or by any that contains the model, as
+// drivers do ("NVIDIA H100 80GB HBM3").
+const CardSheet* find_card(std::string_view name);
+std::optional<Card> card_of(std::string_view name);
+
+}  // namespace assay::plan

@@ -1,0 +1,68 @@
+#include "plan/model/cards.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/model/software.h"
+
+namespace assay::plan {
+namespace {
+
+TEST(Cards, NamesOfRowsAndDrivers) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"NVIDIA H100 80GB HBM3", "H100-SXM5-80GB"},
+      {"NVIDIA H100 PCIe", "H100-PCIe-80GB"},
+      {"NVIDIA H100 NVL", "H100-NVL-94GB"},
+      {"NVIDIA H200", "H200-SXM-141GB"},
+      {"NVIDIA GH200 480GB", "GH200"},
+      {"NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB"},
+      {"a100 pcie", "A100-PCIe-80GB"},
+      {"A100", "A100-SXM4-80GB"},
+      {"NVIDIA GB200", "GB200"},
+      {"NVIDIA B200", "B200-SXM-180GB"},
+      {"NVIDIA H20", "H20"},
+      {"NVIDIA L40S", "L40S"},
+      {"NVIDIA RTX A6000", "A6000"},
+      {"NVIDIA GeForce RTX 4090", "RTX4090"},
+      {"Tesla V100-SXM2-32GB", "V100-SXM2-32GB"},
+  };
+  for (const auto& [name, sheet] : cases) {
+    ASSERT_NE(find_card(name), nullptr) << name;
+    EXPECT_EQ(find_card(name)->name, sheet) << name;
+  }
+  EXPECT_FALSE(card_of("TPU v5"));
+  EXPECT_FALSE(card_of(""));
+}
+
+TEST(Cards, EverySheetIsFoundByItsNameAndComplete) {
+  for (const CardSheet& sheet : card_table()) {
+    EXPECT_EQ(find_card(sheet.name), &sheet) << sheet.name;
+    EXPECT_GE(sheet.card.fp8_flops, sheet.card.bf16_flops) << sheet.name;
+    EXPECT_GT(sheet.card.bf16_flops, 50e12) << sheet.name;
+    EXPECT_GT(sheet.card.memory_rate, 500e9) << sheet.name;
+    EXPECT_GT(sheet.card.memory, 20e9) << sheet.name;
+    EXPECT_GT(sheet.card.cache, 1e6) << sheet.name;
+    EXPECT_GT(sheet.link, 10e9) << sheet.name;
+    EXPECT_GT(sheet.network, 10e9) << sheet.name;
+  }
+}
+
+TEST(Software, NamesAreReadBack) {
+  for (int i = 0; i <= static_cast<int>(Framework::kTorch); ++i) {
+    const auto framework = static_cast<Framework>(i);
+    EXPECT_EQ(parse_framework(to_text(framework)), framework);
+  }
+  EXPECT_FALSE(parse_framework("abacus"));
+}
+
+TEST(Software, AttentionFollowsFrameworkAndCard) {
+  const Card ampere = *card_of("A100-SXM4-80GB");
+  const Card hopper = *card_of("H100-SXM5-80GB");
+  EXPECT_FALSE(software_of(Framework::kMegatron, ampere).flash);
+  EXPECT_TRUE(software_of(Framework::kMegatron, hopper).flash);
+  EXPECT_TRUE(software_of(Framework::kTorch, hopper).old_attention);
+  EXPECT_FALSE(software_of(Framework::kTorch, ampere).old_attention);
+  EXPECT_FALSE(software_of(Framework::kAssay, hopper).old_attention);
+}
+
+}  // namespace
+}  // namespace assay::plan

@@ -1,0 +1,23 @@
+// What a collective takes inside a training step: plan/network's price of it, where computation
+// leaves it coll_eff of NVLink and net_eff of the network.
+#pragma once
+
+#include "plan/model/constants.h"
+#include "plan/model/work.h"
+#include "plan/network/network.h"
+#include "step/collective.h"
+
+namespace assay::plan {
+
+// The ranks of one axis of a layout: each is `apart` from the next, those of the innermost by 1.
+struct Axis {
+  double ranks = 1;
+  double apart = 1;
+};
+
+// Seconds; `bytes` are those of the whole, as in step::Collective. Software may reach a part of the
+// bandwidth only: `share`.
+double exchange_seconds(step::CollectiveKind kind, double bytes, const Axis& axis,
+                        const Links& links, const Constants& constants, double share = 1);
+
+}  // namespace assay::plan

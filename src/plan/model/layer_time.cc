@@ -1,0 +1,171 @@
+#include "plan/model/layer_time.h"
+
+#include "plan/model/exchange_time.h"
+#include "plan/model/layer_pieces.h"
+#include "plan/model/mixture_time.h"
+
+namespace assay::plan {
+namespace {
+
+using step::CollectiveKind;
+
+// Operators of a layer's forward pass; as many again in a mixture, and some for collectives. The
+// backward pass has twice as many.
+constexpr double kOperators = 30;
+constexpr double kMixtureOperators = 30;
+constexpr double kCollectiveOperators = 4;
+constexpr double kLooseExpertOperators = 6;  // each expert by itself
+
+// What each layer and direction pays for tensor parallelism: two sums, or as many pairs of
+// scattering and gathering, and ranks that wait for each other.
+struct TensorExchange {
+  double all_reduce = 0;
+  double exposed = 1;
+  double skew = 0;
+};
+
+TensorExchange tensor_exchange(const Work& work, const RankShare& rank,
+                               const Constants& constants) {
+  TensorExchange t;
+  const double tp = work.degrees.tp;
+  if (tp <= 1) return t;
+  const double bytes = 2 * rank.tokens * work.shape.dim;
+  const auto seconds = [&](CollectiveKind kind) {
+    return exchange_seconds(kind, bytes, {.ranks = tp}, work.links, constants);
+  };
+  t.all_reduce = work.degrees.sequence_parallel
+                     ? seconds(CollectiveKind::kReduceScatter) + seconds(CollectiveKind::kAllGather)
+                     : seconds(CollectiveKind::kAllReduce);
+  if (work.software.dtensor) t.all_reduce *= constants.dtensor_tp;
+  if (work.software.overlaps_tensor) t.exposed = 1 - constants.tp_overlap;
+  t.skew = 2 * constants.tp_sync_us * 1e-6 * (tp - 1) * t.exposed;
+  if (work.software.compiled) t.skew *= 0.5;
+  return t;
+}
+
+// Keys and values go round the ranks of a sequence beside attention; what slows it is paid.
+double context_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
+  const Degrees& degrees = work.degrees;
+  if (degrees.cp <= 1) return 0;
+  const double bytes =
+      8 * rank.tokens * work.shape.kv_heads * work.shape.head_dim / degrees.tp * degrees.cp;
+  return constants.fsdp_slow * exchange_seconds(CollectiveKind::kAllGather, bytes,
+                                                {degrees.cp, degrees.tp}, work.links, constants);
+}
+
+// What the backward pass computes again; `up` and `down` are the MLP's products.
+LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& passes, double up,
+                double down) {
+  LayerTime t;
+  switch (work.recompute) {
+    case RecomputeKind::kNone:
+      break;
+    case RecomputeKind::kCheap:
+      t.passes = passes.norms + passes.activation;
+      break;
+    case RecomputeKind::kFfn:
+      t.passes = passes.norms + passes.activation;
+      t.products = up;
+      break;
+    case RecomputeKind::kSelective:
+      if (!work.software.flash) {
+        t.attention = forward.attention;
+      } else if (work.software.recomputes_products) {
+        t.passes = passes.total;
+        t.products = 0.5 * forward.products;
+      } else {
+        t.passes = 0.3 * passes.total;
+      }
+      break;
+    case RecomputeKind::kFull:
+      t = forward;
+      if (work.software.framework == Framework::kAssay) {
+        // Nobody needs the layer's own result, nor the sum that makes it one.
+        t.products -= down;
+        t.tensor /= 2;
+      }
+      break;
+  }
+  return t;
+}
+
+// The device waits for the host's launches, or the host for the device.
+void add_host(double operators, const RankShare& rank, const Constants& constants,
+              LayerTime& time) {
+  const double device = time.total();
+  const double gaps = operators * constants.gap_us * 1e-6 * rank.operators_kept;
+  time.host = smooth_max(device + gaps, operators * rank.host_per_operator) - device;
+}
+
+}  // namespace
+
+LayerTime& LayerTime::operator+=(const LayerTime& other) {
+  products += other.products;
+  attention += other.attention;
+  passes += other.passes;
+  routing += other.routing;
+  tensor += other.tensor;
+  context += other.context;
+  experts += other.experts;
+  host += other.host;
+  return *this;
+}
+
+LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants& constants) {
+  LayerProducts products = layer_products(work, rank, constants);
+  MixtureTime mixture;
+  if (rank.moe_share > 0) {
+    mixture = mixture_time(work, rank, constants);
+    products.all.forward += rank.moe_share * mixture.products.forward;
+    products.all.backward += rank.moe_share * mixture.products.backward;
+    products.up += rank.moe_share * mixture.up;
+    products.down += rank.moe_share * mixture.down;
+  }
+  const AttentionTime attention = attention_time(work, rank, constants);
+  const LayerPasses passes = layer_passes(work, rank, constants);
+  const TensorExchange tensor = tensor_exchange(work, rank, constants);
+  const double context = context_seconds(work, rank, constants);
+  const bool full = work.recompute == RecomputeKind::kFull;
+
+  // Tensor cores and everything else, forward and backward at full clock, say how busy they are.
+  const double operators = kOperators + rank.moe_share * kMixtureOperators;
+  const double cores =
+      3 * products.all.forward + attention.cores.forward + attention.cores.backward;
+  const double others = 3 * passes.total + attention.memory.forward + attention.memory.backward +
+                        4 * tensor.all_reduce * tensor.exposed +
+                        3 * operators * constants.gap_us * 1e-6 * rank.operators_kept;
+  const double host = 3 * kOperators * rank.host_per_operator;
+  LayerTimes times;
+  times.clock = sustained_clock(cores / smooth_max(cores + others, host), work.card, constants);
+  times.all_reduce = tensor.all_reduce;
+
+  LayerTime& forward = times.forward;
+  forward.products = products.all.forward / times.clock;
+  forward.attention = attention.cores.forward / times.clock + attention.memory.forward;
+  forward.passes = passes.total;
+  forward.routing = rank.moe_share * mixture.permutation;
+  forward.experts = rank.moe_share * mixture.all_to_all;
+  forward.tensor = 2 * tensor.all_reduce * tensor.exposed;
+  forward.context = context;
+
+  LayerTime& backward = times.backward;
+  backward = again(work, forward, passes, products.up / times.clock, products.down / times.clock);
+  backward.products += products.all.backward / times.clock;
+  backward.attention += attention.cores.backward / times.clock + attention.memory.backward;
+  backward.passes += 2 * forward.passes;
+  backward.routing += 2 * forward.routing;
+  backward.experts += forward.experts;
+  backward.tensor += forward.tensor;
+  backward.context += 2 * context;
+
+  double launched = operators + (work.degrees.tp > 1 ? kCollectiveOperators : 0);
+  if (work.software.loose_experts)
+    launched += rank.moe_share * rank.local_experts * kLooseExpertOperators;
+  add_host(launched, rank, constants, forward);
+  add_host((full ? 3 : 2) * launched, rank, constants, backward);
+  forward.tensor += tensor.skew;
+  backward.tensor += tensor.skew * (full ? 2 : 1);
+  return times;
+}
+
+}  // namespace assay::plan

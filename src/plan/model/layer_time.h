@@ -1,0 +1,37 @@
+// The time of one layer on one rank, forward and backward, with everything but the exchange of
+// parameters (shards_time.h).
+#pragma once
+
+#include "plan/model/constants.h"
+#include "plan/model/rank_share.h"
+#include "plan/model/work.h"
+
+namespace assay::plan {
+
+// Seconds.
+struct LayerTime {
+  double products = 0;
+  double attention = 0;
+  double passes = 0;
+  double routing = 0;
+  double tensor = 0;
+  double context = 0;
+  double experts = 0;
+  double host = 0;
+
+  [[nodiscard]] double total() const {
+    return products + attention + passes + routing + tensor + context + experts + host;
+  }
+  LayerTime& operator+=(const LayerTime& other);
+};
+
+struct LayerTimes {
+  LayerTime forward;
+  LayerTime backward;     // with what is computed again
+  double clock = 1;       // of full clock
+  double all_reduce = 0;  // one, of tensor parallelism
+};
+
+LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants& constants);
+
+}  // namespace assay::plan

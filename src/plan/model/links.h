@@ -1,0 +1,13 @@
+// From what a cluster says about its links to what the model of a step wants to know about them.
+#pragma once
+
+#include "base/result.h"
+#include "plan/model/work.h"
+#include "spec/cluster.h"
+
+namespace assay::plan {
+
+// A usage error when the cluster does not describe a link that it needs.
+base::Result<Links> links_of(const spec::ClusterSpec& cluster);
+
+}  // namespace assay::plan

@@ -1,0 +1,86 @@
+#include "plan/model/mixture_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/model/exchange_time.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr double kTileRows = 128;
+// Bytes of a routed token's copy that one unit of moe_ops moves, per element: four passes of bf16.
+constexpr double kRoutingBytes = 8;
+
+// Each expert's tokens fill whole tiles; one launch does all local experts.
+void add_experts(const Work& work, const RankShare& rank, const Constants& constants,
+                 MixtureTime& time) {
+  const double dim = work.shape.dim;
+  // Ranks of tensor parallelism share tokens where these are spread already, or else each expert.
+  const bool cut = !rank.naive_experts && !work.degrees.sequence_parallel;
+  const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
+  const double up = (work.shape.mlp_matrices - 1) * ffn;
+  const double each = rank.routed_tokens * work.shape.experts_per_token / rank.local_experts;
+  const double rows = rank.local_experts * std::ceil(each / kTileRows) * kTileRows;
+  const auto product = [&](double m, double n, double k) {
+    return product_seconds(m, n, k, rank.products, constants);
+  };
+  time.up = product(rows, up, dim);
+  time.down = product(rows, dim, ffn);
+  time.products.forward = time.up + time.down;
+  time.products.backward = product(rows, dim, up) + product(rows, ffn, dim);
+  if (rank.trained) {
+    time.products.backward +=
+        product(rank.local_experts * up, dim, each) + product(rank.local_experts * dim, ffn, each);
+  }
+}
+
+// An expert that sees every token is a dense network beside the others.
+void add_shared_expert(const Work& work, const RankShare& rank, const Constants& constants,
+                       MixtureTime& time) {
+  const double dim = work.shape.dim;
+  const double width = std::max(work.shape.shared_ffn, 1.0) / work.degrees.tp;
+  const TwoWays up = linear_seconds(rank.tokens, (work.shape.mlp_matrices - 1) * width, dim,
+                                    rank.products, rank.trained, constants);
+  time.up += up.forward;
+  time.products += up;
+  const TwoWays down =
+      linear_seconds(rank.tokens, dim, width, rank.products, rank.trained, constants);
+  time.down += down.forward;
+  time.products += down;
+}
+
+// A token crosses to a node once, however many of its experts are there.
+double all_to_all_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
+  const Degrees& degrees = work.degrees;
+  if (degrees.ep <= 1) return 0;
+  const double members =
+      std::clamp(std::floor(work.links.per_node() / degrees.tp), 1.0, degrees.ep);
+  const double nodes = std::ceil(degrees.ep / members);
+  const double visits = work.shape.experts_per_token;
+  const double bytes = 2 * rank.tokens * work.shape.dim / rank.sequence_cut;
+  const auto seconds = [&](double sent, const Axis& axis) {
+    return exchange_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links, constants);
+  };
+  const double inside = seconds(bytes * visits / nodes, {members, degrees.tp});
+  const double visited = nodes * (1 - std::pow(1 - 1 / nodes, visits));
+  const double outside = seconds(bytes * visited, {nodes, members * degrees.tp});
+  return 2 * (inside + outside);
+}
+
+}  // namespace
+
+MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constants& constants) {
+  MixtureTime time;
+  add_experts(work, rank, constants, time);
+  if (work.shape.shared_ffn > 0) add_shared_expert(work, rank, constants, time);
+  time.all_to_all = all_to_all_seconds(work, rank, constants);
+  double factor = rank.naive_experts ? constants.moe_naive : 1;
+  // Without a capacity, fp8 pads and quantises each expert's rows by themselves.
+  if (work.fp8 && !work.software.drops_tokens) factor *= 2;
+  time.permutation = factor * constants.moe_ops * kRoutingBytes * rank.routed_tokens *
+                     work.shape.experts_per_token * work.shape.dim / rank.memory_rate;
+  return time;
+}
+
+}  // namespace assay::plan

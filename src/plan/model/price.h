@@ -1,0 +1,47 @@
+// What single pieces of work take on a card: a matrix product by tiles and waves, and how far two
+// things that go on at once hold each other up.
+#pragma once
+
+#include "plan/model/constants.h"
+#include "plan/model/work.h"
+
+namespace assay::plan {
+
+// One rate of products: what tensor cores do per second when tiles fill them, and how many
+// processors share it.
+struct ProductRate {
+  double flops = 0;
+  double multiprocessors = 1;
+};
+
+// Seconds of C[m, n] = A[m, k] B[k, n].
+double product_seconds(double m, double n, double k, const ProductRate& rate,
+                       const Constants& constants);
+
+struct TwoWays {
+  double forward = 0;
+  double backward = 0;
+
+  TwoWays& operator+=(const TwoWays& other) {
+    forward += other.forward;
+    backward += other.backward;
+    return *this;
+  }
+};
+
+// y[m, n] = x[m, k] w[k, n]: the product, and the gradients of x and, if `trained`, of w.
+TwoWays linear_seconds(double m, double n, double k, const ProductRate& rate, bool trained,
+                       const Constants& constants);
+
+// Of full clock, what the card's power sustains when tensor cores are busy for a share of the time.
+double sustained_clock(double busy, const Card& card, const Constants& constants);
+
+// The share of a pass over `bytes` that were just written which costs memory's time; `cache` keeps
+// the rest.
+double cache_miss(double bytes, double cache);
+
+// The larger of two that run at once, and a little more where they are near each other: neither is
+// even over time.
+double smooth_max(double a, double b);
+
+}  // namespace assay::plan

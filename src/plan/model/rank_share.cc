@@ -1,0 +1,45 @@
+#include "plan/model/rank_share.h"
+
+#include <algorithm>
+
+namespace assay::plan {
+
+RankShare rank_share(const Work& work, const Constants& constants) {
+  const Shape& shape = work.shape;
+  const Degrees& degrees = work.degrees;
+  const Card& card = work.card;
+  const Software& software = work.software;
+
+  RankShare r;
+  r.tokens = work.batch.sequence * work.batch.micro_batch / degrees.cp;
+  r.routed_tokens = r.tokens;
+  r.sequence_cut = degrees.sequence_parallel ? degrees.tp : 1;
+  r.qkv = shape.qkv / degrees.tp;
+  r.ffn = shape.ffn;
+  r.trained = !work.lora;
+
+  r.head = {card.bf16_flops * constants.gemm_eff, card.multiprocessors};
+  r.products = r.head;
+  if (work.fp8) r.products.flops = card.fp8_flops * constants.gemm_eff * constants.fp8_eff;
+  r.memory_rate = card.memory_rate * constants.mem_eff;
+  r.operators_kept = software.fused ? constants.host_comp : 1;
+  r.host_per_operator = software.hostless ? 0 : constants.host_us * 1e-6 * r.operators_kept;
+
+  r.expert_cut = degrees.tp;
+  if (shape.is_moe()) {
+    r.moe_share = shape.moe_layers / shape.layers;
+    r.ffn = shape.experts_per_token * std::max(shape.expert_ffn, 1.0) * r.moe_share +
+            shape.ffn * (1 - r.moe_share);
+    r.naive_experts = software.naive_experts;
+    r.local_experts = std::max(1.0, shape.experts / degrees.ep);
+    r.expert_parameters =
+        r.moe_share * shape.mlp_matrices * shape.dim * shape.experts * shape.expert_ffn;
+    if (r.naive_experts)
+      r.expert_cut = 1;
+    else if (degrees.sequence_parallel)
+      r.routed_tokens /= degrees.tp;
+  }
+  return r;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,163 @@
+#include "plan/model/software.h"
+
+#include <algorithm>
+#include <array>
+
+#include "plan/model/work.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr std::array<std::string_view, 12> kFrameworkNames = {"assay",
+                                                              "nanochat",
+                                                              "llm.c",
+                                                              "llm-foundry",
+                                                              "megatron-bridge",
+                                                              "automodel",
+                                                              "megatron-deepspeed",
+                                                              "megatron-core",
+                                                              "megatron",
+                                                              "zero-3",
+                                                              "kempner",
+                                                              "torch"};
+
+constexpr std::array<std::string_view, 4> kSoftwareClassNames = {"megatron-eager", "torch-eager",
+                                                                 "fused", "moe"};
+
+// Hopper's tensor cores, and later ones, want kernels of their own.
+constexpr double kMostOfAmpere = 400e12;
+
+Software eager_torch(Framework framework) {
+  Software s;
+  s.framework = framework;
+  s.fused = false;
+  s.compiled = false;
+  s.naive_experts = true;
+  return s;
+}
+
+// Bytes as the trainer holds them: weight 2, its low half 2, two moments of 2, gradient 2. The
+// optimizer reads the 10 and writes all but the gradient, where Adam in mixed precision moves 28.
+Software assay_trainer() {
+  Software s;
+  s.framework = Framework::kAssay;
+  s.hostless = true;
+  s.overlaps_gradients = true;
+  s.shards_optimizer = true;
+  s.optimizer_bytes = 6;
+  s.optimizer_traffic = (10.0 + 8.0) / 28.0;
+  return s;
+}
+
+// Megatron-Core with Transformer Engine.
+Software megatron_core(Framework framework) {
+  Software s;
+  s.framework = framework;
+  s.compiled = false;
+  s.overlaps_tensor = true;
+  s.overlaps_gradients = true;
+  s.shards_optimizer = true;
+  s.gradient_bytes = 4;
+  s.vocab_parallel_loss = framework == Framework::kMegatronCore;
+  return s;
+}
+
+// Megatron of 2020 to 2022, and what was made from it.
+Software eager_megatron(Framework framework, const Card& card) {
+  Software s = eager_torch(framework);
+  s.flash = card.bf16_flops >= kMostOfAmpere;
+  s.megatron_fused = true;
+  s.vocab_parallel_loss = true;
+  s.zero3_by_tensor = framework == Framework::kZero3;
+  return s;
+}
+
+// Eager PyTorch with FSDP2 and DTensor.
+Software dtensor(Framework framework) {
+  Software s = eager_torch(framework);
+  s.dtensor = true;
+  if (framework == Framework::kKempner) {
+    s.pure_bf16 = true;
+    s.optimizer_traffic = kPureTraffic;
+  } else {
+    s.recomputes_products = true;
+  }
+  s.overlaps_gradients = framework == Framework::kTorch;
+  s.naive_experts = framework != Framework::kAutomodel;
+  return s;
+}
+
+Software traits_of(Framework framework, const Card& card) {
+  switch (framework) {
+    case Framework::kAssay:
+      return assay_trainer();
+    case Framework::kNanochat:
+    case Framework::kLlmc: {
+      Software s;
+      s.framework = framework;
+      s.hostless = framework == Framework::kLlmc;
+      s.shards_optimizer = true;
+      s.naive_experts = true;
+      return s;
+    }
+    case Framework::kFoundry: {
+      Software s = eager_torch(framework);
+      s.triton_attention = true;
+      return s;
+    }
+    case Framework::kMegatronBridge:
+    case Framework::kMegatronCore:
+      return megatron_core(framework);
+    case Framework::kMegatronDeepspeed:
+    case Framework::kMegatron:
+    case Framework::kZero3:
+      return eager_megatron(framework, card);
+    case Framework::kAutomodel:
+    case Framework::kKempner:
+    case Framework::kTorch:
+      break;
+  }
+  return dtensor(framework);
+}
+
+bool has_native_attention(Framework framework) {
+  switch (framework) {
+    case Framework::kAssay:
+    case Framework::kNanochat:
+    case Framework::kLlmc:
+    case Framework::kMegatronBridge:
+    case Framework::kMegatronCore:
+    case Framework::kAutomodel:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string_view to_text(Framework framework) {
+  return kFrameworkNames[static_cast<std::size_t>(framework)];
+}
+
+std::optional<Framework> parse_framework(std::string_view text) {
+  const auto* at = std::find(kFrameworkNames.begin(), kFrameworkNames.end(), text);
+  if (at == kFrameworkNames.end()) return std::nullopt;
+  return static_cast<Framework>(at - kFrameworkNames.begin());
+}
+
+std::vector<std::string> framework_names() {
+  return {kFrameworkNames.begin(), kFrameworkNames.end()};
+}
+
+std::string_view to_text(SoftwareClass kind) {
+  return kSoftwareClassNames[static_cast<std::size_t>(kind)];
+}
+
+Software software_of(Framework framework, const Card& card) {
+  Software s = traits_of(framework, card);
+  s.old_attention = s.flash && !has_native_attention(framework) && card.bf16_flops > kMostOfAmpere;
+  return s;
+}
+
+}  // namespace assay::plan

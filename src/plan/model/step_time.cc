@@ -1,0 +1,139 @@
+#include "plan/model/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/model/exchange_time.h"
+#include "plan/model/layer_time.h"
+#include "plan/model/rank_share.h"
+#include "plan/model/shards_time.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr double kStepOverhead = 2e-3;  // data, logging, the optimizer's launches
+constexpr double kUnalignedRate = 0.33;
+constexpr double kHeadOperators = 30;
+constexpr double kSendExposed = 0.3;  // where software hides it
+
+// Bytes per logit that the loss moves.
+double loss_bytes(const Software& software) {
+  if (software.compiled) return 12;
+  // Megatron's: cast 6, maximum 4, subtraction 8, exponential 8, sum 4, division 8, backward 8,
+  // cast 6.
+  return software.vocab_parallel_loss ? 52 : 28;
+}
+
+// Output product, loss and embedding of one micro-batch.
+struct HeadTime {
+  double compute = 0;
+  double tensor = 0;
+  double host = 0;
+
+  [[nodiscard]] double total() const { return compute + tensor + host; }
+};
+
+HeadTime head_time(const Work& work, const RankShare& rank, const LayerTimes& layer,
+                   const Constants& constants) {
+  const Shape& shape = work.shape;
+  const double tp = work.degrees.tp;
+  ProductRate rate = rank.head;
+  if (shape.ragged_vocab) rate.flops *= kUnalignedRate;
+  const TwoWays product =
+      linear_seconds(rank.tokens, shape.vocab / tp, shape.dim, rate, rank.trained, constants);
+  const double logits = rank.tokens * shape.vocab;
+  // DTensor's loss wants all logits on every rank.
+  const double held = work.software.dtensor ? logits : logits / tp;
+  HeadTime time;
+  time.compute =
+      (product.forward + product.backward) / layer.clock +
+      (held * loss_bytes(work.software) + 12 * rank.tokens * shape.dim) / rank.memory_rate;
+  if (tp > 1) {
+    time.tensor = 2 * layer.all_reduce;
+    if (work.software.dtensor) {
+      time.tensor += exchange_seconds(step::CollectiveKind::kAllGather, 4 * logits, {.ranks = tp},
+                                      work.links, constants);
+    }
+  }
+  time.host = kHeadOperators * rank.host_per_operator;
+  return time;
+}
+
+// Activations and their gradients between two stages, of one micro-batch.
+double send_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
+  const Degrees& degrees = work.degrees;
+  if (degrees.pp <= 1) return 0;
+  const double bytes = 2 * rank.tokens * work.shape.dim / degrees.tp;
+  const Axis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
+  const double one =
+      exchange_seconds(step::CollectiveKind::kSendReceive, bytes, stages, work.links, constants);
+  return 2 * one * degrees.chunks * (work.software.overlaps_tensor ? kSendExposed : 1);
+}
+
+}  // namespace
+
+StepTime step_time(const Work& work, const Constants& constants) {
+  const Degrees& degrees = work.degrees;
+  const double micros = work.batch.micros;
+  const double layers = work.shape.layers;
+  const RankShare rank = rank_share(work, constants);
+  const LayerTimes layer = layer_times(work, rank, constants);
+  const HeadTime head = head_time(work, rank, layer, constants);
+  const double forward = layer.forward.total();
+  const double backward = layer.backward.total();
+  const ShardsTime shards = shards_time(work, rank, forward, backward, constants);
+  const double send = send_seconds(work, rank, constants);
+
+  // One forward and one backward after the other (1F1B): each micro-batch passes the slowest stage,
+  // and before the first and after the last one the others wait.
+  const double each = forward + shards.forward + backward + shards.backward;
+  const double stage = each * layers / degrees.pp;
+  // Layers that do not divide by the stages leave room for the head on one that has fewer.
+  const bool uneven = degrees.pp > 1 && std::fmod(layers, degrees.pp) > 0;
+  const double head_share = uneven ? 1 / degrees.pp : 1;
+  double slowest = each * layers + head.total() + shards.ends;
+  double fill = 0;
+  if (degrees.pp > 1) {
+    const double whole = slowest;
+    slowest = stage + head.total() * head_share + send;
+    fill = (whole + (degrees.pp - 1) * send - slowest) / degrees.chunks;
+  }
+  const double passes = micros * slowest + fill;
+  const double threads = work.links.scarce_threads;
+  const double starved = threads > 0 ? constants.cross_socket_host / threads : 0;
+
+  StepTime t;
+  t.clock = layer.clock;
+  const double parameters = trained_parameters(work, rank);
+  const double last_backward = (backward + shards.backward) * layers / degrees.pp;
+  t.gradients = gradients_seconds(work, rank, parameters, last_backward, constants);
+  t.optimizer = optimizer_seconds(work, rank, parameters, constants);
+  const double nodes = std::max(1.0, degrees.ranks / work.links.per_node());
+  const double undisturbed = passes * (1 + starved) + t.gradients + t.optimizer + kStepOverhead;
+  const double jitter = constants.jitter * std::log2(nodes);
+  t.total = undisturbed * (1 + jitter);
+
+  const double runs = micros * layers / degrees.pp;
+  LayerTime both = layer.forward;
+  both += layer.backward;
+  t.products = runs * both.products;
+  t.attention = runs * both.attention;
+  t.passes = runs * both.passes;
+  t.routing = runs * both.routing;
+  t.context = runs * both.context;
+  t.experts = runs * both.experts;
+  t.head = micros * head_share * head.compute;
+  t.tensor = runs * both.tensor + micros * head_share * head.tensor;
+  t.host = runs * both.host + micros * head_share * head.host + starved * passes;
+  const double ends = degrees.pp > 1 ? shards.ends / degrees.chunks : micros * shards.ends;
+  t.shards = runs * (shards.forward + shards.backward) + ends;
+  if (degrees.pp > 1) t.pipeline = micros * send + fill - ends;
+  t.other = kStepOverhead + undisturbed * jitter;
+  return t;
+}
+
+double step_seconds(const Work& work, const Constants& constants) {
+  return step_time(work, constants).total;
+}
+
+}  // namespace assay::plan

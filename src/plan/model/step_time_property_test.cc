@@ -1,0 +1,129 @@
+// What must hold of every step, whatever its model, layout and card.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "plan/model/step_time.h"
+#include "plan/testing/work.h"
+
+namespace assay::plan {
+namespace {
+
+using testing::any_nodes_of;
+using testing::any_sheet;
+using testing::any_work;
+using testing::any_work_on;
+
+constexpr double kRounding = 1 + 1e-12;
+
+std::array<double, 14> parts_of(const StepTime& t) {
+  return {t.products, t.attention, t.passes,    t.head,     t.routing, t.tensor,    t.context,
+          t.experts,  t.shards,    t.gradients, t.pipeline, t.host,    t.optimizer, t.other};
+}
+
+double seconds(const Work& work) {
+  return step_seconds(work, shipped_constants());
+}
+
+// By at least a hundredth, so that rounding is not what is seen.
+double any_factor() {
+  return 1 + *rc::gen::inRange(1, 400) / 100.0;
+}
+
+RC_GTEST_PROP(StepTimeProperty, PartsAddUpAndNoneIsNegative, ()) {
+  const StepTime t = step_time(any_work(), shipped_constants());
+  double sum = 0;
+  for (const double part : parts_of(t)) {
+    RC_ASSERT(part >= 0);
+    sum += part;
+  }
+  RC_ASSERT(std::isfinite(t.total) && t.total > 0);
+  RC_ASSERT(std::abs(sum - t.total) <= 1e-9 * t.total);
+  RC_ASSERT(t.clock > 0 && t.clock <= 1);
+}
+
+RC_GTEST_PROP(StepTimeProperty, TheTotalAloneIsTheSame, ()) {
+  const Work work = any_work();
+  RC_ASSERT(seconds(work) == step_time(work, shipped_constants()).total);
+}
+
+RC_GTEST_PROP(StepTimeProperty, FasterLinksInsideNeverSlow, ()) {
+  const CardSheet& sheet = any_sheet();
+  spec::ClusterSpec cluster = any_nodes_of(sheet);
+  Work work = any_work_on(sheet, cluster);
+  const double fast = seconds(work);
+  const double factor = any_factor();
+  *cluster.link.bandwidth = *cluster.link.bandwidth / factor;
+  *cluster.link.pcie = *cluster.link.pcie / factor;
+  work.links.network = links_of(cluster)->network;
+  RC_ASSERT(fast <= seconds(work) * kRounding);
+}
+
+RC_GTEST_PROP(StepTimeProperty, AFasterNetworkNeverSlows, ()) {
+  const CardSheet& sheet = any_sheet();
+  spec::ClusterSpec cluster = any_nodes_of(sheet);
+  Work work = any_work_on(sheet, cluster);
+  const double before = seconds(work);
+  *cluster.network.bandwidth = any_factor() * *cluster.network.bandwidth;
+  work.links.network = links_of(cluster)->network;
+  RC_ASSERT(seconds(work) <= before * kRounding);
+}
+
+// Tensor cores wait less for faster memory, draw more and are clocked lower: less so than passes
+// gain, on every card that there is.
+RC_GTEST_PROP(StepTimeProperty, FasterMemoryNeverSlows, ()) {
+  Work work = any_work();
+  const double before = seconds(work);
+  work.card.memory_rate *= any_factor();
+  RC_ASSERT(seconds(work) <= before * kRounding);
+}
+
+// With the same watts the clock falls, by a power of the rate that is below one. Both rates must
+// grow: power is told by bf16's, and a larger one alone would lower the clock of fp8's products.
+RC_GTEST_PROP(StepTimeProperty, FasterTensorCoresNeverSlowEvenWithTheSameWatts, ()) {
+  Work work = any_work();
+  const double before = seconds(work);
+  const double factor = any_factor();
+  work.card.bf16_flops *= factor;
+  work.card.fp8_flops *= factor;
+  RC_ASSERT(seconds(work) <= before * kRounding);
+}
+
+RC_GTEST_PROP(StepTimeProperty, MoreWattsNeverSlow, ()) {
+  Work work = any_work();
+  const double before = seconds(work);
+  work.card.watts *= any_factor();
+  RC_ASSERT(seconds(work) <= before * kRounding);
+}
+
+RC_GTEST_PROP(StepTimeProperty, MoreMemoryChangesNothing, ()) {
+  Work work = any_work();
+  const double before = seconds(work);
+  work.card.memory *= any_factor();
+  RC_ASSERT(seconds(work) == before);
+}
+
+RC_GTEST_PROP(StepTimeProperty, MoreMicroBatchesTakeLonger, ()) {
+  Work work = any_work();
+  const double before = seconds(work);
+  work.batch.micros += 1;
+  RC_ASSERT(seconds(work) > before);
+}
+
+// What has no part in a step costs nothing.
+RC_GTEST_PROP(StepTimeProperty, OnlyWhatIsUsedIsPaid, ()) {
+  const Work work = any_work();
+  const StepTime t = step_time(work, shipped_constants());
+  const Degrees& d = work.degrees;
+  RC_ASSERT((t.tensor > 0) == (d.tp > 1));
+  RC_ASSERT((t.context > 0) == (d.cp > 1));
+  RC_ASSERT((t.shards > 0) == (d.fsdp > 1));
+  RC_ASSERT((t.pipeline > 0) == (d.pp > 1));
+  RC_ASSERT((t.gradients > 0) == (d.dp * d.cp * (d.ep_axis ? d.ep : 1) > 1));
+  RC_ASSERT((t.routing > 0) == work.shape.is_moe());
+  RC_ASSERT((t.experts > 0) == (work.shape.is_moe() && d.ep > 1));
+}
+
+}  // namespace
+}  // namespace assay::plan

@@ -1,0 +1,115 @@
+// Steps whose time can be said by hand, and figures that were measured.
+#include "plan/model/step_time.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plan/model/price.h"
+#include "plan/testing/work.h"
+
+namespace assay::plan {
+namespace {
+
+using testing::llama_8b_on_h100;
+
+const ProductRate kHopper{900e12, 132};
+
+// 132 processors with one tile each: all that is lost is the filling of the tiles.
+TEST(ProductPrice, AFullWaveLosesTheFillingOnly) {
+  const Constants c = shipped_constants();
+  const double flops = 2.0 * (128 * 132) * 256 * 4096;
+  EXPECT_NEAR(product_seconds(128 * 132, 256, 4096, kHopper, c),
+              flops / kHopper.flops * (4096 + c.gemm_k0) / 4096, 1e-12);
+}
+
+// One tile more begins a second wave, and gemm_tail of its idle processors are paid.
+TEST(ProductPrice, ATileTooManyCostsAShareOfAWave) {
+  const Constants c = shipped_constants();
+  const double full = product_seconds(128 * 132, 256, 4096, kHopper, c);
+  const double more = product_seconds(128 * 132 + 1, 256, 4096, kHopper, c);
+  EXPECT_GT(more, full);
+  EXPECT_LE(more, full * (1 + c.gemm_tail + 1.0 / 132));
+}
+
+TEST(ProductPrice, FrozenWeightsHaveNoGradient) {
+  const Constants c = shipped_constants();
+  const TwoWays trained = linear_seconds(8192, 4096, 4096, kHopper, true, c);
+  const TwoWays frozen = linear_seconds(8192, 4096, 4096, kHopper, false, c);
+  EXPECT_EQ(trained.forward, frozen.forward);
+  EXPECT_GT(trained.backward, 1.5 * frozen.backward);
+}
+
+TEST(ProductPrice, SmoothMaximum) {
+  EXPECT_EQ(smooth_max(3, 0), 3);
+  EXPECT_NEAR(smooth_max(1, 1), std::pow(2, 0.25), 1e-15);
+  EXPECT_EQ(smooth_max(0, 0), 0);
+}
+
+// No step is faster than its flops at the card's peak.
+TEST(StepTime, NeverBeatsThePeak) {
+  const Work work = llama_8b_on_h100();
+  const StepTime t = step_time(work, shipped_constants());
+  const double tokens = work.batch.sequence * work.batch.micro_batch * work.batch.micros;
+  const double least = 6 * work.shape.body_parameters * tokens / work.card.bf16_flops;
+  EXPECT_GT(t.products, least);
+  EXPECT_LT(t.products, 2 * least);
+}
+
+// Stages of the same length: m + p - 1 passes instead of m, and with v chunks (p - 1) / v.
+TEST(StepTime, BubblesOfAPipeline) {
+  for (const double stages : {2.0, 4.0, 8.0}) {
+    for (const double chunks : {1.0, 2.0}) {
+      Work work = llama_8b_on_h100();
+      work.degrees = {.pp = stages, .chunks = chunks, .ranks = stages};
+      work.batch.micros = 16;
+      work.shape.vocab = 8;  // no head to speak of
+      // Nor sends.
+      work.links = *links_of(testing::one_node(8, spec::LinkKind::kNvswitch, 1e9));
+      const StepTime t = step_time(work, shipped_constants());
+      const double computed = t.products + t.attention + t.passes + t.head + t.host;
+      EXPECT_NEAR(t.pipeline / computed, (stages - 1) / chunks / 16, 0.005)
+          << stages << " stages of " << chunks;
+    }
+  }
+}
+
+// Computing a layer again costs its forward pass.
+TEST(StepTime, FullRecomputationAddsAForwardPass) {
+  Work work = llama_8b_on_h100();
+  work.software.hostless = true;
+  const StepTime kept = step_time(work, shipped_constants());
+  work.recompute = RecomputeKind::kFull;
+  const StepTime again = step_time(work, shipped_constants());
+  EXPECT_NEAR(again.products / kept.products, 4.0 / 3, 0.01);
+  EXPECT_NEAR(again.passes / kept.passes, 4.0 / 3, 1e-9);
+  EXPECT_EQ(again.head, kept.head);
+}
+
+TEST(StepTime, RecomputationCostsMoreTheLessIsKept) {
+  Work work = llama_8b_on_h100();
+  work.software = software_of(Framework::kAssay, work.card);
+  double before = 0;
+  for (const auto kind :
+       {RecomputeKind::kNone, RecomputeKind::kCheap, RecomputeKind::kFfn, RecomputeKind::kFull}) {
+    work.recompute = kind;
+    const double now = step_seconds(work, shipped_constants());
+    EXPECT_GT(now, before);
+    before = now;
+  }
+}
+
+// Passes forward and backward stretch; exchange and optimizer do not.
+TEST(StepTime, AStarvedHostSlowsThePasses) {
+  Work work = llama_8b_on_h100();
+  const StepTime fed = step_time(work, shipped_constants());
+  work.links.scarce_threads = 20;
+  const StepTime starved = step_time(work, shipped_constants());
+  const double fixed = fed.gradients + fed.optimizer + fed.other;
+  EXPECT_NEAR(starved.total - fed.total, 0.92 * (fed.total - fixed), 1e-9);
+  EXPECT_EQ(starved.optimizer, fed.optimizer);
+  EXPECT_EQ(starved.gradients, fed.gradients);
+}
+
+}  // namespace
+}  // namespace assay::plan

@@ -1,0 +1,112 @@
+#include "plan/model/trainer_memory.h"
+
+#include <algorithm>
+
+#include "step/head_rows.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr double kTrainerContext = 1.0 * 1024 * 1024 * 1024;  // CUDA's, and libraries' workspaces
+constexpr double kTwoBytes = 2;                               // bf16, as everything below
+// Beside what layers keep: the stream, its gradient and the final norm's result.
+constexpr double kStreams = 3;
+// FSDP gathers a layer while another is at work, and reduces the gradients of a third.
+constexpr double kLayersUnsharded = 3;
+
+// Bytes that layers keep per token, by who computes them again.
+struct KeptByLayer {
+  double stream = 0;      // before attention
+  double middle = 0;      // before the MLP, and attention's inputs and results
+  double norms = 0;       // results of norms
+  double gate_up = 0;     // what goes into the activation
+  double activation = 0;  // and what comes out of it
+
+  [[nodiscard]] double all() const { return stream + middle + norms + gate_up + activation; }
+
+  [[nodiscard]] double with(RecomputeKind recompute) const {
+    switch (recompute) {
+      case RecomputeKind::kNone:
+        return all();
+      case RecomputeKind::kCheap:
+      case RecomputeKind::kSelective:
+        return stream + middle + gate_up;
+      case RecomputeKind::kFfn:
+        return stream + middle;
+      case RecomputeKind::kFull:
+        break;
+    }
+    return stream;
+  }
+};
+
+KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
+  const Shape& shape = work.shape;
+  const double tp = work.degrees.tp;
+  const double width = shape.dim / rank.sequence_cut;
+  constexpr double kSumBytes = 4;  // of a head's log-sum-exp
+  KeptByLayer kept;
+  kept.stream = kTwoBytes * width;
+  kept.middle =
+      kTwoBytes * (width + rank.qkv + shape.attention_out / tp) + kSumBytes * shape.heads / tp;
+  kept.norms = kTwoBytes * 2 * width;
+  // rank.ffn counts a token once per expert that it visits; there it is copied as well.
+  const double copies =
+      rank.moe_share * shape.experts_per_token * 2 * shape.dim / rank.sequence_cut;
+  kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * rank.ffn / tp + copies);
+  kept.activation = kTwoBytes * rank.ffn / tp;
+  return kept;
+}
+
+// Micro-batches that a stage has begun and not finished: the first one waits for all others, the
+// last one for nobody. With chunks, those that wait for their next one come on top.
+double waiting_micros(const Work& work, bool last) {
+  const Degrees& d = work.degrees;
+  const double micros = work.batch.micros;
+  if (d.pp <= 1) return 1;
+  if (d.gpipe) return micros;
+  if (last) return std::min(micros, ((d.chunks - 1) * d.pp + 1) / d.chunks);
+  return std::min(micros, d.pp) * (d.chunks > 1 ? 1 + (d.pp - 1) / d.pp / d.chunks : 1);
+}
+
+}  // namespace
+
+MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
+  const Shape& shape = work.shape;
+  const Degrees& d = work.degrees;
+  const double layers = shape.layers / d.pp;
+  const double experts = rank.expert_parameters * shape.layers;
+  const double body = (shape.body_parameters - experts) / d.tp + experts / d.ep / rank.expert_cut;
+  const double ends = shape.parameters - shape.body_parameters;
+  // The first stage of a pipeline has the embedding, the last the head.
+  const double end = ends / d.tp / (d.pp > 1 && !shape.tied ? 2 : 1);
+  const double held = body / d.pp + end;
+
+  MemoryNeed need;
+  need.parameters = kTwoBytes * held / d.fsdp;
+  need.gradients = work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards);
+  need.optimizer = work.software.optimizer_bytes * held / d.fsdp / state_shards(work);
+  if (d.fsdp > 1) {
+    need.gathered = kTwoBytes * (kLayersUnsharded * body / shape.layers + 2 * end);
+  }
+  const KeptByLayer kept = kept_by_layer(work, rank);
+  const auto activations = [&](bool last) {
+    // The layer at work has everything.
+    const double others = std::max(0.0, layers * waiting_micros(work, last) - 1);
+    const double layers_keep = rank.tokens * (kept.with(work.recompute) * others + kept.all());
+    if (!last) return layers_keep;
+    const double vocab = shape.vocab / d.tp;
+    const double rows =
+        std::min(rank.tokens, std::max(1.0, static_cast<double>(step::kMostLogits) / vocab));
+    return layers_keep + kTwoBytes * rows * vocab;
+  };
+  const double first = activations(d.pp <= 1);
+  const double last = d.pp > 1 ? activations(true) : 0;
+  need.activations = std::max(first, last);
+  need.stage = last > first ? d.pp - 1 : 0;
+  need.workspace =
+      kStreams * kTwoBytes * rank.tokens * shape.dim / rank.sequence_cut + kTrainerContext;
+  return need;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,12 @@
+// What a rank of our own trainer holds: counted from the buffers that its step has, not fitted.
+#pragma once
+
+#include "plan/model/memory.h"
+#include "plan/model/rank_share.h"
+#include "plan/model/work.h"
+
+namespace assay::plan {
+
+MemoryNeed trainer_memory(const Work& work, const RankShare& rank);
+
+}  // namespace assay::plan

@@ -1,0 +1,115 @@
+// Work: everything that the time and the memory of a step depend on, as plain numbers. A job of
+// ours and a row that somebody published both become one (work_of_job.h, calibrate/row_work.h), and
+// the model (step_time.h, memory.h) knows nothing else.
+//
+// Closed form: layers and ranks are factors here, never loops, so a step on 100,000 devices costs
+// what a step on one does.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/model/software.h"
+#include "plan/network/network.h"
+
+namespace assay::plan {
+
+// A decoder. Widths are whole; the layout cuts them.
+struct Shape {
+  double layers = 0;
+  double dim = 0;
+  double heads = 0;
+  double kv_heads = 0;
+  double head_dim = 0;
+  double ffn = 0;           // of a dense layer
+  double mlp_matrices = 3;  // 3: gated; 2: not
+  double vocab = 0;
+  bool tied = false;
+  bool ragged_vocab = false;  // not a multiple of 8: the head's products are unaligned
+  // Columns of the joint q, k, v product and rows of the one after attention: of latent attention
+  // they do not follow from the heads.
+  double qkv = 0;
+  double attention_out = 0;
+  // A part of the layers looks at `window` keys only.
+  double window = 0;
+  double windowed_share = 0;
+  // Mixtures.
+  double experts = 1;
+  double experts_per_token = 1;
+  double expert_ffn = 0;
+  double shared_ffn = 0;  // of experts that see every token
+  double moe_layers = 0;
+
+  double body_parameters = 0;  // of all layers
+  double parameters = 0;       // of the whole model
+
+  [[nodiscard]] bool is_moe() const { return experts > 1; }
+};
+
+// Ranks = dp * fsdp * tp * pp * cp, and * ep where experts have an axis of their own.
+struct Degrees {
+  double dp = 1;
+  double fsdp = 1;
+  double tp = 1;
+  double pp = 1;
+  double cp = 1;
+  double ep = 1;
+  bool ep_axis = false;  // else experts are spread over the ranks of dp or fsdp
+  double chunks = 1;     // of a stage, for interleaved pipelines
+  bool gpipe = false;    // every micro-batch forward before any goes backward
+  bool sequence_parallel = false;
+  double ranks = 1;
+  // Replicas that share the optimizer's state, and gradients; 0: as software.shards_optimizer says.
+  double state_shards = 0;
+  double gradient_shards = 0;
+};
+
+struct Batch {
+  double sequence = 0;
+  double micro_batch = 1;
+  double micros = 1;  // per optimizer step
+};
+
+// One accelerator, by its data sheet.
+struct Card {
+  double bf16_flops = 0;  // per second, dense
+  double fp8_flops = 0;
+  double memory_rate = 0;  // bytes per second
+  double multiprocessors = 0;
+  double watts = 0;
+  double cache = 0;   // bytes of L2
+  double memory = 0;  // bytes
+};
+
+// What connects the cards.
+struct Links {
+  Network network;
+  // Per card, where they drive cards on two sockets, may run on either and are too few: see
+  // Constants::cross_socket_host. 0: enough, or where they belong.
+  double scarce_threads = 0;
+
+  [[nodiscard]] double per_node() const { return static_cast<double>(network.devices_per_node()); }
+};
+
+enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull };
+
+struct Work {
+  Shape shape;
+  Degrees degrees;
+  Batch batch;
+  Card card;
+  Links links;
+  Software software;
+  RecomputeKind recompute = RecomputeKind::kNone;
+  bool fp8 = false;
+  bool fp8_by_row = false;  // a scale per row, not per matrix
+  bool lora = false;        // the model's own weights are not trained
+  bool muon = false;        // nanochat's sharded Muon + AdamW
+};
+
+// Replicas that share the optimizer's state.
+inline double state_shards(const Work& work) {
+  if (work.degrees.state_shards > 0) return work.degrees.state_shards;
+  return work.software.shards_optimizer ? work.degrees.dp * work.degrees.cp : 1;
+}
+
+}  // namespace assay::plan

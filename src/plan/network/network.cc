@@ -1,0 +1,127 @@
+// A cluster's description as tiers of links, innermost first.
+#include "plan/network/network.h"
+
+#include <algorithm>
+#include <array>
+
+namespace assay::plan {
+namespace {
+
+// Specs say how fast NVLink is and not which one it is. Devices without fp8 are Ampere or older;
+// 900 GB/s and more came with Blackwell.
+LinkGeneration generation_of(const spec::ClusterSpec& cluster) {
+  if (!cluster.device.fp8) return LinkGeneration::kAmpere;
+  constexpr double kMostOfHopper = 450e9;
+  const bool faster = cluster.link.bandwidth && cluster.link.bandwidth->count() > kMostOfHopper;
+  return faster ? LinkGeneration::kBlackwell : LinkGeneration::kHopper;
+}
+
+double network_share(spec::NetworkKind kind, const NetworkConstants& constants) {
+  switch (kind) {
+    case spec::NetworkKind::kInfiniband:
+      return constants.infiniband_share;
+    case spec::NetworkKind::kEfa:
+      return constants.efa_share;
+    case spec::NetworkKind::kEthernet:
+    case spec::NetworkKind::kNone:
+      break;
+  }
+  return constants.ethernet_share;
+}
+
+// Devices that one socket's PCIe reaches.
+std::int64_t devices_per_socket(const spec::ClusterSpec& cluster,
+                                const NetworkConstants& constants) {
+  const std::int64_t devices = cluster.devices_per_node;
+  const std::int64_t sockets =
+      cluster.numa_nodes.value_or(devices > constants.cards_per_socket ? 2 : 1);
+  return std::max<std::int64_t>(1, (devices + sockets - 1) / std::max<std::int64_t>(1, sockets));
+}
+
+base::Result<base::BytesPerSecond> pcie_of(const spec::LinkSpec& link) {
+  if (link.pcie) return *link.pcie;
+  if (link.kind == spec::LinkKind::kPcie && link.bandwidth) return *link.bandwidth;
+  return base::fail(base::usage_error(
+      "cluster.link.pcie", "devices that talk over PCIe of unknown bandwidth",
+      "set it, per device and direction, e.g. --set 'cluster.link.pcie=\"64 GB/s\"'"));
+}
+
+}  // namespace
+
+std::string_view to_text(Algorithm algorithm) {
+  constexpr std::array<std::string_view, 6> kAlgorithmNames = {"none", "ring",      "tree",
+                                                               "nvls", "nvls-tree", "pairs"};
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
+}
+
+std::string_view to_text(Protocol protocol) {
+  constexpr std::array<std::string_view, kProtocols> kProtocolNames = {"ll", "ll128", "simple"};
+  return kProtocolNames[static_cast<std::size_t>(protocol)];
+}
+
+std::string_view to_text(TierKind kind) {
+  constexpr std::array<std::string_view, 4> kTierNames = {"nvlink", "pcie", "sockets", "network"};
+  return kTierNames[static_cast<std::size_t>(kind)];
+}
+
+base::Result<Network> Network::of(const spec::ClusterSpec& cluster,
+                                  const NetworkConstants& constants) {
+  using spec::LinkKind;
+  const spec::LinkSpec& link = cluster.link;
+  Network n;
+  n.constants_ = constants;
+  n.devices_per_node_ = std::max<std::int64_t>(1, cluster.devices_per_node);
+  n.ports_ = cluster.network.ports.value_or(0);
+  n.generation_ = generation_of(cluster);
+  n.mesh_ = link.kind == LinkKind::kNvlinkMesh;
+  const auto generation = static_cast<std::size_t>(n.generation_);
+
+  std::int64_t linked = 1;  // devices that NVLink connects
+  if (n.devices_per_node_ > 1 && link.kind != LinkKind::kPcie) {
+    if (!link.bandwidth) {
+      return base::fail(base::usage_error("cluster.link.bandwidth",
+                                          "devices with a link of unknown bandwidth",
+                                          "set it, per device and direction"));
+    }
+    const bool groups = link.kind == LinkKind::kNvlinkGroups;
+    linked = groups ? link.group.value_or(1) : n.devices_per_node_;
+    const double share =
+        groups ? constants.nvlink_bridge_share : constants.nvlink_share[generation];
+    n.add({TierKind::kNvlink, linked, *link.bandwidth, share * *link.bandwidth, constants.nvlink});
+    if (link.kind == LinkKind::kNvswitch) n.nvls_share_ = constants.nvls_share[generation];
+  }
+  if (linked < n.devices_per_node_) {
+    ASSAY_TRY(const base::BytesPerSecond pcie, pcie_of(link));
+    const std::int64_t socket = devices_per_socket(cluster, constants);
+    const base::BytesPerSecond reached = constants.pcie_share * pcie;
+    if (socket > linked) n.add({TierKind::kPcie, socket, pcie, reached, constants.pcie});
+    if (socket < n.devices_per_node_) {
+      const base::BytesPerSecond across(constants.between_sockets * 1e9);
+      n.add({TierKind::kSockets, n.devices_per_node_, pcie, std::min(across, reached),
+             constants.pcie});
+    }
+  }
+  if (cluster.network.kind != spec::NetworkKind::kNone) {
+    if (!cluster.network.bandwidth) {
+      return base::fail(base::usage_error("cluster.network.bandwidth",
+                                          "a network of unknown bandwidth",
+                                          "set it, per node and direction"));
+    }
+    const base::BytesPerSecond nominal = *cluster.network.bandwidth;
+    const std::int64_t all = n.devices_per_node_ * std::max(cluster.nodes, cluster.max_nodes);
+    n.add({TierKind::kNetwork, all, nominal,
+           network_share(cluster.network.kind, constants) * nominal, constants.network});
+    n.ll128_ = cluster.network.kind != spec::NetworkKind::kEthernet;
+  }
+  return n;
+}
+
+Group Network::group(std::int64_t ranks, std::int64_t stride) const {
+  const std::int64_t apart = std::max<std::int64_t>(1, stride);
+  const std::int64_t all = std::max<std::int64_t>(1, ranks);
+  return {.ranks = all,
+          .per_node = std::clamp<std::int64_t>(devices_per_node_ / apart, 1, all),
+          .stride = apart};
+}
+
+}  // namespace assay::plan

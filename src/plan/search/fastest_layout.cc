@@ -1,0 +1,58 @@
+#include "plan/search/fastest_layout.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace assay::plan {
+namespace {
+
+// Sharded Muon is known as nanochat has it: every rank is a replica that updates its part.
+bool is_predicted(const Work& work, const spec::LayoutSpec& l) {
+  return !work.muon || l.inner_ranks() * l.dp == 1 ||
+         (l.dp * l.tp * l.pp * l.cp * l.ep == 1 && l.zero == 2);
+}
+
+}  // namespace
+
+FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::int64_t sequences,
+                             double memory, const ModelConstants& constants) {
+  FastestLayout found;
+  found.least_memory = std::numeric_limits<double>::infinity();
+  Layouts layouts = layouts_of(job, sequences);
+  found.rejected = std::move(layouts.rejected);
+  const auto recomputations =
+      static_cast<std::int64_t>(recomputations_of(work.software.framework).size());
+  Work tried = work;
+  spec::BatchSpec batch = job.batch;
+  double fastest = std::numeric_limits<double>::infinity();
+  std::int64_t unknown = 0;
+  for (const spec::LayoutSpec& layout : layouts.valid) {
+    if (!is_predicted(work, layout)) {
+      ++unknown;
+      continue;
+    }
+    const std::int64_t per_rank = sequences / layout.data_ranks();
+    const std::vector<std::int64_t> micro_batches = divisors_of(per_rank);
+    found.considered += recomputations * static_cast<std::int64_t>(micro_batches.size());
+    for (const std::int64_t micro_batch : micro_batches) {
+      batch.micro_batch = micro_batch;
+      batch.accumulate = per_rank / batch.micro_batch;
+      spread(tried, layout, batch);
+      const RecomputeChoice choice = choose_recompute(tried, constants, memory);
+      found.least_memory = std::min(found.least_memory, choice.memory.total());
+      if (!choice.fits) {
+        found.too_large += recomputations;
+      } else if (choice.seconds < fastest) {
+        fastest = choice.seconds;
+        found.best = {layout, batch, choice.kind, base::Seconds(fastest), choice.memory};
+      }
+    }
+  }
+  if (unknown > 0) {
+    found.rejected.push_back(
+        {"train.optimizer: muon is predicted for fsdp with zero 2 alone", unknown});
+  }
+  return found;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,238 @@
+#include "plan/search/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "plan/search/offers.h"
+#include "plan/search/pareto.h"
+
+namespace assay::plan {
+namespace {
+
+using base::Seconds;
+
+// 1, 2, 3, 4, 6, 8, 12, …, and what the cluster has and can have at most.
+std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const SearchLimits& limits) {
+  std::set<std::int64_t> counts = {cluster.nodes, cluster.max_nodes};
+  for (std::int64_t n = 1; n <= cluster.max_nodes; n *= 2) counts.insert({n, n + n / 2});
+  std::erase_if(counts, [&](std::int64_t n) {
+    const std::int64_t devices = n * cluster.devices_per_node;
+    return n > cluster.max_nodes || devices < limits.min_devices || devices > limits.max_devices;
+  });
+  return counts;
+}
+
+double state_bytes_of(const Work& work) {
+  constexpr double kWeightBytes = 2;
+  return work.shape.parameters * (kWeightBytes + work.software.optimizer_bytes);
+}
+
+class Searching {
+ public:
+  Searching(const spec::JobSpec& job, const SearchChoices& choices, std::int64_t steps)
+      : job_(job), choices_(choices), steps_(steps), sequences_(sequences_per_step(job)) {}
+
+  base::Result<void> add(const Machines& machines) {
+    const auto counts = node_counts(machines.cluster, choices_.limits);
+    if (counts.empty()) {
+      reject(fmt::format("devices: no number of {} is within the limits", machines.name), 1);
+    }
+    for (const std::int64_t nodes : counts) ASSAY_TRY_VOID(add(machines, nodes));
+    return {};
+  }
+
+  base::Result<Found> finish() {
+    if (!predictable_ && unpredictable_) return base::fail(*unpredictable_);
+    std::stable_sort(found_.candidates.begin(), found_.candidates.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                       return std::pair(a.time_p50, a.cost()) < std::pair(b.time_p50, b.cost());
+                     });
+    for (Candidate& c : found_.candidates) c.misses = missed_limit(c);
+    choose();
+    for (const auto& [reason, count] : reasons_) found_.rejected.push_back({reason, count});
+    std::stable_sort(found_.rejected.begin(), found_.rejected.end(),
+                     [](const Rejection& a, const Rejection& b) { return a.count > b.count; });
+    return std::move(found_);
+  }
+
+ private:
+  void reject(const std::string& reason, std::int64_t count) { reasons_[reason] += count; }
+
+  // Each kind of machine executes the job with its own figures.
+  base::Result<void> add(const Machines& machines, std::int64_t nodes) {
+    spec::JobSpec job = job_;
+    job.cluster = machines.cluster;
+    job.cluster.nodes = nodes;
+    auto work = work_of(job, choices_.assumed);
+    if (!work) {
+      reject(fmt::format("{}: {}", machines.name, work.error().line()), 1);
+      if (!unpredictable_) unpredictable_ = work.error();
+      return {};
+    }
+    predictable_ = true;
+    const double memory = work->card.memory * (1 - choices_.limits.memory_headroom);
+    FastestLayout fastest = fastest_layout(job, *work, sequences_, memory, choices_.constants);
+    found_.considered += fastest.considered;
+    for (const Rejection& r : fastest.rejected) reject(r.reason, r.count);
+    tell_memory(machines, nodes, fastest, memory);
+    if (!fastest.best) return {};
+
+    Candidate base{.machines = machines.name,
+                   .nodes = nodes,
+                   .devices = job.cluster.devices(),
+                   .choice = *fastest.best,
+                   .work = static_cast<double>(steps_) * fastest.best->step};
+    const RunOnMachines run{.work = base.work,
+                            .step = base.choice.step,
+                            .nodes = nodes,
+                            .devices = base.devices,
+                            .state_bytes = state_bytes_of(*work)};
+    std::vector<Rejection> impossible;
+    ASSAY_TRY(auto candidates,
+              candidates_by_offer(base, run, machines.offers, choices_, impossible));
+    for (const Rejection& r : impossible) reject(r.reason, r.count);
+    for (Candidate& c : candidates) keep(std::move(c));
+    return {};
+  }
+
+  void tell_memory(const Machines& machines, std::int64_t nodes, const FastestLayout& fastest,
+                   double memory) {
+    if (fastest.too_large == 0) return;
+    const auto bytes = [](double count) {
+      return base::to_text(base::Bytes(static_cast<std::int64_t>(count)));
+    };
+    reject(fastest.best
+               ? fmt::format("memory: more than the {} that {} may use", bytes(memory),
+                             machines.cluster.device.name)
+               : fmt::format("memory: {} x {}: the smallest needs {}, and {} may be used", nodes,
+                             machines.name, bytes(fastest.least_memory), bytes(memory)),
+           fastest.too_large);
+  }
+
+  // Amounts in two currencies cannot be compared: no rate is guessed.
+  void keep(Candidate candidate) {
+    const base::Currency currency = candidate.cost_p50.high.currency();
+    if (!currency_) {
+      currency_ = choices_.limits.budget ? choices_.limits.budget->currency() : currency;
+    }
+    if (currency != *currency_) {
+      return reject(fmt::format("price: {} asks for another currency than the others",
+                                candidate.offer.provider),
+                    1);
+    }
+    found_.candidates.push_back(std::move(candidate));
+  }
+
+  [[nodiscard]] std::string missed_limit(const Candidate& c) const {
+    const SearchLimits& limits = choices_.limits;
+    if (limits.deadline && c.time_p90 > *limits.deadline) {
+      return fmt::format("deadline: nine runs of ten are done after {}", base::to_text(c.time_p90));
+    }
+    if (limits.budget && c.cost_p90.high.micros() > limits.budget->micros()) {
+      return fmt::format("budget: nine runs of ten cost up to {}", base::to_text(c.cost_p90.high));
+    }
+    return {};
+  }
+
+  void choose() {
+    std::vector<TimeAndCost> points;
+    std::vector<std::size_t> within;
+    for (std::size_t i = 0; i < found_.candidates.size(); ++i) {
+      const Candidate& c = found_.candidates[i];
+      if (!c.misses.empty()) continue;
+      within.push_back(i);
+      points.push_back({c.time_p50.count(), c.cost()});
+    }
+    for (const std::size_t i : pareto_front(points)) found_.front.push_back(within[i]);
+    if (found_.front.empty()) {
+      found_.why = found_.candidates.empty() ? "the job fits no machines that are for rent"
+                                             : "nothing keeps the limits";
+      return;
+    }
+    found_.fastest = found_.front.front();
+    found_.cheapest = found_.front.back();
+    recommend();
+  }
+
+  void recommend() {
+    if (choices_.limits.deadline) {
+      found_.recommended = found_.cheapest;
+      found_.why = "the cheapest that keeps the deadline";
+      return;
+    }
+    if (choices_.limits.budget) {
+      found_.recommended = found_.fastest;
+      found_.why = "the fastest within the budget";
+      return;
+    }
+    const auto product = [&](std::size_t i) {
+      return found_.candidates[i].time_p50.count() * found_.candidates[i].cost();
+    };
+    found_.recommended =
+        *std::min_element(found_.front.begin(), found_.front.end(),
+                          [&](std::size_t a, std::size_t b) { return product(a) < product(b); });
+    found_.why = "least time times cost: to halve one would at least double the other";
+  }
+
+  const spec::JobSpec& job_;
+  const SearchChoices& choices_;
+  std::int64_t steps_;
+  std::int64_t sequences_;
+  std::map<std::string, std::int64_t> reasons_;
+  std::optional<base::Currency> currency_;
+  bool predictable_ = false;                  // on some machines
+  std::optional<base::Error> unpredictable_;  // why not on the first that are not
+  Found found_;
+};
+
+base::Result<void> check_limits(const SearchLimits& limits) {
+  if (limits.deadline && !(limits.deadline->count() > 0)) {
+    return base::fail(base::usage_error("deadline", "not a duration above zero"));
+  }
+  if (limits.budget && limits.budget->micros() <= 0) {
+    return base::fail(base::usage_error("budget", "not more than nothing"));
+  }
+  if (!(limits.memory_headroom >= 0 && limits.memory_headroom < 1)) {
+    return base::fail(base::usage_error("memory headroom",
+                                        "not a part of the memory: expected 0 to less than 1"));
+  }
+  if (limits.min_devices > limits.max_devices) {
+    return base::fail(base::usage_error(
+        "devices",
+        fmt::format("at least {} and at most {}", limits.min_devices, limits.max_devices)));
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>& machines,
+                           const SearchChoices& choices) {
+  ASSAY_TRY_VOID(check_limits(choices.limits));
+  const auto steps = spec::training_steps(job);
+  if (!steps) {
+    return base::fail(
+        base::usage_error("train", "the job does not say how long it trains",
+                          "set train.steps, train.tokens or train.tokens_per_matmul_parameter"));
+  }
+  const bool rented = std::any_of(machines.begin(), machines.end(),
+                                  [](const Machines& m) { return !m.offers.empty(); });
+  if (!rented) {
+    return base::fail(
+        base::usage_error("price", fmt::format("none is known for '{}'", job.cluster.device.name),
+                          "add a [[price]] to the job; its keys: assay presets keys price"));
+  }
+  Searching searching(job, choices, *steps);
+  for (const Machines& m : machines) ASSAY_TRY_VOID(searching.add(m));
+  ASSAY_TRY(Found found, searching.finish());
+  found.assumptions = listed(choices.risks);
+  found.assumptions.push_back({"memory left free",
+                               fmt::format("{:.0f} %", 100 * choices.limits.memory_headroom),
+                               "mean error of the model of memory on measured runs"});
+  return found;
+}
+
+}  // namespace assay::plan

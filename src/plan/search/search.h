@@ -1,0 +1,100 @@
+// Search: which machines to rent from whom, how many, and how to spread the job over them.
+//
+//   ASSAY_TRY(const auto machines, machines_for(job, "my-job", prices, /*presets=*/true));
+//   ASSAY_TRY(const Found found, search(job, machines, {.limits = {.deadline = hours(48)}}));
+//
+// For each number of machines the fastest layout is taken: whatever an hour costs, a faster step
+// costs less. Then each offer prices the whole run with everything that may interrupt it, saved as
+// often as loses least; what remains is a choice between time and money.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/money.h"
+#include "base/result.h"
+#include "plan/failures/risks.h"
+#include "plan/search/fastest_layout.h"
+#include "spec/load.h"
+
+namespace assay::plan {
+
+// Machines of one kind that can be rented together, up to cluster.max_nodes.
+struct Machines {
+  std::string name;
+  spec::ClusterSpec cluster;
+  spec::PriceList offers;
+};
+
+// The job's own cluster, called `name`, with the job's prices and those of `prices` that are for
+// its device; and, if asked for, every cluster preset with a GPU that somebody rents out.
+base::Result<std::vector<Machines>> machines_for(const spec::JobSpec& job, const std::string& name,
+                                                 const spec::PriceList& prices, bool presets);
+
+struct SearchLimits {
+  std::optional<base::Seconds> deadline;  // that nine runs of ten keep
+  std::optional<base::Money> budget;      // likewise
+  std::int64_t min_devices = 1;
+  std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
+  double memory_headroom = 0.06;  // of a card's memory: what the model of memory errs by on average
+};
+
+struct SearchChoices {
+  SearchLimits limits;
+  Risks risks = default_risks();
+  Assumed assumed;
+  ModelConstants constants;
+  Sampling sampling;
+};
+
+// Machines, how the job runs on them, who rents them out, and what becomes of the run.
+struct Candidate {
+  std::string machines;
+  std::int64_t nodes = 0;
+  std::int64_t devices = 0;
+  LayoutChoice choice;
+  spec::PriceSpec offer;
+  std::int64_t rented = 1;  // times the offer
+  SpotPolicy policy = SpotPolicy::kOnDemand;
+  base::Seconds work;      // all steps, undisturbed
+  base::Seconds interval;  // useful work from one checkpoint to the next
+  base::Seconds time_p50;
+  base::Seconds time_p90;
+  spec::PriceRange cost_p50;  // as wide as the offer's price
+  spec::PriceRange cost_p90;
+  double interruptions = 0;  // expected: failures, and spot machines that are taken
+  double miss_chance = 0;    // of the deadline
+  std::string misses;        // the limit that it does not keep; empty when it keeps all
+
+  // A range counts by its upper end: what a run may cost.
+  [[nodiscard]] double cost() const { return cost_p50.high.units(); }
+};
+
+struct Found {
+  std::vector<Candidate> candidates;  // by time
+  // Positions among them.
+  std::vector<std::size_t> front;          // time against cost, both P50, of those within limits
+  std::optional<std::size_t> fastest;      // within limits
+  std::optional<std::size_t> cheapest;     // likewise
+  std::optional<std::size_t> recommended;  // likewise: see `why`
+  std::string why;                         // it is recommended, or there is nothing to recommend
+  std::int64_t considered = 0;             // layouts x micro-batches x recomputations x machines
+  // Most frequent first. Layouts are counted by their degrees, what does not fit in memory by
+  // micro-batches and recomputations as well.
+  std::vector<Rejection> rejected;
+  std::vector<Assumption> assumptions;
+};
+
+// The same input gives the same answer. Fails for a job that cannot be predicted or does not say
+// how long it trains, and where nobody rents any of the machines out.
+base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>& machines,
+                           const SearchChoices& choices = {});
+
+// "on demand", "spot", "spot, on demand when behind".
+std::string_view to_text(SpotPolicy policy);
+
+}  // namespace assay::plan

@@ -1,0 +1,180 @@
+#include "plan/search/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plan/testing/searches.h"
+
+namespace assay::plan {
+namespace {
+
+using base::Seconds;
+using spec::JobSpec;
+using spec::Market;
+using testing::job_of;
+using testing::offer_of;
+
+constexpr double kHour = 3600;
+
+// Days of training on nodes of 4 H200.
+JobSpec long_job() {
+  return job_of("llama3-13b-h200x32", {"train.steps=50000"});
+}
+
+std::vector<Machines> rented_machines(const JobSpec& job) {
+  return {{"h200-4-ib",
+           job.cluster,
+           {offer_of("A", Market::kOnDemand, 10), offer_of("A", Market::kSpot, 4)}}};
+}
+
+TEST(Search, MoreMachinesAreFasterAndCostMore) {
+  const JobSpec job = long_job();
+  const Found found = search(job, rented_machines(job)).value();
+  ASSERT_GE(found.front.size(), 3U);
+  EXPECT_EQ(found.candidates[*found.fastest].nodes, 8);
+  EXPECT_EQ(found.candidates[*found.cheapest].policy, SpotPolicy::kSpot);
+  EXPECT_GT(found.considered, 10'000);
+  for (const Candidate& c : found.candidates) {
+    EXPECT_TRUE(c.misses.empty());
+    EXPECT_GT(c.interval, c.choice.step);
+    EXPECT_GT(c.time_p50, c.work);
+  }
+}
+
+TEST(Search, ADeadlineIsKeptWithSpotMachinesWhereTheseSuffice) {
+  const JobSpec job = long_job();
+  const std::vector<Machines> machines = rented_machines(job);
+  const Found free = search(job, machines).value();
+  SearchChoices choices;
+  choices.limits.deadline = free.candidates[*free.fastest].time_p90 * 1.5;
+  const Found found = search(job, machines, choices).value();
+  ASSERT_TRUE(found.recommended.has_value());
+  const Candidate& best = found.candidates[*found.recommended];
+  EXPECT_LE(best.time_p90, *choices.limits.deadline);
+  EXPECT_EQ(found.why, "the cheapest that keeps the deadline");
+  const bool any_policy =
+      std::any_of(found.candidates.begin(), found.candidates.end(),
+                  [](const Candidate& c) { return c.policy == SpotPolicy::kUniformProgress; });
+  EXPECT_TRUE(any_policy);
+  // On demand would cost more.
+  for (const Candidate& c : found.candidates) {
+    EXPECT_TRUE(!c.misses.empty() || best.cost() <= c.cost());
+  }
+  EXPECT_NE(best.policy, SpotPolicy::kOnDemand);
+}
+
+TEST(Search, LimitsThatNothingKeepsAreSaid) {
+  const JobSpec job = long_job();
+  SearchChoices choices;
+  choices.limits.deadline = Seconds(kHour);
+  const Found found = search(job, rented_machines(job), choices).value();
+  EXPECT_FALSE(found.recommended.has_value());
+  EXPECT_EQ(found.why, "nothing keeps the limits");
+  for (const Candidate& c : found.candidates) {
+    EXPECT_THAT(c.misses, ::testing::StartsWith("deadline: nine runs of ten are done after "));
+  }
+  choices.limits = {.budget = base::Money(1'000'000, {}, {})};
+  const Found poor = search(job, rented_machines(job), choices).value();
+  EXPECT_THAT(poor.candidates.front().misses,
+              ::testing::StartsWith("budget: nine runs of ten cost up to $"));
+}
+
+TEST(Search, DevicesStayWithinTheirLimits) {
+  const JobSpec job = long_job();
+  SearchChoices choices;
+  choices.limits.min_devices = 8;
+  choices.limits.max_devices = 16;
+  const Found found = search(job, rented_machines(job), choices).value();
+  ASSERT_FALSE(found.candidates.empty());
+  for (const Candidate& c : found.candidates) EXPECT_TRUE(c.devices >= 8 && c.devices <= 16);
+}
+
+TEST(Search, ReasonsForWhatIsNotTaken) {
+  const JobSpec job = job_of("llama3-70b-h200x32", {"train.steps=1000"});
+  const Found found = search(job, rented_machines(job)).value();
+  std::string reasons;
+  for (const Rejection& r : found.rejected) {
+    EXPECT_GT(r.count, 0);
+    reasons += r.reason + "\n";
+  }
+  EXPECT_THAT(reasons, ::testing::HasSubstr("memory: 1 x h200-4-ib: the smallest needs "));
+  EXPECT_THAT(reasons, ::testing::HasSubstr("layout.tp: tp 3 does not divide 64 heads"));
+  EXPECT_THAT(reasons, ::testing::HasSubstr(
+                           "batch: 64 sequences per step do not divide over 12 data ranks"));
+}
+
+TEST(Search, EveryAssumptionHasASource) {
+  const JobSpec job = long_job();
+  const Found found = search(job, rented_machines(job)).value();
+  EXPECT_EQ(found.assumptions.size(), 8U);
+  for (const Assumption& a : found.assumptions) {
+    EXPECT_FALSE(a.what.empty() || a.value.empty() || a.source.empty());
+  }
+}
+
+TEST(Search, ARangeOfPricesIsARangeOfCosts) {
+  const JobSpec job = long_job();
+  spec::PriceSpec offer = offer_of("A", Market::kOnDemand, 20);
+  offer.per_hour.low = base::Money(10'000'000, {}, {});
+  const Found found = search(job, {{"h200-4-ib", job.cluster, {offer}}}).value();
+  for (const Candidate& c : found.candidates) {
+    EXPECT_NEAR(c.cost_p50.high.units() / c.cost_p50.low.units(), 2, 1e-6);
+  }
+}
+
+TEST(Search, CurrenciesAreNotMixed) {
+  const JobSpec job = long_job();
+  spec::PriceSpec euros = offer_of("E", Market::kOnDemand, 1);
+  const base::Money price(1'000'000, {{'E', 'U', 'R'}}, {});
+  euros.per_hour = {price, price};
+  const Found found =
+      search(job, {{"h200-4-ib", job.cluster, {offer_of("A", Market::kOnDemand, 10), euros}}})
+          .value();
+  for (const Candidate& c : found.candidates) EXPECT_EQ(c.offer.provider, "A");
+}
+
+TEST(Search, WhatCannotBeSearchedIsRefused) {
+  JobSpec job = long_job();
+  const auto refusal = [&](const std::vector<Machines>& machines, const SearchChoices& choices) {
+    const auto found = search(job, machines, choices);
+    return found ? "" : found.error().line();
+  };
+  EXPECT_EQ(refusal({{"h200-4-ib", job.cluster, {}}}, {}),
+            "price: none is known for 'NVIDIA H200'; add a [[price]] to the job; its keys: assay "
+            "presets keys price");
+  SearchChoices late;
+  late.limits.deadline = Seconds(-1);
+  EXPECT_EQ(refusal(rented_machines(job), late), "deadline: not a duration above zero");
+  SearchChoices full;
+  full.limits.memory_headroom = 1;
+  EXPECT_EQ(refusal(rented_machines(job), full),
+            "memory headroom: not a part of the memory: expected 0 to less than 1");
+  SearchChoices none;
+  none.limits.min_devices = 9;
+  none.limits.max_devices = 8;
+  EXPECT_EQ(refusal(rented_machines(job), none), "devices: at least 9 and at most 8");
+  job.train.steps.reset();
+  EXPECT_EQ(refusal(rented_machines(job), {}),
+            "train: the job does not say how long it trains; set train.steps, train.tokens or "
+            "train.tokens_per_matmul_parameter");
+}
+
+TEST(Search, MachinesAreTheJobsOwnAndPresets) {
+  const JobSpec job = job_of("nanochat-d26-h100");
+  const spec::PriceList prices = spec::preset_prices().value();
+  const auto own = machines_for(job, "job", prices, false).value();
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_EQ(own[0].offers.size(), 9U);
+  const auto all = machines_for(job, "job", prices, true).value();
+  EXPECT_GT(all.size(), 4U);
+  for (const Machines& m : all) EXPECT_FALSE(m.offers.empty()) << m.name;
+  const Found found = search(job, all).value();
+  ASSERT_TRUE(found.recommended.has_value());
+}
+
+}  // namespace
+}  // namespace assay::plan
