@@ -1,4 +1,5 @@
 // A plan as JSON: the counterpart of print_plan.cc.
+#include "plan/layouts.h"
 #include "print_plan.h"
 #include "spec/enum_names.h"
 
@@ -45,13 +46,6 @@ Json calls_json(const plan::Communication& communication) {
   return rows;
 }
 
-Json range_json(const spec::PriceRange& range) {
-  const base::Currency currency = range.low.currency();
-  return {{"low", range.low.units()},
-          {"high", range.high.units()},
-          {"currency", std::string(currency.code.data(), currency.code.size())}};
-}
-
 Json costs_json(const std::vector<plan::OfferCost>& costs) {
   Json rows = Json::array();
   for (const plan::OfferCost& cost : costs) {
@@ -85,7 +79,68 @@ Json energy_json(const plan::Energy& energy) {
           {"co2_kg", energy.carbon_kg()}};
 }
 
+constexpr double kBytesPerGib = 1024.0 * 1024 * 1024;
+
+// Workspace has all that is none of the other four; its parts are told beside it.
+Json memory_json(const plan::Prediction& made) {
+  const plan::MemoryNeed& need = made.memory;
+  return {{"total", need.total() / kBytesPerGib},
+          {"params", need.parameters / kBytesPerGib},
+          {"grads", need.gradients / kBytesPerGib},
+          {"optimizer", need.optimizer / kBytesPerGib},
+          {"activations", need.activations / kBytesPerGib},
+          {"workspace", (need.gathered + need.workspace) / kBytesPerGib},
+          {"gathered", need.gathered / kBytesPerGib},
+          {"stage", need.stage},
+          {"card", made.work.card.memory / kBytesPerGib},
+          {"fits", made.fits}};
+}
+
+Json scaling_json(const std::vector<plan::ScalePoint>& points) {
+  Json rows = Json::array();
+  for (const plan::ScalePoint& point : points) {
+    const plan::Prediction& made = point.prediction;
+    rows.push_back({{"devices", point.devices},
+                    {"layout", plan::to_text(point.layout)},
+                    {"step_s", made.step.total},
+                    {"tokens_per_s", made.tokens_per_second},
+                    {"of_ideal", point.of_ideal},
+                    {"mfu", {{"published", made.mfu_with_embedding}, {"current", made.mfu}}},
+                    {"memory_gib", made.memory.total() / kBytesPerGib},
+                    {"fits", made.fits},
+                    {"is_job", point.is_job}});
+  }
+  return rows;
+}
+
+void add_prediction_json(const Plan& plan, Json& json) {
+  const plan::Prediction& made = *plan.prediction;
+  const double step = made.step.total;
+  json["step_s"] = step;
+  json["step_low_s"] = step * plan.interval.low;
+  json["step_high_s"] = step * plan.interval.high;
+  json["step_source"] = "predicted";
+  json["framework"] = plan::to_text(made.work.software.framework);
+  json["recompute"] = plan::to_text(made.work.recompute);
+  json["comparable_rows"] = plan.interval.rows;
+  json["extrapolations"] = plan.extrapolations;
+  json["tokens_per_s"] = made.tokens_per_second;
+  json["mfu"] = {{"published", made.mfu_with_embedding}, {"current", made.mfu}};
+  json["memory_gib"] = memory_json(made);
+  Json breakdown = Json::object();
+  for (const StepPart& part : parts_of(made.step)) breakdown[part.key] = part.seconds;
+  json["breakdown"] = std::move(breakdown);
+  json["scaling"] = scaling_json(plan.scaling);
+}
+
 }  // namespace
+
+Json range_json(const spec::PriceRange& range) {
+  const base::Currency currency = range.low.currency();
+  return {{"low", range.low.units()},
+          {"high", range.high.units()},
+          {"currency", std::string(currency.code.data(), currency.code.size())}};
+}
 
 Json plan_json(const Plan& plan) {
   const spec::JobSpec& job = plan.job();
@@ -94,9 +149,13 @@ Json plan_json(const Plan& plan) {
   Json json = {{"name", plan.loaded.name},
                {"tokens_per_step", job.tokens_per_step()},
                {"steps", steps ? Json(*steps) : Json(nullptr)}};
-  if (plan.run) {
+  if (plan.prediction) add_prediction_json(plan, json);
+  if (plan.step_given) {
+    if (plan.prediction) json["predicted_step_s"] = plan.prediction->step.total;
     json["step_s"] = plan.run->step.count();
     json["step_source"] = "given";
+  }
+  if (plan.run) {
     json["hours"] = plan.run->total().count() / 3600;
   }
   json["comm"] = {{"scheme", communication.scheme},

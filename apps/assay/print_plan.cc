@@ -96,17 +96,6 @@ void print_communication(const Session& session, const Plan& plan) {
                             gigabytes(made.sent_bytes())));
 }
 
-// To the cent; JSON has the millionths.
-std::string cents(const base::Money& amount) {
-  const std::int64_t rounded = (amount.micros() + 5'000) / 10'000 * 10'000;
-  return base::to_text(base::Money(rounded, amount.currency(), amount.as_of()));
-}
-
-std::string cents(const spec::PriceRange& range) {
-  if (range.low == range.high) return cents(range.low);
-  return cents(range.low) + " - " + cents(range.high);
-}
-
 void print_costs(const Session& session, const std::vector<plan::OfferCost>& costs) {
   Table table({"provider", "offer", "market", "rented", "per hour", "as of", "cost"});
   table.align(3, Align::kRight).align(4, Align::kRight).align(6, Align::kRight);
@@ -142,17 +131,29 @@ void print_energy(const Session& session, const plan::Energy& energy) {
 
 void print_run(const Session& session, const Plan& plan) {
   const double hours = plan.run->total().count() / 3600;
-  session.print(fmt::format("\ntime and cost: {} steps of {:.6g} s, as given: {} hours\n",
-                            grouped(plan.run->steps), plan.run->step.count(), figure(hours)));
+  session.print(fmt::format("\ntime and cost: {} steps of {:.6g} s, as {}: {} hours\n",
+                            grouped(plan.run->steps), plan.run->step.count(),
+                            plan.step_given ? "given" : "predicted", figure(hours)));
   if (!plan.costs.empty()) print_costs(session, plan.costs);
   if (plan.energy) print_energy(session, *plan.energy);
 }
 
 }  // namespace
 
+std::string cents(const base::Money& amount) {
+  const std::int64_t rounded = (amount.micros() + 5'000) / 10'000 * 10'000;
+  return base::to_text(base::Money(rounded, amount.currency(), amount.as_of()));
+}
+
+std::string cents(const spec::PriceRange& range) {
+  if (range.low == range.high) return cents(range.low);
+  return cents(range.low) + " - " + cents(range.high);
+}
+
 void print_plan(const Session& session, const Plan& plan) {
   session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
   print_communication(session, plan);
+  if (plan.prediction) print_prediction(session, plan);
   if (plan.run) print_run(session, plan);
   for (const std::string& line : plan.unknown) session.print("\nnot known: " + line + "\n");
 }

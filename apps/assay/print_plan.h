@@ -8,7 +8,10 @@
 #include "base/json.h"
 #include "cli/verb.h"
 #include "plan/communication.h"
+#include "plan/intervals.h"
 #include "plan/money.h"
+#include "plan/prediction.h"
+#include "plan/scaling.h"
 #include "spec/load.h"
 
 namespace assay::cli {
@@ -17,8 +20,14 @@ namespace assay::cli {
 struct Plan {
   spec::Loaded loaded;  // a job
   plan::Communication communication;
-  // With the time of a step only:
+  // Where the model can say something:
+  std::optional<plan::Prediction> prediction;
+  plan::Interval interval;                  // around its step
+  std::vector<std::string> extrapolations;  // what no comparable row has
+  std::vector<plan::ScalePoint> scaling;
+  // Where the time of a step and the length of training are known:
   std::optional<plan::RunTime> run;
+  bool step_given = false;  // by --step-time, not predicted
   std::vector<plan::OfferCost> costs;
   std::optional<plan::Energy> energy;
   std::vector<std::string> unknown;  // what could not be said, and what to set
@@ -28,5 +37,21 @@ struct Plan {
 
 void print_plan(const Session& session, const Plan& plan);
 base::Json plan_json(const Plan& plan);
+
+// A part of a step as people call it, in the order of a breakdown.
+struct StepPart {
+  const char* key;  // of JSON
+  const char* name;
+  double seconds = 0;
+};
+std::vector<StepPart> parts_of(const plan::StepTime& step);
+
+// print_prediction.cc: breakdown, memory, scaling.
+void print_prediction(const Session& session, const Plan& plan);
+
+// To the cent; JSON has the millionths.
+std::string cents(const base::Money& amount);
+std::string cents(const spec::PriceRange& range);
+base::Json range_json(const spec::PriceRange& range);
 
 }  // namespace assay::cli

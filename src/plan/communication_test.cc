@@ -134,7 +134,8 @@ TEST(NanochatTraffic, StepsOfDepth26) {
 }
 
 const std::vector<std::string> kEight = {"model.extends=llama3-8b", "train.optimizer=adamw",
-                                         "train.precision=bf16", "batch.micro_batch=1"};
+                                         "train.precision=bf16", "batch.micro_batch=1",
+                                         "batch.accumulate=1"};
 
 Communication eight(std::vector<std::string> sets) {
   sets.insert(sets.begin(), kEight.begin(), kEight.end());

@@ -5,8 +5,8 @@
 namespace assay::plan {
 namespace {
 
-// Host threads that each card needs where a node's cards hang on two sockets.
-constexpr double kHostThreadsPerCard = 24;
+// A card whose processes have this many is not waited for: 31 were enough, 20 were not.
+constexpr double kEnoughThreads = 24;
 
 }  // namespace
 
@@ -19,8 +19,10 @@ base::Result<Links> links_of(const spec::ClusterSpec& cluster) {
   }
   Links links;
   ASSAY_TRY(links.network, Network::of(cluster));
-  links.starved_host = cluster.cpus && cluster.numa_nodes.value_or(1) > 1 &&
-                       static_cast<double>(*cluster.cpus) < kHostThreadsPerCard * links.per_node();
+  if (cluster.cpus && cluster.unpinned && cluster.numa_nodes.value_or(1) > 1) {
+    const double each = static_cast<double>(*cluster.cpus) / links.per_node();
+    if (each < kEnoughThreads) links.scarce_threads = each;
+  }
   return links;
 }
 

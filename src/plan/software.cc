@@ -146,6 +146,10 @@ std::optional<Framework> parse_framework(std::string_view text) {
   return static_cast<Framework>(at - kFrameworkNames.begin());
 }
 
+std::vector<std::string> framework_names() {
+  return {kFrameworkNames.begin(), kFrameworkNames.end()};
+}
+
 std::string_view to_text(SoftwareClass kind) {
   return kSoftwareClassNames[static_cast<std::size_t>(kind)];
 }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace assay::plan {
 
@@ -25,6 +27,7 @@ enum class Framework : std::uint8_t {
 
 std::string_view to_text(Framework framework);
 std::optional<Framework> parse_framework(std::string_view text);
+std::vector<std::string> framework_names();
 
 // How residuals are grouped into intervals.
 enum class SoftwareClass : std::uint8_t { kMegatronEager, kTorchEager, kFused, kMoe };

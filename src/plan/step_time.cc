@@ -99,7 +99,8 @@ StepTime step_time(const Work& work, const Constants& constants) {
     fill = (whole + (degrees.pp - 1) * send - slowest) / degrees.chunks;
   }
   const double passes = micros * slowest + fill;
-  const double starved = work.links.starved_host ? constants.cross_socket_host - 1 : 0;
+  const double threads = work.links.scarce_threads;
+  const double starved = threads > 0 ? constants.cross_socket_host / threads : 0;
 
   StepTime t;
   t.clock = layer.clock;

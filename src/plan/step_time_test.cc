@@ -103,7 +103,7 @@ TEST(StepTime, RecomputationCostsMoreTheLessIsKept) {
 TEST(StepTime, AStarvedHostSlowsThePasses) {
   Work work = llama_8b_on_h100();
   const StepTime fed = step_time(work, shipped_constants());
-  work.links.starved_host = true;
+  work.links.scarce_threads = 20;
   const StepTime starved = step_time(work, shipped_constants());
   const double fixed = fed.gradients + fed.optimizer + fed.other;
   EXPECT_NEAR(starved.total - fed.total, 0.92 * (fed.total - fixed), 1e-9);

@@ -83,9 +83,9 @@ struct Card {
 // What connects the cards.
 struct Links {
   Network network;
-  // Host threads that drive cards on two sockets, too few of them: see
-  // Constants::cross_socket_host.
-  bool starved_host = false;
+  // Per card, where they drive cards on two sockets, may run on either and are too few: see
+  // Constants::cross_socket_host. 0: enough, or where they belong.
+  double scarce_threads = 0;
 
   [[nodiscard]] double per_node() const { return static_cast<double>(network.devices_per_node()); }
 };

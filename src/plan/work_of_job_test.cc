@@ -101,15 +101,17 @@ TEST(WorkOfJob, LinksAreThoseOfTheCluster) {
   EXPECT_EQ(mesh.network.tiers()[0].kind, TierKind::kNvlink);
   EXPECT_DOUBLE_EQ(mesh.network.tiers()[0].nominal.count(), 450e9);
   EXPECT_DOUBLE_EQ(mesh.network.tiers()[1].nominal.count(), mesh.per_node() * 50e9);
-  EXPECT_FALSE(mesh.starved_host);
+  EXPECT_EQ(mesh.scarce_threads, 0);
   const Links pairs = work_of(job_of("nanochat-d26-h100", {"cluster.extends=h100-nvl-8"}))->links;
   ASSERT_EQ(pairs.network.tiers().size(), 3U);
   EXPECT_EQ(pairs.network.tiers()[1].kind, TierKind::kPcie);
   EXPECT_EQ(pairs.network.tiers()[2].kind, TierKind::kSockets);
-  const std::vector<std::string> two_sockets = {"cluster.numa_nodes=2", "cluster.cpus=160"};
-  EXPECT_TRUE(work_of(job_of("nanochat-d26-h100", two_sockets))->links.starved_host);
-  const std::vector<std::string> one_socket = {"cluster.numa_nodes=1", "cluster.cpus=160"};
-  EXPECT_FALSE(work_of(job_of("nanochat-d26-h100", one_socket))->links.starved_host);
+  const std::vector<std::string> two_sockets = {"cluster.numa_nodes=2", "cluster.cpus=160",
+                                                "cluster.unpinned=true"};
+  EXPECT_EQ(work_of(job_of("nanochat-d26-h100", two_sockets))->links.scarce_threads, 20);
+  const std::vector<std::string> one_socket = {"cluster.numa_nodes=1", "cluster.cpus=160",
+                                               "cluster.unpinned=true"};
+  EXPECT_EQ(work_of(job_of("nanochat-d26-h100", one_socket))->links.scarce_threads, 0);
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ struct ClusterSpec {
   std::int64_t devices_per_node = 0;
   std::optional<std::int64_t> cpus;        // per node, as the provider counts them
   std::optional<std::int64_t> numa_nodes;  // over which a node's devices are spread
+  bool unpinned = false;  // host threads run on any socket, as in containers of GPU clouds
   std::optional<base::Bytes> host_memory;  // per node
   DeviceSpec device;
   LinkSpec link;

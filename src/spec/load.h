@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "spec/job.h"
 #include "spec/presets.h"
+#include "spec/rules.h"
 #include "spec/value.h"
 
 namespace assay::spec {
@@ -39,6 +40,9 @@ struct LoadOptions {
   std::span<const std::string> overrides = {};  // "model.layers=4"
   // Makes the document of `this-machine`; tests put a machine of their own here.
   std::function<Value()> this_machine = {};
+  // Asked what to do about a job whose layout is impossible, and all else of which is not: the
+  // answer becomes the error's hint.
+  LayoutAdvice possible_layout = {};
 };
 
 // `reference` is a preset's name, a path (with a "/" or ending in .toml; a pipe will do), or "-"

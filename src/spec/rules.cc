@@ -188,11 +188,14 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
   return {};
 }
 
-base::Result<void> complete(JobSpec& job, const Value& document) {
+base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice) {
   ASSAY_TRY_VOID(complete(job.model, document));
   ASSAY_TRY_VOID(complete(job.cluster, document));
   if (job.batch.sequence == 0) job.batch.sequence = job.model.context;
-  ASSAY_TRY_VOID(complete_layout(job, document));
+  if (auto possible = complete_layout(job, document); !possible) {
+    if (advice) possible.error().hint = advice(job);
+    return possible;
+  }
   const bool cpu = job.cluster.device.kind == DeviceKind::kCpu;
   if (cpu && document.at("train.precision") == nullptr) job.train.precision = Precision::kFp32;
   const Rule rule(document);

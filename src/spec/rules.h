@@ -2,6 +2,7 @@
 // depend on other keys, then checks, and answers with its own message.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -23,7 +24,10 @@ base::Result<void> complete(LayoutSpec& layout, const Value& document);
 // what a message is about has no place in a file. A dp of 0 is whatever the other degrees leave.
 base::Result<void> check_layout(const JobSpec& job);
 
+// What to do about a job whose layout is impossible; its dp is 0 where it was not said.
+using LayoutAdvice = std::function<std::string(const JobSpec&)>;
+
 // The whole job; model and cluster are completed first, the layout against the cluster.
-base::Result<void> complete(JobSpec& job, const Value& document);
+base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice = {});
 
 }  // namespace assay::spec

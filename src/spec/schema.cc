@@ -164,6 +164,7 @@ void describe(V& key, ClusterSpec& c) {
   key({"cpus", "CPUs per node, as the provider counts them", false, 1, kMostCpus}, c.cpus);
   key({"numa_nodes", "NUMA nodes that a node's devices are spread over", false, 1, kMostNumaNodes},
       c.numa_nodes);
+  key({"unpinned", "host threads run on any socket, as in containers of GPU clouds"}, c.unpinned);
   key({"host_memory", "memory of a node's CPUs", false, 1}, c.host_memory);
   key({"device", "the device", true}, c.device);
   key({"link", "connections inside a node"}, c.link);

@@ -85,12 +85,173 @@ TEST(PlanCli, EnergysInputsCanBeGiven) {
   EXPECT_EQ(carbon["pue"]["source"], "given");
 }
 
-TEST(PlanCli, WithoutAStepTimeNothingIsMadeUp) {
+TEST(PlanCli, PredictsAStepWithItsIntervalAndParts) {
   const Json json = plan_json({kJob});
-  EXPECT_FALSE(json.contains("step_s"));
-  EXPECT_TRUE(json["cost"].empty());
-  EXPECT_TRUE(json["carbon"].is_null());
-  EXPECT_THAT(plan({kJob}).out, HasSubstr("--step-time SECONDS"));
+  const double step = json["step_s"];
+  EXPECT_EQ(json["step_source"], "predicted");
+  EXPECT_NEAR(step, 0.7019, 0.1 * 0.7019);  // as measured
+  EXPECT_LT(json["step_low_s"].get<double>(), step);
+  EXPECT_GT(json["step_high_s"].get<double>(), step);
+  EXPECT_DOUBLE_EQ(json["tokens_per_s"].get<double>(), 524'288 / step);
+  double parts = 0;
+  for (const Json& part : json["breakdown"]) parts += part.get<double>();
+  EXPECT_NEAR(parts, step, 1e-9 * step);
+  const Json& memory = json["memory_gib"];
+  double held = 0;
+  for (const char* part : {"params", "grads", "optimizer", "activations", "workspace"}) {
+    held += memory[part].get<double>();
+  }
+  EXPECT_NEAR(held, memory["total"].get<double>(), 1e-9 * held);
+  EXPECT_GT(json["mfu"]["published"].get<double>(), json["mfu"]["current"].get<double>());
+  EXPECT_NEAR(json["hours"].get<double>(), 14'889 * step / 3600, 1e-9);
+  EXPECT_FALSE(json["cost"].empty());
+  EXPECT_GT(json["carbon"]["co2_kg"].get<double>(), 0);
+}
+
+// The published step times and costs of three machines: within 10 %, and in their order.
+TEST(PlanCli, ThreeMachinesAreRankedAsMeasured) {
+  struct Machine {
+    std::string job;
+    double step_s = 0;
+    double per_hour = 0;
+  };
+  double before = 0;
+  for (const Machine& machine :
+       {Machine{kJob, 0.7019, 12.85}, Machine{"nanochat-d26-h100-pcie", 1.4116, 19.12},
+        Machine{"nanochat-d26-h100-nvl", 2.0315, 21.52}}) {
+    const Json json = plan_json({machine.job});
+    EXPECT_NEAR(json["step_s"].get<double>(), machine.step_s, 0.1 * machine.step_s);
+    double cost = 0;
+    for (const Json& offer : json["cost"]) {
+      if (offer["per_hour"]["low"] == machine.per_hour) cost = offer["cost"]["low"];
+    }
+    EXPECT_GT(cost, before);
+    before = cost;
+  }
+}
+
+TEST(PlanCli, AnotherFrameworkTakesAnotherTime) {
+  const double ours = plan_json({"llama3-13b-h200x32"})["step_s"];
+  const double eager = plan_json({"llama3-13b-h200x32", "--framework", "torch"})["step_s"];
+  EXPECT_GT(eager, ours);
+  refused({kJob, "--framework", "megatron-cor"},
+          "--framework: unknown framework 'megatron-cor'; did you mean 'megatron-core'?");
+}
+
+TEST(PlanCli, FarFromWhatWasMeasuredIsSaid) {
+  const std::vector<std::string> far = {"llama3-70b-h200x32",
+                                        "--set",
+                                        "cluster.nodes=25000",
+                                        "--set",
+                                        "cluster.max_nodes=25000",
+                                        "--set",
+                                        "layout.fsdp=100",
+                                        "--set",
+                                        "layout.dp=250"};
+  const Json json = plan_json(far);
+  ASSERT_FALSE(json["extrapolations"].empty());
+  EXPECT_THAT(json["extrapolations"][0].get<std::string>(), HasSubstr("100,000 ranks"));
+  EXPECT_THAT(plan(far).out, HasSubstr("beyond what was measured: 100,000 ranks"));
+}
+
+TEST(PlanCli, AnImpossibleLayoutNamesTheNearestPossibleOne) {
+  refused({"llama3-70b-h200x32", "--set", "layout.tp=3"},
+          "--set layout.tp=3: layout: fsdp 8 x tp 3 = 24 ranks, but the cluster has 32 devices (8 "
+          "nodes of 4); the nearest that is possible: fsdp 8 x tp 4");
+}
+
+TEST(PlanCli, DrawsPictures) {
+  base::testing::TempDir directory;
+  const std::string folder = directory.path() / "new" / "pictures";
+  const auto outcome = plan({"llama3-13b-h200x32", "--svg", folder});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(plan({"llama3-13b-h200x32", "--search", "--svg", folder}).exit_code, 0);
+  for (const char* file : {"breakdown.svg", "scaling.svg", "pareto.svg"}) {
+    std::ifstream stream(folder + "/" + file);
+    std::stringstream text;
+    text << stream.rdbuf();
+    EXPECT_THAT(text.str(), testing::StartsWith("<svg")) << file;
+  }
+}
+
+TEST(PlanCli, SearchesUnderLimits) {
+  const Json json = plan_json({"llama3-70b-h200x32", "--search", "--deadline", "30d"});
+  EXPECT_GT(json["considered"].get<std::int64_t>(), 10'000);
+  ASSERT_FALSE(json["front"].empty());
+  double cost = 1e300;
+  for (const Json& one : json["front"]) {  // by time: each must be cheaper than those before
+    EXPECT_LT(one["cost_p50"]["high"].get<double>(), cost);
+    cost = one["cost_p50"]["high"];
+    EXPECT_GE(one["hours_p90"].get<double>(), one["hours_p50"].get<double>());
+  }
+  EXPECT_FALSE(json["rejected"].empty());
+  EXPECT_FALSE(json["assumptions"].empty());
+  const auto none = plan({"llama3-70b-h200x32", "--search", "--budget", "0.01"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.out, HasSubstr("budget"));
+  refused({"llama3-70b-h200x32", "--deadline", "3d"},
+          "--deadline: says nothing about one plan; it belongs to --search");
+  refused({"llama3-70b-h200x32", "--search", "--max-devices", "many"},
+          "--max-devices: 'many' is not a number of devices");
+}
+
+constexpr const char* kColumns =
+    "id,source,model,params,layers,dim,ffn,heads,kv_heads,vocab,seq,micro_batch,grad_accum,gpus,"
+    "gpus_per_node,gpu_type,intra_bw,inter_bw,dp,fsdp,tp,pp,ep,ac,precision,compile,tok_per_s,"
+    "step_s,mfu_pct,mem_gb,notes\n";
+constexpr const char* kGoodRow =
+    "good,me,gpt2,124439808,12,768,3072,12,12,50304,1024,64,8,8,8,H100-SXM5-80GB,450,,8,1,1,1,1,"
+    "none,bf16,yes,,0.25,,,\n";
+
+TEST(PlanCli, RowsArePredictedAndNonsenseGetsAReason) {
+  base::testing::TempDir directory;
+  const std::string file = directory.path() / "rows.csv";
+  std::ofstream(file) << kColumns << kGoodRow
+                      << "bad,me,gpt2,,12,-768,,12,12,,1024,64,8,8,8,H100-SXM5-80GB,,,8,1,1,1,1,,"
+                         "bf16,yes,,0.1,,,\n"
+                      << "short,me\n";
+  const auto outcome = plan({"--rows", file});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "id,step_s,pred_step_s,pred_low,pred_high,pred_mem_gb,reason");
+  std::getline(lines, line);
+  EXPECT_THAT(line, testing::MatchesRegex("good,0\\.25(,[0-9.]+)+,.*"));
+  std::getline(lines, line);
+  EXPECT_THAT(line, testing::AllOf(testing::StartsWith("bad,0.1,,,,,"), HasSubstr("dim")));
+  std::getline(lines, line);
+  EXPECT_THAT(line, testing::StartsWith("short,,,,,,"));
+  EXPECT_THAT(outcome.err, HasSubstr("step time: mean error"));
+  EXPECT_THAT(outcome.err, HasSubstr("80 % intervals"));
+  const Json json = plan_json({"--rows", file});
+  EXPECT_EQ(json["rows"].size(), 3U);
+  EXPECT_EQ(json["summary"]["step_time"]["rows"], 1);
+}
+
+TEST(PlanCli, CalibratesToRowsAndToOwnRuns) {
+  base::testing::TempDir directory;
+  const std::string rows = directory.path() / "rows.csv";
+  const std::string made = directory.path() / "made.json";
+  std::ofstream(rows) << kColumns << kGoodRow;
+  const auto outcome = plan({"--calibrate", rows, "-o", made});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json before = plan_json({kJob});
+  EXPECT_NE(plan_json({kJob, "--constants", made})["step_s"], before["step_s"]);
+
+  // A run of the job itself that took a tenth longer.
+  const std::string run = directory.path() / "metrics.jsonl";
+  std::ofstream stream(run);
+  for (int i = 0; i < 9; ++i) {
+    stream << R"({"step":)" << i << R"(,"seconds":)" << before["step_s"].get<double>() * 1.1
+           << "}\n";
+  }
+  stream.close();
+  EXPECT_EQ(plan({kJob, "--calibrate", run, "-o", made}).exit_code, 0);
+  EXPECT_NEAR(plan_json({kJob, "--constants", made})["step_s"].get<double>(),
+              before["step_s"].get<double>() * 1.1, 0.01 * before["step_s"].get<double>());
+  EXPECT_EQ(plan({kJob, "--constants", run}).exit_code, 64);
+  EXPECT_EQ(plan({kJob, "--calibrate", rows}).exit_code, 64);
 }
 
 TEST(PlanCli, WhatIsNotKnownIsSaidBesideWhatIs) {
@@ -100,11 +261,12 @@ TEST(PlanCli, WhatIsNotKnownIsSaidBesideWhatIs) {
                          "[cluster]\ndevices_per_node = 1\n"
                          "[cluster.device]\nname = \"Abacus\"\nbf16 = \"1 TFLOP/s\"\n";
   const Json json = plan_json({file, "--step-time", "1"});
-  ASSERT_EQ(json["unknown"].size(), 2U);
-  EXPECT_EQ(json["unknown"][0],
+  ASSERT_EQ(json["unknown"].size(), 3U);
+  EXPECT_THAT(json["unknown"][0].get<std::string>(), HasSubstr("no data sheet is known for 'Abacus'"));
+  EXPECT_EQ(json["unknown"][1],
             "price: no price is known for 'Abacus'; add a [[price]] to the job; its keys: assay "
             "presets keys price");
-  EXPECT_THAT(json["unknown"][1].get<std::string>(), HasSubstr("cluster.device.power"));
+  EXPECT_THAT(json["unknown"][2].get<std::string>(), HasSubstr("cluster.device.power"));
   EXPECT_TRUE(json["cost"].empty());
   EXPECT_NEAR(json["hours"].get<double>(), 10.0 / 3600, 1e-12);
 }
@@ -126,12 +288,13 @@ TEST(PlanCli, MistakesAreOneLine) {
           "--step-time: '1e300' is longer than a step can take; give the time of one optimizer "
           "step, in seconds");
   refused({kJob, "--step-time", "1", "--pue", "0.9"}, "--pue: '0.9' is not a number from 1 to 100");
-  refused({kJob, "--grid", "50"},
-          "plan: --watts, --pue and --grid are about a run whose time is not known; give "
-          "--step-time");
+  refused({}, "plan: nothing to plan; give a JOB, or --rows FILE, or --calibrate FILE");
+  refused({kJob, "--rows", "a.csv"},
+          "plan: is asked about several things at once; give a JOB, or --rows FILE, or "
+          "--calibrate FILE");
   refused({kJob, "--set", "layout.fsdp=3"},
-          "presets/jobs/nanochat-d26-h100.toml:16: layout: fsdp 3 = 3 ranks, but the cluster has 8 "
-          "devices (1 node of 8); layout.fsdp = 8 fits");
+          "presets/jobs/nanochat-d26-h100.toml:17: layout: fsdp 3 = 3 ranks, but the cluster has 8 "
+          "devices (1 node of 8); the nearest that is possible: dp 2 x fsdp 4 zero 2");
 }
 
 TEST(PlanCli, AJobWithoutALengthCannotBePriced) {

@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "plan/calibrate/rows.h"
+#include "plan/calibrate/scores.h"
 #include "plan/constants.h"
 #include "plan/intervals.h"
 
@@ -19,6 +21,10 @@ struct Calibration {
   IntervalTable known_source;    // of predictions of the rows that were fitted
   IntervalTable unknown_source;  // of predictions of rows whose source was left out
   RangeTable ranges;
+  std::vector<std::string> families;  // of the sources of these rows (residuals.h)
+
+  // Around the predictions of rows of a source.
+  [[nodiscard]] const IntervalTable& intervals(std::string_view source) const;
 };
 
 Calibration shipped_calibration();
@@ -26,6 +32,13 @@ Calibration shipped_calibration();
 // Fits once to all rows and once without each source. Fails when no row was measured and can be
 // predicted. Memory's constants stay as shipped where no row says its memory.
 base::Result<Calibration> calibrate(std::span<const Row> rows);
+
+// The same model on one's own machine: a few runs that were measured there move the constants that
+// they depend on, from where `general` has them. What rows of others say about errors stays.
+base::Result<Calibration> calibrate_to_runs(std::span<const Row> runs, const Calibration& general);
+
+// One per row, in their order, each with the interval of its source. Predictions point into rows.
+std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Calibration& calibration);
 
 std::string to_json(const Calibration& calibration);
 // `name` is the file's, for errors. Every key must be there and no other; constants must be within

@@ -153,6 +153,18 @@ Result<RangeTable> ranges_from(const Place& place) {
   return table;
 }
 
+Result<std::vector<std::string>> families_from(const Place& top) {
+  const auto found = top.json->find("families");
+  std::vector<std::string> families;
+  bool good = found != top.json->end() && found->is_array();
+  for (std::size_t i = 0; good && i < found->size(); ++i) {
+    good = (*found)[i].is_string();
+    if (good) families.push_back((*found)[i].get<std::string>());
+  }
+  if (good) return families;
+  return base::fail(top.below(nullptr, "families", true).error("expected an array of names"));
+}
+
 }  // namespace
 
 std::string to_json(const Calibration& calibration) {
@@ -162,6 +174,7 @@ std::string to_json(const Calibration& calibration) {
   json["known_source"] = intervals_json(calibration.known_source);
   json["unknown_source"] = intervals_json(calibration.unknown_source);
   json["ranges"] = ranges_json(calibration.ranges);
+  json["families"] = calibration.families;
   return base::json_text(json);
 }
 
@@ -170,8 +183,8 @@ Result<Calibration> calibration_from_json(std::string_view text, const std::stri
   const Place top{&json, name};
   if (json.is_discarded())
     return base::fail(top.error("not JSON", "such files come from --calibrate"));
-  ASSAY_TRY_VOID(
-      check_keys(top, {"constants", "memory", "known_source", "unknown_source", "ranges"}));
+  ASSAY_TRY_VOID(check_keys(
+      top, {"constants", "memory", "known_source", "unknown_source", "ranges", "families"}));
   Calibration read;
   ASSAY_TRY(const Place constants, object_at(top, "constants", true));
   ASSAY_TRY(read.constants, constants_from<Constants>(constants, constant_table()));
@@ -183,6 +196,7 @@ Result<Calibration> calibration_from_json(std::string_view text, const std::stri
   ASSAY_TRY(read.unknown_source, intervals_from(unknown));
   ASSAY_TRY(const Place ranges, object_at(top, "ranges", true));
   ASSAY_TRY(read.ranges, ranges_from(ranges));
+  ASSAY_TRY(read.families, families_from(top));
   return read;
 }
 

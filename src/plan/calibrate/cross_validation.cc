@@ -12,7 +12,7 @@ namespace {
 
 // Times of the rows of one source, and their memory, as predicted from the others.
 void predict_unseen(std::span<const Row> rows, const Fitter& fitter, const std::string& source,
-                    std::span<Prediction> predictions) {
+                    std::span<RowPrediction> predictions) {
   const auto is_left_out = [&](const Row& row) { return has_time(row) && row.source == source; };
   const Constants constants = fitter.fit_without(source);
   const bool says_memory = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
@@ -28,7 +28,7 @@ void predict_unseen(std::span<const Row> rows, const Fitter& fitter, const std::
 }
 
 void add_intervals(std::span<const Row> rows, const std::string& source,
-                   std::span<const Residual> residuals, std::span<Prediction> predictions) {
+                   std::span<const Residual> residuals, std::span<RowPrediction> predictions) {
   std::vector<Residual> others;
   for (const Residual& residual : residuals)
     if (residual.source != source) others.push_back(residual);
@@ -43,11 +43,11 @@ void add_intervals(std::span<const Row> rows, const std::string& source,
 
 }  // namespace
 
-std::vector<Prediction> cross_validate(std::span<const Row> rows, unsigned threads) {
+std::vector<RowPrediction> cross_validate(std::span<const Row> rows, unsigned threads) {
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
   const Fitter fitter(rows);
   const std::vector<std::string>& sources = fitter.sources();
-  std::vector<Prediction> predictions(rows.size());
+  std::vector<RowPrediction> predictions(rows.size());
   {
     // Each source's predictions are places of their own.
     std::atomic<std::size_t> next = 0;

@@ -16,6 +16,6 @@ namespace assay::plan {
 
 // Like predict_all; rows that are not scored have no time. One fit per source, on so many threads
 // (0: one per processor).
-std::vector<Prediction> cross_validate(std::span<const Row> rows, unsigned threads = 0);
+std::vector<RowPrediction> cross_validate(std::span<const Row> rows, unsigned threads = 0);
 
 }  // namespace assay::plan

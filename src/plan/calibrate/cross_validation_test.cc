@@ -9,8 +9,10 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <set>
 
 #include "base/file.h"
+#include "plan/calibrate/calibration.h"
 #include "plan/calibrate/fit.h"
 #include "plan/calibrate/residuals.h"
 
@@ -98,6 +100,17 @@ TEST(CrossValidation, PredictsSourcesItHasNotSeen) {
   EXPECT_NEAR(score_shipped.memory.mean, score_seen.memory.mean, 0.001);
   expect_equal(table, shipped_intervals(true));
   expect_equal(interval_table(residuals_of(rows, unseen)), shipped_intervals(false));
+}
+
+TEST(CrossValidation, RowsOfShippedFamiliesHaveTheNarrowInterval) {
+  const Calibration shipped = shipped_calibration();
+  std::set<std::string> families;
+  for (const Row& row : all_measured_rows()) {
+    if (has_time(row)) families.emplace(family_of(row.source));
+  }
+  EXPECT_EQ(std::set<std::string>(shipped.families.begin(), shipped.families.end()), families);
+  EXPECT_EQ(&shipped.intervals("llm.c scripts/run_*.sh of others"), &shipped.known_source);
+  EXPECT_EQ(&shipped.intervals("somebody else's"), &shipped.unknown_source);
 }
 
 TEST(CrossValidation, ShippedRangesAreThoseOfTheRows) {

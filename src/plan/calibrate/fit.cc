@@ -11,9 +11,7 @@ namespace {
 
 // How fast a row counts less with the rows of its source.
 constexpr double kSourceExponent = -0.25;
-// Residual of a constant at distance 1 from its prior (from the middle to 73 % of its range).
-constexpr double kPull = 0.3;
-// Step of differences, in the same units.
+// Step of differences, in units of coordinates.
 constexpr double kDifference = 1e-3;
 
 std::vector<const ConstantInfo*> fitted_constants() {
@@ -23,18 +21,18 @@ std::vector<const ConstantInfo*> fitted_constants() {
   return fitted;
 }
 
-Constants constants_at(std::span<const double> coordinates) {
-  Constants constants = prior_constants();
+// What is not fitted stays as it is in `constants`.
+Constants constants_at(std::span<const double> coordinates, Constants constants) {
   std::size_t k = 0;
   for (const ConstantInfo* info : fitted_constants())
     constants.*info->value = bounded(coordinates[k++], info->low, info->high);
   return constants;
 }
 
-std::vector<double> prior_coordinates() {
+std::vector<double> coordinates_of(const Constants& constants) {
   std::vector<double> coordinates;
   for (const ConstantInfo* info : fitted_constants())
-    coordinates.push_back(unbounded(info->prior, info->low, info->high));
+    coordinates.push_back(unbounded(constants.*info->value, info->low, info->high));
   return coordinates;
 }
 
@@ -44,13 +42,13 @@ double error_of(const Row& row, const Constants& constants) {
 }
 
 // One step away in each coordinate.
-std::vector<Constants> neighbours(std::span<const double> coordinates) {
+std::vector<Constants> neighbours(std::span<const double> coordinates, const Constants& others) {
   std::vector<Constants> near;
   std::vector<double> at(coordinates.begin(), coordinates.end());
   for (double& coordinate : at) {
     const double before = coordinate;
     coordinate += kDifference;
-    near.push_back(constants_at(at));
+    near.push_back(constants_at(at, others));
     coordinate = before;
   }
   return near;
@@ -58,9 +56,8 @@ std::vector<Constants> neighbours(std::span<const double> coordinates) {
 
 // Whether a row's prediction moves when the constant goes from end to end. Most rows have nothing
 // to do with most constants (mixtures, fp8, DTensor …), and finding that out again at each step was
-// half of a fit's time. `error` is that at the priors.
-bool depends_on(const ConstantInfo& info, const Row& row, double error) {
-  Constants constants = prior_constants();
+// half of a fit's time. `error` is that at `constants`.
+bool depends_on(const ConstantInfo& info, const Row& row, Constants constants, double error) {
   constants.*info.value = info.low;
   if (error_of(row, constants) != error) return true;
   constants.*info.value = info.high;
@@ -74,10 +71,9 @@ bool has_time(const Row& row) {
          std::isfinite(*row.step_s);
 }
 
-Fitter::Fitter(std::span<const Row> rows) {
-  const Constants priors = prior_constants();
+Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
   for (const Row& row : rows) {
-    if (!has_time(row) || !std::isfinite(error_of(row, priors))) continue;
+    if (!has_time(row) || !std::isfinite(error_of(row, start_.constants))) continue;
     const auto place = std::find(sources_.begin(), sources_.end(), row.source);
     known_.push_back({.row = &row, .source = static_cast<std::size_t>(place - sources_.begin())});
     if (place == sources_.end()) sources_.push_back(row.source);
@@ -85,20 +81,21 @@ Fitter::Fitter(std::span<const Row> rows) {
   std::vector<double> counts(sources_.size());
   for (const Known& known : known_) ++counts[known.source];
 
-  const std::vector<Constants> near = neighbours(prior_coordinates());
+  const std::vector<Constants> near =
+      neighbours(coordinates_of(start_.constants), start_.constants);
   const std::vector<const ConstantInfo*> fitted = fitted_constants();
   for (Known& known : known_) {
     known.weight = std::pow(counts[known.source], kSourceExponent);
-    const double error = error_of(*known.row, priors);
+    const double error = error_of(*known.row, start_.constants);
     for (std::size_t k = 0; k < near.size(); ++k) {
-      known.depends.push_back(depends_on(*fitted[k], *known.row, error));
+      known.depends.push_back(depends_on(*fitted[k], *known.row, start_.constants, error));
       known.derivatives.push_back((error_of(*known.row, near[k]) - error) / kDifference);
     }
   }
 }
 
 Constants Fitter::fit_to(std::span<const Known* const> rows) const {
-  const std::vector<double> start = prior_coordinates();
+  const std::vector<double> start = coordinates_of(start_.constants);
   double mean = 0;
   for (const Known* known : rows) mean += known->weight / static_cast<double>(rows.size());
   std::vector<double> roots;
@@ -106,29 +103,30 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
 
   LeastSquaresProblem problem{.residuals = rows.size() + start.size()};
   problem.evaluate = [&](std::span<const double> at, std::span<double> values) {
-    const Constants constants = constants_at(at);
+    const Constants constants = constants_at(at, start_.constants);
     for (std::size_t i = 0; i < rows.size(); ++i)
       values[i] = roots[i] * error_of(*rows[i]->row, constants);
     for (std::size_t k = 0; k < start.size(); ++k)
-      values[rows.size() + k] = kPull * (at[k] - start[k]);
+      values[rows.size() + k] = start_.pull * (at[k] - start[k]);
   };
   problem.differentiate = [&](std::span<const double> at, std::span<const double> values,
                               std::span<double> derivatives) {
-    const bool at_priors = std::equal(at.begin(), at.end(), start.begin());
-    const std::vector<Constants> near = at_priors ? std::vector<Constants>() : neighbours(at);
+    const bool at_start = std::equal(at.begin(), at.end(), start.begin());
+    const std::vector<Constants> near =
+        at_start ? std::vector<Constants>() : neighbours(at, start_.constants);
     std::fill(derivatives.begin(), derivatives.end(), 0);
     for (std::size_t k = 0; k < start.size(); ++k) {
       const auto column = derivatives.subspan(k * values.size(), values.size());
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!rows[i]->depends[k]) continue;
-        column[i] = at_priors
+        column[i] = at_start
                         ? roots[i] * rows[i]->derivatives[k]
                         : (roots[i] * error_of(*rows[i]->row, near[k]) - values[i]) / kDifference;
       }
-      column[rows.size() + k] = kPull;
+      column[rows.size() + k] = start_.pull;
     }
   };
-  return constants_at(least_squares(problem, start).at);
+  return constants_at(least_squares(problem, start).at, start_.constants);
 }
 
 Constants Fitter::fit() const {
@@ -144,8 +142,8 @@ Constants Fitter::fit_without(std::string_view source) const {
   return fit_to(rows);
 }
 
-Constants fit(std::span<const Row> rows) {
-  return Fitter(rows).fit();
+Constants fit(std::span<const Row> rows, const FitStart& start) {
+  return Fitter(rows, start).fit();
 }
 
 }  // namespace assay::plan

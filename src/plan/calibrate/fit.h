@@ -26,11 +26,18 @@ namespace assay::plan {
 bool has_time(const Row& row);
 bool has_memory(const Row& row);
 
-// Fits the same rows several times, each time without some. Every fit begins at the priors, with
-// what is known there of every row, and knows nothing else of the rows left out.
+// Where fits begin, which constants are pulled to.
+struct FitStart {
+  Constants constants = prior_constants();
+  double pull =
+      0.3;  // the residual of a constant at distance 1: from the middle to 73 % of a range
+};
+
+// Fits the same rows several times, each time without some. Every fit begins at the same
+// constants, with what is known there of every row, and knows nothing else of the rows left out.
 class Fitter {
  public:
-  explicit Fitter(std::span<const Row> rows);  // which must live as long
+  explicit Fitter(std::span<const Row> rows, FitStart start = {});  // rows must live as long
 
   [[nodiscard]] Constants fit() const;
   [[nodiscard]] Constants fit_without(std::string_view source) const;
@@ -49,11 +56,12 @@ class Fitter {
 
   [[nodiscard]] Constants fit_to(std::span<const Known* const> rows) const;
 
+  FitStart start_;
   std::vector<std::string> sources_;
   std::vector<Known> known_;
 };
 
-Constants fit(std::span<const Row> rows);
+Constants fit(std::span<const Row> rows, const FitStart& start = {});
 
 // The same for memory, whose rows are few and of one kind: each counts the same.
 MemoryConstants fit_memory(std::span<const Row> rows);

@@ -48,7 +48,7 @@ void widen(Range& range, double value) {
 }  // namespace
 
 std::vector<Residual> residuals_of(std::span<const Row> rows,
-                                   std::span<const Prediction> predictions) {
+                                   std::span<const RowPrediction> predictions) {
   std::vector<Residual> residuals;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!has_time(rows[i]) || !predictions[i].step_s) continue;

@@ -21,7 +21,7 @@ struct Residual {
 
 // Of rows that are scored and have a prediction.
 std::vector<Residual> residuals_of(std::span<const Row> rows,
-                                   std::span<const Prediction> predictions);
+                                   std::span<const RowPrediction> predictions);
 
 // Sources that are off together, being of one project: those with the same first two words.
 std::string_view family_of(std::string_view source);

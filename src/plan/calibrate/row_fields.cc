@@ -111,9 +111,11 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
   for (const NumberField& known : kNumberFields) {
     const std::string_view written = field(table, record, known.column);
     if (is_unknown(written)) continue;
-    row.reason = read_number(known, written, row.*known.value);
-    if (!row.reason.empty()) return row;
+    // The first that is wrong is told; the others are read all the same.
+    const std::string reason = read_number(known, written, row.*known.value);
+    if (row.reason.empty()) row.reason = reason;
   }
+  if (!row.reason.empty()) return row;
   if (record.fields.size() > table.columns.size()) {
     row.reason = fmt::format("has {} fields where the table has {} columns", record.fields.size(),
                              table.columns.size());

@@ -40,11 +40,11 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
   return rows;
 }
 
-std::optional<RowPrediction> predict(const Row& row, const Constants& constants) {
-  std::optional<RowPrediction> best;
+std::optional<FastestCandidate> predict(const Row& row, const Constants& constants) {
+  std::optional<FastestCandidate> best;
   for (const Work& work : row.candidates) {
     const double seconds = step_seconds(work, constants);
-    if (!best || seconds < best->step_s) best = RowPrediction{seconds, &work};
+    if (!best || seconds < best->step_s) best = FastestCandidate{seconds, &work};
   }
   return best;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/constants.h"
 #include "plan/work.h"
 
 namespace assay::plan {
@@ -30,12 +31,11 @@ struct Row {
 // cannot be read as one or has no column that a prediction needs; a bad row does not fail it.
 base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::string& name);
 
-// The candidate that is predicted: by time.
-struct Constants;
-struct RowPrediction {
+// The candidate that is predicted.
+struct FastestCandidate {
   double step_s = 0;
   const Work* work = nullptr;
 };
-std::optional<RowPrediction> predict(const Row& row, const Constants& constants);
+std::optional<FastestCandidate> predict(const Row& row, const Constants& constants);
 
 }  // namespace assay::plan

@@ -175,9 +175,9 @@ TEST(Rows, NotesSayPowerWindowsAndThreads) {
   const Row row = row_with("notes", "cards held at 500 W; 128 vCPU over two NUMA nodes");
   ASSERT_FALSE(row.candidates.empty()) << row.reason;
   EXPECT_EQ(row.candidates[0].card.watts, 500);
-  EXPECT_TRUE(row.candidates[0].links.starved_host);
-  EXPECT_FALSE(row_with("notes", "128 vCPU").candidates[0].links.starved_host);
-  EXPECT_FALSE(row_with("notes", "252 vCPU; two NUMA nodes").candidates[0].links.starved_host);
+  EXPECT_EQ(row.candidates[0].links.scarce_threads, 16);
+  EXPECT_EQ(row_with("notes", "128 vCPU").candidates[0].links.scarce_threads, 0);
+  EXPECT_EQ(row_with("notes", "252 vCPU; two NUMA nodes").candidates[0].links.scarce_threads, 0);
 }
 
 TEST(Rows, AnUnknownMicroBatchIsTheFastest) {

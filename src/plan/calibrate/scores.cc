@@ -34,11 +34,12 @@ SoftwareClass class_of(const Row& row) {
   return work.software.kind(work.shape.is_moe());
 }
 
-std::vector<Prediction> predict_all(std::span<const Row> rows, const Constants& constants,
-                                    const MemoryConstants& memory, const IntervalTable& intervals) {
-  std::vector<Prediction> predictions;
+std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Constants& constants,
+                                       const MemoryConstants& memory,
+                                       const IntervalTable& intervals) {
+  std::vector<RowPrediction> predictions;
   for (const Row& row : rows) {
-    Prediction& prediction = predictions.emplace_back();
+    RowPrediction& prediction = predictions.emplace_back();
     const auto predicted = predict(row, constants);
     if (!predicted) continue;
     const Interval& interval = intervals.of(class_of(row));
@@ -51,7 +52,7 @@ std::vector<Prediction> predict_all(std::span<const Row> rows, const Constants& 
   return predictions;
 }
 
-Score score(std::span<const Row> rows, std::span<const Prediction> predictions) {
+Score score(std::span<const Row> rows, std::span<const RowPrediction> predictions) {
   std::vector<double> time;
   std::vector<double> memory;
   std::vector<std::string> order;
@@ -59,7 +60,7 @@ Score score(std::span<const Row> rows, std::span<const Prediction> predictions) 
   double inside = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    const Prediction& prediction = predictions[i];
+    const RowPrediction& prediction = predictions[i];
     if (has_time(row) && prediction.step_s) {
       time.push_back(std::abs(*prediction.step_s / *row.step_s - 1));
       auto& of_source = by_source[row.source];

@@ -14,7 +14,7 @@
 namespace assay::plan {
 
 // Empty where the row gives no work.
-struct Prediction {
+struct RowPrediction {
   const Work* work = nullptr;  // of the row's candidates
   std::optional<double> step_s;
   double low = 0;  // 8 of 10 measured steps are expected in here
@@ -25,8 +25,9 @@ struct Prediction {
 SoftwareClass class_of(const Row& row);  // which must have work
 
 // One per row, in their order. Predictions point into rows.
-std::vector<Prediction> predict_all(std::span<const Row> rows, const Constants& constants,
-                                    const MemoryConstants& memory, const IntervalTable& intervals);
+std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Constants& constants,
+                                       const MemoryConstants& memory,
+                                       const IntervalTable& intervals);
 
 // |predicted / measured - 1|.
 struct ErrorSummary {
@@ -48,6 +49,6 @@ struct Score {
   ErrorSummary memory;
 };
 
-Score score(std::span<const Row> rows, std::span<const Prediction> predictions);
+Score score(std::span<const Row> rows, std::span<const RowPrediction> predictions);
 
 }  // namespace assay::plan

@@ -9,14 +9,14 @@ Row scored_row(const std::string& source, double seconds) {
   return {.source = source, .step_s = seconds, .candidates = {Work{}}};
 }
 
-Prediction step_within(double seconds, double low, double high) {
+RowPrediction step_within(double seconds, double low, double high) {
   return {.step_s = seconds, .low = low, .high = high};
 }
 
 TEST(Score, CountsEachRowOnceAndSourcesApart) {
   const std::vector<Row> rows = {scored_row("a", 1), scored_row("b", 2), scored_row("a", 4)};
-  const std::vector<Prediction> predictions = {step_within(1.1, 1, 2), step_within(1, 1.5, 2.5),
-                                               step_within(4.8, 4.1, 5)};
+  const std::vector<RowPrediction> predictions = {step_within(1.1, 1, 2), step_within(1, 1.5, 2.5),
+                                                  step_within(4.8, 4.1, 5)};
   const Score s = score(rows, predictions);
   EXPECT_EQ(s.time.rows, 3U);
   EXPECT_NEAR(s.time.mean, (0.1 + 0.5 + 0.2) / 3, 1e-12);
@@ -32,8 +32,8 @@ TEST(Score, LeavesOutWhatIsNotMeasuredOrFlagged) {
   std::vector<Row> rows = {scored_row("a", 1), scored_row("a", 1), scored_row("a", 1)};
   rows[0].flagged = true;
   rows[1].step_s.reset();
-  const std::vector<Prediction> predictions = {step_within(9, 0, 9), step_within(9, 0, 9),
-                                               Prediction{}};
+  const std::vector<RowPrediction> predictions = {step_within(9, 0, 9), step_within(9, 0, 9),
+                                                  RowPrediction{}};
   const Score s = score(rows, predictions);
   EXPECT_EQ(s.time.rows, 0U);
   EXPECT_EQ(s.coverage, 0);
@@ -43,7 +43,7 @@ TEST(Score, LeavesOutWhatIsNotMeasuredOrFlagged) {
 TEST(Score, MemoryIsScoredWhereItWasMeasured) {
   std::vector<Row> rows = {scored_row("a", 1), scored_row("a", 1)};
   rows[1].memory_gib = 50;
-  std::vector<Prediction> predictions = {step_within(1, 1, 1), step_within(1, 1, 1)};
+  std::vector<RowPrediction> predictions = {step_within(1, 1, 1), step_within(1, 1, 1)};
   predictions[0].memory_gib = 10;
   predictions[1].memory_gib = 40;
   const Score s = score(rows, predictions);

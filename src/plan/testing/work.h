@@ -131,7 +131,7 @@ inline Work any_work_on(const CardSheet& sheet, const spec::ClusterSpec& cluster
   work.batch.micros = *rc::gen::inRange(1, 65);
   work.card = sheet.card;
   work.links = *links_of(cluster);
-  work.links.starved_host = *rc::gen::inRange(0, 8) == 0;
+  if (*rc::gen::inRange(0, 8) == 0) work.links.scarce_threads = *rc::gen::inRange(1, 24);
   work.software = any_software(work.card);
   work.recompute = static_cast<RecomputeKind>(*rc::gen::inRange(0, 5));
   work.fp8 = *rc::gen::arbitrary<bool>();

@@ -1,0 +1,41 @@
+// What the command line of `assay plan` said, and the parts of the verb: one file each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/verb.h"
+#include "plan/calibrate/calibration.h"
+#include "plan/work_of_job.h"
+#include "spec/load.h"
+
+namespace assay::cli {
+
+struct PlanWords {
+  std::string job;
+  std::vector<std::string> sets;
+  std::string framework, constants, svg;
+  std::string step_time, watts, pue, grid;  // a job's
+  bool search = false;
+  bool everywhere = false;
+  std::string deadline, budget, min_devices, max_devices;  // a search's
+  std::string rows;
+  std::vector<std::string> calibrate;
+  std::string out;
+};
+
+// A job's plan (plan_job.cc), the best of many (plan_search.cc), measured rows (plan_rows.cc).
+base::Result<base::ExitCode> plan_job(const Session& session, const PlanWords& words);
+base::Result<base::ExitCode> plan_search(const Session& session, const PlanWords& words);
+base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& words);
+base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanWords& words);
+
+// What several parts parse (plan_words.cc).
+base::Result<spec::Loaded> load_job(const PlanWords& words);
+base::Result<plan::Assumed> assumed_by(const PlanWords& words);
+// The file that --constants names, or what the program has.
+base::Result<plan::Calibration> calibration_by(const PlanWords& words);
+base::Result<std::optional<base::Seconds>> duration_of(const std::string& option,
+                                                       const std::string& text);
+
+}  // namespace assay::cli

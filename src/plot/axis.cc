@@ -1,0 +1,85 @@
+#include "plot/axis.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plot/number.h"
+
+namespace assay::plot {
+
+bool Axis::shows(double value) const {
+  if (!std::isfinite(value) || std::abs(value) > kLargestShown) return false;
+  return scale == Scale::kLinear || value >= kSmallestShown;
+}
+
+std::string Axis::text_of(double value) const {
+  return format ? format(value) : short_number(value);
+}
+
+void Extent::add(double value) {
+  low = std::min(low, value);
+  high = std::max(high, value);
+}
+
+AxisLine::AxisLine(const Axis& axis, Extent values, std::size_t most_ticks) : scale_(axis.scale) {
+  const bool linear = scale_ == Scale::kLinear;
+  if (axis.from_zero && linear) values.add(0);
+  if (values.empty()) values = {.low = linear ? 0.0 : 1.0, .high = linear ? 1.0 : 10.0};
+  ticks_ = ticks_over(values.low, values.high, scale_, most_ticks);
+  shown_ = {.low = ticks_.front(), .high = ticks_.back()};
+  trim(values);
+  if (!axis.tick_format) {
+    labels_ = tick_labels(ticks_);
+    return;
+  }
+  for (const double tick : ticks_) labels_.push_back(axis.tick_format(tick));
+}
+
+void AxisLine::trim(const Extent& values) {
+  constexpr double kFar = 0.3;      // of the way between two ticks
+  constexpr double kBeyond = 0.02;  // of the whole axis, for marks at its end
+  const double low = evened(values.low);
+  const double high = evened(values.high);
+  const double beyond = kBeyond * (high - low);
+  if (ticks_.size() <= kFewestTicks) return;
+  const double last_gap = evened(ticks_.back()) - evened(ticks_[ticks_.size() - 2]);
+  if (evened(ticks_.back()) - high > kFar * last_gap) {
+    ticks_.pop_back();
+    shown_.high = std::max(unevened(high + beyond), ticks_.back());
+  }
+  if (ticks_.size() <= kFewestTicks) return;
+  const double first_gap = evened(ticks_[1]) - evened(ticks_[0]);
+  if (low - evened(ticks_.front()) > kFar * first_gap) {
+    ticks_.erase(ticks_.begin());
+    shown_.low = std::min(unevened(low - beyond), ticks_.front());
+  }
+}
+
+void AxisLine::lay(double low_end, double high_end) {
+  low_end_ = low_end;
+  high_end_ = high_end;
+}
+
+double AxisLine::evened(double value) const {
+  return scale_ == Scale::kLinear ? value : std::log10(value);
+}
+
+double AxisLine::unevened(double value) const {
+  return scale_ == Scale::kLinear ? value : std::pow(10.0, value);
+}
+
+double AxisLine::at(double value) const {
+  const double low = evened(shown_.low);
+  const double share = (evened(value) - low) / (evened(shown_.high) - low);
+  return low_end_ + share * (high_end_ - low_end_);
+}
+
+double AxisLine::between(const Extent& extent, std::size_t i, std::size_t count) const {
+  const double low = evened(extent.low);
+  const double share = static_cast<double>(i) / static_cast<double>(count - 1);
+  const double value = low + share * (evened(extent.high) - low);
+  // Powers may round past the ends.
+  return std::clamp(unevened(value), extent.low, extent.high);
+}
+
+}  // namespace assay::plot

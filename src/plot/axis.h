@@ -1,0 +1,75 @@
+// An axis: what a chart's maker says about it, and where its values then lie.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plot/ticks.h"
+
+namespace assay::plot {
+
+struct Axis {
+  std::string title;  // with the unit: "tokens/s"
+  Scale scale = Scale::kLinear;
+  bool from_zero = false;                               // linear axes only
+  std::function<std::string(double)> format = {};       // of values; empty: short_number
+  std::function<std::string(double)> tick_format = {};  // empty: tick_labels
+
+  // Whether the axis has a place for it: finite, not absurd, above zero on a logarithmic scale.
+  [[nodiscard]] bool shows(double value) const;
+  [[nodiscard]] std::string text_of(double value) const;
+};
+
+// Where a value lies with some likelihood, e.g. 80 %.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+// Smallest and largest of some values.
+struct Extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void add(double value);
+  [[nodiscard]] bool empty() const { return low > high; }
+};
+
+// An axis with ticks along its values, laid along a line of the drawing.
+class AxisLine {
+ public:
+  // Every value of the extent must be one that the axis shows.
+  AxisLine(const Axis& axis, Extent values, std::size_t most_ticks);
+
+  // Where on the drawing its ends lie.
+  void lay(double low_end, double high_end);
+
+  [[nodiscard]] double at(double value) const;
+  [[nodiscard]] double low_end() const { return low_end_; }
+  [[nodiscard]] double high_end() const { return high_end_; }
+  [[nodiscard]] std::span<const double> ticks() const { return ticks_; }
+  [[nodiscard]] std::span<const std::string> labels() const { return labels_; }
+
+  // Of `count` values spread evenly to the eye over the extent: the i-th.
+  [[nodiscard]] double between(const Extent& extent, std::size_t i, std::size_t count) const;
+
+ private:
+  [[nodiscard]] double evened(double value) const;  // its logarithm, on a logarithmic scale
+  [[nodiscard]] double unevened(double value) const;
+
+  // Ends the axis soon after its values where the outermost ticks are far from them.
+  void trim(const Extent& values);
+
+  Scale scale_;
+  Extent shown_;  // what lies between the ends
+  std::vector<double> ticks_;
+  std::vector<std::string> labels_;
+  double low_end_ = 0;
+  double high_end_ = 1;
+};
+
+}  // namespace assay::plot

@@ -1,0 +1,116 @@
+#include "plot/labels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/utf8.h"
+#include "plot/front.h"
+#include "plot/lettering.h"
+
+namespace assay::plot {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Lettering, WideLettersAreWider) {
+  EXPECT_GT(text_width("WW", 12), text_width("ii", 12));
+  EXPECT_DOUBLE_EQ(text_width("abc", 24), 2 * text_width("abc", 12));
+  EXPECT_GT(text_width("\x01", 12), text_width("a", 12));  // shown as \x01
+}
+
+TEST(Lettering, LongTextEndsInAnEllipsis) {
+  EXPECT_EQ(fitted("short", 12, 100), "short");
+  const std::string cut = fitted("a label that goes on and on", 12, 60);
+  EXPECT_TRUE(cut.starts_with("a la") && cut.ends_with("…")) << cut;
+}
+
+RC_GTEST_PROP(LetteringProperty, FittedTextFitsAndIsWhole, (const std::string& text)) {
+  const double width = *rc::gen::inRange(20, 300);
+  const std::string fit = fitted(text, 12, width);
+  RC_ASSERT(text_width(fit, 12) <= width);
+  RC_ASSERT(base::is_utf8(fit));
+}
+
+TEST(Room, PrefersTheRightAndMovesOrGivesUp) {
+  Room room({0, 0, 200, 100});
+  const auto right = room.place(100, 50, 4, "abc", 10);
+  ASSERT_TRUE(right);
+  EXPECT_GT(right->x, 104);
+  const auto moved = room.place(100, 50, 4, "abc", 10);
+  ASSERT_TRUE(moved);
+  EXPECT_NE(std::pair(moved->x, moved->y), std::pair(right->x, right->y));
+  room.take({0, 0, 200, 100});
+  EXPECT_FALSE(room.place(100, 50, 4, "abc", 10));
+}
+
+RC_GTEST_PROP(RoomProperty, LabelsTouchNeitherEachOtherNorTheEdge, ()) {
+  constexpr double kSize = 11;
+  const Box all{0, 0, 300, 200};
+  Room room(all);
+  std::vector<Box> placed;
+  const int labels = *rc::gen::inRange(1, 40);
+  for (int i = 0; i < labels; ++i) {
+    const std::string text(static_cast<std::size_t>(*rc::gen::inRange(1, 12)), 'm');
+    const auto place =
+        room.place(*rc::gen::inRange(0, 300), *rc::gen::inRange(0, 200), 4, text, kSize);
+    if (!place) continue;
+    const Box box{place->x, place->y - 0.7 * kSize, place->x + text_width(text, kSize), place->y};
+    RC_ASSERT(box.inside(all));
+    for (const Box& other : placed) RC_ASSERT(!box.overlaps(other));
+    placed.push_back(box);
+  }
+}
+
+TEST(Spread, MovesOnlyWhatIsTooNear) {
+  EXPECT_THAT(spread({50, 10, 52}, 10, 0, 100), ElementsAre(50, 10, 60));
+  EXPECT_THAT(spread({98, 99}, 10, 0, 100), ElementsAre(90, 100));
+  EXPECT_THAT(spread({}, 10, 0, 100), ElementsAre());
+}
+
+RC_GTEST_PROP(SpreadProperty, KeepsDistanceOrderAndBounds, ()) {
+  const auto wanted =
+      *rc::gen::map(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 300)),
+                    [](const auto& v) { return std::vector<double>(v.begin(), v.end()); });
+  RC_PRE(wanted.size() <= 30U);
+  const std::vector<double> places = spread(wanted, 10, 0, 300);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    RC_ASSERT(places[i] >= 0 && places[i] <= 300);
+    for (std::size_t j = 0; j < i; ++j) {
+      RC_ASSERT(std::abs(places[i] - places[j]) >= 10 - 1e-9);
+      if (wanted[i] != wanted[j]) RC_ASSERT((wanted[i] < wanted[j]) == (places[i] < places[j]));
+    }
+  }
+}
+
+// Held against the definition, pair by pair.
+RC_GTEST_PROP(FrontProperty, HoldsThoseThatNoneBeats, ()) {
+  const auto pairs = *rc::gen::container<std::vector<std::pair<int, int>>>(
+      rc::gen::pair(rc::gen::inRange(0, 12), rc::gen::inRange(0, 12)));
+  std::vector<Candidate> candidates;
+  for (const auto& [x, y] : pairs)
+    candidates.push_back({static_cast<double>(x), static_cast<double>(y)});
+  std::vector<std::size_t> expected;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    bool beaten = false;
+    for (std::size_t j = 0; j < candidates.size(); ++j) {
+      const Candidate& a = candidates[i];
+      const Candidate& b = candidates[j];
+      const bool equal = a.x == b.x && a.y == b.y;
+      beaten = beaten || (equal ? j < i : b.x <= a.x && b.y <= a.y);
+    }
+    if (!beaten) expected.push_back(i);
+  }
+  std::vector<std::size_t> front = pareto_front(candidates);
+  RC_ASSERT(std::is_sorted(front.begin(), front.end(), [&](std::size_t a, std::size_t b) {
+    return candidates[a].x < candidates[b].x;
+  }));
+  std::sort(front.begin(), front.end());
+  RC_ASSERT(front == expected);
+}
+
+}  // namespace
+}  // namespace assay::plot

@@ -1,0 +1,45 @@
+// What stands for data: markers, error bars, hatched areas, and the legend that says what they are.
+// No series is told from another by colour alone: lines and points have markers, areas are hatched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plot/labels.h"
+#include "plot/svg.h"
+
+namespace assay::plot {
+
+inline constexpr double kMarkerRadius = 4;
+
+// The n-th series' shape around a point. A mark that is not `filled` is only an outline.
+void draw_marker(Svg& svg, std::size_t series, double x, double y, double radius = kMarkerRadius,
+                 bool filled = true);
+
+// From one end of an interval to the other, vertical or horizontal, with caps.
+void draw_error_bar(Svg& svg, std::size_t series, LabelPlace from, LabelPlace to);
+
+// A series' area, hatched its own way.
+void draw_area(Svg& svg, std::size_t series, const Box& box);
+
+enum class Sample : std::uint8_t { kArea, kMarker, kBand, kErrorBar, kReference, kFront };
+
+struct LegendEntry {
+  Sample sample = Sample::kArea;
+  std::size_t series = 0;
+  std::string name;
+};
+
+inline constexpr double kSampleWidth = 16;
+
+// A sample of what is drawn, centred on y.
+void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y);
+
+// Entries one after the other, in as many rows as they need. Returns where the next thing may
+// begin.
+double draw_legend(Svg& svg, const std::vector<LegendEntry>& entries, double left, double top,
+                   double width);
+
+}  // namespace assay::plot

@@ -1,0 +1,45 @@
+// Points, and the front of those that none other beats: what offers cost against how long they
+// take.
+//
+//   const std::string svg = draw(Scatter{
+//       .heading = {"Offers"},
+//       .x = {.title = "cost, $", .scale = Scale::kLog10},
+//       .y = {.title = "hours", .scale = Scale::kLog10},
+//       .groups = {"on demand", "spot"},
+//       .points = {{.x = 812, .y = 30.5, .label = "8x h100-sxm", .group = 1}},
+//       .front_name = "cheapest for its time"});
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plot/axis.h"
+#include "plot/frame.h"
+
+namespace assay::plot {
+
+struct ScatterPoint {
+  double x = 0;
+  double y = 0;
+  std::string label = {};  // shown where there is room, those of the front first
+  std::size_t group = 0;
+  std::optional<Interval> x_interval = std::nullopt;
+  std::optional<Interval> y_interval = std::nullopt;
+};
+
+struct Scatter {
+  Heading heading;
+  Axis x;
+  Axis y;
+  std::vector<std::string> groups = {};  // names of the points' groups; empty: there is one
+  std::vector<ScatterPoint> points;
+  std::string front_name = {};  // empty: no front. Less is better on both axes.
+  bool label_all = false;       // else, where there is a front, only its points
+};
+
+// One <svg>. Points that an axis cannot show are left out, and the description says how many.
+std::string draw(const Scatter& chart);
+
+}  // namespace assay::plot

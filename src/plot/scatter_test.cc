@@ -1,0 +1,119 @@
+// Points and their front, read back from the drawing.
+#include "plot/scatter.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plot/testing/xml.h"
+
+namespace assay::plot {
+namespace {
+
+using ::testing::Contains;
+using testing::Element;
+using testing::elements_of;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::those;
+
+std::vector<std::string> words_in(const std::vector<Element>& elements) {
+  std::vector<std::string> words;
+  for (const Element& element : those(elements, "text")) words.push_back(element.text);
+  return words;
+}
+
+Scatter offers() {
+  return {.heading = {"Offers"},
+          .x = {.title = "cost, $"},
+          .y = {.title = "hours"},
+          .points = {{.x = 10, .y = 100, .label = "slow"},
+                     {.x = 50, .y = 40, .label = "medium"},
+                     {.x = 90, .y = 10, .label = "fast"},
+                     {.x = 80, .y = 80, .label = "neither"}},
+          .front_name = "cheapest for its time"};
+}
+
+TEST(Scatter, PointsLieWhereTheAxesSay) {
+  const auto elements = elements_of(draw(offers()));
+  double x20 = 0;
+  double x80 = 0;
+  double y20 = 0;
+  double y80 = 0;
+  for (const Element& text : those(elements, "text", "small")) {
+    const bool of_x = text.has_class("middle");
+    if (text.text == "20") (of_x ? x20 : y20) = of_x ? text.number("x") : text.number("y") - 4;
+    if (text.text == "80") (of_x ? x80 : y80) = of_x ? text.number("x") : text.number("y") - 4;
+  }
+  const auto circles = those(elements, "circle");
+  ASSERT_EQ(circles.size(), 4U);
+  const std::vector<ScatterPoint> drawn = {{80, 80}, {10, 100}, {50, 40}, {90, 10}};  // front last
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    EXPECT_NEAR(circles[i].number("cx"), x20 + (x80 - x20) * (drawn[i].x - 20) / 60, 0.03);
+    EXPECT_NEAR(circles[i].number("cy"), y20 + (y80 - y20) * (drawn[i].y - 20) / 60, 0.03);
+  }
+}
+
+TEST(Scatter, TheFrontGoesInStepsThroughItsPoints) {
+  const auto elements = elements_of(draw(offers()));
+  const auto circles = those(elements, "circle");
+  const auto front = those(elements, "path", "front");
+  ASSERT_EQ(front.size(), 1U);
+  const auto at = [&](std::size_t i, const char* name) { return circles[i].attributes.at(name); };
+  EXPECT_EQ(front[0].attributes.at("d"),
+            fmt::format("M{} {}H{}V{}H{}V{}", at(1, "cx"), at(1, "cy"), at(2, "cx"), at(2, "cy"),
+                        at(3, "cx"), at(3, "cy")));
+  EXPECT_THAT(
+      testing::description_of(draw(offers())),
+      HasSubstr("cheapest for its time: slow: 10 and 100; medium: 50 and 40; fast: 90 and 10."));
+}
+
+TEST(Scatter, OnlyTheFrontIsLabelledUnlessAsked) {
+  Scatter chart = offers();
+  const auto words = words_in(elements_of(draw(chart)));
+  EXPECT_THAT(words, Contains("slow"));
+  EXPECT_THAT(words, Contains("fast"));
+  EXPECT_THAT(words, Not(Contains("neither")));
+  chart.label_all = true;
+  EXPECT_THAT(words_in(elements_of(draw(chart))), Contains("neither"));
+  chart.label_all = false;
+  chart.front_name.clear();
+  EXPECT_THAT(words_in(elements_of(draw(chart))), Contains("neither"));
+}
+
+TEST(Scatter, LabelsThatWouldCollideAreLeftOut) {
+  Scatter chart = offers();
+  chart.front_name.clear();
+  chart.points.assign(200, {.x = 1, .y = 1, .label = "the very same place"});
+  std::size_t labels = 0;
+  for (const std::string& word : words_in(elements_of(draw(chart)))) {
+    if (word == "the very same place") ++labels;
+  }
+  EXPECT_GE(labels, 1U);
+  EXPECT_LE(labels, 8U);
+}
+
+TEST(Scatter, GroupsHaveShapesAndErrorBarsGoBothWays) {
+  Scatter chart = offers();
+  chart.groups = {"on demand", "spot"};
+  chart.points[1].group = 1;
+  chart.points[1].x_interval = Interval{40, 60};
+  chart.points[1].y_interval = Interval{30, 50};
+  const auto elements = elements_of(draw(chart));
+  EXPECT_EQ(those(elements, "polygon").size(), 2U);  // and in the legend
+  EXPECT_EQ(those(elements, "path", "error").size(), 2U);
+}
+
+TEST(Scatter, WhatALogarithmicAxisCannotShowIsCounted) {
+  Scatter chart = offers();
+  chart.x.scale = Scale::kLog10;
+  chart.points.push_back({.x = 0, .y = 1});
+  chart.points.push_back({.x = 1, .y = std::nan("")});
+  chart.points.push_back({.x = 1, .y = 2, .x_interval = Interval{-1, 2}});
+  EXPECT_THAT(testing::description_of(draw(chart)), HasSubstr("Left out: 3 values"));
+}
+
+}  // namespace
+}  // namespace assay::plot

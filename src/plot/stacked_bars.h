@@ -1,0 +1,34 @@
+// Horizontal bars made of parts, from zero: what a step's time goes to, by configuration.
+//
+//   const std::string svg = draw(StackedBars{
+//       .heading = {"Where a step goes"},
+//       .value = {.title = "ms per step"},
+//       .parts = {"forward", "backward", "exposed all-gather"},
+//       .bars = {{"fsdp 8", {101, 204, 12.5}}, {"tp 8", {101, 204, 48}}}});
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plot/axis.h"
+#include "plot/frame.h"
+
+namespace assay::plot {
+
+struct Bar {
+  std::string label;
+  std::vector<double> values;  // of the parts, in their order; those missing are zero
+};
+
+struct StackedBars {
+  Heading heading;
+  Axis value;  // linear, from zero, whatever it says
+  std::vector<std::string> parts;
+  std::vector<Bar> bars;  // from top to bottom
+};
+
+// One <svg>. Values that are not finite or below zero are left out, and the description says how
+// many.
+std::string draw(const StackedBars& chart);
+
+}  // namespace assay::plot
