@@ -55,6 +55,7 @@ TEST(RowCluster, WhatARowSaysCounts) {
   EXPECT_EQ(said.link.bandwidth->count(), 200e9);
   EXPECT_EQ(said.network.bandwidth->count(), 100e9);
   EXPECT_EQ(said.cpus, 128);
+  EXPECT_TRUE(said.unpinned);
   EXPECT_EQ(said.numa_nodes, 2);
 }
 
