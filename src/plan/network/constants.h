@@ -3,9 +3,12 @@
 // here, and nowhere else, so that a calibration can replace it as a whole.
 //
 // Sources, by the letter that stands behind each line:
-//   N  NCCL's own tuning model, src/graph/tuning.cc of 2.21 and later (public): what NCCL decides
-//   by T  NCCL's table of links, src/graph/topo.h, over the data sheet's bandwidth M  measured with
-//   nccl-tests, or in training where it says so
+//
+// N: NCCL's own tuning model, src/graph/tuning.cc of 2.21 and later (public): what NCCL decides by.
+//
+// T: NCCL's table of links, src/graph/topo.h, over the data sheet's bandwidth.
+//
+// M: measured with nccl-tests, or in training where it says so.
 #pragma once
 
 #include <array>
