@@ -203,6 +203,29 @@ TEST(Prediction, RecomputesAsMuchAsMemoryAsks) {
   EXPECT_FALSE(recompute("80 GiB").fits);
 }
 
+TEST(Prediction, ModulesGatherMoreOftenAndHoldLess) {
+  const std::vector<std::string> sharded = {"layout.fsdp=8", "layout.tp=4"};
+  const Prediction block = predict(predicted_job("llama3-13b-h200x32", sharded)).value();
+  const Prediction module =
+      predict(predicted_job("llama3-13b-h200x32",
+                            {"layout.fsdp=8", "layout.tp=4", "layout.unit=module"}))
+          .value();
+  EXPECT_GT(module.step.shards, block.step.shards);
+  EXPECT_LT(module.memory.gathered, block.memory.gathered);
+}
+
+// A capacity is paid for whether tokens come or not: in products, in what is sent, in memory.
+TEST(Prediction, CapacityOfExpertsIsPaidFor) {
+  const Prediction dropless = predict(predicted_job("moe-9b-h200x32")).value();
+  const Prediction even = predict(predicted_job("moe-9b-h200x32", {"model.capacity=1"})).value();
+  const Prediction half_more =
+      predict(predicted_job("moe-9b-h200x32", {"model.capacity=1.5"})).value();
+  EXPECT_EQ(even.step.total, dropless.step.total);
+  EXPECT_GT(half_more.step.products, even.step.products);
+  EXPECT_GT(half_more.step.experts, even.step.experts);
+  EXPECT_GT(half_more.memory.total(), even.memory.total());
+}
+
 TEST(Prediction, UtilisationIsByBothDefinitions) {
   const JobSpec job = predicted_job("llama3-8b-h200");
   const Prediction p = predict(job).value();

@@ -47,6 +47,7 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
   if (m.is_moe()) {
     s.experts = as_real(m.experts);
     s.experts_per_token = as_real(m.experts_per_token);
+    if (m.capacity > 0) s.capacity = m.capacity;
     s.expert_ffn = as_real(m.ffn);
     s.moe_layers = as_real(m.moe_layers());
   }
@@ -142,6 +143,7 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.cp = as_real(layout.cp);
   d.ep = as_real(layout.ep);
   d.ep_axis = layout.ep > 1;
+  d.units = gathers && layout.unit == spec::ShardUnit::kModule ? 2 : 1;
   d.chunks = as_real(layout.pp_chunks);
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
   d.sequence_parallel = layout.sequence_parallel;

@@ -57,6 +57,11 @@ struct EnumNames<PipelineSchedule> {
        {"interleaved", PipelineSchedule::kInterleaved}}};
 };
 template <>
+struct EnumNames<ShardUnit> {
+  static constexpr Names<ShardUnit, 2> kNames = {
+      {{"block", ShardUnit::kBlock}, {"module", ShardUnit::kModule}}};
+};
+template <>
 struct EnumNames<DeviceKind> {
   static constexpr Names<DeviceKind, 2> kNames = {
       {{"cpu", DeviceKind::kCpu}, {"gpu", DeviceKind::kGpu}}};

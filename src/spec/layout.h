@@ -7,12 +7,18 @@
 namespace assay::spec {
 
 enum class PipelineSchedule { kGpipe, k1f1b, kInterleaved };
+// What is gathered at once where parameters are sharded.
+enum class ShardUnit {
+  kBlock,
+  kModule,  // attention, and the MLP or the experts, each by itself
+};
 
 struct LayoutSpec {
   std::optional<std::int64_t> ranks;  // what the product must be; default: the cluster's devices
   std::int64_t dp = 0;                // replicas; 0: whatever the other degrees leave of the ranks
   std::int64_t fsdp = 1;              // ranks that shard the training state
   std::int64_t zero = 3;  // what fsdp shards: 1 optimizer, 2 + gradients, 3 + parameters
+  ShardUnit unit = ShardUnit::kBlock;
   std::int64_t tp = 1;
   bool sequence_parallel = false;
   std::int64_t pp = 1;

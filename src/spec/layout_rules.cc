@@ -66,6 +66,10 @@ base::Result<void> check_degrees(const LayoutSpec& l, const Rule& rule) {
     return rule.broken("layout.zero", "says what fsdp shards, but fsdp is 1",
                        "set layout.fsdp above 1 or remove it");
   }
+  if ((l.fsdp == 1 || l.zero < 3) && rule.written("layout.unit")) {
+    return rule.broken("layout.unit", "says what sharded parameters are gathered by, but none are",
+                       "set layout.fsdp above 1 and layout.zero to 3, or remove it");
+  }
   const bool interleaved = l.pp_schedule == PipelineSchedule::kInterleaved;
   if (interleaved && l.pp == 1) {
     return rule.broken("layout.pp_schedule", "interleaves pipeline stages, but pp is 1",

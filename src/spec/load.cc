@@ -118,7 +118,7 @@ std::string model_toml(const ModelSpec& model) {
   const base::Json json = section_json(model);
   for (const auto& [key, value] : json.items()) {
     // Written out, these would say something about what the model does not have.
-    if (key == "moe_every" && !model.is_moe()) continue;
+    if ((key == "moe_every" || key == "capacity") && !model.is_moe()) continue;
     if (key == "rope_theta" && model.positions != Positions::kRope) continue;
     text += fmt::format("{} = {}\n", key, value.dump());  // JSON's scalars are TOML's
   }

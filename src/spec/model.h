@@ -36,6 +36,7 @@ struct ModelSpec {
   std::int64_t experts = 0;  // 0: dense
   std::int64_t experts_per_token = 0;
   std::int64_t moe_every = 1;
+  double capacity = 0;  // rows that each expert computes, of an even share; 0: as many as come
 
   bool value_embeddings = false;
   bool residual_lambdas = false;

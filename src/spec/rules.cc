@@ -59,6 +59,10 @@ base::Result<void> check_experts(const ModelSpec& m, const Rule& rule) {
                        "says which layers are mixtures, but there are no experts",
                        "remove it or set model.experts");
   }
+  if (m.experts == 0 && rule.written("model.capacity")) {
+    return rule.broken("model.capacity", "is of experts, but there are none",
+                       "remove it or set model.experts");
+  }
   if (m.moe_every > m.layers) {
     return rule.broken("model.moe_every",
                        fmt::format("every {}th layer is a mixture, but there are only {} layers",

@@ -36,6 +36,9 @@ void describe(V& key, ModelSpec& m) {
   key({"experts", "experts per mixture layer; 0 is a dense model", false, 0, 1e5}, m.experts);
   key({"experts_per_token", "experts each token is sent to", false, 0, 1e5}, m.experts_per_token);
   key({"moe_every", "every n-th layer is a mixture", false, 1, 1e5}, m.moe_every);
+  key({"capacity", "rows that each expert computes, of an even share; 0: as many as come", false, 0,
+       1e3},
+      m.capacity);
   key({"value_embeddings", "nanochat: token embeddings added to the values of every second layer"},
       m.value_embeddings);
   key({"residual_lambdas", "nanochat: learned scales of the residual and of the first embedding"},
@@ -115,6 +118,8 @@ void describe(V& key, LayoutSpec& l) {
   key({"fsdp", "ranks that shard the training state", false, 1, kMostDegree}, l.fsdp);
   key({"zero", "what fsdp shards: 1 optimizer, 2 and gradients, 3 and parameters", false, 1, 3},
       l.zero);
+  key({"unit", "what fsdp gathers at once: a block, or its attention and its MLP by themselves"},
+      l.unit);
   key({"tp", "tensor-parallel ranks", false, 1, kMostDegree}, l.tp);
   key({"sequence_parallel", "shard norms and residuals over the tensor-parallel ranks"},
       l.sequence_parallel);

@@ -81,15 +81,20 @@ Outliner::Mlp Outliner::mlp() const {
   if (!mixture_) return {.rows = sizes_.tokens, .times = 1};
   const auto experts = static_cast<double>(model_.experts);
   const auto here = experts / static_cast<double>(choices_.cut.expert);
-  const double routed = sizes_.tokens * static_cast<double>(model_.experts_per_token);
-  return {.rows = routed / here, .times = here};
+  return {.rows = routed_tokens() / here, .times = here};
+}
+
+// Copies of tokens that this rank's experts compute, on average: as many as come, or what a
+// capacity makes of an even share, filled up with zeros where fewer come.
+double Outliner::routed_tokens() const {
+  const double even = sizes_.tokens * static_cast<double>(model_.experts_per_token);
+  return model_.capacity > 0 ? model_.capacity * even : even;
 }
 
 // Takes tokens to their experts, or back.
 void Outliner::route(Kind kind) {
   if (!mixture_) return;
-  const double elements =
-      sizes_.tokens * static_cast<double>(model_.experts_per_token) * sizes_.dim;
+  const double elements = routed_tokens() * sizes_.dim;
   pass(kind, Part::kRouter, 2 * elements * sizes_.activation);
   if (choices_.cut.expert > 1) tell(Axis::kExpert, CollectiveKind::kAllToAll, elements);
 }

@@ -79,6 +79,7 @@ class Outliner {
     [[nodiscard]] double tokens() const { return rows * times; }
   };
   [[nodiscard]] Mlp mlp() const;
+  [[nodiscard]] double routed_tokens() const;
   // What `task` adds is executed `times` as often.
   template <class Task>
   void each(double times, Task task) {

@@ -262,7 +262,8 @@ TEST(PlanCli, WhatIsNotKnownIsSaidBesideWhatIs) {
                          "[cluster.device]\nname = \"Abacus\"\nbf16 = \"1 TFLOP/s\"\n";
   const Json json = plan_json({file, "--step-time", "1"});
   ASSERT_EQ(json["unknown"].size(), 3U);
-  EXPECT_THAT(json["unknown"][0].get<std::string>(), HasSubstr("no data sheet is known for 'Abacus'"));
+  EXPECT_THAT(json["unknown"][0].get<std::string>(),
+              HasSubstr("no data sheet is known for 'Abacus'"));
   EXPECT_EQ(json["unknown"][1],
             "price: no price is known for 'Abacus'; add a [[price]] to the job; its keys: assay "
             "presets keys price");

@@ -158,6 +158,17 @@ TEST(DataParallel, FullyShardedIsThreeTimesTheModel) {
   EXPECT_EQ(calls[0].most_bytes, 2 * (128'256 * 4096 + 4096));
 }
 
+// The same bytes in more calls: 32 blocks of two modules.
+TEST(DataParallel, ModulesAreGatheredByThemselves) {
+  const Communication blocks = eight({"layout.zero=3"});
+  const Communication modules = eight({"layout.zero=3", "layout.unit=module"});
+  EXPECT_EQ(modules.bytes(), blocks.bytes());
+  EXPECT_EQ(modules.calls()[0].calls, 66);
+  EXPECT_EQ(modules.calls()[1].calls, 132);
+  // Attention: q, k, v, o and its norm.
+  EXPECT_EQ(modules.calls()[0].least_bytes, 2 * (2 * 4096 * 4096 + 2 * 1024 * 4096 + 4096));
+}
+
 TEST(DataParallel, SchemesOnEightRanks) {
   constexpr std::int64_t kBytes = 2 * 8'030'261'248;
   EXPECT_EQ(eight({"layout={dp=8}"}).bytes(), (Volume{0, 0, kBytes}));

@@ -60,6 +60,10 @@ Where where_of(const ParameterGroup& g) {
   return Where::kStart;
 }
 
+bool is_attention(const ParameterGroup& g) {
+  return g.name.starts_with("attn_") || g.name.starts_with("value_");
+}
+
 // What distinguishes one block from another.
 struct BlockKind {
   bool moe = false;
@@ -131,10 +135,19 @@ Held held_by_stage(const spec::JobSpec& job, std::int64_t stage) {
 
   if (stage == 0) outside_blocks(Where::kStart);
   for (const auto& [kind, count] : blocks_of(m, l, stage)) {
-    add_unit(count, [&, kind = kind](std::size_t i) -> std::int64_t {
+    const auto in_block = [&, kind = kind](std::size_t i) -> std::int64_t {
       if (!kind.has(where[i])) return 0;
       return held.groups[i].part.expert ? m.experts / l.ep : 1;
-    });
+    };
+    if (l.unit == spec::ShardUnit::kBlock) {
+      add_unit(count, in_block);
+      continue;
+    }
+    for (const bool attention : {true, false}) {
+      add_unit(count, [&](std::size_t i) -> std::int64_t {
+        return is_attention(held.groups[i].part) == attention ? in_block(i) : 0;
+      });
+    }
   }
   if (last) {
     add_unit(1, [&](std::size_t i) -> std::int64_t {

@@ -82,8 +82,8 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
                                   work.batch.sequence * work.batch.sequence;
   const bool recomputes = work.recompute != RecomputeKind::kNone;
   // A mixture's tokens, once per expert that they visit, and what the expert makes of them.
-  const double routed = rank.moe_share * 2 * rank.tokens * shape.experts_per_token *
-                        (2 * shape.dim + 3 * shape.expert_ffn);
+  const double routed =
+      rank.moe_share * 2 * rank.tokens * shape.copies() * (2 * shape.dim + 3 * shape.expert_ffn);
   const double kept_routed = work.recompute == RecomputeKind::kFull ? 0
                              : rank.naive_experts ? constants.moe_activation * routed
                                                   : routed;

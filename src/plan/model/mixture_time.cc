@@ -20,7 +20,7 @@ void add_experts(const Work& work, const RankShare& rank, const Constants& const
   const bool cut = !rank.naive_experts && !work.degrees.sequence_parallel;
   const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
   const double up = (work.shape.mlp_matrices - 1) * ffn;
-  const double each = rank.routed_tokens * work.shape.experts_per_token / rank.local_experts;
+  const double each = rank.routed_tokens * work.shape.copies() / rank.local_experts;
   const double rows = rank.local_experts * std::ceil(each / kTileRows) * kTileRows;
   const auto product = [&](double m, double n, double k) {
     return product_seconds(m, n, k, rank.products, constants);
@@ -58,7 +58,7 @@ double all_to_all_seconds(const Work& work, const RankShare& rank, const Constan
       std::clamp(std::floor(work.links.per_node() / degrees.tp), 1.0, degrees.ep);
   const double nodes = std::ceil(degrees.ep / members);
   const double visits = work.shape.experts_per_token;
-  const double bytes = 2 * rank.tokens * work.shape.dim / rank.sequence_cut;
+  const double bytes = 2 * work.shape.capacity * rank.tokens * work.shape.dim / rank.sequence_cut;
   const auto seconds = [&](double sent, const Axis& axis) {
     return exchange_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links, constants);
   };
@@ -79,7 +79,7 @@ MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constant
   // Without a capacity, fp8 pads and quantises each expert's rows by themselves.
   if (work.fp8 && !work.software.drops_tokens) factor *= 2;
   time.permutation = factor * constants.moe_ops * kRoutingBytes * rank.routed_tokens *
-                     work.shape.experts_per_token * work.shape.dim / rank.memory_rate;
+                     work.shape.copies() * work.shape.dim / rank.memory_rate;
   return time;
 }
 

@@ -28,7 +28,7 @@ RankShare rank_share(const Work& work, const Constants& constants) {
   r.expert_cut = degrees.tp;
   if (shape.is_moe()) {
     r.moe_share = shape.moe_layers / shape.layers;
-    r.ffn = shape.experts_per_token * std::max(shape.expert_ffn, 1.0) * r.moe_share +
+    r.ffn = shape.copies() * std::max(shape.expert_ffn, 1.0) * r.moe_share +
             shape.ffn * (1 - r.moe_share);
     r.naive_experts = software.naive_experts;
     r.local_experts = std::max(1.0, shape.experts / degrees.ep);

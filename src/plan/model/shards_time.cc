@@ -50,7 +50,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   if (n <= 1) return {};
   const double apart = degrees.tp * degrees.cp * (degrees.ep_axis ? degrees.ep : 1);
   const bool exposed = software.zero3_by_tensor || rank.naive_experts;
-  const double calls = software.zero3_by_tensor ? kTensorsPerLayer : 1;
+  const double calls = software.zero3_by_tensor ? kTensorsPerLayer : degrees.units;
   const auto seconds = [&](CollectiveKind kind, double bytes) {
     return calls * exchange_seconds(kind, bytes / calls, {n, apart}, work.links, constants,
                                     exposed ? constants.zero3_bw : 1);

@@ -12,7 +12,7 @@ constexpr double kTwoBytes = 2;                               // bf16, as everyt
 // Beside what layers keep: the stream, its gradient and the final norm's result.
 constexpr double kStreams = 3;
 // FSDP gathers a layer while another is at work, and reduces the gradients of a third.
-constexpr double kLayersUnsharded = 3;
+constexpr double kUnitsUnsharded = 3;
 
 // Bytes that layers keep per token, by who computes them again.
 struct KeptByLayer {
@@ -51,8 +51,7 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
       kTwoBytes * (width + rank.qkv + shape.attention_out / tp) + kSumBytes * shape.heads / tp;
   kept.norms = kTwoBytes * 2 * width;
   // rank.ffn counts a token once per expert that it visits; there it is copied as well.
-  const double copies =
-      rank.moe_share * shape.experts_per_token * 2 * shape.dim / rank.sequence_cut;
+  const double copies = rank.moe_share * shape.copies() * 2 * shape.dim / rank.sequence_cut;
   kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * rank.ffn / tp + copies);
   kept.activation = kTwoBytes * rank.ffn / tp;
   return kept;
@@ -87,7 +86,7 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   need.gradients = work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards);
   need.optimizer = work.software.optimizer_bytes * held / d.fsdp / state_shards(work);
   if (d.fsdp > 1) {
-    need.gathered = kTwoBytes * (kLayersUnsharded * body / shape.layers + 2 * end);
+    need.gathered = kTwoBytes * (kUnitsUnsharded * body / shape.layers / d.units + 2 * end);
   }
   const KeptByLayer kept = kept_by_layer(work, rank);
   const auto activations = [&](bool last) {

@@ -36,6 +36,7 @@ struct Shape {
   double experts = 1;
   double experts_per_token = 1;
   double expert_ffn = 0;
+  double capacity = 1;    // rows that experts compute and are sent, of an even share
   double shared_ffn = 0;  // of experts that see every token
   double moe_layers = 0;
 
@@ -43,6 +44,8 @@ struct Shape {
   double parameters = 0;       // of the whole model
 
   [[nodiscard]] bool is_moe() const { return experts > 1; }
+  // Rows that experts compute, per token of a mixture.
+  [[nodiscard]] double copies() const { return experts_per_token * capacity; }
 };
 
 // Ranks = dp * fsdp * tp * pp * cp, and * ep where experts have an axis of their own.
@@ -54,6 +57,7 @@ struct Degrees {
   double cp = 1;
   double ep = 1;
   bool ep_axis = false;  // else experts are spread over the ranks of dp or fsdp
+  double units = 1;      // that fsdp gathers a layer in
   double chunks = 1;     // of a stage, for interleaved pipelines
   bool gpipe = false;    // every micro-batch forward before any goes backward
   bool sequence_parallel = false;
