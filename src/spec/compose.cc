@@ -217,6 +217,7 @@ base::Result<Composed> compose(std::string_view reference, const ComposeOptions&
     ASSAY_TRY_VOID(apply_override(composed.document, text));
   }
   ASSAY_TRY(composed.document, composer.expand(std::move(composed.document)));
+  drop_replaced(composed.document);
   return composed;
 }
 

@@ -275,5 +275,19 @@ TEST_F(Compose, WrongTypesShowWhatIsThere) {
               EndsWith("got the string '" + std::string(39, 'x') + "…'"));
 }
 
+// One way to say how long replaces the preset's; two of one's own are still an error.
+TEST_F(Compose, AnOverrideReplacesWhatItMakesMeaningless) {
+  const auto tokens = [](std::vector<std::string> sets) {
+    const auto loaded = load("llama3-70b-h200x32", {.overrides = sets});
+    return loaded ? training_tokens(std::get<JobSpec>(loaded->spec)) : std::nullopt;
+  };
+  EXPECT_EQ(tokens({"train.tokens=1e11"}), 100'000'000'000 / 262'144 * 262'144);
+  EXPECT_EQ(tokens({"train.tokens=1e11", "train.steps=5"}), std::nullopt);
+  const std::vector<std::string> replicas = {"layout.fsdp=1", "layout.dp=8"};
+  EXPECT_TRUE(load("nanochat-d26-h100", {.overrides = replicas}).has_value());
+  const std::vector<std::string> told = {"layout.fsdp=1", "layout.dp=8", "layout.zero=2"};
+  EXPECT_FALSE(load("nanochat-d26-h100", {.overrides = told}).has_value());
+}
+
 }  // namespace
 }  // namespace assay::spec

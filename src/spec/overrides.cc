@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <string_view>
 
 #include "base/text.h"
@@ -26,7 +28,52 @@ bool is_key_path(std::string_view path) {
          std::all_of(path.begin(), path.end(), allowed);
 }
 
+// "1e11" as TOML reads it is no whole number, and as people mean it is one.
+std::string written_out(std::string_view text) {
+  std::int64_t digits = 0;
+  int exponent = -1;
+  const char* end = text.data() + text.size();
+  const auto [e, bad] = std::from_chars(text.data(), end, digits);
+  if (bad != std::errc() || e == end || (*e != 'e' && *e != 'E')) return std::string(text);
+  const auto [last, wrong] = std::from_chars(e + 1, end, exponent);
+  if (wrong != std::errc() || last != end || exponent < 0) return std::string(text);
+  for (; exponent > 0; --exponent) {
+    if (__builtin_mul_overflow(digits, std::int64_t{10}, &digits)) return std::string(text);
+  }
+  return std::to_string(digits);
+}
+
+bool is_override(const Value* value) {
+  return value != nullptr && value->origin().source.starts_with("--set ");
+}
+
+void drop_inherited(Value& document, std::string_view section, std::string_view key) {
+  auto* sections = document.get<Value::Table>();
+  const auto found = sections->find(section);
+  if (found == sections->end()) return;
+  auto* table = found->second.get<Value::Table>();
+  if (table == nullptr) return;
+  const auto at = table->find(key);
+  if (at != table->end() && !is_override(&at->second)) table->erase(at);
+}
+
 }  // namespace
+
+void drop_replaced(Value& document) {
+  constexpr std::array<std::string_view, 3> kLengths = {"steps", "tokens",
+                                                        "tokens_per_matmul_parameter"};
+  const bool given = std::any_of(kLengths.begin(), kLengths.end(), [&](std::string_view key) {
+    return is_override(document.at(fmt::format("train.{}", key)));
+  });
+  for (const std::string_view key : kLengths) {
+    if (given) drop_inherited(document, "train", key);
+  }
+  const Value* fsdp = document.at("layout.fsdp");
+  const auto* degree = is_override(fsdp) ? fsdp->get<std::int64_t>() : nullptr;
+  if (degree == nullptr || *degree != 1) return;
+  drop_inherited(document, "layout", "zero");
+  drop_inherited(document, "layout", "unit");
+}
 
 base::Result<void> apply_override(Value& document, const std::string& text) {
   // Shortened, because every node of the value keeps it.
@@ -54,7 +101,8 @@ base::Result<void> apply_override(Value& document, const std::string& text) {
         table->try_emplace(std::string(rest.substr(0, dot)), Value::Table{}, Origin{source, 0})
             .first->second;
     if (dot == std::string_view::npos) {
-      next = parse_override_value(base::trim(std::string_view(text).substr(equals + 1)), source);
+      next = parse_override_value(
+          written_out(base::trim(std::string_view(text).substr(equals + 1))), source);
       return {};
     }
     node = &next;

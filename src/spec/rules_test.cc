@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
              "micro_batch or accumulate"},
         Case{"LengthTwice",
              "demo",
-             {"train.tokens=1000"},
+             {"train.tokens=1000", "train.steps=5"},
              "presets/jobs/demo.toml:10: train: the training length is given more than once; keep "
              "one of steps, tokens, tokens_per_matmul_parameter"},
         Case{"StepsPastCounting",
