@@ -79,7 +79,7 @@ Json energy_json(const plan::Energy& energy) {
           {"co2_kg", energy.carbon_kg()}};
 }
 
-constexpr double kBytesPerGib = 1024.0 * 1024 * 1024;
+constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 
 // Workspace has all that is none of the other four; its parts are told beside it.
 Json memory_json(const plan::Prediction& made) {
@@ -102,7 +102,7 @@ Json scaling_json(const std::vector<plan::ScalePoint>& points) {
     const plan::Prediction& made = point.prediction;
     rows.push_back({{"devices", point.devices},
                     {"layout", plan::to_text(point.layout)},
-                    {"step_s", made.step.total},
+                    {"step_s", made.step.total.count()},
                     {"tokens_per_s", made.tokens_per_second},
                     {"of_ideal", point.of_ideal},
                     {"mfu", {{"published", made.mfu_with_embedding}, {"current", made.mfu}}},
@@ -115,7 +115,7 @@ Json scaling_json(const std::vector<plan::ScalePoint>& points) {
 
 void add_prediction_json(const Plan& plan, Json& json) {
   const plan::Prediction& made = *plan.prediction;
-  const double step = made.step.total;
+  const double step = made.step.total.count();
   json["step_s"] = step;
   json["step_low_s"] = step * plan.interval.low;
   json["step_high_s"] = step * plan.interval.high;
@@ -128,7 +128,7 @@ void add_prediction_json(const Plan& plan, Json& json) {
   json["mfu"] = {{"published", made.mfu_with_embedding}, {"current", made.mfu}};
   json["memory_gib"] = memory_json(made);
   Json breakdown = Json::object();
-  for (const StepPart& part : parts_of(made.step)) breakdown[part.key] = part.seconds;
+  for (const StepPart& part : parts_of(made.step)) breakdown[part.key] = part.time.count();
   json["breakdown"] = std::move(breakdown);
   json["scaling"] = scaling_json(plan.scaling);
 }
@@ -151,7 +151,7 @@ Json plan_json(const Plan& plan) {
                {"steps", steps ? Json(*steps) : Json(nullptr)}};
   if (plan.prediction) add_prediction_json(plan, json);
   if (plan.step_given) {
-    if (plan.prediction) json["predicted_step_s"] = plan.prediction->step.total;
+    if (plan.prediction) json["predicted_step_s"] = plan.prediction->step.total.count();
     json["step_s"] = plan.run->step.count();
     json["step_source"] = "given";
   }

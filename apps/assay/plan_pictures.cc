@@ -32,7 +32,7 @@ base::Result<void> write_picture(const Session& session, const std::filesystem::
 
 // One bar per number of devices, so that what grows with it is seen.
 plot::StackedBars breakdown(const Plan& plan) {
-  const bool in_seconds = plan.prediction->step.total >= 1;
+  const bool in_seconds = plan.prediction->step.total >= base::Seconds(1);
   plot::StackedBars chart{
       .heading = {"Where a step goes", plan.loaded.name + ", predicted"},
       .value = {.title = in_seconds ? "seconds per step" : "milliseconds per step"}};
@@ -43,10 +43,10 @@ plot::StackedBars breakdown(const Plan& plan) {
     if (point.prediction.fits || point.is_job) points.push_back(point);
   }
   for (std::size_t i = 0; i < own.size(); ++i) {
-    double largest = own[i].seconds / plan.prediction->step.total;
+    double largest = own[i].time / plan.prediction->step.total;
     for (const plan::ScalePoint& point : points) {
       const plan::StepTime& step = point.prediction.step;
-      largest = std::max(largest, parts_of(step)[i].seconds / step.total);
+      largest = std::max(largest, parts_of(step)[i].time / step.total);
     }
     if (largest < 1e-3) continue;  // too thin to see
     shown.push_back(i);
@@ -55,7 +55,8 @@ plot::StackedBars breakdown(const Plan& plan) {
   const auto add = [&](const std::string& label, const plan::StepTime& step) {
     const auto parts = parts_of(step);
     std::vector<double> values;
-    for (const std::size_t i : shown) values.push_back((in_seconds ? 1 : 1e3) * parts[i].seconds);
+    for (const std::size_t i : shown)
+      values.push_back((in_seconds ? 1 : 1e3) * parts[i].time.count());
     chart.bars.push_back({label, std::move(values)});
   };
   if (points.empty()) add("this job", plan.prediction->step);

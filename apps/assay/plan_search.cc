@@ -19,7 +19,7 @@ using base::Table;
 using plan::Candidate;
 
 constexpr double kHour = 3600;
-constexpr double kBytesOfGib = 1024.0 * 1024 * 1024;
+constexpr base::Bytes kBytesOfGib(std::int64_t{1} << 30);
 constexpr std::size_t kReasonsShown = 8;
 
 base::Result<void> count_of(const char* option, const std::string& text, std::int64_t& count) {

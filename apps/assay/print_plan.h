@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/units.h"
 #include "cli/verb.h"
 #include "plan/exchange/communication.h"
 #include "plan/model/intervals.h"
@@ -42,7 +43,7 @@ base::Json plan_json(const Plan& plan);
 struct StepPart {
   const char* key;  // of JSON
   const char* name;
-  double seconds = 0;
+  base::Seconds time;
 };
 std::vector<StepPart> parts_of(const plan::StepTime& step);
 

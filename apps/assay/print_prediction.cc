@@ -12,28 +12,31 @@ using base::Align;
 using base::grouped;
 using base::Table;
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
+constexpr base::Bytes kGib(std::int64_t{1} << 30);
 
-std::string gib(double bytes) {
+std::string gib(base::Bytes bytes) {
   return fmt::format("{:.2f}", bytes / kGib);
+}
+
+std::string milliseconds(base::Seconds time) {
+  return fmt::format("{:.2f}", 1e3 * time.count());
 }
 
 std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }
 
-std::string seconds(double s) {
-  return fmt::format("{:.4g}", s);
+std::string seconds(base::Seconds time) {
+  return fmt::format("{:.4g}", time.count());
 }
 
 void print_breakdown(const Session& session, const plan::StepTime& step) {
   Table table({"a step goes to", "ms", "%"});
   for (const StepPart& part : parts_of(step)) {
-    if (part.seconds < 1e-6 * step.total) continue;
-    table.row(
-        {part.name, fmt::format("{:.2f}", 1e3 * part.seconds), percent(part.seconds / step.total)});
+    if (part.time < 1e-6 * step.total) continue;
+    table.row({part.name, milliseconds(part.time), percent(part.time / step.total)});
   }
-  table.rule().row({"step", fmt::format("{:.2f}", 1e3 * step.total), "100.0"});
+  table.rule().row({"step", milliseconds(step.total), "100.0"});
   session.print("\n");
   session.print(table);
 }
@@ -42,8 +45,8 @@ void print_memory(const Session& session, const Plan& plan) {
   const plan::Prediction& made = *plan.prediction;
   const plan::MemoryNeed& need = made.memory;
   Table table({"a rank's memory", "GiB"});
-  const auto row = [&](const char* what, double bytes) {
-    if (bytes > 0) table.row({what, gib(bytes)});
+  const auto row = [&](const char* what, base::Bytes bytes) {
+    if (bytes > base::Bytes(0)) table.row({what, gib(bytes)});
   };
   row("parameters", need.parameters);
   row("gradients", need.gradients);
@@ -103,7 +106,7 @@ std::vector<StepPart> parts_of(const plan::StepTime& step) {
 
 void print_prediction(const Session& session, const Plan& plan) {
   const plan::Prediction& made = *plan.prediction;
-  const double step = made.step.total;
+  const base::Seconds step = made.step.total;
   session.print(
       fmt::format("\npredicted step: {} s; 8 of 10 comparable ones took {} to {} s ({} rows, {})\n",
                   seconds(step), seconds(step * plan.interval.low),

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace assay::base {
 namespace {
@@ -22,6 +23,30 @@ TEST(Quantity, ArithmeticKeepsItsUnit) {
   EXPECT_EQ(Flops(10) / FlopsPerSecond(5), Seconds(2));
   EXPECT_EQ(Bytes(10) / Seconds(5), BytesPerSecond(2));
 }
+
+template <class A, class B>
+concept Addable = requires(A a, B b) {
+  a + b;
+};
+template <class A, class B>
+concept Comparable = requires(A a, B b) {
+  a < b;
+};
+template <class A, class B>
+concept Divisible = requires(A a, B b) {
+  a / b;
+};
+
+// What has another unit, or none, does not compile.
+static_assert(Addable<Seconds, Seconds> && Addable<Bytes, Bytes>);
+static_assert(!Addable<Seconds, Bytes> && !Addable<Bytes, Seconds>);
+static_assert(!Addable<Flops, Seconds> && !Addable<FlopsPerSecond, BytesPerSecond>);
+static_assert(!Addable<Seconds, double> && !Addable<double, Seconds>);
+static_assert(Comparable<Bytes, Bytes> && !Comparable<Bytes, Seconds>);
+static_assert(!Comparable<Bytes, std::int64_t> && !Comparable<Watts, double>);
+static_assert(Divisible<Bytes, BytesPerSecond> && !Divisible<Bytes, FlopsPerSecond>);
+static_assert(!Divisible<Flops, BytesPerSecond> && !Divisible<Watts, Seconds>);
+static_assert(!std::is_convertible_v<double, Seconds> && !std::is_convertible_v<Seconds, double>);
 
 TEST(BytesText, ThreeDigitsInPowersOf1024) {
   EXPECT_EQ(to_text(Bytes(0)), "0 B");

@@ -27,17 +27,18 @@ std::span<const RecomputeKind> recomputations_of(Framework framework) {
   }
 }
 
-RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants, double memory) {
+RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants,
+                                 base::Bytes memory) {
   RecomputeChoice choice;
   Work tried = work;
   for (const RecomputeKind kind : recomputations_of(work.software.framework)) {
     tried.recompute = kind;
     const MemoryNeed need = memory_need(tried, constants.memory);
     const bool fits = need.total() <= memory;
-    const double seconds = fits ? step_seconds(tried, constants.time) : 0;
+    const base::Seconds step = fits ? step_seconds(tried, constants.time) : base::Seconds();
     // Of two that do not fit, the later keeps less.
-    const bool better = fits ? !choice.fits || seconds < choice.seconds : !choice.fits;
-    if (better) choice = {kind, fits, seconds, need};
+    const bool better = fits ? !choice.fits || step < choice.step : !choice.fits;
+    if (better) choice = {kind, fits, step, need};
   }
   return choice;
 }
@@ -54,9 +55,9 @@ base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assume
   p.step = step_time(p.work, constants.time);
 
   p.tokens_per_step = static_cast<double>(job.tokens_per_step());
-  p.tokens_per_second = p.tokens_per_step / p.step.total;
+  p.tokens_per_second = p.tokens_per_step / p.step.total.count();
   const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
-  const double peak = p.work.card.bf16_flops * p.work.degrees.ranks;
+  const double peak = p.work.card.bf16_flops.count() * p.work.degrees.ranks;
   p.mfu = p.tokens_per_second * flops.without_embedding / peak;
   p.mfu_with_embedding = p.tokens_per_second * flops.with_embedding / peak;
   return p;

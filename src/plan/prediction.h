@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "plan/model/memory.h"
 #include "plan/model/step_time.h"
 #include "plan/work_of_job.h"
@@ -38,12 +39,13 @@ std::span<const RecomputeKind> recomputations_of(Framework framework);
 struct RecomputeChoice {
   RecomputeKind kind = RecomputeKind::kNone;
   bool fits = false;
-  double seconds = 0;  // of a step; only where it fits
+  base::Seconds step;  // only where it fits
   MemoryNeed memory;
 };
 
-// The fastest of these that fits `memory` bytes; where none does, the one that keeps least.
-RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants, double memory);
+// The fastest of these that fits `memory`; where none does, the one that keeps least.
+RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants,
+                                 base::Bytes memory);
 
 std::string_view to_text(RecomputeKind kind);
 

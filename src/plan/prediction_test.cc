@@ -19,6 +19,7 @@ namespace {
 using spec::JobSpec;
 
 constexpr double kExactly = 1e-6;
+constexpr base::Bytes kOneGib(std::int64_t{1} << 30);
 
 JobSpec predicted_job(const std::string& preset, const std::vector<std::string>& set = {}) {
   auto loaded = spec::load(preset, {.overrides = set});
@@ -39,12 +40,13 @@ Constants only_flops() {
 double priced_flops(const JobSpec& job) {
   Work work = work_of(job).value();
   work.recompute = RecomputeKind::kNone;
-  work.card.bf16_flops = work.card.fp8_flops = 1e12;
+  constexpr base::FlopsPerSecond kRate(1e12);
+  work.card.bf16_flops = work.card.fp8_flops = kRate;
   work.card.multiprocessors = 1;
-  work.card.memory_rate = 1e40;
+  work.card.memory_rate = base::BytesPerSecond(1e40);
   const StepTime t = step_time(work, only_flops());
   EXPECT_EQ(t.clock, 1);
-  return (t.products + t.attention + t.head) * 1e12;
+  return (t.products + t.attention + t.head).count() * kRate.count();
 }
 
 // Of the last stage of a pipeline, whose rank has a head: that is the rank that the model prices.
@@ -141,10 +143,10 @@ TEST(TrainerMemory, IsThatOfItsPrograms) {
                                      fmt::format("train.recompute={}", recompute)});
         const auto program = step::build(job.model, step::choices_of(job));
         ASSERT_TRUE(program.has_value());
-        const auto planned = static_cast<double>(step::plan_memory(*program).bytes);
-        MemoryNeed need = predict(job).value().memory;
-        constexpr double kContextGib = 1;
-        EXPECT_NEAR(need.total() / planned, 1 + kContextGib * 1024 * 1024 * 1024 / planned, 0.03);
+        const base::Bytes planned(step::plan_memory(*program).bytes);
+        const MemoryNeed need = predict(job).value().memory;
+        constexpr base::Bytes kContext = kOneGib;
+        EXPECT_NEAR(need.total() / planned, 1 + kContext / planned, 0.03);
       }
     }
   }
@@ -171,8 +173,8 @@ TEST(Prediction, OfOurTrainerIsWhatItMeasured) {
         MeasuredRun{gpt2, 0.909, 20.6}}) {
     const JobSpec job = predicted_job("llama3-8b-h200", run.set);
     const Prediction p = predict(job).value();
-    EXPECT_NEAR(p.step.total / run.seconds, 1, 0.03);
-    EXPECT_NEAR(p.memory.total() / (run.gib * 1024 * 1024 * 1024), 1, 0.05);
+    EXPECT_NEAR(p.step.total.count() / run.seconds, 1, 0.03);
+    EXPECT_NEAR(p.memory.total() / kOneGib / run.gib, 1, 0.05);
     EXPECT_TRUE(p.fits);
   }
 }
@@ -184,7 +186,7 @@ TEST(Prediction, OfNanochatOnEightH100) {
   EXPECT_FALSE(predict(at_once)->fits);
   const Prediction p = predict(predicted_job("nanochat-d26-h100")).value();
   EXPECT_TRUE(p.fits);
-  EXPECT_NEAR(p.step.total / 0.7019, 1, 0.05);
+  EXPECT_NEAR(p.step.total.count() / 0.7019, 1, 0.05);
   EXPECT_EQ(p.tokens_per_step, 524'288);
 }
 
@@ -230,7 +232,7 @@ TEST(Prediction, UtilisationIsByBothDefinitions) {
   const JobSpec job = predicted_job("llama3-8b-h200");
   const Prediction p = predict(job).value();
   const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
-  EXPECT_DOUBLE_EQ(p.mfu, 32'768 / p.step.total * flops.without_embedding / 989.4e12);
+  EXPECT_DOUBLE_EQ(p.mfu, 32'768 / p.step.total.count() * flops.without_embedding / 989.4e12);
   EXPECT_DOUBLE_EQ(p.mfu_with_embedding / p.mfu, flops.with_embedding / flops.without_embedding);
 }
 

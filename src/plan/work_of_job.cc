@@ -61,9 +61,9 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
 }
 
 template <class Quantity>
-base::Result<double> known(const std::optional<Quantity>& value, const char* key,
-                           const spec::DeviceSpec& device) {
-  if (value) return static_cast<double>(value->count());
+base::Result<Quantity> known(const std::optional<Quantity>& value, const char* key,
+                             const spec::DeviceSpec& device) {
+  if (value) return *value;
   return base::fail(
       base::usage_error(key, fmt::format("not known for '{}'", device.name), "set it"));
 }
@@ -83,11 +83,11 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device) {
   }
   Card card = *sheet;
   ASSAY_TRY(card.bf16_flops, known(device.bf16, "cluster.device.bf16", device));
-  card.fp8_flops = device.fp8 ? device.fp8->count() : card.bf16_flops;
+  card.fp8_flops = device.fp8.value_or(card.bf16_flops);
   ASSAY_TRY(card.memory_rate,
             known(device.memory_bandwidth, "cluster.device.memory_bandwidth", device));
   ASSAY_TRY(card.memory, known(device.memory, "cluster.device.memory", device));
-  if (device.power) card.watts = device.power->count();
+  card.watts = device.power.value_or(card.watts);
   return card;
 }
 

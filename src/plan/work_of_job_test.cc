@@ -60,10 +60,10 @@ TEST(WorkOfJob, ADevicesOwnFiguresCount) {
   const JobSpec job =
       job_of("llama3-8b-h200", {"cluster.device.power=500 W", "cluster.device.bf16=800 TFLOP/s"});
   const Card card = work_of(job)->card;
-  EXPECT_EQ(card.watts, 500);
-  EXPECT_EQ(card.bf16_flops, 800e12);
+  EXPECT_EQ(card.watts, base::Watts(500));
+  EXPECT_EQ(card.bf16_flops, base::FlopsPerSecond(800e12));
   EXPECT_EQ(card.multiprocessors, 132);
-  EXPECT_EQ(card.memory, 143771.0 * 1024 * 1024);
+  EXPECT_EQ(card.memory, base::Bytes(std::int64_t{143'771} * 1024 * 1024));
 }
 
 // Only ZeRO-3 gathers parameters. With less of it, ranks are replicas that share the state.

@@ -1,6 +1,8 @@
 // As fit.cc, for memory.
 #include <cmath>
+#include <cstdint>
 
+#include "base/units.h"
 #include "plan/calibrate/bounded.h"
 #include "plan/calibrate/fit.h"
 #include "plan/calibrate/least_squares.h"
@@ -9,7 +11,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
+constexpr base::Bytes kGib(std::int64_t{1} << 30);
 // Residual of a constant that has twice its prior. Weak: the priors are guesses.
 constexpr double kMemoryPull = 0.02;
 constexpr double kMemoryDifference = 1e-4;

@@ -24,9 +24,10 @@ Work decoder(Framework framework, double dim, double layers, double micro_batch,
   Work work;
   work.card = sheet->card;
   work.software = software_of(framework, work.card);
-  work.links = *links_of(testing::with_network(
-      testing::one_node(8, spec::LinkKind::kNvswitch, sheet->link / testing::kGb, /*fp8=*/false), 1,
-      8 * sheet->network / testing::kGb));
+  work.links = *links_of(
+      testing::with_network(testing::one_node(8, spec::LinkKind::kNvswitch,
+                                              sheet->link.count() / testing::kGb, /*fp8=*/false),
+                            1, 8 * sheet->network.count() / testing::kGb));
   work.shape = {.layers = layers,
                 .dim = dim,
                 .heads = dim / 128,
@@ -61,7 +62,8 @@ std::vector<Row> rows_made_with(const Constants& truth, double noise,
   std::normal_distribution<double> off(0, noise);
   std::vector<Row> rows;
   for (Work& work : decoders(layers)) {
-    const double seconds = step_seconds(work, truth) * std::exp(noise > 0 ? off(random) : 0);
+    const double seconds =
+        step_seconds(work, truth).count() * std::exp(noise > 0 ? off(random) : 0);
     rows.push_back({.source = std::string(to_text(work.software.framework)),
                     .step_s = seconds,
                     .candidates = {std::move(work)}});
@@ -151,7 +153,7 @@ TEST(FitMemory, FindsTheConstantsThatMadeTheRows) {
   truth.base_gib = 3;
   std::vector<Row> rows;
   for (Work& work : decoders({24})) {
-    const double gib = memory_need(work, truth).total() / (1 << 30);
+    const double gib = memory_need(work, truth).total() / base::Bytes(1 << 30);
     rows.push_back({.memory_gib = gib, .candidates = {std::move(work)}});
   }
   const MemoryConstants found = fit_memory(rows);

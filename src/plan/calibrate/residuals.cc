@@ -121,7 +121,7 @@ RangeTable ranges_of(std::span<const Row> rows) {
     widen(seen.parameters, work.shape.parameters);
     widen(seen.ranks, work.degrees.ranks);
     widen(seen.sequence, work.batch.sequence);
-    widen(seen.card_flops, work.card.bf16_flops);
+    widen(seen.card_flops, work.card.bf16_flops.count());
   }
   return table;
 }

@@ -11,18 +11,17 @@ constexpr std::int64_t kCardsPerSocket = 4;
 // Boards of so many connect their cards directly, larger ones through switches.
 constexpr std::int64_t kDirectlyLinked = 4;
 constexpr double kMostThreads = 1e6;
-// Bytes per second.
-constexpr double kLeastNvlink = 100e9;  // what is slower is PCIe
-constexpr double kMostPcie = 64e9;      // generation 5, 16 lanes
+constexpr base::BytesPerSecond kLeastNvlink(100e9);  // what is slower is PCIe
+constexpr base::BytesPerSecond kMostPcie(64e9);      // generation 5, 16 lanes
 
 spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64_t per_node) {
-  const base::BytesPerSecond nominal(row.intra_bw ? *row.intra_bw * 1e9 : sheet.link);
+  const auto nominal = row.intra_bw ? base::BytesPerSecond(*row.intra_bw * 1e9) : sheet.link;
   // "NVL": in pairs; "GB200-NVL72": through switches, as every GB200.
   const bool switched = contains(row.gpu_type, "GB200");
   const bool pairs = !switched && (contains(row.gpu_type, "NVL") || contains(row.notes, "pairs"));
   spec::LinkSpec link{.bandwidth = nominal};
-  link.pcie = std::min(nominal, base::BytesPerSecond(kMostPcie));
-  if (nominal.count() <= kLeastNvlink) {
+  link.pcie = std::min(nominal, kMostPcie);
+  if (nominal <= kLeastNvlink) {
     link.kind = spec::LinkKind::kPcie;
   } else if (pairs) {
     link.kind = spec::LinkKind::kNvlinkGroups;
@@ -40,12 +39,10 @@ spec::ClusterSpec row_cluster(const RowFields& row, const CardSheet& sheet) {
   spec::ClusterSpec cluster;
   cluster.devices_per_node = static_cast<std::int64_t>(row.gpus_per_node.value_or(8));
   cluster.link = row_link(row, sheet, cluster.devices_per_node);
-  if (sheet.card.fp8_flops > sheet.card.bf16_flops)
-    cluster.device.fp8 = base::FlopsPerSecond(sheet.card.fp8_flops);
-  const double network = row.inter_bw ? *row.inter_bw * 1e9 : sheet.network;
+  if (sheet.card.fp8_flops > sheet.card.bf16_flops) cluster.device.fp8 = sheet.card.fp8_flops;
+  const auto network = row.inter_bw ? base::BytesPerSecond(*row.inter_bw * 1e9) : sheet.network;
   cluster.network.kind = spec::NetworkKind::kInfiniband;
-  cluster.network.bandwidth =
-      base::BytesPerSecond(network * static_cast<double>(cluster.devices_per_node));
+  cluster.network.bandwidth = network * static_cast<double>(cluster.devices_per_node);
   cluster.network.ports = cluster.devices_per_node;
   // Boards of eight say where their cards hang; cards in slots need two sockets for more than four.
   const bool slots = contains_any(lower_case(row.gpu_type), {"pcie", "nvl"});

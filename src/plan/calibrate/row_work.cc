@@ -126,8 +126,10 @@ std::vector<Batch> row_batches(const RowFields& row, Framework framework, const 
 }
 
 bool is_far_beyond_card(const Work& work) {
-  const double gib = memory_need(work, prior_memory_constants()).total() / (1024.0 * 1024 * 1024);
-  return gib * kAllocatorSlack > kBeyondCard * work.card.memory * 1e-9;
+  constexpr base::Bytes kGibOfNeed(std::int64_t{1} << 30);
+  constexpr base::Bytes kGbOfCard(1'000'000'000);
+  const double gib = memory_need(work, prior_memory_constants()).total() / kGibOfNeed;
+  return gib * kAllocatorSlack > kBeyondCard * (work.card.memory / kGbOfCard);
 }
 
 }  // namespace
@@ -150,7 +152,7 @@ RowWork row_work(const RowFields& row) {
   note(result.reason, shape.assumed);
   work.card = sheet->card;
   if (const auto watts = watts_in(row.lower_notes); watts && *watts >= 100 && *watts <= 1500)
-    work.card.watts = *watts;
+    work.card.watts = base::Watts(*watts);
   const auto links = links_of(row_cluster(row, *sheet));
   if (!links) {
     result.reason = links.error().line();

@@ -43,7 +43,7 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
 std::optional<FastestCandidate> predict(const Row& row, const Constants& constants) {
   std::optional<FastestCandidate> best;
   for (const Work& work : row.candidates) {
-    const double seconds = step_seconds(work, constants);
+    const double seconds = step_seconds(work, constants).count();
     if (!best || seconds < best->step_s) best = FastestCandidate{seconds, &work};
   }
   return best;

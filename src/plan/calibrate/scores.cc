@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <unordered_map>
 
+#include "base/units.h"
 #include "plan/calibrate/fit.h"
 #include "plan/model/memory.h"
 
 namespace assay::plan {
 namespace {
 
-constexpr double kBytesPerGib = 1024.0 * 1024 * 1024;
+constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 
 double mean_of_middle(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

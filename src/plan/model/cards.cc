@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "base/ascii.h"
@@ -12,13 +13,18 @@ namespace {
 // In the units of data sheets: dense TFLOP/s of bf16 and fp8 (bf16's where there is no fp8), GB/s,
 // W, MB of L2, GB, GB/s per direction of the link, GB/s of network per card.
 constexpr CardSheet sheet(std::string_view name, double bf16, double fp8, double memory_rate,
-                          double multiprocessors, double watts, double cache, double memory,
-                          double link, double network) {
-  return {name,
-          {bf16 * 1e12, fp8 * 1e12, memory_rate * 1e9, multiprocessors, watts, cache * 1e6,
-           memory * 1e9},
-          link * 1e9,
-          network * 1e9};
+                          double multiprocessors, double watts, std::int64_t cache,
+                          std::int64_t memory, double link, double network) {
+  return {.name = name,
+          .card = {.bf16_flops = base::FlopsPerSecond(bf16 * 1e12),
+                   .fp8_flops = base::FlopsPerSecond(fp8 * 1e12),
+                   .memory_rate = base::BytesPerSecond(memory_rate * 1e9),
+                   .multiprocessors = multiprocessors,
+                   .watts = base::Watts(watts),
+                   .cache = base::Bytes(cache * 1'000'000),
+                   .memory = base::Bytes(memory * 1'000'000'000)},
+          .link = base::BytesPerSecond(link * 1e9),
+          .network = base::BytesPerSecond(network * 1e9)};
 }
 
 constexpr std::array<CardSheet, 22> kCardSheets = {{

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/units.h"
 #include "plan/model/work.h"
 
 namespace assay::plan {
@@ -13,9 +14,9 @@ namespace assay::plan {
 struct CardSheet {
   std::string_view name;
   Card card;
-  // Per card and direction, where nothing else is said: bytes per second.
-  double link = 0;     // NVLink's, or PCIe's for a card without
-  double network = 0;  // a card's share of its node's
+  // Per card and direction, where nothing else is said.
+  base::BytesPerSecond link;     // NVLink's, or PCIe's for a card without
+  base::BytesPerSecond network;  // a card's share of its node's
 };
 
 std::span<const CardSheet> card_table();

@@ -37,12 +37,12 @@ TEST(Cards, EverySheetIsFoundByItsNameAndComplete) {
   for (const CardSheet& sheet : card_table()) {
     EXPECT_EQ(find_card(sheet.name), &sheet) << sheet.name;
     EXPECT_GE(sheet.card.fp8_flops, sheet.card.bf16_flops) << sheet.name;
-    EXPECT_GT(sheet.card.bf16_flops, 50e12) << sheet.name;
-    EXPECT_GT(sheet.card.memory_rate, 500e9) << sheet.name;
-    EXPECT_GT(sheet.card.memory, 20e9) << sheet.name;
-    EXPECT_GT(sheet.card.cache, 1e6) << sheet.name;
-    EXPECT_GT(sheet.link, 10e9) << sheet.name;
-    EXPECT_GT(sheet.network, 10e9) << sheet.name;
+    EXPECT_GT(sheet.card.bf16_flops, base::FlopsPerSecond(50e12)) << sheet.name;
+    EXPECT_GT(sheet.card.memory_rate, base::BytesPerSecond(500e9)) << sheet.name;
+    EXPECT_GT(sheet.card.memory, base::Bytes(20'000'000'000)) << sheet.name;
+    EXPECT_GT(sheet.card.cache, base::Bytes(1'000'000)) << sheet.name;
+    EXPECT_GT(sheet.link, base::BytesPerSecond(10e9)) << sheet.name;
+    EXPECT_GT(sheet.network, base::BytesPerSecond(10e9)) << sheet.name;
   }
 }
 

@@ -39,10 +39,10 @@ Work tensor_parallel(double ranks) {
   return work;
 }
 
-double seconds_alone(const Work& work, CollectiveKind kind, std::int64_t bytes,
-                     std::int64_t ranks) {
+base::Seconds time_alone(const Work& work, CollectiveKind kind, std::int64_t bytes,
+                         std::int64_t ranks) {
   const Network& network = work.links.network;
-  return network.time(collective(kind, bytes), network.group(ranks)).total.count();
+  return network.time(collective(kind, bytes), network.group(ranks)).total;
 }
 
 constexpr std::int64_t kActivationBytes = std::int64_t{2} * 4096 * 4096;
@@ -54,7 +54,7 @@ TEST(ExchangeTime, WithTheLinksToItselfItIsTheNetworksPrice) {
     for (const std::int64_t ranks : {1, 2, 8, 64}) {
       EXPECT_EQ(
           exchange_seconds(kind, 1e6, {static_cast<double>(ranks), 1}, work.links, undisturbed()),
-          seconds_alone(work, kind, 1'000'000, ranks));
+          time_alone(work, kind, 1'000'000, ranks).count());
     }
   }
 }
@@ -63,7 +63,7 @@ TEST(ExchangeTime, WithTheLinksToItselfItIsTheNetworksPrice) {
 TEST(ExchangeTime, TensorParallelismPaysForSums) {
   for (const std::int64_t ranks : {2, 4, 8}) {
     const Work work = tensor_parallel(static_cast<double>(ranks));
-    const double sum = seconds_alone(work, CollectiveKind::kAllReduce, kActivationBytes, ranks);
+    const base::Seconds sum = time_alone(work, CollectiveKind::kAllReduce, kActivationBytes, ranks);
     const StepTime t = step_time(work, unskewed());
     EXPECT_NEAR(t.tensor / sum, 4 * work.shape.layers + 2, 1e-9) << ranks << " ranks";
   }
@@ -73,10 +73,10 @@ TEST(ExchangeTime, TensorParallelismPaysForSums) {
 TEST(ExchangeTime, SequenceParallelismPaysForScatteringAndGathering) {
   Work work = tensor_parallel(8);
   work.degrees.sequence_parallel = true;
-  const double both = seconds_alone(work, CollectiveKind::kReduceScatter, kActivationBytes, 8) +
-                      seconds_alone(work, CollectiveKind::kAllGather, kActivationBytes, 8);
+  const base::Seconds both = time_alone(work, CollectiveKind::kReduceScatter, kActivationBytes, 8) +
+                             time_alone(work, CollectiveKind::kAllGather, kActivationBytes, 8);
   EXPECT_NEAR(step_time(work, unskewed()).tensor / both, 4 * work.shape.layers + 2, 1e-9);
-  EXPECT_GT(both, seconds_alone(work, CollectiveKind::kAllReduce, kActivationBytes, 8));
+  EXPECT_GT(both, time_alone(work, CollectiveKind::kAllReduce, kActivationBytes, 8));
 }
 
 TEST(ExchangeTime, ComputationBesideItTakesItsShareOfTheBandwidth) {

@@ -87,7 +87,7 @@ std::vector<std::string> extrapolations(const Work& work, const RangeTable& rang
       {work.shape.parameters, seen.parameters, "parameters", short_text},
       {work.degrees.ranks, seen.ranks, work.degrees.ranks == 1 ? "rank" : "ranks", count_text},
       {work.batch.sequence, seen.sequence, "tokens in a sequence", count_text},
-      {work.card.bf16_flops, seen.card_flops, "of a card", rate_text},
+      {work.card.bf16_flops.count(), seen.card_flops, "of a card", rate_text},
   };
   for (const Compared& compared : all) add_if_outside(compared, sentences);
   return sentences;

@@ -23,7 +23,7 @@ Work fused_work() {
   work.shape.parameters = 8e9;
   work.degrees.ranks = 64;
   work.batch.sequence = 4096;
-  work.card.bf16_flops = 989e12;
+  work.card.bf16_flops = base::FlopsPerSecond(989e12);
   return work;
 }
 
@@ -40,7 +40,7 @@ TEST(Extrapolations, SayWhatIsBeyondAndBelow) {
   work.degrees.ranks = 1;
   work.shape.parameters = 671e9;
   work.batch.sequence = 131'072;
-  work.card.bf16_flops = 2250e12;
+  work.card.bf16_flops = base::FlopsPerSecond(2250e12);
   EXPECT_THAT(extrapolations(work, seen_of_fused()),
               ElementsAre("671B parameters; the largest comparable row has 405B",
                           "1 rank; the smallest comparable row has 8",

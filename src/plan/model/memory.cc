@@ -90,18 +90,18 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const double at_work = constants.work * 34 * rank.tokens * shape.dim / rank.sequence_cut + scores;
 
   MemoryNeed need;
-  need.parameters = parameters * state.weight / degrees.fsdp;
-  need.gradients = parameters * state.gradient / degrees.fsdp;
-  need.optimizer = parameters * state.optimizer / degrees.fsdp;
-  need.gathered = gathered_bytes(work, parameters, constants);
+  need.parameters = whole_bytes(parameters * state.weight / degrees.fsdp);
+  need.gradients = whole_bytes(parameters * state.gradient / degrees.fsdp);
+  need.optimizer = whole_bytes(parameters * state.optimizer / degrees.fsdp);
+  need.gathered = whole_bytes(gathered_bytes(work, parameters, constants));
   const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
   const double logits = logit_bytes(work, rank, constants);
   const double first = kept * in_flight(work, true) + (degrees.pp > 1 ? 0 : logits);
   const double last = kept * in_flight(work, false) + logits;
-  need.activations = std::max(first, last);
+  need.activations = whole_bytes(std::max(first, last));
   need.stage = last > first ? degrees.pp - 1 : 0;
-  need.workspace = at_work * (recomputes ? 1 : 0.3) + constants.moe_activation * routed +
-                   constants.base_gib * kGib;
+  need.workspace = whole_bytes(at_work * (recomputes ? 1 : 0.3) +
+                               constants.moe_activation * routed + constants.base_gib * kGib);
   return need;
 }
 

@@ -1,25 +1,35 @@
 // What a rank's memory holds at its fullest moment, by the model; the largest rank of a pipeline.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
+#include "base/units.h"
 #include "plan/model/constants.h"
 #include "plan/model/work.h"
 
 namespace assay::plan {
 
-// Bytes.
 struct MemoryNeed {
-  double parameters = 0;
-  double gradients = 0;
-  double optimizer = 0;
-  double activations = 0;  // kept for the backward pass, logits included
-  double gathered = 0;     // what FSDP holds unsharded, communication's buffers
-  double workspace = 0;    // of the layer at work, context, libraries, fragmentation
-  double stage = 0;        // of the pipeline, whose ranks are the largest
+  base::Bytes parameters;
+  base::Bytes gradients;
+  base::Bytes optimizer;
+  base::Bytes activations;  // kept for the backward pass, logits included
+  base::Bytes gathered;     // what FSDP holds unsharded, communication's buffers
+  base::Bytes workspace;    // of the layer at work, context, libraries, fragmentation
+  double stage = 0;         // of the pipeline, whose ranks are the largest
 
-  [[nodiscard]] double total() const {
+  [[nodiscard]] base::Bytes total() const {
     return parameters + gradients + optimizer + activations + gathered + workspace;
   }
 };
+
+// The nearest, of a part that is not negative. What no machine holds counts as an exbibyte, and so
+// does what is not a number: it fits nowhere, and sums of parts do not overflow.
+inline base::Bytes whole_bytes(double bytes) {
+  constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024 * 1024;
+  return base::Bytes(static_cast<std::int64_t>(std::min(kMostBytes, bytes) + 0.5));
+}
 
 MemoryNeed memory_need(const Work& work, const MemoryConstants& constants);
 

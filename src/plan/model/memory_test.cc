@@ -3,15 +3,19 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "plan/testing/work.h"
 
 namespace assay::plan {
 namespace {
 
+using base::Bytes;
 using testing::any_work;
 using testing::llama_8b_on_h100;
+
+constexpr Bytes kExbibyte(std::int64_t{1} << 60);
 
 Work with_assay(RecomputeKind kind) {
   Work work = llama_8b_on_h100();
@@ -28,22 +32,24 @@ MemoryNeed need_of(const Work& work) {
 
 // As the trainer's own plan has them for this model: docs/train.md.
 TEST(Memory, AssayKeepsWhatItsPlanSays) {
-  const std::pair<RecomputeKind, double> cases[] = {{RecomputeKind::kNone, 139392},
-                                                    {RecomputeKind::kCheap, 94336},
-                                                    {RecomputeKind::kFfn, 36992},
-                                                    {RecomputeKind::kFull, 8192}};
+  const std::pair<RecomputeKind, std::int64_t> cases[] = {{RecomputeKind::kNone, 139392},
+                                                          {RecomputeKind::kCheap, 94336},
+                                                          {RecomputeKind::kFfn, 36992},
+                                                          {RecomputeKind::kFull, 8192}};
   for (const auto& [kind, bytes] : cases) {
     Work work = with_assay(kind);
-    const double whole = need_of(work).activations;
+    const Bytes whole = need_of(work).activations;
     work.shape.layers -= 1;
-    EXPECT_DOUBLE_EQ((whole - need_of(work).activations) / work.batch.sequence, bytes);
+    const auto tokens = static_cast<std::int64_t>(work.batch.sequence);
+    EXPECT_EQ(whole - need_of(work).activations, Bytes(bytes) * tokens);
   }
 }
 
 TEST(Memory, BytesPerParameter) {
   const auto states = [](const Work& work) {
     const MemoryNeed need = need_of(work);
-    return (need.parameters + need.gradients + need.optimizer) / work.shape.parameters;
+    const Bytes held = need.parameters + need.gradients + need.optimizer;
+    return static_cast<double>(held.count()) / work.shape.parameters;
   };
   Work work = with_assay(RecomputeKind::kNone);
   EXPECT_DOUBLE_EQ(states(work), 10);
@@ -60,6 +66,19 @@ TEST(Memory, BytesPerParameter) {
   EXPECT_DOUBLE_EQ(states(work), 2.0 / 8);
 }
 
+// To the nearest, and what is no size at all is too large for every card.
+TEST(Memory, WholeBytes) {
+  EXPECT_EQ(whole_bytes(0), Bytes(0));
+  EXPECT_EQ(whole_bytes(2.4), Bytes(2));
+  EXPECT_EQ(whole_bytes(2.6), Bytes(3));
+  EXPECT_EQ(whole_bytes(141e9), Bytes(141'000'000'000));
+  EXPECT_EQ(whole_bytes(1e30), kExbibyte);
+  EXPECT_EQ(whole_bytes(std::numeric_limits<double>::infinity()), kExbibyte);
+  EXPECT_EQ(whole_bytes(std::numeric_limits<double>::quiet_NaN()), kExbibyte);
+  const MemoryNeed most{kExbibyte, kExbibyte, kExbibyte, kExbibyte, kExbibyte, kExbibyte};
+  EXPECT_DOUBLE_EQ(most.total() / kExbibyte, 6);
+}
+
 // The first stage keeps a micro-batch for each stage, the last one only one, and the logits.
 TEST(Memory, TheLargestStageOfAPipeline) {
   Work work = with_assay(RecomputeKind::kNone);
@@ -68,7 +87,7 @@ TEST(Memory, TheLargestStageOfAPipeline) {
   const MemoryNeed many = need_of(work);
   EXPECT_EQ(many.stage, 0);
   work.degrees.gpipe = true;
-  EXPECT_GT(need_of(work).activations, 3.9 * many.activations);
+  EXPECT_GT(need_of(work).activations / many.activations, 3.9);
   work.degrees.gpipe = false;
   work.batch.micros = 1;  // that no stage waits with
   EXPECT_EQ(need_of(work).stage, 3);
@@ -76,9 +95,10 @@ TEST(Memory, TheLargestStageOfAPipeline) {
 
 RC_GTEST_PROP(MemoryProperty, PartsAreFiniteAndNoneIsNegative, ()) {
   const MemoryNeed need = need_of(any_work());
-  RC_ASSERT(need.parameters > 0 && need.gradients >= 0 && need.optimizer >= 0);
-  RC_ASSERT(need.activations > 0 && need.gathered >= 0 && need.workspace > 0);
-  RC_ASSERT(std::isfinite(need.total()));
+  const Bytes none(0);
+  RC_ASSERT(need.parameters > none && need.gradients >= none && need.optimizer >= none);
+  RC_ASSERT(need.activations > none && need.gathered >= none && need.workspace > none);
+  RC_ASSERT(need.total() < kExbibyte);  // which is what parts count as that are not finite
 }
 
 RC_GTEST_PROP(MemoryProperty, MoreShardsNeverHoldMoreState, ()) {
@@ -94,7 +114,7 @@ RC_GTEST_PROP(MemoryProperty, MoreShardsNeverHoldMoreState, ()) {
 
 RC_GTEST_PROP(MemoryProperty, LargerMicroBatchesHoldMore, ()) {
   Work work = any_work();
-  const double before = need_of(work).total();
+  const Bytes before = need_of(work).total();
   work.batch.micro_batch += 1;
   RC_ASSERT(need_of(work).total() > before);
 }
@@ -102,7 +122,7 @@ RC_GTEST_PROP(MemoryProperty, LargerMicroBatchesHoldMore, ()) {
 RC_GTEST_PROP(MemoryProperty, FullRecomputationKeepsTheLeast, ()) {
   Work work = any_work();
   work.recompute = RecomputeKind::kFull;
-  const double full = need_of(work).activations;
+  const Bytes full = need_of(work).activations;
   work.recompute = static_cast<RecomputeKind>(*rc::gen::inRange(0, 4));
   RC_ASSERT(need_of(work).activations >= full);
 }

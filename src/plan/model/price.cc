@@ -50,12 +50,12 @@ TwoWays linear_seconds(double m, double n, double k, const ProductRate& rate, bo
 
 double sustained_clock(double busy, const Card& card, const Constants& constants) {
   const double needed = constants.pow_ref * (kStaticPower + (1 - kStaticPower) * busy);
-  const double given = card.watts / (card.bf16_flops * 1e-12);
+  const double given = card.watts.count() / (card.bf16_flops.count() * 1e-12);
   return given >= needed ? 1 : std::pow(given / needed, constants.pow_exp);
 }
 
-double cache_miss(double bytes, double cache) {
-  return kCacheFloor + (1 - kCacheFloor) * bytes / (bytes + cache);
+double cache_miss(double bytes, base::Bytes cache) {
+  return kCacheFloor + (1 - kCacheFloor) * bytes / (bytes + static_cast<double>(cache.count()));
 }
 
 double smooth_max(double a, double b) {

@@ -2,6 +2,7 @@
 // things that go on at once hold each other up.
 #pragma once
 
+#include "base/units.h"
 #include "plan/model/constants.h"
 #include "plan/model/work.h"
 
@@ -38,7 +39,7 @@ double sustained_clock(double busy, const Card& card, const Constants& constants
 
 // The share of a pass over `bytes` that were just written which costs memory's time; `cache` keeps
 // the rest.
-double cache_miss(double bytes, double cache);
+double cache_miss(double bytes, base::Bytes cache);
 
 // The larger of two that run at once, and a little more where they are near each other: neither is
 // even over time.

@@ -18,10 +18,10 @@ RankShare rank_share(const Work& work, const Constants& constants) {
   r.ffn = shape.ffn;
   r.trained = !work.lora;
 
-  r.head = {card.bf16_flops * constants.gemm_eff, card.multiprocessors};
+  r.head = {card.bf16_flops.count() * constants.gemm_eff, card.multiprocessors};
   r.products = r.head;
-  if (work.fp8) r.products.flops = card.fp8_flops * constants.gemm_eff * constants.fp8_eff;
-  r.memory_rate = card.memory_rate * constants.mem_eff;
+  if (work.fp8) r.products.flops = card.fp8_flops.count() * constants.gemm_eff * constants.fp8_eff;
+  r.memory_rate = card.memory_rate.count() * constants.mem_eff;
   r.operators_kept = software.fused ? constants.host_comp : 1;
   r.host_per_operator = software.hostless ? 0 : constants.host_us * 1e-6 * r.operators_kept;
 

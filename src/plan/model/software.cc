@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/units.h"
 #include "plan/model/work.h"
 
 namespace assay::plan {
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, 4> kSoftwareClassNames = {"megatron-eager
                                                                  "fused", "moe"};
 
 // Hopper's tensor cores, and later ones, want kernels of their own.
-constexpr double kMostOfAmpere = 400e12;
+constexpr base::FlopsPerSecond kMostOfAmpere(400e12);
 
 Software eager_torch(Framework framework) {
   Software s;

@@ -11,6 +11,8 @@
 namespace assay::plan {
 namespace {
 
+using base::Seconds;
+
 constexpr double kStepOverhead = 2e-3;  // data, logging, the optimizer's launches
 constexpr double kUnalignedRate = 0.33;
 constexpr double kHeadOperators = 30;
@@ -106,33 +108,35 @@ StepTime step_time(const Work& work, const Constants& constants) {
   t.clock = layer.clock;
   const double parameters = trained_parameters(work, rank);
   const double last_backward = (backward + shards.backward) * layers / degrees.pp;
-  t.gradients = gradients_seconds(work, rank, parameters, last_backward, constants);
-  t.optimizer = optimizer_seconds(work, rank, parameters, constants);
+  const double gradients = gradients_seconds(work, rank, parameters, last_backward, constants);
+  const double optimizer = optimizer_seconds(work, rank, parameters, constants);
   const double nodes = std::max(1.0, degrees.ranks / work.links.per_node());
-  const double undisturbed = passes * (1 + starved) + t.gradients + t.optimizer + kStepOverhead;
+  const double undisturbed = passes * (1 + starved) + gradients + optimizer + kStepOverhead;
   const double jitter = constants.jitter * std::log2(nodes);
-  t.total = undisturbed * (1 + jitter);
+  t.gradients = Seconds(gradients);
+  t.optimizer = Seconds(optimizer);
+  t.total = Seconds(undisturbed * (1 + jitter));
 
   const double runs = micros * layers / degrees.pp;
   LayerTime both = layer.forward;
   both += layer.backward;
-  t.products = runs * both.products;
-  t.attention = runs * both.attention;
-  t.passes = runs * both.passes;
-  t.routing = runs * both.routing;
-  t.context = runs * both.context;
-  t.experts = runs * both.experts;
-  t.head = micros * head_share * head.compute;
-  t.tensor = runs * both.tensor + micros * head_share * head.tensor;
-  t.host = runs * both.host + micros * head_share * head.host + starved * passes;
+  t.products = Seconds(runs * both.products);
+  t.attention = Seconds(runs * both.attention);
+  t.passes = Seconds(runs * both.passes);
+  t.routing = Seconds(runs * both.routing);
+  t.context = Seconds(runs * both.context);
+  t.experts = Seconds(runs * both.experts);
+  t.head = Seconds(micros * head_share * head.compute);
+  t.tensor = Seconds(runs * both.tensor + micros * head_share * head.tensor);
+  t.host = Seconds(runs * both.host + micros * head_share * head.host + starved * passes);
   const double ends = degrees.pp > 1 ? shards.ends / degrees.chunks : micros * shards.ends;
-  t.shards = runs * (shards.forward + shards.backward) + ends;
-  if (degrees.pp > 1) t.pipeline = micros * send + fill - ends;
-  t.other = kStepOverhead + undisturbed * jitter;
+  t.shards = Seconds(runs * (shards.forward + shards.backward) + ends);
+  if (degrees.pp > 1) t.pipeline = Seconds(micros * send + fill - ends);
+  t.other = Seconds(kStepOverhead + undisturbed * jitter);
   return t;
 }
 
-double step_seconds(const Work& work, const Constants& constants) {
+Seconds step_seconds(const Work& work, const Constants& constants) {
   return step_time(work, constants).total;
 }
 

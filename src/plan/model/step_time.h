@@ -1,31 +1,32 @@
 // The time of one optimizer step on one rank of the slowest kind, and what it is spent on.
 #pragma once
 
+#include "base/units.h"
 #include "plan/model/constants.h"
 #include "plan/model/work.h"
 
 namespace assay::plan {
 
-// Seconds of a step. The parts add up to the total; each is what the step would not have taken
-// without it, in the order in which the model adds effects.
+// The parts add up to the total; each is what the step would not have taken without it, in the
+// order in which the model adds effects.
 struct StepTime {
-  double total = 0;
+  base::Seconds total;
   // What the critical rank computes.
-  double products = 0;  // matrix products of the layers, recomputation included
-  double attention = 0;
-  double passes = 0;   // norms, activations, residuals, casts: bound by memory
-  double head = 0;     // output product and loss
-  double routing = 0;  // of mixtures: permutation
+  base::Seconds products;  // matrix products of the layers, recomputation included
+  base::Seconds attention;
+  base::Seconds passes;   // norms, activations, residuals, casts: bound by memory
+  base::Seconds head;     // output product and loss
+  base::Seconds routing;  // of mixtures: permutation
   // What it waits for.
-  double tensor = 0;  // collectives of tensor parallelism and the skew of its ranks
-  double context = 0;
-  double experts = 0;    // all-to-all
-  double shards = 0;     // FSDP's gathers and reductions that are not hidden
-  double gradients = 0;  // of replicas, not hidden
-  double pipeline = 0;   // bubbles and sends between stages
-  double host = 0;       // launches that the device waits for
-  double optimizer = 0;
-  double other = 0;  // fixed costs and the jitter of many nodes
+  base::Seconds tensor;  // collectives of tensor parallelism and the skew of its ranks
+  base::Seconds context;
+  base::Seconds experts;    // all-to-all
+  base::Seconds shards;     // FSDP's gathers and reductions that are not hidden
+  base::Seconds gradients;  // of replicas, not hidden
+  base::Seconds pipeline;   // bubbles and sends between stages
+  base::Seconds host;       // launches that the device waits for
+  base::Seconds optimizer;
+  base::Seconds other;  // fixed costs and the jitter of many nodes
 
   double clock = 1;  // of full clock, under the power limit
 };
@@ -33,6 +34,6 @@ struct StepTime {
 StepTime step_time(const Work& work, const Constants& constants);
 
 // The total alone, for searches and fits: the same arithmetic without the attribution.
-double step_seconds(const Work& work, const Constants& constants);
+base::Seconds step_seconds(const Work& work, const Constants& constants);
 
 }  // namespace assay::plan

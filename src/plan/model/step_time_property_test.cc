@@ -10,6 +10,7 @@
 namespace assay::plan {
 namespace {
 
+using base::Seconds;
 using testing::any_nodes_of;
 using testing::any_sheet;
 using testing::any_work;
@@ -17,12 +18,12 @@ using testing::any_work_on;
 
 constexpr double kRounding = 1 + 1e-12;
 
-std::array<double, 14> parts_of(const StepTime& t) {
+std::array<Seconds, 14> parts_of(const StepTime& t) {
   return {t.products, t.attention, t.passes,    t.head,     t.routing, t.tensor,    t.context,
           t.experts,  t.shards,    t.gradients, t.pipeline, t.host,    t.optimizer, t.other};
 }
 
-double seconds(const Work& work) {
+Seconds seconds(const Work& work) {
   return step_seconds(work, shipped_constants());
 }
 
@@ -33,13 +34,13 @@ double any_factor() {
 
 RC_GTEST_PROP(StepTimeProperty, PartsAddUpAndNoneIsNegative, ()) {
   const StepTime t = step_time(any_work(), shipped_constants());
-  double sum = 0;
-  for (const double part : parts_of(t)) {
-    RC_ASSERT(part >= 0);
+  Seconds sum;
+  for (const Seconds part : parts_of(t)) {
+    RC_ASSERT(part >= Seconds(0));
     sum += part;
   }
-  RC_ASSERT(std::isfinite(t.total) && t.total > 0);
-  RC_ASSERT(std::abs(sum - t.total) <= 1e-9 * t.total);
+  RC_ASSERT(std::isfinite(t.total.count()) && t.total > Seconds(0));
+  RC_ASSERT(std::abs(sum / t.total - 1) <= 1e-9);
   RC_ASSERT(t.clock > 0 && t.clock <= 1);
 }
 
@@ -52,7 +53,7 @@ RC_GTEST_PROP(StepTimeProperty, FasterLinksInsideNeverSlow, ()) {
   const CardSheet& sheet = any_sheet();
   spec::ClusterSpec cluster = any_nodes_of(sheet);
   Work work = any_work_on(sheet, cluster);
-  const double fast = seconds(work);
+  const Seconds fast = seconds(work);
   const double factor = any_factor();
   *cluster.link.bandwidth = *cluster.link.bandwidth / factor;
   *cluster.link.pcie = *cluster.link.pcie / factor;
@@ -64,7 +65,7 @@ RC_GTEST_PROP(StepTimeProperty, AFasterNetworkNeverSlows, ()) {
   const CardSheet& sheet = any_sheet();
   spec::ClusterSpec cluster = any_nodes_of(sheet);
   Work work = any_work_on(sheet, cluster);
-  const double before = seconds(work);
+  const Seconds before = seconds(work);
   *cluster.network.bandwidth = any_factor() * *cluster.network.bandwidth;
   work.links.network = links_of(cluster)->network;
   RC_ASSERT(seconds(work) <= before * kRounding);
@@ -74,8 +75,8 @@ RC_GTEST_PROP(StepTimeProperty, AFasterNetworkNeverSlows, ()) {
 // gain, on every card that there is.
 RC_GTEST_PROP(StepTimeProperty, FasterMemoryNeverSlows, ()) {
   Work work = any_work();
-  const double before = seconds(work);
-  work.card.memory_rate *= any_factor();
+  const Seconds before = seconds(work);
+  work.card.memory_rate = any_factor() * work.card.memory_rate;
   RC_ASSERT(seconds(work) <= before * kRounding);
 }
 
@@ -83,30 +84,30 @@ RC_GTEST_PROP(StepTimeProperty, FasterMemoryNeverSlows, ()) {
 // grow: power is told by bf16's, and a larger one alone would lower the clock of fp8's products.
 RC_GTEST_PROP(StepTimeProperty, FasterTensorCoresNeverSlowEvenWithTheSameWatts, ()) {
   Work work = any_work();
-  const double before = seconds(work);
+  const Seconds before = seconds(work);
   const double factor = any_factor();
-  work.card.bf16_flops *= factor;
-  work.card.fp8_flops *= factor;
+  work.card.bf16_flops = factor * work.card.bf16_flops;
+  work.card.fp8_flops = factor * work.card.fp8_flops;
   RC_ASSERT(seconds(work) <= before * kRounding);
 }
 
 RC_GTEST_PROP(StepTimeProperty, MoreWattsNeverSlow, ()) {
   Work work = any_work();
-  const double before = seconds(work);
-  work.card.watts *= any_factor();
+  const Seconds before = seconds(work);
+  work.card.watts = any_factor() * work.card.watts;
   RC_ASSERT(seconds(work) <= before * kRounding);
 }
 
 RC_GTEST_PROP(StepTimeProperty, MoreMemoryChangesNothing, ()) {
   Work work = any_work();
-  const double before = seconds(work);
-  work.card.memory *= any_factor();
+  const Seconds before = seconds(work);
+  work.card.memory += base::Bytes(*rc::gen::inRange<std::int64_t>(1, std::int64_t{1} << 40));
   RC_ASSERT(seconds(work) == before);
 }
 
 RC_GTEST_PROP(StepTimeProperty, MoreMicroBatchesTakeLonger, ()) {
   Work work = any_work();
-  const double before = seconds(work);
+  const Seconds before = seconds(work);
   work.batch.micros += 1;
   RC_ASSERT(seconds(work) > before);
 }
@@ -116,13 +117,13 @@ RC_GTEST_PROP(StepTimeProperty, OnlyWhatIsUsedIsPaid, ()) {
   const Work work = any_work();
   const StepTime t = step_time(work, shipped_constants());
   const Degrees& d = work.degrees;
-  RC_ASSERT((t.tensor > 0) == (d.tp > 1));
-  RC_ASSERT((t.context > 0) == (d.cp > 1));
-  RC_ASSERT((t.shards > 0) == (d.fsdp > 1));
-  RC_ASSERT((t.pipeline > 0) == (d.pp > 1));
-  RC_ASSERT((t.gradients > 0) == (d.dp * d.cp * (d.ep_axis ? d.ep : 1) > 1));
-  RC_ASSERT((t.routing > 0) == work.shape.is_moe());
-  RC_ASSERT((t.experts > 0) == (work.shape.is_moe() && d.ep > 1));
+  RC_ASSERT((t.tensor > Seconds(0)) == (d.tp > 1));
+  RC_ASSERT((t.context > Seconds(0)) == (d.cp > 1));
+  RC_ASSERT((t.shards > Seconds(0)) == (d.fsdp > 1));
+  RC_ASSERT((t.pipeline > Seconds(0)) == (d.pp > 1));
+  RC_ASSERT((t.gradients > Seconds(0)) == (d.dp * d.cp * (d.ep_axis ? d.ep : 1) > 1));
+  RC_ASSERT((t.routing > Seconds(0)) == work.shape.is_moe());
+  RC_ASSERT((t.experts > Seconds(0)) == (work.shape.is_moe() && d.ep > 1));
 }
 
 }  // namespace

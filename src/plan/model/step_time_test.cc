@@ -51,7 +51,8 @@ TEST(StepTime, NeverBeatsThePeak) {
   const Work work = llama_8b_on_h100();
   const StepTime t = step_time(work, shipped_constants());
   const double tokens = work.batch.sequence * work.batch.micro_batch * work.batch.micros;
-  const double least = 6 * work.shape.body_parameters * tokens / work.card.bf16_flops;
+  const base::Seconds least =
+      base::Flops(6 * work.shape.body_parameters * tokens) / work.card.bf16_flops;
   EXPECT_GT(t.products, least);
   EXPECT_LT(t.products, 2 * least);
 }
@@ -67,7 +68,7 @@ TEST(StepTime, BubblesOfAPipeline) {
       // Nor sends.
       work.links = *links_of(testing::one_node(8, spec::LinkKind::kNvswitch, 1e9));
       const StepTime t = step_time(work, shipped_constants());
-      const double computed = t.products + t.attention + t.passes + t.head + t.host;
+      const base::Seconds computed = t.products + t.attention + t.passes + t.head + t.host;
       EXPECT_NEAR(t.pipeline / computed, (stages - 1) / chunks / 16, 0.005)
           << stages << " stages of " << chunks;
     }
@@ -89,11 +90,11 @@ TEST(StepTime, FullRecomputationAddsAForwardPass) {
 TEST(StepTime, RecomputationCostsMoreTheLessIsKept) {
   Work work = llama_8b_on_h100();
   work.software = software_of(Framework::kAssay, work.card);
-  double before = 0;
+  base::Seconds before;
   for (const auto kind :
        {RecomputeKind::kNone, RecomputeKind::kCheap, RecomputeKind::kFfn, RecomputeKind::kFull}) {
     work.recompute = kind;
-    const double now = step_seconds(work, shipped_constants());
+    const base::Seconds now = step_seconds(work, shipped_constants());
     EXPECT_GT(now, before);
     before = now;
   }
@@ -105,8 +106,8 @@ TEST(StepTime, AStarvedHostSlowsThePasses) {
   const StepTime fed = step_time(work, shipped_constants());
   work.links.scarce_threads = 20;
   const StepTime starved = step_time(work, shipped_constants());
-  const double fixed = fed.gradients + fed.optimizer + fed.other;
-  EXPECT_NEAR(starved.total - fed.total, 0.92 * (fed.total - fixed), 1e-9);
+  const base::Seconds fixed = fed.gradients + fed.optimizer + fed.other;
+  EXPECT_NEAR((starved.total - fed.total).count(), 0.92 * (fed.total - fixed).count(), 1e-9);
   EXPECT_EQ(starved.optimizer, fed.optimizer);
   EXPECT_EQ(starved.gradients, fed.gradients);
 }

@@ -82,11 +82,13 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   const double held = body / d.pp + end;
 
   MemoryNeed need;
-  need.parameters = kTwoBytes * held / d.fsdp;
-  need.gradients = work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards);
-  need.optimizer = work.software.optimizer_bytes * held / d.fsdp / state_shards(work);
+  need.parameters = whole_bytes(kTwoBytes * held / d.fsdp);
+  need.gradients =
+      whole_bytes(work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards));
+  need.optimizer = whole_bytes(work.software.optimizer_bytes * held / d.fsdp / state_shards(work));
   if (d.fsdp > 1) {
-    need.gathered = kTwoBytes * (kUnitsUnsharded * body / shape.layers / d.units + 2 * end);
+    need.gathered =
+        whole_bytes(kTwoBytes * (kUnitsUnsharded * body / shape.layers / d.units + 2 * end));
   }
   const KeptByLayer kept = kept_by_layer(work, rank);
   const auto activations = [&](bool last) {
@@ -101,10 +103,10 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   };
   const double first = activations(d.pp <= 1);
   const double last = d.pp > 1 ? activations(true) : 0;
-  need.activations = std::max(first, last);
+  need.activations = whole_bytes(std::max(first, last));
   need.stage = last > first ? d.pp - 1 : 0;
-  need.workspace =
-      kStreams * kTwoBytes * rank.tokens * shape.dim / rank.sequence_cut + kTrainerContext;
+  need.workspace = whole_bytes(kStreams * kTwoBytes * rank.tokens * shape.dim / rank.sequence_cut +
+                               kTrainerContext);
   return need;
 }
 

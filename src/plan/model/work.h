@@ -1,6 +1,7 @@
-// Work: everything that the time and the memory of a step depend on, as plain numbers. A job of
-// ours and a row that somebody published both become one (work_of_job.h, calibrate/row_work.h), and
-// the model (step_time.h, memory.h) knows nothing else.
+// Work: everything that the time and the memory of a step depend on, as plain numbers; rates and
+// sizes of machines have their units. A job of ours and a row that somebody published both become
+// one (work_of_job.h, calibrate/row_work.h), and the model (step_time.h, memory.h) knows nothing
+// else.
 //
 // Closed form: layers and ranks are factors here, never loops, so a step on 100,000 devices costs
 // what a step on one does.
@@ -8,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/units.h"
 #include "plan/model/software.h"
 #include "plan/network/network.h"
 
@@ -75,13 +77,13 @@ struct Batch {
 
 // One accelerator, by its data sheet.
 struct Card {
-  double bf16_flops = 0;  // per second, dense
-  double fp8_flops = 0;
-  double memory_rate = 0;  // bytes per second
+  base::FlopsPerSecond bf16_flops;  // dense
+  base::FlopsPerSecond fp8_flops;
+  base::BytesPerSecond memory_rate;
   double multiprocessors = 0;
-  double watts = 0;
-  double cache = 0;   // bytes of L2
-  double memory = 0;  // bytes
+  base::Watts watts;
+  base::Bytes cache;  // L2
+  base::Bytes memory;
 };
 
 // What connects the cards.

@@ -15,16 +15,16 @@ bool is_predicted(const Work& work, const spec::LayoutSpec& l) {
 }  // namespace
 
 FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::int64_t sequences,
-                             double memory, const ModelConstants& constants) {
+                             base::Bytes memory, const ModelConstants& constants) {
   FastestLayout found;
-  found.least_memory = std::numeric_limits<double>::infinity();
+  found.least_memory = base::Bytes(std::numeric_limits<std::int64_t>::max());
   Layouts layouts = layouts_of(job, sequences);
   found.rejected = std::move(layouts.rejected);
   const auto recomputations =
       static_cast<std::int64_t>(recomputations_of(work.software.framework).size());
   Work tried = work;
   spec::BatchSpec batch = job.batch;
-  double fastest = std::numeric_limits<double>::infinity();
+  base::Seconds fastest(std::numeric_limits<double>::infinity());
   std::int64_t unknown = 0;
   for (const spec::LayoutSpec& layout : layouts.valid) {
     if (!is_predicted(work, layout)) {
@@ -42,9 +42,9 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
       found.least_memory = std::min(found.least_memory, choice.memory.total());
       if (!choice.fits) {
         found.too_large += recomputations;
-      } else if (choice.seconds < fastest) {
-        fastest = choice.seconds;
-        found.best = {layout, batch, choice.kind, base::Seconds(fastest), choice.memory};
+      } else if (choice.step < fastest) {
+        fastest = choice.step;
+        found.best = {layout, batch, choice.kind, fastest, choice.memory};
       }
     }
   }

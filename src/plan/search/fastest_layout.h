@@ -26,14 +26,14 @@ struct FastestLayout {
   std::optional<LayoutChoice> best;  // none where nothing fits
   std::int64_t considered = 0;       // layouts x micro-batches x recomputations
   std::int64_t too_large = 0;        // of these, for `memory`
-  double least_memory = 0;           // bytes that the smallest needs
+  base::Bytes least_memory;          // that the smallest needs
   std::vector<Rejection> rejected;   // layouts that the rules forbid
 };
 
 // On all of job.cluster; job.layout, the micro-batch and the recomputation are free, and
 // `sequences` are read per step. `work` is the job's (work_of), and no rank may hold more than
-// `memory` bytes. The first of several equally fast ones.
+// `memory`. The first of several equally fast ones.
 FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::int64_t sequences,
-                             double memory, const ModelConstants& constants);
+                             base::Bytes memory, const ModelConstants& constants);
 
 }  // namespace assay::plan

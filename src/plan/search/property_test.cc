@@ -25,8 +25,8 @@ SearchChoices quick_choices() {
   return choices;
 }
 
-double any_memory() {
-  return *rc::gen::inRange(2, 150) * 1024.0 * 1024 * 1024;
+base::Bytes any_memory() {
+  return base::Bytes(*rc::gen::inRange<std::int64_t>(2, 150) << 30);
 }
 
 base::Money dollars(double amount) {
@@ -38,10 +38,10 @@ RC_GTEST_PROP(SearchProperty, TheFastestLayoutIsTheFastestPrediction, ()) {
   job.cluster.nodes = *rc::gen::element(1, 2);
   const std::int64_t sequences = 4 * *rc::gen::element(2, 6);
   const Work work = work_of(job).value();
-  const double memory = any_memory();
+  const base::Bytes memory = any_memory();
   const FastestLayout found = fastest_layout(job, work, sequences, memory, {});
 
-  double best = std::numeric_limits<double>::infinity();
+  Seconds best(std::numeric_limits<double>::infinity());
   std::int64_t considered = 0;
   for (const spec::LayoutSpec& layout : layouts_of(job, sequences).valid) {
     for (const std::int64_t micro_batch : divisors_of(sequences / layout.data_ranks())) {
@@ -58,16 +58,16 @@ RC_GTEST_PROP(SearchProperty, TheFastestLayoutIsTheFastestPrediction, ()) {
     }
   }
   RC_ASSERT(found.considered == considered);
-  RC_ASSERT(found.best.has_value() == std::isfinite(best));
+  RC_ASSERT(found.best.has_value() == std::isfinite(best.count()));
   if (!found.best) return;
-  RC_ASSERT(std::abs(found.best->step.count() - best) <= kSumRounding * best);
+  RC_ASSERT(std::abs(found.best->step / best - 1) <= kSumRounding);
 }
 
 RC_GTEST_PROP(SearchProperty, MoreMemoryIsNeverWorse, ()) {
   const JobSpec job = any_job();
   const Work work = work_of(job).value();
   const std::int64_t sequences = sequences_per_step(job);
-  const double memory = any_memory();
+  const base::Bytes memory = any_memory();
   const FastestLayout less = fastest_layout(job, work, sequences, memory, {});
   const FastestLayout more = fastest_layout(job, work, sequences, memory + any_memory(), {});
   RC_ASSERT(less.too_large >= more.too_large);
@@ -187,13 +187,13 @@ RC_GTEST_PROP(SearchProperty, RecomputationComputesMoreAndKeepsLess, ()) {
   job.batch.accumulate = sequences / job.layout.data_ranks();
   Work work = work_of(job).value();
   const ModelConstants constants;
-  double computed = 0;
-  double bytes = std::numeric_limits<double>::infinity();
+  Seconds computed;
+  base::Bytes bytes(std::numeric_limits<std::int64_t>::max());
   for (const RecomputeKind kind : recomputations_of(Framework::kAssay)) {
     work.recompute = kind;
     const StepTime t = step_time(work, constants.time);
-    const double more = t.products + t.attention + t.passes;
-    const double less = memory_need(work, constants.memory).total();
+    const Seconds more = t.products + t.attention + t.passes;
+    const base::Bytes less = memory_need(work, constants.memory).total();
     RC_ASSERT(more > computed);
     // A stage of one layer has everything of it while it is at work.
     const bool one_layer = job.model.layers == job.layout.pp;
@@ -206,11 +206,11 @@ RC_GTEST_PROP(SearchProperty, RecomputationComputesMoreAndKeepsLess, ()) {
 RC_GTEST_PROP(SearchProperty, PartsOfAPredictionAddUp, ()) {
   const Prediction p = predict(any_job()).value();
   const StepTime& t = p.step;
-  const double sum = t.products + t.attention + t.passes + t.head + t.routing + t.tensor +
-                     t.context + t.experts + t.shards + t.gradients + t.pipeline + t.host +
-                     t.optimizer + t.other;
-  RC_ASSERT(std::abs(sum - t.total) <= kSumRounding * t.total);
-  RC_ASSERT(p.tokens_per_second == p.tokens_per_step / t.total);
+  const Seconds sum = t.products + t.attention + t.passes + t.head + t.routing + t.tensor +
+                      t.context + t.experts + t.shards + t.gradients + t.pipeline + t.host +
+                      t.optimizer + t.other;
+  RC_ASSERT(std::abs(sum / t.total - 1) <= kSumRounding);
+  RC_ASSERT(p.tokens_per_second == p.tokens_per_step / t.total.count());
   RC_ASSERT(p.fits == (p.memory.total() <= p.work.card.memory));
   RC_ASSERT(p.mfu > 0 && p.mfu < 1 && p.mfu < p.mfu_with_embedding);
 }

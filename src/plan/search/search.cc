@@ -25,6 +25,12 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
   return counts;
 }
 
+// Whole bytes that may be used, so rounded down.
+base::Bytes usable_memory(const Card& card, const SearchLimits& limits) {
+  const auto all = static_cast<double>(card.memory.count());
+  return base::Bytes(static_cast<std::int64_t>(all * (1 - limits.memory_headroom)));
+}
+
 double state_bytes_of(const Work& work) {
   constexpr double kWeightBytes = 2;
   return work.shape.parameters * (kWeightBytes + work.software.optimizer_bytes);
@@ -73,7 +79,7 @@ class Searching {
       return {};
     }
     predictable_ = true;
-    const double memory = work->card.memory * (1 - choices_.limits.memory_headroom);
+    const base::Bytes memory = usable_memory(work->card, choices_.limits);
     FastestLayout fastest = fastest_layout(job, *work, sequences_, memory, choices_.constants);
     found_.considered += fastest.considered;
     for (const Rejection& r : fastest.rejected) reject(r.reason, r.count);
@@ -99,16 +105,13 @@ class Searching {
   }
 
   void tell_memory(const Machines& machines, std::int64_t nodes, const FastestLayout& fastest,
-                   double memory) {
+                   base::Bytes memory) {
     if (fastest.too_large == 0) return;
-    const auto bytes = [](double count) {
-      return base::to_text(base::Bytes(static_cast<std::int64_t>(count)));
-    };
-    reject(fastest.best
-               ? fmt::format("memory: more than the {} that {} may use", bytes(memory),
-                             machines.cluster.device.name)
-               : fmt::format("memory: {} x {}: the smallest needs {}, and {} may be used", nodes,
-                             machines.name, bytes(fastest.least_memory), bytes(memory)),
+    reject(fastest.best ? fmt::format("memory: more than the {} that {} may use",
+                                      base::to_text(memory), machines.cluster.device.name)
+                        : fmt::format("memory: {} x {}: the smallest needs {}, and {} may be used",
+                                      nodes, machines.name, base::to_text(fastest.least_memory),
+                                      base::to_text(memory)),
            fastest.too_large);
   }
 

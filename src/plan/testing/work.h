@@ -113,13 +113,13 @@ inline spec::ClusterSpec any_nodes_of(const CardSheet& sheet) {
   const auto kind = *rc::gen::element(LinkKind::kNvswitch, LinkKind::kNvlinkMesh,
                                       LinkKind::kNvlinkGroups, LinkKind::kPcie);
   const int devices = *rc::gen::element(1, 4, 8);
-  auto cluster =
-      one_node(devices, kind, sheet.link / kGb, sheet.card.fp8_flops > sheet.card.bf16_flops);
+  auto cluster = one_node(devices, kind, sheet.link.count() / kGb,
+                          sheet.card.fp8_flops > sheet.card.bf16_flops);
   if (kind == LinkKind::kNvlinkGroups) cluster.link.group = 2;
   cluster.link.pcie = base::BytesPerSecond(64 * kGb);
   const auto network = *rc::gen::element(spec::NetworkKind::kInfiniband, spec::NetworkKind::kEfa,
                                          spec::NetworkKind::kEthernet);
-  return with_network(cluster, 8, devices * sheet.network / kGb, network);
+  return with_network(cluster, 8, devices * sheet.network.count() / kGb, network);
 }
 
 inline Work any_work_on(const CardSheet& sheet, const spec::ClusterSpec& cluster) {
