@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "plan/model/software.h"
 #include "plan_words.h"
@@ -30,13 +31,14 @@ base::Result<void> refuse(const char* what, const char* needed,
 
 base::Result<void> check_words(const PlanWords& w) {
   const bool limited =
-      !(w.deadline + w.budget + w.min_devices + w.max_devices).empty() || w.everywhere;
+      !(w.deadline + w.budget + w.min_devices + w.max_devices + w.memory).empty() || w.everywhere;
   if (!w.search && limited) {
     ASSAY_TRY_VOID(refuse("one plan", "--search",
                           {{"--deadline", !w.deadline.empty()},
                            {"--budget", !w.budget.empty()},
                            {"--min-devices", !w.min_devices.empty()},
                            {"--max-devices", !w.max_devices.empty()},
+                           {"--memory", !w.memory.empty()},
                            {"--everywhere", w.everywhere}}));
   }
   if (w.search) {
@@ -63,7 +65,11 @@ base::Result<void> check_words(const PlanWords& w) {
   return {};
 }
 
-base::Result<base::ExitCode> make_plan(const Session& session, const PlanWords& words) {
+base::Result<base::ExitCode> make_plan(const Session& session, PlanWords words) {
+  // Several tables behind one --calibrate: the second stands where a JOB would.
+  if (!words.calibrate.empty() && words.job.ends_with(".csv")) {
+    words.calibrate.push_back(std::exchange(words.job, {}));
+  }
   const bool job = !words.job.empty();
   const bool rows = !words.rows.empty();
   const bool calibrate = !words.calibrate.empty();

@@ -90,7 +90,7 @@ base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
     return {};
   }
   plan.step_given = given.has_value();
-  plan.run = plan::RunTime{.step = given.value_or(plan.prediction->step.total), .steps = *steps};
+  plan.run = plan::RunTime{.step = given ? *given : plan.prediction->step.total, .steps = *steps};
   const base::Seconds time = plan.run->total();
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   take(plan::costs_of(offers_for(plan.loaded, prices), job.cluster, time), plan,

@@ -133,6 +133,24 @@ void add_prediction_json(const Plan& plan, Json& json) {
   json["scaling"] = scaling_json(plan.scaling);
 }
 
+// What was given stands in the place of what was predicted, and that moves aside.
+void add_given_step(const Plan& plan, Json& json) {
+  const double given = plan.run->step.count();
+  if (plan.prediction) {
+    const double times = plan.prediction->step.total.count() / given;
+    Json& predicted = json["predicted"];
+    for (const char* key : {"step_s", "step_low_s", "step_high_s", "tokens_per_s", "mfu"}) {
+      predicted[key] = json[key];
+    }
+    json["tokens_per_s"] = predicted["tokens_per_s"].get<double>() * times;
+    for (const char* key : {"published", "current"}) {
+      json["mfu"][key] = predicted["mfu"][key].get<double>() * times;
+    }
+  }
+  json["step_s"] = json["step_low_s"] = json["step_high_s"] = given;
+  json["step_source"] = "given";
+}
+
 }  // namespace
 
 Json range_json(const spec::PriceRange& range) {
@@ -150,11 +168,7 @@ Json plan_json(const Plan& plan) {
                {"tokens_per_step", job.tokens_per_step()},
                {"steps", steps ? Json(*steps) : Json(nullptr)}};
   if (plan.prediction) add_prediction_json(plan, json);
-  if (plan.step_given) {
-    if (plan.prediction) json["predicted_step_s"] = plan.prediction->step.total.count();
-    json["step_s"] = plan.run->step.count();
-    json["step_source"] = "given";
-  }
+  if (plan.step_given) add_given_step(plan, json);
   if (plan.run) {
     json["hours"] = plan.run->total().count() / 3600;
   }

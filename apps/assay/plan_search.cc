@@ -32,9 +32,17 @@ base::Result<void> count_of(const char* option, const std::string& text, std::in
   return {};
 }
 
+// "5000", "$40k", "1.5M", "5000 EUR".
 base::Result<std::optional<base::Money>> money_of(const char* option, std::string text) {
   if (text.empty()) return std::nullopt;
   if (text.front() == '$') text.erase(0, 1);
+  double amount = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const double times = rest.empty() ? 1 : rest == "k" ? 1e3 : rest == "M" ? 1e6 : 0;
+  if (error == std::errc() && times > 0 && amount > 0 && amount * times < 1e12) {
+    text = fmt::format("{:.2f}", amount * times);
+  }
   const bool bare = text.find(' ') == std::string::npos;
   auto money = base::parse_money(bare ? text + " USD" : text, {});
   if (!money) {
@@ -58,6 +66,15 @@ base::Result<plan::SearchChoices> choices_of(const PlanWords& words) {
   ASSAY_TRY(choices.assumed, assumed_by(words));
   ASSAY_TRY(const plan::Calibration calibration, calibration_by(words));
   choices.constants = {calibration.constants, calibration.memory};
+  choices.intervals = calibration.unknown_source;
+  if (!words.memory.empty()) {
+    auto memory = base::parse_bytes(words.memory);
+    if (!memory) {
+      memory.error().where = "--memory";
+      return base::fail(std::move(memory).error());
+    }
+    limits.memory = *memory;
+  }
   return choices;
 }
 
@@ -203,6 +220,8 @@ Json candidate_json(const Candidate& one) {
           {"accumulate", one.choice.batch.accumulate},
           {"recompute", plan::to_text(one.choice.recompute)},
           {"step_s", one.choice.step.count()},
+          {"step_low_s", one.step_low.count()},
+          {"step_high_s", one.step_high.count()},
           {"memory_gib", one.choice.memory.total() / kBytesOfGib},
           {"work_hours", one.work.count() / kHour},
           {"checkpoint_interval_s", one.interval.count()},
@@ -253,6 +272,12 @@ base::Result<base::ExitCode> plan_search(const Session& session, const PlanWords
   print_found(session, found);
   if (!words.svg.empty()) {
     ASSAY_TRY_VOID(draw_search(session, loaded.name, found, words.svg));
+  }
+  if (found.recommended) {
+    const plan::Candidate& best = found.candidates[*found.recommended];
+    session.next(
+        fmt::format("assay plan {} --set cluster.nodes={} and the layout above, for its parts",
+                    base::shell_quoted(base::printable(words.job)), best.nodes));
   }
   return found.recommended ? base::ExitCode::kYes : base::ExitCode::kNo;
 }

@@ -18,7 +18,7 @@ struct PlanWords {
   std::string step_time, watts, pue, grid;  // a job's
   bool search = false;
   bool everywhere = false;
-  std::string deadline, budget, min_devices, max_devices;  // a search's
+  std::string deadline, budget, min_devices, max_devices, memory;  // a search's
   std::string rows;
   std::vector<std::string> calibrate;
   std::string out;

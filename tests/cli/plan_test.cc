@@ -272,6 +272,21 @@ TEST(PlanCli, WhatIsNotKnownIsSaidBesideWhatIs) {
   EXPECT_NEAR(json["hours"].get<double>(), 10.0 / 3600, 1e-12);
 }
 
+// On a CPU nothing is predicted, and what was measured can be priced all the same.
+TEST(PlanCli, AGivenStepNeedsNoPrediction) {
+  const Json json = plan_json({"demo", "--step-time", "2"});
+  EXPECT_EQ(json["step_s"], 2);
+  EXPECT_FALSE(json.contains("predicted"));
+  EXPECT_GT(json["hours"].get<double>(), 0);
+}
+
+TEST(PlanCli, AGivenStepTakesThePlaceOfThePredictedOne) {
+  const Json json = plan_json({kJob, "--step-time", "0.3"});
+  EXPECT_EQ(json["step_low_s"], 0.3);
+  EXPECT_NEAR(json["tokens_per_s"].get<double>(), 524'288 / 0.3, 1);
+  EXPECT_GT(json["predicted"]["step_s"].get<double>(), 0.6);
+}
+
 TEST(PlanCli, TablesFitAHundredColumns) {
   for (const char* job : {kJob, "llama3-70b-h200x32", "moe-9b-h200x32", "llama3-13b-h200x32"}) {
     std::istringstream lines(plan({job, "--step-time", "0.7019"}).out);

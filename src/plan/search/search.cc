@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -14,13 +15,20 @@ namespace {
 
 using base::Seconds;
 
-// 1, 2, 3, 4, 6, 8, 12, …, and what the cluster has and can have at most.
+constexpr std::int64_t kEveryCount = 16;
+
+// All small numbers, then 24, 32, 48, 64, …; what the cluster has and can have at most, and what
+// the limits ask for.
 std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const SearchLimits& limits) {
-  std::set<std::int64_t> counts = {cluster.nodes, cluster.max_nodes};
+  const std::int64_t each = cluster.devices_per_node;
+  std::set<std::int64_t> counts = {cluster.nodes, cluster.max_nodes, limits.max_devices / each,
+                                   (limits.min_devices - 1) / each + 1};
+  for (std::int64_t n = 1; n <= std::min(kEveryCount, cluster.max_nodes); ++n) counts.insert(n);
   for (std::int64_t n = 1; n <= cluster.max_nodes; n *= 2) counts.insert({n, n + n / 2});
   std::erase_if(counts, [&](std::int64_t n) {
-    const std::int64_t devices = n * cluster.devices_per_node;
-    return n > cluster.max_nodes || devices < limits.min_devices || devices > limits.max_devices;
+    const std::int64_t devices = n * each;
+    return n < 1 || n > cluster.max_nodes || devices < limits.min_devices ||
+           devices > limits.max_devices;
   });
   return counts;
 }
@@ -28,7 +36,27 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
 // Whole bytes that may be used, so rounded down.
 base::Bytes usable_memory(const Card& card, const SearchLimits& limits) {
   const auto all = static_cast<double>(card.memory.count());
-  return base::Bytes(static_cast<std::int64_t>(all * (1 - limits.memory_headroom)));
+  const base::Bytes usable(static_cast<std::int64_t>(all * (1 - limits.memory_headroom)));
+  return limits.memory ? std::min(usable, *limits.memory) : usable;
+}
+
+// P90 over P50 of a product of two independent quantities, by their own.
+double joint_spread(double a, double b) {
+  return std::exp(std::hypot(std::log(std::max(a, 1.0)), std::log(std::max(b, 1.0))));
+}
+
+// What predictions are off by comes on top of what failures do.
+base::Result<void> widen(Candidate& c, const Interval& interval) {
+  c.step_low = interval.low * c.choice.step;
+  c.step_high = interval.high * c.choice.step;
+  c.time_p90 = joint_spread(c.time_p90 / c.time_p50, interval.high) * c.time_p50;
+  const auto widened = [&](const base::Money& p50, const base::Money& p90) {
+    const double spread = p50.micros() > 0 ? p90.units() / p50.units() : 1;
+    return base::scale(p50, joint_spread(spread, interval.high));
+  };
+  ASSAY_TRY(c.cost_p90.low, widened(c.cost_p50.low, c.cost_p90.low));
+  ASSAY_TRY(c.cost_p90.high, widened(c.cost_p50.high, c.cost_p90.high));
+  return {};
 }
 
 double state_bytes_of(const Work& work) {
@@ -100,7 +128,11 @@ class Searching {
     ASSAY_TRY(auto candidates,
               candidates_by_offer(base, run, machines.offers, choices_, impossible));
     for (const Rejection& r : impossible) reject(r.reason, r.count);
-    for (Candidate& c : candidates) keep(std::move(c));
+    const Interval& interval = choices_.intervals.of(work->software.kind(work->shape.is_moe()));
+    for (Candidate& c : candidates) {
+      ASSAY_TRY_VOID(widen(c, interval));
+      keep(std::move(c));
+    }
     return {};
   }
 
@@ -235,6 +267,8 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   found.assumptions.push_back({"memory left free",
                                fmt::format("{:.0f} %", 100 * choices.limits.memory_headroom),
                                "mean error of the model of memory on measured runs"});
+  found.assumptions.push_back({"network of what is rented", "the cluster's",
+                               "assumed: prices do not say what connects their machines"});
   return found;
 }
 

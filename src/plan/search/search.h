@@ -18,6 +18,7 @@
 #include "base/money.h"
 #include "base/result.h"
 #include "plan/failures/risks.h"
+#include "plan/model/intervals.h"
 #include "plan/search/fastest_layout.h"
 #include "spec/load.h"
 
@@ -40,6 +41,7 @@ struct SearchLimits {
   std::optional<base::Money> budget;      // likewise
   std::int64_t min_devices = 1;
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
+  std::optional<base::Bytes> memory;  // of a card, at most
   double memory_headroom = 0.06;  // of a card's memory: what the model of memory errs by on average
 };
 
@@ -48,6 +50,7 @@ struct SearchChoices {
   Risks risks = default_risks();
   Assumed assumed;
   ModelConstants constants;
+  IntervalTable intervals = shipped_intervals(false);  // around predicted steps
   Sampling sampling;
 };
 
@@ -60,10 +63,12 @@ struct Candidate {
   spec::PriceSpec offer;
   std::int64_t rented = 1;  // times the offer
   SpotPolicy policy = SpotPolicy::kOnDemand;
+  base::Seconds step_low;  // 8 of 10 comparable steps are between these
+  base::Seconds step_high;
   base::Seconds work;      // all steps, undisturbed
   base::Seconds interval;  // useful work from one checkpoint to the next
   base::Seconds time_p50;
-  base::Seconds time_p90;
+  base::Seconds time_p90;     // with failures, and with what predictions are off by
   spec::PriceRange cost_p50;  // as wide as the offer's price
   spec::PriceRange cost_p90;
   double interruptions = 0;  // expected: failures, and spot machines that are taken

@@ -110,7 +110,7 @@ TEST(Search, ReasonsForWhatIsNotTaken) {
 TEST(Search, EveryAssumptionHasASource) {
   const JobSpec job = long_job();
   const Found found = search(job, rented_machines(job)).value();
-  EXPECT_EQ(found.assumptions.size(), 8U);
+  EXPECT_EQ(found.assumptions.size(), 9U);
   for (const Assumption& a : found.assumptions) {
     EXPECT_FALSE(a.what.empty() || a.value.empty() || a.source.empty());
   }
