@@ -1,6 +1,7 @@
 // assay plan JOB: what it will exchange, take, hold and cost.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/decimal.h"
@@ -10,6 +11,7 @@
 #include "plan_words.h"
 #include "print_plan.h"
 #include "print_spec.h"
+#include "spec/enum_names.h"
 #include "spec/presets.h"
 
 namespace assay::cli {
@@ -76,6 +78,16 @@ void add_prediction(Plan& plan, const plan::Assumed& assumed,
        [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
 }
 
+// With the recomputation that was chosen where the job leaves it open.
+void add_activations(Plan& plan) {
+  spec::Recompute recompute = plan.job().train.recompute;
+  if (recompute == spec::Recompute::kAuto && plan.prediction &&
+      plan.prediction->work.recompute == plan::RecomputeKind::kFull) {
+    recompute = spec::Recompute::kFull;
+  }
+  plan.activations = plan::activation_calls(plan.job(), plan.communication.stage, recompute);
+}
+
 base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
                            const plan::EnergyChoices& choices) {
   const spec::JobSpec& job = plan.job();
@@ -95,6 +107,14 @@ base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   take(plan::costs_of(offers_for(plan.loaded, prices), job.cluster, time), plan,
        [&](std::vector<plan::OfferCost> costs) { plan.costs = std::move(costs); });
+  for (const spec::Market market : {spec::Market::kOnDemand, spec::Market::kSpot}) {
+    const bool priced = std::any_of(plan.costs.begin(), plan.costs.end(),
+                                    [&](const auto& cost) { return cost.offer.market == market; });
+    if (!plan.costs.empty() && !priced) {
+      plan.unknown.push_back(fmt::format("price: no {} price is known for '{}'",
+                                         spec::to_text(market), job.cluster.device.name));
+    }
+  }
   take(plan::energy_of(job.cluster, time, choices), plan,
        [&](plan::Energy energy) { plan.energy = std::move(energy); });
   return {};
@@ -117,12 +137,15 @@ base::Result<base::ExitCode> plan_job(const Session& session, const PlanWords& w
   ASSAY_TRY(plan::Communication communication, plan::communication_of(job));
   Plan plan{.loaded = std::move(loaded), .communication = std::move(communication)};
   add_prediction(plan, assumed, calibration);
+  add_activations(plan);
   ASSAY_TRY_VOID(add_run(plan, step, choices));
   session.print_json(plan_json(plan));
   print_plan(session, plan);
   if (!words.svg.empty()) ASSAY_TRY_VOID(draw_plan(session, plan, words.svg));
-  session.next(fmt::format("assay plan {} --search, for other layouts, machines and offers",
-                           base::shell_quoted(base::printable(words.job))));
+  if (plan.prediction) {
+    session.next(fmt::format("assay plan {} --search, for other layouts, machines and offers",
+                             base::shell_quoted(base::printable(words.job))));
+  }
   return base::ExitCode::kYes;
 }
 

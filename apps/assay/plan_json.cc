@@ -32,16 +32,24 @@ Json groups_json(const plan::Communication& communication) {
   return rows;
 }
 
-Json calls_json(const plan::Communication& communication) {
+Json calls_json(std::string_view about, const plan::CallSummary& calls) {
+  return {{"op", to_text(calls.kind)},
+          {"dtype", to_text(calls.type)},
+          {"about", about},
+          {"calls", calls.calls},
+          {"bytes", calls.bytes},
+          {"mean_bytes", calls.mean_bytes()},
+          {"least_bytes", calls.least_bytes},
+          {"most_bytes", calls.most_bytes}};
+}
+
+Json calls_json(const Plan& plan) {
   Json rows = Json::array();
-  for (const plan::CallSummary& calls : communication.calls()) {
-    rows.push_back({{"op", to_text(calls.kind)},
-                    {"dtype", to_text(calls.type)},
-                    {"calls", calls.calls},
-                    {"bytes", calls.bytes},
-                    {"mean_bytes", calls.mean_bytes()},
-                    {"least_bytes", calls.least_bytes},
-                    {"most_bytes", calls.most_bytes}});
+  for (const plan::CallSummary& calls : plan.communication.calls()) {
+    rows.push_back(calls_json("parameters", calls));
+  }
+  for (const plan::ActivationCalls& one : plan.activations) {
+    rows.push_back(calls_json(step::to_text(one.axis), one.calls));
   }
   return rows;
 }
@@ -178,7 +186,7 @@ Json plan_json(const Plan& plan) {
                   {"two_byte_bytes", volume_json(communication.two_byte_bytes())},
                   {"sent_bytes_per_rank", communication.sent_bytes()}};
   json["comm_groups"] = groups_json(communication);
-  json["collectives"] = calls_json(communication);
+  json["collectives"] = calls_json(plan);
   json["cost"] = costs_json(plan.costs);
   json["carbon"] = plan.energy ? energy_json(*plan.energy) : Json(nullptr);
   json["unknown"] = plan.unknown;

@@ -66,14 +66,19 @@ void print_groups(const Session& session, const plan::Communication& communicati
   session.print(table);
 }
 
-void print_calls(const Session& session, const plan::Communication& communication) {
-  Table table({"collective", "type", "calls", "total MB", "mean MB", "least MB", "most MB"});
-  for (std::size_t column = 2; column < 7; ++column) table.align(column, Align::kRight);
-  for (const plan::CallSummary& calls : communication.calls()) {
+void print_calls(const Session& session, const Plan& plan) {
+  Table table(
+      {"collective", "type", "about", "calls", "total MB", "mean MB", "least MB", "most MB"});
+  for (std::size_t column = 3; column < 8; ++column) table.align(column, Align::kRight);
+  const auto add = [&](std::string_view about, const plan::CallSummary& calls) {
     table.row({std::string(to_text(calls.kind)), std::string(to_text(calls.type)),
-               grouped(calls.calls), megabytes(calls.bytes), megabytes(calls.mean_bytes()),
-               megabytes(calls.least_bytes), megabytes(calls.most_bytes)});
-  }
+               std::string(about), grouped(calls.calls), megabytes(calls.bytes),
+               megabytes(calls.mean_bytes()), megabytes(calls.least_bytes),
+               megabytes(calls.most_bytes)});
+  };
+  for (const plan::CallSummary& calls : plan.communication.calls()) add("parameters", calls);
+  for (const plan::ActivationCalls& one : plan.activations) add(to_text(one.axis), one.calls);
+  if (table.empty()) return;
   session.print("\n");
   session.print(table);
 }
@@ -88,8 +93,8 @@ void print_communication(const Session& session, const Plan& plan) {
   session.print(
       "MB of 10^6 bytes in the group's type; 2-byte: all three, were every element of 2 bytes\n");
   print_groups(session, made);
+  print_calls(session, plan);
   if (made.exchanges.empty()) return;
-  print_calls(session, made);
   session.print(fmt::format("\n{} per step ({} at 2 bytes an element); each rank sends {}\n",
                             gigabytes(static_cast<double>(made.bytes().total())),
                             gigabytes(static_cast<double>(made.two_byte_bytes().total())),

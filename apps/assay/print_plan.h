@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "cli/verb.h"
+#include "plan/exchange/activations.h"
 #include "plan/exchange/communication.h"
 #include "plan/model/intervals.h"
 #include "plan/money.h"
@@ -21,6 +22,7 @@ namespace assay::cli {
 struct Plan {
   spec::Loaded loaded;  // a job
   plan::Communication communication;
+  std::vector<plan::ActivationCalls> activations;  // what else the same rank takes part in
   // Where the model can say something:
   std::optional<plan::Prediction> prediction;
   plan::Interval interval;                  // around its step

@@ -113,14 +113,14 @@ Framework framework_of(const spec::ModelSpec& m) {
 }  // namespace
 
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
+  const Framework framework = assumed.framework.value_or(framework_of(job.model));
+  Work work;
+  ASSAY_TRY(work.card, card_of_device(job.cluster.device));
   if (job.train.precision == spec::Precision::kFp32) {
     return base::fail(base::usage_error("train.precision",
                                         "step times are predicted for bf16, fp16 and fp8, not fp32",
                                         "set train.precision to \"bf16\""));
   }
-  const Framework framework = assumed.framework.value_or(framework_of(job.model));
-  Work work;
-  ASSAY_TRY(work.card, card_of_device(job.cluster.device));
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
