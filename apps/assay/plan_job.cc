@@ -123,7 +123,7 @@ base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
 }  // namespace
 
 base::Result<base::ExitCode> plan_job(const Session& session, const PlanWords& words) {
-  ASSAY_TRY(const auto step, duration_of("--step-time", words.step_time));
+  ASSAY_TRY(const auto step, duration_of("--step-time", words.step_time, " s"));
   if (step && step->count() > kLongestStep) {
     return base::fail(base::usage_error(
         "--step-time", fmt::format("'{}' is longer than a step can take", words.step_time),

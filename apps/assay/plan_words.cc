@@ -47,11 +47,14 @@ base::Result<plan::Calibration> calibration_by(const PlanWords& words) {
 }
 
 base::Result<std::optional<base::Seconds>> duration_of(const std::string& option,
-                                                       const std::string& text) {
+                                                       const std::string& text, const char* unit) {
   if (text.empty()) return std::nullopt;
-  // A number without a unit is of seconds.
   const bool bare = base::decimal_size(text) == text.size();
-  auto value = base::parse_seconds(bare ? text + " s" : text);
+  if (bare && unit == nullptr) {
+    return base::fail(
+        base::usage_error(option, fmt::format("'{}' of what", text), "give a unit: 48h, 30d"));
+  }
+  auto value = base::parse_seconds(bare ? text + unit : text);
   if (!value) {
     value.error().where = option;
     return base::fail(std::move(value).error());

@@ -35,7 +35,9 @@ base::Result<spec::Loaded> load_job(const PlanWords& words);
 base::Result<plan::Assumed> assumed_by(const PlanWords& words);
 // The file that --constants names, or what the program has.
 base::Result<plan::Calibration> calibration_by(const PlanWords& words);
+// A bare number is of `unit`; without one it is refused.
 base::Result<std::optional<base::Seconds>> duration_of(const std::string& option,
-                                                       const std::string& text);
+                                                       const std::string& text,
+                                                       const char* unit = nullptr);
 
 }  // namespace assay::cli

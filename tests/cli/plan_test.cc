@@ -191,6 +191,8 @@ TEST(PlanCli, SearchesUnderLimits) {
   EXPECT_THAT(none.out, HasSubstr("budget"));
   refused({"llama3-70b-h200x32", "--deadline", "3d"},
           "--deadline: says nothing about one plan; it belongs to --search");
+  refused({"llama3-70b-h200x32", "--search", "--deadline", "48"},
+          "--deadline: '48' of what; give a unit: 48h, 30d");
   refused({"llama3-70b-h200x32", "--search", "--max-devices", "many"},
           "--max-devices: 'many' is not a number of devices");
 }

@@ -40,6 +40,12 @@ base::Bytes usable_memory(const Card& card, const SearchLimits& limits) {
   return limits.memory ? std::min(usable, *limits.memory) : usable;
 }
 
+// Upwards: what is told is kept.
+base::Money whole_cents(const base::Money& amount) {
+  constexpr std::int64_t kCent = 10'000;
+  return {(amount.micros() + kCent - 1) / kCent * kCent, amount.currency(), amount.as_of()};
+}
+
 // P90 over P50 of a product of two independent quantities, by their own.
 double joint_spread(double a, double b) {
   return std::exp(std::hypot(std::log(std::max(a, 1.0)), std::log(std::max(b, 1.0))));
@@ -167,7 +173,8 @@ class Searching {
       return fmt::format("deadline: nine runs of ten are done after {}", base::to_text(c.time_p90));
     }
     if (limits.budget && c.cost_p90.high.micros() > limits.budget->micros()) {
-      return fmt::format("budget: nine runs of ten cost up to {}", base::to_text(c.cost_p90.high));
+      return fmt::format("budget: nine runs of ten cost up to {}",
+                         base::to_text(whole_cents(c.cost_p90.high)));
     }
     return {};
   }
