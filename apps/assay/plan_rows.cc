@@ -20,6 +20,7 @@ namespace {
 using base::Json;
 
 constexpr base::Bytes kLongestRows{std::int64_t{256} << 20};
+constexpr std::size_t kMostSources = 60;
 
 base::Result<std::vector<plan::Row>> read_rows(const std::string& path) {
   ASSAY_TRY(const std::string text, base::read_file(path, kLongestRows));
@@ -34,8 +35,39 @@ std::string percent(double share) {
   return fmt::format("{:.2f} %", 100 * share);
 }
 
+// Why there is no prediction, or what was assumed for it and what it is beyond.
+std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
+                      const plan::RangeTable& ranges) {
+  // Sheets say GB and mean GiB.
+  constexpr base::Bytes kSheetGigabyte(1'000'000'000);
+  std::string reason = row.reason;
+  const auto add = [&](const std::string& more) {
+    if (!reason.empty()) reason += "; ";
+    reason += more;
+  };
+  if (made.work == nullptr) return reason;
+  for (const std::string& beyond : plan::extrapolations(*made.work, ranges))
+    add("beyond what was measured: " + beyond);
+  const double card_gib = made.work->card.memory / kSheetGigabyte;
+  if (made.memory_gib && *made.memory_gib > card_gib)
+    add(fmt::format("predicted memory: {:.4g} GiB on a card of {:.4g}", *made.memory_gib,
+                    card_gib));
+  return reason;
+}
+
+std::vector<std::string> reasons_of(const std::vector<plan::Row>& rows,
+                                    const std::vector<plan::RowPrediction>& predictions,
+                                    const plan::RangeTable& ranges) {
+  std::vector<std::string> reasons;
+  reasons.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    reasons.push_back(reason_of(rows[i], predictions[i], ranges));
+  return reasons;
+}
+
 void print_csv(const Session& session, const std::vector<plan::Row>& rows,
-               const std::vector<plan::RowPrediction>& predictions) {
+               const std::vector<plan::RowPrediction>& predictions,
+               const std::vector<std::string>& reasons) {
   std::string text = "id,step_s,pred_step_s,pred_low,pred_high,pred_mem_gb,reason\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const plan::RowPrediction& made = predictions[i];
@@ -45,13 +77,14 @@ void print_csv(const Session& session, const std::vector<plan::Row>& rows,
     } else {
       text += ",,,";
     }
-    text += number(made.memory_gib) + ',' + base::csv_field(rows[i].reason) + '\n';
+    text += number(made.memory_gib) + ',' + base::csv_field(reasons[i]) + '\n';
   }
   session.print(text);
 }
 
 Json rows_json(const std::vector<plan::Row>& rows,
-               const std::vector<plan::RowPrediction>& predictions) {
+               const std::vector<plan::RowPrediction>& predictions,
+               const std::vector<std::string>& reasons) {
   const auto known = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
@@ -66,7 +99,8 @@ Json rows_json(const std::vector<plan::Row>& rows,
                    {"pred_high", made.step_s ? Json(made.high) : Json(nullptr)},
                    {"pred_mem_gb", known(made.memory_gib)},
                    {"scored", plan::has_time(rows[i])},
-                   {"reason", rows[i].reason}});
+                   {"assumed", rows[i].assumed},
+                   {"reason", reasons[i]}});
   }
   return all;
 }
@@ -105,7 +139,16 @@ std::string score_text(const plan::Score& score) {
   text += errors_line("memory", score.memory);
   if (score.sources.size() < 2) return text;
   base::Table table({"rows", "mean %", "median %", "source"});
-  for (const plan::SourceScore& source : score.sources) {
+  std::vector<plan::SourceScore> shown = score.sources;
+  if (shown.size() > kMostSources) {
+    std::stable_sort(shown.begin(), shown.end(), [](const auto& one, const auto& other) {
+      return one.time.mean > other.time.mean;
+    });
+    shown.resize(kMostSources);
+    text += fmt::format("the worst {} of {} sources\n", kMostSources,
+                        base::grouped(static_cast<std::int64_t>(score.sources.size())));
+  }
+  for (const plan::SourceScore& source : shown) {
     table.row({base::grouped(static_cast<std::int64_t>(source.time.rows)),
                fmt::format("{:.2f}", 100 * source.time.mean),
                fmt::format("{:.2f}", 100 * source.time.median), source.source});
@@ -175,10 +218,12 @@ base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& 
   ASSAY_TRY(const std::vector<plan::Row> rows, read_rows(words.rows));
   const std::vector<plan::RowPrediction> predictions = plan::predict_all(rows, calibration);
   const plan::Score score = plan::score(rows, predictions);
+  const auto reasons = reasons_of(rows, predictions, calibration.ranges);
   if (session.json) {
-    session.print_json({{"rows", rows_json(rows, predictions)}, {"summary", score_json(score)}});
+    session.print_json(
+        {{"rows", rows_json(rows, predictions, reasons)}, {"summary", score_json(score)}});
   } else {
-    print_csv(session, rows, predictions);
+    print_csv(session, rows, predictions, reasons);
   }
   if (!session.quiet) base::write_stderr(score_text(score));
   return base::ExitCode::kYes;

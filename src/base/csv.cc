@@ -12,16 +12,15 @@ namespace {
 
 class CsvReader {
  public:
-  CsvReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+  explicit CsvReader(std::string_view text) : text_(text) {}
 
   // Nothing at the end of the text.
-  Result<std::optional<CsvTable::Record>> next() {
+  std::optional<CsvTable::Record> next() {
     skip_empty_lines();
     if (at_ == text_.size()) return std::nullopt;
     CsvTable::Record record{.line = line_};
     for (;;) {
-      ASSAY_TRY(std::string field, read_field());
-      record.fields.push_back(std::move(field));
+      record.fields.push_back(read_field(record.unclosed));
       if (at_ < text_.size() && text_[at_] == ',') {
         ++at_;
         continue;
@@ -48,17 +47,29 @@ class CsvReader {
     return text_[at_] == '\r' && (at_ + 1 == text_.size() || text_[at_ + 1] == '\n');
   }
 
-  Result<std::string> read_field() {
+  std::string read_field(bool& unclosed) {
     std::string field;
     if (at_ < text_.size() && text_[at_] == '"') {
-      const std::size_t begun = line_;
-      ASSAY_TRY(field, read_quoted(begun));
+      const std::size_t begin = at_;
+      const std::size_t line = line_;
+      if (auto quoted = read_quoted()) {
+        field = *std::move(quoted);
+      } else {
+        // The rest of its line, commas included: nobody knows which of them are text. Happens once
+        // in a text, since all quotes behind this one are doubled.
+        unclosed = true;
+        line_ = line;
+        at_ = begin + 1;
+        while (at_ < text_.size() && text_[at_] != '\n') field += text_[at_++];
+        if (field.ends_with('\r')) field.pop_back();
+      }
     }
     while (!at_end_of_field()) field += text_[at_++];
     return field;
   }
 
-  Result<std::string> read_quoted(std::size_t begun) {
+  // Nothing where the quote is not closed.
+  std::optional<std::string> read_quoted() {
     std::string field;
     for (++at_; at_ < text_.size(); ++at_) {
       if (text_[at_] == '"') {
@@ -69,12 +80,10 @@ class CsvReader {
       if (text_[at_] == '\n') ++line_;
       field += text_[at_];
     }
-    return fail(
-        usage_error(fmt::format("{}:{}", name_, begun), "a quote is not closed", "end it with \""));
+    return std::nullopt;
   }
 
   std::string_view text_;
-  const std::string& name_;
   std::size_t at_ = 0;
   std::size_t line_ = 1;
 };
@@ -90,11 +99,15 @@ std::optional<std::size_t> CsvTable::column(std::string_view name) const {
 Result<CsvTable> parse_csv(std::string_view text, const std::string& name) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  CsvReader reader(text, name);
+  CsvReader reader(text);
   CsvTable table;
-  ASSAY_TRY(auto header, reader.next());
+  auto header = reader.next();
   if (!header) {
     return fail(usage_error(name, "is empty", "the first line names the columns"));
+  }
+  if (header->unclosed) {
+    return fail(usage_error(fmt::format("{}:{}", name, header->line), "a quote is not closed",
+                            "end it with \""));
   }
   table.columns = std::move(header->fields);
   std::set<std::string_view> seen;
@@ -103,11 +116,8 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& name) {
     return fail(usage_error(fmt::format("{}:{}", name, header->line),
                             fmt::format("two columns are called '{}'", column)));
   }
-  for (;;) {
-    ASSAY_TRY(auto record, reader.next());
-    if (!record) return table;
-    table.records.push_back(*std::move(record));
-  }
+  while (auto record = reader.next()) table.records.push_back(*std::move(record));
+  return table;
 }
 
 std::string csv_field(std::string_view text) {

@@ -17,6 +17,7 @@ struct CsvTable {
   struct Record {
     std::size_t line = 0;  // of its beginning, from 1
     std::vector<std::string> fields;
+    bool unclosed = false;  // its last field has a quote that nothing closes
   };
   std::vector<Record> records;
 
@@ -24,8 +25,8 @@ struct CsvTable {
 };
 
 // `name` is whose text it is, for errors. A record may have fewer fields than there are columns, or
-// more: whoever knows what they mean judges that. Fails where there is no header, a column has two
-// places, or a quote is not closed.
+// more: whoever knows what they mean judges that. A quote that nothing closes ends with its line,
+// and what follows is read. Fails where there is no header, or a column has two places.
 Result<CsvTable> parse_csv(std::string_view text, const std::string& name);
 
 // A field as it is written, in quotes where it needs them.

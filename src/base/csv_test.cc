@@ -34,7 +34,21 @@ TEST(Csv, RefusesWhatIsNoTable) {
   EXPECT_EQ(line(""), "f.csv: is empty; the first line names the columns");
   EXPECT_EQ(line("\n\n"), "f.csv: is empty; the first line names the columns");
   EXPECT_EQ(line("a,b,a\n"), "f.csv:1: two columns are called 'a'");
-  EXPECT_EQ(line("a\nx\n\"y\n"), "f.csv:3: a quote is not closed; end it with \"");
+  EXPECT_EQ(line("a,\"b\nx\n"), "f.csv:1: a quote is not closed; end it with \"");
+}
+
+TEST(Csv, AQuoteThatIsNotClosedEndsWithItsLine) {
+  const auto table = parse_csv("a,b\nw,\"x,\"\"y\r\n\"z\"\"\",2\n", "f.csv");
+  ASSERT_TRUE(table.has_value()) << table.error().line();
+  ASSERT_EQ(table->records.size(), 1U);  // the quote of the next line closes it
+  const auto unclosed = parse_csv("a,b\nw,\"x,\"\"y\r\nz,\"\"\n1,2\n", "f.csv");
+  ASSERT_TRUE(unclosed.has_value()) << unclosed.error().line();
+  ASSERT_EQ(unclosed->records.size(), 3U);
+  EXPECT_TRUE(unclosed->records[0].unclosed);
+  EXPECT_EQ(unclosed->records[0].fields, (Fields{"w", "x,\"\"y"}));
+  EXPECT_FALSE(unclosed->records[1].unclosed);
+  EXPECT_EQ(unclosed->records[1].fields, (Fields{"z", ""}));
+  EXPECT_EQ(unclosed->records[2].line, 4U);
 }
 
 RC_GTEST_PROP(Csv, WhatIsWrittenIsReadAgain, (const std::vector<Fields>& rows)) {

@@ -208,10 +208,14 @@ constexpr const char* kGoodRow =
 TEST(PlanCli, RowsArePredictedAndNonsenseGetsAReason) {
   base::testing::TempDir directory;
   const std::string file = directory.path() / "rows.csv";
-  std::ofstream(file) << kColumns << kGoodRow
-                      << "bad,me,gpt2,,12,-768,,12,12,,1024,64,8,8,8,H100-SXM5-80GB,,,8,1,1,1,1,,"
-                         "bf16,yes,,0.1,,,\n"
-                      << "short,me\n";
+  std::ofstream(file)
+      << kColumns << kGoodRow
+      << "bad,me,gpt2,,12,-768,,12,12,,1024,64,8,8,8,H100-SXM5-80GB,,,8,1,1,1,1,,"
+         "bf16,yes,,0.1,,,\n"
+      << "short,me\n"
+      << "far,me,gpt2,124439808,12,768,3072,12,12,50304,1024,64,8,99968,8,H100,450,,"
+         "99968,1,1,1,1,none,bf16,yes,,,,,\n"
+      << "open,me,\"gpt2\n";
   const auto outcome = plan({"--rows", file});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   std::istringstream lines(outcome.out);
@@ -224,10 +228,14 @@ TEST(PlanCli, RowsArePredictedAndNonsenseGetsAReason) {
   EXPECT_THAT(line, testing::AllOf(testing::StartsWith("bad,0.1,,,,,"), HasSubstr("dim")));
   std::getline(lines, line);
   EXPECT_THAT(line, testing::StartsWith("short,,,,,,"));
+  std::getline(lines, line);
+  EXPECT_THAT(line, HasSubstr("beyond what was measured: 99,968 ranks"));
+  std::getline(lines, line);
+  EXPECT_EQ(line, "open,,,,,,a quote is not closed");
   EXPECT_THAT(outcome.err, HasSubstr("step time: mean error"));
   EXPECT_THAT(outcome.err, HasSubstr("80 % intervals"));
   const Json json = plan_json({"--rows", file});
-  EXPECT_EQ(json["rows"].size(), 3U);
+  EXPECT_EQ(json["rows"].size(), 5U);
   EXPECT_EQ(json["summary"]["step_time"]["rows"], 1);
 }
 

@@ -57,7 +57,8 @@ std::vector<std::string> families_of(std::span<const Row> rows) {
 
 }  // namespace
 
-const IntervalTable& Calibration::intervals(std::string_view source) const {
+const IntervalTable& Calibration::intervals(std::string_view source, bool assumed) const {
+  if (assumed) return unknown_source;
   const auto found = std::find(families.begin(), families.end(), family_of(source));
   return found == families.end() ? unknown_source : known_source;
 }
@@ -66,7 +67,7 @@ std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Calibrat
   std::vector<RowPrediction> predictions;
   for (const Row& row : rows) {
     predictions.push_back(predict_all(std::span(&row, 1), calibration.constants, calibration.memory,
-                                      calibration.intervals(row.source))
+                                      calibration.intervals(row.source, row.assumed))
                               .front());
   }
   return predictions;

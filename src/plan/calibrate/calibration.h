@@ -23,8 +23,9 @@ struct Calibration {
   RangeTable ranges;
   std::vector<std::string> families;  // of the sources of these rows (residuals.h)
 
-  // Around the predictions of rows of a source.
-  [[nodiscard]] const IntervalTable& intervals(std::string_view source) const;
+  // Around the predictions of rows of a source. What was assumed of a row is as uncertain as a
+  // source that was never seen, at least.
+  [[nodiscard]] const IntervalTable& intervals(std::string_view source, bool assumed = false) const;
 };
 
 Calibration shipped_calibration();

@@ -12,36 +12,35 @@
 namespace assay::plan {
 namespace {
 
-// Larger than anything that exists: a model of 10^15 parameters, a sequence of as many tokens.
-constexpr double kMostOfAnything = 1e15;
-
 struct NumberField {
   std::string_view column;
   std::optional<double> RowFields::*value;
   bool whole;
+  double most;  // far larger than anything that exists
 };
-constexpr std::array<NumberField, 21> kNumberFields = {{
-    {"params", &RowFields::params, false},
-    {"layers", &RowFields::layers, true},
-    {"dim", &RowFields::dim, true},
-    {"ffn", &RowFields::ffn, true},
-    {"heads", &RowFields::heads, true},
-    {"kv_heads", &RowFields::kv_heads, true},
-    {"vocab", &RowFields::vocab, true},
-    {"seq", &RowFields::seq, true},
-    {"micro_batch", &RowFields::micro_batch, true},
-    {"grad_accum", &RowFields::grad_accum, true},
-    {"gpus", &RowFields::gpus, true},
-    {"gpus_per_node", &RowFields::gpus_per_node, true},
-    {"dp", &RowFields::dp, true},
-    {"fsdp", &RowFields::fsdp, true},
-    {"tp", &RowFields::tp, true},
-    {"pp", &RowFields::pp, true},
-    {"ep", &RowFields::ep, true},
-    {"intra_bw", &RowFields::intra_bw, false},
-    {"inter_bw", &RowFields::inter_bw, false},
-    {"step_s", &RowFields::step_s, false},
-    {"mem_gb", &RowFields::mem_gb, false},
+constexpr std::array<NumberField, 22> kNumberFields = {{
+    {"params", &RowFields::params, false, 1e15},
+    {"layers", &RowFields::layers, true, 1e4},
+    {"dim", &RowFields::dim, true, 1e6},
+    {"ffn", &RowFields::ffn, true, 1e7},
+    {"heads", &RowFields::heads, true, 1e4},
+    {"kv_heads", &RowFields::kv_heads, true, 1e4},
+    {"vocab", &RowFields::vocab, true, 1e8},
+    {"seq", &RowFields::seq, true, 1e9},
+    {"micro_batch", &RowFields::micro_batch, true, 1e6},
+    {"grad_accum", &RowFields::grad_accum, true, 1e6},
+    {"gpus", &RowFields::gpus, true, 1e7},
+    {"gpus_per_node", &RowFields::gpus_per_node, true, 1e4},
+    {"dp", &RowFields::dp, true, 1e7},
+    {"fsdp", &RowFields::fsdp, true, 1e7},
+    {"tp", &RowFields::tp, true, 1e7},
+    {"pp", &RowFields::pp, true, 1e7},
+    {"ep", &RowFields::ep, true, 1e7},
+    {"intra_bw", &RowFields::intra_bw, false, 1e5},
+    {"inter_bw", &RowFields::inter_bw, false, 1e5},
+    {"tok_per_s", &RowFields::tok_per_s, false, 1e12},
+    {"step_s", &RowFields::step_s, false, 1e7},
+    {"mem_gb", &RowFields::mem_gb, false, 1e5},
 }};
 
 std::string_view field(const base::CsvTable& table, const base::CsvTable::Record& record,
@@ -79,10 +78,24 @@ std::string read_number(const NumberField& known, std::string_view text,
     return nonsense(known.column, text, "is not a number");
   }
   if (number <= 0) return nonsense(known.column, text, "is not above zero");
-  if (number > kMostOfAnything) return nonsense(known.column, text, "is no size that exists");
+  if (number > known.most) return nonsense(known.column, text, "is no size that exists");
   if (known.whole && number != std::floor(number))
     return nonsense(known.column, text, "is not a whole number");
   value = number;
+  return {};
+}
+
+// Policies and precisions that the model knows nothing of.
+std::string unknown_word(const RowFields& row) {
+  const std::string& policy = row.recompute;
+  if (!policy.empty() && policy != "no" && policy != "false" && policy != "off" &&
+      !contains_any(policy, {"none", "selective", "full"})) {
+    return nonsense("ac", policy, "is none of none, selective, full");
+  }
+  if (!row.precision.empty() &&
+      !contains_any(row.precision, {"bf16", "fp16", "fp8", "float16", "float8", "half", "mixed"})) {
+    return nonsense("precision", row.precision, "is none of bf16, fp16, fp8");
+  }
   return {};
 }
 
@@ -94,7 +107,7 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
     return is_unknown(written) ? std::string() : std::string(written);
   };
   RowFields row;
-  row.id = text("id");
+  row.id = field(table, record, "id");  // verbatim, whatever it is: others join by it
   if (row.id.empty()) row.id = fmt::format("line {}", record.line);
   row.source = text("source");
   row.model = lower_case(text("model"));
@@ -115,6 +128,7 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
     const std::string reason = read_number(known, written, row.*known.value);
     if (row.reason.empty()) row.reason = reason;
   }
+  if (record.unclosed) row.reason = "a quote is not closed";
   if (!row.reason.empty()) return row;
   if (record.fields.size() > table.columns.size()) {
     row.reason = fmt::format("has {} fields where the table has {} columns", record.fields.size(),
@@ -125,6 +139,8 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
     row.reason = "seq: not said";
   } else if (row.gpu_type.empty()) {
     row.reason = "gpu_type: not said";
+  } else {
+    row.reason = unknown_word(row);
   }
   return row;
 }

@@ -25,7 +25,7 @@ struct RowFields {
   std::optional<double> seq, micro_batch, grad_accum;
   std::optional<double> gpus, gpus_per_node, dp, fsdp, tp, pp, ep;
   std::optional<double> intra_bw, inter_bw;  // GB/s
-  std::optional<double> step_s, mem_gb;
+  std::optional<double> tok_per_s, step_s, mem_gb;
 
   // What makes the row useless, in one sentence; empty if nothing does.
   std::string reason;

@@ -1,5 +1,7 @@
 #include "plan/calibrate/row_models.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -94,14 +96,72 @@ bool is_gated(std::string_view model, const Shape& shape, double attention,
   return distance(3) < distance(2);
 }
 
-// A decoder of so many parameters whose width is 128 times its depth.
+// Heads of 128, as most models have them, that tensor parallelism can share.
+double probable_heads(const RowFields& row, double dim) {
+  const double tp = row.tp.value_or(1);
+  return std::max({1.0, tp * std::nearbyint(dim / (128 * tp)), row.kv_heads.value_or(1), tp});
+}
+
+// What a row leaves out of its model when it says neither layers nor width, as add_by_size() has
+// it.
+// So many times what its layers have: a mixture that does not say so.
+constexpr double kExpertsUnsaid = 5;
+constexpr double kVocabulary = 50304;
+constexpr double kWidening = 4;
+
+// Parameters of one layer of that width, whose other sizes are as the row says.
+double layer_parameters(const RowFields& row, const Shape& known, double dim) {
+  Shape shape = known;
+  shape.dim = dim;
+  shape.ffn = row.ffn.value_or(kWidening * dim);
+  shape.heads = row.heads.value_or(probable_heads(row, dim));
+  shape.kv_heads = row.kv_heads.value_or(shape.heads);
+  shape.head_dim = dim / shape.heads;
+  const double attention = add_attention(row.model, shape);
+  const double matrices = is_gated(row.model, shape, attention, std::nullopt) ? 3 : 2;
+  const double width = shape.expert_ffn > 0 ? shape.expert_ffn : shape.ffn;
+  return attention + matrices * dim * (shape.experts * width + shape.shared_ffn);
+}
+
+// A decoder of so many parameters: of the row's width or depth if it has one, else of a width that
+// is 128 times its depth.
 void add_by_size(double parameters, const RowFields& row, Shape& shape) {
+  constexpr double kMostWidth = 1 << 20;
+  const double step = row.heads ? 16 * *row.heads : 128;
+  const double vocab = row.vocab.value_or(kVocabulary);
+  const double tables = contains(row.model, "gpt") ? 1 : 2;
+  const auto layers_of = [&](double dim) {
+    const double body = std::max(parameters / 2, parameters - tables * vocab * dim);
+    return body / layer_parameters(row, shape, dim);
+  };
+  // The wider, the fewer layers: how many of them there are for each that such a width needs.
+  const auto excess = [&](double steps) {
+    const double dim = step * steps;
+    return row.layers.value_or(dim / 128) / layers_of(dim);
+  };
   if (!row.dim) {
-    const double width = std::cbrt(parameters * 128 / 12) / 128;
-    shape.dim = 128 * std::max(4.0, std::nearbyint(width));
+    double low = 1;
+    double high = std::max(2.0, std::floor(kMostWidth / step));
+    while (low < high) {
+      const double middle = std::floor((low + high) / 2);
+      if (excess(middle) >= 1)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    if (low > 1 && excess(low) * excess(low - 1) > 1) --low;  // the nearer one
+    shape.dim = step * low;
   }
   if (!row.layers)
-    shape.layers = std::max(4.0, std::nearbyint(parameters / (12 * shape.dim * shape.dim)));
+    shape.layers = std::max(row.pp.value_or(1), std::nearbyint(layers_of(shape.dim)));
+}
+
+// Whether the row's own sizes leave room for the published ones.
+bool may_be(const RowFields& row, const PublishedModel& known) {
+  constexpr double kSameSize = 0.15;
+  if (row.layers && *row.layers != known.layers) return false;
+  if (row.dim && *row.dim != known.dim) return false;
+  return !row.params || std::abs(*row.params / known.parameters - 1) < kSameSize;
 }
 
 }  // namespace
@@ -122,14 +182,22 @@ RowShape row_shape(const RowFields& row) {
     shape.experts = experts->experts;
     shape.experts_per_token = experts->per_token;
   }
-  if (const PublishedModel* known = published_model(row.model)) {
-    if (!row.layers || !row.dim) {
+  // nanochat's models are called by their depth, and are 64 times as wide.
+  const auto depth = number_after(row.model, "nanochat-d", true);
+  if (depth && !row.layers && *depth >= 1) shape.layers = *depth;
+  if (depth && !row.dim) shape.dim = 64 * shape.layers;
+  const bool sized = shape.layers > 0 && shape.dim > 0;
+  if (sized && (!row.layers || !row.dim)) result.assumed = "shape: as its name says";
+  const PublishedModel* known = published_model(row.model);
+  if (known != nullptr && !sized && !may_be(row, *known)) known = nullptr;
+  if (known != nullptr) {
+    if (!sized) {
       shape.layers = known->layers;
       shape.dim = known->dim;
-      ffn = known->ffn;
-      heads = known->heads;
-      kv_heads = known->kv_heads;
-      vocab = known->vocab;
+      ffn = row.ffn.value_or(known->ffn);
+      heads = row.heads.value_or(known->heads);
+      kv_heads = row.kv_heads.value_or(known->kv_heads);
+      vocab = row.vocab.value_or(known->vocab);
       result.assumed = "shape: as published";
     }
     if (!parameters) parameters = known->parameters;
@@ -141,7 +209,7 @@ RowShape row_shape(const RowFields& row) {
       shape.shared_ffn = known->shared_ffn;
       dense_layers = known->dense_layers;
     }
-  } else if (!row.layers || !row.dim) {
+  } else if (!sized) {
     if (!parameters) parameters = parameters_in(row.model);
     if (!parameters || *parameters <= 0) {
       result.reason = "layers, dim: not said, and neither params nor the model's name tell them";
@@ -150,10 +218,10 @@ RowShape row_shape(const RowFields& row) {
     add_by_size(*parameters, row, shape);
     result.assumed = "shape: from the number of parameters";
   }
-  shape.heads = heads.value_or(std::max(1.0, shape.dim / 128));
+  shape.heads = heads.value_or(probable_heads(row, shape.dim));
   shape.kv_heads = kv_heads.value_or(shape.heads);
-  shape.vocab = vocab.value_or(50304);
-  shape.ffn = ffn.value_or(4 * shape.dim);
+  shape.vocab = vocab.value_or(kVocabulary);
+  shape.ffn = ffn.value_or(kWidening * shape.dim);
   shape.head_dim = head_dim.value_or(shape.dim / shape.heads);
   if (shape.is_moe()) {
     if (shape.expert_ffn == 0) shape.expert_ffn = shape.ffn;
@@ -164,6 +232,10 @@ RowShape row_shape(const RowFields& row) {
     result.reason = "model: layers, heads or experts that no model can have";
     return result;
   }
+  if (row.heads && !head_dim && std::fmod(shape.dim, shape.heads) != 0) {
+    result.reason = fmt::format("heads: {} of a width of {}", shape.heads, shape.dim);
+    return result;
+  }
   const double attention = add_attention(row.model, shape);
   shape.mlp_matrices = is_gated(row.model, shape, attention, parameters) ? 3 : 2;
   shape.tied = contains_any(row.model, {"gpt", "mpt", "megatron", "turing", "mt-nlg"}) &&
@@ -172,6 +244,12 @@ RowShape row_shape(const RowFields& row) {
   shape.body_parameters =
       shape.layers * attention + (shape.layers - shape.moe_layers) * matrix * shape.ffn +
       shape.moe_layers * matrix * (shape.experts * shape.expert_ffn + shape.shared_ffn);
+  if (row.params && !shape.is_moe() && *row.params > kExpertsUnsaid * shape.body_parameters &&
+      *row.params > kExpertsUnsaid * shape.vocab * shape.dim) {
+    result.reason = fmt::format("params: {:.3g} where such layers have {:.3g}; experts not said?",
+                                *row.params, shape.body_parameters);
+    return result;
+  }
   shape.parameters =
       parameters.value_or(shape.body_parameters + shape.vocab * shape.dim * (shape.tied ? 1 : 2));
   return result;

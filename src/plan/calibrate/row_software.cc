@@ -1,10 +1,15 @@
 #include "plan/calibrate/row_software.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+
 #include "plan/calibrate/row_text.h"
 
 namespace assay::plan {
+namespace {
 
-Framework row_framework(const RowFields& row) {
+std::optional<Framework> framework_in_words(const RowFields& row) {
   const std::string& text = row.software;
   if (contains(text, "zero-3")) return Framework::kZero3;
   if (contains(text, "nanochat") || contains(row.model, "nanochat")) return Framework::kNanochat;
@@ -18,7 +23,38 @@ Framework row_framework(const RowFields& row) {
     return Framework::kMegatronCore;
   if (contains_any(text, {"megatron", "no flash"})) return Framework::kMegatron;
   if (contains(text, "kempner")) return Framework::kKempner;
+  return std::nullopt;
+}
+
+// What most rows that look like this one ran on.
+Framework probable_framework(const RowFields& row, bool moe) {
+  const bool hopper_or_later = !contains_any(row.gpu_type, {"A100", "V100"});
+  const bool cut = row.tp.value_or(1) > 1 || row.pp.value_or(1) > 1;
+  if (row.compile == "c/cuda") return Framework::kLlmc;
+  if (contains(row.precision, "amp_")) return Framework::kFoundry;  // Composer's spelling
+  if (row.compile == "te") return Framework::kMegatronBridge;
+  if (hopper_or_later && contains(row.precision, "fp8")) return Framework::kMegatronBridge;
+  if (moe && row.ep.value_or(1) > 1) {
+    const bool shards = row.fsdp.value_or(1) > 1;
+    return shards ? Framework::kAutomodel : Framework::kMegatronBridge;
+  }
+  if (cut && row.fsdp.value_or(1) == 1)
+    return hopper_or_later ? Framework::kMegatronBridge : Framework::kMegatron;
   return Framework::kTorch;
+}
+
+}  // namespace
+
+RowFramework row_framework(const RowFields& row, bool moe) {
+  if (const auto told = framework_in_words(row)) return {*told, ""};
+  if (contains_any(row.software, {"torch", "fsdp"})) return {Framework::kTorch, ""};
+  // A source that is said and has none of the words above is somebody's own code.
+  const Framework probable = row.source.empty() ? probable_framework(row, moe) : Framework::kTorch;
+  if (probable != Framework::kTorch)
+    return {probable, fmt::format("software unknown: {} assumed", to_text(probable))};
+  const bool compiled = row.compile == "yes" || row.compile == "true";
+  return {probable,
+          fmt::format("software unknown: {} PyTorch assumed", compiled ? "compiled" : "eager")};
 }
 
 Software row_software(const RowFields& row, Framework framework, const Shape& shape,

@@ -1,13 +1,20 @@
 // Which framework a row ran on, and what it says about it beyond the framework's usual traits.
 #pragma once
 
+#include <string>
+
 #include "plan/calibrate/row_fields.h"
 #include "plan/model/software.h"
 #include "plan/model/work.h"
 
 namespace assay::plan {
 
-Framework row_framework(const RowFields& row);
+struct RowFramework {
+  Framework framework = Framework::kTorch;
+  std::string assumed;  // empty where the row's words tell it
+};
+
+RowFramework row_framework(const RowFields& row, bool moe);
 Software row_software(const RowFields& row, Framework framework, const Shape& shape,
                       const Card& card);
 

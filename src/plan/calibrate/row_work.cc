@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/text.h"
+#include "plan/calibrate/row_batch.h"
 #include "plan/calibrate/row_cluster.h"
+#include "plan/calibrate/row_layout.h"
 #include "plan/calibrate/row_models.h"
 #include "plan/calibrate/row_software.h"
 #include "plan/calibrate/row_text.h"
@@ -18,10 +21,6 @@
 namespace assay::plan {
 namespace {
 
-// Where the micro-batch is not said, these are tried, with at most so many tokens.
-constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
-constexpr double kMostMicroTokens = 16384;
-
 // Recomputation that is not said is assumed when the model's need is so far beyond the card.
 constexpr double kBeyondCard = 1.25;
 constexpr double kAllocatorSlack = 1.074;
@@ -30,36 +29,6 @@ void note(std::string& notes, std::string_view more) {
   if (more.empty()) return;
   if (!notes.empty()) notes += "; ";
   notes += more;
-}
-
-// Empty, or why these ranks cannot be.
-std::string add_degrees(const RowFields& row, const Shape& shape, Degrees& d) {
-  d.ranks = *row.gpus;
-  d.fsdp = row.fsdp.value_or(1);
-  d.tp = row.tp.value_or(1);
-  d.pp = row.pp.value_or(1);
-  d.ep = row.ep.value_or(1);
-  const auto contexts = number_after(row.notes, "cp=", true);
-  const double others = d.fsdp * d.tp * d.pp * contexts.value_or(1);
-  const bool replicas_unsaid = !row.dp && !row.fsdp;
-  d.dp = replicas_unsaid ? std::max(1.0, std::floor(d.ranks / others)) : row.dp.value_or(1);
-  const double product = others * d.dp;
-  if (product > d.ranks || std::fmod(d.ranks, product) != 0) {
-    return fmt::format("dp * fsdp * tp * pp: {} ranks, which do not fill {} gpus", product,
-                       d.ranks);
-  }
-  if (contexts) {
-    d.cp = *contexts;
-  } else if (!shape.is_moe()) {
-    d.cp = d.ranks / product;  // what no other axis explains splits sequences
-  }
-  auto chunks = number_after(row.notes, "vp=", true);
-  if (!chunks) chunks = number_after(row.notes, "interleave=", false);
-  if (d.pp > 1) d.chunks = chunks.value_or(1);
-  if (shape.is_moe() && d.ep == 1 && contains(row.lower_notes, "deepep"))
-    d.ep = std::min(d.fsdp > 1 ? d.fsdp : d.dp, shape.experts);
-  d.ep_axis = d.ep > 1 && d.dp * d.fsdp * d.tp * d.pp * d.cp * d.ep == d.ranks;
-  return {};
 }
 
 // Windows of attention that notes and models are known for.
@@ -94,42 +63,67 @@ RecomputeKind row_recompute(const RowFields& row) {
   return contains(row.recompute, "selective") ? RecomputeKind::kSelective : RecomputeKind::kNone;
 }
 
-std::vector<Batch> row_batches(const RowFields& row, Framework framework, const Degrees& degrees,
-                               std::string& assumed) {
-  const double sequence = *row.seq;
-  auto all = number_after(row.lower_notes, "global batch ", false);
-  if (!all) all = number_after(row.lower_notes, "gbs ", false);
-  const double per_rank = all.value_or(1) / (degrees.dp * degrees.fsdp);
-  if (row.micro_batch) {
-    Batch batch{sequence, *row.micro_batch, row.grad_accum.value_or(0)};
-    if (!row.grad_accum) {
-      batch.micros = std::max(1.0, std::floor(per_rank / batch.micro_batch));
-      note(assumed, fmt::format("grad_accum: not said, {} taken", batch.micros));
-    }
-    // Automodel's rows give a pipeline's local batch, and their notes what it is cut into.
-    const auto cut = number_after(row.lower_notes, "mbs ", true);
-    if (framework == Framework::kAutomodel && degrees.pp > 1 && cut && *cut < batch.micro_batch) {
-      batch.micros *= batch.micro_batch / *cut;
-      batch.micro_batch = *cut;
-    }
-    return {batch};
-  }
-  note(assumed, "micro_batch: not said, the fastest taken");
-  std::vector<Batch> batches;
-  for (const double micro : kMicroBatches) {
-    const double micros = per_rank / micro;
-    if (micros >= 1 && micros == std::floor(micros) && micro * sequence <= kMostMicroTokens)
-      batches.push_back({sequence, micro, micros});
-  }
-  if (batches.empty()) batches.push_back({sequence, 1, std::max(1.0, per_rank)});
-  return batches;
+double gib_of(const Work& work) {
+  constexpr base::Bytes kGibOfNeed(std::int64_t{1} << 30);
+  return kAllocatorSlack * (memory_need(work, prior_memory_constants()).total() / kGibOfNeed);
 }
 
-bool is_far_beyond_card(const Work& work) {
-  constexpr base::Bytes kGibOfNeed(std::int64_t{1} << 30);
+double card_gib(const Work& work) {
   constexpr base::Bytes kGbOfCard(1'000'000'000);
-  const double gib = memory_need(work, prior_memory_constants()).total() / kGibOfNeed;
-  return gib * kAllocatorSlack > kBeyondCard * (work.card.memory / kGbOfCard);
+  return work.card.memory / kGbOfCard;
+}
+
+// Whether a row that says nothing of recomputation needed it. Before flash attention everybody
+// recomputed what did not fit; later software has ways of its own to save memory.
+bool recomputes_unsaid(const RowFields& row, const Work& work) {
+  if (!row.recompute.empty() || work.shape.is_moe()) return false;
+  const bool eager = !work.software.fused && work.software.framework != Framework::kAutomodel;
+  if (eager) return gib_of(work) > card_gib(work);
+  return work.degrees.pp <= 1 && gib_of(work) > kBeyondCard * card_gib(work);
+}
+
+// Of layouts that are possible, those that the card holds; if it holds none, the smallest. Nobody
+// cuts a model further than it must be.
+void keep_probable(std::vector<Work>& works) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Work& work : works) least = std::min(least, gib_of(work));
+  std::erase_if(works,
+                [&](const Work& work) { return gib_of(work) > std::max(least, card_gib(work)); });
+  const auto cuts = [](const Work& work) { return work.degrees.tp * work.degrees.pp; };
+  double fewest = std::numeric_limits<double>::infinity();
+  for (const Work& work : works) fewest = std::min(fewest, cuts(work));
+  std::erase_if(works, [&](const Work& work) { return cuts(work) > fewest; });
+}
+
+// What does not depend on the layout. Empty, or why there is no such work.
+std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Framework framework,
+                               Work& work) {
+  work.card = sheet.card;
+  if (const auto watts = watts_in(row.lower_notes); watts && *watts >= 100 && *watts <= 1500)
+    work.card.watts = base::Watts(*watts);
+  const auto links = links_of(row_cluster(row, sheet));
+  if (!links) return links.error().line();
+  work.links = *links;
+  work.software = row_software(row, framework, work.shape, work.card);
+  work.recompute = row_recompute(row);
+  work.fp8 = contains_any(row.precision, {"fp8", "float8"});
+  work.fp8_by_row = contains(row.precision, "row");
+  work.lora = contains(row.software, "lora");
+  work.muon = framework == Framework::kNanochat || contains(row.software, "muon");
+  add_window(row, framework, work.shape);
+  return {};
+}
+
+void add_layout(const RowFields& row, const Degrees& degrees, Work& work) {
+  const Framework framework = work.software.framework;
+  work.degrees = degrees;
+  work.degrees.sequence_parallel =
+      contains(row.recompute, "seqpar") || framework == Framework::kMegatronBridge ||
+      framework == Framework::kMegatronCore || framework == Framework::kKempner;
+  // Megatron-DeepSpeed's vocabulary is padded for tensor parallelism only.
+  work.shape.ragged_vocab =
+      std::fmod(work.shape.vocab, 8) != 0 || (framework == Framework::kMegatronDeepspeed &&
+                                              degrees.tp == 1 && !contains(row.software, "mt-nlg"));
 }
 
 }  // namespace
@@ -144,46 +138,38 @@ RowWork row_work(const RowFields& row) {
   }
   RowShape shape = row_shape(row);
   if (result.reason = shape.reason; !result.reason.empty()) return result;
+  const RowFramework software = row_framework(row, shape.shape.is_moe());
+  const auto sequences = row_sequences(row);
+  const RowLayouts layouts = row_layouts(row, shape.shape, software.framework, sequences);
+  if (result.reason = layouts.reason; !result.reason.empty()) return result;
 
   Work work;
   work.shape = shape.shape;
-  if (result.reason = add_degrees(row, work.shape, work.degrees); !result.reason.empty())
-    return result;
-  note(result.reason, shape.assumed);
-  work.card = sheet->card;
-  if (const auto watts = watts_in(row.lower_notes); watts && *watts >= 100 && *watts <= 1500)
-    work.card.watts = base::Watts(*watts);
-  const auto links = links_of(row_cluster(row, *sheet));
-  if (!links) {
-    result.reason = links.error().line();
-    return result;
-  }
-  work.links = *links;
+  result.reason = add_all_but_layout(row, *sheet, software.framework, work);
+  if (!result.reason.empty()) return result;
 
-  const Framework framework = row_framework(row);
-  work.software = row_software(row, framework, work.shape, work.card);
-  work.degrees.sequence_parallel =
-      contains(row.recompute, "seqpar") || framework == Framework::kMegatronBridge ||
-      framework == Framework::kMegatronCore || framework == Framework::kKempner;
-  work.recompute = row_recompute(row);
-  work.fp8 = contains(row.precision, "fp8");
-  work.fp8_by_row = contains(row.precision, "row");
-  work.lora = contains(row.software, "lora");
-  work.muon = framework == Framework::kNanochat || contains(row.software, "muon");
-  add_window(row, framework, work.shape);
-  // Megatron-DeepSpeed's vocabulary is padded for tensor parallelism only.
-  work.shape.ragged_vocab = std::fmod(work.shape.vocab, 8) != 0 ||
-                            (framework == Framework::kMegatronDeepspeed && work.degrees.tp == 1 &&
-                             !contains(row.software, "mt-nlg"));
-  for (const Batch& batch : row_batches(row, framework, work.degrees, result.reason)) {
-    work.batch = batch;
-    result.candidates.push_back(work);
-    const bool unsaid = row.recompute.empty() && !work.shape.is_moe() && work.degrees.pp <= 1;
-    if (unsaid && is_far_beyond_card(work)) {
+  RowBatches batches;
+  bool recomputed = false;
+  for (const Degrees& degrees : layouts.candidates) {
+    add_layout(row, degrees, work);
+    batches = row_batches(row, software.framework, degrees, sequences);
+    for (const Batch& batch : batches.candidates) {
+      work.batch = batch;
+      result.candidates.push_back(work);
+      if (!recomputes_unsaid(row, work)) continue;
       result.candidates.back().recompute = RecomputeKind::kFull;
-      note(result.reason, "ac: not said, full taken for what the card holds");
+      recomputed = true;
     }
   }
+  if (layouts.candidates.size() > 1) keep_probable(result.candidates);
+  for (const std::string& assumed :
+       {shape.assumed, layouts.assumed, software.assumed, batches.assumed}) {
+    note(result.reason, assumed);
+  }
+  if (recomputed) note(result.reason, "ac: not said, full taken for what the card holds");
+  if (!recomputed && row.recompute.empty()) note(result.reason, "ac none taken");
+  result.assumed = !result.reason.empty();
+  result.batch_unknown = batches.unknown;
   return result;
 }
 

@@ -1,4 +1,4 @@
-// From a row's fields to work, one for each micro-batch that the row may have run with.
+// From a row's fields to work, one for each layout and micro-batch that the row may have run with.
 #pragma once
 
 #include <string>
@@ -11,7 +11,9 @@ namespace assay::plan {
 
 struct RowWork {
   std::vector<Work> candidates;
-  std::string reason;  // why there is none, or what was assumed
+  std::string reason;          // why there is none, or what was assumed
+  bool assumed = false;        // something that a step depends on
+  bool batch_unknown = false;  // how much a step reads is a guess
 };
 
 RowWork row_work(const RowFields& row);

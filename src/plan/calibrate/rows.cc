@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/csv.h"
+#include "base/text.h"
 #include "plan/calibrate/row_fields.h"
 #include "plan/calibrate/row_text.h"
 #include "plan/calibrate/row_work.h"
@@ -11,12 +12,13 @@
 namespace assay::plan {
 
 base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::string& name) {
-  ASSAY_TRY(const base::CsvTable table, base::parse_csv(csv, name));
+  ASSAY_TRY(base::CsvTable table, base::parse_csv(csv, name));
+  for (std::string& column : table.columns) column = lower_case(base::trim(column));
   for (const std::string_view needed : {"gpus", "gpu_type", "seq"}) {
     if (!table.column(needed)) {
       return base::fail(base::usage_error(
           name, fmt::format("has no column '{}', without which no step can be predicted", needed),
-          "the first line names the columns: docs/plan-model.md"));
+          "the first line names the columns: docs/plan.md"));
     }
   }
   std::vector<Row> rows;
@@ -34,6 +36,8 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
       RowWork work = row_work(fields);
       row.candidates = std::move(work.candidates);
       row.reason = std::move(work.reason);
+      row.assumed = work.assumed;
+      row.flagged = row.flagged || work.batch_unknown;
     }
     rows.push_back(std::move(row));
   }
@@ -42,9 +46,14 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
 
 std::optional<FastestCandidate> predict(const Row& row, const Constants& constants) {
   std::optional<FastestCandidate> best;
+  double least = 0;  // seconds per sequence
   for (const Work& work : row.candidates) {
     const double seconds = step_seconds(work, constants).count();
-    if (!best || seconds < best->step_s) best = FastestCandidate{seconds, &work};
+    const Degrees& d = work.degrees;
+    const double each = seconds / (work.batch.micro_batch * work.batch.micros * d.dp * d.fsdp);
+    if (best && each >= least) continue;
+    best = FastestCandidate{seconds, &work};
+    least = each;
   }
   return best;
 }

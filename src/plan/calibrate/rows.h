@@ -19,16 +19,19 @@ struct Row {
   std::string source;
   std::optional<double> step_s;      // measured
   std::optional<double> memory_gib;  // likewise
-  // Says of itself that it measures something else than a step: see parse_rows(). It is
-  // predicted, and neither fitted nor scored.
+  // Says of itself that it measures something else than a step (see parse_rows()), or does not say
+  // how much a step reads. It is predicted, and neither fitted nor scored.
   bool flagged = false;
-  // Several where the row does not say its micro-batch: the fastest is predicted.
+  // The row leaves out what its time depends on, and the most probable was taken.
+  bool assumed = false;
+  // Several where the row does not say its layout or micro-batch: the one that takes the least time
+  // per sequence is predicted.
   std::vector<Work> candidates;
   std::string reason;  // why there is no work, or what was assumed; may be empty
 };
 
-// Columns by their names, in any order; `name` is the file's, for errors. Fails when the table
-// cannot be read as one or has no column that a prediction needs; a bad row does not fail it.
+// Columns by their names, in any order and case; `name` is the file's, for errors. Fails when the
+// table cannot be read as one or has no column that a prediction needs; a bad row does not fail it.
 base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::string& name);
 
 // The candidate that is predicted.

@@ -97,10 +97,12 @@ TEST(Rows, ColumnsMayStandInAnyOrderAndMayBeMissing) {
   const auto rows = rows_of("gpu_type,seq,model,gpus\nH100-SXM5-80GB,8192,Llama3-8B,8\n");
   ASSERT_EQ(rows.size(), 1U);
   ASSERT_FALSE(rows[0].candidates.empty()) << rows[0].reason;
-  const Work& work = rows[0].candidates[0];
+  const Work& work = *predict(rows[0], shipped_constants())->work;
   EXPECT_EQ(work.shape.layers, 32);
   EXPECT_EQ(work.shape.mlp_matrices, 3);
-  EXPECT_EQ(work.degrees.dp, 8);
+  EXPECT_EQ(work.degrees.fsdp, 8);  // a card does not hold 8 billion parameters and their state
+  EXPECT_TRUE(rows[0].assumed);
+  EXPECT_TRUE(rows[0].flagged);  // how much a step reads is a guess
   EXPECT_EQ(rows[0].id, "line 2");
 }
 
@@ -130,6 +132,17 @@ TEST(Rows, NonsenseHasAReasonAndNoWork) {
       {"step_s", "-1", "step_s: '-1' is not above zero"},
       {"dp,tp", "8,2", "dp * fsdp * tp * pp: 16 ranks, which do not fill 8 gpus"},
       {"dp", "3", "dp * fsdp * tp * pp: 3 ranks, which do not fill 8 gpus"},
+      {"heads,tp", "16,3", "tp: 3 ranks of 16 heads"},
+      {"heads,tp", "16,64", "tp: 64 ranks of 16 heads"},
+      {"pp", "25", "pp: 25 stages of 24 layers"},
+      {"ep", "8", "ep: 8 ranks, and nothing says that the model has experts"},
+      {"heads", "33", "heads: 33 of a width of 2048"},
+      {"ac", "banana", "ac: 'banana' is none of none, selective, full"},
+      {"precision", "int3", "precision: 'int3' is none of bf16, fp16, fp8"},
+      {"precision", "fp32", "precision: 'fp32' is none of bf16, fp16, fp8"},
+      {"gpus_per_node", "1e12", "gpus_per_node: '1e12' is no size that exists"},
+      {"params", "9e10", "params: 9e+10 where such layers have 1.61e+09; experts not said?"},
+      {"notes", "\"open", "a quote is not closed"},
       {"dp", "8,9,10", "has 12 fields where the table has 10 columns"},
   };
   for (const Nonsense& c : cases) {
@@ -188,6 +201,72 @@ TEST(Rows, AnUnknownMicroBatchIsTheFastest) {
   const auto best = predict(rows[0], shipped_constants());
   for (const Work& work : rows[0].candidates)
     EXPECT_LE(best->step_s, step_seconds(work, shipped_constants()).count());
+}
+
+struct Unsaid {
+  const char* columns;
+  const char* fields;
+  const char* says;
+};
+
+TEST(Rows, WhatIsNotSaidIsTakenAndTold) {
+  const Unsaid cases[] = {
+      {"source,ac,fsdp,tp,pp", "Megatron-LM,none,1,2,1", "dp 4 taken"},
+      {"source,ac,dp,tp,pp", "Megatron-LM,none,1,2,1", "fsdp 4 taken"},
+      {"source,ac,dp,fsdp,tp", "Megatron-LM,none,2,1,1", "pp 4 taken"},
+      {"source,ac,dp,fsdp,pp", "Megatron-LM,none,2,1,1", "tp 4 taken"},
+      {"source,ac,dp,fsdp,tp,pp", "Megatron-LM,none,2,1,1,1", "cp 4 taken"},
+      {"source,ac", "Megatron-LM,none", "layout unknown: the fastest that fits taken"},
+      {"source,ac,dp", "me,none,8", "software unknown: eager PyTorch assumed"},
+      {"ac,tp,pp,dp", "none,2,2,2", "software unknown: megatron-bridge assumed"},
+      {"source,dp", "Megatron-LM,8", "ac none taken"},
+  };
+  for (const Unsaid& c : cases) {
+    const Row row = row_with(c.columns, c.fields);
+    EXPECT_EQ(row.reason, c.says);
+    EXPECT_TRUE(row.assumed) << c.says;
+    EXPECT_FALSE(row.candidates.empty()) << c.says;
+  }
+  const Row said = row_with("source,ac,dp", "Megatron-LM,none,8");
+  EXPECT_EQ(said.reason, "");
+  EXPECT_FALSE(said.assumed);
+}
+
+// Tokens per second times seconds are tokens: the only use of a measured time.
+TEST(Rows, TheBatchFollowsFromWhatWasMeasured) {
+  const std::string columns = "model,seq,gpus,gpu_type,dp,grad_accum,tok_per_s,step_s\n";
+  const auto rows =
+      rows_of(columns + "Llama3-8B,2048,8,H100,8,4,262144,2\n" + "Llama3-8B,2048,8,H100,8,4,,2\n");
+  ASSERT_EQ(rows.size(), 2U);
+  ASSERT_EQ(rows[0].candidates.size(), 1U);  // 256 sequences are 8 x 4 x 8
+  EXPECT_EQ(rows[0].candidates[0].batch.micro_batch, 8);
+  EXPECT_FALSE(rows[0].flagged);
+  ASSERT_EQ(rows[1].candidates.size(), 1U);
+  EXPECT_EQ(rows[1].candidates[0].batch.micros, 4);
+  EXPECT_TRUE(rows[1].flagged);
+}
+
+// Ranks that read data, told by the batch; the others split sequences.
+TEST(Rows, TheBatchTellsTheLayout) {
+  const Row row = row_with("fsdp,tp,pp,tok_per_s,step_s", "1,1,1,32768,1");
+  ASSERT_EQ(row.candidates.size(), 1U) << row.reason;
+  EXPECT_EQ(row.candidates[0].degrees.dp, 4);
+  EXPECT_EQ(row.candidates[0].degrees.cp, 2);
+}
+
+TEST(Rows, ColumnsInAnyCaseAndIdsAsTheyAre) {
+  const auto rows = rows_of("ID, GPUs ,GPU_type,Seq,model\nnan,8,H100,2048,Llama3-8B\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].id, "nan");
+  EXPECT_FALSE(rows[0].candidates.empty()) << rows[0].reason;
+}
+
+TEST(Rows, AModelIsAsDeepAsItsParametersSay) {
+  const auto rows = rows_of(
+      "model,params,dim,ffn,seq,gpus,gpu_type\n"
+      "MoE-8E-top2,1.05e10,2048,8192,2048,8,H100\n");
+  ASSERT_FALSE(rows[0].candidates.empty()) << rows[0].reason;
+  EXPECT_NEAR(rows[0].candidates[0].shape.layers, 24, 2);
 }
 
 TEST(RowText, Patterns) {

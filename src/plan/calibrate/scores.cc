@@ -32,7 +32,7 @@ ErrorSummary summary_of(std::vector<double> errors) {
 }  // namespace
 
 SoftwareClass class_of(const Row& row) {
-  const Work& work = row.candidates.front();  // they differ in their micro-batch only
+  const Work& work = row.candidates.front();  // they differ in layout and micro-batch only
   return work.software.kind(work.shape.is_moe());
 }
 

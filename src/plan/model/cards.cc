@@ -27,10 +27,11 @@ constexpr CardSheet sheet(std::string_view name, double bf16, double fp8, double
           .network = base::BytesPerSecond(network * 1e9)};
 }
 
-constexpr std::array<CardSheet, 22> kCardSheets = {{
+constexpr std::array<CardSheet, 24> kCardSheets = {{
     sheet("A100-SXM4-40GB", 312, 312, 1555, 108, 400, 40, 40, 300, 25),
     sheet("A100-SXM4-80GB", 312, 312, 2039, 108, 400, 40, 80, 300, 25),
     sheet("A100-PCIe-80GB", 312, 312, 1935, 108, 300, 40, 80, 32, 12.5),
+    sheet("A100-PCIe-40GB", 312, 312, 1555, 108, 250, 40, 40, 32, 12.5),
     sheet("A800", 312, 312, 2039, 108, 400, 40, 80, 200, 25),
     sheet("H100-SXM5-80GB", 989, 1979, 3350, 132, 700, 50, 80, 450, 50),
     sheet("H100-PCIe-80GB", 756, 1513, 2000, 114, 350, 50, 80, 64, 25),
@@ -39,6 +40,7 @@ constexpr std::array<CardSheet, 22> kCardSheets = {{
     sheet("H800", 989, 1979, 3350, 132, 700, 50, 80, 200, 50),
     sheet("H20", 148, 296, 4000, 78, 400, 60, 96, 450, 50),
     sheet("GH200", 989, 1979, 4000, 132, 700, 50, 96, 450, 50),
+    sheet("B100-SXM-192GB", 1750, 3500, 8000, 148, 700, 126, 192, 900, 50),
     sheet("B200-SXM-180GB", 2250, 4500, 8000, 148, 1000, 126, 180, 900, 50),
     sheet("GB200", 2500, 5000, 8000, 148, 1200, 126, 186, 900, 50),
     sheet("B300", 2250, 4500, 8000, 148, 1400, 126, 270, 900, 100),
@@ -64,10 +66,11 @@ struct CardWord {
   std::string_view word;
   std::string_view name;
 };
-constexpr std::array<CardWord, 16> kCardWords = {{
+constexpr std::array<CardWord, 17> kCardWords = {{
     {"GB200", "GB200"},
     {"GH200", "GH200"},
     {"B300", "B300"},
+    {"B100", "B100-SXM-192GB"},
     {"B200", "B200-SXM-180GB"},
     {"H200", "H200-SXM-141GB"},
     {"H800", "H800"},
@@ -97,7 +100,8 @@ const CardSheet* find_card(std::string_view name) {
   }
   const auto has = [&](std::string_view word) { return upper.find(word) != std::string::npos; };
   if (const std::size_t a100 = upper.find("A100"); a100 != std::string::npos) {
-    if (upper.find("40", a100 + 4) != std::string::npos) return by_name("A100-SXM4-40GB");
+    if (upper.find("40", a100 + 4) != std::string::npos)
+      return by_name(has("PCIE") ? "A100-PCIe-40GB" : "A100-SXM4-40GB");
     return by_name(has("PCIE") ? "A100-PCIe-80GB" : "A100-SXM4-80GB");
   }
   if (has("H100")) {

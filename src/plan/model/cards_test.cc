@@ -15,6 +15,8 @@ TEST(Cards, NamesOfRowsAndDrivers) {
       {"NVIDIA H200", "H200-SXM-141GB"},
       {"NVIDIA GH200 480GB", "GH200"},
       {"NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB"},
+      {"A100 40GB PCIe", "A100-PCIe-40GB"},
+      {"NVIDIA B100", "B100-SXM-192GB"},
       {"a100 pcie", "A100-PCIe-80GB"},
       {"A100", "A100-SXM4-80GB"},
       {"NVIDIA GB200", "GB200"},

@@ -1,0 +1,78 @@
+#include "plan/calibrate/row_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/calibrate/row_text.h"
+
+namespace assay::plan {
+namespace {
+
+// Where the micro-batch is not said, these are tried, with at most so many tokens.
+constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
+constexpr double kMostMicroTokens = 16384;
+
+double at_least_one(double count) {
+  return std::max(1.0, std::nearbyint(count));
+}
+
+}  // namespace
+
+std::optional<double> row_sequences(const RowFields& row) {
+  auto all = number_after(row.lower_notes, "global batch ", false);
+  if (!all) all = number_after(row.lower_notes, "gbs ", false);
+  if (all && *all >= 1) return all;
+  if (!row.tok_per_s || !row.step_s) return std::nullopt;
+  const double sequences = *row.tok_per_s * *row.step_s / *row.seq;
+  if (sequences < 0.5) return std::nullopt;
+  return std::nearbyint(sequences);
+}
+
+RowBatches row_batches(const RowFields& row, Framework framework, const Degrees& degrees,
+                       const std::optional<double>& sequences) {
+  const double sequence = *row.seq;
+  const double per_rank = sequences.value_or(1) / (degrees.dp * degrees.fsdp);
+  RowBatches result;
+  if (row.micro_batch) {
+    Batch batch{sequence, *row.micro_batch, row.grad_accum.value_or(1)};
+    if (!row.grad_accum) {
+      if (sequences) batch.micros = at_least_one(per_rank / batch.micro_batch);
+      result.unknown = !sequences;
+      result.assumed = result.unknown ? "batch unknown: grad_accum 1 taken, not scored"
+                                      : fmt::format("grad_accum {} taken", batch.micros);
+    }
+    // Automodel's rows give a pipeline's local batch, and their notes what it is cut into.
+    const auto cut = number_after(row.lower_notes, "mbs ", true);
+    if (framework == Framework::kAutomodel && degrees.pp > 1 && cut && *cut < batch.micro_batch) {
+      batch.micros *= batch.micro_batch / *cut;
+      batch.micro_batch = *cut;
+    }
+    result.candidates = {batch};
+    return result;
+  }
+  if (row.grad_accum && sequences) {
+    const double micro = at_least_one(per_rank / *row.grad_accum);
+    result.candidates = {{sequence, micro, *row.grad_accum}};
+    result.assumed = fmt::format("micro_batch {} taken", micro);
+    return result;
+  }
+  if (!sequences) {
+    result.candidates = {{sequence, 1, row.grad_accum.value_or(1)}};
+    result.assumed = "batch unknown: micro-batches of one sequence taken, not scored";
+    result.unknown = true;
+    return result;
+  }
+  for (const double micro : kMicroBatches) {
+    const double micros = per_rank / micro;
+    if (micros >= 1 && micros == std::floor(micros) && micro * sequence <= kMostMicroTokens)
+      result.candidates.push_back({sequence, micro, micros});
+  }
+  if (result.candidates.empty())
+    result.candidates.push_back({sequence, 1, std::max(1.0, per_rank)});
+  result.assumed = "micro_batch: not said, the fastest taken";
+  return result;
+}
+
+}  // namespace assay::plan
