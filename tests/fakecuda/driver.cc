@@ -226,12 +226,10 @@ struct Array3dShape {  // CUDA_ARRAY3D_DESCRIPTOR
 std::size_t at_least_one(std::size_t value) {
   return value == 0 ? 1 : value;
 }
-// Formats 1, 2, 3, 8, 9, 10, 16, 32: bytes of a channel are the low two bits, less or more.
+// CUarray_format: 8 bits as 1 and 8, 16 as 2, 9 and 16, 32 as 3, 10 and 32.
 std::size_t format_bytes(int format) {
-  if (format == 0x10) return 2;
-  if (format == 0x20) return 4;
-  const int low = format & 7;
-  return low <= 1 && format != 0x01 ? 1 : (low == 1 ? 1 : (low == 2 ? 2 : 4));
+  if (format == 2 || format == 9 || format == 16) return 2;
+  return format == 3 || format == 10 || format == 32 ? 4 : 1;
 }
 std::size_t bytes_of(const Array3dShape& shape) {
   return shape.width * at_least_one(shape.height) * at_least_one(shape.depth) * shape.channels *
@@ -395,10 +393,10 @@ RELEASE(cuMemRelease, (std::uint64_t handle), handle)
 RELEASE(cuArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 RELEASE(cuMipmappedArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 
-#define LAUNCH(symbol)   \
-  int symbol() {         \
-    count(k_##symbol);   \
-    return launch();     \
+#define LAUNCH(symbol) \
+  int symbol() {       \
+    count(k_##symbol); \
+    return launch();   \
   }
 LAUNCH(cuLaunchKernel)
 LAUNCH(cuLaunchKernel_ptsz)
@@ -418,10 +416,10 @@ int cuGraphDestroy(void* graph) {
   delete static_cast<Graph*>(graph);
   return kOk;
 }
-#define NODE(symbol, type)                                                         \
-  int symbol(void** node, void* graph, const void*, std::size_t, const void*) {    \
-    count(k_##symbol);                                                             \
-    return add_node(node, graph, type);                                            \
+#define NODE(symbol, type)                                                      \
+  int symbol(void** node, void* graph, const void*, std::size_t, const void*) { \
+    count(k_##symbol);                                                          \
+    return add_node(node, graph, type);                                         \
   }
 NODE(cuGraphAddKernelNode, 0)
 NODE(cuGraphAddKernelNode_v2, 0)
@@ -515,10 +513,10 @@ int cuStreamEndCapture_ptsz(void*, void** graph) {
   capturing = nullptr;
   return kOk;
 }
-#define SYNCHRONISE(symbol)      \
-  int symbol() {                 \
-    count(k_##symbol);           \
-    return wait_for_kernels();   \
+#define SYNCHRONISE(symbol)    \
+  int symbol() {               \
+    count(k_##symbol);         \
+    return wait_for_kernels(); \
   }
 SYNCHRONISE(cuCtxSynchronize)
 SYNCHRONISE(cuStreamSynchronize)

@@ -66,10 +66,10 @@ struct GpuCount {
 
 // One thread's. Counts only grow, whoever has the block.
 struct alignas(64) GpuBlock {
-  std::atomic<std::uint32_t> owner;   // slot + 1; 0: nobody's yet
-  std::atomic<std::uint32_t> next;    // in its process's list of idle blocks: block + 1
-  std::atomic<std::int64_t> budget;   // GPU nanoseconds that may be launched before a refill
-  std::atomic<std::uint64_t> spent;   // refilled and used up so far
+  std::atomic<std::uint32_t> owner;  // slot + 1; 0: nobody's yet
+  std::atomic<std::uint32_t> next;   // in its process's list of idle blocks: block + 1
+  std::atomic<std::int64_t> budget;  // GPU nanoseconds that may be launched before a refill
+  std::atomic<std::uint64_t> spent;  // refilled and used up so far
   std::uint64_t reserved[5];
   GpuCount counts[kGpuQuantities];
 };
@@ -78,9 +78,9 @@ static_assert(sizeof(GpuBlock) == 512 && offsetof(GpuBlock, counts) == 64);
 inline constexpr std::size_t kGpuDevices = 16;
 
 struct alignas(64) GpuSlot {
-  std::atomic<std::int32_t> process;       // 0: never used; it stays when the owner is gone
+  std::atomic<std::int32_t> process;  // 0: never used; it stays when the owner is gone
   std::uint32_t reserved;
-  std::atomic<std::uint64_t> start_ticks;  // /proc/PID/stat, field 22
+  std::atomic<std::uint64_t> start_ticks;   // /proc/PID/stat, field 22
   std::atomic<std::uint64_t> namespace_id;  // of pids: the inode of /proc/self/ns/pid
   std::uint64_t reserved_words[5];
   std::atomic<std::uint64_t> used[kGpuDevices];  // bytes allocated now, by device of the region
@@ -93,10 +93,10 @@ static_assert(sizeof(GpuSlot) == 320);
 struct alignas(64) GpuDevice {
   std::atomic<std::uint64_t> key;  // device_key(uuid); 0: free
   std::atomic<std::uint64_t> uuid[2];
-  std::atomic<std::uint64_t> limit;       // bytes for the whole job; 0: none
-  std::atomic<std::uint64_t> total;       // bytes of the card
-  std::atomic<std::uint32_t> share;       // of its time, in thousandths; 0: no limit
-  std::atomic<std::uint32_t> priority;    // more is more urgent
+  std::atomic<std::uint64_t> limit;     // bytes for the whole job; 0: none
+  std::atomic<std::uint64_t> total;     // bytes of the card
+  std::atomic<std::uint32_t> share;     // of its time, in thousandths; 0: no limit
+  std::atomic<std::uint32_t> priority;  // more is more urgent
   std::uint64_t reserved[2];
   alignas(64) std::atomic<std::uint64_t> used;  // bytes reserved against the limit
   std::uint64_t reserved_memory[7];
@@ -204,5 +204,24 @@ inline std::size_t claim_device(GpuRegion& region, std::uint64_t low, std::uint6
   }
   return kGpuDevices;
 }
+
+// Makes a region of an empty file: space first, so that no process can fault for want of it, and
+// the header last. System calls only; false, with errno, if it could not be done.
+bool make_gpu_region(int file);
+
+// What was counted so far, by all threads of all processes, living or dead.
+struct GpuTotals {
+  struct Total {
+    std::uint64_t calls = 0;
+    std::uint64_t amount = 0;
+    bool operator==(const Total&) const = default;
+  };
+  Total of[kGpuQuantities];
+
+  [[nodiscard]] const Total& operator[](GpuQuantity quantity) const {
+    return of[static_cast<std::size_t>(quantity)];
+  }
+};
+GpuTotals sum_of(const GpuRegion& region);
 
 }  // namespace assay::wire

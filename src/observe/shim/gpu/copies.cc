@@ -136,16 +136,16 @@ ASSAY_BOTH(cuMemcpy3DBatchAsync_v2, _ptsz,
            (std::size_t copies, BatchCopy* list, std::uint64_t flags, void* stream),
            count_batch(list, copies), (copies, list, flags, stream))
 
-#define ASSAY_SET_2D(bits, type)                                                                 \
-  ASSAY_BOTH(cuMemsetD2D##bits##_v2, _ptds,                                                      \
-             (std::uint64_t to, std::size_t pitch, type value, std::size_t width,                \
-              std::size_t height),                                                               \
-             assay::gpu::count(GpuQuantity::kSet, width * height * sizeof(type)),                \
-             (to, pitch, value, width, height))                                                  \
-  ASSAY_BOTH(cuMemsetD2D##bits##Async, _ptsz,                                                    \
-             (std::uint64_t to, std::size_t pitch, type value, std::size_t width,                \
-              std::size_t height, void* stream),                                                 \
-             assay::gpu::count(GpuQuantity::kSet, width * height * sizeof(type)),                \
+#define ASSAY_SET_2D(bits, type)                                                                \
+  ASSAY_BOTH(                                                                                   \
+      cuMemsetD2D##bits##_v2, _ptds,                                                            \
+      (std::uint64_t to, std::size_t pitch, type value, std::size_t width, std::size_t height), \
+      assay::gpu::count(GpuQuantity::kSet, width* height * sizeof(type)),                       \
+      (to, pitch, value, width, height))                                                        \
+  ASSAY_BOTH(cuMemsetD2D##bits##Async, _ptsz,                                                   \
+             (std::uint64_t to, std::size_t pitch, type value, std::size_t width,               \
+              std::size_t height, void* stream),                                                \
+             assay::gpu::count(GpuQuantity::kSet, width* height * sizeof(type)),                \
              (to, pitch, value, width, height, stream))
 ASSAY_SET_2D(8, unsigned char)
 ASSAY_SET_2D(16, unsigned short)

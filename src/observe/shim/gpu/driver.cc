@@ -49,12 +49,10 @@ struct Entry {
 };
 
 const Entry kEntries[] = {
-#define STUB(symbol, name, version, per_thread, quantity, bytes, scale)   \
-  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, \
-   assay_gpu_wrapper_##symbol},
-#define FUNCTION(symbol, name, version, per_thread)                       \
-  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, \
-   assay_gpu_wrapper_##symbol},
+#define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
+  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+#define FUNCTION(symbol, name, version, per_thread) \
+  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
 #define NCCL(symbol) \
   {#symbol, nullptr, 0, false, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
 #include "observe/shim/gpu/entries.inc"
@@ -111,7 +109,8 @@ void* address_of(const Entry& entry, GetProcAddress* get) {
   // Not exported: a driver may still know it by name, version and kind of stream.
   void* found = nullptr;
   int status = 0;
-  if (get(entry.name, &found, entry.version, entry.per_thread ? 2 : 0, &status) != 0) return nullptr;
+  if (get(entry.name, &found, entry.version, entry.per_thread ? 2 : 0, &status) != 0)
+    return nullptr;
   return found;
 }
 

@@ -107,7 +107,7 @@ inline Signature* real(const std::atomic<void*>& of) {
 }  // namespace assay::gpu
 
 // The body of a wrapper begins with this: the real function, or an answer without it.
-#define ASSAY_REAL(symbol)                                                  \
-  if (!assay::gpu::driver_ready()) return assay::gpu::kNotInitialized;      \
+#define ASSAY_REAL(symbol)                                                        \
+  if (!assay::gpu::driver_ready()) return assay::gpu::kNotInitialized;            \
   auto* const next = assay::gpu::real<decltype(symbol)>(assay_gpu_real_##symbol); \
   if (next == nullptr) return assay::gpu::kNotSupported

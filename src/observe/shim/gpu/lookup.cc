@@ -1,6 +1,7 @@
 // How programs come by the driver's functions: dlsym and dlvsym on a library they loaded, and
 // cuGetProcAddress in both its forms. The real lookup is always made first, with the same
-// arguments; what it answers is replaced if, and only if, that is the address of a function we wrap.
+// arguments; what it answers is replaced if, and only if, that is the address of a function we
+// wrap.
 #include <dlfcn.h>
 #include <string.h>
 
@@ -73,8 +74,10 @@ void* answer(void* handle, const char* name, void* own, Ask ask) {
     const void* next = name[2] == 's' ? assay_gpu_next_dlsym.load() : assay_gpu_next_dlvsym.load();
     return found != nullptr && found == next ? own : found;
   }
-  if (found != nullptr && is_own_address(found) && !is_there(name)) return ask(RTLD_NEXT);
-  return replaced(found, name);
+  if (found == nullptr || !is_own_address(found) || is_there(name)) return replaced(found, name);
+  found = ask(RTLD_NEXT);
+  asm volatile("" : "+r"(found));  // called, not jumped to: the next one is meant to be next to us
+  return found;
 }
 
 }  // namespace

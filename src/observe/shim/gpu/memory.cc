@@ -123,8 +123,8 @@ std::uint64_t bytes_of(const Array2d* array) {
 }
 std::uint64_t bytes_of(const Array3d* array) {
   if (array == nullptr) return 0;
-  return array->width * at_least_one(array->height) * at_least_one(array->depth) *
-         array->channels * channel_bytes(array->format);
+  return array->width * at_least_one(array->height) * at_least_one(array->depth) * array->channels *
+         channel_bytes(array->format);
 }
 
 // CUmemAllocationProp, as far as we read it
@@ -147,13 +147,13 @@ using assay::gpu::Array2d;
 using assay::gpu::Array3d;
 using assay::gpu::GpuQuantity;
 
-#define ASSAY_ALLOCATOR(symbol, parameters, arguments, quantity, map, key, bytes, line)      \
-  ASSAY_EXPORTED int symbol parameters {                                                     \
-    ASSAY_REAL(symbol);                                                                      \
-    const int result = next arguments;                                                       \
-    assay::gpu::allocated(result, GpuQuantity::quantity, assay::gpu::map,                    \
-                          result == 0 ? key : 0, bytes, line);                               \
-    return result;                                                                           \
+#define ASSAY_ALLOCATOR(symbol, parameters, arguments, quantity, map, key, bytes, line)          \
+  ASSAY_EXPORTED int symbol parameters {                                                         \
+    ASSAY_REAL(symbol);                                                                          \
+    const int result = next arguments;                                                           \
+    assay::gpu::allocated(result, GpuQuantity::quantity, assay::gpu::map, result == 0 ? key : 0, \
+                          bytes, line);                                                          \
+    return result;                                                                               \
   }
 
 extern "C" {
@@ -216,10 +216,10 @@ ASSAY_EXPORTED int cuGraphAddMemAllocNode(void** node, void* graph, const void* 
   return result;
 }
 
-#define ASSAY_FREE(symbol, parameters, arguments, map, key)                               \
-  ASSAY_EXPORTED int symbol parameters {                                                  \
-    ASSAY_REAL(symbol);                                                                   \
-    return assay::gpu::freed(assay::gpu::map, key, [&] { return next arguments; });       \
+#define ASSAY_FREE(symbol, parameters, arguments, map, key)                         \
+  ASSAY_EXPORTED int symbol parameters {                                            \
+    ASSAY_REAL(symbol);                                                             \
+    return assay::gpu::freed(assay::gpu::map, key, [&] { return next arguments; }); \
   }
 ASSAY_FREE(cuMemFree_v2, (std::uint64_t address), (address), pointers, address)
 ASSAY_FREE(cuMemFreeAsync, (std::uint64_t address, void* stream), (address, stream), pointers,

@@ -114,18 +114,18 @@ using assay::gpu::GpuOperation;
 using assay::gpu::Message;
 using assay::gpu::UniqueId;
 
-#define ASSAY_NCCL(symbol)                                                               \
-  if (!assay::gpu::nccl_ready()) return assay::gpu::kNcclInternalError;                  \
-  auto* const next = assay::gpu::real<decltype(symbol)>(assay_gpu_real_##symbol);        \
+#define ASSAY_NCCL(symbol)                                                        \
+  if (!assay::gpu::nccl_ready()) return assay::gpu::kNcclInternalError;           \
+  auto* const next = assay::gpu::real<decltype(symbol)>(assay_gpu_real_##symbol); \
   if (next == nullptr) return assay::gpu::kNcclInternalError
 
 extern "C" {
 
-#define ASSAY_COLLECTIVE(symbol, operation, message, parameters, arguments)                     \
-  ASSAY_EXPORTED int symbol parameters {                                                        \
-    ASSAY_NCCL(symbol);                                                                         \
+#define ASSAY_COLLECTIVE(symbol, operation, message, parameters, arguments)                       \
+  ASSAY_EXPORTED int symbol parameters {                                                          \
+    ASSAY_NCCL(symbol);                                                                           \
     assay::gpu::collective(GpuOperation::operation, count, type, communicator, Message::message); \
-    return next arguments;                                                                      \
+    return next arguments;                                                                        \
   }
 ASSAY_COLLECTIVE(ncclAllReduce, kAllReduce, kAllRanks,
                  (const void* from, void* to, std::size_t count, int type, int reduction,
@@ -208,9 +208,8 @@ ASSAY_EXPORTED int ncclCommInitAll(void** out, int devices, const int* list) {
 }
 ASSAY_EXPORTED int ncclCommSplit(void* parent, int color, int key, void** out, void* config) {
   ASSAY_NCCL(ncclCommSplit);
-  const std::uint64_t id =
-      assay::gpu::id_of_part(parent, (assay::gpu::parts.fetch_add(1) << 32U) ^
-                                         static_cast<std::uint32_t>(color));
+  const std::uint64_t id = assay::gpu::id_of_part(
+      parent, (assay::gpu::parts.fetch_add(1) << 32U) ^ static_cast<std::uint32_t>(color));
   return assay::gpu::joined(next(parent, color, key, out, config), out, id, 0, 0);
 }
 ASSAY_EXPORTED int ncclCommShrink(void* parent, int* excluded, int number, void** out, void* config,

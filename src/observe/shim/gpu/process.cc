@@ -237,7 +237,8 @@ GpuRegion* attach() {
   const int file = move_up(opened);
   struct stat status {};
   void* memory = MAP_FAILED;
-  if (fstat(file, &status) == 0 && static_cast<std::uint64_t>(status.st_size) >= sizeof(GpuRegion)) {
+  if (fstat(file, &status) == 0 &&
+      static_cast<std::uint64_t>(status.st_size) >= sizeof(GpuRegion)) {
     memory = mmap(nullptr, sizeof(GpuRegion), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
   if (memory == MAP_FAILED) {

@@ -23,10 +23,10 @@
 #define ASSAY_AT_Context 464
 #define ASSAY_AT_Module 480
 
-#define STUB(symbol, name, version, per_thread, quantity, bytes, scale)                           \
-  static_assert(ASSAY_AT_##quantity ==                                                            \
-                offsetof(assay::wire::GpuBlock, counts) +                                         \
-                    sizeof(assay::wire::GpuCount) *                                               \
+#define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
+  static_assert(ASSAY_AT_##quantity ==                                  \
+                offsetof(assay::wire::GpuBlock, counts) +               \
+                    sizeof(assay::wire::GpuCount) *                     \
                         static_cast<std::size_t>(assay::wire::GpuQuantity::k##quantity));
 #define FUNCTION(symbol, name, version, per_thread)
 #define NCCL(symbol)
@@ -42,35 +42,43 @@
 #define ASSAY_BYTES_rcx(at, scale) ASSAY_BYTES("rcx", at, scale)
 #define ASSAY_BYTES_r8(at, scale) ASSAY_BYTES("r8", at, scale)
 
-#define STUB(symbol, name, version, per_thread, quantity, bytes, scale)   \
-  asm(".text\n"                                                           \
-      ".p2align 4\n"                                                      \
-      ".globl " #symbol "\n"                                              \
-      ".type " #symbol ", @function\n"                                    \
-      #symbol ":\n"                                                       \
-      "0: .cfi_startproc\n"                                               \
-      "movq assay_gpu_block@gottpoff(%rip), %rax\n"                       \
-      "movq %fs:(%rax), %rax\n"                                           \
-      "testq %rax, %rax\n"                                                \
-      "je 1f\n"                                                           \
-      "addq $1, " ASSAY_TEXT(ASSAY_AT_##quantity) "(%rax)\n"              \
-      ASSAY_BYTES_##bytes(ASSAY_AT_##quantity, scale)                     \
-      "jmpq *assay_gpu_real_" #symbol "(%rip)\n"                          \
-      "1: leaq 0b(%rip), %r10\n"                                          \
-      "jmp assay_gpu_cold\n"                                              \
-      "2: leaq assay_gpu_real_" #symbol "(%rip), %r11\n"                  \
-      "xorl %r10d, %r10d\n"                                               \
-      "jmp assay_gpu_cold\n"                                              \
-      ".cfi_endproc\n"                                                    \
-      ".size " #symbol ", .-" #symbol "\n"                                \
-      ".data\n"                                                           \
-      ".p2align 3\n"                                                      \
-      ".globl assay_gpu_real_" #symbol "\n"                               \
-      ".hidden assay_gpu_real_" #symbol "\n"                              \
-      ".type assay_gpu_real_" #symbol ", @object\n"                       \
-      ".size assay_gpu_real_" #symbol ", 8\n"                             \
-      "assay_gpu_real_" #symbol ": .quad 2b\n"                            \
-      ".text\n");
+#define STUB(symbol, name, version, per_thread, quantity, bytes, scale)           \
+  asm(".text\n"                                                                   \
+      ".p2align 4\n"                                                              \
+      ".globl " #symbol                                                           \
+      "\n"                                                                        \
+      ".type " #symbol ", @function\n" #symbol                                    \
+      ":\n"                                                                       \
+      "0: .cfi_startproc\n"                                                       \
+      "movq assay_gpu_block@gottpoff(%rip), %rax\n"                               \
+      "movq %fs:(%rax), %rax\n"                                                   \
+      "testq %rax, %rax\n"                                                        \
+      "je 1f\n"                                                                   \
+      "addq $1, " ASSAY_TEXT(ASSAY_AT_##quantity) "(%rax)\n" ASSAY_BYTES_##bytes( \
+          ASSAY_AT_##quantity, scale) "jmpq *assay_gpu_real_" #symbol             \
+                                      "(%rip)\n"                                  \
+                                      "1: leaq 0b(%rip), %r10\n"                  \
+                                      "jmp assay_gpu_cold\n"                      \
+                                      "2: leaq assay_gpu_real_" #symbol           \
+                                      "(%rip), %r11\n"                            \
+                                      "xorl %r10d, %r10d\n"                       \
+                                      "jmp assay_gpu_cold\n"                      \
+                                      ".cfi_endproc\n"                            \
+                                      ".size " #symbol ", .-" #symbol             \
+                                      "\n"                                        \
+                                      ".data\n"                                   \
+                                      ".p2align 3\n"                              \
+                                      ".globl assay_gpu_real_" #symbol            \
+                                      "\n"                                        \
+                                      ".hidden assay_gpu_real_" #symbol           \
+                                      "\n"                                        \
+                                      ".type assay_gpu_real_" #symbol             \
+                                      ", @object\n"                               \
+                                      ".size assay_gpu_real_" #symbol             \
+                                      ", 8\n"                                     \
+                                      "assay_gpu_real_" #symbol                   \
+                                      ": .quad 2b\n"                              \
+                                      ".text\n");
 #include "observe/shim/gpu/entries.inc"
 #undef STUB
 #undef FUNCTION
@@ -118,25 +126,28 @@ assay_gpu_cold:
 
 // The loader's functions, which know by the return address who is asking (RTLD_NEXT): so they are
 // jumped to, unless the name is one that matters.
-#define ASSAY_LOADER_FUNCTION(symbol)         \
-  asm(".text\n"                               \
-      ".globl " #symbol "\n"                  \
-      ".type " #symbol ", @function\n"        \
-      #symbol ":\n"                           \
-      ".cfi_startproc\n"                      \
-      "pushq %rdi\n"                          \
-      "pushq %rsi\n"                          \
-      "pushq %rdx\n"                          \
-      ".cfi_adjust_cfa_offset 24\n"           \
-      "call assay_gpu_is_ours\n"              \
-      "popq %rdx\n"                           \
-      "popq %rsi\n"                           \
-      "popq %rdi\n"                           \
-      ".cfi_adjust_cfa_offset -24\n"          \
-      "testl %eax, %eax\n"                    \
-      "jne assay_gpu_" #symbol "\n"           \
-      "jmpq *assay_gpu_next_" #symbol "(%rip)\n" \
-      ".cfi_endproc\n"                        \
+#define ASSAY_LOADER_FUNCTION(symbol)          \
+  asm(".text\n"                                \
+      ".globl " #symbol                        \
+      "\n"                                     \
+      ".type " #symbol ", @function\n" #symbol \
+      ":\n"                                    \
+      ".cfi_startproc\n"                       \
+      "pushq %rdi\n"                           \
+      "pushq %rsi\n"                           \
+      "pushq %rdx\n"                           \
+      ".cfi_adjust_cfa_offset 24\n"            \
+      "call assay_gpu_is_ours\n"               \
+      "popq %rdx\n"                            \
+      "popq %rsi\n"                            \
+      "popq %rdi\n"                            \
+      ".cfi_adjust_cfa_offset -24\n"           \
+      "testl %eax, %eax\n"                     \
+      "jne assay_gpu_" #symbol                 \
+      "\n"                                     \
+      "jmpq *assay_gpu_next_" #symbol          \
+      "(%rip)\n"                               \
+      ".cfi_endproc\n"                         \
       ".size " #symbol ", .-" #symbol "\n");
 ASSAY_LOADER_FUNCTION(dlsym)
 ASSAY_LOADER_FUNCTION(dlvsym)
