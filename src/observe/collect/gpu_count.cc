@@ -31,7 +31,7 @@ bool is_in(const fs::path& folder) {
 // The loader's cache names every library it knows, zero-terminated; which format it has does not
 // matter for that.
 bool is_in_cache() {
-  const auto cache = base::read_file("/etc/ld.so.cache");
+  const auto cache = base::read_file("/etc/ld.so.cache", base::Bytes{64 << 20});
   return cache && cache->find(std::string(kDriver) + '\0') != std::string::npos;
 }
 
