@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <link.h>
-#include <string.h>
 
 namespace assay::gpu {
 namespace {
@@ -44,7 +43,7 @@ const ElfW(Sym) * by_gnu_hash(const Library& in, const char* name) {
   for (;; ++at) {
     const std::uint32_t entry = chain[at - first];
     if ((entry | 1U) == (hash | 1U) && is_function(symbols[at]) &&
-        strcmp(in.texts + symbols[at].st_name, name) == 0) {
+        same(in.texts + symbols[at].st_name, name)) {
       return &symbols[at];
     }
     if ((entry & 1U) != 0) return nullptr;
@@ -58,7 +57,7 @@ const ElfW(Sym) * by_old_hash(const Library& in, const char* name) {
   const std::uint32_t* chain = in.hashes + 2 + buckets;
   for (std::uint32_t at = in.hashes[2 + old_hash_of(name) % buckets]; at != STN_UNDEF;
        at = chain[at]) {
-    if (is_function(symbols[at]) && strcmp(in.texts + symbols[at].st_name, name) == 0) {
+    if (is_function(symbols[at]) && same(in.texts + symbols[at].st_name, name)) {
       return &symbols[at];
     }
   }
@@ -66,50 +65,36 @@ const ElfW(Sym) * by_old_hash(const Library& in, const char* name) {
 }
 
 // The loader has made addresses of the offsets, except where it may not write.
-Library described_by(const dl_phdr_info& info) {
+Library described_by(std::uintptr_t base, const char* path, const ElfW(Dyn) * entry) {
   Library found;
-  found.base = info.dlpi_addr;
-  found.path = info.dlpi_name;
+  found.base = base;
+  found.path = path;
   std::uint64_t soname = 0;
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    if (info.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const auto* entry =
-        reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
-    for (; entry->d_tag != DT_NULL; ++entry) {
-      const std::uintptr_t value = entry->d_un.d_ptr;
-      const std::uintptr_t address = value < info.dlpi_addr ? value + info.dlpi_addr : value;
-      switch (entry->d_tag) {
-        case DT_STRTAB:
-          found.texts = reinterpret_cast<const char*>(address);
-          break;
-        case DT_SYMTAB:
-          found.symbols = reinterpret_cast<const void*>(address);
-          break;
-        case DT_GNU_HASH:
-          found.gnu_hashes = reinterpret_cast<const std::uint32_t*>(address);
-          break;
-        case DT_HASH:
-          found.hashes = reinterpret_cast<const std::uint32_t*>(address);
-          break;
-        case DT_SONAME:
-          soname = entry->d_un.d_val;
-          break;
-        default:
-          break;
-      }
+  for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    const std::uintptr_t value = entry->d_un.d_ptr;
+    const std::uintptr_t address = value < base ? value + base : value;
+    switch (entry->d_tag) {
+      case DT_STRTAB:
+        found.texts = reinterpret_cast<const char*>(address);
+        break;
+      case DT_SYMTAB:
+        found.symbols = reinterpret_cast<const void*>(address);
+        break;
+      case DT_GNU_HASH:
+        found.gnu_hashes = reinterpret_cast<const std::uint32_t*>(address);
+        break;
+      case DT_HASH:
+        found.hashes = reinterpret_cast<const std::uint32_t*>(address);
+        break;
+      case DT_SONAME:
+        soname = entry->d_un.d_val;
+        break;
+      default:
+        break;
     }
   }
   if (soname != 0 && found.texts != nullptr) found.soname = found.texts + soname;
   return found;
-}
-
-bool holds(const dl_phdr_info& info, std::uintptr_t address) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const auto& part = info.dlpi_phdr[i];
-    const std::uintptr_t begin = info.dlpi_addr + part.p_vaddr;
-    if (part.p_type == PT_LOAD && address >= begin && address < begin + part.p_memsz) return true;
-  }
-  return false;
 }
 
 struct BySoname {
@@ -118,27 +103,16 @@ struct BySoname {
 };
 int look_for_soname(dl_phdr_info* info, size_t, void* data) {
   auto& wanted = *static_cast<BySoname*>(data);
-  const Library library = described_by(*info);
-  if (library.symbols == nullptr || strcmp(library.soname, wanted.soname) != 0) return 0;
-  *wanted.found = library;
-  return 1;
-}
-
-struct After {
-  std::uintptr_t here;
-  const char* name;
-  bool passed = false;
-  void* found = nullptr;
-};
-int look_after(dl_phdr_info* info, size_t, void* data) {
-  auto& wanted = *static_cast<After*>(data);
-  if (!wanted.passed) {
-    wanted.passed = holds(*info, wanted.here);
-    return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const std::uintptr_t dynamic = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    const Library library =
+        described_by(info->dlpi_addr, info->dlpi_name, reinterpret_cast<const ElfW(Dyn)*>(dynamic));
+    if (library.symbols == nullptr || !same(library.soname, wanted.soname)) return 0;
+    *wanted.found = library;
+    return 1;
   }
-  const Library library = described_by(*info);
-  if (library.symbols != nullptr) wanted.found = library.find(wanted.name);
-  return wanted.found != nullptr ? 1 : 0;
+  return 0;
 }
 
 }  // namespace
@@ -159,10 +133,16 @@ bool find_library(const char* soname, Library& found) {
   return dl_iterate_phdr(look_for_soname, &wanted) != 0;
 }
 
-void* find_after(const void* here, const char* name) {
-  After wanted{reinterpret_cast<std::uintptr_t>(here), name};
-  dl_iterate_phdr(look_after, &wanted);
-  return wanted.found;
+void* find_after_us(const char* name) {
+  const link_map* library = _r_debug.r_map;
+  // _DYNAMIC is this library's own dynamic section.
+  while (library != nullptr && library->l_ld != _DYNAMIC) library = library->l_next;
+  if (library == nullptr) return nullptr;
+  for (library = library->l_next; library != nullptr; library = library->l_next) {
+    void* found = described_by(library->l_addr, library->l_name, library->l_ld).find(name);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
 }
 
 }  // namespace assay::gpu

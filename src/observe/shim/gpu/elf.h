@@ -21,7 +21,13 @@ struct Library {
 
 // The first loaded library of this soname.
 bool find_library(const char* soname, Library& found);
-// The function of this name in the first library loaded after the one that holds `here`.
-void* find_after(const void* here, const char* name);
+// The function of this name in the first library loaded after ours. Calls nothing: it is needed
+// when a sanitizer, which stands in for library functions, has not begun yet.
+void* find_after_us(const char* name);
+
+inline bool same(const char* one, const char* other) {
+  for (; *one != 0 && *one == *other; ++one) ++other;
+  return *one == *other;
+}
 
 }  // namespace assay::gpu

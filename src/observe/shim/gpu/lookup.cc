@@ -3,7 +3,6 @@
 // arguments; what it answers is replaced if, and only if, that is the address of a function we
 // wrap.
 #include <dlfcn.h>
-#include <string.h>
 
 #include "observe/shim/gpu/elf.h"
 #include "observe/shim/gpu/gpu.h"
@@ -27,9 +26,8 @@ void* no_symbol() {
 
 bool find_loader_functions() {
   if (assay_gpu_next_dlvsym.load(std::memory_order_acquire) != nullptr) return true;
-  const void* here = reinterpret_cast<const void*>(assay_gpu_is_ours);
-  void* dlsym_found = find_after(here, "dlsym");
-  void* dlvsym_found = find_after(here, "dlvsym");
+  void* dlsym_found = find_after_us("dlsym");
+  void* dlvsym_found = find_after_us("dlvsym");
   const bool found = dlsym_found != nullptr && dlvsym_found != nullptr;
   void* none = reinterpret_cast<void*>(no_symbol);
   assay_gpu_next_dlsym.store(dlsym_found != nullptr ? dlsym_found : none,
@@ -39,17 +37,22 @@ bool find_loader_functions() {
   return found;
 }
 
+// While the process still has one thread and loads nothing.
+__attribute__((constructor)) void find_early() {
+  find_loader_functions();
+}
+
 bool is_upper(char letter) {
   return letter >= 'A' && letter <= 'Z';
 }
 bool is_nccl(const char* name) {
-  return strncmp(name, "nccl", 4) == 0 && is_upper(name[4]);
+  return name[0] == 'n' && name[1] == 'c' && name[2] == 'c' && name[3] == 'l' && is_upper(name[4]);
 }
 bool is_cuda(const char* name) {
   return name[0] == 'c' && name[1] == 'u' && is_upper(name[2]);
 }
 bool is_loader(const char* name) {
-  return strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0;
+  return same(name, "dlsym") || same(name, "dlvsym");
 }
 
 // What the loader answered, or the wrapper of it.
