@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -74,6 +75,23 @@ TEST(GpuCount, WhatAKilledProcessCountedStays) {
   const Ran other = job.probe("threads 2 10");
   EXPECT_EQ(other.status, 0);
   EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 1254);
+}
+
+// Killed while they claim slots and blocks, launch, end threads: whoever comes next is served.
+TEST(GpuCount, ProcessesKilledAtAnyMomentHinderNobody) {
+  const Job job;
+  std::minstd_rand random(1);
+  for (int round = 0; round < 60; ++round) {
+    const std::string line = "exec timeout -s KILL 0.00" + std::to_string(1000 + random() % 9000) +
+                             " " ASSAY_GPU_PROBE " churn 1000000";
+    (void)job.run("sh -c '" + line + "'");
+    if (round % 10 != 9) continue;
+    const std::uint64_t before = job.total(GpuQuantity::kKernel).calls;
+    const Ran ran = job.probe("threads 2 1000");
+    ASSERT_EQ(ran.status, 0) << ran.text;
+    EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, before + 2000);
+  }
+  EXPECT_GT(job.total(GpuQuantity::kKernel).calls, 12000);
 }
 
 // When all slots and blocks have been given out, those of the dead are gone on with.

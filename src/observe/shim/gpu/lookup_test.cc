@@ -46,6 +46,15 @@ TEST(GpuLookup, EverySymbolOfTheDriverByName) {
   }
 }
 
+TEST(GpuLookup, EveryVersionAndFlagOfEveryName) {
+  const Job job;
+  const Ran ran = job.probe(std::string("everything ") + kEntries);
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("lookups"), 673 * 6 * 3);
+  EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
+  EXPECT_GT(ran.told.at("wrapped"), 1000);
+}
+
 TEST(GpuLookup, WithoutARegionTheDriversOwnFunctionsAreGiven) {
   const Job job;
   const Ran ran =

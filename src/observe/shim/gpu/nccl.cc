@@ -100,12 +100,22 @@ int joined(int result, void* const* communicator, std::uint64_t id, int ranks, i
 }
 
 // A part of another one: all its ranks make the same parts in the same order, so they agree.
-std::uint64_t id_of_part(void* parent, std::uint64_t which) {
+std::uint64_t id_of_part(void* parent, int color) {
   Known known;
   communicators.find(key_of(parent), known);
-  return wire::gpu_mix(wire::gpu_mix(known.size) ^ which);
+  Known made;
+  parts.find(key_of(parent), made);
+  ++made.size;
+  parts.insert(key_of(parent), made);
+  return wire::gpu_mix(wire::gpu_mix(known.size) ^ (made.size << 32U) ^
+                       static_cast<std::uint32_t>(color));
 }
-constinit std::atomic<std::uint64_t> parts{0};
+
+void left(void* communicator) {
+  Known known;
+  communicators.take(key_of(communicator), known);
+  parts.take(key_of(communicator), known);
+}
 
 }  // namespace
 }  // namespace assay::gpu
@@ -208,26 +218,23 @@ ASSAY_EXPORTED int ncclCommInitAll(void** out, int devices, const int* list) {
 }
 ASSAY_EXPORTED int ncclCommSplit(void* parent, int color, int key, void** out, void* config) {
   ASSAY_NCCL(ncclCommSplit);
-  const std::uint64_t id = assay::gpu::id_of_part(
-      parent, (assay::gpu::parts.fetch_add(1) << 32U) ^ static_cast<std::uint32_t>(color));
+  const std::uint64_t id = assay::gpu::id_of_part(parent, color);
   return assay::gpu::joined(next(parent, color, key, out, config), out, id, 0, 0);
 }
 ASSAY_EXPORTED int ncclCommShrink(void* parent, int* excluded, int number, void** out, void* config,
                                   int flags) {
   ASSAY_NCCL(ncclCommShrink);
-  const std::uint64_t id = assay::gpu::id_of_part(parent, assay::gpu::parts.fetch_add(1) << 32U);
+  const std::uint64_t id = assay::gpu::id_of_part(parent, -1);
   return assay::gpu::joined(next(parent, excluded, number, out, config, flags), out, id, 0, 0);
 }
 ASSAY_EXPORTED int ncclCommDestroy(void* communicator) {
   ASSAY_NCCL(ncclCommDestroy);
-  assay::gpu::Known known;
-  assay::gpu::communicators.take(assay::gpu::key_of(communicator), known);
+  assay::gpu::left(communicator);
   return next(communicator);
 }
 ASSAY_EXPORTED int ncclCommAbort(void* communicator) {
   ASSAY_NCCL(ncclCommAbort);
-  assay::gpu::Known known;
-  assay::gpu::communicators.take(assay::gpu::key_of(communicator), known);
+  assay::gpu::left(communicator);
   return next(communicator);
 }
 }

@@ -12,6 +12,7 @@ constinit SizeMap arrays;
 constinit SizeMap host_pointers;
 constinit SizeMap graphs;
 constinit SizeMap communicators;
+constinit SizeMap parts;
 
 SizeMap::Shard& SizeMap::shard_of(std::uint64_t key) {
   return shards_[wire::gpu_mix(key) >> 58U];

@@ -54,7 +54,8 @@ extern constinit SizeMap arrays;         // arrays and mipmapped ones
 extern constinit SizeMap host_pointers;  // page-locked memory
 extern constinit SizeMap graphs;         // executable graphs: nodes, and kernels among them
 extern constinit SizeMap communicators;  // NCCL's: id, ranks, rank
-inline SizeMap* const kAllMaps[] = {&pointers,      &handles, &arrays,
-                                    &host_pointers, &graphs,  &communicators};
+extern constinit SizeMap parts;          // how many parts were made of a communicator
+inline SizeMap* const kAllMaps[] = {&pointers, &handles,       &arrays, &host_pointers,
+                                    &graphs,   &communicators, &parts};
 
 }  // namespace assay::gpu

@@ -163,6 +163,34 @@ int symbols(const char* file, const std::string& loader) {
   return 0;
 }
 
+// everything FILE: every name with versions around each of its own, and all flags.
+int everything(const char* file) {
+  open_driver();
+  auto* get = symbol<GetProcAddress2>("cuGetProcAddress_v2");
+  auto* function = symbol<void*(const char*, int, int)>("fakecuda_function");
+  Tally tally;
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    char name[128];
+    int of = 0;
+    const std::size_t at = line.find('(');
+    if (at == std::string::npos || line[0] == '/' ||
+        std::sscanf(line.c_str() + at, "(%127[^,], %d", name, &of) != 2) {
+      continue;
+    }
+    for (const int version : {0, of - 1, of, of + 1, 13000, 99000}) {
+      for (const std::uint64_t flags : {0U, 1U, 2U}) {
+        void* got = nullptr;
+        int status = -1;
+        get(name, &got, version, flags, &status);
+        tally.add(judge(got, function(name, version, flags == 2 ? 1 : 0)), line);
+      }
+    }
+  }
+  tally.print();
+  return 0;
+}
+
 int no_driver() {
   tell("default", ::dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr ? 0 : 1);
   tell("error", ::dlerror() == nullptr ? 0 : 1);
@@ -477,6 +505,7 @@ int main(int count, char** arguments) {
   const std::map<std::string, std::function<int()>> actions = {
       {"lookups", [&] { return lookups(text(2), text(3), text(4)); }},
       {"symbols", [&] { return symbols(text(2), text(3)); }},
+      {"everything", [&] { return everything(text(2)); }},
       {"no_driver", no_driver},
       {"other_names", other_names},
       {"threads", [&] { return threads(number(2), number(3)); }},
