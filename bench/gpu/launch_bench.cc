@@ -5,12 +5,15 @@
 //   gpu_launch_bench [--rounds N] [--preload LIBRARY]…     prints Markdown tables
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -53,13 +56,17 @@ struct Spread {
   }
 };
 
-// Rows: medians, with the quarter points, and what is added to the first way.
+// Rows: medians, with the quarter points, and the least; each with what it adds to the first way.
 void print(const std::string& title, const std::vector<Way>& ways, std::vector<Spread> spreads) {
-  fmt::print("\n| {} | median ns | quartiles | added |\n|---|---|---|---|\n", title);
+  fmt::print(
+      "\n| {} | median ns | quartiles | added | least | added |\n|---|---|---|---|---|---|\n",
+      title);
   const double bare = spreads.front().at(0.5);
+  const double least = spreads.front().at(0);
   for (std::size_t i = 0; i < ways.size(); ++i) {
-    fmt::print("| {} | {:.2f} | {:.2f}–{:.2f} | {:+.2f} |\n", ways[i].name, spreads[i].at(0.5),
-               spreads[i].at(0.25), spreads[i].at(0.75), spreads[i].at(0.5) - bare);
+    fmt::print("| {} | {:.2f} | {:.2f}–{:.2f} | {:+.2f} | {:.2f} | {:+.2f} |\n", ways[i].name,
+               spreads[i].at(0.5), spreads[i].at(0.25), spreads[i].at(0.75),
+               spreads[i].at(0.5) - bare, spreads[i].at(0), spreads[i].at(0) - least);
   }
 }
 
@@ -81,6 +88,47 @@ void measure(const std::vector<Way>& ways, const std::string& words, int rounds,
     }
   }
   for (std::size_t k = 0; k < titles.size(); ++k) print(titles[k], ways, spreads[k]);
+}
+
+double now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// How long each of so many processes takes that are started at once and launch one kernel.
+std::vector<double> start_together(const Way& way, int processes) {
+  const std::string line = "exec env " + way.settings + " " ASSAY_LOAD " launch 1 1 >/dev/null";
+  std::map<pid_t, double> started;
+  for (int i = 0; i < processes; ++i) {
+    const double now = now_ms();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    started[child] = now;
+  }
+  std::vector<double> took;
+  for (pid_t child = 0; (child = ::wait(nullptr)) > 0;) took.push_back(now_ms() - started[child]);
+  return took;
+}
+
+void measure_starts(const std::vector<Way>& ways, int processes, int rounds) {
+  std::vector<Spread> spreads(ways.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      for (const double took : start_together(ways[i], processes)) {
+        spreads[i].values.push_back(took);
+      }
+    }
+  }
+  fmt::print("\n| {} started at once, until each has launched and ended | median ms | p99 ms |\n",
+             processes == 1 ? "a process" : fmt::format("{} processes", processes));
+  fmt::print("|---|---|---|\n");
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    fmt::print("| {} | {:.2f} | {:.2f} |\n", ways[i].name, spreads[i].at(0.5), spreads[i].at(0.99));
+  }
 }
 
 // Instructions of one call, exactly: the difference between two runs under callgrind.
@@ -122,6 +170,8 @@ int main(int count, char** arguments) {
           {"free, 50,000 blocks live", "allocation, 50,000 blocks live"});
   measure(ways, "free 1000 200", rounds,
           {"free, 1,000 blocks live", "allocation, 1,000 blocks live"});
+  measure_starts(ways, 1, 20 * rounds);
+  measure_starts(ways, 300, 3);
   if (!output_of("command -v valgrind").empty()) {
     fmt::print("\n| instructions (callgrind) | a launch | added |\n|---|---|---|\n");
     double bare = 0;

@@ -110,6 +110,17 @@ TEST(GpuCount, SlotsAndBlocksOfTheDeadAreInherited) {
   EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 300311);
 }
 
+TEST(GpuCount, ASlotComesWithItsBlocks) {
+  const Job job;
+  (void)job.probe("until_killed 100");
+  job.region().header.next_slot.store(wire::kGpuSlots);
+  job.region().header.next_block.store(wire::kGpuBlocks);
+  const Ran ran = job.probe("threads 1 11");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 111);
+  EXPECT_EQ(job.region().header.lost_threads.load(), 0);
+}
+
 TEST(GpuCount, WithoutARoomLeftThreadsAreSaidToBeLost) {
   const Job job;
   job.region().header.next_block.store(wire::kGpuBlocks);
@@ -132,6 +143,16 @@ TEST(GpuCount, ManyProcessesAtOnce) {
   for (std::thread& starter : starters) starter.join();
   EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, kProcesses * 14);
   EXPECT_EQ(job.region().header.next_slot.load(), kProcesses);
+}
+
+TEST(GpuCount, ProcessesOfOtherPidNamespaces) {
+  const Job job;
+  for (int i = 0; i < 3; ++i) {
+    const Ran ran = job.run("unshare --pid --fork --mount-proc " ASSAY_GPU_PROBE " threads 2 50");
+    if (ran.status != 0) GTEST_SKIP() << ran.text;
+  }
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 300);
+  EXPECT_EQ(job.region().header.next_slot.load(), 3);
 }
 
 TEST(GpuCount, ProgramsThatCloseAllDescriptors) {
