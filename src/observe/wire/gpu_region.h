@@ -66,11 +66,13 @@ struct GpuCount {
 
 // One thread's. Counts only grow, whoever has the block.
 struct alignas(64) GpuBlock {
-  std::atomic<std::uint32_t> owner;  // slot + 1; 0: nobody's yet
-  std::atomic<std::uint32_t> next;   // in its process's list of idle blocks: block + 1
+  std::atomic<std::uint32_t> owner;    // slot + 1; 0: nobody's yet
+  std::atomic<std::uint32_t> next;     // in its process's list of idle blocks: block + 1
+  std::atomic<std::uint32_t> sibling;  // in its slot's list of all blocks: block + 1
+  std::uint32_t reserved_word;
   std::atomic<std::int64_t> budget;  // GPU nanoseconds that may be launched before a refill
   std::atomic<std::uint64_t> spent;  // refilled and used up so far
-  std::uint64_t reserved[5];
+  std::uint64_t reserved[4];
   GpuCount counts[kGpuQuantities];
 };
 static_assert(sizeof(GpuBlock) == 512 && offsetof(GpuBlock, counts) == 64);
@@ -78,8 +80,8 @@ static_assert(sizeof(GpuBlock) == 512 && offsetof(GpuBlock, counts) == 64);
 inline constexpr std::size_t kGpuDevices = 16;
 
 struct alignas(64) GpuSlot {
-  std::atomic<std::int32_t> process;  // 0: never used; it stays when the owner is gone
-  std::uint32_t reserved;
+  std::atomic<std::int32_t> process;        // 0: never used; it stays when the owner is gone
+  std::atomic<std::uint32_t> blocks;        // the first of its blocks: block + 1; they stay as well
   std::atomic<std::uint64_t> start_ticks;   // /proc/PID/stat, field 22
   std::atomic<std::uint64_t> namespace_id;  // of pids: the inode of /proc/self/ns/pid
   std::uint64_t reserved_words[5];

@@ -135,13 +135,13 @@ bool take_slot(std::size_t number) {
   wanted.namespace_id.store(pid_namespace());
   for (auto& used : wanted.used) used.store(0);
   // What the last owner counted stays in its blocks; they are ours to go on with.
-  const std::uint32_t owner = static_cast<std::uint32_t>(number) + 1;
-  const std::uint32_t given = process.region->header.next_block.load();
-  for (std::uint32_t i = 0; i < given && i < kGpuBlocks; ++i) {
-    GpuBlock& block = process.region->blocks[i];
-    if (block.owner.load() != owner) continue;
+  // (Never more than there are: it is memory that others write, too.)
+  std::uint32_t at = wanted.blocks.load();
+  for (std::size_t i = 0; i < kGpuBlocks && at != 0 && at <= kGpuBlocks; ++i) {
+    GpuBlock& block = process.region->blocks[at - 1];
     block.next.store(process.idle);
-    process.idle = i + 1;
+    process.idle = at;
+    at = block.sibling.load();
   }
   process.slot.store(static_cast<int>(number), std::memory_order_release);
   return true;
@@ -161,34 +161,45 @@ bool claim_slot() {
     if (number == end) break;
     if (take_slot(number)) return true;
   }
-  for (std::uint32_t number = 0; number < end; ++number) {
-    if (take_slot(number)) return true;
+  // Not all from the same place: many may be starting.
+  const auto first =
+      static_cast<std::uint32_t>(wire::gpu_mix(static_cast<std::uint64_t>(getpid())));
+  for (std::uint32_t tried = 0; tried < end; ++tried) {
+    if (take_slot((first + tried) % end)) return true;
   }
   return false;
 }
 
-// Blocks of processes that are gone, from slots that nobody has taken over.
+void own(std::uint32_t number) {
+  GpuBlock& block = process.region->blocks[number];
+  GpuSlot& mine = process.region->slots[process.slot.load()];
+  block.owner.store(static_cast<std::uint32_t>(process.slot.load()) + 1);
+  block.sibling.store(mine.blocks.load());
+  mine.blocks.store(number + 1);
+}
+
+// Blocks of processes that are gone, from slots that nobody has taken over. Who is killed in here
+// leaves blocks that nobody finds again; what they have counted is still summed.
 void adopt_blocks() {
   const int mine = process.slot.load();
-  for (std::size_t number = 0; number < kGpuSlots; ++number) {
-    if (static_cast<int>(number) == mine || process.region->slots[number].process.load() == 0 ||
+  for (std::size_t number = 0; number < kGpuSlots && process.idle == 0; ++number) {
+    GpuSlot& other = process.region->slots[number];
+    if (static_cast<int>(number) == mine || other.blocks.load() == 0 ||
         !lock_byte(number, F_WRLCK)) {
       continue;
     }
-    if (!is_alive(process.region->slots[number])) {
-      const std::uint32_t owner = static_cast<std::uint32_t>(number) + 1;
-      for (std::uint32_t i = 0; i < kGpuBlocks; ++i) {
-        GpuBlock& block = process.region->blocks[i];
-        std::uint32_t expected = owner;
-        if (!block.owner.compare_exchange_strong(expected, static_cast<std::uint32_t>(mine) + 1)) {
-          continue;
-        }
+    if (!is_alive(other)) {
+      std::uint32_t at = other.blocks.exchange(0);
+      for (std::size_t i = 0; i < kGpuBlocks && at != 0 && at <= kGpuBlocks; ++i) {
+        GpuBlock& block = process.region->blocks[at - 1];
+        const std::uint32_t following = block.sibling.load();
+        own(at - 1);
         block.next.store(process.idle);
-        process.idle = i + 1;
+        process.idle = at;
+        at = following;
       }
     }
     lock_byte(number, F_UNLCK);
-    if (process.idle != 0) return;
   }
 }
 
@@ -208,9 +219,8 @@ GpuBlock* take_block() {
   const auto end = static_cast<std::uint32_t>(kGpuBlocks);
   const std::uint32_t number = ticket(process.region->header.next_block, end);
   if (number < end) {
-    GpuBlock& block = process.region->blocks[number];
-    block.owner.store(static_cast<std::uint32_t>(process.slot.load()) + 1);
-    return &block;
+    own(number);
+    return &process.region->blocks[number];
   }
   adopt_blocks();
   GpuBlock* adopted = take_idle();
