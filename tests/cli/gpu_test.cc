@@ -71,6 +71,14 @@ TEST_F(GpuCli, WhatAKilledProcessCountedIsInTheStore) {
   EXPECT_EQ(use(job(), "kernels"), (Json{77, 0}));
 }
 
+// Whoever comes next finds the region and finishes the job.
+TEST_F(GpuCli, WhatWasCountedWhenTheCollectorWasKilledIsInTheStore) {
+  const auto ran = shell("$ASSAY run -- sh -c \"$PROBE threads 1 55; kill -9 \\$PPID; sleep 0.3\"");
+  const Json recorded = job();
+  EXPECT_EQ(recorded["job"]["status"], "interrupted") << ran.err;
+  EXPECT_EQ(use(recorded, "kernels"), (Json{55, 0}));
+}
+
 TEST_F(GpuCli, EveryTracerCounts) {
   const auto ran = shell("$ASSAY run --tracer ptrace -- $PROBE threads 1 9");
   if (ran.exit_code != 0) GTEST_SKIP() << ran.err;
