@@ -56,8 +56,8 @@ char log_path[kPathSize];
 
 void remember_variable(const char* name, char* into) {
   const char* value = getenv(name);
-  if (value == nullptr || strlen(value) >= kPathSize) return;
-  strcpy(into, value);
+  const std::size_t length = value == nullptr ? kPathSize : strlen(value);
+  if (length < kPathSize) memcpy(into, value, length + 1);
 }
 
 // The environment as the process got it: programs change theirs.
