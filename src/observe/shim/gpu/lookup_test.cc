@@ -74,6 +74,19 @@ TEST(GpuLookup, MissingDriverStaysMissing) {
   EXPECT_EQ(ran.told.at("error_after_success"), 0);
 }
 
+TEST(GpuLookup, OurFunctionsAnswerBeforeThereIsADriver) {
+  const Job job;
+  const Ran ran = job.probe("weak_symbols");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("launch"), 3);  // CUDA_ERROR_NOT_INITIALIZED
+  EXPECT_EQ(ran.told.at("allocate"), 3);
+  EXPECT_EQ(ran.told.at("reduce"), 3);  // ncclInternalError
+  EXPECT_EQ(ran.told.at("launch_later"), 0);
+  EXPECT_EQ(ran.told.at("allocate_later"), 0);
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 1);
+  EXPECT_EQ(job.total(GpuQuantity::kAllocDevice).calls, 1);
+}
+
 TEST(GpuLookup, WhatTheDriverDoesNotKnowIsItsToRefuse) {
   const Job job;
   const Ran ran = job.probe("other_names");

@@ -20,6 +20,14 @@
 #include <thread>
 #include <vector>
 
+// Programs that run with and without a driver declare its functions weak, and find ours.
+extern "C" {
+__attribute__((weak)) int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                         unsigned, unsigned, void*, void**, void**);
+__attribute__((weak)) int cuMemAlloc_v2(std::uint64_t*, std::size_t);
+__attribute__((weak)) int ncclAllReduce(const void*, void*, std::size_t, int, int, void*, void*);
+}
+
 namespace {
 
 void* driver = nullptr;
@@ -198,6 +206,24 @@ int no_driver() {
   ::dlerror();
   ::dlsym(RTLD_DEFAULT, "malloc");
   tell("error_after_success", ::dlerror() == nullptr ? 0 : 1);
+  return 0;
+}
+
+// Called without a driver they must answer, not crash; and work once there is one.
+int weak_symbols() {
+  if (cuLaunchKernel == nullptr || cuMemAlloc_v2 == nullptr || ncclAllReduce == nullptr) return 3;
+  const auto once = [] {
+    return static_cast<unsigned long>(
+        cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+  };
+  std::uint64_t address = 0;
+  tell("launch", once());
+  tell("allocate", static_cast<unsigned long>(cuMemAlloc_v2(&address, 10)));
+  tell("reduce",
+       static_cast<unsigned long>(ncclAllReduce(nullptr, nullptr, 1, 7, 0, nullptr, nullptr)));
+  open_driver();
+  tell("launch_later", once());
+  tell("allocate_later", static_cast<unsigned long>(cuMemAlloc_v2(&address, 10)));
   return 0;
 }
 
@@ -507,6 +533,7 @@ int main(int count, char** arguments) {
       {"symbols", [&] { return symbols(text(2), text(3)); }},
       {"everything", [&] { return everything(text(2)); }},
       {"no_driver", no_driver},
+      {"weak_symbols", weak_symbols},
       {"other_names", other_names},
       {"threads", [&] { return threads(number(2), number(3)); }},
       {"churn", [&] { return churn(number(2)); }},
