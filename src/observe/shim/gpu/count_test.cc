@@ -162,6 +162,17 @@ TEST(GpuCount, ProgramsThatCloseAllDescriptors) {
   EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 100);
 }
 
+TEST(GpuCount, ChildrenOfProgramsThatCloseAllDescriptors) {
+  const Job job;
+  const std::string file = std::string(job.path()) + ".own";
+  const Ran ran = job.probe("closes_and_forks 30 " + file);
+  ::unlink(file.c_str());
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("locked"), 0);
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 60);
+  EXPECT_EQ(job.region().header.next_slot.load(), 2);
+}
+
 TEST(GpuCount, LaunchesAtExit) {
   const Job job;
   EXPECT_EQ(job.probe("at_exit").status, 0);

@@ -41,6 +41,8 @@ struct Process {
   std::atomic<int> state{kUnknown};
   GpuRegion* region = nullptr;
   int file = -1;
+  dev_t device = 0;  // of the file, to know it again
+  ino_t inode = 0;
   std::atomic<int> slot{-1};
   SpinLock lock;           // for what follows
   std::uint32_t idle = 0;  // blocks of threads that have ended: block + 1
@@ -83,6 +85,26 @@ int move_up(int file) {
   if (moved < 0) return file;
   close(file);
   return moved;
+}
+
+// Programs close descriptors that they do not know, and are given the number again for a file of
+// their own, which must never be locked.
+bool file_is_ours() {
+  struct stat status {};
+  const auto same_file = [&](int file) {
+    return fstat(file, &status) == 0 && status.st_dev == process.device &&
+           status.st_ino == process.inode;
+  };
+  if (same_file(process.file)) return true;
+  const int opened = open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+  if (opened < 0) return false;
+  const int file = move_up(opened);
+  if (!same_file(file)) {
+    close(file);
+    return false;
+  }
+  process.file = file;
+  return true;
 }
 
 bool lock_byte(std::size_t byte, short type) {
@@ -155,6 +177,7 @@ std::uint32_t ticket(std::atomic<std::uint32_t>& next, std::uint32_t end) {
 }
 
 bool claim_slot() {
+  if (!file_is_ours()) return false;
   const auto end = static_cast<std::uint32_t>(kGpuSlots);
   for (;;) {
     const std::uint32_t number = ticket(process.region->header.next_slot, end);
@@ -181,6 +204,7 @@ void own(std::uint32_t number) {
 // Blocks of processes that are gone, from slots that nobody has taken over. Who is killed in here
 // leaves blocks that nobody finds again; what they have counted is still summed.
 void adopt_blocks() {
+  if (!file_is_ours()) return;
   const int mine = process.slot.load();
   for (std::size_t number = 0; number < kGpuSlots && process.idle == 0; ++number) {
     GpuSlot& other = process.region->slots[number];
@@ -263,6 +287,8 @@ GpuRegion* attach() {
     return nullptr;
   }
   process.file = file;
+  process.device = status.st_dev;
+  process.inode = status.st_ino;
   process.has_key = pthread_key_create(&process.key, return_block) == 0;
   return found;
 }

@@ -2,12 +2,14 @@
 // the driver as programs do, uses it, and prints what the driver itself counted, "name number" per
 // line; the tests compare that with the region.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -323,6 +325,30 @@ int closes_everything(long launches) {
   return 0;
 }
 
+// A child whose parent has closed our descriptor, and perhaps been given its number for a file of
+// its own: that must stay unlocked.
+int closes_and_forks(long launches, const char* file) {
+  open_driver();
+  Launch* function = find_launch();
+  launch(function, launches);
+  for (int i = 3; i < 1024; ++i) ::close(i);
+  const int own = ::open(file, O_RDWR | O_CREAT, 0600);
+  for (int i = 100; own >= 0 && i < 400; ++i) ::dup2(own, i);
+  if (::fork() == 0) {
+    launch(function, launches);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::_exit(0);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  ::fcntl(own, F_GETLK, &lock);
+  tell("locked", lock.l_type == F_UNLCK ? 0 : 1);
+  while (::wait(nullptr) > 0) {
+  }
+  return 0;
+}
+
 int at_exit() {
   open_driver();
   static Launch* function = find_launch();
@@ -542,6 +568,7 @@ int main(int count, char** arguments) {
       {"execs", [&] { return execs(arguments, number(2)); }},
       {"until_killed", [&] { return until_killed(number(2)); }},
       {"closes_everything", [&] { return closes_everything(number(2)); }},
+      {"closes_and_forks", [&] { return closes_and_forks(number(2), text(3)); }},
       {"at_exit", at_exit},
       {"reload", [&] { return reload(number(2)); }},
       {"every_kind", every_kind},
