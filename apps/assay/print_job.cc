@@ -66,6 +66,49 @@ void print_usage(const Session& session, const store::Job& job) {
   session.print(table);
 }
 
+// "copies_to_device" as people read it.
+std::string spaced(std::string text) {
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+void print_gpu(const Session& session, const store::Job& job) {
+  if (job.gpu.empty()) return;
+  if (!job.gpu.use.empty()) {
+    Table table({"on GPUs", "times", "in all"});
+    for (const store::GpuUse& use : job.gpu.use) {
+      std::string amount;
+      if (use.quantity == "graphs") {
+        amount = grouped(use.amount) + " nodes";
+      } else if (use.amount > 0) {
+        amount = base::to_text(base::Bytes(use.amount));
+      }
+      table.row({spaced(printable(use.quantity)), grouped(use.calls), amount});
+    }
+    session.print("\n");
+    session.print(table);
+  }
+  if (!job.gpu.memory.empty()) {
+    Table table({"GPU memory", "most of one process"});
+    for (const store::GpuMemory& memory : job.gpu.memory) {
+      table.row({printable(memory.device), base::to_text(base::Bytes(memory.peak_bytes))});
+    }
+    session.print("\n");
+    session.print(table);
+  }
+  if (!job.gpu.collectives.empty()) {
+    Table table({"collectives", "type", "ranks", "times", "in all", "communicator"});
+    table.align(1, base::Align::kLeft);
+    for (const store::GpuCollective& row : job.gpu.collectives) {
+      table.row({printable(row.operation), printable(row.type), grouped(row.ranks),
+                 grouped(row.calls), base::to_text(base::Bytes(row.bytes)),
+                 printable(row.communicator)});
+    }
+    session.print("\n");
+    session.print(table);
+  }
+}
+
 void print_context(const Session& session, const store::Job& job) {
   const store::Context& context = job.context;
   Table table({"context", ""});
@@ -200,6 +243,7 @@ void print_job(const Session& session, const store::Job& job,
   print_files(session, job, directory, files);
   print_processes(session, job);
   print_usage(session, job);
+  print_gpu(session, job);
   print_context(session, job);
 }
 

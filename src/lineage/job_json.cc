@@ -41,6 +41,25 @@ Json array_of(const List& list, Make make) {
   return array;
 }
 
+Json gpu_json(const store::GpuWork& work) {
+  Json document = Json::object();
+  document["use"] = array_of(work.use, [](const store::GpuUse& use) {
+    return Json{{"quantity", use.quantity}, {"calls", use.calls}, {"amount", use.amount}};
+  });
+  document["memory"] = array_of(work.memory, [](const store::GpuMemory& memory) {
+    return Json{{"device", memory.device}, {"peak_bytes", memory.peak_bytes}};
+  });
+  document["collectives"] = array_of(work.collectives, [](const store::GpuCollective& row) {
+    return Json{{"communicator", row.communicator},
+                {"ranks", row.ranks},
+                {"operation", row.operation},
+                {"type", row.type},
+                {"calls", row.calls},
+                {"bytes", row.bytes}};
+  });
+  return document;
+}
+
 }  // namespace
 
 Json job_head_json(const store::Job& job) {
@@ -98,6 +117,7 @@ Json job_json(const store::Job& job) {
                        {"max_rss_bytes", job.usage.max_rss_bytes},
                        {"read_bytes", job.usage.read_bytes},
                        {"written_bytes", job.usage.written_bytes}};
+  document["gpu"] = gpu_json(job.gpu);
   document["context"] = {{"user", job.context.user},
                          {"host", job.context.host},
                          {"environment", job.context.environment},

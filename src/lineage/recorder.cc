@@ -14,6 +14,7 @@
 #include "lineage/context.h"
 #include "lineage/environment.h"
 #include "lineage/filter_file.h"
+#include "lineage/gpu_work.h"
 #include "lineage/inherited_stamps.h"
 #include "lineage/redirects.h"
 #include "lineage/staged_results.h"
@@ -157,6 +158,13 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   ASSAY_TRY_VOID(collector_->prepare());
   ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
   store::tell_job({location, job_.uid}, launch_.environment);
+  if (collect::gpu_wanted(launch_.environment)) {
+    gpu_ = collect::GpuCount::make(job_.uid, job_.spool);
+    if (gpu_ && !gpu_->add_to(launch_.environment)) {
+      gpu_->remove();
+      gpu_.reset();
+    }
+  }
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
   choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
@@ -239,12 +247,14 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
   job_.complete = results.complete();
+  const store::GpuWork gpu = gpu_ ? gpu_work(gpu_->report(), problems_) : store::GpuWork{};
   // What could not be learnt of the context is said, but the files were all seen.
   for (store::Missed& problem : problems_) results.missed(std::move(problem));
 
   ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(*store_, job_.id));
   ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(digests_->write());
+  ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(job_.step, writer.finish(job_));
   if (request_.summary) {
     channel_.say(fmt::format("assay: job {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
@@ -286,6 +296,7 @@ void Recorder::release_descriptors() {
 }
 
 void Recorder::remove_spool() {
+  if (gpu_) gpu_->remove();
   std::error_code ignored;
   fs::remove_all(job_.spool, ignored);
 }

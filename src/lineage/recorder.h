@@ -14,6 +14,7 @@
 #include "lineage/stored_digests.h"
 #include "lineage/tracker.h"
 #include "observe/collect/collector.h"
+#include "observe/collect/gpu_count.h"
 #include "observe/collect/keeper.h"
 #include "store/job.h"
 #include "store/store.h"
@@ -65,6 +66,7 @@ class Recorder {
   std::unique_ptr<StoredDigests> digests_;
   std::unique_ptr<Tracker> tracker_;
   std::unique_ptr<collect::Collector> collector_;
+  std::optional<collect::GpuCount> gpu_;  // where a CUDA program may run
   store::Job job_;
   std::int64_t started_ns_ = 0;  // monotonic
   bool abandoned_ = false;

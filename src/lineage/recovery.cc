@@ -5,9 +5,11 @@
 #include <filesystem>
 
 #include "base/wait_status.h"
+#include "lineage/gpu_work.h"
 #include "lineage/staged_results.h"
 #include "lineage/stored_digests.h"
 #include "lineage/tracker.h"
+#include "observe/collect/gpu_count.h"
 #include "observe/collect/log.h"
 #include "store/job_reader.h"
 #include "store/job_writer.h"
@@ -55,6 +57,10 @@ base::Result<bool> recover(store::Store& store, store::Job job,
   ASSAY_TRY(StagedResults results, StagedResults::in(job.spool, {}));
   tracker.finish(results);
   results.missed({"killed", kKilled});
+  std::vector<store::Missed> problems;
+  auto counted = collect::GpuCount::find(job.uid, job.spool);
+  const store::GpuWork gpu = counted ? gpu_work(counted->report(), problems) : store::GpuWork{};
+  for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
 
   ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(store, job.id));
@@ -62,6 +68,7 @@ base::Result<bool> recover(store::Store& store, store::Job job,
   ASSAY_TRY(const store::Job now, store::head_of(store, job.id));
   if (now.status != store::JobStatus::kRunning) return false;
   ASSAY_TRY_VOID(results.write(writer));
+  ASSAY_TRY_VOID(writer.add_gpu(gpu));
   job.status = store::JobStatus::kInterrupted;
   job.complete = false;
   if (ended && ended->collector == job.collector_pid) {
@@ -70,6 +77,7 @@ base::Result<bool> recover(store::Store& store, store::Job job,
   }
   job.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(job));
+  if (counted) counted->remove();
   fs::remove_all(job.spool, ignored);
   return true;
 }

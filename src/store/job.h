@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "hash/digest.h"
+#include "store/gpu_work.h"
 
 namespace assay::store {
 
@@ -157,6 +158,7 @@ struct Job {
   std::vector<FileRule> rules;
   Context context;
   Usage usage;
+  GpuWork gpu;
   std::vector<std::string> labels;
 };
 

@@ -114,6 +114,7 @@ base::Result<Job> load_job(Store& store, JobId id) {
   ASSAY_TRY(job.processes, processes_of(database, id));
   ASSAY_TRY(job.missed, missed_of(database, id));
   ASSAY_TRY(job.rules, rules_of(database, id));
+  ASSAY_TRY(job.gpu, gpu_work_of(database, id));
   ASSAY_TRY(job.context.packages, packages_of(database, id));
   return job;
 }

@@ -49,6 +49,9 @@ Job full_job() {
   job.processes = {{10, 1, {"train", "--lr"}, "/usr/bin/train", 5, 6, 256},
                    {11, 10, {}, "", 7, std::nullopt, std::nullopt}};
   job.missed = {{"io_uring", "process 11 used io_uring"}, {"dropped", "3 events"}};
+  job.gpu = {{{"kernels", 12, 0}, {"copies_to_device", 3, 4096}},
+             {{"GPU-a0", 1 << 20}},
+             {{"00000000000000ff", 8, "all-reduce", "bf16", 4, 1600}}};
   job.rules = {{"project", true, "it is inside the project", 2, {"/project/a\xff", "/project/b"}},
                {"system", false, "it belongs to the system", 500'000, {}}};
   job.context.git = Git{"/project", "abc",
@@ -125,6 +128,7 @@ void expect_same_lists(const Job& read, Job written) {
     EXPECT_EQ(read.missed[i].what, written.missed[i].what);
     EXPECT_EQ(read.missed[i].text, written.missed[i].text);
   }
+  EXPECT_TRUE(read.gpu == written.gpu);
   ASSERT_EQ(read.rules.size(), written.rules.size());
   for (std::size_t i = 0; i < read.rules.size(); ++i) {
     EXPECT_EQ(read.rules[i].name, written.rules[i].name);

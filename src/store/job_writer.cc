@@ -181,6 +181,10 @@ base::Result<void> JobWriter::add_rule(const FileRule& rule) {
   return insert.run();
 }
 
+base::Result<void> JobWriter::add_gpu(const GpuWork& work) {
+  return insert_gpu_work(state_->database, state_->job, work);
+}
+
 base::Result<void> JobWriter::add_hash(const HashedFile& file) {
   return state_->hashes.insert(file);
 }
@@ -218,6 +222,7 @@ base::Result<JobId> record_job(Store& store, const Job& job) {
   for (const Missed& missed : job.missed) ASSAY_TRY_VOID(writer.add_missed(missed));
   for (const FileRule& rule : job.rules) ASSAY_TRY_VOID(writer.add_rule(rule));
   for (const Package& package : job.context.packages) ASSAY_TRY_VOID(writer.add_package(package));
+  ASSAY_TRY_VOID(writer.add_gpu(job.gpu));
   ASSAY_TRY_VOID(writer.finish(recorded));
   return id;
 }

@@ -18,8 +18,8 @@ namespace assay::store {
 
 // Writes the job as it is now (its status is kRunning) in a transaction of its own, context
 // included, so that the row tells what was started even if nobody lives to finish it. An empty uid
-// gets a random one. The lists (inputs, outputs, processes, missed, rules, packages) are not
-// written.
+// gets a random one. The lists (inputs, outputs, processes, missed, rules, packages, GPU work) are
+// not written.
 base::Result<JobId> begin_job(Store& store, const Job& job);
 
 // One transaction, from begin() to finish(); without finish() nothing of it is kept. Others read
@@ -40,6 +40,8 @@ class JobWriter {
   base::Result<void> add_missed(const Missed& missed);
   base::Result<void> add_package(const Package& package);
   base::Result<void> add_rule(const FileRule& rule);
+  // Once.
+  base::Result<void> add_gpu(const GpuWork& work);
   // Into the hash cache, in the same transaction.
   base::Result<void> add_hash(const HashedFile& file);
 

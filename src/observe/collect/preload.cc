@@ -17,6 +17,7 @@
 #include "observe/collect/launch.h"
 #include "observe/collect/log.h"
 #include "observe/collect/reaper.h"
+#include "observe/collect/variables.h"
 
 namespace assay::collect {
 namespace {
@@ -25,21 +26,6 @@ namespace {
 // on, so it is short at first and grows while the command is quiet.
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
-
-// The environment with `value` under `key` ("KEY="), after or before what was there, with a colon
-// between.
-enum class Place { kFirst, kLast };
-void join(std::vector<std::string>& environment, std::string_view key, const std::string& value,
-          Place place) {
-  std::string entry = value;
-  std::erase_if(environment, [&](const std::string& old) {
-    if (!old.starts_with(key)) return false;
-    const std::string had = old.substr(key.size());
-    if (!had.empty()) entry = place == Place::kFirst ? entry + ":" + had : had + ":" + entry;
-    return true;
-  });
-  environment.push_back(std::string(key) + entry);
-}
 
 // The command's environment with the shim.
 std::vector<std::string> with_shim(std::vector<std::string> environment, const std::string& shim,
@@ -141,18 +127,22 @@ std::unique_ptr<Collector> make_preload_collector(const std::filesystem::path& l
   return std::make_unique<PreloadCollector>(log);
 }
 
-std::filesystem::path shim_library() {
+std::filesystem::path library_beside(std::string_view name) {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return {};
   const auto folder = program.parent_path();
   for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
-    auto library = place / "libassay-shim.so";
+    auto library = place / name;
     // LD_PRELOAD is a list that knows no quoting.
     if (library.native().find_first_of(" :") != std::string::npos) continue;
     if (::access(library.c_str(), R_OK) == 0) return library;
   }
   return {};
+}
+
+std::filesystem::path shim_library() {
+  return library_beside("libassay-shim.so");
 }
 
 }  // namespace assay::collect

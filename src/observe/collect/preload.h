@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "observe/collect/collector.h"
 
@@ -11,7 +12,8 @@ namespace assay::collect {
 std::unique_ptr<Collector> make_preload_collector(const std::filesystem::path& log);
 Preflight preload_preflight();
 
-// The shim's library: beside the program or in ../lib/assay. Empty if it is not there.
+// One of our libraries: beside the program or in ../lib/assay. Empty if it is not there.
+std::filesystem::path library_beside(std::string_view name);
 std::filesystem::path shim_library();
 
 }  // namespace assay::collect

@@ -1,0 +1,168 @@
+#include "observe/collect/gpu_count.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/file.h"
+#include "base/unique_fd.h"
+#include "observe/collect/preload.h"
+#include "observe/collect/variables.h"
+
+namespace assay::collect {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kDriver = "libcuda.so.1";
+
+bool is_in(const fs::path& folder) {
+  return ::access((folder / kDriver).c_str(), F_OK) == 0;
+}
+
+// The loader's cache names every library it knows, zero-terminated; which format it has does not
+// matter for that.
+bool is_in_cache() {
+  const auto cache = base::read_file("/etc/ld.so.cache", base::Bytes{64 << 20});
+  return cache && cache->find(std::string(kDriver) + '\0') != std::string::npos;
+}
+
+// In memory: what is written there never waits for a disk.
+std::array<fs::path, 2> places(const std::string& uid, const fs::path& folder) {
+  return {"/dev/shm/assay-gpu-" + uid, folder / "gpu"};
+}
+
+wire::GpuRegion* mapped(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0 ||
+      static_cast<std::uint64_t>(status.st_size) < sizeof(wire::GpuRegion)) {
+    return nullptr;
+  }
+  void* memory =
+      ::mmap(nullptr, sizeof(wire::GpuRegion), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* region = static_cast<wire::GpuRegion*>(memory);
+  if (wire::is_valid(region->header, static_cast<std::uint64_t>(status.st_size))) return region;
+  ::munmap(memory, sizeof(wire::GpuRegion));
+  return nullptr;
+}
+
+std::string uuid_text(const wire::GpuDevice& device) {
+  std::array<unsigned char, 16> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<unsigned char>(device.uuid[i / 8].load() >> (8 * (i % 8)));
+  }
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const bool group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    text += fmt::format("{}{:02x}", group ? "-" : "", bytes[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+bool gpu_wanted(const std::vector<std::string>& environment) {
+  const std::string_view said = value_of(environment, "ASSAY_GPU=");
+  if (said == "1") return true;
+  if (said == "0") return false;
+  std::string_view folders = value_of(environment, "LD_LIBRARY_PATH=");
+  while (!folders.empty()) {
+    const std::size_t end = std::min(folders.find_first_of(":;"), folders.size());
+    if (end > 0 && is_in(fs::path(folders.substr(0, end)))) return true;
+    folders.remove_prefix(std::min(end + 1, folders.size()));
+  }
+  for (const char* usual :
+       {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib"}) {
+    if (is_in(usual)) return true;
+  }
+  return is_in_cache();
+}
+
+std::optional<GpuCount> GpuCount::make(const std::string& uid, const fs::path& folder) {
+  for (const fs::path& path : places(uid, folder)) {
+    const base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file.valid()) continue;
+    wire::GpuRegion* region = wire::make_gpu_region(file.get()) ? mapped(file.get()) : nullptr;
+    if (region != nullptr) return GpuCount(path, region);
+    ::unlink(path.c_str());
+  }
+  return std::nullopt;
+}
+
+std::optional<GpuCount> GpuCount::find(const std::string& uid, const fs::path& folder) {
+  for (const fs::path& path : places(uid, folder)) {
+    const base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    wire::GpuRegion* region = file.valid() ? mapped(file.get()) : nullptr;
+    if (region != nullptr) return GpuCount(path, region);
+  }
+  return std::nullopt;
+}
+
+GpuCount::GpuCount(GpuCount&& other) noexcept
+    : path_(std::move(other.path_)), region_(std::exchange(other.region_, nullptr)) {}
+
+GpuCount& GpuCount::operator=(GpuCount&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(region_, other.region_);
+  return *this;
+}
+
+GpuCount::~GpuCount() {
+  if (region_ != nullptr) ::munmap(region_, sizeof(wire::GpuRegion));
+}
+
+bool GpuCount::add_to(std::vector<std::string>& environment) const {
+  const fs::path library = library_beside("libassay-gpu.so");
+  if (library.empty()) return false;
+  join(environment, "LD_PRELOAD=", library, Place::kLast);
+  // See preload.cc: programs built with AddressSanitizer.
+  join(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0", Place::kFirst);
+  const std::string variable = std::string(wire::kGpuRegionVariable) + "=";
+  std::erase_if(environment, [&](const std::string& old) { return old.starts_with(variable); });
+  environment.push_back(variable + path_.string());
+  return true;
+}
+
+GpuReport GpuCount::report() const {
+  GpuReport report;
+  report.totals = wire::sum_of(*region_);
+  report.lost = region_->header.lost_threads.load() + region_->header.lost_collectives.load();
+  // Every process has rows of its own.
+  std::map<std::tuple<std::uint64_t, unsigned, unsigned>, GpuReport::Collective> joined;
+  for (const wire::GpuCollective& row : region_->collectives) {
+    const std::uint64_t calls = row.calls.load();
+    const unsigned operation = row.operation.load();
+    if (row.key.load() == 0 || calls == 0 || operation >= wire::kGpuOperations) continue;
+    const unsigned type = row.type.load();
+    GpuReport::Collective& sum = joined[{row.communicator.load(), operation, type}];
+    sum.communicator = row.communicator.load();
+    sum.ranks = row.ranks.load();
+    sum.operation = static_cast<wire::GpuOperation>(operation);
+    sum.type = type;
+    sum.calls += calls;
+    sum.bytes += row.bytes.load();
+  }
+  for (auto& [key, sum] : joined) report.collectives.push_back(sum);
+  for (std::size_t i = 0; i < wire::kGpuDevices; ++i) {
+    if (region_->devices[i].key.load() == 0) continue;
+    std::uint64_t peak = 0;
+    for (const wire::GpuSlot& slot : region_->slots) peak = std::max(peak, slot.peak[i].load());
+    report.memory.push_back({uuid_text(region_->devices[i]), peak});
+  }
+  return report;
+}
+
+void GpuCount::remove() {
+  ::unlink(path_.c_str());
+}
+
+}  // namespace assay::collect

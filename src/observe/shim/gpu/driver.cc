@@ -1,0 +1,218 @@
+// The real functions: found once, when somebody first asks for one of ours and the driver is
+// loaded. Each is known by its address from then on, with the wrapper that stands for it.
+#include <dlfcn.h>
+#include <sched.h>
+#include <string.h>
+
+#include <type_traits>
+
+#include "observe/shim/gpu/elf.h"
+#include "observe/shim/gpu/gpu.h"
+
+extern "C" {
+
+// Of the stubs, stubs.cc has them: they point at code that finds the driver.
+#define STUB(symbol, name, version, per_thread, quantity, bytes, scale)
+#define FUNCTION(symbol, name, version, per_thread) \
+  constinit std::atomic<void*> assay_gpu_real_##symbol{nullptr};
+#define NCCL(symbol) constinit std::atomic<void*> assay_gpu_real_##symbol{nullptr};
+#include "observe/shim/gpu/entries.inc"
+#undef STUB
+#undef FUNCTION
+#undef NCCL
+
+// The wrappers themselves, of whatever type: only their addresses are used here.
+#define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
+  ASSAY_EXPORTED extern char assay_gpu_wrapper_##symbol[] asm(#symbol);
+#define FUNCTION(symbol, name, version, per_thread) \
+  ASSAY_EXPORTED extern char assay_gpu_wrapper_##symbol[] asm(#symbol);
+#define NCCL(symbol) ASSAY_EXPORTED extern char assay_gpu_wrapper_##symbol[] asm(#symbol);
+#include "observe/shim/gpu/entries.inc"
+#undef STUB
+#undef FUNCTION
+#undef NCCL
+}
+
+namespace assay::gpu {
+
+constinit Helpers helpers = {};
+
+namespace {
+
+struct Entry {
+  const char* symbol;
+  const char* name;  // null: NCCL's
+  int version;
+  bool per_thread;
+  std::atomic<void*>* real;
+  void* wrapper;
+};
+
+const Entry kEntries[] = {
+#define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
+  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+#define FUNCTION(symbol, name, version, per_thread) \
+  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+#define NCCL(symbol) \
+  {#symbol, nullptr, 0, false, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+#include "observe/shim/gpu/entries.inc"
+#undef STUB
+#undef FUNCTION
+#undef NCCL
+};
+
+// From the address of a real function to its wrapper. Filled before `ready` says so, never emptied.
+struct Wrapped {
+  std::atomic<const void*> real;
+  std::atomic<void*> wrapper;
+};
+constexpr std::size_t kWrapped = 1024;  // some three times what there is
+constinit Wrapped wrapped[kWrapped] = {};
+
+std::size_t place_of(const void* address) {
+  return wire::gpu_mix(reinterpret_cast<std::uintptr_t>(address)) % kWrapped;
+}
+
+// Two entries at one address are one function of the driver, and its first name does.
+void remember(const void* real, void* wrapper) {
+  for (std::size_t i = place_of(real), tried = 0; tried < kWrapped;
+       i = (i + 1) % kWrapped, ++tried) {
+    const void* found = wrapped[i].real.load(std::memory_order_relaxed);
+    if (found == real) return;
+    if (found != nullptr) continue;
+    wrapped[i].wrapper.store(wrapper, std::memory_order_relaxed);
+    wrapped[i].real.store(real, std::memory_order_release);
+    return;
+  }
+}
+
+Result not_supported() {
+  return kNotSupported;
+}
+
+enum State : int { kUnknown, kBusy, kReady };
+struct Finder {
+  std::atomic<int> state{kUnknown};
+  const char* soname;
+  bool nccl;
+};
+constinit Finder driver{{kUnknown}, "libcuda.so.1", false};
+constinit Finder nccl{{kUnknown}, "libnccl.so.2", true};
+
+// What this thread is looking for just now: the libraries that it asks may ask back.
+__thread const Finder* looking __attribute__((tls_model("initial-exec"))) = nullptr;
+
+using GetProcAddress = Result(const char*, void**, int, std::uint64_t, int*);
+
+void* address_of(const Entry& entry, GetProcAddress* get) {
+  if (entry.name == nullptr || get == nullptr) return nullptr;
+  // Not exported: a driver may still know it by name, version and kind of stream.
+  void* found = nullptr;
+  int status = 0;
+  if (get(entry.name, &found, entry.version, entry.per_thread ? 2 : 0, &status) != 0)
+    return nullptr;
+  return found;
+}
+
+bool find_all(const Finder& finder) {
+  Library library;
+  if (!find_library(finder.soname, library)) return false;
+  // It must never go away, now that programs hold its addresses through ours.
+  if (dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) {
+    dlerror();
+    return false;
+  }
+  auto* get = reinterpret_cast<GetProcAddress*>(library.find("cuGetProcAddress_v2"));
+  for (int pass = 0; pass < 2; ++pass) {  // exported ones first: their names are certain
+    for (const Entry& entry : kEntries) {
+      if ((entry.name == nullptr) != finder.nccl) continue;
+      void* exported = library.find(entry.symbol);
+      if ((exported != nullptr) != (pass == 0)) continue;
+      void* real = exported != nullptr ? exported : address_of(entry, get);
+      if (real == nullptr) {
+        entry.real->store(finder.nccl ? nullptr : reinterpret_cast<void*>(not_supported),
+                          std::memory_order_release);
+        continue;
+      }
+      if (exported == nullptr && wrapper_of(real) != nullptr) {
+        real = reinterpret_cast<void*>(not_supported);  // another version's function, known as such
+      } else {
+        remember(real, entry.wrapper);
+      }
+      entry.real->store(real, std::memory_order_release);
+    }
+  }
+  const auto find = [&](auto*& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+  };
+  if (finder.nccl) {
+    find(helpers.nccl_count, "ncclCommCount");
+    find(helpers.nccl_rank, "ncclCommUserRank");
+  } else {
+    find(helpers.current_device, "cuCtxGetDevice");
+    find(helpers.device_uuid, "cuDeviceGetUuid_v2");
+    if (helpers.device_uuid == nullptr) find(helpers.device_uuid, "cuDeviceGetUuid");
+    find(helpers.graph_nodes, "cuGraphGetNodes");
+    find(helpers.node_type, "cuGraphNodeGetType");
+    find(helpers.child_graph, "cuGraphChildGraphNodeGetGraph");
+  }
+  tell(finder.soname);
+  return true;
+}
+
+bool ready(Finder& finder) {
+  constexpr int kPatience = 100'000;  // times a thread looks whether another is done
+  for (int round = 0; round < kPatience; ++round) {
+    int state = finder.state.load(std::memory_order_acquire);
+    if (state == kReady) return true;
+    if (state == kBusy) {
+      if (looking == &finder) return false;
+      sched_yield();
+      continue;
+    }
+    if (!finder.state.compare_exchange_strong(state, kBusy)) continue;
+    const Finder* before = looking;
+    looking = &finder;
+    const bool found = find_all(finder);
+    looking = before;
+    finder.state.store(found ? kReady : kUnknown, std::memory_order_release);
+    return found;
+  }
+  return false;
+}
+
+}  // namespace
+
+void* wrapper_of(const void* real) {
+  for (std::size_t i = place_of(real), tried = 0; tried < kWrapped;
+       i = (i + 1) % kWrapped, ++tried) {
+    const void* found = wrapped[i].real.load(std::memory_order_acquire);
+    if (found == nullptr) return nullptr;
+    if (found == real) return wrapped[i].wrapper.load(std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+bool driver_ready() {
+  return driver.state.load(std::memory_order_acquire) == kReady || ready(driver);
+}
+bool nccl_ready() {
+  return nccl.state.load(std::memory_order_acquire) == kReady || ready(nccl);
+}
+
+// Whether this is the name of something that we wrap: 160 names, compared where the first letters
+// agree. Lookups of other names never come here.
+bool is_wrapped_name(const char* name) {
+  for (const Entry& entry : kEntries) {
+    if (strcmp(entry.symbol, name) == 0) return true;
+  }
+  return false;
+}
+bool is_own_address(const void* address) {
+  for (const Entry& entry : kEntries) {
+    if (entry.wrapper == address) return true;
+  }
+  return false;
+}
+
+}  // namespace assay::gpu

@@ -1,0 +1,113 @@
+// What the library inside the command shares among its files: this thread's block, the driver's
+// real functions, whether anything is counted at all.
+//
+//   lookup.cc    dlsym, dlvsym, cuGetProcAddress: who gets a wrapper instead of the driver's
+//   driver.cc    finds the real functions, in whatever library is loaded
+//   stubs.cc     what only counts and jumps: launches, simple copies and sets, synchronising
+//   copies.cc, memory.cc, graphs.cc, nccl.cc   what needs to look at arguments or results
+//   process.cc   the region, this process's slot, blocks of threads, fork
+//
+// It runs inside programs it knows nothing about: no exceptions, no C++ runtime, no exit, nothing
+// printed; whatever is in doubt is left to the driver.
+#pragma once
+
+#include <stddef.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "observe/wire/gpu_region.h"
+
+#define ASSAY_EXPORTED __attribute__((visibility("default")))
+#define ASSAY_HIDDEN __attribute__((visibility("hidden")))
+
+extern "C" {
+
+// Null until the thread counts for the first time.
+extern ASSAY_HIDDEN __thread assay::wire::GpuBlock* assay_gpu_block
+    __attribute__((tls_model("initial-exec")));
+
+#define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
+  extern ASSAY_HIDDEN std::atomic<void*> assay_gpu_real_##symbol;
+#define FUNCTION(symbol, name, version, per_thread) \
+  extern ASSAY_HIDDEN std::atomic<void*> assay_gpu_real_##symbol;
+#define NCCL(symbol) extern ASSAY_HIDDEN std::atomic<void*> assay_gpu_real_##symbol;
+#include "observe/shim/gpu/entries.inc"
+#undef STUB
+#undef FUNCTION
+#undef NCCL
+
+// Makes the driver's functions known and gives this thread a block. False: there is no driver.
+ASSAY_HIDDEN int assay_gpu_enter();
+}
+
+namespace assay::gpu {
+
+using Result = int;  // CUresult
+inline constexpr Result kNotInitialized = 3;
+inline constexpr Result kNotSupported = 801;
+
+using wire::GpuQuantity;
+
+// process.cc ---------------------------------------------------------------------------------
+
+// The region, or null: then nothing is counted and nothing replaced. Decided once.
+wire::GpuRegion* region();
+// This process's slot in it; -1 if it has none.
+int slot();
+// This thread's block: one of the region or, failing that, one that nobody reads.
+wire::GpuBlock& block_of_thread();
+
+inline wire::GpuBlock& block() {
+  wire::GpuBlock* mine = assay_gpu_block;
+  return mine != nullptr ? *mine : block_of_thread();
+}
+
+inline void add(std::atomic<std::uint64_t>& to, std::uint64_t amount) {
+  to.store(to.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+inline void count(GpuQuantity quantity, std::uint64_t amount = 0, std::uint64_t calls = 1) {
+  wire::GpuCount& counted = block().counts[static_cast<std::size_t>(quantity)];
+  add(counted.calls, calls);
+  add(counted.amount, amount);
+}
+
+// One line in the file that ASSAY_GPU_LOG names, if it does.
+void tell(const char* what);
+
+// driver.cc ----------------------------------------------------------------------------------
+
+bool driver_ready();
+bool nccl_ready();
+
+// Functions of the driver that are used and not wrapped; null where there is none.
+struct Helpers {
+  Result (*current_device)(int*);
+  Result (*device_uuid)(unsigned char*, int);
+  Result (*graph_nodes)(void*, void**, std::size_t*);
+  Result (*node_type)(void*, int*);
+  Result (*child_graph)(void*, void**);
+  int (*nccl_count)(void*, int*);
+  int (*nccl_rank)(void*, int*);
+};
+extern constinit Helpers helpers;
+
+// The wrapper of the real function at this address, or null.
+void* wrapper_of(const void* real);
+// Whether a symbol of this name is wrapped, and whether this is the address of a wrapper.
+bool is_wrapped_name(const char* name);
+bool is_own_address(const void* address);
+
+// A real function in its own type.
+template <typename Signature>
+inline Signature* real(const std::atomic<void*>& of) {
+  return reinterpret_cast<Signature*>(of.load(std::memory_order_acquire));
+}
+
+}  // namespace assay::gpu
+
+// The body of a wrapper begins with this: the real function, or an answer without it.
+#define ASSAY_REAL(symbol)                                                        \
+  if (!assay::gpu::driver_ready()) return assay::gpu::kNotInitialized;            \
+  auto* const next = assay::gpu::real<decltype(symbol)>(assay_gpu_real_##symbol); \
+  if (next == nullptr) return assay::gpu::kNotSupported

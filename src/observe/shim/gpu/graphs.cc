@@ -1,0 +1,116 @@
+// Graphs: what is in one is counted when it is made executable, and added by every launch.
+#include <stdlib.h>
+
+#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/size_map.h"
+
+namespace assay::gpu {
+namespace {
+
+enum NodeType : int { kKernelNode = 0, kGraphNode = 4 };
+
+// Nodes that do something, child graphs looked into. Adds to `sum`.
+void add_nodes(void* graph, Known& sum, int depth) {
+  constexpr int kDeepest = 32;
+  std::size_t number = 0;
+  if (depth > kDeepest || helpers.graph_nodes == nullptr || helpers.node_type == nullptr ||
+      helpers.graph_nodes(graph, nullptr, &number) != 0 || number == 0) {
+    return;
+  }
+  auto** nodes = static_cast<void**>(calloc(number, sizeof(void*)));
+  if (nodes == nullptr) return;
+  if (helpers.graph_nodes(graph, nodes, &number) != 0) number = 0;
+  for (std::size_t i = 0; i < number; ++i) {
+    int type = -1;
+    void* child = nullptr;
+    if (nodes[i] == nullptr || helpers.node_type(nodes[i], &type) != 0) continue;
+    if (type == kGraphNode && helpers.child_graph != nullptr &&
+        helpers.child_graph(nodes[i], &child) == 0) {
+      add_nodes(child, sum, depth + 1);
+      continue;
+    }
+    ++sum.size;
+    if (type == kKernelNode) ++sum.first;
+  }
+  free(nodes);
+}
+
+Result made(Result result, void* const* executable, void* graph) {
+  if (result != 0 || region() == nullptr || executable == nullptr) return result;
+  Known sum;
+  add_nodes(graph, sum, 0);
+  graphs.insert(reinterpret_cast<std::uint64_t>(*executable), sum);
+  return result;
+}
+
+void launched(void* executable) {
+  Known known;
+  graphs.find(reinterpret_cast<std::uint64_t>(executable), known);
+  count(GpuQuantity::kGraph, known.size);
+  count(GpuQuantity::kGraphKernel, 0, known.first);
+}
+
+Result captured(Result result, void* const* graph) {
+  if (result != 0 || region() == nullptr || graph == nullptr || *graph == nullptr) return result;
+  Known sum;
+  add_nodes(*graph, sum, 0);
+  count(GpuQuantity::kCaptured, 0, sum.first);
+  return result;
+}
+
+}  // namespace
+}  // namespace assay::gpu
+
+using assay::gpu::captured;
+using assay::gpu::launched;
+using assay::gpu::made;
+
+extern "C" {
+
+ASSAY_EXPORTED int cuGraphInstantiate(void** out, void* graph, void** error, char* log,
+                                      std::size_t size) {
+  ASSAY_REAL(cuGraphInstantiate);
+  return made(next(out, graph, error, log, size), out, graph);
+}
+ASSAY_EXPORTED int cuGraphInstantiate_v2(void** out, void* graph, void** error, char* log,
+                                         std::size_t size) {
+  ASSAY_REAL(cuGraphInstantiate_v2);
+  return made(next(out, graph, error, log, size), out, graph);
+}
+ASSAY_EXPORTED int cuGraphInstantiateWithFlags(void** out, void* graph, std::uint64_t flags) {
+  ASSAY_REAL(cuGraphInstantiateWithFlags);
+  return made(next(out, graph, flags), out, graph);
+}
+ASSAY_EXPORTED int cuGraphInstantiateWithParams(void** out, void* graph, void* parameters) {
+  ASSAY_REAL(cuGraphInstantiateWithParams);
+  return made(next(out, graph, parameters), out, graph);
+}
+ASSAY_EXPORTED int cuGraphInstantiateWithParams_ptsz(void** out, void* graph, void* parameters) {
+  ASSAY_REAL(cuGraphInstantiateWithParams_ptsz);
+  return made(next(out, graph, parameters), out, graph);
+}
+ASSAY_EXPORTED int cuGraphExecDestroy(void* executable) {
+  ASSAY_REAL(cuGraphExecDestroy);
+  assay::gpu::Known known;
+  assay::gpu::graphs.take(reinterpret_cast<std::uint64_t>(executable), known);
+  return next(executable);
+}
+ASSAY_EXPORTED int cuGraphLaunch(void* executable, void* stream) {
+  ASSAY_REAL(cuGraphLaunch);
+  launched(executable);
+  return next(executable, stream);
+}
+ASSAY_EXPORTED int cuGraphLaunch_ptsz(void* executable, void* stream) {
+  ASSAY_REAL(cuGraphLaunch_ptsz);
+  launched(executable);
+  return next(executable, stream);
+}
+ASSAY_EXPORTED int cuStreamEndCapture(void* stream, void** graph) {
+  ASSAY_REAL(cuStreamEndCapture);
+  return captured(next(stream, graph), graph);
+}
+ASSAY_EXPORTED int cuStreamEndCapture_ptsz(void* stream, void** graph) {
+  ASSAY_REAL(cuStreamEndCapture_ptsz);
+  return captured(next(stream, graph), graph);
+}
+}

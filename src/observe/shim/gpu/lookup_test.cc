@@ -1,0 +1,120 @@
+// Lookups: every way to the driver's functions gives the driver's own or the wrapper of exactly
+// that one.
+#include <gtest/gtest.h>
+
+#include "observe/shim/gpu/testing/run.h"
+
+namespace assay::gpu {
+namespace {
+
+using testing::Job;
+using testing::Ran;
+using wire::GpuQuantity;
+
+constexpr const char* kLookups = ASSAY_SOURCE_DIR "/tests/data/gpu/cudart13_lookups.txt";
+constexpr const char* kEntries = ASSAY_SOURCE_DIR "/tests/fakecuda/entries.inc";
+// The driver with symbol versions, which dlvsym needs.
+constexpr const char* kVersioned = "LD_LIBRARY_PATH=" ASSAY_FAKECUDA "/versioned";
+
+class EveryLookup : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(EveryLookup, OfTheCudaRuntimeIsRight) {
+  const auto& [form, loader] = GetParam();
+  const Job job;
+  const Ran ran =
+      job.probe(std::string("lookups ") + kLookups + " " + form + " " + loader, kVersioned);
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("lookups"), 440) << ran.text;
+  EXPECT_EQ(ran.told.at("per_thread"), 74);
+  EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
+  // As many as entries.inc has of them: a wrapper that is never given out counts nothing.
+  EXPECT_EQ(ran.told.at("wrapped"), 96) << ran.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, EveryLookup,
+                         ::testing::Combine(::testing::Values("v1", "v2"),
+                                            ::testing::Values("dlsym", "dlvsym")));
+
+TEST(GpuLookup, EverySymbolOfTheDriverByName) {
+  const Job job;
+  for (const char* loader : {"dlsym", "dlvsym"}) {
+    const Ran ran = job.probe(std::string("symbols ") + kEntries + " " + loader, kVersioned);
+    ASSERT_EQ(ran.status, 0) << ran.text;
+    EXPECT_EQ(ran.told.at("lookups"), 673);
+    EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
+    EXPECT_EQ(ran.told.at("wrapped"), 139);
+  }
+}
+
+TEST(GpuLookup, EveryVersionAndFlagOfEveryName) {
+  const Job job;
+  const Ran ran = job.probe(std::string("everything ") + kEntries);
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("lookups"), 673 * 6 * 3);
+  EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
+  EXPECT_GT(ran.told.at("wrapped"), 1000);
+}
+
+TEST(GpuLookup, WithoutARegionTheDriversOwnFunctionsAreGiven) {
+  const Job job;
+  const Ran ran =
+      job.probe(std::string("lookups ") + kLookups + " v2 dlsym", "ASSAY_GPU_REGION=/nowhere");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("wrong"), 0);
+  EXPECT_EQ(ran.told.at("wrapped"), 0);
+}
+
+TEST(GpuLookup, MissingDriverStaysMissing) {
+  const Job job;
+  const Ran ran = job.probe("no_driver", "LD_LIBRARY_PATH=/nowhere");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("default"), 0);
+  EXPECT_EQ(ran.told.at("error"), 1);
+  EXPECT_EQ(ran.told.at("nccl"), 0);
+  EXPECT_EQ(ran.told.at("error_after_success"), 0);
+}
+
+TEST(GpuLookup, OurFunctionsAnswerBeforeThereIsADriver) {
+  const Job job;
+  const Ran ran = job.probe("weak_symbols");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("launch"), 3);  // CUDA_ERROR_NOT_INITIALIZED
+  EXPECT_EQ(ran.told.at("allocate"), 3);
+  EXPECT_EQ(ran.told.at("reduce"), 3);  // ncclInternalError
+  EXPECT_EQ(ran.told.at("launch_later"), 0);
+  EXPECT_EQ(ran.told.at("allocate_later"), 0);
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 1);
+  EXPECT_EQ(job.total(GpuQuantity::kAllocDevice).calls, 1);
+}
+
+TEST(GpuLookup, WhatTheDriverDoesNotKnowIsItsToRefuse) {
+  const Job job;
+  const Ran ran = job.probe("other_names");
+  const Ran bare =
+      Job::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " other_names");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text, bare.text);
+  EXPECT_EQ(ran.told.at("result"), 500);
+}
+
+TEST(GpuLookup, LinkedProgramsAreCountedAndRtldNextMeansTheCallersNext) {
+  const Job job;
+  const Ran ran = job.run(ASSAY_GPU_LINKED " 12");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("same"), 1);
+  EXPECT_EQ(ran.told.at("next"), 2);
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 12);
+  EXPECT_EQ(job.total(GpuQuantity::kAllocDevice), (wire::GpuTotals::Total{1, 100}));
+  EXPECT_EQ(job.total(GpuQuantity::kFree), (wire::GpuTotals::Total{1, 100}));
+  EXPECT_EQ(job.total(GpuQuantity::kNcclGroup).calls, 1);
+}
+
+TEST(GpuLookup, LinkedProgramsRunWithoutARegion) {
+  const Job job;
+  const Ran ran = job.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_REGION=");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 0);
+}
+
+}  // namespace
+}  // namespace assay::gpu

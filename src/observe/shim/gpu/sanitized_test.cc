@@ -1,0 +1,51 @@
+// The same library and probe under AddressSanitizer with UBSan, and under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include "observe/shim/gpu/testing/run.h"
+
+namespace assay::gpu {
+namespace {
+
+using testing::Job;
+using testing::Ran;
+using wire::GpuQuantity;
+
+class UnderASanitizer : public ::testing::TestWithParam<std::string> {
+ protected:
+  [[nodiscard]] Ran probe(const std::string& words) const {
+    return job_.run(ASSAY_GPU_PROBE "_" + GetParam() + " " + words,
+                    "LD_PRELOAD= ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=exitcode=66");
+  }
+  Job job_;
+};
+
+TEST_P(UnderASanitizer, LookupsAreRight) {
+  const Ran ran =
+      probe("lookups " ASSAY_SOURCE_DIR "/tests/data/gpu/cudart13_lookups.txt v2 dlsym");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
+  EXPECT_EQ(ran.told.at("wrapped"), 96) << ran.text;
+}
+
+TEST_P(UnderASanitizer, CountsAreExact) {
+  const Ran threads = probe("threads 4 5000");
+  ASSERT_EQ(threads.status, 0) << threads.text;
+  const Ran churn = probe("churn 50");
+  ASSERT_EQ(churn.status, 0) << churn.text;
+  EXPECT_EQ(job_.total(GpuQuantity::kKernel).calls, 20150);
+}
+
+TEST_P(UnderASanitizer, NothingIsFoundInAnyOfTheOthers) {
+  for (const char* words :
+       {"forks 2 100", "late_thread 10", "closes_everything 5", "every_kind", "allocations",
+        "many_blocks 300", "graphs 3", "capture", "nccl", "reload 3", "at_exit"}) {
+    const Ran ran = probe(words);
+    EXPECT_EQ(ran.status, 0) << words << "\n" << ran.text;
+  }
+  EXPECT_EQ(job_.total(GpuQuantity::kGraph).calls, 7);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, UnderASanitizer, ::testing::Values("address", "thread"));
+
+}  // namespace
+}  // namespace assay::gpu

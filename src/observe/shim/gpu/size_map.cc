@@ -1,0 +1,108 @@
+#include "observe/shim/gpu/size_map.h"
+
+#include <sys/mman.h>
+
+#include "observe/wire/gpu_region.h"
+
+namespace assay::gpu {
+
+constinit SizeMap pointers;
+constinit SizeMap handles;
+constinit SizeMap arrays;
+constinit SizeMap host_pointers;
+constinit SizeMap graphs;
+constinit SizeMap communicators;
+constinit SizeMap parts;
+
+SizeMap::Shard& SizeMap::shard_of(std::uint64_t key) {
+  return shards_[wire::gpu_mix(key) >> 58U];
+}
+
+std::size_t SizeMap::place(const Shard& shard, std::uint64_t key) {
+  return wire::gpu_mix(key) & (shard.capacity - 1);
+}
+
+// Where the key stands, or where it would.
+std::size_t SizeMap::find_in(const Shard& shard, std::uint64_t key) {
+  std::size_t at = place(shard, key);
+  while (shard.entries[at].key != 0 && shard.entries[at].key != key) {
+    at = (at + 1) & (shard.capacity - 1);
+  }
+  return at;
+}
+
+bool SizeMap::grow(Shard& shard) {
+  constexpr std::size_t kFirst = 128;
+  Shard larger;
+  larger.capacity = shard.capacity == 0 ? kFirst : 2 * shard.capacity;
+  void* memory = mmap(nullptr, larger.capacity * sizeof(Entry), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  larger.entries = static_cast<Entry*>(memory);
+  for (std::size_t i = 0; i < shard.capacity; ++i) {
+    const Entry& entry = shard.entries[i];
+    if (entry.key != 0) larger.entries[find_in(larger, entry.key)] = entry;
+  }
+  if (shard.entries != nullptr) munmap(shard.entries, shard.capacity * sizeof(Entry));
+  shard.entries = larger.entries;
+  shard.capacity = larger.capacity;
+  return true;
+}
+
+void SizeMap::insert(std::uint64_t key, const Known& value) {
+  if (key == 0) return;
+  Shard& shard = shard_of(key);
+  shard.lock.lock();
+  // At most three quarters full, so that searches end, and soon.
+  if (4 * (shard.used + 1) <= 3 * shard.capacity || grow(shard)) {
+    Entry& entry = shard.entries[find_in(shard, key)];
+    if (entry.key == 0) ++shard.used;
+    entry = {key, value};
+  }
+  shard.lock.unlock();
+}
+
+bool SizeMap::find(std::uint64_t key, Known& value) {
+  if (key == 0) return false;
+  Shard& shard = shard_of(key);
+  shard.lock.lock();
+  const Entry* entry = shard.capacity == 0 ? nullptr : &shard.entries[find_in(shard, key)];
+  const bool found = entry != nullptr && entry->key == key;
+  if (found) value = entry->value;
+  shard.lock.unlock();
+  return found;
+}
+
+bool SizeMap::take(std::uint64_t key, Known& value) {
+  if (key == 0) return false;
+  Shard& shard = shard_of(key);
+  shard.lock.lock();
+  std::size_t hole = shard.capacity == 0 ? 0 : find_in(shard, key);
+  const bool found = shard.capacity != 0 && shard.entries[hole].key == key;
+  if (found) {
+    value = shard.entries[hole].value;
+    --shard.used;
+    // What follows moves up as long as it is not before its own place.
+    const std::size_t mask = shard.capacity - 1;
+    for (std::size_t at = (hole + 1) & mask; shard.entries[at].key != 0; at = (at + 1) & mask) {
+      const std::size_t home = place(shard, shard.entries[at].key);
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;
+      shard.entries[hole] = shard.entries[at];
+      hole = at;
+    }
+    shard.entries[hole].key = 0;
+  }
+  shard.lock.unlock();
+  return found;
+}
+
+void SizeMap::forget() {
+  for (Shard& shard : shards_) {
+    shard.lock.reset();
+    shard.entries = nullptr;
+    shard.capacity = 0;
+    shard.used = 0;
+  }
+}
+
+}  // namespace assay::gpu

@@ -1,0 +1,61 @@
+// From an address (or a handle) to what is known of it: how large an allocation is, how many nodes
+// a graph has. The cost of finding and removing does not depend on how many there are.
+//
+// Shards with a lock each, open addressing, no tombstones; memory comes straight from the kernel.
+// When it cannot be had, entries are not kept, and their removal finds nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "observe/shim/gpu/spin_lock.h"
+
+namespace assay::gpu {
+
+struct Known {
+  std::uint64_t size = 0;
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+};
+
+class SizeMap {
+ public:
+  // Of an address that is known already, the new one counts.
+  void insert(std::uint64_t key, const Known& value);
+  bool find(std::uint64_t key, Known& value);
+  // Finds and removes.
+  bool take(std::uint64_t key, Known& value);
+  // In the child of a fork: everything was the parent's. The memory is left alone.
+  void forget();
+
+ private:
+  static constexpr std::size_t kShards = 64;
+  struct Entry {
+    std::uint64_t key;  // 0: empty
+    Known value;
+  };
+  struct Shard {
+    SpinLock lock;
+    Entry* entries = nullptr;
+    std::size_t capacity = 0;  // a power of two
+    std::size_t used = 0;
+  };
+  static bool grow(Shard& shard);
+  static std::size_t place(const Shard& shard, std::uint64_t key);
+  static std::size_t find_in(const Shard& shard, std::uint64_t key);
+  Shard& shard_of(std::uint64_t key);
+
+  Shard shards_[kShards];
+};
+
+extern constinit SizeMap pointers;       // device memory, by address
+extern constinit SizeMap handles;        // cuMemCreate
+extern constinit SizeMap arrays;         // arrays and mipmapped ones
+extern constinit SizeMap host_pointers;  // page-locked memory
+extern constinit SizeMap graphs;         // executable graphs: nodes, and kernels among them
+extern constinit SizeMap communicators;  // NCCL's: id, ranks, rank
+extern constinit SizeMap parts;          // how many parts were made of a communicator
+inline SizeMap* const kAllMaps[] = {&pointers, &handles,       &arrays, &host_pointers,
+                                    &graphs,   &communicators, &parts};
+
+}  // namespace assay::gpu

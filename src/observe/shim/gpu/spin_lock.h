@@ -1,0 +1,34 @@
+// A lock inside one process, for a few instructions at a time. Not in the region: the dead do not
+// unlock.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+
+namespace assay::gpu {
+
+class SpinLock {
+ public:
+  bool try_lock_for_a_while() {
+    constexpr int kSpins = 64;
+    constexpr int kYields = 100'000;
+    for (int i = 0; i < kSpins + kYields; ++i) {
+      if (!held_.exchange(true, std::memory_order_acquire)) return true;
+      if (i >= kSpins) sched_yield();
+    }
+    return false;
+  }
+  void lock() {
+    while (!try_lock_for_a_while()) {
+    }
+  }
+  void unlock() { held_.store(false, std::memory_order_release); }
+  // In the child of a fork, which is alone whatever its parent's threads were doing.
+  void reset() { held_.store(false, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
+}  // namespace assay::gpu

@@ -1,0 +1,3 @@
+extern "C" int marker() {
+  return 2;
+}

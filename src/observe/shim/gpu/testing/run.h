@@ -1,0 +1,84 @@
+// Runs a program under the library, with the fake driver and a region of its own, and reads both
+// what it printed and what was counted.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "observe/wire/gpu_region.h"
+
+namespace assay::gpu::testing {
+
+struct Ran {
+  int status = -1;  // as wait gives it
+  std::string text;
+  std::map<std::string, unsigned long> told;  // "name number" lines
+};
+
+class Job {
+ public:
+  Job() {
+    const int file = ::mkstemp(path_);
+    ready_ = wire::make_gpu_region(file);
+    void* memory =
+        ::mmap(nullptr, sizeof(wire::GpuRegion), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ::close(file);
+    region_ = static_cast<wire::GpuRegion*>(memory);
+  }
+  ~Job() {
+    ::munmap(region_, sizeof(wire::GpuRegion));
+    ::unlink(path_);
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  [[nodiscard]] bool ready() const { return ready_; }
+  [[nodiscard]] wire::GpuRegion& region() const { return *region_; }
+  [[nodiscard]] const char* path() const { return path_; }
+  [[nodiscard]] wire::GpuTotals::Total total(wire::GpuQuantity quantity) const {
+    return wire::sum_of(*region_)[quantity];
+  }
+
+  // `settings` go in front of the command, in the shell's notation.
+  [[nodiscard]] Ran run(const std::string& command, const std::string& settings = "") const {
+    return run_as(std::string("ASSAY_GPU_REGION=") + path_ +
+                  " LD_PRELOAD=" ASSAY_GPU_LIBRARY " LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " +
+                  settings + " exec " + command);
+  }
+  [[nodiscard]] Ran probe(const std::string& words, const std::string& settings = "") const {
+    return run(ASSAY_GPU_PROBE " " + words, settings);
+  }
+
+  static Ran run_as(const std::string& line) {
+    Ran ran;
+    FILE* output = ::popen((line + " 2>&1").c_str(), "r");
+    char buffer[4096];
+    for (std::size_t size = 0; (size = std::fread(buffer, 1, sizeof buffer, output)) > 0;) {
+      ran.text.append(buffer, size);
+    }
+    ran.status = ::pclose(output);
+    std::istringstream lines(ran.text);
+    std::string name;
+    unsigned long number = 0;
+    for (std::string text; std::getline(lines, text);) {
+      std::istringstream words(text);
+      if (words >> name >> number) ran.told[name] = number;
+    }
+    return ran;
+  }
+
+ private:
+  char path_[32] = "/dev/shm/assay-gpu-test-XXXXXX";
+  wire::GpuRegion* region_ = nullptr;
+  bool ready_ = false;
+};
+
+}  // namespace assay::gpu::testing

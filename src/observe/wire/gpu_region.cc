@@ -1,0 +1,90 @@
+#include "observe/wire/gpu_region.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace assay::wire {
+namespace {
+
+constexpr const char* kQuantityNames[] = {"kernels",
+                                          "kernels_ex",
+                                          "kernels_cooperative",
+                                          "graphs",
+                                          "graph_kernels",
+                                          "captured_kernels",
+                                          "copies_to_device",
+                                          "copies_to_host",
+                                          "copies_on_device",
+                                          "copies_to_peer",
+                                          "copies_unified",
+                                          "copies_array",
+                                          "sets",
+                                          "allocs_device",
+                                          "allocs_async",
+                                          "allocs_virtual",
+                                          "allocs_managed",
+                                          "allocs_array",
+                                          "allocs_host",
+                                          "allocs_graph",
+                                          "frees",
+                                          "refused_allocs",
+                                          "syncs_context",
+                                          "syncs_stream",
+                                          "syncs_event",
+                                          "contexts",
+                                          "modules",
+                                          "nccl_groups"};
+static_assert(sizeof kQuantityNames / sizeof kQuantityNames[0] == kGpuQuantities);
+
+constexpr const char* kOperationNames[] = {
+    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast",
+    "reduce",     "gather",         "scatter",    "send",       "receive"};
+static_assert(sizeof kOperationNames / sizeof kOperationNames[0] == kGpuOperations);
+
+constexpr const char* kTypeNames[] = {"int8",    "uint8",   "int32",   "uint32", "int64", "uint64",
+                                      "float16", "float32", "float64", "bf16",   "fp8e4", "fp8e5"};
+
+}  // namespace
+
+const char* name_of(GpuQuantity quantity) {
+  return kQuantityNames[static_cast<std::size_t>(quantity)];
+}
+
+const char* name_of(GpuOperation operation) {
+  return kOperationNames[static_cast<std::size_t>(operation)];
+}
+
+const char* nccl_type_name(unsigned type) {
+  return type < sizeof kTypeNames / sizeof kTypeNames[0] ? kTypeNames[type] : "?";
+}
+
+bool make_gpu_region(int file) {
+  if (const int error = ::posix_fallocate(file, 0, sizeof(GpuRegion)); error != 0) {
+    errno = error;
+    return false;
+  }
+  GpuHeader header{};
+  header.magic = kGpuMagic;
+  header.version = kGpuVersion;
+  header.size = sizeof(GpuRegion);
+  return ::pwrite(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
+}
+
+GpuTotals sum_of(const GpuRegion& region) {
+  GpuTotals totals;
+  const std::size_t given =
+      std::min<std::size_t>(region.header.next_block.load(std::memory_order_acquire), kGpuBlocks);
+  for (std::size_t block = 0; block < given; ++block) {
+    for (std::size_t i = 0; i < kGpuQuantities; ++i) {
+      const GpuCount& counted = region.blocks[block].counts[i];
+      totals.of[i].calls += counted.calls.load(std::memory_order_relaxed);
+      totals.of[i].amount += counted.amount.load(std::memory_order_relaxed);
+    }
+  }
+  return totals;
+}
+
+}  // namespace assay::wire

@@ -1,0 +1,229 @@
+// The GPU region: one file in memory, mapped by every process of a job that uses a GPU and by
+// `assay run`. A thread counts in a block of its own (one writer, plain stores), a process has a
+// slot, a device a line of words for limits. Readers sum whenever they like.
+//
+//   GpuHeader | GpuDevice × 16 | GpuSlot × 1024 | GpuCollective × 4096 | GpuBlock × 4096
+//
+// Nothing in it is ever waited for. A slot belongs to whoever holds the POSIX record lock on the
+// byte of the file with its number, which the kernel drops when the process dies; blocks are handed
+// on with what they have counted, so the sum over all blocks is the job's total at any time.
+//
+// Used inside the target process: no allocation, no exceptions, no library calls.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::wire {
+
+inline constexpr std::uint64_t kGpuMagic = 0x3155504759415341;  // "ASAYGPU1"
+inline constexpr std::uint32_t kGpuVersion = 1;
+
+// Environment: where the region is; where the library tells what it does (a file; rarely wanted).
+inline constexpr const char* kGpuRegionVariable = "ASSAY_GPU_REGION";
+inline constexpr const char* kGpuLogVariable = "ASSAY_GPU_LOG";
+
+// What is counted: how often, and how much of it (bytes; of kGraph, nodes).
+enum class GpuQuantity : std::uint8_t {
+  kKernel,       // cuLaunchKernel and its forebears
+  kKernelEx,     // cuLaunchKernelEx
+  kCooperative,  // cuLaunchCooperativeKernel
+  kGraph,        // cuGraphLaunch; amount: nodes
+  kGraphKernel,  // kernels among those nodes
+  kCaptured,     // kernels launched into a graph: counted above, run with the graph only
+  kCopyToDevice,
+  kCopyToHost,
+  kCopyOnDevice,
+  kCopyToPeer,
+  kCopyUnified,  // the driver knows the direction from the addresses
+  kCopyArray,    // where an array is at one end
+  kSet,
+  kAllocDevice,
+  kAllocAsync,    // from pools
+  kAllocVirtual,  // cuMemCreate
+  kAllocManaged,
+  kAllocArray,
+  kAllocHost,
+  kAllocGraph,  // allocation nodes, when they are made
+  kFree,        // amount: of what we saw allocated
+  kRefused,     // allocations that the driver, or a limit, refused
+  kSyncContext,
+  kSyncStream,
+  kSyncEvent,
+  kContext,  // created, or a primary one retained
+  kModule,   // modules and libraries loaded
+  kNcclGroup,
+};
+inline constexpr std::size_t kGpuQuantities = static_cast<std::size_t>(GpuQuantity::kNcclGroup) + 1;
+
+const char* name_of(GpuQuantity quantity);
+
+struct GpuCount {
+  std::atomic<std::uint64_t> calls;
+  std::atomic<std::uint64_t> amount;
+};
+
+// One thread's. Counts only grow, whoever has the block.
+struct alignas(64) GpuBlock {
+  std::atomic<std::uint32_t> owner;    // slot + 1; 0: nobody's yet
+  std::atomic<std::uint32_t> next;     // in its process's list of idle blocks: block + 1
+  std::atomic<std::uint32_t> sibling;  // in its slot's list of all blocks: block + 1
+  std::uint32_t reserved_word;
+  std::atomic<std::int64_t> budget;  // GPU nanoseconds that may be launched before a refill
+  std::atomic<std::uint64_t> spent;  // refilled and used up so far
+  std::uint64_t reserved[4];
+  GpuCount counts[kGpuQuantities];
+};
+static_assert(sizeof(GpuBlock) == 512 && offsetof(GpuBlock, counts) == 64);
+
+inline constexpr std::size_t kGpuDevices = 16;
+
+struct alignas(64) GpuSlot {
+  std::atomic<std::int32_t> process;        // 0: never used; it stays when the owner is gone
+  std::atomic<std::uint32_t> blocks;        // the first of its blocks: block + 1; they stay as well
+  std::atomic<std::uint64_t> start_ticks;   // /proc/PID/stat, field 22
+  std::atomic<std::uint64_t> namespace_id;  // of pids: the inode of /proc/self/ns/pid
+  std::uint64_t reserved_words[5];
+  std::atomic<std::uint64_t> used[kGpuDevices];  // bytes allocated now, by device of the region
+  std::atomic<std::uint64_t> peak[kGpuDevices];
+};
+static_assert(sizeof(GpuSlot) == 320);
+
+// A device that some process has used, or that has a limit. Claimed by a compare-and-swap of the
+// key; the rest is written by whoever knows it, always the same.
+struct alignas(64) GpuDevice {
+  std::atomic<std::uint64_t> key;  // device_key(uuid); 0: free
+  std::atomic<std::uint64_t> uuid[2];
+  std::atomic<std::uint64_t> limit;     // bytes for the whole job; 0: none
+  std::atomic<std::uint64_t> total;     // bytes of the card
+  std::atomic<std::uint32_t> share;     // of its time, in thousandths; 0: no limit
+  std::atomic<std::uint32_t> priority;  // more is more urgent
+  std::uint64_t reserved[2];
+  alignas(64) std::atomic<std::uint64_t> used;  // bytes reserved against the limit
+  std::uint64_t reserved_memory[7];
+  alignas(64) std::atomic<std::int64_t> tokens;  // GPU nanoseconds that threads may take from
+  std::atomic<std::uint64_t> refilled_ns;
+  std::uint64_t reserved_compute[6];
+};
+static_assert(sizeof(GpuDevice) == 192);
+
+// What one process did with one communicator: one collective, one type. Claimed by its key.
+struct alignas(64) GpuCollective {
+  std::atomic<std::uint64_t> key;           // 0: free
+  std::atomic<std::uint64_t> communicator;  // the same in all ranks
+  std::atomic<std::uint32_t> ranks;
+  std::atomic<std::uint32_t> rank;
+  std::atomic<std::uint16_t> operation;  // GpuOperation
+  std::atomic<std::uint16_t> type;       // as NCCL numbers them
+  std::atomic<std::uint32_t> slot;
+  std::atomic<std::uint64_t> calls;
+  std::atomic<std::uint64_t> bytes;  // of the whole message, as all ranks together see it
+  std::uint64_t reserved[2];
+};
+static_assert(sizeof(GpuCollective) == 64);
+
+enum class GpuOperation : std::uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kBroadcast,
+  kReduce,
+  kGather,
+  kScatter,
+  kSend,
+  kReceive,
+};
+inline constexpr std::size_t kGpuOperations = static_cast<std::size_t>(GpuOperation::kReceive) + 1;
+
+const char* name_of(GpuOperation operation);
+// "bf16", "float32", …; "?" for a type that NCCL has got since.
+const char* nccl_type_name(unsigned type);
+// Bytes of an element, 0 where that is not known.
+constexpr std::uint64_t nccl_type_size(unsigned type) {
+  constexpr std::uint8_t kSizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type < sizeof kSizes ? kSizes[type] : 0;
+}
+
+inline constexpr std::size_t kGpuSlots = 1024;
+inline constexpr std::size_t kGpuCollectives = 4096;
+inline constexpr std::size_t kGpuBlocks = 4096;
+
+struct GpuHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t generation_reserved;
+  std::uint64_t size;  // of the region: who finds another does not touch it
+  // Grows whenever limits change, for those who keep what they have read.
+  std::atomic<std::uint64_t> generation;
+  // Tickets: what lies below was given out at least once.
+  alignas(64) std::atomic<std::uint32_t> next_slot;
+  std::atomic<std::uint32_t> next_block;
+  // Threads, and collectives, for which there was no place: the totals are too small then.
+  alignas(64) std::atomic<std::uint64_t> lost_threads;
+  std::atomic<std::uint64_t> lost_collectives;
+};
+
+struct GpuRegion {
+  alignas(4096) GpuHeader header;
+  alignas(4096) GpuDevice devices[kGpuDevices];
+  GpuSlot slots[kGpuSlots];
+  GpuCollective collectives[kGpuCollectives];
+  GpuBlock blocks[kGpuBlocks];
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+inline bool is_valid(const GpuHeader& header, std::uint64_t file_size) {
+  return header.magic == kGpuMagic && header.version == kGpuVersion &&
+         header.size == sizeof(GpuRegion) && file_size >= sizeof(GpuRegion);
+}
+
+// Spreads all bits over all bits (the finisher of splitmix64). Never 0, which means "free".
+constexpr std::uint64_t gpu_mix(std::uint64_t value) {
+  value += 0x9E3779B97F4A7C15;
+  value = (value ^ (value >> 30U)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27U)) * 0x94D049BB133111EB;
+  value ^= value >> 31U;
+  return value == 0 ? 1 : value;
+}
+
+constexpr std::uint64_t device_key(std::uint64_t uuid_low, std::uint64_t uuid_high) {
+  return gpu_mix(gpu_mix(uuid_low) ^ uuid_high);
+}
+
+// The line of a device, claimed if it is new; kGpuDevices if all are taken.
+inline std::size_t claim_device(GpuRegion& region, std::uint64_t low, std::uint64_t high) {
+  const std::uint64_t key = device_key(low, high);
+  for (std::size_t i = 0; i < kGpuDevices; ++i) {
+    GpuDevice& device = region.devices[i];
+    std::uint64_t found = device.key.load(std::memory_order_relaxed);
+    if (found == 0 && device.key.compare_exchange_strong(found, key)) found = key;
+    if (found != key) continue;
+    device.uuid[0].store(low, std::memory_order_relaxed);
+    device.uuid[1].store(high, std::memory_order_relaxed);
+    return i;
+  }
+  return kGpuDevices;
+}
+
+// Makes a region of an empty file: space first, so that no process can fault for want of it, and
+// the header last. System calls only; false, with errno, if it could not be done.
+bool make_gpu_region(int file);
+
+// What was counted so far, by all threads of all processes, living or dead.
+struct GpuTotals {
+  struct Total {
+    std::uint64_t calls = 0;
+    std::uint64_t amount = 0;
+    bool operator==(const Total&) const = default;
+  };
+  Total of[kGpuQuantities];
+
+  [[nodiscard]] const Total& operator[](GpuQuantity quantity) const {
+    return of[static_cast<std::size_t>(quantity)];
+  }
+};
+GpuTotals sum_of(const GpuRegion& region);
+
+}  // namespace assay::wire

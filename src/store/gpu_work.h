@@ -1,0 +1,50 @@
+// GpuWork: what a job had GPUs do, in sums over all its processes. `assay run` counts it
+// (observe/collect/gpu_count.h); `assay show` and exports read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace assay::store {
+
+struct GpuUse {
+  std::string quantity;  // "kernels", "copies_to_device": docs/store.md has them all
+  std::int64_t calls = 0;
+  std::int64_t amount = 0;  // bytes; of graphs, nodes
+  bool operator==(const GpuUse&) const = default;
+};
+
+struct GpuMemory {
+  std::string device;           // its UUID, as NVML writes it
+  std::int64_t peak_bytes = 0;  // the most that one process had allocated at once
+  bool operator==(const GpuMemory&) const = default;
+};
+
+struct GpuCollective {
+  std::string communicator;  // 16 hexadecimal digits, the same in all ranks
+  std::int64_t ranks = 0;
+  std::string operation;   // "all-reduce"
+  std::string type;        // "bf16"
+  std::int64_t calls = 0;  // of the ranks that the job ran, together
+  std::int64_t bytes = 0;  // of the whole message, for each call
+  bool operator==(const GpuCollective&) const = default;
+};
+
+struct GpuWork {
+  std::vector<GpuUse> use;  // what there was none of is left out
+  std::vector<GpuMemory> memory;
+  std::vector<GpuCollective> collectives;
+
+  [[nodiscard]] bool empty() const { return use.empty() && memory.empty() && collectives.empty(); }
+  bool operator==(const GpuWork&) const = default;
+};
+
+// For this room.
+base::Result<void> insert_gpu_work(Database& database, std::int64_t job, const GpuWork& work);
+base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t job);
+
+}  // namespace assay::store

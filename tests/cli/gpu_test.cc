@@ -1,0 +1,106 @@
+// GPU work as a user meets it: counted by `assay run`, kept in the store, told by `assay show`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+using base::Json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class GpuCli : public testing::Test {
+ protected:
+  support::Outcome shell(const std::string& script) {
+    return support::run({{"sh", "-c",
+                          "ASSAY='" + support::program() +
+                              "'; PROBE='" ASSAY_GPU_PROBE "'; export "
+                              "LD_LIBRARY_PATH=" ASSAY_FAKECUDA "; " +
+                              script},
+                         "",
+                         project_.path()});
+  }
+  Json job() { return Json::parse(shell("$ASSAY show last --json 2>/dev/null").out); }
+  static Json use(const Json& job, const std::string& quantity) {
+    for (const Json& row : job["gpu"]["use"]) {
+      if (row["quantity"] == quantity) return {row["calls"], row["amount"]};
+    }
+    return nullptr;
+  }
+
+  base::testing::TempDir project_;
+};
+
+TEST_F(GpuCli, LaunchesOfAllProcessesAreInTheStore) {
+  const auto ran =
+      shell("$ASSAY run -- sh -c \"$PROBE threads 3 1000; $PROBE forks 2 50; $PROBE graphs 4\"");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Json recorded = job();
+  EXPECT_EQ(use(recorded, "kernels"), (Json{3000 + 5 + 3 * 50, 0}));
+  EXPECT_EQ(use(recorded, "graphs"), (Json{4, 24}));
+  EXPECT_EQ(use(recorded, "graph_kernels"), (Json{20, 0}));
+  EXPECT_TRUE(recorded["job"]["complete"].get<bool>()) << recorded["missed"];
+  EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("kernels"), HasSubstr("24 nodes")));
+}
+
+TEST_F(GpuCli, CollectivesAndMemoryAreInTheStore) {
+  const auto ran = shell("$ASSAY run -- sh -c \"$PROBE nccl; $PROBE many_blocks 2\"");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Json recorded = job();
+  std::int64_t bytes = 0;
+  for (const Json& row : recorded["gpu"]["collectives"]) {
+    if (row["operation"] == "all-reduce" && row["type"] == "float32") {
+      EXPECT_EQ(row["ranks"], 8);
+      bytes += row["bytes"].get<std::int64_t>();
+    }
+  }
+  EXPECT_EQ(bytes, 20000);
+  EXPECT_EQ(recorded["gpu"]["memory"][0]["device"], "GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a000");
+  EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("all-reduce"), HasSubstr("float32")));
+}
+
+TEST_F(GpuCli, WhatAKilledProcessCountedIsInTheStore) {
+  shell("$ASSAY run -- $PROBE until_killed 77");
+  EXPECT_EQ(use(job(), "kernels"), (Json{77, 0}));
+}
+
+// Whoever comes next finds the region and finishes the job.
+TEST_F(GpuCli, WhatWasCountedWhenTheCollectorWasKilledIsInTheStore) {
+  const auto ran = shell("$ASSAY run -- sh -c \"$PROBE threads 1 55; kill -9 \\$PPID; sleep 0.3\"");
+  const Json recorded = job();
+  EXPECT_EQ(recorded["job"]["status"], "interrupted") << ran.err;
+  EXPECT_EQ(use(recorded, "kernels"), (Json{55, 0}));
+}
+
+TEST_F(GpuCli, EveryTracerCounts) {
+  const auto ran = shell("$ASSAY run --tracer ptrace -- $PROBE threads 1 9");
+  if (ran.exit_code != 0) GTEST_SKIP() << ran.err;
+  EXPECT_EQ(use(job(), "kernels"), (Json{9, 0}));
+}
+
+TEST_F(GpuCli, WithoutGpusNothingIsLoadedOrTold) {
+  const auto off = shell("ASSAY_GPU=0 $ASSAY run -- sh -c 'echo $LD_PRELOAD'");
+  EXPECT_THAT(off.out, Not(HasSubstr("libassay-gpu")));
+  EXPECT_EQ(job()["gpu"]["use"].size(), 0U);
+  EXPECT_THAT(shell("$ASSAY show").out, Not(HasSubstr("on GPUs")));
+  const auto on =
+      shell("ASSAY_GPU=1 $ASSAY run -- sh -c 'echo $LD_PRELOAD; echo $ASSAY_GPU_REGION'");
+  EXPECT_THAT(on.out, AllOf(HasSubstr("libassay-gpu"), HasSubstr("assay-gpu-")));
+}
+
+TEST_F(GpuCli, NoRegionIsLeftBehind) {
+  const auto ran = shell("$ASSAY run -- sh -c 'echo $ASSAY_GPU_REGION'");
+  const std::string region = ran.out.substr(0, ran.out.find('\n'));
+  EXPECT_FALSE(region.empty());
+  EXPECT_FALSE(std::filesystem::exists(region)) << region;
+}
+
+}  // namespace
+}  // namespace assay
