@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "spec/rules.h"
+
 namespace assay::plan {
 namespace {
 
@@ -33,10 +35,11 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
     }
     const std::int64_t per_rank = sequences / layout.data_ranks();
     const std::vector<std::int64_t> micro_batches = divisors_of(per_rank);
-    found.considered += recomputations * static_cast<std::int64_t>(micro_batches.size());
     for (const std::int64_t micro_batch : micro_batches) {
       batch.micro_batch = micro_batch;
       batch.accumulate = per_rank / batch.micro_batch;
+      if (!spec::fills_pipeline(layout, batch)) continue;
+      found.considered += recomputations;
       spread(tried, layout, batch);
       const RecomputeChoice choice = choose_recompute(tried, constants, memory);
       found.least_memory = std::min(found.least_memory, choice.memory.total());
