@@ -12,8 +12,11 @@ constexpr std::int64_t kCardsPerSocket = 4;
 constexpr std::int64_t kDirectlyLinked = 4;
 constexpr double kMostThreads = 1e6;
 // Bytes per second.
-constexpr double kLeastNvlink = 100e9;  // what is slower is PCIe
-constexpr double kMostPcie = 64e9;      // generation 5, 16 lanes
+// What is slower is PCIe. No NVLink is, and links of this reach no less than PCIe does, also beside
+// computation; bridges between pairs, of which less is reached, from a little more on.
+constexpr double kLeastNvlink = 150e9;
+constexpr double kLeastBridge = 200e9;
+constexpr double kMostPcie = 64e9;  // generation 5, 16 lanes
 
 spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64_t per_node) {
   const base::BytesPerSecond nominal(row.intra_bw ? *row.intra_bw * 1e9 : sheet.link);
@@ -22,7 +25,7 @@ spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64
   const bool pairs = !switched && (contains(row.gpu_type, "NVL") || contains(row.notes, "pairs"));
   spec::LinkSpec link{.bandwidth = nominal};
   link.pcie = std::min(nominal, base::BytesPerSecond(kMostPcie));
-  if (nominal.count() <= kLeastNvlink) {
+  if (nominal.count() < (pairs ? kLeastBridge : kLeastNvlink)) {
     link.kind = spec::LinkKind::kPcie;
   } else if (pairs) {
     link.kind = spec::LinkKind::kNvlinkGroups;
