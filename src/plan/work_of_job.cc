@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/exchange/communication.h"
+#include "plan/exchange/sharded_muon.h"
 #include "plan/model/cards.h"
 #include "plan/model/links.h"
 #include "spec/parameters.h"
@@ -128,7 +130,18 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   work.fp8 = job.train.precision == spec::Precision::kFp8;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
   spread(work, job.layout, job.batch);
+  ASSAY_TRY(work.muon_exchange, muon_exchange_of(job));
   return work;
+}
+
+base::Result<MuonExchange> muon_exchange_of(const spec::JobSpec& job) {
+  if (!is_sharded_muon(job)) return MuonExchange{.stacked = false};
+  ASSAY_TRY(const Communication table, communication_of(job));
+  MuonExchange muon;
+  muon.bytes = as_real(table.bytes().total()) / as_real(spec::parameters_of(job.model).total);
+  muon.calls = 0;
+  for (const Exchange& exchange : table.exchanges) muon.calls += as_real(exchange.calls);
+  return muon;
 }
 
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch) {
@@ -148,7 +161,10 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
   d.sequence_parallel = layout.sequence_parallel;
   d.ranks = as_real(layout.dp * layout.inner_ranks());
-  if (work.software.framework == Framework::kAssay) {
+  // Replicas alone share what the framework lets them share.
+  d.state_shards = 0;
+  d.gradient_shards = 0;
+  if (layout.fsdp > 1 || work.software.framework == Framework::kAssay) {
     const double shards = as_real(gathers ? 1 : layout.fsdp);
     d.state_shards = shards;
     d.gradient_shards = layout.zero >= 2 ? shards : 1;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/model/exchange_time.h"
+#include "plan/model/gradients_time.h"
 #include "plan/model/layer_time.h"
 #include "plan/model/pipeline.h"
 #include "plan/model/rank_share.h"

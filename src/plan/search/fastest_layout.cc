@@ -25,6 +25,7 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
   const auto recomputations =
       static_cast<std::int64_t>(recomputations_of(work.software.framework).size());
   Work tried = work;
+  spec::JobSpec muon_job = job;
   spec::BatchSpec batch = job.batch;
   double fastest = std::numeric_limits<double>::infinity();
   std::int64_t unknown = 0;
@@ -32,6 +33,12 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
     if (!is_predicted(work, layout)) {
       ++unknown;
       continue;
+    }
+    if (work.muon) {
+      muon_job.layout = layout;
+      const auto exchange = muon_exchange_of(muon_job);
+      if (!exchange) continue;  // more bytes than can be counted
+      tried.muon_exchange = *exchange;
     }
     const std::int64_t per_rank = sequences / layout.data_ranks();
     const std::vector<std::int64_t> micro_batches = divisors_of(per_rank);
