@@ -71,7 +71,7 @@ base::Result<double> known(const std::optional<Quantity>& value, const char* key
 }
 
 // The device's own figures, and from its data sheet what specs do not have.
-base::Result<Card> card_of_device(const spec::DeviceSpec& device) {
+base::Result<Card> card_of_device(const spec::DeviceSpec& device, spec::Precision precision) {
   if (device.kind == spec::DeviceKind::kCpu) {
     return base::fail(base::usage_error("cluster.device.kind",
                                         "step times are predicted for GPUs, not for CPUs",
@@ -86,6 +86,7 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device) {
   Card card = *sheet;
   ASSAY_TRY(card.bf16_flops, known(device.bf16, "cluster.device.bf16", device));
   card.fp8_flops = device.fp8 ? device.fp8->count() : card.bf16_flops;
+  if (precision == spec::Precision::kFp16 && device.fp16) card.bf16_flops = device.fp16->count();
   ASSAY_TRY(card.memory_rate,
             known(device.memory_bandwidth, "cluster.device.memory_bandwidth", device));
   ASSAY_TRY(card.memory, known(device.memory, "cluster.device.memory", device));
@@ -122,7 +123,7 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   }
   const Framework framework = assumed.framework.value_or(framework_of(job.model));
   Work work;
-  ASSAY_TRY(work.card, card_of_device(job.cluster.device));
+  ASSAY_TRY(work.card, card_of_device(job.cluster.device, job.train.precision));
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);

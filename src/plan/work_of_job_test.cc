@@ -66,6 +66,14 @@ TEST(WorkOfJob, ADevicesOwnFiguresCount) {
   EXPECT_EQ(card.memory, 143771.0 * 1024 * 1024);
 }
 
+TEST(WorkOfJob, Fp16HasItsOwnRate) {
+  const std::vector<std::string> set = {"cluster.device.fp16=500 TFLOP/s"};
+  EXPECT_EQ(work_of(job_of("llama3-8b-h200", set))->card.bf16_flops, 989e12);
+  EXPECT_EQ(work_of(job_of("llama3-8b-h200", {set[0], "train.precision=fp16"}))->card.bf16_flops,
+            500e12);
+  EXPECT_EQ(work_of(job_of("llama3-8b-h200", {"train.precision=fp16"}))->card.bf16_flops, 989e12);
+}
+
 // Only ZeRO-3 gathers parameters. With less of it, ranks are replicas that share the state.
 TEST(WorkOfJob, FsdpShardsWhatZeroSays) {
   Work work = work_of(job_of("llama3-70b-h200x32")).value();

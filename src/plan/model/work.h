@@ -75,7 +75,7 @@ struct Batch {
 
 // One accelerator, by its data sheet.
 struct Card {
-  double bf16_flops = 0;  // per second, dense
+  double bf16_flops = 0;  // per second, dense; fp16's for a job in fp16
   double fp8_flops = 0;
   double memory_rate = 0;  // bytes per second
   double multiprocessors = 0;
