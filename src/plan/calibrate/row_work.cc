@@ -23,8 +23,7 @@ constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
 constexpr double kMostMicroTokens = 16384;
 
 // Recomputation that is not said is assumed when the model's need is so far beyond the card.
-constexpr double kBeyondCard = 1.25;
-constexpr double kAllocatorSlack = 1.074;
+constexpr double kBeyondCard = 1.164;
 
 void note(std::string& notes, std::string_view more) {
   if (more.empty()) return;
@@ -126,8 +125,7 @@ std::vector<Batch> row_batches(const RowFields& row, Framework framework, const 
 }
 
 bool is_far_beyond_card(const Work& work) {
-  const double gib = memory_need(work, prior_memory_constants()).total() / (1024.0 * 1024 * 1024);
-  return gib * kAllocatorSlack > kBeyondCard * work.card.memory * 1e-9;
+  return memory_need(work, prior_memory_constants()).total() > kBeyondCard * work.card.memory;
 }
 
 }  // namespace

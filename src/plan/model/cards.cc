@@ -9,6 +9,9 @@
 namespace assay::plan {
 namespace {
 
+// Memory comes in powers of two, whatever data sheets call it.
+constexpr double kSheetGb = 1024.0 * 1024 * 1024;
+
 // In the units of data sheets: dense TFLOP/s of bf16 and fp8 (bf16's where there is no fp8), GB/s,
 // W, MB of L2, GB, GB/s per direction of the link, GB/s of network per card.
 constexpr CardSheet sheet(std::string_view name, double bf16, double fp8, double memory_rate,
@@ -16,7 +19,7 @@ constexpr CardSheet sheet(std::string_view name, double bf16, double fp8, double
                           double link, double network) {
   return {name,
           {bf16 * 1e12, fp8 * 1e12, memory_rate * 1e9, multiprocessors, watts, cache * 1e6,
-           memory * 1e9},
+           memory * kSheetGb},
           link * 1e9,
           network * 1e9};
 }

@@ -95,7 +95,8 @@ constexpr std::array<MemoryConstantInfo, 8> kMemoryConstants = {{
     {"logit_bytes_eager", &MemoryConstants::logit_bytes_eager, 12.0, 8.0, 16.0, 8.98522154025012,
      "the same, eager: bf16 logits, a copy in fp32, both gradients"},
     {"unsharded", &MemoryConstants::unsharded, 1.0, 0.0, 2.5, 0.5870428980685954,
-     "copies of a rank's bf16 weights that FSDP has unsharded, one micro-batch per step"},
+     "copies of a rank's bf16 weights that KempnerForge has unsharded beside units, one "
+     "micro-batch"},
     {"unsharded_accumulating", &MemoryConstants::unsharded_accumulating, 1.6, 0.0, 4.0,
      1.8072211501494422, "the same when gradients accumulate over micro-batches"},
     {"late_wrap", &MemoryConstants::late_wrap, 2.0, 0.0, 4.0, 2.4863714272559836,

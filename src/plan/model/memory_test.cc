@@ -60,6 +60,21 @@ TEST(Memory, BytesPerParameter) {
   EXPECT_DOUBLE_EQ(states(work), 2.0 / 8);
 }
 
+// FSDP has units unsharded, not the model; what keeps weights from the forward to the backward pass
+// has all of them.
+TEST(Memory, UnitsAreGathered) {
+  Work work = llama_8b_on_h100();
+  const double layer = 2 * work.shape.body_parameters / work.shape.layers;
+  const double ends = 2 * 2 * work.shape.vocab * work.shape.dim;
+  EXPECT_NEAR(need_of(work).gathered, 3 * layer + 2 * ends, 1);
+  work.degrees.fsdp = 512;
+  EXPECT_NEAR(need_of(work).gathered, 3 * layer + 2 * ends, 1);
+  work.degrees.units = 2;
+  EXPECT_NEAR(need_of(work).gathered, 1.5 * layer + 2 * ends, 1);
+  work.software.gathers_once = true;
+  EXPECT_DOUBLE_EQ(need_of(work).gathered, 2 * work.shape.parameters);
+}
+
 // The first stage keeps a micro-batch for each stage, the last one only one, and the logits.
 TEST(Memory, TheLargestStageOfAPipeline) {
   Work work = with_assay(RecomputeKind::kNone);
