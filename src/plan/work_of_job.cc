@@ -94,12 +94,15 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device, spec::Precisio
   return card;
 }
 
-RecomputeKind recompute_of(spec::Recompute recompute) {
+// What our trainer tells apart is all the same to frameworks that know one kind between nothing and
+// everything.
+RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
+  const bool ours = framework == Framework::kAssay;
   switch (recompute) {
     case spec::Recompute::kCheap:
-      return RecomputeKind::kCheap;
+      return ours ? RecomputeKind::kCheap : RecomputeKind::kSelective;
     case spec::Recompute::kFfn:
-      return RecomputeKind::kFfn;
+      return ours ? RecomputeKind::kFfn : RecomputeKind::kSelective;
     case spec::Recompute::kFull:
       return RecomputeKind::kFull;
     case spec::Recompute::kNone:
@@ -127,7 +130,7 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
-  work.recompute = recompute_of(job.train.recompute);
+  work.recompute = recompute_of(job.train.recompute, framework);
   work.fp8 = job.train.precision == spec::Precision::kFp8;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
   spread(work, job.layout, job.batch);
