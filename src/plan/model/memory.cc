@@ -10,7 +10,6 @@ namespace assay::plan {
 namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
-constexpr double kFrameworkContext = 2 * kGib;  // CUDA's, NCCL's buffers, libraries' workspaces
 
 // Per parameter of a rank, before FSDP cuts it.
 struct StateBytes {
@@ -121,6 +120,9 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const double kept_routed = work.recompute == RecomputeKind::kFull ? 0 : experts_at_work;
   const double at_work = constants.work * 34 * rank.tokens * shape.dim / rank.sequence_cut + scores;
 
+  const double base =
+      work.software.keeps_unsharded ? constants.base_gib_unsharded : constants.base_gib;
+
   MemoryNeed need;
   need.parameters = parameters * state.weight / degrees.fsdp;
   need.gradients = parameters * state.gradient / degrees.fsdp;
@@ -132,8 +134,7 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const double last = kept * in_flight(work, false) + logits;
   need.activations = std::max(first, last);
   need.stage = last > first ? degrees.pp - 1 : 0;
-  need.workspace = at_work * (recomputes ? 1 : 0.3) + experts_at_work +
-                   (work.software.keeps_unsharded ? constants.base_gib * kGib : kFrameworkContext);
+  need.workspace = at_work * (recomputes ? 1 : 0.3) + experts_at_work + base * kGib;
   return need;
 }
 

@@ -40,7 +40,7 @@ struct Software {
   bool triton_attention = false;
   bool fused = true;            // compiled, Transformer Engine, or by hand
   bool compiled = true;         // the loss too
-  bool fused_loss = false;      // by hand, where nothing else is
+  bool fused_loss = false;      // holds what a compiled one does; rows show no time saved
   bool megatron_fused = false;  // Megatron's own fusions of 2020 to 2022
   bool hostless = false;        // no interpreter on the host
   bool vocab_parallel_loss = false;

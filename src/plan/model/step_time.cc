@@ -20,7 +20,7 @@ constexpr double kSendExposed = 0.3;  // where software hides it
 
 // Bytes per logit that the loss moves.
 double loss_bytes(const Software& software) {
-  if (software.compiled || software.fused_loss) return 12;
+  if (software.compiled) return 12;
   // Megatron's: cast 6, maximum 4, subtraction 8, exponential 8, sum 4, division 8, backward 8,
   // cast 6.
   return software.vocab_parallel_loss ? 52 : 28;
