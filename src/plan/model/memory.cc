@@ -119,7 +119,6 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const double experts_at_work = (rank.naive_experts ? constants.moe_activation : 1) * routed;
   const double kept_routed = work.recompute == RecomputeKind::kFull ? 0 : experts_at_work;
   const double at_work = constants.work * 34 * rank.tokens * shape.dim / rank.sequence_cut + scores;
-
   const double base =
       work.software.keeps_unsharded ? constants.base_gib_unsharded : constants.base_gib;
 
