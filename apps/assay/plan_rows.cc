@@ -38,8 +38,7 @@ std::string percent(double share) {
 // Why there is no prediction, or what was assumed for it and what it is beyond.
 std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
                       const plan::RangeTable& ranges) {
-  // Sheets say GB and mean GiB.
-  constexpr base::Bytes kSheetGigabyte(1'000'000'000);
+  constexpr base::Bytes kOneGib(std::int64_t{1} << 30);
   std::string reason = row.reason;
   const auto add = [&](const std::string& more) {
     if (!reason.empty()) reason += "; ";
@@ -48,7 +47,7 @@ std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
   if (made.work == nullptr) return reason;
   for (const std::string& beyond : plan::extrapolations(*made.work, ranges))
     add("beyond what was measured: " + beyond);
-  const double card_gib = made.work->card.memory / kSheetGigabyte;
+  const double card_gib = made.work->card.memory / kOneGib;
   if (made.memory_gib && *made.memory_gib > card_gib)
     add(fmt::format("predicted memory: {:.4g} GiB on a card of {:.4g}", *made.memory_gib,
                     card_gib));

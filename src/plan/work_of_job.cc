@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/exchange/communication.h"
+#include "plan/exchange/sharded_muon.h"
 #include "plan/model/cards.h"
 #include "plan/model/links.h"
 #include "spec/parameters.h"
@@ -69,7 +71,7 @@ base::Result<Quantity> known(const std::optional<Quantity>& value, const char* k
 }
 
 // The device's own figures, and from its data sheet what specs do not have.
-base::Result<Card> card_of_device(const spec::DeviceSpec& device) {
+base::Result<Card> card_of_device(const spec::DeviceSpec& device, spec::Precision precision) {
   if (device.kind == spec::DeviceKind::kCpu) {
     return base::fail(base::usage_error("cluster.device.kind",
                                         "step times are predicted for GPUs, not for CPUs",
@@ -84,6 +86,7 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device) {
   Card card = *sheet;
   ASSAY_TRY(card.bf16_flops, known(device.bf16, "cluster.device.bf16", device));
   card.fp8_flops = device.fp8.value_or(card.bf16_flops);
+  if (precision == spec::Precision::kFp16 && device.fp16) card.bf16_flops = *device.fp16;
   ASSAY_TRY(card.memory_rate,
             known(device.memory_bandwidth, "cluster.device.memory_bandwidth", device));
   ASSAY_TRY(card.memory, known(device.memory, "cluster.device.memory", device));
@@ -91,12 +94,15 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device) {
   return card;
 }
 
-RecomputeKind recompute_of(spec::Recompute recompute) {
+// What our trainer tells apart is all the same to frameworks that know one kind between nothing and
+// everything.
+RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
+  const bool ours = framework == Framework::kAssay;
   switch (recompute) {
     case spec::Recompute::kCheap:
-      return RecomputeKind::kCheap;
+      return ours ? RecomputeKind::kCheap : RecomputeKind::kSelective;
     case spec::Recompute::kFfn:
-      return RecomputeKind::kFfn;
+      return ours ? RecomputeKind::kFfn : RecomputeKind::kSelective;
     case spec::Recompute::kFull:
       return RecomputeKind::kFull;
     case spec::Recompute::kNone:
@@ -115,7 +121,7 @@ Framework framework_of(const spec::ModelSpec& m) {
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   const Framework framework = assumed.framework.value_or(framework_of(job.model));
   Work work;
-  ASSAY_TRY(work.card, card_of_device(job.cluster.device));
+  ASSAY_TRY(work.card, card_of_device(job.cluster.device, job.train.precision));
   if (job.train.precision == spec::Precision::kFp32) {
     return base::fail(base::usage_error("train.precision",
                                         "step times are predicted for bf16, fp16 and fp8, not fp32",
@@ -124,11 +130,22 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
-  work.recompute = recompute_of(job.train.recompute);
+  work.recompute = recompute_of(job.train.recompute, framework);
   work.fp8 = job.train.precision == spec::Precision::kFp8;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
   spread(work, job.layout, job.batch);
+  ASSAY_TRY(work.muon_exchange, muon_exchange_of(job));
   return work;
+}
+
+base::Result<MuonExchange> muon_exchange_of(const spec::JobSpec& job) {
+  if (!is_sharded_muon(job)) return MuonExchange{.stacked = false};
+  ASSAY_TRY(const Communication table, communication_of(job));
+  MuonExchange muon;
+  muon.bytes = as_real(table.bytes().total()) / as_real(spec::parameters_of(job.model).total);
+  muon.calls = 0;
+  for (const Exchange& exchange : table.exchanges) muon.calls += as_real(exchange.calls);
+  return muon;
 }
 
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch) {
@@ -148,7 +165,10 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
   d.sequence_parallel = layout.sequence_parallel;
   d.ranks = as_real(layout.dp * layout.inner_ranks());
-  if (work.software.framework == Framework::kAssay) {
+  // Replicas alone share what the framework lets them share.
+  d.state_shards = 0;
+  d.gradient_shards = 0;
+  if (layout.fsdp > 1 || work.software.framework == Framework::kAssay) {
     const double shards = as_real(gathers ? 1 : layout.fsdp);
     d.state_shards = shards;
     d.gradient_shards = layout.zero >= 2 ? shards : 1;

@@ -23,4 +23,7 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {}
 // the job's, whatever its layout was.
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch);
 
+// Of the job's own table (communication_of); spread() leaves it as it was.
+base::Result<MuonExchange> muon_exchange_of(const spec::JobSpec& job);
+
 }  // namespace assay::plan

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/model/memory.h"
 #include "plan/testing/searches.h"
 
 namespace assay::plan {
@@ -66,6 +67,16 @@ TEST(WorkOfJob, ADevicesOwnFiguresCount) {
   EXPECT_EQ(card.memory, base::Bytes(std::int64_t{143'771} * 1024 * 1024));
 }
 
+TEST(WorkOfJob, Fp16HasItsOwnRate) {
+  const auto rate = [](const std::vector<std::string>& set) {
+    return work_of(job_of("llama3-8b-h200", set))->card.bf16_flops.count();
+  };
+  const std::string slow = "cluster.device.fp16=500 TFLOP/s";
+  EXPECT_EQ(rate({slow, "train.precision=fp16"}), 500e12);
+  EXPECT_EQ(rate({slow}), rate({}));
+  EXPECT_EQ(rate({"train.precision=fp16"}), rate({}));
+}
+
 // Only ZeRO-3 gathers parameters. With less of it, ranks are replicas that share the state.
 TEST(WorkOfJob, FsdpShardsWhatZeroSays) {
   Work work = work_of(job_of("llama3-70b-h200x32")).value();
@@ -81,6 +92,45 @@ TEST(WorkOfJob, FsdpShardsWhatZeroSays) {
   EXPECT_EQ(work.batch.micros, 4);
   spread(work, {.dp = 2, .fsdp = 4, .zero = 2, .tp = 4}, batch);
   EXPECT_EQ(work.degrees.gradient_shards, 4);
+}
+
+// What the layout shards is sharded whatever the framework would do by itself.
+TEST(WorkOfJob, EveryFrameworkShardsWhatZeroSays) {
+  for (const Framework framework :
+       {Framework::kTorch, Framework::kFoundry, Framework::kMegatronCore, Framework::kAssay}) {
+    const auto need = [&](int zero) {
+      const std::string stage = "layout.zero=" + std::to_string(zero);
+      const JobSpec job = job_of("llama3-13b-h200x32",
+                                 {"layout.tp=1", "layout.fsdp=32", stage, "train.recompute=full"});
+      return memory_need(work_of(job, {.framework = framework}).value(),
+                         shipped_memory_constants());
+    };
+    const MemoryNeed one = need(1);
+    const MemoryNeed two = need(2);
+    EXPECT_EQ(one.parameters, two.parameters);
+    EXPECT_NEAR(one.gradients / two.gradients, 32, 1e-6);
+    EXPECT_EQ(one.optimizer, two.optimizer);
+    EXPECT_LT(one.optimizer, one.parameters);
+    EXPECT_LT(need(3).parameters, two.parameters / 8);
+  }
+}
+
+// All that lies between nothing and everything is what other frameworks call selective, and saves
+// memory for the time that it costs.
+TEST(WorkOfJob, RecomputationIsWhatTheFrameworkHas) {
+  for (const std::string asked : {"cheap", "selective", "ffn"}) {
+    const JobSpec job = job_of("llama3-8b-h200", {"train.recompute=" + asked});
+    EXPECT_EQ(work_of(job)->recompute,
+              asked == "ffn" ? RecomputeKind::kFfn : RecomputeKind::kCheap);
+    for (const Framework framework : {Framework::kTorch, Framework::kMegatronCore}) {
+      Work work = work_of(job, {.framework = framework}).value();
+      EXPECT_EQ(work.recompute, RecomputeKind::kSelective);
+      const MemoryNeed selective = memory_need(work, shipped_memory_constants());
+      work.recompute = RecomputeKind::kNone;
+      EXPECT_LT(
+          selective.activations / memory_need(work, shipped_memory_constants()).activations, 0.9);
+    }
+  }
 }
 
 TEST(WorkOfJob, ALinkThatIsNotDescribedIsRefused) {

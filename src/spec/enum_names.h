@@ -100,8 +100,10 @@ struct EnumNames<Precision> {
 };
 template <>
 struct EnumNames<Recompute> {
-  static constexpr Names<Recompute, 5> kNames = {{{"none", Recompute::kNone},
+  // Other frameworks call `selective` what comes nearest to `cheap`.
+  static constexpr Names<Recompute, 6> kNames = {{{"none", Recompute::kNone},
                                                   {"cheap", Recompute::kCheap},
+                                                  {"selective", Recompute::kCheap},
                                                   {"ffn", Recompute::kFfn},
                                                   {"full", Recompute::kFull},
                                                   {"auto", Recompute::kAuto}}};

@@ -84,6 +84,13 @@ base::Result<void> check_batch(const JobSpec& job, const Rule& rule) {
     return rule.broken("batch", "more than 10^12 tokens per step",
                        "lower sequence, micro_batch or accumulate");
   }
+  if (!fills_pipeline(job.layout, job.batch)) {
+    return rule.broken("batch.accumulate",
+                       fmt::format("stages of {} chunks take {} micro-batches in turn, which do "
+                                   "not divide {}",
+                                   job.layout.pp_chunks, job.layout.pp, job.batch.accumulate),
+                       "choose a multiple of layout.pp, or another pp_schedule");
+  }
   return {};
 }
 
@@ -149,6 +156,10 @@ base::Result<void> check_train(const JobSpec& job, const Rule& rule) {
 }
 
 }  // namespace
+
+bool fills_pipeline(const LayoutSpec& layout, const BatchSpec& batch) {
+  return layout.pp_chunks == 1 || batch.accumulate % layout.pp == 0;
+}
 
 base::Result<void> complete(ModelSpec& m, const Value& document) {
   const Rule rule(document);

@@ -24,6 +24,10 @@ base::Result<void> complete(LayoutSpec& layout, const Value& document);
 // what a message is about has no place in a file. A dp of 0 is whatever the other degrees leave.
 base::Result<void> check_layout(const JobSpec& job);
 
+// Whether the pipeline's schedule can take as many micro-batches as a step has: the interleaved one
+// takes them in groups of layout.pp.
+bool fills_pipeline(const LayoutSpec& layout, const BatchSpec& batch);
+
 // What to do about a job whose layout is impossible; its dp is 0 where it was not said.
 using LayoutAdvice = std::function<std::string(const JobSpec&)>;
 

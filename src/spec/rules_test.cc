@@ -205,6 +205,12 @@ INSTANTIATE_TEST_SUITE_P(
              {"batch.micro_batch=1000000", "batch.accumulate=1000000"},
              "presets/jobs/demo.toml:6: batch: more than 10^12 tokens per step; lower sequence, "
              "micro_batch or accumulate"},
+        Case{"ChunksWithoutEnoughMicroBatches",
+             "llama3-70b-h200x32",
+             {"layout.fsdp=1", "layout.tp=2", "layout.pp=16", "layout.pp_schedule=interleaved",
+              "layout.pp_chunks=5", "batch.accumulate=24"},
+             "batch.accumulate: stages of 5 chunks take 16 micro-batches in turn, which do not "
+             "divide 24; choose a multiple of layout.pp, or another pp_schedule"},
         Case{"LengthTwice",
              "demo",
              {"train.tokens=1000", "train.steps=5"},

@@ -14,6 +14,7 @@ enum class Dtype : std::uint8_t {
   kU16,
   kI32,
   kFp8,  // E4M3: four bits of exponent, three of mantissa
+  kFp16,
 };
 
 constexpr std::int64_t bytes_of(Dtype type) {

@@ -120,11 +120,12 @@ void repeat(Program& p) {
 
 Numerics numerics_of(spec::Precision precision) {
   if (precision == spec::Precision::kFp32) return {};
-  return {.weights = Dtype::kBf16,
+  const Dtype half = precision == spec::Precision::kFp16 ? Dtype::kFp16 : Dtype::kBf16;
+  return {.weights = half,
           .remainders = true,
-          .gradients = Dtype::kBf16,
-          .moments = Dtype::kBf16,
-          .activations = Dtype::kBf16,
+          .gradients = half,
+          .moments = half,
+          .activations = half,
           .fp8_blocks = precision == spec::Precision::kFp8};
 }
 

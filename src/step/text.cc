@@ -28,7 +28,7 @@ std::string shapes_of(const std::vector<View>& views, const Program& program) {
 }  // namespace
 
 std::string_view to_text(Dtype type) {
-  return name(type, std::array<std::string_view, 5>{"f32", "bf16", "u16", "i32", "fp8"});
+  return name(type, std::array<std::string_view, 6>{"f32", "bf16", "u16", "i32", "fp8", "fp16"});
 }
 
 std::string_view to_text(Storage storage) {

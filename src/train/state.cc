@@ -47,6 +47,7 @@ checkpoint::Dtype file_type(step::Dtype type) {
     case step::Dtype::kI32:
       return checkpoint::Dtype::kI32;
     case step::Dtype::kFp8:  // no state is
+    case step::Dtype::kFp16:
     case step::Dtype::kF32:
       break;
   }

@@ -11,8 +11,11 @@ constexpr std::int64_t kCardsPerSocket = 4;
 // Boards of so many connect their cards directly, larger ones through switches.
 constexpr std::int64_t kDirectlyLinked = 4;
 constexpr double kMostThreads = 1e6;
-constexpr base::BytesPerSecond kLeastNvlink(100e9);  // what is slower is PCIe
-constexpr base::BytesPerSecond kMostPcie(64e9);      // generation 5, 16 lanes
+// What is slower is PCIe. No NVLink is, and links of this reach no less than PCIe does, also beside
+// computation; bridges between pairs, of which less is reached, from a little more on.
+constexpr base::BytesPerSecond kLeastNvlink(150e9);
+constexpr base::BytesPerSecond kLeastBridge(200e9);
+constexpr base::BytesPerSecond kMostPcie(64e9);  // generation 5, 16 lanes
 
 spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64_t per_node) {
   const auto nominal = row.intra_bw ? base::BytesPerSecond(*row.intra_bw * 1e9) : sheet.link;
@@ -21,7 +24,7 @@ spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64
   const bool pairs = !switched && (contains(row.gpu_type, "NVL") || contains(row.notes, "pairs"));
   spec::LinkSpec link{.bandwidth = nominal};
   link.pcie = std::min(nominal, kMostPcie);
-  if (nominal <= kLeastNvlink) {
+  if (nominal < (pairs ? kLeastBridge : kLeastNvlink)) {
     link.kind = spec::LinkKind::kPcie;
   } else if (pairs) {
     link.kind = spec::LinkKind::kNvlinkGroups;

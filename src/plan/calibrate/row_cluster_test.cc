@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
+#include "plan/model/exchange_time.h"
 #include "plan/model/links.h"
 
 namespace assay::plan {
@@ -43,6 +45,25 @@ TEST(RowCluster, BoardsOfFourAreLinkedDirectly) {
     return network.time(step::CollectiveKind::kAllGather, 64e9, network.group(2)).total.count();
   };
   EXPECT_NEAR(pair_seconds(4) / pair_seconds(8), 3, 0.001);
+}
+
+// Whatever kind of link a bandwidth is taken for.
+TEST(RowCluster, MoreBandwidthIsNeverSlower) {
+  for (const std::string card : {"H100-SXM5-80GB", "H100-PCIe-80GB", "H100-NVL-94GB"}) {
+    for (const double per_node : {2.0, 4.0, 8.0}) {
+      for (const double ranks : {2.0, per_node}) {
+        double before = HUGE_VAL;
+        for (double gb = 20; gb < 1000; gb += 0.5) {
+          const Links links =
+              links_of_row({.gpu_type = card, .gpus_per_node = per_node, .intra_bw = gb});
+          const double now = exchange_seconds(step::CollectiveKind::kAllGather, 64e9,
+                                              {.ranks = ranks}, links, shipped_constants());
+          ASSERT_LE(now, before) << card << ", " << ranks << " of " << per_node << ", " << gb;
+          before = now;
+        }
+      }
+    }
+  }
 }
 
 TEST(RowCluster, WhatARowSaysCounts) {

@@ -22,8 +22,7 @@ namespace assay::plan {
 namespace {
 
 // Recomputation that is not said is assumed when the model's need is so far beyond the card.
-constexpr double kBeyondCard = 1.25;
-constexpr double kAllocatorSlack = 1.074;
+constexpr double kBeyondCard = 1.164;
 
 void note(std::string& notes, std::string_view more) {
   if (more.empty()) return;
@@ -63,14 +62,9 @@ RecomputeKind row_recompute(const RowFields& row) {
   return contains(row.recompute, "selective") ? RecomputeKind::kSelective : RecomputeKind::kNone;
 }
 
-double gib_of(const Work& work) {
-  constexpr base::Bytes kGibOfNeed(std::int64_t{1} << 30);
-  return kAllocatorSlack * (memory_need(work, prior_memory_constants()).total() / kGibOfNeed);
-}
-
-double card_gib(const Work& work) {
-  constexpr base::Bytes kGbOfCard(1'000'000'000);
-  return work.card.memory / kGbOfCard;
+// Of the card's memory.
+double share_of_card(const Work& work) {
+  return memory_need(work, prior_memory_constants()).total() / work.card.memory;
 }
 
 // Whether a row that says nothing of recomputation needed it. Before flash attention everybody
@@ -78,17 +72,17 @@ double card_gib(const Work& work) {
 bool recomputes_unsaid(const RowFields& row, const Work& work) {
   if (!row.recompute.empty() || work.shape.is_moe()) return false;
   const bool eager = !work.software.fused && work.software.framework != Framework::kAutomodel;
-  if (eager) return gib_of(work) > card_gib(work);
-  return work.degrees.pp <= 1 && gib_of(work) > kBeyondCard * card_gib(work);
+  if (eager) return share_of_card(work) > 1;
+  return work.degrees.pp <= 1 && share_of_card(work) > kBeyondCard;
 }
 
 // Of layouts that are possible, those that the card holds; if it holds none, the smallest. Nobody
 // cuts a model further than it must be.
 void keep_probable(std::vector<Work>& works) {
   double least = std::numeric_limits<double>::infinity();
-  for (const Work& work : works) least = std::min(least, gib_of(work));
+  for (const Work& work : works) least = std::min(least, share_of_card(work));
   std::erase_if(works,
-                [&](const Work& work) { return gib_of(work) > std::max(least, card_gib(work)); });
+                [&](const Work& work) { return share_of_card(work) > std::max(least, 1.0); });
   const auto cuts = [](const Work& work) { return work.degrees.tp * work.degrees.pp; };
   double fewest = std::numeric_limits<double>::infinity();
   for (const Work& work : works) fewest = std::min(fewest, cuts(work));

@@ -105,6 +105,21 @@ TEST(NanochatTraffic, Fp32IsFourBytesThroughout) {
   EXPECT_EQ(made.two_byte_bytes(), nanochat(26).two_byte_bytes());
 }
 
+TEST(NanochatTraffic, Fp16IsNotCalledBf16) {
+  for (const std::string optimizer : {"adamw", "muon"}) {
+    const std::vector<std::string> set = {"train.optimizer=" + optimizer};
+    const Communication bf16 = traffic("nanochat-d26-h100", set);
+    const Communication fp16 =
+        traffic("nanochat-d26-h100", {"train.precision=fp16", "train.optimizer=" + optimizer});
+    EXPECT_EQ(fp16.bytes(), bf16.bytes());
+    ASSERT_EQ(fp16.groups.size(), bf16.groups.size());
+    for (std::size_t i = 0; i < fp16.groups.size(); ++i) {
+      const bool half = bf16.groups[i].type == Dtype::kBf16;
+      EXPECT_EQ(fp16.groups[i].type, half ? Dtype::kFp16 : Dtype::kF32);
+    }
+  }
+}
+
 TEST(NanochatTraffic, CallsOfDepth26) {
   std::map<std::pair<CollectiveKind, Dtype>, CallSummary> calls;
   for (const CallSummary& summary : nanochat(26).calls()) {

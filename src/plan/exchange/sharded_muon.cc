@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "spec/parameters.h"
+#include "step/program.h"
 
 namespace assay::plan {
 namespace {
@@ -23,7 +24,7 @@ std::int64_t to_multiple(std::int64_t value, std::int64_t unit) {
 class Exchanges {
  public:
   explicit Exchanges(const spec::JobSpec& job)
-      : ranks_(job.layout.fsdp), fp32_(job.train.precision == spec::Precision::kFp32) {}
+      : ranks_(job.layout.fsdp), embeddings_(step::numerics_of(job.train.precision).weights) {}
 
   // One exchange per tensor, each cut into equal shares.
   void add_adamw(const ParameterGroup& g) {
@@ -62,10 +63,9 @@ class Exchanges {
   Communication result;
 
  private:
-  // Embeddings are bf16 and all else is fp32, whose products are made in bf16 or fp8.
+  // Embeddings have two bytes and all else is fp32, whose products are made in two or one.
   [[nodiscard]] step::Dtype type_of(const ParameterGroup& g) const {
-    const bool half = g.role == spec::Role::kEmbedding && !fp32_;
-    return half ? step::Dtype::kBf16 : step::Dtype::kF32;
+    return g.role == spec::Role::kEmbedding ? embeddings_ : step::Dtype::kF32;
   }
 
   void send(GroupTraffic row, std::int64_t message, std::int64_t calls, bool everywhere) {
@@ -85,7 +85,7 @@ class Exchanges {
   }
 
   std::int64_t ranks_;
-  bool fp32_;
+  step::Dtype embeddings_;
 };
 
 // By shape, smallest first.

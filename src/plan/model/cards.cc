@@ -10,6 +10,9 @@
 namespace assay::plan {
 namespace {
 
+// Memory comes in powers of two, whatever data sheets call it.
+constexpr std::int64_t kSheetGb = std::int64_t{1} << 30;
+
 // In the units of data sheets: dense TFLOP/s of bf16 and fp8 (bf16's where there is no fp8), GB/s,
 // W, MB of L2, GB, GB/s per direction of the link, GB/s of network per card.
 constexpr CardSheet sheet(std::string_view name, double bf16, double fp8, double memory_rate,
@@ -22,7 +25,7 @@ constexpr CardSheet sheet(std::string_view name, double bf16, double fp8, double
                    .multiprocessors = multiprocessors,
                    .watts = base::Watts(watts),
                    .cache = base::Bytes(cache * 1'000'000),
-                   .memory = base::Bytes(memory * 1'000'000'000)},
+                   .memory = base::Bytes(memory * kSheetGb)},
           .link = base::BytesPerSecond(link * 1e9),
           .network = base::BytesPerSecond(network * 1e9)};
 }

@@ -73,6 +73,7 @@ struct MemoryConstants {
   double late_wrap = 0;
   double work = 0;
   double base_gib = 0;
+  double base_gib_unsharded = 0;
   double moe_activation = 0;
 };
 

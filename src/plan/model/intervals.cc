@@ -15,15 +15,15 @@ namespace {
 // Both in the order of SoftwareClass.
 constexpr IntervalTable kKnownSource = {{{
     {0.932, 1.162, 1295},
-    {0.947, 1.056, 224},
-    {0.929, 1.105, 61},
-    {0.749, 1.272, 34},
+    {0.949, 1.057, 224},
+    {0.928, 1.106, 61},
+    {0.748, 1.271, 34},
 }}};
 constexpr IntervalTable kUnknownSource = {{{
     {0.918, 1.184, 1295},
-    {0.962, 1.121, 224},
-    {0.917, 1.131, 61},
-    {0.737, 1.287, 34},
+    {0.972, 1.119, 224},
+    {0.916, 1.131, 61},
+    {0.735, 1.287, 34},
 }}};
 
 constexpr RangeTable kSeen = {{

@@ -4,6 +4,7 @@
 
 #include "plan/model/rank_share.h"
 #include "plan/model/trainer_memory.h"
+#include "plan/model/unsharded.h"
 
 namespace assay::plan {
 namespace {
@@ -17,25 +18,49 @@ struct StateBytes {
   double optimizer = 0;
 };
 
-StateBytes state_bytes(const Work& work) {
+StateBytes whole_state_bytes(const Work& work) {
   const Software& software = work.software;
   if (work.lora) return {.weight = 2};
   if (software.pure_bf16) return {2, 2, 4};
-  if (software.shards_optimizer) {
-    return {2, software.gradient_bytes, software.optimizer_bytes / state_shards(work)};
-  }
+  if (software.shards_optimizer) return {2, software.gradient_bytes, software.optimizer_bytes};
   // FSDP shards weights in fp32, which are their own masters; a replica has both, and fp32
   // gradients.
   return work.degrees.fsdp > 1 ? StateBytes{4, 4, 8} : StateBytes{2, 4, 12};
 }
 
-// Kept per layer from the forward pass, bytes of one micro-batch.
+StateBytes state_bytes(const Work& work) {
+  StateBytes state = whole_state_bytes(work);
+  state.gradient /= std::max(1.0, work.degrees.gradient_shards);
+  state.optimizer /= state_shards(work);
+  return state;
+}
+
+// Width of the MLP that every token passes, mean over layers.
+double dense_ffn(const Work& work, const RankShare& rank) {
+  return (1 - rank.moe_share) * work.shape.ffn + rank.moe_share * work.shape.shared_ffn;
+}
+
+// Kept per layer from the forward pass, bytes of one micro-batch; without what experts keep.
 double kept_bytes(const Work& work, const RankShare& rank, double scores) {
-  const double width = rank.tokens * work.shape.dim;
-  if (work.recompute == RecomputeKind::kFull) return 2 * width / rank.sequence_cut;
-  // 34 bytes per token and element: 10 of norms and residuals, 24 of attention and MLP.
-  const double all = width * (10 / rank.sequence_cut + 24 / work.degrees.tp);
-  return work.recompute == RecomputeKind::kSelective ? all : all + scores;
+  const Shape& shape = work.shape;
+  const double tp = work.degrees.tp;
+  const double width = shape.dim / rank.sequence_cut;
+  const double ffn = dense_ffn(work, rank) / tp;
+  const double attention = shape.attention_out / tp;
+  const auto bytes = [&](double elements) { return 2 * rank.tokens * elements; };
+  if (work.recompute == RecomputeKind::kFull) return bytes(width);
+  // The stream before attention and before the MLP, what norms make of it, queries, keys, values
+  // and their result, and the MLP before and after its activation.
+  double all = bytes(4 * width + rank.qkv + attention + shape.mlp_matrices * ffn);
+  if (work.software.megatron_fused) all += 2 * rank.tokens * width;  // masks of two dropouts
+  if (work.recompute != RecomputeKind::kSelective) return all + scores;
+  if (!work.software.flash) return all;
+  if (work.software.recomputes_products) {
+    // Every other product and all passes are made again.
+    const double products = rank.qkv + (shape.mlp_matrices - 1) * ffn + 2 * width;
+    return bytes(width + products / 2 + attention);
+  }
+  return all - bytes(2 * width + ffn);  // results of norms and of the activation
 }
 
 // Micro-batches that a stage has begun and not finished: the first one waits for all others, the
@@ -52,16 +77,23 @@ double in_flight(const Work& work, bool first) {
 }
 
 double logit_bytes(const Work& work, const RankShare& rank, const MemoryConstants& constants) {
-  const double each = work.software.compiled ? constants.logit_bytes : constants.logit_bytes_eager;
+  const bool fused = work.software.compiled || work.software.fused_loss;
+  const double each = fused ? constants.logit_bytes : constants.logit_bytes_eager;
   return rank.tokens * work.shape.vocab * each / (work.software.dtensor ? 1 : work.degrees.tp);
 }
 
-double gathered_bytes(const Work& work, double parameters, const MemoryConstants& constants) {
+// What FSDP has unsharded, of `parameters` that a rank has with the others of its group.
+double gathered_bytes(const Work& work, const RankShare& rank, double parameters,
+                      const MemoryConstants& constants) {
+  const Software& software = work.software;
   const double n = work.degrees.fsdp;
   if (n <= 1) return 0;
+  const double units = unsharded_units(work, rank);
+  if (software.gathers_once) return std::max(units, 2 * parameters);
+  if (!software.keeps_unsharded) return units;
   double copies = work.batch.micros > 1 ? constants.unsharded_accumulating : constants.unsharded;
-  if (work.software.late_wrap) copies += constants.late_wrap;
-  return copies * 2 * parameters * (1 - 1 / n);
+  if (software.late_wrap) copies += constants.late_wrap;
+  return units + copies * 2 * parameters * (1 - 1 / n);
 }
 
 }  // namespace
@@ -82,26 +114,26 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
                                   work.batch.sequence * work.batch.sequence;
   const bool recomputes = work.recompute != RecomputeKind::kNone;
   // A mixture's tokens, once per expert that they visit, and what the expert makes of them.
-  const double routed =
-      rank.moe_share * 2 * rank.tokens * shape.copies() * (2 * shape.dim + 3 * shape.expert_ffn);
-  const double kept_routed = work.recompute == RecomputeKind::kFull ? 0
-                             : rank.naive_experts ? constants.moe_activation * routed
-                                                  : routed;
+  const double routed = rank.moe_share * 2 * rank.routed_tokens * shape.copies() *
+                        (2 * shape.dim + 3 * shape.expert_ffn);
+  const double experts_at_work = (rank.naive_experts ? constants.moe_activation : 1) * routed;
+  const double kept_routed = work.recompute == RecomputeKind::kFull ? 0 : experts_at_work;
   const double at_work = constants.work * 34 * rank.tokens * shape.dim / rank.sequence_cut + scores;
+  const double base =
+      work.software.keeps_unsharded ? constants.base_gib_unsharded : constants.base_gib;
 
   MemoryNeed need;
   need.parameters = whole_bytes(parameters * state.weight / degrees.fsdp);
   need.gradients = whole_bytes(parameters * state.gradient / degrees.fsdp);
   need.optimizer = whole_bytes(parameters * state.optimizer / degrees.fsdp);
-  need.gathered = whole_bytes(gathered_bytes(work, parameters, constants));
+  need.gathered = whole_bytes(gathered_bytes(work, rank, parameters, constants));
   const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
   const double logits = logit_bytes(work, rank, constants);
   const double first = kept * in_flight(work, true) + (degrees.pp > 1 ? 0 : logits);
   const double last = kept * in_flight(work, false) + logits;
   need.activations = whole_bytes(std::max(first, last));
   need.stage = last > first ? degrees.pp - 1 : 0;
-  need.workspace = whole_bytes(at_work * (recomputes ? 1 : 0.3) +
-                               constants.moe_activation * routed + constants.base_gib * kGib);
+  need.workspace = whole_bytes(at_work * (recomputes ? 1 : 0.3) + experts_at_work + base * kGib);
   return need;
 }
 

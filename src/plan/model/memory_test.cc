@@ -79,6 +79,22 @@ TEST(Memory, WholeBytes) {
   EXPECT_DOUBLE_EQ(most.total() / kExbibyte, 6);
 }
 
+// FSDP has units unsharded, not the model; what keeps weights from the forward to the backward pass
+// has all of them.
+TEST(Memory, UnitsAreGathered) {
+  const auto as_double = [](Bytes bytes) { return static_cast<double>(bytes.count()); };
+  Work work = llama_8b_on_h100();
+  const double layer = 2 * work.shape.body_parameters / work.shape.layers;
+  const double ends = 2 * 2 * work.shape.vocab * work.shape.dim;
+  EXPECT_NEAR(as_double(need_of(work).gathered), 3 * layer + 2 * ends, 1);
+  work.degrees.fsdp = 512;
+  EXPECT_NEAR(as_double(need_of(work).gathered), 3 * layer + 2 * ends, 1);
+  work.degrees.units = 2;
+  EXPECT_NEAR(as_double(need_of(work).gathered), 1.5 * layer + 2 * ends, 1);
+  work.software.gathers_once = true;
+  EXPECT_NEAR(as_double(need_of(work).gathered), 2 * work.shape.parameters, 1);
+}
+
 // The first stage keeps a micro-batch for each stage, the last one only one, and the logits.
 TEST(Memory, TheLargestStageOfAPipeline) {
   Work work = with_assay(RecomputeKind::kNone);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/model/exchange_time.h"
+#include "plan/model/gradients_time.h"
 
 namespace assay::plan {
 namespace {
@@ -11,36 +12,39 @@ using step::CollectiveKind;
 
 constexpr double kTensorsPerLayer = 12;  // that ZeRO-3 of 2021 gathers one by one
 constexpr double kEndsExposed = 0.5;     // of the first and last gather
-constexpr double kGradientBuckets = 20;
-constexpr double kLoraShare = 0.003;  // of the model's parameters, in adapters
+constexpr double kLoraShare = 0.003;     // of the model's parameters, in adapters
 
-// Sharded Muon with AdamW: bytes per parameter that pass a rank in a step, reduced and gathered,
-// and in how many calls; 11.46 GB of nanochat's d26.
-constexpr double kMuonBytes = 11.46 / 1.68;
-constexpr double kMuonCalls = 40;
 // Newton-Schulz: flops per parameter and element of a matrix's width, of five iterations, and the
 // rate that its products reach.
 constexpr double kMuonFlops = 40.0 / 12;
 constexpr double kMuonRate = 0.6;
 
-// Ranks that hold the same expert, of those that hold the same dense layer.
-double expert_replicas(const Degrees& degrees, double ranks) {
-  return degrees.ep_axis ? ranks : std::max(1.0, ranks / degrees.ep);
+// A layer's parameters, as one FSDP rank has them gathered. As many bytes of experts as would be
+// sent among all n, though fewer ranks hold the same ones.
+double gathered_of_layer(const Work& work, const RankShare& rank) {
+  const Degrees& degrees = work.degrees;
+  const double n = degrees.fsdp;
+  const double holders = expert_replicas(degrees, n);
+  const double dense = work.shape.body_parameters / work.shape.layers - rank.expert_parameters;
+  const double experts =
+      rank.expert_parameters / rank.expert_cut / degrees.ep * (holders - 1) / holders * n / (n - 1);
+  return dense / degrees.tp + experts;
 }
 
-// Gradients reduced and weights gathered, or gradients summed, in buckets.
-double replicas_seconds(const Work& work, double parameters, const Axis& replicas,
-                        const Constants& constants) {
-  const auto seconds = [&](CollectiveKind kind, double bytes) {
-    return kGradientBuckets * exchange_seconds(kind, bytes * parameters / kGradientBuckets,
-                                               replicas, work.links, constants);
-  };
-  const double gradient = work.software.gradient_bytes;
-  if (!work.software.shards_optimizer) return seconds(CollectiveKind::kAllReduce, gradient);
-  return seconds(CollectiveKind::kReduceScatter, gradient) + seconds(CollectiveKind::kAllGather, 2);
+// Bytes per parameter and micro-batch.
+double bytes_gathered(const Software& software) {
+  return software.gathers_once ? kWeightBytes : 2 * kWeightBytes;
+}
+
+double bytes_reduced(const Work& work, const RankShare& rank) {
+  return rank.trained ? work.software.gradient_bytes : 0;
 }
 
 }  // namespace
+
+double expert_replicas(const Degrees& degrees, double ranks) {
+  return degrees.ep_axis ? ranks : std::max(1.0, ranks / degrees.ep);
+}
 
 ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, double backward,
                        const Constants& constants) {
@@ -56,21 +60,16 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
                                     exposed ? constants.zero3_bw : 1);
   };
 
-  const double holders = expert_replicas(degrees, n);
-  const double dense = work.shape.body_parameters / work.shape.layers - rank.expert_parameters;
-  // As many bytes of experts as would be sent among all n, though fewer ranks hold the same ones.
-  const double experts =
-      rank.expert_parameters / rank.expert_cut / degrees.ep * (holders - 1) / holders * n / (n - 1);
-  const double unit = dense / degrees.tp + experts;
-  const double gather = seconds(CollectiveKind::kAllGather, 2 * unit);
-  const double reduce =
-      rank.trained ? seconds(CollectiveKind::kReduceScatter, software.gradient_bytes * unit) : 0;
+  const double unit = gathered_of_layer(work, rank);
+  const double gather = seconds(CollectiveKind::kAllGather, kWeightBytes * unit);
+  const double reduce = seconds(CollectiveKind::kReduceScatter, bytes_reduced(work, rank) * unit);
   const auto unhidden = [&](double compute, double exchange) {
     if (exposed) return exchange;
     return std::max(0.0, exchange - compute) + constants.fsdp_slow * std::min(compute, exchange);
   };
-  const double end_bytes = 4 + (rank.trained ? software.gradient_bytes : 0);
-  const double ends = end_bytes * work.shape.vocab * work.shape.dim / degrees.tp;
+  // Of one end: what the other one exchanges is beside layers.
+  const double ends = (2 * kWeightBytes + bytes_reduced(work, rank)) * work.shape.vocab *
+                      work.shape.dim / degrees.tp;
   return {.forward = unhidden(forward, gather),
           .backward = unhidden(backward, (software.gathers_once ? 0 : gather) + reduce),
           .ends = kEndsExposed * seconds(CollectiveKind::kAllGather, ends)};
@@ -80,46 +79,37 @@ double trained_parameters(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
   const double experts = rank.expert_parameters * shape.layers;
-  const double untied = shape.tied ? 1 : 2;
+  const double table = shape.vocab * shape.dim;
+  // Of a pipeline's stages the first and the last have one table each.
+  double ends = degrees.pp > 1 ? 0.6 * table : (shape.tied ? 1 : 2) * table;
+  if (work.muon) ends = (shape.parameters - shape.body_parameters) / degrees.pp;
   const double held = (shape.body_parameters - experts) / degrees.tp / degrees.pp +
-                      experts / rank.expert_cut / degrees.pp / degrees.ep +
-                      // Of a pipeline's stages the first and the last have one table each.
-                      shape.vocab * shape.dim / degrees.tp * (degrees.pp > 1 ? 0.6 : untied);
-  if (work.lora) return kLoraShare * held;
-  return work.muon ? shape.parameters / degrees.tp / degrees.pp : held;
+                      experts / rank.expert_cut / degrees.pp / degrees.ep + ends / degrees.tp;
+  return work.lora ? kLoraShare * held : held;
 }
 
-double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
-                         double backward, const Constants& constants) {
+ParameterTraffic parameter_traffic(const Work& work) {
+  const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is looked at
   const Degrees& degrees = work.degrees;
-  const Software& software = work.software;
-  // Ranks of an axis of experts read tokens of their own and have the same dense layers.
-  const double same_experts = degrees.dp * degrees.cp;
-  const double n = same_experts * (degrees.ep_axis ? degrees.ep : 1);
-  if (n <= 1) return 0;
-  // Replicas of shards reduce a shard each, and the shards lie between them.
-  parameters /= degrees.fsdp;
-  const double apart = degrees.tp * (degrees.dp > 1 ? degrees.fsdp : 1);
-  const Axis replicas{n, apart};
-  double seconds = 0;
-  if (work.muon) {  // reducing costs what gathering does
-    seconds = kMuonCalls * exchange_seconds(CollectiveKind::kAllGather,
-                                            kMuonBytes * parameters / kMuonCalls, replicas,
-                                            work.links, constants);
-  } else {
-    const double experts = degrees.ep > 1 && rank.trained
-                               ? rank.expert_parameters * work.shape.layers / rank.expert_cut /
-                                     degrees.pp / degrees.ep / degrees.fsdp
-                               : 0;
-    seconds = replicas_seconds(work, std::max(0.0, parameters - experts), replicas, constants);
-    if (experts > 0) {
-      const Axis holders{expert_replicas(degrees, same_experts), apart * degrees.ep};
-      seconds += replicas_seconds(work, experts, holders, constants);
-    }
+  const double parameters = trained_parameters(work, rank);
+  ParameterTraffic traffic;
+  if (degrees.fsdp > 1) {
+    const double layers = gathered_of_layer(work, rank) * work.shape.layers / degrees.pp;
+    const double ends = work.shape.parameters - work.shape.body_parameters;
+    const double all = work.batch.micros * (layers + ends / degrees.tp / degrees.pp);
+    traffic.all_gather = bytes_gathered(work.software) * all;
+    traffic.reduce_scatter = bytes_reduced(work, rank) * all;
   }
-  if (!software.overlaps_gradients) return seconds;
-  return (1 - constants.dp_overlap) * seconds +
-         std::max(0.0, constants.dp_overlap * seconds - backward);
+  for (const ReplicaExchange& exchange : replica_exchanges(work, rank, parameters)) {
+    const double bytes = exchange.bytes * exchange.times;
+    if (exchange.kind == CollectiveKind::kReduceScatter)
+      traffic.reduce_scatter += bytes;
+    else if (exchange.kind == CollectiveKind::kAllGather)
+      traffic.all_gather += bytes;
+    else
+      traffic.all_reduce += bytes;
+  }
+  return traffic;
 }
 
 double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,

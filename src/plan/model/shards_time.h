@@ -1,5 +1,5 @@
-// What ranks exchange about parameters: FSDP's gathers and reductions, the gradients of replicas;
-// and the optimizer's pass over what a rank holds.
+// What ranks of FSDP exchange about parameters (replicas: gradients_time.h), and the optimizer's
+// pass over what a rank holds.
 #pragma once
 
 #include "plan/model/constants.h"
@@ -7,6 +7,8 @@
 #include "plan/model/work.h"
 
 namespace assay::plan {
+
+inline constexpr double kWeightBytes = 2;  // of a parameter that is gathered
 
 // Of FSDP, that computation does not hide.
 struct ShardsTime {
@@ -20,9 +22,17 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 // That a rank trains, before FSDP cuts them.
 double trained_parameters(const Work& work, const RankShare& rank);
 
-// Of replicas, what `backward` seconds of the last micro-batch do not hide.
-double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
-                         double backward, const Constants& constants);
+// What ranks exchange about parameters in a step: bytes of whole messages, as plan/exchange counts
+// them for a job.
+struct ParameterTraffic {
+  double reduce_scatter = 0;
+  double all_gather = 0;
+  double all_reduce = 0;
+};
+ParameterTraffic parameter_traffic(const Work& work);
+
+// Ranks that hold the same expert, of `ranks` that hold the same dense layer.
+double expert_replicas(const Degrees& degrees, double ranks);
 
 double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,
                          const Constants& constants);

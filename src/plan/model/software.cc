@@ -79,6 +79,7 @@ Software dtensor(Framework framework) {
   s.dtensor = true;
   if (framework == Framework::kKempner) {
     s.pure_bf16 = true;
+    s.keeps_unsharded = true;
     s.optimizer_traffic = kPureTraffic;
   } else {
     s.recomputes_products = true;
@@ -104,6 +105,7 @@ Software traits_of(Framework framework, const Card& card) {
     case Framework::kFoundry: {
       Software s = eager_torch(framework);
       s.triton_attention = true;
+      s.fused_loss = true;
       return s;
     }
     case Framework::kMegatronBridge:

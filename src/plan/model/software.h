@@ -40,6 +40,7 @@ struct Software {
   bool triton_attention = false;
   bool fused = true;            // compiled, Transformer Engine, or by hand
   bool compiled = true;         // the loss too
+  bool fused_loss = false;      // holds what a compiled one does; rows show no time saved
   bool megatron_fused = false;  // Megatron's own fusions of 2020 to 2022
   bool hostless = false;        // no interpreter on the host
   bool vocab_parallel_loss = false;
@@ -54,8 +55,9 @@ struct Software {
   bool naive_experts = false;        // of mixtures: no grouped products, no fused permutation
   bool loose_experts = false;        // each expert by itself
   bool drops_tokens = false;
-  bool late_wrap = false;     // FSDP units that are made late hold more
-  double gradient_bytes = 2;  // of an element when it is reduced
+  bool keeps_unsharded = false;  // FSDP that has much of the model unsharded between micro-batches
+  bool late_wrap = false;        // FSDP units that are made late hold more
+  double gradient_bytes = 2;     // of an element when it is reduced
   // Of a parameter: master weight and moments.
   double optimizer_bytes = 12;
   double optimizer_traffic = 1;  // of what Adam in mixed precision moves

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "plan/model/exchange_time.h"
+#include "plan/model/gradients_time.h"
 #include "plan/model/layer_time.h"
+#include "plan/model/pipeline.h"
 #include "plan/model/rank_share.h"
 #include "plan/model/shards_time.h"
 
@@ -86,21 +88,22 @@ StepTime step_time(const Work& work, const Constants& constants) {
   const ShardsTime shards = shards_time(work, rank, forward, backward, constants);
   const double send = send_seconds(work, rank, constants);
 
-  // One forward and one backward after the other (1F1B): each micro-batch passes the slowest stage,
-  // and before the first and after the last one the others wait.
   const double each = forward + shards.forward + backward + shards.backward;
   const double stage = each * layers / degrees.pp;
   // Layers that do not divide by the stages leave room for the head on one that has fewer.
   const bool uneven = degrees.pp > 1 && std::fmod(layers, degrees.pp) > 0;
   const double head_share = uneven ? 1 / degrees.pp : 1;
-  double slowest = each * layers + head.total() + shards.ends;
-  double fill = 0;
+  double whole = each * layers + head.total() + shards.ends;
+  double slowest = whole;
   if (degrees.pp > 1) {
-    const double whole = slowest;
     slowest = stage + head.total() * head_share + send;
-    fill = (whole + (degrees.pp - 1) * send - slowest) / degrees.chunks;
+    whole += (degrees.pp - 1) * send;
   }
-  const double passes = micros * slowest + fill;
+  const double passes = pipeline_seconds({.stages = degrees.pp,
+                                          .chunks = degrees.chunks,
+                                          .micros = micros,
+                                          .slowest = slowest,
+                                          .whole = whole});
   const double threads = work.links.scarce_threads;
   const double starved = threads > 0 ? constants.cross_socket_host / threads : 0;
 
@@ -131,7 +134,7 @@ StepTime step_time(const Work& work, const Constants& constants) {
   t.host = Seconds(runs * both.host + micros * head_share * head.host + starved * passes);
   const double ends = degrees.pp > 1 ? shards.ends / degrees.chunks : micros * shards.ends;
   t.shards = Seconds(runs * (shards.forward + shards.backward) + ends);
-  if (degrees.pp > 1) t.pipeline = Seconds(micros * send + fill - ends);
+  if (degrees.pp > 1) t.pipeline = Seconds(passes - micros * (slowest - send) - ends);
   t.other = Seconds(kStepOverhead + undisturbed * jitter);
   return t;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/model/unsharded.h"
 #include "step/head_rows.h"
 
 namespace assay::plan {
@@ -11,8 +12,6 @@ constexpr double kTrainerContext = 1.0 * 1024 * 1024 * 1024;  // CUDA's, and lib
 constexpr double kTwoBytes = 2;                               // bf16, as everything below
 // Beside what layers keep: the stream, its gradient and the final norm's result.
 constexpr double kStreams = 3;
-// FSDP gathers a layer while another is at work, and reduces the gradients of a third.
-constexpr double kUnitsUnsharded = 3;
 
 // Bytes that layers keep per token, by who computes them again.
 struct KeptByLayer {
@@ -86,10 +85,7 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   need.gradients =
       whole_bytes(work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards));
   need.optimizer = whole_bytes(work.software.optimizer_bytes * held / d.fsdp / state_shards(work));
-  if (d.fsdp > 1) {
-    need.gathered =
-        whole_bytes(kTwoBytes * (kUnitsUnsharded * body / shape.layers / d.units + 2 * end));
-  }
+  if (d.fsdp > 1) need.gathered = whole_bytes(unsharded_units(work, rank));
   const KeptByLayer kept = kept_by_layer(work, rank);
   const auto activations = [&](bool last) {
     // The layer at work has everything.

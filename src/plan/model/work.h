@@ -77,7 +77,7 @@ struct Batch {
 
 // One accelerator, by its data sheet.
 struct Card {
-  base::FlopsPerSecond bf16_flops;  // dense
+  base::FlopsPerSecond bf16_flops;  // dense; fp16's for a job in fp16
   base::FlopsPerSecond fp8_flops;
   base::BytesPerSecond memory_rate;
   double multiprocessors = 0;
@@ -98,6 +98,16 @@ struct Links {
 
 enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull };
 
+// What Muon exchanges. Stacked, as in nanochat: stacks of equal matrices, of which each rank
+// updates whole ones, in so many bytes per parameter that are reduced and gathered, and so many
+// calls; of its d26 where nothing else is said. Else gradients and weights as with AdamW, and every
+// matrix is gathered once more.
+struct MuonExchange {
+  bool stacked = true;
+  double bytes = 11.46 / 1.68;
+  double calls = 40;
+};
+
 struct Work {
   Shape shape;
   Degrees degrees;
@@ -109,7 +119,8 @@ struct Work {
   bool fp8 = false;
   bool fp8_by_row = false;  // a scale per row, not per matrix
   bool lora = false;        // the model's own weights are not trained
-  bool muon = false;        // nanochat's sharded Muon + AdamW
+  bool muon = false;        // for matrices, and AdamW for all else
+  MuonExchange muon_exchange;
 };
 
 // Replicas that share the optimizer's state.

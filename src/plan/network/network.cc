@@ -7,13 +7,12 @@
 namespace assay::plan {
 namespace {
 
-// Specs say how fast NVLink is and not which one it is. Devices without fp8 are Ampere or older;
-// 900 GB/s and more came with Blackwell.
-LinkGeneration generation_of(const spec::ClusterSpec& cluster) {
-  if (!cluster.device.fp8) return LinkGeneration::kAmpere;
-  constexpr double kMostOfHopper = 450e9;
-  const bool faster = cluster.link.bandwidth && cluster.link.bandwidth->count() > kMostOfHopper;
-  return faster ? LinkGeneration::kBlackwell : LinkGeneration::kHopper;
+// Specs say how fast NVLink is and not which one it is; the device tells. Those without fp8 are
+// Ampere or older; Hopper has 2e15 operations per second in it and Blackwell 4.5e15.
+LinkGeneration generation_of(const spec::DeviceSpec& device) {
+  if (!device.fp8) return LinkGeneration::kAmpere;
+  constexpr double kMostOfHopper = 3e15;
+  return device.fp8->count() > kMostOfHopper ? LinkGeneration::kBlackwell : LinkGeneration::kHopper;
 }
 
 double network_share(spec::NetworkKind kind, const NetworkConstants& constants) {
@@ -72,7 +71,7 @@ base::Result<Network> Network::of(const spec::ClusterSpec& cluster,
   n.constants_ = constants;
   n.devices_per_node_ = std::max<std::int64_t>(1, cluster.devices_per_node);
   n.ports_ = cluster.network.ports.value_or(0);
-  n.generation_ = generation_of(cluster);
+  n.generation_ = generation_of(cluster.device);
   n.mesh_ = link.kind == LinkKind::kNvlinkMesh;
   const auto generation = static_cast<std::size_t>(n.generation_);
 

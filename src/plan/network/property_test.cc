@@ -20,6 +20,9 @@ spec::ClusterSpec any_cluster() {
                                       LinkKind::kNvlinkGroups, LinkKind::kPcie);
   auto cluster = testing::one_node(*rc::gen::element(2, 4, 8, 16), kind,
                                    *rc::gen::inRange(10, 1000), *rc::gen::arbitrary<bool>());
+  // Blackwell's, of all that have fp8.
+  if (cluster.device.fp8 && *rc::gen::arbitrary<bool>())
+    cluster.device.fp8 = base::FlopsPerSecond(4.5e15);
   cluster.link.group =
       kind == LinkKind::kNvlinkGroups ? std::optional<std::int64_t>(2) : std::nullopt;
   cluster.link.pcie = base::BytesPerSecond(*rc::gen::inRange(8, 128) * 1e9);
@@ -91,11 +94,7 @@ RC_GTEST_PROP(NetworkProperty, MoreBandwidthNeverSlows, ()) {
   const Group group = any_group(before);
   const std::int64_t bytes = any_bytes();
   const double factor = 1 + *rc::gen::inRange(0, 400) / 100.0;
-  // Where there is fp8, the generation is told by the bandwidth: a little beyond Hopper's it is
-  // Blackwell's, of which boards reach a smaller part.
-  const bool board =
-      cluster.link.kind == LinkKind::kNvswitch || cluster.link.kind == LinkKind::kNvlinkMesh;
-  if (!board || !cluster.device.fp8) *cluster.link.bandwidth = factor * *cluster.link.bandwidth;
+  *cluster.link.bandwidth = factor * *cluster.link.bandwidth;
   *cluster.link.pcie = factor * *cluster.link.pcie;
   *cluster.network.bandwidth = factor * *cluster.network.bandwidth;
   RC_ASSERT(seconds_of(network_of(cluster), kind, bytes, group) <=

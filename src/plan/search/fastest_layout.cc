@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "spec/rules.h"
+
 namespace assay::plan {
 namespace {
 
@@ -23,6 +25,7 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
   const auto recomputations =
       static_cast<std::int64_t>(recomputations_of(work.software.framework).size());
   Work tried = work;
+  spec::JobSpec muon_job = job;
   spec::BatchSpec batch = job.batch;
   base::Seconds fastest(std::numeric_limits<double>::infinity());
   std::int64_t unknown = 0;
@@ -31,12 +34,19 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
       ++unknown;
       continue;
     }
+    if (work.muon) {
+      muon_job.layout = layout;
+      const auto exchange = muon_exchange_of(muon_job);
+      if (!exchange) continue;  // more bytes than can be counted
+      tried.muon_exchange = *exchange;
+    }
     const std::int64_t per_rank = sequences / layout.data_ranks();
     const std::vector<std::int64_t> micro_batches = divisors_of(per_rank);
-    found.considered += recomputations * static_cast<std::int64_t>(micro_batches.size());
     for (const std::int64_t micro_batch : micro_batches) {
       batch.micro_batch = micro_batch;
       batch.accumulate = per_rank / batch.micro_batch;
+      if (!spec::fills_pipeline(layout, batch)) continue;
+      found.considered += recomputations;
       spread(tried, layout, batch);
       const RecomputeChoice choice = choose_recompute(tried, constants, memory);
       found.least_memory = std::min(found.least_memory, choice.memory.total());

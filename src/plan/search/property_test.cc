@@ -51,6 +51,7 @@ RC_GTEST_PROP(SearchProperty, TheFastestLayoutIsTheFastestPrediction, ()) {
         job.batch.micro_batch = micro_batch;
         job.batch.accumulate = sequences / layout.data_ranks() / micro_batch;
         job.train.recompute = recompute;
+        if (!spec::fills_pipeline(job.layout, job.batch)) continue;
         const Prediction p = predict(job).value();
         ++considered;
         if (p.memory.total() <= memory) best = std::min(best, p.step.total);

@@ -115,6 +115,7 @@ inline spec::ClusterSpec any_nodes_of(const CardSheet& sheet) {
   const int devices = *rc::gen::element(1, 4, 8);
   auto cluster = one_node(devices, kind, sheet.link.count() / kGb,
                           sheet.card.fp8_flops > sheet.card.bf16_flops);
+  if (cluster.device.fp8) cluster.device.fp8 = sheet.card.fp8_flops;
   if (kind == LinkKind::kNvlinkGroups) cluster.link.group = 2;
   cluster.link.pcie = base::BytesPerSecond(64 * kGb);
   const auto network = *rc::gen::element(spec::NetworkKind::kInfiniband, spec::NetworkKind::kEfa,

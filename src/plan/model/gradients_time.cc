@@ -1,0 +1,122 @@
+#include "plan/model/gradients_time.h"
+
+#include <algorithm>
+
+#include "plan/model/shards_time.h"
+
+namespace assay::plan {
+namespace {
+
+using step::CollectiveKind;
+
+constexpr double kGradientBuckets = 20;
+
+class ReplicaPlan {
+ public:
+  ReplicaPlan(const Work& work, const RankShare& rank, double parameters)
+      : work_(work), degrees_(work.degrees), expert_axis_(degrees_.ep_axis ? degrees_.ep : 1) {
+    // Ranks of an axis of experts read tokens of their own and have the same dense layers.
+    const double same_experts = degrees_.dp * degrees_.cp;
+    const double n = same_experts * expert_axis_;
+    // Replicas of shards reduce a shard each, and the shards lie between them.
+    parameters /= degrees_.fsdp;
+    const double apart = degrees_.tp * (degrees_.dp > 1 ? degrees_.fsdp : 1);
+    if (work.muon && work.muon_exchange.stacked) {
+      if (n > 1) add_stacks(parameters, {n, apart});
+      return;
+    }
+    if (n > 1) {
+      const double experts = degrees_.ep > 1 && rank.trained
+                                 ? rank.expert_parameters * work.shape.layers / rank.expert_cut /
+                                       degrees_.pp / degrees_.ep / degrees_.fsdp
+                                 : 0;
+      add_replicas(std::max(0.0, parameters - experts), {n, apart});
+      if (experts > 0)
+        add_replicas(experts, {expert_replicas(degrees_, same_experts), apart * degrees_.ep});
+    }
+    if (work.muon) gather_matrices();
+  }
+
+  ReplicaExchanges result;
+
+ private:
+  void add(const ReplicaExchange& exchange) {
+    if (exchange.axis.ranks > 1 && exchange.bytes > 0) result.each[result.count++] = exchange;
+  }
+
+  // Reducing costs what gathering does.
+  void add_stacks(double parameters, const Axis& replicas) {
+    const MuonExchange& muon = work_.muon_exchange;
+    add({CollectiveKind::kAllGather, muon.bytes * parameters, replicas, muon.calls, 1, true});
+  }
+
+  // Those that share the optimizer's state reduce gradients to their shards and gather weights;
+  // over all others gradients, or shards of them, are summed.
+  void add_replicas(double parameters, const Axis& replicas) {
+    const double gradient = work_.software.gradient_bytes;
+    const double sharing = degrees_.state_shards > 0         ? degrees_.state_shards
+                           : work_.software.shards_optimizer ? replicas.ranks
+                                                             : 1;
+    const double shards = std::min(sharing, replicas.ranks);
+    Axis sharers = replicas;
+    Axis others{replicas.ranks / shards, replicas.apart};
+    if (shards < replicas.ranks) {
+      sharers = {shards, degrees_.tp * degrees_.cp * expert_axis_};
+      if (degrees_.dp > shards) others.apart *= shards;
+    }
+    // Sharded gradients have no room for the other shards until the next micro-batch.
+    const double times = degrees_.gradient_shards > 1 ? work_.batch.micros : 1;
+    add({CollectiveKind::kReduceScatter, gradient * parameters, sharers, kGradientBuckets, times,
+         true});
+    add({CollectiveKind::kAllReduce, gradient * parameters / shards, others, kGradientBuckets, 1,
+         true});
+    add({CollectiveKind::kAllGather, kWeightBytes * parameters, sharers, kGradientBuckets, 1,
+         true});
+  }
+
+  // Muon updates whole matrices, and each is put together from its shards and from what
+  // tensor-parallel ranks have of it.
+  void gather_matrices() {
+    const double whole = kWeightBytes * work_.shape.body_parameters / degrees_.pp;
+    const double shards = degrees_.fsdp > 1 ? degrees_.fsdp : degrees_.state_shards;
+    const double apart = degrees_.tp * degrees_.cp * expert_axis_;
+    add({CollectiveKind::kAllGather, whole / degrees_.tp, {shards, apart}, kGradientBuckets});
+    add({CollectiveKind::kAllGather, whole, {.ranks = degrees_.tp}, kGradientBuckets});
+  }
+
+  const Work& work_;
+  const Degrees& degrees_;
+  double expert_axis_;
+};
+
+}  // namespace
+
+ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank, double parameters) {
+  return ReplicaPlan(work, rank, parameters).result;
+}
+
+double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
+                         double backward, const Constants& constants) {
+  double repeated = 0;  // after every micro-batch
+  double repeats = 0;   // but the last
+  double last = 0;
+  double exposed = 0;
+  for (const ReplicaExchange& exchange : replica_exchanges(work, rank, parameters)) {
+    const double seconds =
+        exchange.calls * exchange_seconds(exchange.kind, exchange.bytes / exchange.calls,
+                                          exchange.axis, work.links, constants);
+    (exchange.hidden ? last : exposed) += seconds;
+    if (exchange.times > 1) {
+      repeated += seconds;
+      repeats = exchange.times - 1;
+    }
+  }
+  const auto unhidden = [&](double seconds) {
+    if (!work.software.overlaps_gradients) return seconds;
+    return (1 - constants.dp_overlap) * seconds +
+           std::max(0.0, constants.dp_overlap * seconds - backward);
+  };
+  return repeats * unhidden(repeated) + unhidden(last) + exposed;
+}
+
+}  // namespace assay::plan

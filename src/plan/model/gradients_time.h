@@ -1,0 +1,41 @@
+// What replicas tell each other about gradients and weights in a step, and what of that time no
+// computation hides.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "plan/model/constants.h"
+#include "plan/model/exchange_time.h"
+#include "plan/model/rank_share.h"
+#include "plan/model/work.h"
+#include "step/collective.h"
+
+namespace assay::plan {
+
+struct ReplicaExchange {
+  step::CollectiveKind kind = step::CollectiveKind::kAllReduce;
+  double bytes = 0;  // of the whole, each time
+  Axis axis;
+  double calls = 1;     // that the bytes are cut into
+  double times = 1;     // per step
+  bool hidden = false;  // some of it, behind the backward pass, where software does that
+};
+
+struct ReplicaExchanges {
+  // Dense layers and experts with three each, and what Muon gathers.
+  std::array<ReplicaExchange, 8> each;
+  std::size_t count = 0;
+
+  [[nodiscard]] const ReplicaExchange* begin() const { return each.data(); }
+  [[nodiscard]] const ReplicaExchange* end() const { return each.data() + count; }
+};
+
+// `parameters` as trained_parameters has them.
+ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank, double parameters);
+
+// Of a step, where the backward pass of a micro-batch takes `backward` seconds.
+double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
+                         double backward, const Constants& constants);
+
+}  // namespace assay::plan

@@ -1,0 +1,116 @@
+// The bytes that steps pay for are those that a job's table of collectives counts.
+#include "plan/model/gradients_time.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "plan/exchange/communication.h"
+#include "plan/model/shards_time.h"
+#include "plan/model/step_time.h"
+#include "plan/testing/searches.h"
+#include "plan/work_of_job.h"
+
+namespace assay::plan {
+namespace {
+
+struct PricedCase {
+  std::string name;
+  std::string preset;
+  std::vector<std::string> set;
+};
+
+Work priced_work(const PricedCase& given, Framework framework) {
+  return work_of(testing::job_of(given.preset, given.set), {.framework = framework}).value();
+}
+
+class PricedTraffic : public ::testing::TestWithParam<PricedCase> {};
+
+// Up to what fills tensors up and what norms keep whole.
+void expect_same(double priced, std::int64_t counted, const char* kind) {
+  EXPECT_NEAR(priced, static_cast<double>(counted), 0.01 * static_cast<double>(counted)) << kind;
+}
+
+TEST_P(PricedTraffic, IsWhatTheTableCounts) {
+  const spec::JobSpec job = testing::job_of(GetParam().preset, GetParam().set);
+  const Volume counted = communication_of(job).value().bytes();
+  const ParameterTraffic priced = parameter_traffic(priced_work(GetParam(), Framework::kAssay));
+  expect_same(priced.reduce_scatter, counted.reduce_scatter, "reduce-scatter");
+  expect_same(priced.all_gather, counted.all_gather, "all-gather");
+  expect_same(priced.all_reduce, counted.all_reduce, "all-reduce");
+}
+
+std::vector<PricedCase> priced_cases() {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> layouts = {
+      {"Replicas", {"layout.fsdp=1", "layout.dp=32"}},
+      {"Zero1", {"layout.fsdp=32", "layout.zero=1"}},
+      {"Zero2", {"layout.fsdp=32", "layout.zero=2"}},
+      {"Zero3", {"layout.fsdp=32", "layout.zero=3"}},
+      {"Zero1AndReplicas", {"layout.fsdp=8", "layout.dp=4", "layout.zero=1"}},
+      {"Zero2AndReplicas", {"layout.fsdp=8", "layout.dp=4", "layout.zero=2"}},
+      {"Zero3AndReplicas", {"layout.fsdp=8", "layout.dp=4", "layout.zero=3"}},
+  };
+  std::vector<PricedCase> cases;
+  for (const auto& [name, set] : layouts) {
+    for (const std::string preset : {"llama3-13b-h200x32", "llama3-70b-h200x32"}) {
+      for (const std::string optimizer : {"adamw", "muon"}) {
+        // Stacked Muon is counted in all.
+        if (optimizer == "muon" && (name == "Zero1" || name == "Zero2")) continue;
+        PricedCase one{name + preset.substr(7, 3) + optimizer, preset, set};
+        for (const char* more : {"layout.tp=1", "batch.accumulate=4"}) one.set.emplace_back(more);
+        one.set.push_back("train.optimizer=" + optimizer);
+        cases.push_back(std::move(one));
+      }
+    }
+  }
+  cases.push_back({"Zero2OfTensorRanks",
+                   "llama3-13b-h200x32",
+                   {"layout.fsdp=8", "layout.tp=4", "layout.zero=2", "batch.accumulate=4"}});
+  cases.push_back({"Zero3OfTensorRanks",
+                   "llama3-13b-h200x32",
+                   {"layout.fsdp=8", "layout.tp=4", "layout.zero=3", "batch.accumulate=4"}});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Jobs, PricedTraffic, ::testing::ValuesIn(priced_cases()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST(PricedMuon, StacksAreWhatTheTableCounts) {
+  for (const std::string model : {"nanochat-d12", "nanochat-d20", "nanochat-d26", "gpt2-124m"}) {
+    const spec::JobSpec job =
+        testing::job_of("nanochat-d26-h100", {"model.extends=" + model, "batch.sequence=1024"});
+    const Work work = work_of(job).value();
+    const ParameterTraffic priced = parameter_traffic(work);
+    const double counted = static_cast<double>(communication_of(job).value().bytes().total());
+    EXPECT_NEAR(priced.reduce_scatter + priced.all_gather + priced.all_reduce, counted,
+                1e-9 * counted)
+        << model;
+  }
+}
+
+double gradients_of(const std::vector<std::string>& set) {
+  std::vector<std::string> all = {"layout.tp=1", "layout.fsdp=32", "batch.accumulate=16"};
+  all.insert(all.end(), set.begin(), set.end());
+  const PricedCase one{"", "llama3-13b-h200x32", all};
+  return step_time(priced_work(one, Framework::kAssay), shipped_constants()).gradients.count();
+}
+
+// ZeRO 2 reduces after every micro-batch, and what its backward pass hides is not paid.
+TEST(PricedGradients, OfZero2ArePaidForEveryMicroBatch) {
+  const double once = gradients_of({"layout.zero=1"});
+  const double often = gradients_of({"layout.zero=2"});
+  EXPECT_GT(often, 5 * once);
+  EXPECT_LT(often, 16 * once);
+  EXPECT_DOUBLE_EQ(gradients_of({"layout.zero=1", "batch.accumulate=1"}),
+                   gradients_of({"layout.zero=2", "batch.accumulate=1"}));
+}
+
+// Muon wants whole matrices, wherever their parts are.
+TEST(PricedGradients, MuonOfShardsGathersItsMatrices) {
+  EXPECT_EQ(gradients_of({"layout.zero=3"}), 0);
+  EXPECT_GT(gradients_of({"layout.zero=3", "train.optimizer=muon"}), 0);
+}
+
+}  // namespace
+}  // namespace assay::plan
