@@ -50,6 +50,10 @@ double pair_deviation_pct(const Estimate& estimate, double z) {
   return estimate.half_width_pct() * std::sqrt(static_cast<double>(estimate.pairs)) / z;
 }
 
+double at_least_two(double pairs) {
+  return std::max(2.0, std::ceil(pairs));
+}
+
 }  // namespace
 
 double percent(double difference) {
@@ -133,14 +137,14 @@ Effect effect_of(std::span<const double> differences, double alpha, const Resamp
 std::optional<double> pairs_for_half_width(const Estimate& estimate, double half_width_pct) {
   if (estimate.method == Method::kNone) return std::nullopt;
   const double ratio = estimate.half_width_pct() / half_width_pct;
-  return std::ceil(static_cast<double>(estimate.pairs) * ratio * ratio);
+  return at_least_two(static_cast<double>(estimate.pairs) * ratio * ratio);
 }
 
 std::optional<double> pairs_to_detect(const Estimate& estimate, double effect_pct, double alpha) {
   if (estimate.method == Method::kNone) return std::nullopt;
   const double z = normal_quantile(1 - alpha / 2);
   const double needed = (z + normal_quantile(kPower)) * pair_deviation_pct(estimate, z);
-  return std::ceil(needed * needed / (effect_pct * effect_pct));
+  return at_least_two(needed * needed / (effect_pct * effect_pct));
 }
 
 Verdict verdict_of(const Estimate& estimate, const Judgement& judgement) {

@@ -157,8 +157,7 @@ void add_remarks(const Experiment& experiment, Findings& f) {
                                     f.marked, f.blocks.complete.size(), *kinds.begin()));
   }
   if (f.blocks.cut_short > 0) {
-    f.remarks.push_back(
-        fmt::format("{} blocks were cut short and are not paired", f.blocks.cut_short));
+    f.remarks.push_back(counted(f.blocks.cut_short, "block") + " cut short and not paired");
   }
 }
 
@@ -201,6 +200,10 @@ Findings findings_of(const Measured& measured, bool complete) {
   f.verdict = worst_of(f.comparisons);
   add_remarks(experiment, f);
   return f;
+}
+
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 Estimate widest_estimate(const Measured& measured) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "compare/effect.h"
@@ -55,6 +57,9 @@ struct Findings {
 // `complete`: it was not cut off by hand, which makes every verdict inconclusive: who watches the
 // estimate and stops when they like it has decided it themselves.
 Findings findings_of(const Measured& measured, bool complete);
+
+// "1 block", "2 blocks"
+std::string counted(std::int64_t count, std::string_view what);
 
 // The comparison whose interval is widest: what stopping waits for.
 Estimate widest_estimate(const Measured& measured);

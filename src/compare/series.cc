@@ -16,6 +16,8 @@ constexpr double kWarmUp = 4;
 constexpr std::size_t kFewestForWarmUp = 8;
 constexpr std::size_t kMostWarmUp = 10;
 constexpr double kMostCorrelation = 0.95;  // beyond which the formula promises nothing
+// So few values say so little about their correlation that more width would be made up.
+constexpr double kFewestFreedom = 3;
 
 // Equal values share the mean of their ranks.
 std::vector<double> ranks(std::span<const double> values) {
@@ -77,7 +79,7 @@ double widening(double autocorrelation, std::size_t count, double alpha) {
   if (autocorrelation < 1 / std::sqrt(n)) return 1;
   const double r = std::min(kMostCorrelation, autocorrelation + (1 + 3 * autocorrelation) / n);
   const double factor = std::sqrt((1 + r) / (1 - r));
-  const double freedom = std::max(1.0, n / (factor * factor) - 1);
+  const double freedom = std::max(kFewestFreedom, n / (factor * factor) - 1);
   return factor * student_quantile(1 - alpha / 2, freedom) / normal_quantile(1 - alpha / 2);
 }
 
