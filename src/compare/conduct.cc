@@ -105,7 +105,7 @@ class Conductor {
   // What the last stretch was like, however short.
   base::Result<void> finish() {
     const std::int64_t next = measured_.next_block();
-    return next > stretch_block_ ? judge_host(next - 1, kShortestStretch / 10)
+    return next > stretch_block_ ? judge_host(next - 1, kShortestStretch / 2)
                                  : base::Result<void>();
   }
 
