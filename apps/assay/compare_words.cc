@@ -14,6 +14,9 @@ namespace {
 using compare::Arm;
 using compare::Experiment;
 
+constexpr std::string_view kVariableLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
 base::Result<std::int64_t> whole_option(const char* option, const std::string& text) {
   return count_option("compare", option, text);
 }
@@ -32,6 +35,24 @@ std::string joined_words(const std::vector<std::string>& words) {
   return command;
 }
 
+// "LD_PRELOAD=x.so K=v nice -n 5": settings in front become the arm's own, so that its environment
+// is as large as the bare one's; the rest stands before the command.
+Arm wrapped_arm(std::string_view wrapper, const std::string& command) {
+  Arm arm{.name = "under"};
+  while (true) {
+    wrapper = base::trim(wrapper);
+    const std::string_view word = wrapper.substr(0, wrapper.find_first_of(" \t"));
+    const std::size_t name = word.find_first_not_of(kVariableLetters);
+    const bool is_setting = name != std::string_view::npos && name > 0 && word[name] == '=' &&
+                            word.find_first_of("'\"\\$`;|&<>()*?[]~") == std::string_view::npos;
+    if (!is_setting) break;
+    arm.environment.emplace_back(word);
+    wrapper.remove_prefix(word.size());
+  }
+  arm.command = wrapper.empty() ? command : fmt::format("{} {}", wrapper, command);
+  return arm;
+}
+
 base::Result<std::vector<Arm>> arms_of(const CompareWords& words) {
   std::vector<Arm> arms;
   if (!words.under.empty()) {
@@ -40,7 +61,7 @@ base::Result<std::vector<Arm>> arms_of(const CompareWords& words) {
                                           "assay compare --under 'WRAPPER' -- COMMAND"));
     }
     const std::string command = joined_words(words.command);
-    arms = {{"bare", command}, {"under", words.under + " " + command}};
+    arms = {{"bare", command}, wrapped_arm(words.under, command)};
   } else if (!words.command.empty()) {
     return base::fail(base::usage_error("compare",
                                         fmt::format("what is '{}'?", words.command.front()),

@@ -64,7 +64,9 @@ base::Result<void> check(const Experiment& e) {
   for (const Arm& arm : e.arms) {
     ASSAY_TRY_VOID(
         need(!arm.command.empty(), "compare", fmt::format("arm '{}' has no command", arm.name)));
-    ASSAY_TRY_VOID(need(base::is_utf8(arm.command + arm.prepare + arm.cleanup), "compare",
+    std::string texts = arm.command + arm.prepare + arm.cleanup;
+    for (const std::string& setting : arm.environment) texts += setting;
+    ASSAY_TRY_VOID(need(base::is_utf8(texts), "compare",
                         fmt::format("the command of arm '{}' is not UTF-8", arm.name),
                         "put it into a script"));
     const bool plain = !arm.name.empty() && arm.name.find_first_of("/'\n") == std::string::npos;

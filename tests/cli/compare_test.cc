@@ -135,6 +135,14 @@ TEST_F(CompareCli, AWrapperIsComparedWithTheBareCommand) {
       "a b $x\n");
 }
 
+TEST_F(CompareCli, SettingsInFrontOfAWrapperAreTheArmsOwn) {
+  const Json json = compare_json({"--under", "LD_LIBRARY_PATH=/x K=v env", "--max-pairs", "6",
+                                  "--margin", "100000%", "--", "printenv", "PATH"},
+                                 0);
+  EXPECT_EQ(json["arms"][1]["command"], "env printenv PATH");
+  EXPECT_EQ(json["arms"][1]["environment"], Json::parse(R"(["LD_LIBRARY_PATH=/x", "K=v"])"));
+}
+
 TEST_F(CompareCli, ArmsStartWithEquallyLargeEnvironments) {
   write("e.toml",
         "metric = \"regex:size ([0-9]+)\"\nmax_pairs = 6\nmargin = \"0.1%\"\n"
