@@ -17,6 +17,7 @@ using compare::Experiment;
 using compare::Interval;
 
 constexpr double kFineEffect = 0.1;
+constexpr std::size_t kArmCommandColumns = 40;
 
 std::string amount(const Experiment& e, double value) {
   using compare::MetricKind;
@@ -48,9 +49,10 @@ void print_arms(const Session& session, const Compared& c) {
   const Experiment& e = c.measured.experiment;
   base::Table table({"arm", "command", "runs", "median", "least", "most", "noise"});
   for (const compare::ArmSummary& arm : c.findings.arms) {
-    table.row({e.name_of(arm.arm), e.arm_of(arm.arm).command, base::grouped(arm.runs),
-               amount(e, arm.median), amount(e, arm.low), amount(e, arm.high),
-               fmt::format("{:.2f} %", arm.deviation_pct)});
+    table.row({e.name_of(arm.arm),
+               base::shortened_middle(e.arm_of(arm.arm).command, kArmCommandColumns),
+               base::grouped(arm.runs), amount(e, arm.median), amount(e, arm.low),
+               amount(e, arm.high), fmt::format("{:.2f} %", arm.deviation_pct)});
   }
   session.print(table);
 }
@@ -104,7 +106,8 @@ void print_comparison(const Session& session, const Compared& c, const Compariso
       fmt::format("{} against {}", e.name_of(comparison.arm), e.arms.front().name);
   base::Table table({title, "effect", confidence(effect) + " from", "to"});
   estimate_row(table, method_name(effect.estimate), effect.estimate);
-  if (effect.student) effect_row(table, "mean, Student's t", effect.mean, *effect.student);
+  if (effect.student && effect.estimate.method == compare::Method::kSignedRank)
+    effect_row(table, "mean, Student's t", effect.mean, *effect.student);
   if (effect.bootstrap) effect_row(table, "mean, bootstrap (BCa)", effect.mean, *effect.bootstrap);
   if (comparison.whole_runs) {
     estimate_row(table, "whole runs, wall time", comparison.whole_runs->estimate);

@@ -190,14 +190,20 @@ class Conductor {
                                             base::shortened(e.metric.text(), 100), record.value)));
     }
     if (e.quality) {
-      ASSAY_TRY(record.quality, value_of(*e.quality, output, record));
+      ASSAY_TRY(record.quality, quality_of(*e.quality, output, record));
     }
     return {};
   }
 
   base::Result<std::vector<StepValue>> steps_of(const Metric& metric, std::string_view output) {
-    return metric.kind == MetricKind::kStored ? store_->steps(metric.pattern)
-                                              : steps_in(metric, output);
+    if (metric.kind != MetricKind::kStored) return steps_in(metric, output);
+    ASSAY_TRY(std::vector<StepValue> steps, store_->steps(metric.pattern));
+    std::erase_if(steps, [](const StepValue& step) { return !(step.value > 0); });
+    if (steps.empty()) {
+      return base::fail(base::unfit_error(
+          "", fmt::format("'{}' has no value above 0", base::shortened(metric.text(), 100))));
+    }
+    return steps;
   }
 
   base::Result<double> value_of(const Metric& metric, std::string_view output,
@@ -208,12 +214,20 @@ class Conductor {
       case MetricKind::kCpu:
         return record.cpu_s;
       case MetricKind::kStored: {
-        ASSAY_TRY(const std::vector<StepValue> steps, store_->steps(metric.pattern));
+        ASSAY_TRY(const std::vector<StepValue> steps, steps_of(metric, output));
         return steady_step(steps);
       }
       default:
         return value_in(metric, output);
     }
+  }
+
+  // What training ended with, where a time would be that of a usual step.
+  base::Result<double> quality_of(const Metric& metric, std::string_view output,
+                                  const RunRecord& record) {
+    if (metric.kind != MetricKind::kStored) return value_of(metric, output, record);
+    ASSAY_TRY(const std::vector<StepValue> steps, store_->steps(metric.pattern));
+    return steps.back().value;
   }
 
   base::Error failed_run(const RunRecord& record, const std::string& what,

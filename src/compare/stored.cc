@@ -35,7 +35,7 @@ base::Result<std::vector<StepValue>> StoredMetrics::steps(const std::string& nam
   ASSAY_TRY(const std::vector<store::MetricPoint> points, store::load_series(store_, job, name));
   std::vector<StepValue> steps;
   for (const store::MetricPoint& point : points) {
-    if (point.value && *point.value > 0) steps.push_back({point.step, *point.value, 0});
+    if (point.value) steps.push_back({point.step, *point.value, 0});
   }
   if (steps.empty()) {
     return base::fail(base::unfit_error(
