@@ -99,6 +99,7 @@ class Conductor {
       if (!went_on) return false;
     }
     ASSAY_TRY_VOID(judge_host(block, kShortestStretch));
+    ASSAY_TRY_VOID(journal_.sync());
     return true;
   }
 

@@ -125,6 +125,7 @@ base::Result<Journal> Journal::create(const fs::path& directory, const Experimen
   ASSAY_TRY_VOID(lock(fd.get(), file));
   Journal journal(directory, std::move(fd));
   ASSAY_TRY_VOID(journal.append({{"experiment", to_json(experiment)}}));
+  ASSAY_TRY_VOID(journal.sync());
   return journal;
 }
 
@@ -165,7 +166,12 @@ fs::path Journal::output(std::int64_t run, const std::string& arm, const char* e
 }
 
 base::Result<void> Journal::append(const Json& line) {
-  if (base::write_all(fd_.get(), base::json_line(line)) && ::fdatasync(fd_.get()) == 0) return {};
+  if (base::write_all(fd_.get(), base::json_line(line))) return {};
+  return base::fail(base::system_error(directory_ / kJournalName, "cannot be written", errno));
+}
+
+base::Result<void> Journal::sync() {
+  if (::fdatasync(fd_.get()) == 0) return {};
   return base::fail(base::system_error(directory_ / kJournalName, "cannot be written", errno));
 }
 

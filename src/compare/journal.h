@@ -1,6 +1,7 @@
-// Journal: DIR/runs.jsonl. Its first line is the experiment, then comes a line per run, written and
-// on the disk before the next run starts, and one for every stretch in which the host misbehaved.
-// All results are made from it.
+// Journal: DIR/runs.jsonl. Its first line is the experiment, then comes a line per run, written
+// before the next run starts, and one for every stretch in which the host misbehaved. A block that
+// is done is on the disk; of one that is not, no pair could be made anyway. All results are made
+// from it.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,8 @@ class Journal {
 
   base::Result<void> add(const RunRecord& run);
   base::Result<void> add(const HostMark& mark);
+  // What was added survives the machine from here on; the process's end it survives at once.
+  base::Result<void> sync();
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
   // DIR/out/0007-B.out, and .err
   [[nodiscard]] std::filesystem::path output(std::int64_t run, const std::string& arm,

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -29,7 +30,14 @@ using testing::StartsWith;
 
 class CompareCli : public testing::Test {
  protected:
+  // What it keeps goes where the test does.
   support::Outcome compare(std::vector<std::string> arguments) {
+    const auto given = [&](const char* option) {
+      return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
+    };
+    if (!given("-o") && !given("--resume")) {
+      arguments.insert(arguments.begin(), {"-o", "kept-" + std::to_string(++kept_)});
+    }
     arguments.insert(arguments.begin(), {support::program(), "compare"});
     return support::run({arguments, "", directory_.path()});
   }
@@ -62,6 +70,7 @@ class CompareCli : public testing::Test {
     return runs;
   }
   base::testing::TempDir directory_;
+  int kept_ = 0;
 };
 
 // Commands that say how long they took, so that nothing here depends on the machine.
@@ -217,8 +226,8 @@ TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
   says({"--a", "true", "--b", "true", "--metric", kTook}, "was not found in its output");
   says({"--a", "echo took 0", "--b", "echo took 0", "--metric", kTook},
        "is 0, and ratios are of numbers above 0");
-  says({"--a", "printf 'took \\377\\n'", "--b", "true", "--metric", "regex:took (.*)"},
-       "is no number");
+  const char* bytes = "printf 'took \\377\\n'";
+  says({"--a", bytes, "--b", bytes, "--metric", "regex:took (.*)"}, "is no number");
   says({"--a", "sleep 5", "--b", "sleep 5", "--timeout", "50ms"}, "ran into the timeout");
   says({"--a", "true", "--b", "true", "--prepare", "false"}, "--prepare exited with 1");
   says({"--a", "true", "--b", "true", "--metric", "stored:seconds"}, "assay init");
