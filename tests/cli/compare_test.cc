@@ -184,14 +184,14 @@ TEST_F(CompareCli, StepsAreComparedOneByOne) {
   write("train.sh",
         "echo loading; sleep $2\nfor i in 1 2 3 4 5 6 7 8; do echo \"step $i dt $1 loss 2.5\"; "
         "sleep 0.01; done\n");
-  const Json json = compare_json({"--a", "sh train.sh 10.0 0.01", "--b", "sh train.sh 10.5 0.05",
+  const Json json = compare_json({"--a", "sh train.sh 1.00 0", "--b", "sh train.sh 1.05 0.2",
                                   "--steps", "regex:step ([0-9]+) dt ([0-9.]+)", "--step-unit",
                                   "ms", "--quality", "regex:loss ([0-9.]+)", "--max-pairs", "6"},
                                  1);
   EXPECT_NEAR(json["effect_pct"].get<double>(), 5, 1e-9);
   const Json& b = json["comparisons"][0];
   EXPECT_EQ(b["steps"], 6 * 7);  // the first is not steady
-  EXPECT_NEAR(b["startup_s"]["difference"].get<double>(), 0.04, 0.02);
+  EXPECT_GT(b["startup_s"]["difference"].get<double>(), 0.05);
   EXPECT_GT(b["whole_runs"]["effect_pct"].get<double>(), 5);
   EXPECT_EQ(b["quality"]["difference"], 0);
   EXPECT_EQ(b["quality_within_noise"], true);
