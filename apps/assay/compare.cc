@@ -203,15 +203,17 @@ std::vector<Option> compare_options(CompareWords& w) {
 
 Verb compare_verb(const Session& session) {
   const auto words = std::make_shared<CompareWords>();
-  return {.name = "compare",
-          .description = "what B adds to A: paired runs in random order, an interval, a verdict",
-          .examples = {"assay compare --a 'sleep 0.02' --b 'sleep 0.01' --max-time 1s",
-                       "assay compare --under 'env -i' --margin 500% --max-pairs 8 -- true",
-                       "assay compare --a 'echo speed 100' --b 'echo speed 101' --metric "
-                       "'regex:speed ([0-9.]+)' --more-is-better --max-pairs 8"},
-          .options = compare_options(*words),
-          .rest = {"COMMAND", "with --under: the command and its arguments", &words->command},
-          .action = [&session, words] { return compare_arms(session, *words); }};
+  return {
+      .name = "compare",
+      .description = "what B adds to A: paired runs in random order, an interval, a verdict",
+      .examples =
+          {"assay compare --a 'sleep 0.2' --b 'sleep 0.01' --max-pairs 6 --no-second-baseline",
+           "assay compare --under 'nice -n 1' --metric 'regex:[0-9]+' --max-pairs 6 -- echo 100",
+           "assay compare --a 'echo speed 100' --b 'echo speed 101' --metric "
+           "'regex:speed ([0-9.]+)' --more-is-better --max-pairs 8"},
+      .options = compare_options(*words),
+      .rest = {"COMMAND", "with --under: the command and its arguments", &words->command},
+      .action = [&session, words] { return compare_arms(session, *words); }};
 }
 
 }  // namespace assay::cli

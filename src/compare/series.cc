@@ -15,7 +15,8 @@ constexpr double kOutlier = 5;
 constexpr double kWarmUp = 4;
 constexpr std::size_t kFewestForWarmUp = 8;
 constexpr std::size_t kMostWarmUp = 10;
-constexpr double kMostCorrelation = 0.95;  // beyond which the formula promises nothing
+constexpr double kMostCorrelation = 0.95;          // beyond which the formula promises nothing
+constexpr std::size_t kFewestForCorrelation = 12;  // fewer cannot tell it from chance
 // So few values say so little about their correlation that more width would be made up.
 constexpr double kFewestFreedom = 3;
 
@@ -76,7 +77,7 @@ double rank_autocorrelation(std::span<const double> values) {
 
 double widening(double autocorrelation, std::size_t count, double alpha) {
   const auto n = static_cast<double>(count);
-  if (autocorrelation < 1 / std::sqrt(n)) return 1;
+  if (count < kFewestForCorrelation || autocorrelation < 1 / std::sqrt(n)) return 1;
   const double r = std::min(kMostCorrelation, autocorrelation + (1 + 3 * autocorrelation) / n);
   const double factor = std::sqrt((1 + r) / (1 - r));
   const double freedom = std::max(kFewestFreedom, n / (factor * factor) - 1);

@@ -20,7 +20,8 @@ double rank_autocorrelation(std::span<const double> values);
 // By how much an interval that takes `count` values for independent must be widened, at least 1.
 // With a first-order dependence r, count (1-r)/(1+r) values would say as much; r is corrected for
 // being estimated too low from few values, and the fewer values are paid for with Student's t.
-// A correlation below 1/sqrt(count), which independent values often show, is taken for chance.
+// A correlation below 1/sqrt(count), which independent values often show, is taken for chance, and
+// so is any among fewer than 12 values.
 double widening(double autocorrelation, std::size_t count, double alpha);
 
 struct Drift {
