@@ -5,6 +5,7 @@
 
 namespace assay::cli {
 
+Verb compare_verb(const Session& session);
 Verb presets_verb(const Session& session);
 Verb plan_verb(const Session& session);
 Verb train_verb(const Session& session);

@@ -15,6 +15,7 @@ namespace {
 constexpr unsigned kMostMilliwatts = 100'000'000;
 constexpr unsigned kMostMegahertz = 100'000;
 constexpr unsigned kMostDevices = 256;
+constexpr unsigned long long kMostLimits = 1ULL << 32U;  // a few low bits are in use
 
 class GpuMeter : public Meter {
  public:
@@ -38,6 +39,10 @@ class GpuMeter : public Meter {
     if (nvml::call(f.clock_info, device_, nvml::kClockSm, &megahertz) == nvml::kSuccess &&
         megahertz < kMostMegahertz) {
       reading.clock_mhz = megahertz;
+    }
+    unsigned long long limits = 0;
+    if (nvml::call(f.clock_limits, device_, &limits) == nvml::kSuccess && limits < kMostLimits) {
+      reading.clock_limits = limits;
     }
     return reading;
   }
@@ -65,6 +70,19 @@ nvml::Device device_at(const nvml::Functions& f, const std::string& bus_id) {
 }
 
 }  // namespace
+
+std::vector<std::string> clock_troubles(std::uint64_t clock_limits) {
+  std::vector<std::string> troubles;
+  if ((clock_limits & (nvml::kLimitHotSoftware | nvml::kLimitHotHardware)) != 0) {
+    troubles.emplace_back("too hot");
+  }
+  if ((clock_limits & nvml::kLimitPowerBrake) != 0) troubles.emplace_back("power brake");
+  // The hardware's own word for either of the above, or for neither.
+  if (troubles.empty() && (clock_limits & nvml::kLimitHardware) != 0) {
+    troubles.emplace_back("slowed down by the hardware");
+  }
+  return troubles;
+}
 
 std::unique_ptr<Meter> gpu_meter(const std::string& pci_bus_id, const std::string& nvml_library) {
   const std::string bus_id = sysfs_bus_id(pci_bus_id);

@@ -1,9 +1,11 @@
 // Meter: what a device draws and how fast it runs, asked again and again while it computes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace assay::machine {
 
@@ -12,7 +14,12 @@ struct Reading {
   std::optional<double> joules;  // used since some moment: differences mean something
   std::optional<double> watts;   // now
   std::optional<double> clock_mhz;
+  std::optional<std::uint64_t> clock_limits;  // why it runs no faster, as NVML's bits
 };
+
+// Those of them that say something is wrong: "too hot", "power brake". A card that idles, or that
+// has reached the power it is allowed, is as it should be.
+std::vector<std::string> clock_troubles(std::uint64_t clock_limits);
 
 class Meter {
  public:

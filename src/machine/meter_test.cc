@@ -22,6 +22,9 @@ TEST(GpuMeterTest, ReadsTheGpuOnThisBus) {
   const Reading second = meter->read();
   EXPECT_EQ(first.watts, 405);
   EXPECT_EQ(first.clock_mhz, 1980);
+  EXPECT_EQ(clock_troubles(*first.clock_limits), std::vector<std::string>{"too hot"});
+  const auto other = gpu_meter("0000:18:00.0", FAKE_NVML);  // at its power limit, as it may be
+  EXPECT_TRUE(clock_troubles(*other->read().clock_limits).empty());
   EXPECT_DOUBLE_EQ(*second.joules - *first.joules, 50);
 }
 
@@ -36,7 +39,7 @@ TEST(GpuMeterTest, WhatIsNotToldIsNotThere) {
   for (const char* scenario : {"errors", "garbage"}) {
     ::setenv("FAKE_NVML", scenario, 1);
     const Reading reading = meter->read();
-    EXPECT_FALSE(reading.watts || reading.clock_mhz) << scenario;
+    EXPECT_FALSE(reading.watts || reading.clock_mhz || reading.clock_limits) << scenario;
   }
   ::setenv("FAKE_NVML", "driver_not_loaded", 1);
   EXPECT_EQ(gpu_meter("0000:18:00.0", FAKE_NVML), nullptr);

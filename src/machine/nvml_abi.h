@@ -57,6 +57,12 @@ inline constexpr int kValueTypeUnsigned = 1;
 
 inline constexpr int kClockSm = 1;  // nvmlClockType_t
 
+// nvmlClocksThrottleReasons
+inline constexpr unsigned long long kLimitHardware = 0x8;
+inline constexpr unsigned long long kLimitHotSoftware = 0x20;
+inline constexpr unsigned long long kLimitHotHardware = 0x40;
+inline constexpr unsigned long long kLimitPowerBrake = 0x80;
+
 inline constexpr unsigned kMaxNvlinks = 36;
 inline constexpr int kRemoteGpu = 0;
 inline constexpr int kRemoteSwitch = 2;

@@ -94,6 +94,9 @@ Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
 Return nvmlDeviceGetClockInfo(Device, int type, unsigned* megahertz) {
   return type == kClockSm ? write_number(megahertz, 1980U) : kNotSupported;
 }
+Return nvmlDeviceGetCurrentClocksThrottleReasons(Device device, unsigned long long* reasons) {
+  return write_number(reasons, index_of(device) == 5 ? 0x41ULL : 0x4ULL);
+}
 Return nvmlDeviceGetCurrPcieLinkGeneration(Device, unsigned* gen) {
   return write_number(gen, 1U);
 }

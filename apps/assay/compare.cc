@@ -1,0 +1,219 @@
+// assay compare: what does B add to A? Runs commands in random order until the answer is precise
+// enough, and judges it against a margin.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/stderr_line.h"
+#include "base/text.h"
+#include "compare/conduct.h"
+#include "compare_words.h"
+#include "print_compare.h"
+#include "project.h"
+#include "store/location.h"
+#include "verbs.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How far the experiment is, on one line that comes and goes.
+class CompareLine {
+ public:
+  CompareLine(const compare::StopRule& rule, bool quiet)
+      : rule_(rule), shown_(!quiet && terminal_.is_terminal()) {}
+  CompareLine(const CompareLine&) = delete;
+  CompareLine& operator=(const CompareLine&) = delete;
+  ~CompareLine() {
+    if (drawn_) terminal_.write(base::kClearLine);
+    base::progress_on_stderr = false;
+  }
+
+  void show(const compare::Standing& standing) {
+    const std::int64_t now = base::system_clock().monotonic_ns();
+    if (!shown_ || now < next_ns_) return;
+    next_ns_ = now + kEveryNs;
+    drawn_ = true;
+    base::progress_on_stderr = true;
+    terminal_.write(std::string(base::kClearLine) +
+                    base::shortened(line_of(standing), terminal_.columns() - 1));
+  }
+
+ private:
+  static constexpr std::int64_t kEveryNs = 100'000'000;
+
+  [[nodiscard]] std::string line_of(const compare::Standing& s) const {
+    std::string line = fmt::format("pair {}", s.estimate.pairs);
+    if (s.estimate.method != compare::Method::kNone) {
+      line += fmt::format("  {} ± {:.2f} % (to {:g} %)",
+                          percent_text(compare::percent(s.estimate.centre)),
+                          s.estimate.half_width_pct(), rule_.half_width_pct);
+    }
+    line += "  " + base::to_text(s.elapsed);
+    if (s.left) line += ", about " + base::to_text(*s.left) + " left";
+    return line;
+  }
+
+  const compare::StopRule rule_;
+  base::ProgressTerminal& terminal_ = base::stderr_terminal();
+  const bool shown_;
+  bool drawn_ = false;
+  std::int64_t next_ns_ = 0;
+};
+
+// Where an experiment is kept: where it should be, in the project, or among temporary files.
+base::Result<fs::path> folder_of(const CompareWords& words, const fs::path& directory) {
+  if (!words.output.empty()) return fs::absolute(words.output);
+  std::string stamp = base::utc_millis_text(base::system_clock().wall_ns());
+  std::erase_if(stamp, [](char c) { return c == ':' || c == '-' || c == '.'; });
+  stamp = fmt::format("{}-{}", stamp, ::getpid());
+  ASSAY_TRY(const auto project, store::find(directory));
+  if (project && ::access(project->directory.c_str(), W_OK) == 0) {
+    return project->directory / "compare" / stamp;
+  }
+  std::error_code ignored;
+  const fs::path temporary = fs::temp_directory_path(ignored);
+  return (temporary.empty() ? fs::path("/tmp") : temporary) / ("assay-compare-" + stamp);
+}
+
+base::Result<compare::Journal> go_on(const CompareWords& words, compare::Measured& measured) {
+  const fs::path directory = fs::absolute(words.resume);
+  ASSAY_TRY(compare::Journal journal, compare::Journal::open(directory, measured));
+  ASSAY_TRY_VOID(change_experiment(words, measured.experiment));
+  std::error_code error;
+  fs::current_path(measured.experiment.directory, error);
+  if (error) {
+    return base::fail(
+        base::unfit_error(measured.experiment.directory, "the commands ran there, and it is gone"));
+  }
+  return journal;
+}
+
+base::Result<compare::Journal> begin(const CompareWords& words, compare::Measured& measured) {
+  ASSAY_TRY(measured.experiment, experiment_of(words));
+  ASSAY_TRY(const fs::path folder, folder_of(words, measured.experiment.directory));
+  return compare::Journal::create(folder, measured.experiment);
+}
+
+base::ExitCode exit_code(compare::Verdict verdict) {
+  switch (verdict) {
+    case compare::Verdict::kPass:
+      return base::ExitCode::kYes;
+    case compare::Verdict::kFail:
+      return base::ExitCode::kNo;
+    case compare::Verdict::kInconclusive:
+      break;
+  }
+  return base::ExitCode::kInconclusive;
+}
+
+base::Result<base::ExitCode> compare_arms(const Session& session, const CompareWords& words) {
+  compare::Measured measured;
+  ASSAY_TRY(compare::Journal journal,
+            words.resume.empty() ? begin(words, measured) : go_on(words, measured));
+  compare::Host host;
+  std::vector<std::string> preflight = host.preflight();
+  ASSAY_TRY(const compare::Interrupts interrupts, compare::Interrupts::watch());
+  compare::Stop stop = compare::Stop::kNo;
+  {
+    CompareLine line(measured.experiment.stop, session.quiet);
+    ASSAY_TRY(stop, compare::conduct(measured, journal, host, interrupts,
+                                     [&](const compare::Standing& s) { line.show(s); }));
+  }
+  const bool complete = stop != compare::Stop::kNo;
+  const Compared compared{.measured = measured,
+                          .findings = compare::findings_of(measured, complete),
+                          .stop = stop,
+                          .preflight = std::move(preflight),
+                          .directory = journal.directory()};
+  const base::Json document = compared_json(compared);
+  ASSAY_TRY_VOID(
+      base::replace_file(journal.directory() / "result.json", base::json_text(document)));
+  session.print_json(document);
+  print_compared(session, compared);
+  if (compared.findings.verdict == compare::Verdict::kInconclusive) {
+    session.next(
+        fmt::format("assay compare --resume {}", base::shell_quoted(journal.directory().string())));
+  }
+  return exit_code(compared.findings.verdict);
+}
+
+std::vector<std::string> metric_words() {
+  return {"wall", "cpu", "regex:", "json:", "stored:"};
+}
+
+std::vector<Option> compare_options(CompareWords& w) {
+  return {
+      {"--a", "the baseline", &w.a, {}, "COMMAND"},
+      {"--b", "what is compared with it", &w.b, {}, "COMMAND"},
+      {"--arm", "another arm; repeatable", &w.arms, {}, "NAME=COMMAND"},
+      {"--under", "compare COMMAND with COMMAND under this", &w.under, {}, "WRAPPER"},
+      {"--file", "an experiment in TOML", &w.file, {}, "FILE", true},
+      {"--metric", "wall, cpu, regex:PATTERN, json:PATH or stored:NAME; default: wall", &w.metric,
+       metric_words, "METRIC"},
+      {"--steps",
+       "compare step by step: regex:PATTERN with two groups, json:STEP,VALUE or stored:NAME",
+       &w.steps,
+       {},
+       "WHERE"},
+      {"--step-unit", "of a step's time; default: s", &w.step_unit,
+       [] {
+         return std::vector<std::string>{"s", "ms", "us"};
+       },
+       "UNIT"},
+      {"--quality", "a number that should stay as it is, found like a metric", &w.quality,
+       metric_words, "METRIC"},
+      {"--margin", "how much worse B may be; default: 1%", &w.margin, {}, "PERCENT"},
+      {"--more-is-better", "the metric is a throughput", &w.more_is_better},
+      {"--half-width",
+       "stop when the interval is ± this; default: 0.25%",
+       &w.half_width,
+       {},
+       "PERCENT"},
+      {"--max-time", "stop after this; default: 10min", &w.max_time, {}, "TIME"},
+      {"--min-pairs", "before a narrow interval is believed; default: 20", &w.min_pairs, {}, "N"},
+      {"--max-pairs", "stop after so many", &w.max_pairs, {}, "N"},
+      {"--warm-up",
+       "blocks at the beginning that do not count; default: found out",
+       &w.warm_up,
+       {},
+       "N"},
+      {"--timeout", "of one run", &w.timeout, {}, "TIME"},
+      {"--prepare", "run before every run, not timed", &w.prepare, {}, "COMMAND"},
+      {"--cleanup", "run after every run, not timed", &w.cleanup, {}, "COMMAND"},
+      {"--no-second-baseline", "do not run A twice per block: no noise floor",
+       &w.no_second_baseline},
+      {"--seed", "of the order of runs; default: another one every time", &w.seed, {}, "N"},
+      {"-o,--output",
+       "folder for runs and results; default: in the project, or temporary",
+       &w.output,
+       {},
+       "DIR",
+       true},
+      {"--resume", "go on with the experiment in this folder", &w.resume, {}, "DIR", true}};
+}
+
+}  // namespace
+
+Verb compare_verb(const Session& session) {
+  const auto words = std::make_shared<CompareWords>();
+  return {
+      .name = "compare",
+      .description = "what B adds to A: paired runs in random order, an interval, a verdict",
+      .examples =
+          {"assay compare --a 'sleep 0.2' --b 'sleep 0.01' --max-pairs 6 --no-second-baseline",
+           "assay compare --under 'nice -n 1' --metric 'regex:[0-9]+' --max-pairs 6 -- echo 100",
+           "assay compare --a 'echo speed 100' --b 'echo speed 101' --metric "
+           "'regex:speed ([0-9.]+)' --more-is-better --max-pairs 8"},
+      .options = compare_options(*words),
+      .rest = {"COMMAND", "with --under: the command and its arguments", &words->command},
+      .action = [&session, words] { return compare_arms(session, *words); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,139 @@
+#include "compare/experiment.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/utf8.h"
+
+namespace assay::compare {
+namespace {
+
+using base::Json;
+
+constexpr double kErrors = 0.05;
+constexpr std::size_t kMostArms = 26;
+
+base::Result<void> need(bool good, const char* where, std::string what, const char* hint = "") {
+  if (good) return {};
+  return base::fail(base::usage_error(where, std::move(what), hint));
+}
+
+Json arm_json(const Arm& arm) {
+  return {{"name", arm.name},
+          {"command", arm.command},
+          {"environment", arm.environment},
+          {"prepare", arm.prepare},
+          {"cleanup", arm.cleanup}};
+}
+
+Arm arm_from_json(const Json& json) {
+  return {.name = json.at("name"),
+          .command = json.at("command"),
+          .environment = json.at("environment"),
+          .prepare = json.at("prepare"),
+          .cleanup = json.at("cleanup")};
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json metric_or_null(const std::optional<Metric>& metric) {
+  return metric ? Json(metric->text()) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string Experiment::name_of(std::size_t place) const {
+  return place < arms.size() ? arms[place].name : arms.front().name + "'";
+}
+
+double Experiment::alpha() const {
+  return kErrors / static_cast<double>(arms.size() - 1);
+}
+
+base::Result<void> check(const Experiment& e) {
+  ASSAY_TRY_VOID(need(e.arms.size() >= 2, "compare", "there is nothing to compare with",
+                      "give --a and --b, or --under WRAPPER -- COMMAND"));
+  ASSAY_TRY_VOID(need(e.arms.size() <= kMostArms, "compare",
+                      fmt::format("{} arms; {} are the most", e.arms.size(), kMostArms)));
+  std::set<std::string> names;
+  for (const Arm& arm : e.arms) {
+    ASSAY_TRY_VOID(
+        need(!arm.command.empty(), "compare", fmt::format("arm '{}' has no command", arm.name)));
+    std::string texts = arm.command + arm.prepare + arm.cleanup;
+    for (const std::string& setting : arm.environment) texts += setting;
+    ASSAY_TRY_VOID(need(base::is_utf8(texts), "compare",
+                        fmt::format("the command of arm '{}' is not UTF-8", arm.name),
+                        "put it into a script"));
+    const bool plain = !arm.name.empty() && arm.name.find_first_of("/'\n") == std::string::npos;
+    ASSAY_TRY_VOID(need(plain && names.insert(arm.name).second, "compare",
+                        fmt::format("'{}' cannot name an arm", arm.name),
+                        "names are distinct, not empty, and have no slash or quote"));
+  }
+  ASSAY_TRY_VOID(need(std::isfinite(e.stop.half_width_pct) && e.stop.half_width_pct > 0,
+                      "--half-width", "must be more than 0 %"));
+  ASSAY_TRY_VOID(need(e.stop.min_pairs >= 2, "--min-pairs", "must be 2 or more"));
+  ASSAY_TRY_VOID(need(e.stop.max_pairs >= 1, "--max-pairs", "must be 1 or more"));
+  ASSAY_TRY_VOID(need(e.stop.max_time.count() > 0, "--max-time", "must be more than 0"));
+  ASSAY_TRY_VOID(need(std::isfinite(e.judgement.margin_pct) && e.judgement.margin_pct > -100,
+                      "--margin", "must be a percentage above -100 %"));
+  ASSAY_TRY_VOID(need(!e.timeout || e.timeout->count() > 0, "--timeout", "must be more than 0"));
+  ASSAY_TRY_VOID(need(!e.warm_up || *e.warm_up >= 0, "--warm-up", "must be 0 or more"));
+  return {};
+}
+
+Json to_json(const Experiment& e) {
+  Json arms = Json::array();
+  for (const Arm& arm : e.arms) arms.push_back(arm_json(arm));
+  return {{"arms", arms},
+          {"second_baseline", e.second_baseline},
+          {"metric", e.metric.text()},
+          {"steps", metric_or_null(e.steps)},
+          {"step_seconds", e.step_seconds},
+          {"quality", metric_or_null(e.quality)},
+          {"half_width_pct", e.stop.half_width_pct},
+          {"min_pairs", e.stop.min_pairs},
+          {"max_pairs", e.stop.max_pairs},
+          {"max_time_s", e.stop.max_time.count()},
+          {"margin_pct", e.judgement.margin_pct},
+          {"more_is_better", e.judgement.more_is_better},
+          {"warm_up", or_null(e.warm_up)},
+          {"timeout_s", e.timeout ? Json(e.timeout->count()) : Json(nullptr)},
+          {"seed", e.seed},
+          {"directory", e.directory}};
+}
+
+base::Result<Experiment> experiment_from_json(const Json& json) {
+  Experiment e;
+  try {
+    for (const Json& arm : json.at("arms")) e.arms.push_back(arm_from_json(arm));
+    e.second_baseline = json.at("second_baseline");
+    ASSAY_TRY(e.metric, parse_metric(json.at("metric").get<std::string>()));
+    if (!json.at("steps").is_null()) {
+      ASSAY_TRY(e.steps, parse_steps(json["steps"].get<std::string>()));
+    }
+    e.step_seconds = json.at("step_seconds");
+    if (!json.at("quality").is_null()) {
+      ASSAY_TRY(e.quality, parse_metric(json["quality"].get<std::string>()));
+    }
+    e.stop = {.half_width_pct = json.at("half_width_pct"),
+              .min_pairs = json.at("min_pairs"),
+              .max_pairs = json.at("max_pairs"),
+              .max_time = base::Seconds(json.at("max_time_s").get<double>())};
+    e.judgement = {json.at("margin_pct"), json.at("more_is_better")};
+    if (!json.at("warm_up").is_null()) e.warm_up = json["warm_up"].get<std::int64_t>();
+    if (!json.at("timeout_s").is_null()) e.timeout = base::Seconds(json["timeout_s"].get<double>());
+    e.seed = json.at("seed");
+    e.directory = json.at("directory");
+  } catch (const Json::exception& error) {
+    return base::fail(base::unfit_error("", "does not describe an experiment"));
+  }
+  ASSAY_TRY_VOID(check(e));
+  return e;
+}
+
+}  // namespace assay::compare

@@ -1,0 +1,163 @@
+// From a journal's runs to what is said about them.
+#include "compare/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compare/random.h"
+#include "compare/steps.h"
+
+namespace assay::compare {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// Noise that is the same every time.
+double wobble(std::int64_t i) {
+  return 0.004 *
+         (static_cast<double>(Draws(5, static_cast<std::uint64_t>(i)).below(1000)) / 1000 - 0.5);
+}
+
+Measured measured_of(int blocks, double effect, std::size_t arms = 2) {
+  Measured m;
+  for (std::size_t i = 0; i < arms; ++i)
+    m.experiment.arms.push_back({std::string(1, static_cast<char>('A' + i)), "true"});
+  std::int64_t run = 0;
+  for (int block = 0; block < blocks; ++block) {
+    for (std::size_t arm = 0; arm <= arms; ++arm) {
+      ++run;
+      const double slow = arm == 1 ? 1 + effect : 1;
+      const double value = slow * std::exp(wobble(run));
+      m.runs.push_back(
+          {.run = run, .block = block, .arm = arm, .wall_s = value, .cpu_s = 0.5, .value = value});
+    }
+  }
+  return m;
+}
+
+TEST(Findings, AnEffectBeyondTheMarginFails) {
+  const Measured m = measured_of(30, 0.02);
+  const Findings f = findings_of(m, true);
+  EXPECT_EQ(f.verdict, Verdict::kFail);
+  const Estimate& e = f.comparisons.at(0).effect.estimate;
+  EXPECT_EQ(e.pairs, 30);
+  EXPECT_NEAR(percent(e.centre), 2, 0.2);
+  ASSERT_TRUE(f.noise_floor_pct);
+  EXPECT_LT(*f.noise_floor_pct, 0.5);
+  EXPECT_EQ(f.arms.size(), 3U);
+  EXPECT_EQ(f.arms[2].runs, 30);
+  EXPECT_NEAR(f.arms[1].median, 1.02, 0.005);
+}
+
+TEST(Findings, CutOffByHandDecidesNothing) {
+  const Measured m = measured_of(30, 0.02);
+  EXPECT_EQ(findings_of(m, false).verdict, Verdict::kInconclusive);
+}
+
+TEST(Findings, TheWorstOfSeveralArmsCounts) {
+  Measured m = measured_of(30, 0.02, 3);
+  Findings f = findings_of(m, true);
+  EXPECT_EQ(f.comparisons.at(0).verdict, Verdict::kFail);
+  EXPECT_EQ(f.comparisons.at(1).verdict, Verdict::kPass);
+  EXPECT_EQ(f.verdict, Verdict::kFail);
+  EXPECT_DOUBLE_EQ(f.comparisons.at(0).effect.alpha, 0.025);
+}
+
+TEST(Findings, ABlockThatWasCutShortIsNotPaired) {
+  Measured m = measured_of(30, 0);
+  m.runs.erase(m.runs.begin() + 4);
+  const Findings f = findings_of(m, true);
+  EXPECT_EQ(f.blocks.complete.size(), 29U);
+  EXPECT_EQ(f.blocks.cut_short, 1);
+  EXPECT_THAT(f.remarks, Contains("1 block cut short and not paired"));
+}
+
+TEST(Findings, WarmUpIsShownAndNotCounted) {
+  Measured m = measured_of(30, 0);
+  for (std::size_t run = 0; run < 6; ++run) m.runs[run].value *= 3;
+  Findings f = findings_of(m, true);
+  EXPECT_EQ(f.blocks.warm_up, 2);
+  EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 28);
+  m.experiment.warm_up = 5;
+  f = findings_of(m, true);
+  EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 25);
+}
+
+TEST(Findings, MarkedBlocksStayAndAreSaid) {
+  Measured m = measured_of(30, 0);
+  m.marks = {{3, 5, {"others used 1.0 processors"}}};
+  const Findings f = findings_of(m, true);
+  EXPECT_EQ(f.marked, 3);
+  EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 30);
+  EXPECT_THAT(f.remarks, Contains(HasSubstr("disturbed in 3 of 30 blocks")));
+}
+
+TEST(Findings, OfNothing) {
+  Measured m = measured_of(0, 0);
+  const Findings f = findings_of(m, true);
+  EXPECT_EQ(f.verdict, Verdict::kInconclusive);
+  EXPECT_FALSE(f.noise_floor_pct);
+  EXPECT_EQ(widest_estimate(m).method, Method::kNone);
+}
+
+std::vector<StepValue> steps_of_run(std::int64_t first, int count, double seconds,
+                                    std::int64_t run) {
+  std::vector<StepValue> steps;
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t step = first + i;
+    steps.push_back({step, seconds * std::exp(wobble(run * 31 + step)) * (i == 0 ? 5 : 1), 0});
+  }
+  return steps;
+}
+
+TEST(Findings, StepsAreMatchedAndTheRestIsSaidApart) {
+  Measured m = measured_of(8, 0);
+  m.experiment.steps = *parse_steps("json:a,b");
+  m.experiment.quality = *parse_metric("json:loss");
+  for (RunRecord& run : m.runs) {
+    const bool b = run.arm == 1;
+    run.steps = steps_of_run(b ? 3 : 1, 60, b ? 0.0102 : 0.01, run.run);
+    run.value = steady_step(run.steps);
+    run.wall_s = b ? 3 : 2;
+    run.startup_s = (b ? 2.0 : 1.0) + wobble(run.run);
+    run.after_s = 0.1 + wobble(run.run * 3);
+    run.quality = 2.5 + wobble(run.run * 5);
+  }
+  const Findings f = findings_of(m, true);
+  const Comparison& c = f.comparisons.at(0);
+  EXPECT_NEAR(percent(c.effect.estimate.centre), 2, 0.1);
+  EXPECT_EQ(c.steps, 8 * 57);  // 3 … 60 in both, without B's first
+  EXPECT_NEAR(percent(c.whole_runs->estimate.centre), 50, 1e-9);
+  EXPECT_NEAR(c.startup_s->estimate.centre, 1, 0.01);
+  EXPECT_NEAR(c.after_s->estimate.centre, 0, 0.01);
+  EXPECT_NEAR(c.quality->baseline, 2.5, 0.01);
+  EXPECT_EQ(c.quality_within_noise, true);
+  for (RunRecord& run : m.runs) *run.quality += run.arm == 1 ? 0.1 : 0;
+  EXPECT_EQ(findings_of(m, true).comparisons.at(0).quality_within_noise, false);
+}
+
+TEST(Steps, WithNoneInCommonSayNothing) {
+  const auto a = steps_of_run(1, 10, 1, 1);
+  const auto b = steps_of_run(100, 10, 1, 2);
+  EXPECT_FALSE(match_steps(a, b));
+  EXPECT_EQ(match_steps(a, a)->difference, 0);
+}
+
+TEST(Steps, TimeIsSplitWhereLinesCame) {
+  // "1\n2\n3\n", a step a second, the first line after 3 seconds.
+  const std::vector<StepValue> steps = {{1, 1, 1}, {2, 1, 3}, {3, 1, 5}};
+  const std::vector<OutputMoment> live = {{2, 3}, {4, 4}, {6, 5}};
+  RunRecord run{.wall_s = 7};
+  split_time(steps, 1, live, run);
+  EXPECT_EQ(run.startup_s, 2);
+  EXPECT_EQ(run.after_s, 2);
+  RunRecord held{.wall_s = 7};
+  split_time(steps, 1, std::vector<OutputMoment>{{6, 7}}, held);
+  EXPECT_FALSE(held.startup_s || held.after_s);
+}
+
+}  // namespace
+}  // namespace assay::compare

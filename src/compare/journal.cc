@@ -1,0 +1,178 @@
+#include "compare/journal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include "base/file.h"
+
+namespace assay::compare {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+constexpr const char* kJournalName = "runs.jsonl";
+constexpr base::Bytes kLargestJournal(std::int64_t{4} << 30U);
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::optional<double> optional_from(const Json& json, const char* key) {
+  return json.contains(key) && !json.at(key).is_null() ? std::optional(json.at(key).get<double>())
+                                                       : std::nullopt;
+}
+
+RunRecord run_from_json(const Json& json) {
+  RunRecord run{.run = json.at("run"),
+                .block = json.at("block"),
+                .arm = json.at("arm"),
+                .started = json.at("started"),
+                .wall_s = json.at("wall_s"),
+                .cpu_s = json.at("cpu_s"),
+                .value = json.at("value"),
+                .quality = optional_from(json, "quality"),
+                .startup_s = optional_from(json, "startup_s"),
+                .after_s = optional_from(json, "after_s")};
+  if (json.contains("steps")) {
+    for (const Json& step : json.at("steps")) {
+      run.steps.push_back({step.at(0).get<std::int64_t>(), step.at(1).get<double>(), 0});
+    }
+  }
+  return run;
+}
+
+base::Result<void> read_line(const Json& json, Measured& measured) {
+  if (json.contains("run")) {
+    RunRecord run = run_from_json(json);
+    if (run.arm >= measured.experiment.runs_per_block() || !(run.value > 0) || run.block < 0) {
+      return base::fail(base::unfit_error("", "has a run that does not fit the experiment"));
+    }
+    measured.runs.push_back(std::move(run));
+  } else if (json.contains("host")) {
+    measured.marks.push_back({json.at("first_block"), json.at("last_block"), json.at("host")});
+  }
+  return {};
+}
+
+base::Result<Measured> measured_from(std::string_view text) {
+  Measured measured;
+  bool first = true;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    const Json json = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    begin = end + 1;
+    if (json.is_discarded() || !json.is_object()) {
+      return base::fail(base::unfit_error("", "has a line that is no JSON object"));
+    }
+    try {
+      if (first) {
+        ASSAY_TRY(measured.experiment, experiment_from_json(json.at("experiment")));
+      } else {
+        ASSAY_TRY_VOID(read_line(json, measured));
+      }
+    } catch (const Json::exception& error) {
+      return base::fail(base::unfit_error("", "has a line that no journal has"));
+    }
+    first = false;
+  }
+  if (first) return base::fail(base::unfit_error("", "is empty"));
+  return measured;
+}
+
+// Two experiments in one folder would take each other's lines for their own.
+base::Result<void> lock(int fd, const fs::path& file) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
+  return base::fail(base::unfit_error(file, "another assay compare is writing it"));
+}
+
+}  // namespace
+
+std::int64_t Measured::next_block() const {
+  return runs.empty() ? 0 : runs.back().block + 1;
+}
+
+Json to_json(const RunRecord& run) {
+  Json json = {{"run", run.run},         {"block", run.block},   {"arm", run.arm},
+               {"started", run.started}, {"wall_s", run.wall_s}, {"cpu_s", run.cpu_s},
+               {"value", run.value}};
+  if (run.quality) json["quality"] = *run.quality;
+  if (!run.steps.empty()) {
+    Json steps = Json::array();
+    for (const StepValue& step : run.steps) steps.push_back({step.step, step.value});
+    json["steps"] = std::move(steps);
+    json["startup_s"] = optional_json(run.startup_s);
+    json["after_s"] = optional_json(run.after_s);
+  }
+  return json;
+}
+
+base::Result<Journal> Journal::create(const fs::path& directory, const Experiment& experiment) {
+  std::error_code error;
+  fs::create_directories(directory / "out", error);
+  if (error) {
+    return base::fail(base::system_error(directory, "cannot be made", error.value()));
+  }
+  const fs::path file = directory / kJournalName;
+  base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+  if (!fd.valid() && errno == EEXIST) {
+    return base::fail(base::usage_error(directory, "has an experiment already",
+                                        "go on with --resume, or choose another folder"));
+  }
+  if (!fd.valid()) return base::fail(base::system_error(file, "cannot be written", errno));
+  ASSAY_TRY_VOID(lock(fd.get(), file));
+  Journal journal(directory, std::move(fd));
+  ASSAY_TRY_VOID(journal.append({{"experiment", to_json(experiment)}}));
+  ASSAY_TRY_VOID(journal.sync());
+  return journal;
+}
+
+base::Result<Journal> Journal::open(const fs::path& directory, Measured& measured) {
+  const fs::path file = directory / kJournalName;
+  base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!fd.valid()) {
+    return base::fail(base::usage_error(directory, "has no experiment that could go on",
+                                        "a folder that assay compare wrote has runs.jsonl"));
+  }
+  ASSAY_TRY_VOID(lock(fd.get(), file));
+  ASSAY_TRY(std::string text, base::read_file(file, kLargestJournal));
+  const std::size_t whole = text.rfind('\n') + 1;  // 0 when there is none
+  if (whole < text.size() && ::ftruncate(fd.get(), static_cast<off_t>(whole)) != 0) {
+    return base::fail(base::system_error(file, "cannot be shortened", errno));
+  }
+  text.resize(whole);
+  auto read = measured_from(text);
+  if (!read) {
+    read.error().where = file;
+    return base::fail(std::move(read).error());
+  }
+  measured = *std::move(read);
+  return Journal(directory, std::move(fd));
+}
+
+base::Result<void> Journal::add(const RunRecord& run) {
+  return append(to_json(run));
+}
+
+base::Result<void> Journal::add(const HostMark& mark) {
+  return append(
+      {{"host", mark.what}, {"first_block", mark.first_block}, {"last_block", mark.last_block}});
+}
+
+fs::path Journal::output(std::int64_t run, const std::string& arm, const char* extension) const {
+  return directory_ / "out" / fmt::format("{:04}-{}.{}", run, arm, extension);
+}
+
+base::Result<void> Journal::append(const Json& line) {
+  if (base::write_all(fd_.get(), base::json_line(line))) return {};
+  return base::fail(base::system_error(directory_ / kJournalName, "cannot be written", errno));
+}
+
+base::Result<void> Journal::sync() {
+  if (::fdatasync(fd_.get()) == 0) return {};
+  return base::fail(base::system_error(directory_ / kJournalName, "cannot be written", errno));
+}
+
+}  // namespace assay::compare

@@ -1,0 +1,115 @@
+#include "compare/journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/testing/temp_dir.h"
+
+namespace assay::compare {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+Experiment every_setting() {
+  Experiment e;
+  e.arms = {{"A", "true"}, {"B", "false \"x\"", {"K=v"}, "sync", "rm -f x"}};
+  e.metric = *parse_metric("regex:x ([0-9]+)");
+  e.steps = *parse_steps("json:a,b");
+  e.quality = *parse_metric("json:loss");
+  e.stop = {0.5, 7, 99, base::Seconds(12.5)};
+  e.judgement = {2.5, true};
+  e.warm_up = 3;
+  e.timeout = base::Seconds(60);
+  e.seed = (std::uint64_t{1} << 53U) - 1;
+  e.directory = "/tmp";
+  return e;
+}
+
+class JournalFile : public ::testing::Test {
+ protected:
+  [[nodiscard]] fs::path folder() const { return directory_.path() / "x/y"; }
+  [[nodiscard]] fs::path file() const { return folder() / "runs.jsonl"; }
+  void append(const std::string& text) const { std::ofstream(file(), std::ios::app) << text; }
+  base::testing::TempDir directory_;
+};
+
+TEST(ExperimentJson, ComesBackAsItWas) {
+  const auto json = to_json(every_setting());
+  const auto back = experiment_from_json(base::Json::parse(json.dump()));
+  ASSERT_TRUE(back) << back.error().line();
+  EXPECT_EQ(to_json(*back), json);
+  for (const auto& [key, value] : json.items()) {
+    auto without = json;
+    without.erase(key);
+    EXPECT_FALSE(experiment_from_json(without)) << key;
+  }
+}
+
+TEST_F(JournalFile, WhatIsAddedIsThereAgain) {
+  const RunRecord run{.run = 1,
+                      .block = 0,
+                      .arm = 2,
+                      .started = "2026-11-15T00:00:00.000Z",
+                      .wall_s = 0.1,
+                      .cpu_s = 1.0 / 3,
+                      .value = 7,
+                      .quality = 2.5,
+                      .steps = {{1, 0.5, 0}, {2, 0.25, 0}},
+                      .startup_s = 0.01};
+  {
+    auto journal = Journal::create(folder(), every_setting());
+    ASSERT_TRUE(journal) << journal.error().line();
+    ASSERT_TRUE(journal->add(run));
+    ASSERT_TRUE(journal->add(HostMark{0, 3, {"hot"}}));
+  }
+  append("{\"run\": 2, \"blo");  // killed while it wrote
+  Measured measured;
+  {
+    const auto journal = Journal::open(folder(), measured);
+    ASSERT_TRUE(journal) << journal.error().line();
+  }
+  ASSERT_EQ(measured.runs.size(), 1U);
+  EXPECT_EQ(to_json(measured.runs[0]), to_json(run));
+  EXPECT_EQ(measured.marks.at(0).what, std::vector<std::string>{"hot"});
+  EXPECT_EQ(measured.next_block(), 1);
+  EXPECT_EQ(to_json(measured.experiment), to_json(every_setting()));
+  // The half line is gone, so the next one is whole.
+  Measured again;
+  ASSERT_TRUE(Journal::open(folder(), again)->add(run));
+  EXPECT_TRUE(Journal::open(folder(), again));
+  EXPECT_EQ(again.runs.size(), 2U);
+}
+
+TEST_F(JournalFile, TwoDoNotWriteOne) {
+  const auto journal = Journal::create(folder(), every_setting());
+  ASSERT_TRUE(journal);
+  Measured measured;
+  EXPECT_THAT(Journal::open(folder(), measured).error().line(), HasSubstr("another assay compare"));
+  EXPECT_THAT(Journal::create(folder(), every_setting()).error().line(),
+              HasSubstr("has an experiment already"));
+}
+
+TEST_F(JournalFile, WhatIsNoJournalIsRefused) {
+  Measured measured;
+  EXPECT_EQ(Journal::open(directory_.path(), measured).error().code, base::ExitCode::kUsage);
+  fs::create_directories(folder());
+  for (const char* text : {"", "x\n", "{}\n", "{\"experiment\": {}}\n", "[1]\n", "\n"}) {
+    std::ofstream(file()) << text;
+    EXPECT_FALSE(Journal::open(folder(), measured)) << text;
+  }
+  const std::string first = base::json_line({{"experiment", to_json(every_setting())}});
+  const std::string run =
+      R"({"run":1,"block":0,"arm":%,"started":"","wall_s":1,"cpu_s":1,"value":1})";
+  for (const char* arm : {"9", "-1", "\"A\""}) {
+    std::string line = run;
+    line.replace(line.find('%'), 1, arm);
+    std::ofstream(file()) << first << line << "\n";
+    EXPECT_FALSE(Journal::open(folder(), measured)) << arm;
+  }
+}
+
+}  // namespace
+}  // namespace assay::compare

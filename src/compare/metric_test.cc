@@ -1,0 +1,82 @@
+#include "compare/metric.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace assay::compare {
+namespace {
+
+using ::testing::HasSubstr;
+
+double found(const char* metric, std::string_view output) {
+  const auto value = value_in(*parse_metric(metric), output);
+  EXPECT_TRUE(value) << value.error().line();
+  return value.value_or(-1);
+}
+
+std::string missing(const char* metric, std::string_view output) {
+  const auto value = value_in(*parse_metric(metric), output);
+  return value ? "" : value.error().line();
+}
+
+TEST(Metric, IsWrittenAsItIsRead) {
+  for (const char* text : {"wall", "cpu", "regex:a (b)", "json:a.b", "stored:seconds"}) {
+    const auto metric = parse_metric(text);
+    ASSERT_TRUE(metric) << text;
+    EXPECT_EQ(metric->text(), text);
+  }
+  for (const char* text : {"", "wal", "regex:", "json:", "regex:(", "regex:[", "wall:x"}) {
+    EXPECT_FALSE(parse_metric(text)) << text;
+  }
+}
+
+TEST(Metric, TheLastMatchCounts) {
+  EXPECT_EQ(found("regex:dt ([0-9.]+)", "dt 1.5\nx\ndt 2.5 dt 3\nend"), 3);
+  EXPECT_EQ(found("regex:[0-9]+", "7 8 9"), 9);
+  EXPECT_EQ(found("regex:t=(\\S+)", "t=-1.5e-3"), -1.5e-3);
+  EXPECT_EQ(found("regex:t=(\\S+)", "t=+2"), 2);
+  EXPECT_THAT(missing("regex:x*", "1\n"), HasSubstr("no number"));
+}
+
+TEST(Metric, WhatIsNotThereIsSaid) {
+  EXPECT_THAT(missing("regex:dt ([0-9.]+)", "nothing\n"), HasSubstr("was not found"));
+  EXPECT_THAT(missing("regex:dt", "dt"), HasSubstr("matched 'dt', which is no number"));
+  EXPECT_THAT(missing("regex:(nan)", "nan"), HasSubstr("no number"));
+  EXPECT_THAT(missing("json:a.b", "{\"a\": 1}"), HasSubstr("has no number"));
+  EXPECT_THAT(missing("json:a", ""), HasSubstr("has no number"));
+  EXPECT_THAT(missing("json:a", "\xff\xfe{\"a\""), HasSubstr("has no number"));
+}
+
+TEST(Metric, AnyBytesAndAnyLength) {
+  std::string output(1 << 20, 'x');
+  output += "\n\xff\xfe dt 4\n\0";
+  EXPECT_EQ(found("regex:dt ([0-9.]+)", output), 4);
+  EXPECT_EQ(found("regex:.*dt ([0-9.]+).*", output), 4);
+}
+
+TEST(Metric, JsonByPath) {
+  EXPECT_EQ(found("json:a.b.1.c", R"({"a": {"b": [0, {"c": 2.5}]}})"), 2.5);
+  EXPECT_EQ(found("json:t", "noise\n{\"t\": 1}\n{\"t\": 2}\n{\"u\": 3}\n"), 2);
+  EXPECT_EQ(found("json:t", "{\"t\": \"1.25\"}"), 1.25);
+}
+
+TEST(Metric, StepsByLine) {
+  const auto regex = parse_steps("regex:step ([0-9]+).*dt ([0-9.]+)ms");
+  ASSERT_TRUE(regex);
+  const auto steps =
+      steps_in(*regex, "step 2 dt 20ms\nstep 1 dt 10ms\nx\nstep 2 dt 30ms\nstep 3 dt 0ms");
+  ASSERT_TRUE(steps);
+  ASSERT_EQ(steps->size(), 2U);
+  EXPECT_EQ((*steps)[0].step, 1);
+  EXPECT_EQ((*steps)[1].value, 30);
+  const auto json = parse_steps("json:n,time.s");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(steps_in(*json, "{\"n\": 4, \"time\": {\"s\": 0.5}}\n{\"n\": 5}\n")->size(), 1U);
+  EXPECT_FALSE(steps_in(*json, "nothing"));
+  for (const char* text : {"wall", "regex:x", "regex:(a)", "json:a", "json:a,b,c"}) {
+    EXPECT_FALSE(parse_steps(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace assay::compare

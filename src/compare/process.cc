@@ -1,0 +1,295 @@
+#include "compare/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+namespace assay::compare {
+namespace {
+
+constexpr std::int64_t kGraceNs = 2'000'000'000;
+constexpr mode_t kOutputMode = 0644;
+
+sigset_t interrupting_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  return set;
+}
+
+base::Result<base::UniqueFd> output_file(const std::filesystem::path& path) {
+  base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOutputMode));
+  if (!fd.valid()) return base::fail(base::system_error(path, "cannot be written", errno));
+  return fd;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+bool is_program(const std::string& path) {
+  return ::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);
+}
+
+// As a shell would look; empty when there is none.
+std::string program_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
+    if (is_program(candidate)) return candidate;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return {};
+}
+
+// Everything that posix_spawn wants to be told, and gives back.
+class Spawn {
+ public:
+  Spawn() {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigemptyset(&none);
+    const sigset_t interrupting = interrupting_signals();
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &interrupting);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
+  Spawn(const Spawn&) = delete;
+  Spawn& operator=(const Spawn&) = delete;
+  ~Spawn() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  void give(int fd, int as) { ::posix_spawn_file_actions_adddup2(&actions_, fd, as); }
+  // 0 or errno.
+  int start(const std::string& path, char* const* arguments, char* const* environment,
+            pid_t& child) {
+    return ::posix_spawn(&child, path.c_str(), &actions_, &attributes_, arguments, environment);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
+  return static_cast<double>(to_ns - from_ns) / 1e9;
+}
+
+// Waits for a process that runs, passing its output on if there is a pipe.
+class Watch {
+ public:
+  Watch(pid_t child, std::int64_t started_ns, const ProcessRequest& request,
+        const Interrupts& interrupts)
+      : child_(child),
+        fd_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))),
+        started_ns_(started_ns),
+        interrupts_(interrupts) {
+    if (request.timeout) {
+      deadline_ns_ = started_ns + static_cast<std::int64_t>(request.timeout->count() * 1e9);
+    }
+  }
+
+  ProcessOutcome wait(int pipe, int out) {
+    while (!ended_) {
+      std::array<pollfd, 3> fds = {{{fd_.get(), POLLIN, 0},
+                                    {told_ ? -1 : interrupts_.fd(), POLLIN, 0},
+                                    {pipe_closed_ ? -1 : pipe, POLLIN, 0}}};
+      ::poll(fds.data(), fds.size(), patience_ms());
+      const std::int64_t now = base::system_clock().monotonic_ns();
+      if (fds[2].revents != 0) pass_on(pipe, out, now);
+      if (fds[0].revents != 0 || !fd_.valid()) {
+        outcome_.wall_s = seconds_between(started_ns_, now);
+        ended_ = true;
+      } else if (fds[1].revents != 0 && !told_) {
+        outcome_.interrupted = true;
+        tell(now);
+      } else if (deadline_ns_ && now >= *deadline_ns_) {
+        if (!told_) outcome_.timed_out = true;
+        tell(now);
+      }
+    }
+    reap();
+    // What it wrote last may still be in the pipe; descendants that live on may keep it open.
+    while (pipe >= 0 && !pipe_closed_ && readable(pipe)) {
+      pass_on(pipe, out, started_ns_ + static_cast<std::int64_t>(outcome_.wall_s * 1e9));
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  static bool readable(int pipe) {
+    pollfd fd = {pipe, POLLIN, 0};
+    return ::poll(&fd, 1, 0) == 1;
+  }
+
+  [[nodiscard]] int patience_ms() const {
+    if (!deadline_ns_) return -1;
+    const std::int64_t left = *deadline_ns_ - base::system_clock().monotonic_ns();
+    return left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>(left / 1'000'000 + 1, 1 << 30));
+  }
+
+  // First politely, then not; the deadline becomes that of politeness.
+  void tell(std::int64_t now) {
+    ::kill(-child_, told_ ? SIGKILL : SIGTERM);
+    told_ = true;
+    deadline_ns_ = now + kGraceNs;
+  }
+
+  void pass_on(int pipe, int out, std::int64_t now) {
+    std::array<char, 65536> buffer;
+    const ssize_t got = ::read(pipe, buffer.data(), buffer.size());
+    if (got <= 0) {
+      pipe_closed_ = got == 0 || errno != EINTR;
+      return;
+    }
+    bytes_ += static_cast<std::size_t>(got);
+    outcome_.moments.push_back({bytes_, seconds_between(started_ns_, now)});
+    base::write_all(out, {buffer.data(), static_cast<std::size_t>(got)});
+  }
+
+  void reap() {
+    rusage usage{};
+    while (::wait4(child_, &outcome_.wait_status, 0, &usage) < 0 && errno == EINTR) {
+    }
+    const auto seconds = [](const timeval& t) {
+      return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+    };
+    outcome_.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    if (outcome_.interrupted || outcome_.timed_out) ::kill(-child_, SIGKILL);
+  }
+
+  pid_t child_;
+  base::UniqueFd fd_;
+  std::int64_t started_ns_;
+  const Interrupts& interrupts_;
+  std::optional<std::int64_t> deadline_ns_;
+  bool told_ = false;
+  bool ended_ = false;
+  bool pipe_closed_ = false;
+  std::size_t bytes_ = 0;
+  ProcessOutcome outcome_;
+};
+
+}  // namespace
+
+base::Result<Interrupts> Interrupts::watch() {
+  const sigset_t signals = interrupting_signals();
+  base::UniqueFd fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.valid()) return base::fail(base::system_error("signals", "cannot be watched", errno));
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return Interrupts(std::move(fd));
+}
+
+Interrupts::~Interrupts() {
+  if (!fd_.valid()) return;
+  // What came was heard: it must not end the process afterwards.
+  signalfd_siginfo heard;
+  while (::read(fd_.get(), &heard, sizeof heard) == sizeof heard) {
+  }
+  const sigset_t signals = interrupting_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+bool Interrupts::happened() const {
+  pollfd fd = {fd_.get(), POLLIN, 0};
+  return ::poll(&fd, 1, 0) == 1;
+}
+
+std::optional<std::vector<std::string>> plain_words(const std::string& command) {
+  constexpr std::string_view kPlain = "_@%+=:,./-";
+  std::vector<std::string> words;
+  bool inside = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (c == ' ' || c == '\t') {
+      inside = false;
+      continue;
+    }
+    if (!inside) words.emplace_back();
+    inside = true;
+    if (c == '\'') {
+      const std::size_t close = command.find('\'', i + 1);
+      if (close == std::string::npos) return std::nullopt;
+      words.back() += command.substr(i + 1, close - i - 1);
+      i = close;
+    } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+               kPlain.find(c) != std::string_view::npos) {
+      words.back() += c;
+    } else {
+      return std::nullopt;
+    }
+  }
+  // "A=1 command" sets a variable; "cd", "exit" and what is misspelt are the shell's to tell.
+  if (words.empty() || words.front().find('=') != std::string::npos ||
+      program_path(words.front()).empty()) {
+    return std::nullopt;
+  }
+  return words;
+}
+
+std::vector<std::string> shell_words(const std::string& command) {
+  return {"/bin/sh", "-c", command};
+}
+
+std::string ProcessOutcome::how() const {
+  if (timed_out) return "ran into the timeout";
+  if (interrupted) return "was interrupted";
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("was killed by signal {}", WTERMSIG(wait_status));
+  return fmt::format("exited with {}", WEXITSTATUS(wait_status));
+}
+
+base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
+                                         const Interrupts& interrupts) {
+  ASSAY_TRY(const base::UniqueFd out, output_file(request.out));
+  ASSAY_TRY(const base::UniqueFd err, output_file(request.err));
+  std::array<int, 2> ends = {-1, -1};
+  if (request.time_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return base::fail(base::system_error("pipe", "cannot be made", errno));
+  }
+  const base::UniqueFd read_end(ends[0]);
+  base::UniqueFd write_end(ends[1]);
+  Spawn spawn;
+  spawn.give(request.time_output ? write_end.get() : out.get(), STDOUT_FILENO);
+  spawn.give(err.get(), STDERR_FILENO);
+  const std::vector<char*> arguments = pointers(request.words);
+  const std::vector<char*> environment = pointers(request.environment);
+  const std::string path = program_path(request.words.front());
+  if (path.empty()) {
+    return base::fail(base::unfit_error(request.words.front(), "is no program that can be run"));
+  }
+  pid_t child = -1;
+  const std::int64_t started = base::system_clock().monotonic_ns();
+  const int error = spawn.start(path, arguments.data(), environment.data(), child);
+  if (error != 0) return base::fail(base::system_error(path, "cannot be started", error));
+  write_end.reset();
+  return Watch(child, started, request, interrupts).wait(read_end.get(), out.get());
+}
+
+}  // namespace assay::compare

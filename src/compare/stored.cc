@@ -1,0 +1,48 @@
+#include "compare/stored.h"
+
+#include <fmt/format.h>
+
+#include "store/job_reader.h"
+#include "store/metrics.h"
+
+namespace assay::compare {
+
+base::Result<StoredMetrics> StoredMetrics::open(const std::filesystem::path& directory) {
+  ASSAY_TRY(const auto found, store::find(directory));
+  ASSAY_TRY(store::Store store, store::Store::open(found ? *found : store::location_in(directory),
+                                                   store::Program{}, store::Access::kRead));
+  return StoredMetrics(std::move(store));
+}
+
+base::Result<std::int64_t> StoredMetrics::newest() {
+  ASSAY_TRY(const std::vector<store::Job> jobs, store::list_jobs(store_, {.limit = 1}));
+  return jobs.empty() ? std::int64_t{0} : static_cast<std::int64_t>(jobs.front().id);
+}
+
+base::Result<void> StoredMetrics::remember() {
+  ASSAY_TRY(before_, newest());
+  return {};
+}
+
+base::Result<std::vector<StepValue>> StoredMetrics::steps(const std::string& name) {
+  ASSAY_TRY(const std::int64_t job, newest());
+  if (job <= before_) {
+    return base::fail(base::unfit_error("",
+                                        fmt::format("'stored:{}': it recorded no job in {}", name,
+                                                    store_.location().project.string()),
+                                        "run it under assay run, or as assay train"));
+  }
+  ASSAY_TRY(const std::vector<store::MetricPoint> points, store::load_series(store_, job, name));
+  std::vector<StepValue> steps;
+  for (const store::MetricPoint& point : points) {
+    if (point.value) steps.push_back({point.step, *point.value, 0});
+  }
+  if (steps.empty()) {
+    return base::fail(base::unfit_error(
+        "", fmt::format("'stored:{}': job {} measured no such quantity", name, job),
+        "assay show --metrics lists what it has"));
+  }
+  return steps;
+}
+
+}  // namespace assay::compare

@@ -1,0 +1,42 @@
+#include "compare/stored.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/testing/temp_dir.h"
+#include "store/metrics.h"
+#include "store/testing/jobs.h"
+
+namespace assay::compare {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(StoredMetrics, AreThoseOfTheJobThatCameAfter) {
+  const base::testing::TempDir directory;
+  EXPECT_FALSE(StoredMetrics::open(directory.path()));
+  auto store = store::Store::create(store::location_in(directory.path()), store::Program{});
+  ASSERT_TRUE(store) << store.error().line();
+  const auto record = [&](const std::string& uid, std::vector<store::MetricRow> rows) {
+    const store::JobId id = store::testing::record(*store, "train a=1 -> b=2");
+    ASSERT_TRUE(store->database().exec("UPDATE job SET uid = '" + uid +
+                                       "' WHERE id = " + std::to_string(id)));
+    ASSERT_TRUE(*store::MetricWriter::begin(*store, uid)->write(rows));
+  };
+  record("00000000000000aa", {{1, {{"seconds", "s", 9}}}});
+  auto stored = StoredMetrics::open(directory.path());
+  ASSERT_TRUE(stored) << stored.error().line();
+  ASSERT_TRUE(stored->remember());
+  EXPECT_THAT(stored->steps("seconds").error().line(), HasSubstr("it recorded no job in"));
+  record("00000000000000ab",
+         {{1, {{"seconds", "s", 0.5}}}, {2, {{"seconds", "s", 0.25}, {"loss", "", -1}}}});
+  const std::vector<StepValue> expected = {{1, 0.5, 0}, {2, 0.25, 0}};
+  EXPECT_EQ(*stored->steps("seconds"), expected);
+  EXPECT_EQ(stored->steps("loss")->back().value, -1);
+  EXPECT_THAT(stored->steps("watts").error().line(), HasSubstr("measured no such quantity"));
+  ASSERT_TRUE(stored->remember());
+  EXPECT_FALSE(stored->steps("seconds"));
+}
+
+}  // namespace
+}  // namespace assay::compare

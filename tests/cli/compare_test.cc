@@ -1,0 +1,316 @@
+// `assay compare` as a user meets it: verdicts as exit codes, nothing measured is lost, and one
+// line for mistakes.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "base/text.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class CompareCli : public testing::Test {
+ protected:
+  // What it keeps goes where the test does.
+  support::Outcome compare(std::vector<std::string> arguments) {
+    const auto given = [&](const char* option) {
+      return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
+    };
+    if (!given("-o") && !given("--resume")) {
+      arguments.insert(arguments.begin(), {"-o", "kept-" + std::to_string(++kept_)});
+    }
+    arguments.insert(arguments.begin(), {support::program(), "compare"});
+    return support::run({arguments, "", directory_.path()});
+  }
+  // Of an experiment that is kept in x/.
+  Json compare_json(std::vector<std::string> arguments, int exit_code) {
+    arguments.insert(arguments.begin(), {"--json", "-o", "x"});
+    const auto outcome = compare(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+  void refused(const std::vector<std::string>& arguments, const std::string& line) {
+    const auto outcome = compare(arguments);
+    EXPECT_EQ(outcome.exit_code, 64) << outcome.out;
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(outcome.err, "assay: " + line + "\n");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_.path() / name) << text;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(directory_.path() / name).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] int runs_in(const std::string& name) const {
+    std::istringstream lines(read(name));
+    int runs = 0;
+    for (std::string line; std::getline(lines, line);)
+      runs += line.starts_with("{\"run\":") ? 1 : 0;
+    return runs;
+  }
+  base::testing::TempDir directory_;
+  int kept_ = 0;
+};
+
+// Commands that say how long they took, so that nothing here depends on the machine.
+constexpr const char* kA = "echo took 100 s";
+constexpr const char* kB = "echo took 102 s";
+constexpr const char* kTook = "regex:took ([0-9.]+)";
+
+TEST_F(CompareCli, VerdictsAreExitCodes) {
+  EXPECT_EQ(compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "6"}).exit_code, 1);
+  EXPECT_EQ(compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "6", "--margin", "3%"})
+                .exit_code,
+            0);
+  EXPECT_EQ(compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "1"}).exit_code, 2);
+  EXPECT_EQ(compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "6",
+                     "--more-is-better", "--margin", "0%"})
+                .exit_code,
+            0);
+}
+
+TEST_F(CompareCli, JsonHasWhatItPromises) {
+  const Json json =
+      compare_json({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "7", "--seed", "5"}, 1);
+  EXPECT_NEAR(json["effect_pct"].get<double>(), 2, 1e-9);
+  EXPECT_NEAR(json["ci_low_pct"].get<double>(), 2, 1e-9);
+  EXPECT_NEAR(json["ci_high_pct"].get<double>(), 2, 1e-9);
+  EXPECT_EQ(json["method"], "hodges-lehmann-signed-rank");
+  EXPECT_EQ(json["pairs"], 7);
+  EXPECT_NEAR(json["noise_floor_pct"].get<double>(), 0, 1e-9);
+  EXPECT_EQ(json["verdict"], "FAIL");
+  ASSERT_EQ(json["arms"].size(), 3U);
+  EXPECT_EQ(json["arms"][2]["name"], "A'");
+  EXPECT_EQ(json["arms"][1]["median"], 102);
+  ASSERT_EQ(json["pairs_raw"].size(), 7U);
+  EXPECT_EQ(json["pairs_raw"][3]["values"], Json::parse("[100.0, 102.0, 100.0]"));
+  EXPECT_EQ(json["seed"], 5);
+  EXPECT_EQ(Json::parse(read("x/result.json")), json);
+  EXPECT_EQ(runs_in("x/runs.jsonl"), 7 * 3);
+  // The output of each run is there.
+  EXPECT_EQ(read("x/out/0001-" + std::string(json["arms"][0]["name"]) + ".out").empty() +
+                read("x/out/0001-B.out").empty() + read("x/out/0001-A'.out").empty(),
+            2);
+}
+
+TEST_F(CompareCli, RunsInRandomOrderThatASeedRepeats) {
+  const auto orders = [&](const std::string& seed, const std::string& folder) {
+    compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "12", "--seed", seed, "-o",
+             folder});
+    std::istringstream lines(read(folder + "/runs.jsonl"));
+    std::string order;
+    for (std::string line; std::getline(lines, line);) {
+      const Json run = Json::parse(line);
+      if (run.contains("arm")) order += std::to_string(run["arm"].get<int>());
+    }
+    return order;
+  };
+  const std::string first = orders("1", "p");
+  EXPECT_EQ(first.size(), 36U);
+  EXPECT_EQ(first, orders("1", "q"));
+  EXPECT_NE(first, orders("2", "r"));
+}
+
+TEST_F(CompareCli, AWrapperIsComparedWithTheBareCommand) {
+  const Json json =
+      compare_json({"--under", "env X=1", "--max-pairs", "1", "--", "echo", "a b", "$x"}, 2);
+  EXPECT_EQ(json["arms"][0]["name"], "bare");
+  EXPECT_EQ(json["arms"][0]["command"], "echo 'a b' '$x'");
+  EXPECT_EQ(json["arms"][1]["command"], "env X=1 echo 'a b' '$x'");
+  EXPECT_EQ(
+      read("x/out/0002-bare.out") + read("x/out/0002-under.out") + read("x/out/0002-bare'.out"),
+      "a b $x\n");
+}
+
+TEST_F(CompareCli, SettingsInFrontOfAWrapperAreTheArmsOwn) {
+  const Json json = compare_json(
+      {"--under", "LD_LIBRARY_PATH=/x K=v env", "--max-pairs", "1", "--", "printenv", "PATH"}, 2);
+  EXPECT_EQ(json["arms"][1]["command"], "env printenv PATH");
+  EXPECT_EQ(json["arms"][1]["environment"], Json::parse(R"(["LD_LIBRARY_PATH=/x", "K=v"])"));
+}
+
+TEST_F(CompareCli, ArmsStartWithEquallyLargeEnvironments) {
+  write("e.toml",
+        "metric = \"regex:size ([0-9]+)\"\nmax_pairs = 6\nmargin = \"0.1%\"\n"
+        "[[arm]]\nname = \"A\"\ncommand = \"sh size.sh\"\n"
+        "[[arm]]\nname = \"B\"\ncommand = \"sh size.sh\"\n"
+        "environment = { LD_SOMETHING = \"a long value that the other arm does not have\" }\n");
+  // Pointers count too; the shell adds the same variables to either.
+  write("size.sh", "echo size $(($(env | wc -c) + 8 * $(env | wc -l)))\n");
+  const Json json = compare_json({"--file", "e.toml"}, 0);
+  EXPECT_NEAR(json["effect_pct"].get<double>(), 0, 1e-9);
+  // From block to block it differs.
+  EXPECT_NE(json["arms"][0]["least"], json["arms"][0]["most"]);
+}
+
+TEST_F(CompareCli, AnExperimentFileHasHooksAndOptionsGoOverIt) {
+  write("e.toml",
+        "metric = \"regex:took ([0-9.]+)\"\nmargin = \"1%\"\nmax_pairs = 50\nsecond_baseline = "
+        "false\nprepare = \"echo p >> log\"\n[[arm]]\nname = \"old\"\ncommand = \"echo took 1\"\n"
+        "[[arm]]\nname = \"new\"\ncommand = \"echo took 2\"\ncleanup = \"echo c >> log\"\n");
+  const Json json = compare_json({"--file", "e.toml", "--max-pairs", "6"}, 1);
+  EXPECT_EQ(json["pairs"], 6);
+  EXPECT_TRUE(json["noise_floor_pct"].is_null());
+  EXPECT_EQ(json["arms"].size(), 2U);
+  const std::string log = read("log");
+  EXPECT_EQ(std::count(log.begin(), log.end(), 'p'), 12);
+  EXPECT_EQ(std::count(log.begin(), log.end(), 'c'), 6);
+}
+
+TEST_F(CompareCli, StepsAreComparedOneByOne) {
+  write("train.sh",
+        "echo loading; sleep $2\nfor i in 1 2 3 4 5 6 7 8; do echo \"step $i dt $1 loss 2.5\"; "
+        "sleep 0.01; done\n");
+  const Json json = compare_json({"--a", "sh train.sh 1.00 0", "--b", "sh train.sh 1.05 0.2",
+                                  "--steps", "regex:step ([0-9]+) dt ([0-9.]+)", "--step-unit",
+                                  "ms", "--quality", "regex:loss ([0-9.]+)", "--max-pairs", "6"},
+                                 1);
+  EXPECT_NEAR(json["effect_pct"].get<double>(), 5, 1e-9);
+  const Json& b = json["comparisons"][0];
+  EXPECT_EQ(b["steps"], 6 * 7);  // the first is not steady
+  EXPECT_GT(b["startup_s"]["difference"].get<double>(), 0.05);
+  EXPECT_GT(b["whole_runs"]["effect_pct"].get<double>(), 5);
+  EXPECT_EQ(b["quality"]["difference"], 0);
+  EXPECT_EQ(b["quality_within_noise"], true);
+}
+
+TEST_F(CompareCli, AFailingArmIsNamedAndNothingIsLost) {
+  write("b.sh", "echo took 1; test -e good || { echo broken >&2; exit 7; }\n");
+  const auto outcome = compare({"--a", kA, "--b", "sh b.sh", "--metric", kTook, "--max-pairs", "6",
+                                "--seed", "3", "-o", "x"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("assay: run "),
+                                 HasSubstr("arm B: exited with 7; its "
+                                           "output is in "),
+                                 HasSubstr("go on with assay compare --resume ")));
+  const int kept = runs_in("x/runs.jsonl");
+  write("good", "");
+  const auto resumed = compare({"--resume", "x", "--json"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_GE(runs_in("x/runs.jsonl"), kept + 18);
+  EXPECT_EQ(Json::parse(resumed.out)["pairs"], 6);
+}
+
+TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
+  const auto says = [&](const std::vector<std::string>& arguments, const std::string& what) {
+    const auto outcome = compare(arguments);
+    EXPECT_EQ(outcome.exit_code, 3) << what;
+    EXPECT_THAT(outcome.err, HasSubstr(what));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  };
+  says({"--a", "true", "--b", "no-such-command-here"}, "exited with 127");
+  says({"--a", "/no/such", "--b", "true"}, "exited with 127");
+  says({"--a", "true", "--b", "true", "--metric", kTook}, "was not found in its output");
+  says({"--a", "echo took 0", "--b", "echo took 0", "--metric", kTook},
+       "is 0, and ratios are of numbers above 0");
+  const char* bytes = "printf 'took \\377\\n'";
+  says({"--a", bytes, "--b", bytes, "--metric", "regex:took (.*)"}, "is no number");
+  says({"--a", "sleep 5", "--b", "sleep 5", "--timeout", "50ms"}, "ran into the timeout");
+  says({"--a", "true", "--b", "true", "--prepare", "false"}, "--prepare exited with 1");
+  says({"--a", "true", "--b", "true", "--metric", "stored:seconds"}, "assay init");
+}
+
+TEST_F(CompareCli, MistakesAreOneLine) {
+  refused({},
+          "compare: there is nothing to compare with; give --a and --b, or --under WRAPPER -- "
+          "COMMAND");
+  refused({"--a", "true"},
+          "compare: there is nothing to compare with; give --a and --b, or --under "
+          "WRAPPER -- COMMAND");
+  refused({"--a", "true", "--b", "true", "--metric", "regex:("},
+          "--metric: '(' is no regular expression; groups are (…), a digit is [0-9]");
+  refused(
+      {"--a", "true", "--b", "true", "--metric", "speed"},
+      "--metric: 'speed' is no metric; one of wall, cpu, regex:PATTERN, json:PATH, stored:NAME");
+  refused({"--a", "true", "--b", "true", "--margin", "much"},
+          "--margin: 'much' is not a percentage; 0.5%, for example");
+  refused({"--a", "true", "--b", "true", "--half-width", "0"},
+          "--half-width: must be more than 0 %");
+  refused({"--a", "true", "--b", "true", "--arm", "C"},
+          "--arm: 'C' has no name; --arm NAME=COMMAND");
+  refused({"--a", "true", "--b", "true", "--arm", "B=true"},
+          "compare: 'B' cannot name an arm; names are distinct, not empty, and have no slash or "
+          "quote");
+  refused({"--a", "true", "--b", "printf '\xff'"},
+          "compare: the command of arm 'B' is not UTF-8; put it into a script");
+  refused({"--resume", "nowhere"},
+          directory_.path().string() +
+              "/nowhere: has no experiment that could go on; a folder that assay compare wrote has "
+              "runs.jsonl");
+  write("e.toml", "metrik = \"wall\"\n");
+  refused({"--file", "e.toml"}, "e.toml:1: unknown key 'metrik'; did you mean 'metric'?");
+  write("e.toml", "[[arm]]\nname = \"A\"\ncomand = \"true\"\n");
+  refused({"--file", "e.toml"}, "e.toml:3: unknown key 'comand'; did you mean 'command'?");
+  write("e.toml", "min_pairs = \"x\"\n");
+  refused({"--file", "e.toml"}, "e.toml:1: min_pairs is the string 'x', not a count");
+}
+
+// Ctrl-C while it runs: what was measured is said and kept, and nothing is decided.
+TEST_F(CompareCli, AnInterruptedExperimentGoesOn) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int out = ::open((directory_.path() / "printed").c_str(), O_CREAT | O_WRONLY, 0600);
+    ::dup2(out, STDOUT_FILENO);
+    if (::chdir(directory_.path().c_str()) != 0) ::_exit(99);
+    ::execl(support::program().c_str(), "assay", "compare", "--a", "sleep 0.01; echo took 1", "--b",
+            "sleep 0.01; echo took 2", "--metric", kTook, "--min-pairs", "1000", "-o", "x",
+            "--json", nullptr);
+    ::_exit(99);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (runs_in("x/runs.jsonl") < 30 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  const Json before = Json::parse(read("printed"));
+  EXPECT_EQ(before["verdict"], "INCONCLUSIVE");
+  EXPECT_NEAR(before["effect_pct"].get<double>(), 100, 1e-9);
+  const int kept = runs_in("x/runs.jsonl");
+  const auto outcome = compare({"--resume", "x", "--min-pairs", "2", "--max-pairs",
+                                std::to_string(before["pairs"].get<int>() + 2), "--half-width",
+                                "0.0001%", "--json"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_GE(Json::parse(outcome.out)["pairs"], before["pairs"]);
+  EXPECT_GE(runs_in("x/runs.jsonl"), kept);
+}
+
+TEST_F(CompareCli, TablesFitAHundredColumns) {
+  const auto outcome =
+      compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "6", "-o", "x"});
+  std::istringstream lines(outcome.out);
+  int rows = 0;
+  for (std::string line; std::getline(lines, line); ++rows) {
+    if (line.starts_with("- ")) continue;  // a remark
+    EXPECT_LE(base::display_width(line), 100U) << line;
+  }
+  EXPECT_GT(rows, 10);
+  EXPECT_THAT(outcome.out, HasSubstr("FAIL: the interval is beyond a margin of 1 %"));
+}
+
+}  // namespace
+}  // namespace assay
