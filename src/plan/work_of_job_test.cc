@@ -127,8 +127,8 @@ TEST(WorkOfJob, RecomputationIsWhatTheFrameworkHas) {
       EXPECT_EQ(work.recompute, RecomputeKind::kSelective);
       const MemoryNeed selective = memory_need(work, shipped_memory_constants());
       work.recompute = RecomputeKind::kNone;
-      EXPECT_LT(
-          selective.activations / memory_need(work, shipped_memory_constants()).activations, 0.9);
+      EXPECT_LT(selective.activations / memory_need(work, shipped_memory_constants()).activations,
+                0.9);
     }
   }
 }
