@@ -91,7 +91,7 @@ Verb plan_verb(const Session& session) {
       .examples = {"assay plan nanochat-d26-h100",
                    "assay plan nanochat-d26-h100 --step-time 0.7019",
                    "assay plan llama3-70b-h200x32 --search --deadline 30d",
-                   "assay plan llama3-13b-h200x32 --set layout={tp=2,fsdp=16} --json"},
+                   "assay plan llama3-13b-h200x32 --set layout.tp=2 --set layout.fsdp=16 --json"},
       .arguments = {{"JOB", "a preset or a job file", &words->job, false, job_presets, true}},
       .options =
           {{"--set", "written over the job; repeatable", &words->sets, override_keys},

@@ -30,7 +30,7 @@ TEST(Completion, BashOffersVerbsThenOptionsThenNames) {
   EXPECT_THAT(bash_offers("assay presets show --", 3), HasSubstr("--set"));
   EXPECT_EQ(bash_offers("assay presets show tiny --set model.lay", 5), "model.layers=\n");
   EXPECT_EQ(bash_offers("assay completion z", 2), "zsh\n");
-  EXPECT_EQ(bash_offers("assay plan nanochat-d26-h1", 2), "nanochat-d26-h100\n");
+  EXPECT_EQ(bash_offers("assay plan nanochat-d26-h100-n", 2), "nanochat-d26-h100-nvl\n");
   EXPECT_EQ(bash_offers("assay plan --st", 2), "--step-time\n");
   EXPECT_EQ(bash_offers("assay dag --format s", 3), "svg\n");
   EXPECT_EQ(bash_offers("assay log --c", 2), "--count\n");

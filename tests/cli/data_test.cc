@@ -98,7 +98,7 @@ TEST_F(DataCli, TokenizesWithVocabularyFiles) {
     EXPECT_EQ(bytes("x.tokens").substr(256), expected) << name;
     ++tried;
   }
-  EXPECT_EQ(tried, 5);
+  EXPECT_EQ(tried, 6);
 }
 
 TEST_F(DataCli, SynthIsTheSameEveryTime) {
@@ -170,7 +170,7 @@ TEST_F(DataCli, MistakesAreOneLine) {
           "--append-eos: '-1' is not a whole number; for example 1000000 or 1e6");
   refused({"tokenize", "a.txt", "-o", "x", "--tokenizer", "a.txt"}, 64,
           "a.txt: a tiktoken file does not say how text is split into words; say --pattern gpt2 or "
-          "cl100k or llama3");
+          "cl100k or o200k or llama3");
   refused({"synth", "-o", "x", "--vocab", "5"}, 64,
           "--tokens: is missing; for example 1000000 or 1e6");
   refused({"synth", "-o", "x", "--tokens", "5", "--vocab", "0"}, 64,
