@@ -92,7 +92,11 @@ constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 // Workspace has all that is none of the other four; its parts are told beside it.
 Json memory_json(const plan::Prediction& made) {
   const plan::MemoryNeed& need = made.memory;
-  return {{"total", need.total() / kBytesPerGib},
+  const double total = need.total() / kBytesPerGib;
+  const plan::Interval interval = plan::memory_interval();
+  return {{"total", total},
+          {"total_low", total * interval.low},
+          {"total_high", total * interval.high},
           {"params", need.parameters / kBytesPerGib},
           {"grads", need.gradients / kBytesPerGib},
           {"optimizer", need.optimizer / kBytesPerGib},
@@ -104,13 +108,15 @@ Json memory_json(const plan::Prediction& made) {
           {"fits", made.fits}};
 }
 
-Json scaling_json(const std::vector<plan::ScalePoint>& points) {
+Json scaling_json(const std::vector<plan::ScalePoint>& points, const plan::Interval& interval) {
   Json rows = Json::array();
   for (const plan::ScalePoint& point : points) {
     const plan::Prediction& made = point.prediction;
     rows.push_back({{"devices", point.devices},
                     {"layout", plan::to_text(point.layout)},
                     {"step_s", made.step.total.count()},
+                    {"step_low_s", interval.low * made.step.total.count()},
+                    {"step_high_s", interval.high * made.step.total.count()},
                     {"tokens_per_s", made.tokens_per_second},
                     {"of_ideal", point.of_ideal},
                     {"mfu", {{"published", made.mfu_with_embedding}, {"current", made.mfu}}},
@@ -138,7 +144,7 @@ void add_prediction_json(const Plan& plan, Json& json) {
   Json breakdown = Json::object();
   for (const StepPart& part : parts_of(made.step)) breakdown[part.key] = part.time.count();
   json["breakdown"] = std::move(breakdown);
-  json["scaling"] = scaling_json(plan.scaling);
+  json["scaling"] = scaling_json(plan.scaling, plan.interval);
 }
 
 // What was given stands in the place of what was predicted, and that moves aside.

@@ -57,9 +57,12 @@ void print_memory(const Session& session, const Plan& plan) {
   table.rule().row({"total", gib(need.total())});
   session.print("\n");
   session.print(table);
-  std::string line =
-      fmt::format("{} recomputation; the card has {} GiB: {}", plan::to_text(made.work.recompute),
-                  gib(made.work.card.memory), made.fits ? "it fits" : "it does NOT fit");
+  const plan::Interval interval = plan::memory_interval();
+  std::string line = fmt::format(
+      "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted ({} rows)\n"
+      "recomputed: {}; the card has {} GiB: {}",
+      interval.low, interval.high, interval.rows, plan::to_text(made.work.recompute),
+      gib(made.work.card.memory), made.fits ? "it fits" : "it does NOT fit");
   const std::int64_t stages = plan.job().layout.pp;
   if (stages > 1) {
     line += fmt::format("; stage {} of {} is the largest", need.stage + 1, stages);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <set>
@@ -125,6 +126,22 @@ TEST(CrossValidation, RunsThatHappenedFitTheirCards) {
   for (const auto& [family, counts] : by_family)
     std::cout << fmt::format("{}: {} of {} beyond their cards\n", family, counts.first,
                              counts.second);
+}
+
+TEST(CrossValidation, TheIntervalOfMemoryIsThatOfTheRows) {
+  const auto rows = all_measured_rows();
+  const auto predictions = predict_all(rows, shipped_constants(), shipped_memory_constants(), {});
+  std::vector<WeightedValue> ratios;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (has_memory(rows[i]) && predictions[i].memory_gib)
+      ratios.push_back({.value = *rows[i].memory_gib / *predictions[i].memory_gib, .weight = 1});
+  }
+  std::sort(ratios.begin(), ratios.end(),
+            [](const WeightedValue& a, const WeightedValue& b) { return a.value < b.value; });
+  const Interval shipped = memory_interval();
+  EXPECT_EQ(static_cast<std::int64_t>(ratios.size()), shipped.rows);
+  EXPECT_NEAR(weighted_quantile(ratios, 0.1), shipped.low, 0.002);
+  EXPECT_NEAR(weighted_quantile(ratios, 0.9), shipped.high, 0.002);
 }
 
 TEST(CrossValidation, RowsOfShippedFamiliesHaveTheNarrowInterval) {

@@ -74,6 +74,10 @@ Interval interval_of(SoftwareClass kind, bool known_source) {
   return shipped_intervals(known_source).of(kind);
 }
 
+Interval memory_interval() {
+  return {0.929, 1.145, 26};
+}
+
 const RangeTable& shipped_ranges() {
   return kSeen;
 }

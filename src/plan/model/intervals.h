@@ -38,6 +38,10 @@ struct IntervalTable {
 const IntervalTable& shipped_intervals(bool known_source);
 Interval interval_of(SoftwareClass kind, bool known_source);
 
+// Around predicted memory: of the rows that say theirs, whatever ran them, which are few and all of
+// one framework.
+Interval memory_interval();
+
 // What rows were about, by class.
 struct Range {
   double low = std::numeric_limits<double>::infinity();
