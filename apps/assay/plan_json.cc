@@ -181,6 +181,11 @@ Json plan_json(const Plan& plan) {
   Json json = {{"name", plan.loaded.name},
                {"tokens_per_step", job.tokens_per_step()},
                {"steps", steps ? Json(*steps) : Json(nullptr)}};
+  // What is not known is null, and `unknown` says why.
+  for (const char* key : {"step_s", "step_low_s", "step_high_s", "tokens_per_s", "mfu",
+                          "memory_gib", "breakdown", "scaling"}) {
+    json[key] = nullptr;
+  }
   if (plan.prediction) add_prediction_json(plan, json);
   if (plan.step_given) add_given_step(plan, json);
   if (plan.run) {

@@ -5,14 +5,14 @@
 #include <numeric>
 #include <vector>
 
+#include "base/draws.h"
 #include "compare/distributions.h"
-#include "compare/random.h"
 
 namespace assay::compare {
 namespace {
 
 std::vector<double> sorted_means(std::span<const double> values, const Resampling& resampling) {
-  Draws draws(resampling.seed);
+  base::Draws draws(resampling.seed);
   std::vector<double> means(static_cast<std::size_t>(resampling.samples));
   for (double& mean : means) {
     double sum = 0;

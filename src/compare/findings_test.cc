@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "compare/random.h"
+#include "base/draws.h"
 #include "compare/steps.h"
 
 namespace assay::compare {
@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 // Noise that is the same every time.
 double wobble(std::int64_t i) {
   return 0.004 *
-         (static_cast<double>(Draws(5, static_cast<std::uint64_t>(i)).below(1000)) / 1000 - 0.5);
+         (static_cast<double>(base::Draws(5, static_cast<std::uint64_t>(i)).below(1000)) / 1000 -
+          0.5);
 }
 
 Measured measured_of(int blocks, double effect, std::size_t arms = 2) {

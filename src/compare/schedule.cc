@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compare/random.h"
+#include "base/draws.h"
 
 namespace assay::compare {
 namespace {
@@ -13,8 +13,8 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kStackStep = 16;  // the stack's alignment: less would change nothing
 
 // Streams of one seed: orders are the even ones, paddings the odd ones.
-Draws draws_of(std::uint64_t seed, std::int64_t block, std::uint64_t use) {
-  return Draws(seed, 2 * static_cast<std::uint64_t>(block) + use);
+base::Draws draws_of(std::uint64_t seed, std::int64_t block, std::uint64_t use) {
+  return base::Draws(seed, 2 * static_cast<std::uint64_t>(block) + use);
 }
 
 std::size_t size_of(std::span<const std::string> strings) {
@@ -26,7 +26,7 @@ std::size_t size_of(std::span<const std::string> strings) {
 }  // namespace
 
 std::vector<std::size_t> order_of_block(std::uint64_t seed, std::int64_t block, std::size_t arms) {
-  Draws draws = draws_of(seed, block, 0);
+  base::Draws draws = draws_of(seed, block, 0);
   std::vector<std::size_t> order(arms);
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t left = arms; left > 1; --left)
@@ -41,7 +41,7 @@ std::size_t start_size(std::span<const std::string> arguments,
 
 std::vector<std::string> paddings(std::span<const std::size_t> sizes, std::uint64_t seed,
                                   std::int64_t block) {
-  Draws draws = draws_of(seed, block, 1);
+  base::Draws draws = draws_of(seed, block, 1);
   const std::size_t extra = kStackStep * draws.below(kPage / kStackStep);
   const std::size_t largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::string> pads;

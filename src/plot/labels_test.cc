@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "base/utf8.h"
-#include "plot/front.h"
 #include "plot/lettering.h"
 
 namespace assay::plot {
@@ -84,32 +83,6 @@ RC_GTEST_PROP(SpreadProperty, KeepsDistanceOrderAndBounds, ()) {
       if (wanted[i] != wanted[j]) RC_ASSERT((wanted[i] < wanted[j]) == (places[i] < places[j]));
     }
   }
-}
-
-// Held against the definition, pair by pair.
-RC_GTEST_PROP(FrontProperty, HoldsThoseThatNoneBeats, ()) {
-  const auto pairs = *rc::gen::container<std::vector<std::pair<int, int>>>(
-      rc::gen::pair(rc::gen::inRange(0, 12), rc::gen::inRange(0, 12)));
-  std::vector<Candidate> candidates;
-  for (const auto& [x, y] : pairs)
-    candidates.push_back({static_cast<double>(x), static_cast<double>(y)});
-  std::vector<std::size_t> expected;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    bool beaten = false;
-    for (std::size_t j = 0; j < candidates.size(); ++j) {
-      const Candidate& a = candidates[i];
-      const Candidate& b = candidates[j];
-      const bool equal = a.x == b.x && a.y == b.y;
-      beaten = beaten || (equal ? j < i : b.x <= a.x && b.y <= a.y);
-    }
-    if (!beaten) expected.push_back(i);
-  }
-  std::vector<std::size_t> front = pareto_front(candidates);
-  RC_ASSERT(std::is_sorted(front.begin(), front.end(), [&](std::size_t a, std::size_t b) {
-    return candidates[a].x < candidates[b].x;
-  }));
-  std::sort(front.begin(), front.end());
-  RC_ASSERT(front == expected);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "plot/front.h"
+#include "base/pareto.h"
 #include "plot/lettering.h"
 #include "plot/marks.h"
 #include "plot/style.h"
@@ -51,9 +51,9 @@ XyExtents point_extents(const std::vector<ScatterPoint>& points) {
 
 std::vector<std::size_t> front_of(const Scatter& chart, const std::vector<ScatterPoint>& points) {
   if (chart.front_name.empty()) return {};
-  std::vector<Candidate> candidates;
+  std::vector<base::Tradeoff> candidates;
   for (const ScatterPoint& point : points) candidates.push_back({point.x, point.y});
-  return pareto_front(candidates);
+  return base::pareto_front(candidates);
 }
 
 // Along the front in steps: to the right at a point's height, then down to the next. What a point

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/draws.h"
 #include "plan/failures/failures.h"
 #include "plan/failures/quantile.h"
-#include "plan/failures/random.h"
 #include "plan/failures/turns.h"
 
 namespace assay::plan {
@@ -16,7 +16,7 @@ using base::Seconds;
 constexpr double kManyFailures = 300;
 constexpr double kNormalP90 = 1.2815515655446004;
 
-double played_run(const Resilience& r, Seconds work, Draws& draws) {
+double played_run(const Resilience& r, Seconds work, base::Draws& draws) {
   const double turn = (r.interval + r.checkpoint).count();
   double left = work.count();
   double elapsed = 0;
@@ -36,7 +36,7 @@ void spread_by_playing(const Resilience& r, Seconds work, const Sampling& sampli
   std::vector<double> times;
   times.reserve(static_cast<std::size_t>(sampling.trials));
   for (std::int64_t trial = 0; trial < sampling.trials; ++trial) {
-    Draws draws(sampling.seed, static_cast<std::uint64_t>(trial));
+    base::Draws draws(sampling.seed, static_cast<std::uint64_t>(trial));
     times.push_back(played_run(r, work, draws));
   }
   completion.p50 = Seconds(quantile(times, 0.5));

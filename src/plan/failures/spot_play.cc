@@ -35,7 +35,7 @@ struct Pace {
 
 class SpotPlay {
  public:
-  SpotPlay(const SpotRun& run, SpotPolicy policy, Draws draws)
+  SpotPlay(const SpotRun& run, SpotPolicy policy, base::Draws draws)
       : run_(run),
         policy_(policy),
         draws_(draws),
@@ -177,7 +177,7 @@ class SpotPlay {
 
   const SpotRun& run_;
   SpotPolicy policy_;
-  Draws draws_;
+  base::Draws draws_;
   double work_;
   double deadline_;
   Pace on_demand_{};
@@ -191,7 +191,7 @@ class SpotPlay {
 
 }  // namespace
 
-PlayedRun play(const SpotRun& run, SpotPolicy policy, Draws draws) {
+PlayedRun play(const SpotRun& run, SpotPolicy policy, base::Draws draws) {
   return SpotPlay(run, policy, draws).played();
 }
 

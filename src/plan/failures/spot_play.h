@@ -1,7 +1,7 @@
 // One run on a market of spot machines, played from event to event. Internal to src/plan.
 #pragma once
 
-#include "plan/failures/random.h"
+#include "base/draws.h"
 #include "plan/failures/spot.h"
 
 namespace assay::plan {
@@ -14,6 +14,6 @@ struct PlayedRun {
 };
 
 // For a run that spot_outcome found in order.
-PlayedRun play(const SpotRun& run, SpotPolicy policy, Draws draws);
+PlayedRun play(const SpotRun& run, SpotPolicy policy, base::Draws draws);
 
 }  // namespace assay::plan

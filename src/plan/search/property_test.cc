@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "plan/search/pareto.h"
+#include "base/pareto.h"
 #include "plan/testing/searches.h"
 #include "spec/rules.h"
 
@@ -118,7 +118,7 @@ RC_GTEST_PROP(SearchProperty, TheFrontIsThatOfTheCandidatesWithinLimits, ()) {
   if (*rc::gen::arbitrary<bool>()) choices.limits.budget = dollars(*rc::gen::inRange(1, 5000));
   const Found found = search(job, machines_of(job), choices).value();
   std::vector<std::size_t> within;
-  std::vector<TimeAndCost> points;
+  std::vector<base::Tradeoff> points;
   for (std::size_t i = 0; i < found.candidates.size(); ++i) {
     const Candidate& c = found.candidates[i];
     const bool keeps =
@@ -130,7 +130,7 @@ RC_GTEST_PROP(SearchProperty, TheFrontIsThatOfTheCandidatesWithinLimits, ()) {
     points.push_back({c.time_p50.count(), c.cost()});
   }
   std::vector<std::size_t> front;
-  for (const std::size_t i : pareto_front(points)) front.push_back(within[i]);
+  for (const std::size_t i : base::pareto_front(points)) front.push_back(within[i]);
   RC_ASSERT(front == found.front);
   RC_ASSERT(found.recommended.has_value() == !front.empty());
   if (front.empty()) return;

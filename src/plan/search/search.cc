@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
+#include "base/pareto.h"
 #include "plan/search/offers.h"
-#include "plan/search/pareto.h"
 
 namespace assay::plan {
 namespace {
@@ -180,7 +180,7 @@ class Searching {
   }
 
   void choose() {
-    std::vector<TimeAndCost> points;
+    std::vector<base::Tradeoff> points;
     std::vector<std::size_t> within;
     for (std::size_t i = 0; i < found_.candidates.size(); ++i) {
       const Candidate& c = found_.candidates[i];
@@ -188,7 +188,7 @@ class Searching {
       within.push_back(i);
       points.push_back({c.time_p50.count(), c.cost()});
     }
-    for (const std::size_t i : pareto_front(points)) found_.front.push_back(within[i]);
+    for (const std::size_t i : base::pareto_front(points)) found_.front.push_back(within[i]);
     if (found_.front.empty()) {
       found_.why = found_.candidates.empty() ? "the job fits no machines that are for rent"
                                              : "nothing keeps the limits";

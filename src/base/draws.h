@@ -1,15 +1,17 @@
 // Draws: random numbers that are a function of seed and stream (SplitMix64: Steele, Lea and Flood,
-// "Fast splittable pseudorandom number generators", 2014), the same on every machine.
+// "Fast splittable pseudorandom number generators", 2014): the same on every machine, and trials
+// with streams of their own can be played in any order.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
-namespace assay::compare {
+namespace assay::base {
 
 class Draws {
  public:
-  explicit Draws(std::uint64_t seed, std::uint64_t stream = 0)
-      : state_(mixed(mixed(seed) + stream * kStep)) {}
+  explicit Draws(std::uint64_t seed) : Draws(seed, 0) {}
+  Draws(std::uint64_t seed, std::uint64_t stream) : state_(mixed(mixed(seed) + stream * kStep)) {}
 
   std::uint64_t next() {
     state_ += kStep;
@@ -17,6 +19,9 @@ class Draws {
   }
   // Below `count`, each equally likely but for one part in 2^32; `count` is less than 2^32.
   std::uint64_t below(std::uint64_t count) { return ((next() >> 32U) * count) >> 32U; }
+  // In (0, 1].
+  double uniform() { return (static_cast<double>(next() >> 11U) + 1) * 0x1p-53; }
+  double exponential(double mean) { return -mean * std::log(uniform()); }
 
  private:
   static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15U;
@@ -30,4 +35,4 @@ class Draws {
   std::uint64_t state_;
 };
 
-}  // namespace assay::compare
+}  // namespace assay::base
