@@ -1,6 +1,8 @@
 #include "observe/wire/gpu_region.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +63,22 @@ const char* nccl_type_name(unsigned type) {
   return type < sizeof kTypeNames / sizeof kTypeNames[0] ? kTypeNames[type] : "?";
 }
 
+GpuShare share_of(const GpuRegion& region, const GpuDevice& device) {
+  const auto said = [&](std::atomic<std::uint32_t> GpuLimits::*word) {
+    const std::uint32_t own = (device.limits.*word).load(std::memory_order_relaxed);
+    return own != 0 ? own : (region.header.limits.*word).load(std::memory_order_relaxed);
+  };
+  GpuShare share;
+  if (const std::uint32_t thousandths = said(&GpuLimits::share); thousandths != 0) {
+    share.thousandths = std::min(thousandths, kGpuWholeShare);
+  }
+  if (const std::uint32_t priority = said(&GpuLimits::priority); priority != 0) {
+    share.priority = static_cast<GpuPriority>(priority);
+  }
+  share.borrow = said(&GpuLimits::borrow) == 1;
+  return share;
+}
+
 bool make_gpu_region(int file) {
   if (const int error = ::posix_fallocate(file, 0, sizeof(GpuRegion)); error != 0) {
     errno = error;
@@ -70,6 +88,12 @@ bool make_gpu_region(int file) {
   header.magic = kGpuMagic;
   header.version = kGpuVersion;
   header.size = sizeof(GpuRegion);
+  if (::getrandom(&header.job, sizeof header.job, GRND_NONBLOCK) != sizeof header.job) {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    header.job = gpu_mix(gpu_mix(static_cast<std::uint64_t>(::getpid())) ^
+                         static_cast<std::uint64_t>(now.tv_nsec));
+  }
   return ::pwrite(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
 }
 

@@ -18,7 +18,7 @@
 namespace assay::wire {
 
 inline constexpr std::uint64_t kGpuMagic = 0x3155504759415341;  // "ASAYGPU1"
-inline constexpr std::uint32_t kGpuVersion = 1;
+inline constexpr std::uint32_t kGpuVersion = 2;
 
 // Environment: where the region is; where the library tells what it does (a file; rarely wanted).
 inline constexpr const char* kGpuRegionVariable = "ASSAY_GPU_REGION";
@@ -90,20 +90,34 @@ struct alignas(64) GpuSlot {
 };
 static_assert(sizeof(GpuSlot) == 320);
 
+// What a job may have of a device. Set before the command starts, and changed by `assay limit`,
+// which then counts up GpuHeader::generation. 0: nothing said here, so the job's own limits
+// (GpuHeader::limits) hold; where those say nothing either, there is no limit.
+struct GpuLimits {
+  std::atomic<std::uint64_t> bytes;     // for all processes of the job; kGpuUnlimited: none
+  std::atomic<std::uint32_t> share;     // of the device's time, in thousandths; 1000: all of it
+  std::atomic<std::uint32_t> priority;  // GpuPriority
+  std::atomic<std::uint32_t> borrow;    // 1: may use time that nobody else wants, 2: may not
+  std::uint32_t reserved;
+};
+static_assert(sizeof(GpuLimits) == 24);
+inline constexpr std::uint64_t kGpuUnlimited = ~std::uint64_t{0};
+inline constexpr std::uint32_t kGpuWholeShare = 1000;
+enum class GpuPriority : std::uint32_t { kUnsaid, kLow, kNormal, kHigh };
+
 // A device that some process has used, or that has a limit. Claimed by a compare-and-swap of the
 // key; the rest is written by whoever knows it, always the same.
 struct alignas(64) GpuDevice {
   std::atomic<std::uint64_t> key;  // device_key(uuid); 0: free
   std::atomic<std::uint64_t> uuid[2];
-  std::atomic<std::uint64_t> limit;     // bytes for the whole job; 0: none
-  std::atomic<std::uint64_t> total;     // bytes of the card
-  std::atomic<std::uint32_t> share;     // of its time, in thousandths; 0: no limit
-  std::atomic<std::uint32_t> priority;  // more is more urgent
-  std::uint64_t reserved[2];
+  std::atomic<std::uint64_t> total;  // bytes of the card; 0: not known
+  GpuLimits limits;
+  std::uint64_t reserved;
   alignas(64) std::atomic<std::uint64_t> used;  // bytes reserved against the limit
   std::uint64_t reserved_memory[7];
-  alignas(64) std::atomic<std::int64_t> tokens;  // GPU nanoseconds that threads may take from
-  std::atomic<std::uint64_t> refilled_ns;
+  // Nanoseconds of the device's time that the job has had, and has waited for while limited.
+  alignas(64) std::atomic<std::uint64_t> busy_ns;
+  std::atomic<std::uint64_t> waited_ns;
   std::uint64_t reserved_compute[6];
 };
 static_assert(sizeof(GpuDevice) == 192);
@@ -155,8 +169,10 @@ struct GpuHeader {
   std::uint32_t version;
   std::uint32_t generation_reserved;
   std::uint64_t size;  // of the region: who finds another does not touch it
+  std::uint64_t job;   // a random number, by which jobs on one machine know each other
   // Grows whenever limits change, for those who keep what they have read.
   std::atomic<std::uint64_t> generation;
+  GpuLimits limits;  // of every device for which nothing else is said
   // Tickets: what lies below was given out at least once.
   alignas(64) std::atomic<std::uint32_t> next_slot;
   std::atomic<std::uint32_t> next_block;
@@ -206,6 +222,23 @@ inline std::size_t claim_device(GpuRegion& region, std::uint64_t low, std::uint6
   }
   return kGpuDevices;
 }
+
+// What holds for a device: its own limits, the job's where it has none. 0 bytes: no limit.
+inline std::uint64_t byte_limit(const GpuRegion& region, const GpuDevice& device) {
+  std::uint64_t bytes = device.limits.bytes.load(std::memory_order_relaxed);
+  if (bytes == 0) bytes = region.header.limits.bytes.load(std::memory_order_relaxed);
+  return bytes == kGpuUnlimited ? 0 : bytes;
+}
+struct GpuShare {
+  std::uint32_t thousandths = kGpuWholeShare;
+  GpuPriority priority = GpuPriority::kNormal;
+  bool borrow = false;
+  // Whether the job's launches have to be paced at all.
+  [[nodiscard]] bool limited() const {
+    return thousandths < kGpuWholeShare || priority != GpuPriority::kNormal;
+  }
+};
+GpuShare share_of(const GpuRegion& region, const GpuDevice& device);
 
 // Makes a region of an empty file: space first, so that no process can fault for want of it, and
 // the header last. System calls only; false, with errno, if it could not be done.
