@@ -32,7 +32,7 @@ add_library(assay_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
 target_link_libraries(assay_pch PUBLIC assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected)
 target_precompile_headers(assay_pch PRIVATE ${_heavy_headers})
 
-# Every room is built a second time, checked by sanitizers, and every test is linked against both:
+# Every room is built a second time, checked by sanitizers, and its test is linked against both:
 # `make test` covers the sanitizers at the price of the rooms, without compiling the tests twice.
 # The twins are built by the target `checked` only, so that plain `make` stays quick.
 # The sanitized build trees (make asan, make tsan) check the test code as well and need no twins.
@@ -81,14 +81,14 @@ function(_room_library name suffix libraries sources)
 endfunction()
 
 # room(NAME [PLAIN_TEST] [FOLDERS …] [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …] [TEST_DEFINITIONS …]
-# [TEST_NEEDS …] [ONLY_IF CONDITION]): the library of all *.cc here and in the folders, which are
+# [TEST_NEEDS …] [TWIN_WITHOUT CASES] [ONLY_IF CONDITION]): the library of all *.cc here and in the folders, which are
 # parts of a large room and no rooms themselves, and a test of all *_test.cc (plus
 # TEST_SOURCES) that links the libraries, sees the definitions and is built after the targets it
-# needs. PLAIN_TEST: arithmetic that sanitizers have little to say about is tested once; the
-# command line's twin and `make asan` run it under them. Where the condition does not hold, the room is its *_fallback.cc and has no test; where it
+# needs. PLAIN_TEST: arithmetic that sanitizers have little to say about is tested once; `make asan`
+# runs it under them, and the cases that the twin leaves out because they take long there. Where the condition does not hold, the room is its *_fallback.cc and has no test; where it
 # does, it is everything else.
 function(room name)
-  cmake_parse_arguments(arg "PLAIN_TEST" "ONLY_IF" "FOLDERS;LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
+  cmake_parse_arguments(arg "PLAIN_TEST" "ONLY_IF;TWIN_WITHOUT" "FOLDERS;LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
   list(TRANSFORM arg_FOLDERS APPEND /*.cc)
   file(GLOB sources CONFIGURE_DEPENDS *.cc ${arg_FOLDERS})
   set(tests ${sources})
@@ -117,7 +117,7 @@ function(room name)
     endif()
     assay_test(${flat}_test ${no_twin} ROOMS ${name} SOURCES ${tests} ${arg_TEST_SOURCES}
       LIBRARIES ${arg_LIBRARIES} ${arg_TEST_LIBRARIES}
-      DEFINITIONS ${arg_TEST_DEFINITIONS} NEEDS ${arg_TEST_NEEDS})
+      DEFINITIONS ${arg_TEST_DEFINITIONS} NEEDS ${arg_TEST_NEEDS} TWIN_WITHOUT ${arg_TWIN_WITHOUT})
   endif()
 endfunction()
 
@@ -132,7 +132,7 @@ endfunction()
 
 # Cases that run the command-line program are ctest tests of their own. The cases of a room are so
 # quick that starting a process for each would be most of the time, so they share one.
-function(_test_program program objects libraries environment filter)
+function(_test_program program objects libraries environment)
   add_executable(${program} $<TARGET_OBJECTS:${objects}>)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${program} PRIVATE GTest::gmock GTest::gtest_main rapidcheck ${libraries})
@@ -140,7 +140,7 @@ function(_test_program program objects libraries environment filter)
     target_link_options(${program} PRIVATE -fuse-ld=lld)
   endif()
   if(environment)
-    gtest_discover_tests(${program} TEST_PREFIX ${program}. TEST_FILTER ${filter} DISCOVERY_TIMEOUT 60
+    gtest_discover_tests(${program} TEST_PREFIX ${program}. DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT 120 ENVIRONMENT "${environment}")
   else()
     add_test(NAME ${program} COMMAND ${program} --gtest_brief=1)
@@ -149,14 +149,11 @@ function(_test_program program objects libraries environment filter)
 endfunction()
 
 # assay_test(NAME [PROGRAM] [NO_TWIN] ROOMS … SOURCES … [LIBRARIES …] [DEFINITIONS …] [NEEDS …]
-# [CHECKED_FILTER F]): a GoogleTest program that is run by ctest; with twins, also NAME_checked, of
-# the same objects. With PROGRAM the test runs the command-line program, and its twin the program's
-# twin, for which F may choose fewer cases. NO_TWIN is for a test of something else than rooms.
+# [TWIN_WITHOUT CASES]): a GoogleTest program that is run by ctest; with twins, also NAME_checked, of
+# the same objects. With PROGRAM the test runs the command-line program, which has no twin: `make
+# asan` instruments it. NO_TWIN is for a test of something else than rooms.
 function(assay_test name)
-  cmake_parse_arguments(arg "PROGRAM;NO_TWIN" "CHECKED_FILTER" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
-  if(NOT arg_CHECKED_FILTER)
-    set(arg_CHECKED_FILTER *)
-  endif()
+  cmake_parse_arguments(arg "PROGRAM;NO_TWIN" "TWIN_WITHOUT" "ROOMS;SOURCES;LIBRARIES;DEFINITIONS;NEEDS" ${ARGN})
   add_library(${name}_objects OBJECT ${arg_SOURCES})
   set_target_properties(${name}_objects PROPERTIES UNITY_BUILD_BATCH_SIZE ${_test_batch})
   target_link_libraries(${name}_objects PRIVATE assay_test_pch)
@@ -171,25 +168,19 @@ function(assay_test name)
   list(TRANSFORM rooms PREPEND assay_)
   list(TRANSFORM rooms REPLACE "/" "_")
   set(program)
-  set(program_checked)
   if(arg_PROGRAM)
     set(program ASSAY_PROGRAM=$<TARGET_FILE:assay>)
-    set(program_checked ASSAY_PROGRAM=$<TARGET_FILE:assay_checked> RC_PARAMS=max_success=25)
     add_dependencies(${name}_objects assay)
   endif()
-  _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}" "${program}" "*")
-  if(ASSAY_TWINS AND NOT arg_NO_TWIN)
+  _test_program(${name} ${name}_objects "${rooms};${arg_LIBRARIES}" "${program}")
+  if(ASSAY_TWINS AND NOT arg_NO_TWIN AND NOT arg_PROGRAM)
     list(TRANSFORM rooms APPEND _checked)
-    _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}" "${program_checked}" "${arg_CHECKED_FILTER}")
-    if(arg_PROGRAM)
-      add_dependencies(${name}_checked assay_checked)
-    else()
-      # Freed memory that is kept to catch late uses: of the usual 256 MiB, each of the hundreds of
-      # forks in tests that kill would copy the page tables. Properties are tried on a quarter of the
-      # cases that the plain run tries: sanitizers look at how, not at what.
-      set_tests_properties(${name}_checked PROPERTIES
-        ENVIRONMENT "ASAN_OPTIONS=quarantine_size_mb=16;RC_PARAMS=max_success=25")
-    endif()
+    _test_program(${name}_checked ${name}_objects "${rooms};${arg_LIBRARIES}" "")
+    # Freed memory that is kept to catch late uses: of the usual 256 MiB, each of the hundreds of
+    # forks in tests that kill would copy the page tables. Properties are tried on a quarter of the
+    # cases that the plain run tries: sanitizers look at how, not at what.
+    set_tests_properties(${name}_checked PROPERTIES ENVIRONMENT
+      "ASAN_OPTIONS=quarantine_size_mb=16;RC_PARAMS=max_success=25;GTEST_FILTER=-${arg_TWIN_WITHOUT}")
     set_target_properties(${name}_checked PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(checked ${name}_checked)
   endif()
