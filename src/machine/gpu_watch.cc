@@ -18,7 +18,8 @@ constexpr unsigned kMostCards = 256;
 constexpr unsigned kMostSlices = 16;
 constexpr unsigned kMostWatts = 100'000;
 constexpr unsigned kMostClock = 100'000;
-constexpr double kMostRate = 1e15;  // bytes per second
+constexpr double kMostRate = 1e14;                 // bytes per second
+constexpr unsigned kMostPcieRate = 1'000'000'000;  // kilobytes per second
 constexpr double kMebi = 1024.0 * 1024.0;
 
 using nvml::call;
@@ -193,10 +194,12 @@ GpuActivity GpuWatch::State::look(Watched& one) {
   if (one.gpm) {
     look_at_counters(one, activity);
   } else if (!one.instance) {
-    if (call(f.pcie_throughput, one.device, nvml::kPcieSent, &number) == kSuccess) {
+    if (call(f.pcie_throughput, one.device, nvml::kPcieSent, &number) == kSuccess &&
+        number < kMostPcieRate) {
       activity.pcie_sent = base::BytesPerSecond(number * 1e3);
     }
-    if (call(f.pcie_throughput, one.device, nvml::kPcieReceived, &number) == kSuccess) {
+    if (call(f.pcie_throughput, one.device, nvml::kPcieReceived, &number) == kSuccess &&
+        number < kMostPcieRate) {
       activity.pcie_received = base::BytesPerSecond(number * 1e3);
     }
   }
