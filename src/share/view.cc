@@ -157,6 +157,17 @@ View view_of(const Look* before, const Look& now) {
   return view;
 }
 
+base::Json limits_json(const Limits& limits) {
+  const bool bytes = limits.bytes && *limits.bytes != wire::kGpuUnlimited;
+  const bool share = limits.thousandths && *limits.thousandths < wire::kGpuWholeShare;
+  return {
+      {"memory_limit_bytes", bytes ? base::Json(*limits.bytes) : base::Json(nullptr)},
+      {"compute_limit_percent",
+       share ? base::Json(*limits.thousandths / 10.0) : base::Json(nullptr)},
+      {"priority", limits.priority ? base::Json(name_of(*limits.priority)) : base::Json(nullptr)},
+      {"borrow", or_null(limits.borrow)}};
+}
+
 base::Json view_json(const View& view) {
   base::Json jobs = base::Json::array();
   for (const JobView& job : view.jobs) jobs.push_back(job_json(job));

@@ -66,5 +66,7 @@ struct View {
 View view_of(const Look* before, const Look& now);
 
 base::Json view_json(const View& view);
+// What is not said is null, and so is what says "none".
+base::Json limits_json(const Limits& limits);
 
 }  // namespace assay::share
