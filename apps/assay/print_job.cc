@@ -75,7 +75,7 @@ std::string spaced(std::string text) {
 
 void print_shares(const Session& session, const std::vector<store::GpuShare>& shares) {
   if (shares.empty()) return;
-  Table table({"GPU limits", "memory", "share", "priority", "borrowed", "had", "waited"});
+  Table table({"GPU limits", "memory", "share", "priority", "borrow", "had", "waited"});
   const auto time = [](std::int64_t ns) {
     return ns == 0 ? "—" : base::to_text(base::Seconds(static_cast<double>(ns) / 1e9));
   };
