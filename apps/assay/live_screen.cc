@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 namespace assay::cli {
 namespace {
@@ -128,7 +129,8 @@ void LiveScreen::draw(const std::string& text) const {
   const std::size_t shown = lines.size() <= rows ? lines.size() : rows - 1;
   std::string out(kHome);
   for (std::size_t i = 0; i < shown; ++i) {
-    out += fmt::format("{}{}{}", i == 0 ? "" : "\r\n", lines[i], kEndOfLine);
+    out += fmt::format("{}{}{}", i == 0 ? "" : "\r\n", base::shortened(lines[i], columns()),
+                       kEndOfLine);
   }
   if (shown < lines.size()) {
     out += fmt::format("\r\n… {} lines more{}", lines.size() - shown, kEndOfLine);

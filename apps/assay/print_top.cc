@@ -17,6 +17,7 @@ using base::printable;
 
 constexpr const char* kNothing = "—";
 constexpr std::size_t kTitleColumns = 60;
+constexpr std::size_t kFewestWords = 20;
 
 std::string bytes_text(std::uint64_t bytes) {
   return base::to_text(base::Bytes(static_cast<std::int64_t>(bytes)));
@@ -62,26 +63,28 @@ struct Wide {
 
   [[nodiscard]] std::string text(const std::optional<std::size_t>& columns) const {
     std::set<std::string> gone;
-    for (std::size_t next = 0;; ++next) {
-      std::string drawn = without(gone).text();
-      if (!columns || base::display_width(first_line(drawn)) <= *columns) return drawn;
-      if (next == least.size()) return without(gone).text(columns);
-      gone.insert(least[next]);
+    if (!columns) return without(gone, kTitleColumns).text();
+    for (const std::string& next : least) {
+      // Words are cut before numbers are left out, as long as they say something.
+      if (base::display_width(rule_of(without(gone, kFewestWords).text())) <= *columns) break;
+      gone.insert(next);
     }
+    return without(gone, kTitleColumns).text(columns);
   }
 
  private:
-  static std::string_view first_line(std::string_view text) {
-    // The rule under the headers is as wide as the table.
+  // The rule under the headers is as wide as the table.
+  static std::string_view rule_of(std::string_view text) {
     const std::size_t end = text.find('\n');
     const std::string_view rest = text.substr(end + 1);
     return rest.substr(0, rest.find('\n'));
   }
-  [[nodiscard]] base::Table without(const std::set<std::string>& gone) const {
+  [[nodiscard]] base::Table without(const std::set<std::string>& gone, std::size_t words) const {
     const auto kept = [&](const std::vector<std::string>& cells) {
       std::vector<std::string> out;
       for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (!gone.contains(headers[i])) out.push_back(cells[i]);
+        if (gone.contains(headers[i])) continue;
+        out.push_back(left.contains(headers[i]) ? base::shortened(cells[i], words) : cells[i]);
       }
       return out;
     };
@@ -100,7 +103,8 @@ std::string gpus_text(const share::View& view, const std::optional<std::size_t>&
   Wide table{.headers = {"GPU", "name", "memory", "of", "busy", "SM", "tensor", "DRAM", "PCIe in",
                          "PCIe out", "NVLink in", "NVLink out", "W", "MHz"},
              .rows = {},
-             .least = {"NVLink out", "NVLink in", "MHz", "PCIe out", "PCIe in", "name", "SM", "of"},
+             .least = {"NVLink out", "NVLink in", "MHz", "PCIe out", "PCIe in", "name", "SM", "of",
+                       "DRAM", "W"},
              .left = {"GPU", "name"}};
   const auto number = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.0f}", *value) : kNothing;
@@ -133,7 +137,7 @@ std::string jobs_text(const share::View& view, const std::optional<std::size_t>&
   Wide table{.headers = {"job", "GPU", "memory", "share", "had", "waited", "launches/s",
                          "collectives/s", "refused", "what"},
              .rows = {},
-             .least = {"refused", "collectives/s", "waited"},
+             .least = {"refused", "collectives/s", "waited", "launches/s", "had", "share"},
              .left = {"job", "GPU", "what"}};
   for (const share::JobView& view_of_job : view.jobs) {
     const share::JobLook& job = view_of_job.job;
