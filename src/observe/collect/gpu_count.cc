@@ -137,7 +137,12 @@ std::vector<std::string> GpuCount::uids() {
   std::error_code error;
   for (fs::directory_iterator at(kMemory, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name.starts_with(kPrefix)) found.push_back(name.substr(kPrefix.size()));
+    // Others' files could be cut short while we read them, which would end us.
+    struct stat status {};
+    if (name.starts_with(kPrefix) && ::lstat(at->path().c_str(), &status) == 0 &&
+        S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) {
+      found.push_back(name.substr(kPrefix.size()));
+    }
   }
   std::sort(found.begin(), found.end());
   return found;

@@ -54,7 +54,7 @@ class GpuCount {
   static std::optional<GpuCount> make(const std::string& uid, const std::filesystem::path& folder);
   // The region that a killed collector left, if it did.
   static std::optional<GpuCount> find(const std::string& uid, const std::filesystem::path& folder);
-  // The uids of all jobs whose regions are in memory, whoever made them; some may be over.
+  // The uids of this user's jobs whose regions are in memory; some may be over.
   static std::vector<std::string> uids();
   GpuCount(GpuCount&& other) noexcept;
   GpuCount& operator=(GpuCount&& other) noexcept;
