@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/dag_view.h"
+#include "print_top.h"
 
 namespace assay::cli {
 namespace {
@@ -72,6 +73,25 @@ std::string spaced(std::string text) {
   return text;
 }
 
+void print_shares(const Session& session, const std::vector<store::GpuShare>& shares) {
+  if (shares.empty()) return;
+  Table table({"GPU limits", "memory", "share", "priority", "borrow", "had", "waited"});
+  const auto time = [](std::int64_t ns) {
+    return ns == 0 ? "—" : base::to_text(base::Seconds(static_cast<double>(ns) / 1e9));
+  };
+  for (const store::GpuShare& share : shares) {
+    table.row({share.device.empty() ? "others" : printable(share.device),
+               share.memory_bytes ? base::to_text(base::Bytes(*share.memory_bytes)) : "none",
+               share.share_thousandths
+                   ? share_text(static_cast<std::uint32_t>(*share.share_thousandths))
+                   : "none",
+               printable(share.priority), share.borrow ? "yes" : "no", time(share.had_ns),
+               time(share.waited_ns)});
+  }
+  session.print("\n");
+  session.print(table);
+}
+
 void print_gpu(const Session& session, const store::Job& job) {
   if (job.gpu.empty()) return;
   if (!job.gpu.use.empty()) {
@@ -96,6 +116,7 @@ void print_gpu(const Session& session, const store::Job& job) {
     session.print("\n");
     session.print(table);
   }
+  print_shares(session, job.gpu.shares);
   if (!job.gpu.collectives.empty()) {
     Table table({"collectives", "type", "ranks", "times", "in all", "communicator"});
     table.align(1, base::Align::kLeft);

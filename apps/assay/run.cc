@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "gpu_limits.h"
 #include "lineage/step_words.h"
 #include "store/labels.h"
 #include "verbs.h"
@@ -24,6 +25,7 @@ struct Options {
   std::vector<std::string> sets;
   std::string step;  // "@3"
   std::vector<std::string> words;
+  share::LimitWords gpu;
 };
 
 std::vector<std::string> tracer_names() {
@@ -81,6 +83,8 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   for (const OrderedValue& given : options.choices) {
     request.choices.push_back({given.value, given.option == "--keep"});
   }
+  share::add_words(options.gpu, request.gpu_words);
+  ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_words));
   ASSAY_TRY_VOID(lineage::enter_step(request));
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) collect::end_like(*kept.wait_status);
@@ -91,7 +95,7 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
 
 Verb run_verb(const Session& session) {
   const auto options = std::make_shared<Options>();
-  return {
+  Verb verb = {
       .name = "run",
       .description = "run a command as it is and record what it reads and writes, by content",
       .examples = {"assay run -- echo hello", "assay run --tracer ptrace -- cat /etc/hostname",
@@ -123,6 +127,8 @@ Verb run_verb(const Session& session) {
       .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words,
                &options->step},
       .action = [&session, options] { return run(session, *options); }};
+  add_limit_options(options->gpu, verb.options);
+  return verb;
 }
 
 }  // namespace assay::cli

@@ -15,6 +15,8 @@ Verb checkpoint_verb(const Session& session);
 Verb init_verb(const Session& session);
 Verb run_verb(const Session& session);
 Verb tracers_verb(const Session& session);
+Verb limit_verb(const Session& session);
+Verb top_verb(const Session& session);
 Verb log_verb(const Session& session);
 Verb show_verb(const Session& session);
 Verb dag_verb(const Session& session);

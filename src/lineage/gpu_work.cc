@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "share/limits.h"
+
 namespace assay::lineage {
 
 store::GpuWork gpu_work(const collect::GpuReport& report, std::vector<store::Missed>& problems) {
@@ -15,6 +20,21 @@ store::GpuWork gpu_work(const collect::GpuReport& report, std::vector<store::Mis
   }
   for (const collect::GpuReport::Memory& memory : report.memory) {
     work.memory.push_back({memory.uuid, static_cast<std::int64_t>(memory.peak_bytes)});
+  }
+  for (const collect::GpuReport::Share& one : report.shares) {
+    store::GpuShare share{.device = one.uuid,
+                          .priority = std::string(share::name_of(one.share.priority)),
+                          .borrow = one.share.borrow,
+                          .had_ns = static_cast<std::int64_t>(one.busy_ns),
+                          .waited_ns = static_cast<std::int64_t>(one.waited_ns)};
+    if (one.byte_limit != 0) {
+      share.memory_bytes = static_cast<std::int64_t>(
+          std::min<std::uint64_t>(one.byte_limit, std::numeric_limits<std::int64_t>::max()));
+    }
+    if (one.share.thousandths < wire::kGpuWholeShare) {
+      share.share_thousandths = one.share.thousandths;
+    }
+    work.shares.push_back(std::move(share));
   }
   for (const collect::GpuReport::Collective& row : report.collectives) {
     work.collectives.push_back(

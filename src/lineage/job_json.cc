@@ -49,6 +49,15 @@ Json gpu_json(const store::GpuWork& work) {
   document["memory"] = array_of(work.memory, [](const store::GpuMemory& memory) {
     return Json{{"device", memory.device}, {"peak_bytes", memory.peak_bytes}};
   });
+  document["shares"] = array_of(work.shares, [](const store::GpuShare& share) {
+    return Json{{"device", share.device.empty() ? Json(nullptr) : Json(share.device)},
+                {"memory_bytes", or_null(share.memory_bytes)},
+                {"share_thousandths", or_null(share.share_thousandths)},
+                {"priority", share.priority},
+                {"borrow", share.borrow},
+                {"had_ns", share.had_ns},
+                {"waited_ns", share.waited_ns}};
+  });
   document["collectives"] = array_of(work.collectives, [](const store::GpuCollective& row) {
     return Json{{"communicator", row.communicator},
                 {"ranks", row.ranks},

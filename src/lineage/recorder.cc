@@ -21,6 +21,7 @@
 #include "observe/collect/gate.h"
 #include "observe/collect/launch.h"
 #include "observe/collect/outside_writers.h"
+#include "share/region.h"
 #include "store/cleaning.h"
 #include "store/job_row.h"
 #include "store/job_writer.h"
@@ -75,6 +76,9 @@ std::vector<std::string> options_of(const RunRequest& request) {
   }
   for (const Filter::Choice& choice : request.choices) {
     options.push_back((choice.keep ? "--keep=" : "--leave-out=") + choice.pattern);
+  }
+  for (std::string& option : share::options_of(request.gpu_words)) {
+    options.push_back(std::move(option));
   }
   return options;
 }
@@ -158,13 +162,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   ASSAY_TRY_VOID(collector_->prepare());
   ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
   store::tell_job({location, job_.uid}, launch_.environment);
-  if (collect::gpu_wanted(launch_.environment)) {
-    gpu_ = collect::GpuCount::make(job_.uid, job_.spool);
-    if (gpu_ && !gpu_->add_to(launch_.environment)) {
-      gpu_->remove();
-      gpu_.reset();
-    }
-  }
+  ASSAY_TRY_VOID(prepare_gpu());
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
   choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
@@ -173,6 +171,22 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   ASSAY_TRY(StoredDigests digests, StoredDigests::over(*store_));
   digests_ = std::make_unique<StoredDigests>(std::move(digests));
   return {};
+}
+
+// Without limits, counting is no reason not to run the command; with them, it runs limited or not
+// at all.
+base::Result<void> Recorder::prepare_gpu() {
+  if (collect::gpu_wanted(launch_.environment)) {
+    gpu_ = collect::GpuCount::make(job_.uid, job_.spool);
+    if (gpu_ && !gpu_->add_to(launch_.environment)) {
+      gpu_->remove();
+      gpu_.reset();
+    }
+  }
+  if (request_.gpu_limits.empty()) return {};
+  if (gpu_ && share::apply(request_.gpu_limits, gpu_->region())) return {};
+  return base::fail(base::unfit_error("GPU limits", "there is no memory to keep them in",
+                                      "make room in /dev/shm"));
 }
 
 base::Result<void> Recorder::run() {
@@ -304,6 +318,12 @@ void Recorder::remove_spool() {
 // Without a store or a tracer: the command runs as if we were not there, and a line says so.
 int Recorder::run_unrecorded(const base::Error& why) {
   base::Error told = why;
+  if (!request_.gpu_limits.empty()) {
+    // Who asked for limits does not want to run without.
+    told.what = "not run, because limits could not be kept: " + told.what;
+    say(told);
+    return static_cast<int>(base::ExitCode::kUnfit);
+  }
   told.what = "this run is not recorded: " + told.what;
   say(told);
   auto child = collect::launch(launch_, [] { return true; });

@@ -16,6 +16,7 @@
 #include "observe/collect/collector.h"
 #include "observe/collect/gpu_count.h"
 #include "observe/collect/keeper.h"
+#include "share/plan.h"
 #include "store/job.h"
 #include "store/store.h"
 
@@ -31,6 +32,9 @@ struct RunRequest {
   std::int64_t step = 0;
   std::string directory = {};
   std::vector<Redirect> redirects = {};
+  // What was said about GPUs, as it can be said again, and what that comes to here.
+  share::LimitWords gpu_words = {};
+  share::LimitPlan gpu_limits = {};
   bool explain = false;
   bool wait = true;      // for what the command leaves running
   bool summary = false;  // one line about the job when it is over
@@ -48,6 +52,7 @@ class Recorder {
 
  private:
   base::Result<void> prepare(collect::Tracer tracer);
+  base::Result<void> prepare_gpu();
   int run_unrecorded(const base::Error& why);
   base::Result<void> run();
   base::Result<void> store(const collect::Outcome& outcome, store::JobStatus status);

@@ -36,8 +36,12 @@ base::Result<collect::Kept> run_command(const RunRequest& request) {
     return (new Recorder(request, channel))->record();
   });
   if (!kept) {
-    // Not even two processes can be had. The command still can.
     base::Error why = kept.error();
+    if (!request.gpu_limits.empty()) {
+      why.what = "not run, because limits could not be kept: " + why.what;
+      return base::fail(std::move(why));
+    }
+    // Not even two processes can be had. The command still can.
     why.what = "this run is not recorded: " + why.what;
     base::write_stderr("assay: " + why.line() + "\n");
     const base::Error failed = collect::become(request.words);

@@ -63,6 +63,50 @@ inline constexpr unsigned long long kLimitHotSoftware = 0x20;
 inline constexpr unsigned long long kLimitHotHardware = 0x40;
 inline constexpr unsigned long long kLimitPowerBrake = 0x80;
 
+struct Utilization {
+  unsigned gpu;  // percent of the time in which some kernel ran
+  unsigned memory;
+};
+
+inline constexpr int kPcieSent = 0;  // nvmlPcieUtilCounter_t, in KB/s
+inline constexpr int kPcieReceived = 1;
+
+// GPU performance monitoring, since Hopper: what happened between two samples.
+using GpmSample = struct GpmSampleTag*;
+struct GpmSupport {
+  unsigned version;
+  unsigned supported;
+};
+struct GpmMetric {
+  unsigned id;
+  Return result;
+  double value;
+  const char* names[3];
+};
+static_assert(sizeof(GpmMetric) == 40);
+inline constexpr unsigned kGpmVersion = 1;
+// The library's own array has grown from 98 entries to several hundred under one version number; it
+// touches as many as are asked for.
+inline constexpr unsigned kGpmMetrics = 512;
+struct GpmMetrics {
+  unsigned version;
+  unsigned count;
+  GpmSample before;
+  GpmSample after;
+  GpmMetric metrics[kGpmMetrics];
+};
+static_assert(sizeof(GpmMetrics) == 24 + 40 * kGpmMetrics);
+inline constexpr unsigned kGpmSm = 2;  // percent, as the next three
+inline constexpr unsigned kGpmOccupancy = 3;
+inline constexpr unsigned kGpmTensor = 5;
+inline constexpr unsigned kGpmDram = 10;
+inline constexpr unsigned kGpmPcieSent = 20;  // MiB/s, as the next three
+inline constexpr unsigned kGpmPcieReceived = 21;
+inline constexpr unsigned kGpmNvlinkReceived = 60;
+inline constexpr unsigned kGpmNvlinkSent = 61;
+
+inline constexpr unsigned kMigEnabled = 1;
+
 inline constexpr unsigned kMaxNvlinks = 36;
 inline constexpr int kRemoteGpu = 0;
 inline constexpr int kRemoteSwitch = 2;

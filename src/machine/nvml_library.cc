@@ -44,6 +44,19 @@ Functions look_up_all(void* handle) {
   look_up(handle, "nvmlDeviceGetNvLinkRemoteDeviceType", f.nvlink_remote_type);
   look_up(handle, "nvmlDeviceGetNvLinkRemotePciInfo_v2", f.nvlink_remote_pci);
   look_up(handle, "nvmlDeviceGetTopologyCommonAncestor", f.common_ancestor);
+  look_up(handle, "nvmlDeviceGetUtilizationRates", f.utilization);
+  look_up(handle, "nvmlDeviceGetPcieThroughput", f.pcie_throughput);
+  look_up(handle, "nvmlDeviceGetMigMode", f.mig_mode);
+  look_up(handle, "nvmlDeviceGetMaxMigDeviceCount", f.max_slices);
+  look_up(handle, "nvmlDeviceGetMigDeviceHandleByIndex", f.slice_by_index);
+  look_up(handle, "nvmlDeviceGetGpuInstanceId", f.gpu_instance);
+  look_up(handle, "nvmlDeviceGetComputeInstanceId", f.compute_instance);
+  look_up(handle, "nvmlGpmQueryDeviceSupport", f.gpm_support);
+  look_up(handle, "nvmlGpmSampleAlloc", f.gpm_sample_make);
+  look_up(handle, "nvmlGpmSampleFree", f.gpm_sample_free);
+  look_up(handle, "nvmlGpmSampleGet", f.gpm_sample);
+  look_up(handle, "nvmlGpmMigSampleGet", f.gpm_slice_sample);
+  look_up(handle, "nvmlGpmMetricsGet", f.gpm_metrics);
   return f;
 }
 

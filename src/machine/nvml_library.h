@@ -41,6 +41,19 @@ struct Functions {
   Function<Device, unsigned, int*> nvlink_remote_type = nullptr;
   Function<Device, unsigned, PciInfo*> nvlink_remote_pci = nullptr;
   Function<Device, Device, int*> common_ancestor = nullptr;
+  Function<Device, Utilization*> utilization = nullptr;
+  Function<Device, int, unsigned*> pcie_throughput = nullptr;  // takes 20 ms
+  Function<Device, unsigned*, unsigned*> mig_mode = nullptr;   // now, and after a reset
+  Function<Device, unsigned*> max_slices = nullptr;
+  Function<Device, unsigned, Device*> slice_by_index = nullptr;
+  Function<Device, unsigned*> gpu_instance = nullptr;
+  Function<Device, unsigned*> compute_instance = nullptr;
+  Function<Device, GpmSupport*> gpm_support = nullptr;
+  Function<GpmSample*> gpm_sample_make = nullptr;
+  Function<GpmSample> gpm_sample_free = nullptr;
+  Function<Device, GpmSample> gpm_sample = nullptr;
+  Function<Device, unsigned, GpmSample> gpm_slice_sample = nullptr;
+  Function<GpmMetrics*> gpm_metrics = nullptr;
 };
 
 class NvmlLibrary {

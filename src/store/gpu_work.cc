@@ -5,7 +5,7 @@
 namespace assay::store {
 
 base::Result<void> insert_gpu_work(Database& database, std::int64_t job, const GpuWork& work) {
-  for (const char* table : {"gpu_use", "gpu_memory", "gpu_collective"}) {
+  for (const char* table : {"gpu_use", "gpu_memory", "gpu_collective", "gpu_share"}) {
     ASSAY_TRY(Statement clear,
               database.prepare(std::string("DELETE FROM ") + table + " WHERE job = ?1"));
     ASSAY_TRY_VOID(clear.bind(job));
@@ -34,6 +34,15 @@ base::Result<void> insert_gpu_work(Database& database, std::int64_t job, const G
                                    one.calls, one.bytes));
     ASSAY_TRY_VOID(collective.run());
   }
+  ASSAY_TRY(Statement share,
+            database.prepare("INSERT OR REPLACE INTO gpu_share (job, device, memory_bytes,"
+                             " share_thousandths, priority, borrow, had_ns, waited_ns)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
+  for (const GpuShare& one : work.shares) {
+    ASSAY_TRY_VOID(share.bind(job, one.device, one.memory_bytes, one.share_thousandths,
+                              one.priority, one.borrow, one.had_ns, one.waited_ns));
+    ASSAY_TRY_VOID(share.run());
+  }
   return {};
 }
 
@@ -59,6 +68,20 @@ base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t job) {
   ASSAY_TRY_VOID(collectives.each([&](const Statement& row) {
     work.collectives.push_back(
         {row.text(0), row.integer(1), row.text(2), row.text(3), row.integer(4), row.integer(5)});
+  }));
+  ASSAY_TRY(Statement shares,
+            database.prepare("SELECT device, memory_bytes, share_thousandths, priority, borrow,"
+                             " had_ns, waited_ns FROM gpu_share WHERE job = ?1 ORDER BY device"));
+  ASSAY_TRY_VOID(shares.bind(job));
+  ASSAY_TRY_VOID(shares.each([&](const Statement& row) {
+    GpuShare share{.device = row.text(0)};
+    if (!row.is_null(1)) share.memory_bytes = row.integer(1);
+    if (!row.is_null(2)) share.share_thousandths = row.integer(2);
+    share.priority = row.text(3);
+    share.borrow = row.integer(4) != 0;
+    share.had_ns = row.integer(5);
+    share.waited_ns = row.integer(6);
+    work.shares.push_back(std::move(share));
   }));
   return work;
 }

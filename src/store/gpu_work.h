@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,18 @@ struct GpuMemory {
   bool operator==(const GpuMemory&) const = default;
 };
 
+// What the job might have of a device when it ended, and what it had.
+struct GpuShare {
+  std::string device;  // its UUID; empty: every device without limits of its own
+  std::optional<std::int64_t> memory_bytes;       // none: no limit
+  std::optional<std::int64_t> share_thousandths;  // of the device's time; none: no limit
+  std::string priority;                           // "high", "normal", "low"
+  bool borrow = false;                            // could use time that nobody else wanted
+  std::int64_t had_ns = 0;                        // 0 if its launches were never paced
+  std::int64_t waited_ns = 0;
+  bool operator==(const GpuShare&) const = default;
+};
+
 struct GpuCollective {
   std::string communicator;  // 16 hexadecimal digits, the same in all ranks
   std::int64_t ranks = 0;
@@ -38,8 +51,11 @@ struct GpuWork {
   std::vector<GpuUse> use;  // what there was none of is left out
   std::vector<GpuMemory> memory;
   std::vector<GpuCollective> collectives;
+  std::vector<GpuShare> shares;  // where there was a limit, or a wait
 
-  [[nodiscard]] bool empty() const { return use.empty() && memory.empty() && collectives.empty(); }
+  [[nodiscard]] bool empty() const {
+    return use.empty() && memory.empty() && collectives.empty() && shares.empty();
+  }
   bool operator==(const GpuWork&) const = default;
 };
 

@@ -51,7 +51,9 @@ Job full_job() {
   job.missed = {{"io_uring", "process 11 used io_uring"}, {"dropped", "3 events"}};
   job.gpu = {{{"kernels", 12, 0}, {"copies_to_device", 3, 4096}},
              {{"GPU-a0", 1 << 20}},
-             {{"00000000000000ff", 8, "all-reduce", "bf16", 4, 1600}}};
+             {{"00000000000000ff", 8, "all-reduce", "bf16", 4, 1600}},
+             {{"", 1 << 30, std::nullopt, "normal", false, 0, 0},
+              {"GPU-a0", std::nullopt, 300, "high", true, 5, 6}}};
   job.rules = {{"project", true, "it is inside the project", 2, {"/project/a\xff", "/project/b"}},
                {"system", false, "it belongs to the system", 500'000, {}}};
   job.context.git = Git{"/project", "abc",

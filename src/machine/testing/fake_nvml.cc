@@ -68,7 +68,8 @@ Return nvmlDeviceGetName(Device, char* text, unsigned size) {
 }
 Return nvmlDeviceGetUUID(Device device, char* text, unsigned size) {
   char uuid[64];
-  std::snprintf(uuid, sizeof uuid, "GPU-00000000-0000-0000-0000-%012u", index_of(device));
+  std::snprintf(uuid, sizeof uuid, "%s-00000000-0000-0000-0000-%012u",
+                index_of(device) >= kFirstSlice ? "MIG" : "GPU", index_of(device));
   return write_text(text, size, uuid);
 }
 Return nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {

@@ -9,11 +9,14 @@
 namespace assay::machine::nvml {
 
 inline constexpr unsigned kFakeGpus = 8;
+// Slices are devices from here on: two of card 1 where cards are in slices.
+inline constexpr unsigned kFirstSlice = 100;
 
 // "nvswitch": 8 × H200 whose 18 links all lead to switches;
 // "hidden_switch": the same in a virtual machine, where the far end is not told;
 // "pairs": 8 × H100 NVL, two by two over 12 links;
 // "lost": nvswitch with GPU 3 off the bus;
+// "slices": nvswitch with GPU 1 in slices (MIG);
 // "driver_not_loaded", "mismatch": nvmlInit fails;
 // "no_count": nvmlInit works, counting fails; "none": there are 0 GPUs;
 // "errors": every question about a device fails; "garbage": every answer is nonsense.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/process_stat.h"
 #include "base/unique_fd.h"
 #include "observe/collect/preload.h"
 #include "observe/collect/variables.h"
@@ -22,7 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kLibrary = "libassay-gpu.so";
 constexpr std::string_view kDriver = "libcuda.so.1";
+constexpr std::string_view kMemory = "/dev/shm";
+constexpr std::string_view kPrefix = "assay-gpu-";
 
 bool is_in(const fs::path& folder) {
   return ::access((folder / kDriver).c_str(), F_OK) == 0;
@@ -37,7 +41,7 @@ bool is_in_cache() {
 
 // In memory: what is written there never waits for a disk.
 std::array<fs::path, 2> places(const std::string& uid, const fs::path& folder) {
-  return {"/dev/shm/assay-gpu-" + uid, folder / "gpu"};
+  return {fs::path(kMemory) / (std::string(kPrefix) + uid), folder / "gpu"};
 }
 
 wire::GpuRegion* mapped(int file) {
@@ -55,6 +59,12 @@ wire::GpuRegion* mapped(int file) {
   return nullptr;
 }
 
+// The inode of our namespace of process ids; a pid of another one means nothing here.
+std::uint64_t pid_namespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 std::string uuid_text(const wire::GpuDevice& device) {
   std::array<unsigned char, 16> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -66,6 +76,17 @@ std::string uuid_text(const wire::GpuDevice& device) {
     text += fmt::format("{}{:02x}", group ? "-" : "", bytes[i]);
   }
   return text;
+}
+
+void add_share(const wire::GpuRegion& region, const wire::GpuDevice& device, std::string uuid,
+               std::vector<GpuReport::Share>& shares) {
+  GpuReport::Share one{.uuid = std::move(uuid),
+                       .byte_limit = wire::byte_limit(region, device),
+                       .share = wire::share_of(region, device),
+                       .busy_ns = device.busy_ns.load(),
+                       .waited_ns = device.waited_ns.load()};
+  if (one.byte_limit == 0 && !one.share.limited() && one.busy_ns == 0 && one.waited_ns == 0) return;
+  shares.push_back(std::move(one));
 }
 
 }  // namespace
@@ -85,6 +106,10 @@ bool gpu_wanted(const std::vector<std::string>& environment) {
     if (is_in(usual)) return true;
   }
   return is_in_cache();
+}
+
+bool gpu_library_there() {
+  return !library_beside(kLibrary).empty();
 }
 
 std::optional<GpuCount> GpuCount::make(const std::string& uid, const fs::path& folder) {
@@ -107,6 +132,22 @@ std::optional<GpuCount> GpuCount::find(const std::string& uid, const fs::path& f
   return std::nullopt;
 }
 
+std::vector<std::string> GpuCount::uids() {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator at(kMemory, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    // Others' files could be cut short while we read them, which would end us.
+    struct stat status {};
+    if (name.starts_with(kPrefix) && ::lstat(at->path().c_str(), &status) == 0 &&
+        S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) {
+      found.push_back(name.substr(kPrefix.size()));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 GpuCount::GpuCount(GpuCount&& other) noexcept
     : path_(std::move(other.path_)), region_(std::exchange(other.region_, nullptr)) {}
 
@@ -121,7 +162,7 @@ GpuCount::~GpuCount() {
 }
 
 bool GpuCount::add_to(std::vector<std::string>& environment) const {
-  const fs::path library = library_beside("libassay-gpu.so");
+  const fs::path library = library_beside(kLibrary);
   if (library.empty()) return false;
   join(environment, "LD_PRELOAD=", library, Place::kLast);
   // See preload.cc: programs built with AddressSanitizer.
@@ -158,7 +199,39 @@ GpuReport GpuCount::report() const {
     for (const wire::GpuSlot& slot : region_->slots) peak = std::max(peak, slot.peak[i].load());
     report.memory.push_back({uuid_text(region_->devices[i]), peak});
   }
+  // A line that belongs to no device says what holds for all others.
+  const wire::GpuDevice nothing_said{};
+  add_share(*region_, nothing_said, "", report.shares);
+  for (const wire::GpuDevice& device : region_->devices) {
+    if (device.key.load() != 0) add_share(*region_, device, uuid_text(device), report.shares);
+  }
   return report;
+}
+
+std::vector<bool> GpuCount::living() const {
+  const base::UniqueFd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const std::size_t given =
+      std::min<std::size_t>(region_->header.next_slot.load(), wire::kGpuSlots);
+  std::vector<bool> living(given);
+  if (!file.valid()) return living;
+  const std::uint64_t here = pid_namespace();
+  for (std::size_t i = 0; i < given; ++i) {
+    const wire::GpuSlot& slot = region_->slots[i];
+    const pid_t process = slot.process.load();
+    if (process == 0) continue;
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(i);
+    lock.l_len = 1;
+    living[i] = ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    // A program may have closed the descriptor that held the lock.
+    if (living[i] || slot.namespace_id.load() != here) continue;
+    const auto stat = base::process_stat(process);
+    living[i] = stat && !stat->has_ended() &&
+                static_cast<std::uint64_t>(stat->start_ticks) == slot.start_ticks.load();
+  }
+  return living;
 }
 
 void GpuCount::remove() {

@@ -17,6 +17,9 @@ namespace assay::collect {
 // the loader would find libcuda.so.1 (LD_LIBRARY_PATH, its cache, its usual folders).
 bool gpu_wanted(const std::vector<std::string>& environment);
 
+// Whether our library can be loaded into commands at all.
+bool gpu_library_there();
+
 struct GpuReport {
   struct Collective {
     std::uint64_t communicator = 0;
@@ -30,9 +33,17 @@ struct GpuReport {
     std::string uuid;  // "GPU-…", as NVML writes it
     std::uint64_t peak_bytes = 0;
   };
+  struct Share {
+    std::string uuid;              // empty: what holds for devices without limits of their own
+    std::uint64_t byte_limit = 0;  // 0: none
+    wire::GpuShare share;
+    std::uint64_t busy_ns = 0;
+    std::uint64_t waited_ns = 0;
+  };
   wire::GpuTotals totals;
   std::vector<Collective> collectives;  // over all processes, by communicator, operation and type
   std::vector<Memory> memory;           // of the process that had most
+  std::vector<Share> shares;            // where there is a limit, or was a wait
   std::uint64_t lost = 0;  // threads and collectives that found no place: then all is too little
 };
 
@@ -43,6 +54,8 @@ class GpuCount {
   static std::optional<GpuCount> make(const std::string& uid, const std::filesystem::path& folder);
   // The region that a killed collector left, if it did.
   static std::optional<GpuCount> find(const std::string& uid, const std::filesystem::path& folder);
+  // The uids of this user's jobs whose regions are in memory; some may be over.
+  static std::vector<std::string> uids();
   GpuCount(GpuCount&& other) noexcept;
   GpuCount& operator=(GpuCount&& other) noexcept;
   ~GpuCount();
@@ -52,6 +65,9 @@ class GpuCount {
   bool add_to(std::vector<std::string>& environment) const;
 
   [[nodiscard]] GpuReport report() const;
+  // Slot by slot, whether its process lives.
+  [[nodiscard]] std::vector<bool> living() const;
+  [[nodiscard]] wire::GpuRegion& region() { return *region_; }
   // Takes the file away. Processes that have it mapped go on counting, for nobody.
   void remove();
 

@@ -1,9 +1,16 @@
 #include "observe/collect/gpu_count.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+
+#include "base/process_stat.h"
 
 namespace assay::collect {
 namespace {
@@ -47,6 +54,71 @@ TEST_F(GpuCountTest, WhatProcessesCountedIsSummedUpAndFoundAgain) {
   EXPECT_TRUE(report.memory.empty());
   count->remove();
   EXPECT_FALSE(GpuCount::find(uid(), folder_));
+}
+
+TEST_F(GpuCountTest, LimitsAndWaitsAreReported) {
+  auto count = GpuCount::make(uid(), folder_);
+  ASSERT_TRUE(count);
+  EXPECT_TRUE(count->report().shares.empty());
+  wire::GpuRegion& region = count->region();
+  region.header.limits.bytes = 1000;
+  wire::claim_device(region, 1, 2);
+  region.devices[0].limits.share = 300;
+  region.devices[0].busy_ns = 5;
+  const auto shares = count->report().shares;
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_EQ(shares[0].uuid, "");
+  EXPECT_EQ(shares[0].byte_limit, 1000U);
+  EXPECT_EQ(shares[1].uuid, "GPU-01000000-0000-0000-0200-000000000000");
+  EXPECT_EQ(shares[1].share.thousandths, 300U);
+  EXPECT_EQ(shares[1].busy_ns, 5U);
+  count->remove();
+}
+
+// By the lock on the slot's byte, or, where a program closed the descriptor that held it, by pid
+// and start time.
+TEST_F(GpuCountTest, TheLivingAreToldFromTheDead) {
+  auto count = GpuCount::make(uid(), folder_);
+  ASSERT_TRUE(count);
+  const auto uids = GpuCount::uids();
+  EXPECT_NE(std::find(uids.begin(), uids.end(), uid()), uids.end());
+  wire::GpuRegion& region = count->region();
+  struct stat here {};
+  ASSERT_EQ(::stat("/proc/self/ns/pid", &here), 0);
+  region.header.next_slot = 4;
+  int pipes[2];
+  ASSERT_EQ(::pipe(pipes), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int file = ::open(("/dev/shm/assay-gpu-" + uid()).c_str(), O_RDWR);
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_start = 1;
+    lock.l_len = 1;
+    char byte = ::fcntl(file, F_SETLK, &lock) == 0 ? 'y' : 'n';
+    (void)!::write(pipes[1], &byte, 1);
+    ::pause();
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(pipes[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  region.slots[0].process = child;        // never locked, of nobody's start time
+  region.slots[1].process = 999'999'999;  // of another namespace: only the lock tells
+  region.slots[2].process = ::getpid();   // lives without a lock
+  region.slots[2].namespace_id = here.st_ino;
+  region.slots[2].start_ticks =
+      static_cast<std::uint64_t>(base::process_stat(::getpid())->start_ticks);
+  EXPECT_EQ(count->living(), (std::vector<bool>{false, true, true, false}));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(count->living(), (std::vector<bool>{false, false, true, false}));
+  region.slots[2].start_ticks = 1;
+  EXPECT_EQ(count->living(), std::vector<bool>(4));
+  ::close(pipes[0]);
+  ::close(pipes[1]);
+  count->remove();
+  EXPECT_EQ(count->living(), std::vector<bool>(4));
 }
 
 }  // namespace

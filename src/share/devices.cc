@@ -1,0 +1,132 @@
+#include "share/devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <iterator>
+
+#include "base/text.h"
+
+namespace assay::share {
+namespace {
+
+using machine::GpuName;
+
+// Those that CUDA can have: a card in slices is its slices.
+std::vector<GpuName> usable(const std::vector<GpuName>& gpus) {
+  std::vector<GpuName> out;
+  std::copy_if(gpus.begin(), gpus.end(), std::back_inserter(out),
+               [](const GpuName& gpu) { return !gpu.sliced; });
+  return out;
+}
+
+std::optional<std::size_t> index_in(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
+  if (text.size() < start.size()) return false;
+  return std::equal(start.begin(), start.end(), text.begin(), [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  });
+}
+
+// "GPU-" alone is no beginning of a UUID.
+bool may_be_uuid(std::string_view text) {
+  return text.size() > 4 &&
+         (starts_with_ignoring_case(text, "GPU-") || starts_with_ignoring_case(text, "MIG-"));
+}
+
+std::vector<const GpuName*> by_uuid(const std::vector<GpuName>& gpus, std::string_view text) {
+  std::vector<const GpuName*> found;
+  if (!may_be_uuid(text)) return found;
+  for (const GpuName& gpu : gpus) {
+    if (starts_with_ignoring_case(gpu.uuid, text) || (!gpu.old_id.empty() && gpu.old_id == text)) {
+      found.push_back(&gpu);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Uuid> parse_uuid(std::string_view text) {
+  if (!may_be_uuid(text)) return std::nullopt;
+  Uuid uuid{};
+  std::size_t digits = 0;
+  for (const char c : text.substr(4)) {
+    if (c == '-') continue;
+    unsigned value = 0;
+    if (digits == 32 || std::from_chars(&c, &c + 1, value, 16).ec != std::errc{}) {
+      return std::nullopt;
+    }
+    const std::size_t byte = digits / 2;
+    const std::size_t shift = 8 * (byte % 8) + (digits % 2 == 0 ? 4 : 0);
+    uuid[byte / 8] |= std::uint64_t{value} << shift;
+    ++digits;
+  }
+  return digits == 32 ? std::optional(uuid) : std::nullopt;
+}
+
+std::vector<GpuName> visible_gpus(const std::vector<GpuName>& gpus,
+                                  const CudaEnvironment& environment) {
+  const std::vector<GpuName> all = usable(gpus);
+  if (!environment.visible_devices) return all;
+  std::vector<GpuName> visible;
+  std::string_view rest = *environment.visible_devices;
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    more = comma != std::string_view::npos;
+    const std::string_view entry = base::trim(rest.substr(0, comma));
+    if (more) rest.remove_prefix(comma + 1);
+    const GpuName* named = nullptr;
+    if (const auto index = index_in(entry)) {
+      if (*index < all.size()) named = &all[*index];
+    } else if (const auto found = by_uuid(all, entry); found.size() == 1) {
+      named = found.front();
+    }
+    if (named == nullptr) break;
+    const auto same = [&](const GpuName& gpu) {
+      return gpu.index == named->index && gpu.slice == named->slice;
+    };
+    if (std::any_of(visible.begin(), visible.end(), same)) return {};
+    visible.push_back(*named);
+  }
+  return visible;
+}
+
+bool order_is_known(const std::vector<GpuName>& gpus, const CudaEnvironment& environment) {
+  if (environment.device_order == "PCI_BUS_ID") return true;
+  const std::vector<GpuName> all = usable(gpus);
+  return std::all_of(all.begin(), all.end(), [&](const GpuName& gpu) {
+    return gpu.name == all.front().name && gpu.memory == all.front().memory;
+  });
+}
+
+base::Result<GpuName> gpu_named(const std::vector<GpuName>& visible, std::string_view text) {
+  const std::string there = visible.empty()       ? "the command will see none"
+                            : visible.size() == 1 ? "the command will see one, 0"
+                                                  : fmt::format("the command will see {}, 0 to {}",
+                                                                visible.size(), visible.size() - 1);
+  if (const auto index = index_in(text)) {
+    if (*index < visible.size()) return visible[*index];
+    return base::fail(base::usage_error({}, fmt::format("there is no GPU {}", text), there));
+  }
+  const auto found = by_uuid(visible, text);
+  if (found.size() == 1) return *found.front();
+  if (found.size() > 1) {
+    return base::fail(
+        base::usage_error({}, fmt::format("'{}' is the beginning of {} UUIDs", text, found.size()),
+                          "give more of it"));
+  }
+  return base::fail(base::usage_error(
+      {}, fmt::format("there is no GPU '{}'", text),
+      there + "; a GPU is an index, a UUID (GPU-…, MIG-…) or the beginning of one"));
+}
+
+}  // namespace assay::share

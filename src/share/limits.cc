@@ -1,0 +1,164 @@
+#include "share/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/decimal.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace assay::share {
+namespace {
+
+constexpr std::string_view kNone = "none";
+constexpr std::array<std::pair<std::string_view, wire::GpuPriority>, 3> kPriorities = {
+    {{"high", wire::GpuPriority::kHigh},
+     {"normal", wire::GpuPriority::kNormal},
+     {"low", wire::GpuPriority::kLow}}};
+
+tl::unexpected<base::Error> wrong(std::string what, std::string hint) {
+  return base::fail(base::usage_error({}, std::move(what), std::move(hint)));
+}
+
+// One "KEY:VALUE" of a device.
+base::Result<void> take_part(std::string_view part, Limits& limits) {
+  const std::size_t colon = part.find(':');
+  const std::string key(part.substr(0, colon));
+  const std::string_view value =
+      colon == std::string_view::npos ? std::string_view() : part.substr(colon + 1);
+  static const std::vector<std::string> kKeys = {"memory", "compute", "priority", "borrow"};
+  if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+    return wrong(fmt::format("'{}' is not something to limit", key),
+                 fmt::format("one of {}", fmt::join(kKeys, ", ")));
+  }
+  const bool again = (key == "memory" && limits.bytes) ||
+                     (key == "compute" && limits.thousandths) ||
+                     (key == "priority" && limits.priority) || (key == "borrow" && limits.borrow);
+  if (again) return wrong(fmt::format("'{}' stands there twice", key), "say it once");
+  if (colon == std::string_view::npos) {
+    return wrong(fmt::format("'{}' has no value", key), "for example memory:20GiB,compute:30%");
+  }
+  if (key == "memory") {
+    ASSAY_TRY(limits.bytes, parse_memory_limit(value));
+  } else if (key == "compute") {
+    ASSAY_TRY(limits.thousandths, parse_compute_limit(value));
+  } else if (key == "priority") {
+    ASSAY_TRY(limits.priority, parse_priority(value));
+  } else if (value == "yes" || value == "no") {
+    limits.borrow = value == "yes";
+  } else {
+    return wrong(fmt::format("borrow is '{}'", value), "yes or no");
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<std::uint64_t> parse_memory_limit(std::string_view text) {
+  if (text == kNone) return wire::kGpuUnlimited;
+  ASSAY_TRY(const base::Bytes bytes, base::parse_bytes(text));
+  if (bytes.count() == 0) {
+    return wrong("a limit of no memory at all would let nothing run",
+                 "for example 20GiB, or none for no limit");
+  }
+  return static_cast<std::uint64_t>(bytes.count());
+}
+
+base::Result<std::uint32_t> parse_compute_limit(std::string_view text) {
+  constexpr const char* kExpected = "expected a share such as 30%, or none for no limit";
+  if (text == kNone) return wire::kGpuWholeShare;
+  const std::size_t size = text.starts_with('-') ? 0 : base::decimal_size(text);
+  if (size == 0) return wrong(fmt::format("'{}' is not a share of a GPU", text), kExpected);
+  if (text.substr(size) != "%") {
+    return wrong(fmt::format("'{}' is not a share of a GPU: it does not end with %", text),
+                 kExpected);
+  }
+  const auto thousandths = base::decimal_times(text.substr(0, size), 10);
+  if (!thousandths && thousandths.error() != base::DecimalError::kTooLarge) {
+    return wrong(fmt::format("'{}' is finer than a tenth of a percent", text), kExpected);
+  }
+  if (!thousandths || *thousandths > wire::kGpuWholeShare) {
+    return wrong(fmt::format("'{}' is more than the whole GPU", text), kExpected);
+  }
+  if (*thousandths == 0) return wrong("a share of nothing would let nothing run", kExpected);
+  return static_cast<std::uint32_t>(*thousandths);
+}
+
+base::Result<wire::GpuPriority> parse_priority(std::string_view text) {
+  for (const auto& [name, priority] : kPriorities) {
+    if (text == name) return priority;
+  }
+  return wrong(fmt::format("'{}' is not a priority", text), "high, normal or low");
+}
+
+std::string_view name_of(wire::GpuPriority priority) {
+  for (const auto& [name, known] : kPriorities) {
+    if (priority == known) return name;
+  }
+  return "normal";
+}
+
+base::Result<DeviceLimits> parse_device_limits(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return wrong(fmt::format("'{}' does not say what holds for which GPU", text),
+                 "for example 0=memory:20GiB,compute:30%");
+  }
+  DeviceLimits found{std::string(text.substr(0, equals)), {}};
+  std::string_view rest = text.substr(equals + 1);
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    more = comma != std::string_view::npos;
+    ASSAY_TRY_VOID(take_part(rest.substr(0, comma), found.limits));
+    if (more) rest.remove_prefix(comma + 1);
+  }
+  return found;
+}
+
+std::vector<std::string> options_of(const LimitWords& words) {
+  std::vector<std::string> options;
+  if (!words.memory.empty()) options.push_back("--gpu-memory=" + words.memory.back());
+  if (!words.compute.empty()) options.push_back("--gpu-compute=" + words.compute.back());
+  for (const std::string& device : words.devices) options.push_back("--gpu=" + device);
+  if (words.borrow) options.emplace_back("--gpu-borrow");
+  if (!words.priority.empty()) options.push_back("--priority=" + words.priority.back());
+  return options;
+}
+
+bool take_option(std::string_view option, LimitWords& words) {
+  const std::size_t equals = option.find('=');
+  const std::string_view name = option.substr(0, equals);
+  if (option == "--gpu-borrow") {
+    words.borrow = true;
+    return true;
+  }
+  if (equals == std::string_view::npos) return false;
+  const std::array<std::pair<std::string_view, std::vector<std::string>*>, 4> lists = {
+      {{"--gpu-memory", &words.memory},
+       {"--gpu-compute", &words.compute},
+       {"--gpu", &words.devices},
+       {"--priority", &words.priority}}};
+  for (const auto& [known, list] : lists) {
+    if (name != known) continue;
+    list->emplace_back(option.substr(equals + 1));
+    return true;
+  }
+  return false;
+}
+
+void add_words(const LimitWords& later, LimitWords& words) {
+  const auto add = [](const std::vector<std::string>& from, std::vector<std::string>& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  add(later.memory, words.memory);
+  add(later.compute, words.compute);
+  add(later.priority, words.priority);
+  // Devices that are named anew replace those that were named before.
+  if (!later.devices.empty()) words.devices = later.devices;
+  words.borrow = words.borrow || later.borrow;
+}
+
+}  // namespace assay::share

@@ -1,0 +1,153 @@
+// A region as processes of a job would fill it, seen from outside.
+#include "share/region.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "share/view.h"
+
+namespace assay::share {
+namespace {
+
+using wire::GpuPriority;
+
+constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
+
+TEST(UuidTest, IsTheSameThereAndBack) {
+  const std::string text = "GPU-00112233-4455-6677-8899-aabbccddeeff";
+  const auto uuid = parse_uuid(text);
+  ASSERT_TRUE(uuid);
+  EXPECT_EQ((*uuid)[0], 0x7766554433221100U);  // byte by byte, as cuDeviceGetUuid fills memory
+  EXPECT_EQ(uuid_text(*uuid), text);
+  EXPECT_EQ(parse_uuid("MIG-00112233-4455-6677-8899-AABBCCDDEEFF"), uuid);
+  for (const char* wrong :
+       {"", "GPU-", "GPU-0011", "00112233-4455-6677-8899-aabbccddeeff",
+        "GPU-00112233-4455-6677-8899-aabbccddeeff0", "GPU-0011223g-4455-6677-8899-aabbccddeeff"}) {
+    EXPECT_FALSE(parse_uuid(wrong)) << wrong;
+  }
+}
+
+class RegionTest : public ::testing::Test {
+ protected:
+  const wire::GpuDevice& device(const Uuid& uuid) {
+    return region_->devices[wire::claim_device(*region_, uuid[0], uuid[1])];
+  }
+  std::unique_ptr<wire::GpuRegion> region_ = std::make_unique<wire::GpuRegion>();
+  const Uuid first_ = {1, 2};
+  const Uuid second_ = {3, 4};
+};
+
+TEST_F(RegionTest, LimitsHoldAsTheWireReadsThem) {
+  LimitPlan plan;
+  plan.all = {.bytes = 20 * kGib, .thousandths = 300, .borrow = true};
+  plan.devices = {{first_, base::Bytes(64), {.bytes = kGib, .priority = GpuPriority::kHigh}}};
+  ASSERT_TRUE(apply(plan, *region_));
+  EXPECT_EQ(region_->header.generation.load(), 1U);
+  EXPECT_EQ(wire::byte_limit(*region_, device(first_)), kGib);
+  EXPECT_EQ(wire::byte_limit(*region_, device(second_)), 20 * kGib);
+  EXPECT_EQ(device(first_).total.load(), 64U);
+  const wire::GpuShare share = wire::share_of(*region_, device(first_));
+  EXPECT_EQ(share.thousandths, 300U);
+  EXPECT_EQ(share.priority, GpuPriority::kHigh);
+  EXPECT_TRUE(share.borrow);
+  // What is not said again stays.
+  ASSERT_TRUE(apply({.all = {.bytes = wire::kGpuUnlimited, .borrow = false}}, *region_));
+  EXPECT_EQ(region_->header.generation.load(), 2U);
+  EXPECT_EQ(wire::byte_limit(*region_, device(second_)), 0U);
+  EXPECT_EQ(wire::byte_limit(*region_, device(first_)), kGib);
+  EXPECT_FALSE(wire::share_of(*region_, device(second_)).borrow);
+  EXPECT_EQ(wire::share_of(*region_, device(second_)).thousandths, 300U);
+  lift_all(*region_);
+  EXPECT_EQ(region_->header.generation.load(), 3U);
+  EXPECT_EQ(wire::byte_limit(*region_, device(first_)), 0U);
+  EXPECT_FALSE(wire::share_of(*region_, device(first_)).limited());
+}
+
+TEST_F(RegionTest, AFullRegionIsLeftAsItIs) {
+  for (std::uint64_t i = 0; i < wire::kGpuDevices - 1; ++i) wire::claim_device(*region_, i, 99);
+  LimitPlan plan;
+  plan.all.bytes = 1;
+  plan.devices = {{first_, {}, {.bytes = 1}}, {second_, {}, {.bytes = 2}}};
+  EXPECT_FALSE(apply(plan, *region_));
+  EXPECT_EQ(region_->header.limits.bytes.load(), 0U);
+  EXPECT_EQ(region_->header.generation.load(), 0U);
+  plan.devices.pop_back();
+  EXPECT_TRUE(apply(plan, *region_));
+}
+
+TEST_F(RegionTest, WhatAJobDidIsAddedUp) {
+  region_->header.next_block = 2;
+  const auto count = [&](std::size_t block, wire::GpuQuantity quantity, std::uint64_t calls,
+                         std::uint64_t amount = 0) {
+    wire::GpuCount& counter = region_->blocks[block].counts[static_cast<std::size_t>(quantity)];
+    counter.calls = calls;
+    counter.amount = amount;
+  };
+  count(0, wire::GpuQuantity::kKernel, 100);
+  count(1, wire::GpuQuantity::kKernelEx, 10);
+  count(1, wire::GpuQuantity::kCaptured, 30);
+  count(1, wire::GpuQuantity::kGraph, 4, 24);
+  count(1, wire::GpuQuantity::kGraphKernel, 20);
+  count(0, wire::GpuQuantity::kCopyToHost, 2, 500);
+  count(1, wire::GpuQuantity::kCopyToDevice, 2, 50);
+  count(0, wire::GpuQuantity::kRefused, 3, 1000);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    region_->collectives[i].key = i + 1;
+    region_->collectives[i].calls = 5;
+    region_->collectives[i].bytes = 1000;
+  }
+  const std::size_t line = wire::claim_device(*region_, first_[0], first_[1]);
+  for (std::size_t slot = 0; slot < 3; ++slot) region_->slots[slot].used[line] = 10 << slot;
+  const JobState state = state_of(*region_, {true, false, true});
+  EXPECT_EQ(state.launches, 84U);  // 110 asked for, 30 into graphs, 4 graphs
+  EXPECT_EQ(state.kernels, 100U);
+  EXPECT_EQ(state.copied_bytes, 550U);
+  EXPECT_EQ(state.refused, 3U);
+  EXPECT_EQ(state.collectives, 10U);
+  EXPECT_EQ(state.collective_bytes, 2000U);
+  EXPECT_EQ(state.processes, 2U);
+  ASSERT_EQ(state.devices.size(), 1U);
+  EXPECT_EQ(state.devices[0].used, 50U);  // the dead hold nothing
+  region_->devices[line].used = 77;       // unless somebody reserves
+  EXPECT_EQ(state_of(*region_, {true}).devices[0].used, 77U);
+  EXPECT_EQ(state_of(*region_, std::vector<bool>(5000, true)).processes, 5000U);
+}
+
+TEST(ViewTest, RatesAreDifferencesByTime) {
+  Look before{.monotonic_ns = 1'000'000'000};
+  before.jobs.push_back({.uid = "a", .id = {}, .title = "x", .state = {}});
+  before.jobs[0].state.launches = 100;
+  DeviceState device{.uuid = {1, 2}};
+  device.share.thousandths = 300;
+  device.busy_ns = 1'000'000'000;
+  before.jobs[0].state.devices = {device};
+  Look now = before;
+  now.monotonic_ns = 3'000'000'000;
+  now.jobs[0].state.launches = 500;
+  now.jobs[0].state.devices[0].busy_ns += 600'000'000;
+  now.jobs[0].state.devices[0].waited_ns += 1'000'000'000;
+  now.jobs.push_back({.uid = "b", .id = {}, .title = "y", .state = {}});
+  now.gpus.push_back({.index = 3, .uuid = uuid_text({1, 2}), .memory = base::Bytes(64)});
+  now.activities.emplace_back();
+  const View view = view_of(&before, now);
+  EXPECT_DOUBLE_EQ(view.seconds, 2);
+  ASSERT_EQ(view.jobs.size(), 2U);
+  EXPECT_DOUBLE_EQ(view.jobs[0].rates->launches, 200);
+  EXPECT_DOUBLE_EQ(*view.jobs[0].devices[0].had_percent, 30);
+  EXPECT_DOUBLE_EQ(*view.jobs[0].devices[0].waited_percent, 50);
+  EXPECT_EQ(view.jobs[0].devices[0].gpu, "3");
+  EXPECT_EQ(view.jobs[0].devices[0].state.total, 64U);
+  EXPECT_FALSE(view.jobs[1].rates);  // it was not there before
+  EXPECT_FALSE(view_of(nullptr, now).jobs[0].rates);
+  now.jobs[0].state.launches = 50;  // another region under the same name
+  EXPECT_DOUBLE_EQ(view_of(&before, now).jobs[0].rates->launches, 0);
+  const base::Json json = view_json(view);
+  EXPECT_EQ(json["jobs"][0]["devices"][0]["compute_limit_percent"], 30.0);
+  EXPECT_TRUE(json["jobs"][1]["launches_per_s"].is_null());
+  EXPECT_TRUE(json["gpus"][0]["tensor_percent"].is_null());
+}
+
+}  // namespace
+}  // namespace assay::share

@@ -1,0 +1,182 @@
+#include "share/view.h"
+
+#include <algorithm>
+
+namespace assay::share {
+namespace {
+
+double per_second(std::uint64_t before, std::uint64_t now, double seconds) {
+  return now > before ? static_cast<double>(now - before) / seconds : 0;
+}
+
+JobRates rates_between(const JobState& before, const JobState& now, double seconds) {
+  return {.launches = per_second(before.launches, now.launches, seconds),
+          .kernels = per_second(before.kernels, now.kernels, seconds),
+          .copied_bytes = per_second(before.copied_bytes, now.copied_bytes, seconds),
+          .collectives = per_second(before.collectives, now.collectives, seconds),
+          .collective_bytes = per_second(before.collective_bytes, now.collective_bytes, seconds)};
+}
+
+const JobLook* same_job(const Look* look, const std::string& uid) {
+  if (look == nullptr) return nullptr;
+  const auto found = std::find_if(look->jobs.begin(), look->jobs.end(),
+                                  [&](const JobLook& job) { return job.uid == uid; });
+  return found == look->jobs.end() ? nullptr : &*found;
+}
+
+const DeviceState* same_device(const JobLook* job, const Uuid& uuid) {
+  if (job == nullptr) return nullptr;
+  const auto& devices = job->state.devices;
+  const auto found = std::find_if(devices.begin(), devices.end(),
+                                  [&](const DeviceState& device) { return device.uuid == uuid; });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+DeviceView device_view(const DeviceState& device, const DeviceState* before, const Look& now,
+                       double seconds) {
+  DeviceView view{.state = device, .gpu = {}, .uuid = uuid_text(device.uuid)};
+  for (const machine::GpuName& gpu : now.gpus) {
+    if (parse_uuid(gpu.uuid) != device.uuid) continue;
+    view.gpu = short_name(gpu);
+    view.uuid = gpu.uuid;
+    if (view.state.total == 0 && gpu.memory) {
+      view.state.total = static_cast<std::uint64_t>(gpu.memory->count());
+    }
+  }
+  const bool paced = device.share.limited() || device.busy_ns > 0;
+  if (paced && before != nullptr && seconds > 0) {
+    view.had_percent = per_second(before->busy_ns, device.busy_ns, seconds) / 1e7;
+    view.waited_percent = per_second(before->waited_ns, device.waited_ns, seconds) / 1e7;
+  }
+  return view;
+}
+
+template <class T>
+base::Json or_null(const std::optional<T>& value) {
+  return value ? base::Json(*value) : base::Json(nullptr);
+}
+base::Json count_or_null(const std::optional<base::BytesPerSecond>& value) {
+  return value ? base::Json(value->count()) : base::Json(nullptr);
+}
+base::Json count_or_null(const std::optional<base::Bytes>& value) {
+  return value ? base::Json(value->count()) : base::Json(nullptr);
+}
+base::Json nonzero_or_null(std::uint64_t value) {
+  return value != 0 ? base::Json(value) : base::Json(nullptr);
+}
+base::Json text_or_null(const std::string& text) {
+  return text.empty() ? base::Json(nullptr) : base::Json(text);
+}
+
+base::Json device_json(const DeviceView& device) {
+  const wire::GpuShare& share = device.state.share;
+  const bool whole = share.thousandths >= wire::kGpuWholeShare;
+  return {
+      {"gpu", text_or_null(device.gpu)},
+      {"uuid", device.uuid},
+      {"memory_used_bytes", device.state.used},
+      {"memory_limit_bytes", nonzero_or_null(device.state.limit)},
+      {"memory_total_bytes", nonzero_or_null(device.state.total)},
+      {"compute_limit_percent", whole ? base::Json(nullptr) : base::Json(share.thousandths / 10.0)},
+      {"borrow", share.borrow},
+      {"priority", name_of(share.priority)},
+      {"had_seconds", static_cast<double>(device.state.busy_ns) / 1e9},
+      {"waited_seconds", static_cast<double>(device.state.waited_ns) / 1e9},
+      {"had_percent", or_null(device.had_percent)},
+      {"waited_percent", or_null(device.waited_percent)}};
+}
+
+base::Json job_json(const JobView& view) {
+  const JobState& state = view.job.state;
+  const auto rate = [&](double JobRates::*what) {
+    return view.rates ? base::Json((*view.rates).*what) : base::Json(nullptr);
+  };
+  base::Json devices = base::Json::array();
+  for (const DeviceView& device : view.devices) devices.push_back(device_json(device));
+  return {{"uid", view.job.uid},
+          {"job", or_null(view.job.id)},
+          {"title", view.job.title},
+          {"processes", state.processes},
+          {"launches", state.launches},
+          {"kernels", state.kernels},
+          {"copied_bytes", state.copied_bytes},
+          {"collectives", state.collectives},
+          {"collective_bytes", state.collective_bytes},
+          {"refused_allocations", state.refused},
+          {"launches_per_s", rate(&JobRates::launches)},
+          {"kernels_per_s", rate(&JobRates::kernels)},
+          {"copied_bytes_per_s", rate(&JobRates::copied_bytes)},
+          {"collectives_per_s", rate(&JobRates::collectives)},
+          {"collective_bytes_per_s", rate(&JobRates::collective_bytes)},
+          {"devices", std::move(devices)}};
+}
+
+base::Json gpu_json(const GpuView& view) {
+  const machine::GpuActivity& now = view.activity;
+  return {{"gpu", short_name(view.name)},
+          {"uuid", text_or_null(view.name.uuid)},
+          {"name", text_or_null(view.name.name)},
+          {"memory_used_bytes", count_or_null(now.memory_used)},
+          {"memory_total_bytes", count_or_null(view.name.memory)},
+          {"busy_percent", or_null(now.busy_percent)},
+          {"sm_percent", or_null(now.sm_percent)},
+          {"occupancy_percent", or_null(now.occupancy_percent)},
+          {"tensor_percent", or_null(now.tensor_percent)},
+          {"dram_percent", or_null(now.dram_percent)},
+          {"pcie_sent_bytes_per_s", count_or_null(now.pcie_sent)},
+          {"pcie_received_bytes_per_s", count_or_null(now.pcie_received)},
+          {"nvlink_sent_bytes_per_s", count_or_null(now.nvlink_sent)},
+          {"nvlink_received_bytes_per_s", count_or_null(now.nvlink_received)},
+          {"watts", or_null(now.watts)},
+          {"clock_mhz", or_null(now.clock_mhz)}};
+}
+
+}  // namespace
+
+View view_of(const Look* before, const Look& now) {
+  View view;
+  if (before != nullptr && now.monotonic_ns > before->monotonic_ns) {
+    view.seconds = static_cast<double>(now.monotonic_ns - before->monotonic_ns) / 1e9;
+  }
+  view.no_gpus = now.no_gpus;
+  for (const JobLook& job : now.jobs) {
+    const JobLook* earlier = same_job(before, job.uid);
+    JobView one{.job = job};
+    if (earlier != nullptr && view.seconds > 0) {
+      one.rates = rates_between(earlier->state, job.state, view.seconds);
+    }
+    for (const DeviceState& device : job.state.devices) {
+      one.devices.push_back(
+          device_view(device, same_device(earlier, device.uuid), now, view.seconds));
+    }
+    view.jobs.push_back(std::move(one));
+  }
+  for (std::size_t i = 0; i < std::min(now.gpus.size(), now.activities.size()); ++i) {
+    view.gpus.push_back({now.gpus[i], now.activities[i]});
+  }
+  return view;
+}
+
+base::Json limits_json(const Limits& limits) {
+  const bool bytes = limits.bytes && *limits.bytes != wire::kGpuUnlimited;
+  const bool share = limits.thousandths && *limits.thousandths < wire::kGpuWholeShare;
+  return {
+      {"memory_limit_bytes", bytes ? base::Json(*limits.bytes) : base::Json(nullptr)},
+      {"compute_limit_percent",
+       share ? base::Json(*limits.thousandths / 10.0) : base::Json(nullptr)},
+      {"priority", limits.priority ? base::Json(name_of(*limits.priority)) : base::Json(nullptr)},
+      {"borrow", or_null(limits.borrow)}};
+}
+
+base::Json view_json(const View& view) {
+  base::Json jobs = base::Json::array();
+  for (const JobView& job : view.jobs) jobs.push_back(job_json(job));
+  base::Json gpus = base::Json::array();
+  for (const GpuView& gpu : view.gpus) gpus.push_back(gpu_json(gpu));
+  return {{"seconds", view.seconds > 0 ? base::Json(view.seconds) : base::Json(nullptr)},
+          {"jobs", std::move(jobs)},
+          {"gpus", std::move(gpus)},
+          {"no_gpus", text_or_null(view.no_gpus)}};
+}
+
+}  // namespace assay::share
