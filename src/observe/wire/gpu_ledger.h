@@ -38,13 +38,10 @@ constexpr std::uint64_t mark_of(std::size_t slot, std::uint64_t number) {
 inline bool exchange(GpuDevice& device, Balance expected, Balance desired) {
   static_assert(offsetof(GpuDevice, used) % 16 == 0 &&
                 offsetof(GpuDevice, last) == offsetof(GpuDevice, used) + 8);
-  struct Words {
-    std::uint64_t both[2];
-  };
-  auto& words = reinterpret_cast<Words&>(device.used);
   bool done = false;
   asm volatile("lock cmpxchg16b %1"
-               : "=@ccz"(done), "+m"(words), "+a"(expected.used), "+d"(expected.last)
+               : "=@ccz"(done), "+m"(device.used), "+m"(device.last), "+a"(expected.used),
+                 "+d"(expected.last)
                : "b"(desired.used), "c"(desired.last)
                : "memory");
   return done;
