@@ -47,7 +47,7 @@ bool lock_byte(std::size_t byte, short type) {
   return fcntl(process.file, F_SETLK, &lock) == 0;
 }
 
-// Field 22 of /proc/PID/stat; 0: there is no such process.
+// Field 22 of /proc/PID/stat; 0: there is no such process, or nothing of it but its exit status.
 std::uint64_t start_ticks_of(int pid) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -59,6 +59,7 @@ std::uint64_t start_ticks_of(int pid) {
   if (size <= 0) return 0;
   text[size] = 0;
   const char* at = strrchr(text, ')');  // the name before it may hold anything
+  if (at != nullptr && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X')) return 0;
   for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
   return at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);
 }
@@ -110,8 +111,9 @@ bool take_slot(std::size_t number) {
 bool take_own_old_slot(std::uint32_t given) {
   const int me = getpid();
   for (std::uint32_t number = 0; number < given && number < kGpuSlots; ++number) {
-    if (process.region->slots[number].process.load(std::memory_order_relaxed) != me) continue;
-    if (take_slot(number)) return true;
+    const GpuSlot& old = process.region->slots[number];
+    if (old.process.load(std::memory_order_relaxed) != me) continue;
+    if (was_this_process(old) && take_slot(number)) return true;
   }
   return false;
 }
