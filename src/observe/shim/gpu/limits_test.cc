@@ -442,13 +442,21 @@ TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
   EXPECT_EQ(used(), 0);
 }
 
-TEST_F(GpuLimits, WithoutASlotMemoryIsTheDrivers) {
+TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
   limit(1000);
-  job_.region().header.next_block = wire::kGpuBlocks;
-  const Ran ran = memory("a=alloc:600 b=alloc:300");
+  const std::string log = std::string(job_.path()) + ".log";
+  const int file = ::open(job_.path(), O_RDWR | O_CLOEXEC);
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  ASSERT_EQ(::fcntl(file, F_SETLK, &all), 0);  // every slot has an owner
+  const Ran ran = memory("a=alloc:600 b=alloc:600 free:0", "ASSAY_GPU_LOG=" + log);
+  ::close(file);
+  const Ran told = Job::run_as("cat " + log);
+  ::unlink(log.c_str());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
   EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_NE(told.text.find("is not limited"), std::string::npos) << told.text;
 }
 
 }  // namespace
