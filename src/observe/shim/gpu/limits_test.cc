@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <random>
 #include <thread>
 #include <vector>
@@ -210,13 +211,22 @@ TEST_F(GpuLimits, CreateCountsForTheDeviceItNames) {
 
 TEST_F(GpuLimits, ANewLimitHoldsForARunningJobAndTakesNothingAway) {
   limit(1000);
-  job_.region().devices[0].limits.bytes = 0;
-  const Ran ran = memory("a=alloc:900 fork b=alloc:200", "");
+  const std::string file = std::string(job_.path()) + ".new";
+  const std::uint64_t bytes = 900;
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+  constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
+  const Ran ran =
+      memory("a=alloc:950 shell:OTHER t=total:0 i=info b=alloc:1 c=free:0 d=alloc:901 e=alloc:900",
+             "OTHER='dd if=" + file + " of=" + job_.path() +
+                 " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
+  ::unlink(file.c_str());
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  limit(300);  // less than is in use: only new allocations fail
-  const Ran less = memory("a=alloc:301 b=alloc:300");
-  EXPECT_EQ(less.told.at("a"), kOutOfMemory) << less.text;
-  EXPECT_EQ(less.told.at("b"), 0);
+  EXPECT_EQ(ran.told.at("t.total"), 900);
+  EXPECT_EQ(ran.told.at("i.free"), 0);  // not less than nothing
+  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("c"), 0);
+  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("e"), 0);
 }
 
 TEST_F(GpuLimits, UnknownPointersAreTheDriversToFree) {
@@ -358,12 +368,25 @@ TEST_F(GpuLimits, NvmlIsNotLoadedWhereThereIsNoLimit) {
 }
 
 TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
-  limit(1000);
-  const Ran ran = memory("alloc:600 fork a=alloc:400 free:0 exit");
+  limit(1'000'000);
+  const Ran ran =
+      memory("alloc:600000 fork a=alloc:400000 b=alloc:1 c=free:0 d=alloc:1 free:1 e=alloc:400000");
   ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("c"), 0);             // the driver's business,
+  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);  // and its parent still has it
+  EXPECT_EQ(ran.told.at("e"), 0);
   EXPECT_EQ(job_.region().header.next_slot.load(), 2);
-  // First the child had 400 beside its parent's 600, and was gone; then the parent, after its free.
-  EXPECT_EQ(ran.text.find("a 2"), std::string::npos) << ran.text;
+}
+
+TEST_F(GpuLimits, AChildsGraphsAreItsOwn) {
+  limit(1'000'000);
+  const Ran ran =
+      memory("graph:400000 launch fork graph:400000 a=launch b=alloc:250000 c=alloc:190000");
+  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("c"), 0);
 }
 
 TEST_F(GpuLimits, AProgramThatBecomesAnotherHoldsNothingAnyMore) {

@@ -289,13 +289,15 @@ class Script {
          std::fflush(stdout);
          return std::system(std::getenv(word.rest.c_str()));
        }},
-      // The child goes on; its parent waits for it, and goes on as well.
+      // The child goes on; its parent waits for it, and ends as it does.
       {"fork",
        [](const Word&) {
          std::fflush(stdout);
          const pid_t child = ::fork();
-         if (child > 0) ::waitpid(child, nullptr, 0);
-         return child == 0 ? 1 : 0;
+         int status = 0;
+         if (child == 0) return 0;
+         ::waitpid(child, &status, 0);
+         ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
        }},
       {"bury",
        [](const Word& word) {
