@@ -7,10 +7,11 @@
 //   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid tells the card's UUID,
 //                                  cuDeviceGetUuid_v2 the slice's
 //   FAKECUDA_STATE=FILE            bytes used, shared with other processes
+//   FAKECUDA_CONTEXT=0             bytes that a context takes
+//   FAKECUDA_MODULE=0              bytes that a module takes
+//   CUDA_VISIBLE_DEVICES           as the driver has it, by number or UUID
 //
 // With FAKECUDA_BARE defined nothing is counted and a launch does nothing at all: for benchmarks.
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "fakecuda.h"
+#include "memory.h"
 
 namespace {
 
@@ -46,40 +48,19 @@ void count(Symbol symbol) {
 #endif
 }
 
-constexpr int kOk = 0;
-constexpr int kInvalidValue = 1;
-constexpr int kOutOfMemory = 2;
+using fake::kInvalidValue;
+using fake::kMaxDevices;
+using fake::kOk;
+using fake::kOutOfMemory;
+using fake::setting;
 constexpr int kNotFound = 500;
-constexpr int kMaxDevices = 16;
-
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-struct Shared {
-  std::atomic<std::uint64_t> used[kMaxDevices];
-};
 
 struct Driver {
-  int devices = static_cast<int>(setting("FAKECUDA_DEVICES", 1));
-  std::uint64_t memory = setting("FAKECUDA_MEMORY", std::uint64_t{1} << 30U);
+  int physical[kMaxDevices] = {};
+  int devices = fake::visible_devices(physical);
   std::uint64_t launch_ns = setting("FAKECUDA_LAUNCH_NS", 0);
   bool mig = setting("FAKECUDA_MIG", 0) != 0;
-  Shared own{};
-  Shared* shared = &own;
   std::atomic<std::uint64_t> busy_until_ns{0};
-
-  Driver() {
-    const char* state = std::getenv("FAKECUDA_STATE");
-    if (state == nullptr) return;
-    const int file = ::open(state, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 || ::ftruncate(file, sizeof(Shared)) != 0) return;
-    void* memory_of_all =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    ::close(file);
-    if (memory_of_all != MAP_FAILED) shared = static_cast<Shared*>(memory_of_all);
-  }
 };
 
 Driver& driver() {
@@ -88,9 +69,19 @@ Driver& driver() {
 }
 
 thread_local int current_device = 0;
+// The primary context of a device is 0x1000 and its number, others are beyond.
+thread_local std::intptr_t current_context = 0x1000;
+
+void set_context(std::intptr_t context) {
+  current_context = context;
+  current_device = static_cast<int>((context - 0x1000) & 0xFFFF);
+}
+int physical(int ordinal) {
+  return driver().physical[ordinal >= 0 && ordinal < kMaxDevices ? ordinal : 0];
+}
 
 #ifdef FAKECUDA_BARE
-int allocate(std::uint64_t* address, std::uint64_t size, int) {
+int allocate(std::uint64_t* address, std::uint64_t size) {
   static std::atomic<std::uint64_t> next{0x7F00'0000'0000};
   *address = next.fetch_add((size + 511) & ~std::uint64_t{511}, std::memory_order_relaxed);
   return kOk;
@@ -100,37 +91,12 @@ int release(std::uint64_t) {
   return kOk;
 }
 #else
-// Addresses that nothing else has, and sizes of what is live.
-struct Live {
-  std::uint64_t size;
-  int device;
-};
-std::mutex live_mutex;
-std::map<std::uint64_t, Live> live;
-std::uint64_t next_address = 0x7F00'0000'0000;
-
-int allocate(std::uint64_t* address, std::uint64_t size, int device) {
-  if (address == nullptr || size == 0) return kInvalidValue;
-  auto& used = driver().shared->used[device];
-  std::uint64_t before = used.load();
-  do {
-    if (before + size > driver().memory) return kOutOfMemory;
-  } while (!used.compare_exchange_weak(before, before + size));
-  const std::lock_guard lock(live_mutex);
-  *address = next_address;
-  next_address += (size + 511) & ~std::uint64_t{511};
-  live[*address] = {size, device};
-  return kOk;
+int allocate(std::uint64_t* address, std::uint64_t size) {
+  return fake::Memory::the().allocate(address, size, physical(current_device), current_context);
 }
 
 int release(std::uint64_t address) {
-  if (address == 0) return kOk;
-  const std::lock_guard lock(live_mutex);
-  const auto found = live.find(address);
-  if (found == live.end()) return kInvalidValue;
-  driver().shared->used[found->second.device] -= found->second.size;
-  live.erase(found);
-  return kOk;
+  return fake::Memory::the().release(address);
 }
 #endif
 
@@ -166,6 +132,7 @@ struct Graph;
 struct Node {
   int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child graph, 5 empty, 10 allocation
   Graph* child;
+  std::uint64_t bytes;
 };
 struct Graph {
   std::vector<Node*> nodes;
@@ -173,11 +140,12 @@ struct Graph {
 struct Executable {
   std::uint64_t nodes;
   std::uint64_t kernels;
+  std::uint64_t bytes;
 };
 thread_local Graph* capturing = nullptr;
 
-int add_node(void** node, void* graph, int type, Graph* child = nullptr) {
-  auto* added = new Node{type, child};
+int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t bytes = 0) {
+  auto* added = new Node{type, child, bytes};
   static_cast<Graph*>(graph)->nodes.push_back(added);
   if (node != nullptr) *node = added;
   return kOk;
@@ -191,6 +159,7 @@ void add_up(const Graph& graph, Executable& sum) {
     }
     ++sum.nodes;
     sum.kernels += node->type == 0 ? 1 : 0;
+    sum.bytes += node->bytes;
   }
 }
 
@@ -213,6 +182,9 @@ int launch() {
 
 int launch_graph(void* executable) {
   const auto* graph = static_cast<Executable*>(executable);
+  if (!fake::Memory::the().take_for_graph(physical(current_device), graph->bytes)) {
+    return kOutOfMemory;
+  }
   nodes_run.fetch_add(graph->nodes);
   run_kernels(graph->kernels);
   return kOk;
@@ -220,7 +192,7 @@ int launch_graph(void* executable) {
 
 int array(void** out, std::uint64_t bytes) {
   std::uint64_t address = 0;
-  const int result = allocate(&address, bytes, current_device);
+  const int result = allocate(&address, bytes);
   if (result == kOk) *out = reinterpret_cast<void*>(address);
   return result;
 }
@@ -286,18 +258,19 @@ int cuDeviceGet(int* device, int ordinal) {
 int cuDeviceGetUuid(unsigned char* uuid, int device) {
   count(k_cuDeviceGetUuid);
   std::memset(uuid, 0xA0, 16);
-  uuid[15] = static_cast<unsigned char>(driver().mig ? 0 : device);
+  uuid[15] = static_cast<unsigned char>(driver().mig ? 0 : physical(device));
   return kOk;
 }
 int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
   count(k_cuDeviceGetUuid_v2);
   std::memset(uuid, driver().mig ? 0xB0 : 0xA0, 16);
-  uuid[15] = static_cast<unsigned char>(device);
+  uuid[15] = static_cast<unsigned char>(physical(device));
   return kOk;
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   count(k_cuDeviceTotalMem_v2);
-  *bytes = driver().memory;
+  if (bytes == nullptr) return kInvalidValue;
+  *bytes = fake::Memory::the().total();
   return kOk;
 }
 int cuDeviceGetName(char* name, int length, int) {
@@ -307,29 +280,55 @@ int cuDeviceGetName(char* name, int length, int) {
 }
 int cuCtxCreate_v2(void** context, unsigned, int device) {
   count(k_cuCtxCreate_v2);
-  current_device = device;
-  *context = reinterpret_cast<void*>(0x1000L + device);
+  set_context(fake::Memory::the().new_context(device, physical(device)));
+  *context = reinterpret_cast<void*>(current_context);
   return kOk;
 }
 int cuCtxCreate_v4(void** context, void*, unsigned, int device) {
   count(k_cuCtxCreate_v4);
-  current_device = device;
-  *context = reinterpret_cast<void*>(0x1000L + device);
+  set_context(fake::Memory::the().new_context(device, physical(device)));
+  *context = reinterpret_cast<void*>(current_context);
+  return kOk;
+}
+int cuCtxDestroy_v2(void* context) {
+  count(k_cuCtxDestroy_v2);
+  const auto number = reinterpret_cast<std::intptr_t>(context);
+  fake::Memory::the().destroy(number, physical(static_cast<int>((number - 0x1000) & 0xFFFF)));
   return kOk;
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   count(k_cuDevicePrimaryCtxRetain);
+  fake::Memory::the().retain_primary(physical(device));
   *context = reinterpret_cast<void*>(0x1000L + device);
+  return kOk;
+}
+int cuDevicePrimaryCtxRelease(int device) {
+  count(k_cuDevicePrimaryCtxRelease);
+  return fake::Memory::the().release_primary(physical(device), 0x1000L + device);
+}
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  count(k_cuDevicePrimaryCtxRelease_v2);
+  return fake::Memory::the().release_primary(physical(device), 0x1000L + device);
+}
+int cuDevicePrimaryCtxReset_v2(int device) {
+  count(k_cuDevicePrimaryCtxReset_v2);
+  fake::Memory::the().reset_primary(physical(device), 0x1000L + device);
+  return kOk;
+}
+int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  count(k_cuDevicePrimaryCtxGetState);
+  *flags = 0;
+  *active = fake::Memory::the().primary_is_active(physical(device)) ? 1 : 0;
   return kOk;
 }
 int cuCtxSetCurrent(void* context) {
   count(k_cuCtxSetCurrent);
-  current_device = static_cast<int>(reinterpret_cast<std::intptr_t>(context) - 0x1000);
+  set_context(reinterpret_cast<std::intptr_t>(context));
   return kOk;
 }
 int cuCtxGetCurrent(void** context) {
   count(k_cuCtxGetCurrent);
-  *context = reinterpret_cast<void*>(0x1000L + current_device);
+  *context = reinterpret_cast<void*>(current_context);
   return kOk;
 }
 int cuCtxGetDevice(int* device) {
@@ -337,33 +336,110 @@ int cuCtxGetDevice(int* device) {
   *device = current_device;
   return kOk;
 }
+#define MODULE(symbol)                                                \
+  int symbol() {                                                      \
+    count(k_##symbol);                                                \
+    return fake::Memory::the().load_module(physical(current_device)); \
+  }
+MODULE(cuModuleLoadData)
+MODULE(cuLibraryLoadData)
+// As the real one: null is an invalid value.
 int cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
   count(k_cuMemGetInfo_v2);
-  const std::uint64_t used = driver().shared->used[current_device].load();
-  if (free_bytes != nullptr) *free_bytes = driver().memory - used;
-  if (total != nullptr) *total = driver().memory;
+  if (free_bytes == nullptr || total == nullptr) return kInvalidValue;
+  *total = fake::Memory::the().total();
+  *free_bytes = *total - fake::Memory::used(physical(current_device));
   return kOk;
 }
 
 #define ALLOCATOR(symbol, parameters, address, size) \
   int symbol parameters {                            \
     count(k_##symbol);                               \
-    return allocate(address, size, current_device);  \
+    return allocate(address, size);                  \
   }
 ALLOCATOR(cuMemAlloc_v2, (std::uint64_t * out, std::size_t size), out, size)
 ALLOCATOR(cuMemAllocManaged, (std::uint64_t * out, std::size_t size, unsigned), out, size)
-ALLOCATOR(cuMemAllocAsync, (std::uint64_t * out, std::size_t size, void*), out, size)
-ALLOCATOR(cuMemAllocAsync_ptsz, (std::uint64_t * out, std::size_t size, void*), out, size)
-ALLOCATOR(cuMemAllocFromPoolAsync, (std::uint64_t * out, std::size_t size, void*, void*), out, size)
-ALLOCATOR(cuMemAllocFromPoolAsync_ptsz, (std::uint64_t * out, std::size_t size, void*, void*), out,
-          size)
-ALLOCATOR(cuMemCreate, (std::uint64_t * out, std::size_t size, const void*, std::uint64_t), out,
-          size)
+
+int allocate_from(void* pool, std::uint64_t* out, std::size_t size) {
+  if (capturing != nullptr) {
+    *out = fake::Memory::the().address_in_graph(size);
+    return add_node(nullptr, capturing, 10, nullptr, size);
+  }
+  return fake::Memory::the().allocate_from(static_cast<fake::Memory::Pool*>(pool), out, size,
+                                           physical(current_device), current_context);
+}
+#define POOL_ALLOCATOR(symbol, parameters, pool) \
+  int symbol parameters {                        \
+    count(k_##symbol);                           \
+    return allocate_from(pool, out, size);       \
+  }
+POOL_ALLOCATOR(cuMemAllocAsync, (std::uint64_t * out, std::size_t size, void*), nullptr)
+POOL_ALLOCATOR(cuMemAllocAsync_ptsz, (std::uint64_t * out, std::size_t size, void*), nullptr)
+POOL_ALLOCATOR(cuMemAllocFromPoolAsync, (std::uint64_t * out, std::size_t size, void* pool, void*),
+               pool)
+POOL_ALLOCATOR(cuMemAllocFromPoolAsync_ptsz,
+               (std::uint64_t * out, std::size_t size, void* pool, void*), pool)
+int cuDeviceGetDefaultMemPool(void** pool, int device) {
+  count(k_cuDeviceGetDefaultMemPool);
+  *pool = fake::Memory::the().default_pool(physical(device));
+  return kOk;
+}
+int cuDeviceGetMemPool(void** pool, int device) {
+  count(k_cuDeviceGetMemPool);
+  *pool = fake::Memory::the().default_pool(physical(device));
+  return kOk;
+}
+// CUmemPoolProps: the device is at 12.
+int cuMemPoolCreate(void** pool, const int* properties) {
+  count(k_cuMemPoolCreate);
+  *pool = new fake::Memory::Pool{physical(properties[3]), 0, 0};
+  return kOk;
+}
+int cuMemPoolDestroy(void* pool) {
+  count(k_cuMemPoolDestroy);
+  fake::Memory::the().trim(static_cast<fake::Memory::Pool*>(pool), 0);
+  delete static_cast<fake::Memory::Pool*>(pool);
+  return kOk;
+}
+int cuMemPoolTrimTo(void* pool, std::size_t keep) {
+  count(k_cuMemPoolTrimTo);
+  fake::Memory::the().trim(static_cast<fake::Memory::Pool*>(pool), keep);
+  return kOk;
+}
+int cuMemPoolGetAttribute(void* pool, int attribute, void* value) {
+  count(k_cuMemPoolGetAttribute);
+  const auto* of = static_cast<fake::Memory::Pool*>(pool);
+  const std::uint64_t bytes = attribute == 5 ? of->reserved : of->used;
+  std::memcpy(value, &bytes, sizeof bytes);
+  return kOk;
+}
+// CUmemAllocationProp: the device is at 12.
+int cuMemCreate(std::uint64_t* out, std::size_t size, const int* properties, std::uint64_t) {
+  count(k_cuMemCreate);
+  return fake::Memory::the().create(out, size, physical(properties[3]));
+}
+int cuMemMap(std::uint64_t address, std::size_t size, std::size_t, std::uint64_t handle,
+             std::uint64_t) {
+  count(k_cuMemMap);
+  return fake::Memory::the().map(address, size, handle);
+}
+int cuMemUnmap(std::uint64_t address, std::size_t size) {
+  count(k_cuMemUnmap);
+  return fake::Memory::the().unmap(address, size);
+}
+int cuMemRetainAllocationHandle(std::uint64_t* handle, std::uint64_t address) {
+  count(k_cuMemRetainAllocationHandle);
+  return fake::Memory::the().retain(handle, address);
+}
+int cuMemRelease(std::uint64_t handle) {
+  count(k_cuMemRelease);
+  return fake::Memory::the().release_handle(handle);
+}
 int cuMemAllocPitch_v2(std::uint64_t* out, std::size_t* pitch, std::size_t width,
                        std::size_t height, unsigned) {
   count(k_cuMemAllocPitch_v2);
   *pitch = (width + 511) & ~std::size_t{511};
-  return allocate(out, *pitch * height, current_device);
+  return allocate(out, *pitch * height);
 }
 int cuArrayCreate_v2(void** out, const ArrayShape* shape) {
   count(k_cuArrayCreate_v2);
@@ -399,9 +475,14 @@ int cuMemFreeHost(void* memory) {
     return release(address);                 \
   }
 RELEASE(cuMemFree_v2, (std::uint64_t address), address)
-RELEASE(cuMemFreeAsync, (std::uint64_t address, void*), address)
-RELEASE(cuMemFreeAsync_ptsz, (std::uint64_t address, void*), address)
-RELEASE(cuMemRelease, (std::uint64_t handle), handle)
+#define RELEASE_ASYNC(symbol)                                          \
+  int symbol(std::uint64_t address, void*) {                           \
+    count(k_##symbol);                                                 \
+    if (capturing != nullptr) return add_node(nullptr, capturing, 11); \
+    return release(address);                                           \
+  }
+RELEASE_ASYNC(cuMemFreeAsync)
+RELEASE_ASYNC(cuMemFreeAsync_ptsz)
 RELEASE(cuArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 RELEASE(cuMipmappedArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 
@@ -444,8 +525,34 @@ int cuGraphAddMemAllocNode(void** node, void* graph, const void*, std::size_t, v
   auto* bytes = static_cast<unsigned char*>(parameters);
   const std::uint64_t address = 0x7E00'0000'0000;
   std::memcpy(bytes + 112, &address, sizeof address);
-  return add_node(node, graph, 10);
+  std::uint64_t size = 0;
+  std::memcpy(&size, bytes + 104, sizeof size);
+  return add_node(node, graph, 10, nullptr, size);
 }
+int cuGraphMemAllocNodeGetParams(void* node, void* parameters) {
+  count(k_cuGraphMemAllocNodeGetParams);
+  std::memcpy(static_cast<unsigned char*>(parameters) + 104, &static_cast<Node*>(node)->bytes, 8);
+  return kOk;
+}
+int cuDeviceGetGraphMemAttribute(int device, int, void* value) {
+  count(k_cuDeviceGetGraphMemAttribute);
+  const std::uint64_t bytes = fake::Memory::the().of_graphs(physical(device));
+  std::memcpy(value, &bytes, sizeof bytes);
+  return kOk;
+}
+int cuDeviceGraphMemTrim(int device) {
+  count(k_cuDeviceGraphMemTrim);
+  fake::Memory::the().trim_graphs(physical(device));
+  return kOk;
+}
+#define IS_CAPTURING(symbol)                \
+  int symbol(void*, int* status) {          \
+    count(k_##symbol);                      \
+    *status = capturing != nullptr ? 1 : 0; \
+    return kOk;                             \
+  }
+IS_CAPTURING(cuStreamIsCapturing)
+IS_CAPTURING(cuStreamIsCapturing_ptsz)
 int cuGraphAddChildGraphNode(void** node, void* graph, const void*, std::size_t, void* child) {
   count(k_cuGraphAddChildGraphNode);
   return add_node(node, graph, 4, static_cast<Graph*>(child));

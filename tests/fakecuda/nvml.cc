@@ -1,37 +1,37 @@
 // A libnvidia-ml.so.1 without GPUs: the devices and the memory that the fake driver has, by the
-// same environment (see driver.cc).
-#include <fcntl.h>
-#include <unistd.h>
-
+// same environment (see driver.cc). FAKECUDA_PID_SHIFT=N tells processes under other numbers than
+// they have themselves, as it is in a container.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "memory_state.h"
+
 namespace {
 
 constexpr int kInvalid = 2;
+constexpr int kNotFound = 6;
 constexpr std::uintptr_t kHandles = 0x100;
 
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
+using fake::setting;
 
-std::uint64_t used_bytes(std::size_t device) {
-  const char* state = std::getenv("FAKECUDA_STATE");
-  if (state == nullptr) return 0;
-  const int file = ::open(state, O_RDONLY | O_CLOEXEC);
-  std::uint64_t used = 0;
-  if (file < 0) return 0;
-  const auto at = static_cast<off_t>(device * sizeof used);
-  if (::pread(file, &used, sizeof used, at) != static_cast<ssize_t>(sizeof used)) used = 0;
-  ::close(file);
-  return used;
+int index_of(const void* device) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(device) - kHandles);
 }
 
 struct Memory {  // nvmlMemory_t
   unsigned long long total, free, used;
+};
+struct Memory2 {  // nvmlMemory_v2_t
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+constexpr unsigned kMemory2 = sizeof(Memory2) | (2U << 24U);
+struct Process {  // nvmlProcessInfo_v2_t
+  unsigned pid;
+  unsigned long long used;
+  unsigned instance, compute_instance;
 };
 
 }  // namespace
@@ -65,14 +65,57 @@ int nvmlDeviceGetName(void*, char* name, unsigned length) {
   return 0;
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned length) {
-  const auto index = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device) - kHandles);
-  std::snprintf(text, length, "GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a0%02x", index);
+  const bool mig = setting("FAKECUDA_MIG", 0) != 0;
+  std::snprintf(
+      text, length, "%s%02x",
+      mig ? "MIG-b0b0b0b0-b0b0-b0b0-b0b0-b0b0b0b0b0" : "GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a0",
+      static_cast<unsigned>(index_of(device)));
   return 0;
+}
+int nvmlDeviceGetIndex(void* device, unsigned* index) {
+  *index = static_cast<unsigned>(index_of(device));
+  return 0;
+}
+int nvmlDeviceGetHandleByUUID(const char* text, void** device) {
+  for (unsigned i = 0; i < setting("FAKECUDA_DEVICES", 1); ++i) {
+    char uuid[64];
+    nvmlDeviceGetUUID(reinterpret_cast<void*>(kHandles + i), uuid, sizeof uuid);
+    if (std::strcmp(uuid, text) != 0) continue;
+    *device = reinterpret_cast<void*>(kHandles + i);
+    return 0;
+  }
+  return kNotFound;
 }
 int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
   memory->total = setting("FAKECUDA_MEMORY", std::uint64_t{1} << 30U);
-  memory->used = used_bytes(reinterpret_cast<std::uintptr_t>(device) - kHandles);
+  memory->used = fake::memory_state().used[index_of(device)].load();
   memory->free = memory->total - memory->used;
   return 0;
+}
+int nvmlDeviceGetMemoryInfo_v2(void* device, Memory2* memory) {
+  if (memory->version != kMemory2) return 25;  // NVML_ERROR_ARGUMENT_VERSION_MISMATCH
+  Memory simple{};
+  nvmlDeviceGetMemoryInfo(device, &simple);
+  memory->total = simple.total;
+  memory->reserved = 1000;
+  memory->used = simple.used;
+  memory->free = simple.free - 1000;
+  return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* number, Process* list) {
+  fake::sweep();
+  unsigned found = 0;
+  const auto shift = static_cast<unsigned>(setting("FAKECUDA_PID_SHIFT", 0));
+  for (const fake::MemoryState::Process& process : fake::memory_state().processes) {
+    const std::uint64_t used = process.used[index_of(device)].load();
+    if (process.pid.load() <= 0 || used == 0) continue;
+    if (found < *number) {
+      list[found] = {static_cast<unsigned>(process.pid.load()) + shift, used, ~0U, ~0U};
+    }
+    ++found;
+  }
+  const bool fits = found <= *number;
+  *number = found;
+  return fits ? 0 : 7;  // NVML_ERROR_INSUFFICIENT_SIZE
 }
 }

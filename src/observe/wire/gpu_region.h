@@ -18,7 +18,7 @@
 namespace assay::wire {
 
 inline constexpr std::uint64_t kGpuMagic = 0x3155504759415341;  // "ASAYGPU1"
-inline constexpr std::uint32_t kGpuVersion = 2;
+inline constexpr std::uint32_t kGpuVersion = 3;
 
 // Environment: where the region is; where the library tells what it does (a file; rarely wanted).
 inline constexpr const char* kGpuRegionVariable = "ASSAY_GPU_REGION";
@@ -84,11 +84,19 @@ struct alignas(64) GpuSlot {
   std::atomic<std::uint32_t> blocks;        // the first of its blocks: block + 1; they stay as well
   std::atomic<std::uint64_t> start_ticks;   // /proc/PID/stat, field 22
   std::atomic<std::uint64_t> namespace_id;  // of pids: the inode of /proc/self/ns/pid
-  std::uint64_t reserved_words[5];
-  std::atomic<std::uint64_t> used[kGpuDevices];  // bytes allocated now, by device of the region
+  // The change of `used` that is being made, so that whoever finds the owner dead knows what he was
+  // about, and whether it had happened (gpu_ledger.h).
+  std::atomic<std::uint64_t> sequence;     // the number of the last change that was begun
+  std::atomic<std::uint64_t> entry;        // of the one in progress; 0: none
+  std::atomic<std::uint64_t> entry_line;   // the device it concerns
+  std::atomic<std::uint64_t> entry_after;  // what `used` will be there
+  std::atomic<std::uint64_t> confirmed;    // changes that others have seen done, up to this number
+  // Bytes held now, by device of the region, and how many of them are the context's and modules'.
+  std::atomic<std::uint64_t> used[kGpuDevices];
   std::atomic<std::uint64_t> peak[kGpuDevices];
+  std::atomic<std::uint64_t> overhead[kGpuDevices];
 };
-static_assert(sizeof(GpuSlot) == 320);
+static_assert(sizeof(GpuSlot) == 448);
 
 // What a job may have of a device. Set before the command starts, and changed by `assay limit`,
 // which then counts up GpuHeader::generation. 0: nothing said here, so the job's own limits
@@ -113,8 +121,11 @@ struct alignas(64) GpuDevice {
   std::atomic<std::uint64_t> total;  // bytes of the card; 0: not known
   GpuLimits limits;
   std::uint64_t reserved;
-  alignas(64) std::atomic<std::uint64_t> used;  // bytes reserved against the limit
-  std::uint64_t reserved_memory[7];
+  // Bytes reserved against the limit, and who changed them last: one word of 16 bytes to those who
+  // change it (gpu_ledger.h).
+  alignas(64) std::atomic<std::uint64_t> used;
+  std::atomic<std::uint64_t> last;
+  std::uint64_t reserved_memory[6];
   // Nanoseconds of the device's time that the job has had, and has waited for while limited.
   alignas(64) std::atomic<std::uint64_t> busy_ns;
   std::atomic<std::uint64_t> waited_ns;

@@ -16,10 +16,13 @@ extern "C" {
 #define FUNCTION(symbol, name, version, per_thread) \
   constinit std::atomic<void*> assay_gpu_real_##symbol{nullptr};
 #define NCCL(symbol) constinit std::atomic<void*> assay_gpu_real_##symbol{nullptr};
+#define NVML NCCL
 #include "observe/shim/gpu/entries.inc"
+#include "observe/shim/gpu/nvml_entries.inc"
 #undef STUB
 #undef FUNCTION
 #undef NCCL
+#undef NVML
 
 // The wrappers themselves, of whatever type: only their addresses are used here.
 #define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
@@ -27,10 +30,13 @@ extern "C" {
 #define FUNCTION(symbol, name, version, per_thread) \
   ASSAY_EXPORTED extern char assay_gpu_wrapper_##symbol[] asm(#symbol);
 #define NCCL(symbol) ASSAY_EXPORTED extern char assay_gpu_wrapper_##symbol[] asm(#symbol);
+#define NVML NCCL
 #include "observe/shim/gpu/entries.inc"
+#include "observe/shim/gpu/nvml_entries.inc"
 #undef STUB
 #undef FUNCTION
 #undef NCCL
+#undef NVML
 }
 
 namespace assay::gpu {
@@ -39,9 +45,12 @@ constinit Helpers helpers = {};
 
 namespace {
 
+enum class Owner { kDriver, kNccl, kNvml };
+
 struct Entry {
+  Owner owner;
   const char* symbol;
-  const char* name;  // null: NCCL's
+  const char* name;  // as cuGetProcAddress knows it
   int version;
   bool per_thread;
   std::atomic<void*>* real;
@@ -50,15 +59,31 @@ struct Entry {
 
 const Entry kEntries[] = {
 #define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
-  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+  {Owner::kDriver,                                                      \
+   #symbol,                                                             \
+   #name,                                                               \
+   version,                                                             \
+   per_thread,                                                          \
+   &assay_gpu_real_##symbol,                                            \
+   assay_gpu_wrapper_##symbol},
 #define FUNCTION(symbol, name, version, per_thread) \
-  {#symbol, #name, version, per_thread, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+  {Owner::kDriver,                                  \
+   #symbol,                                         \
+   #name,                                           \
+   version,                                         \
+   per_thread,                                      \
+   &assay_gpu_real_##symbol,                        \
+   assay_gpu_wrapper_##symbol},
 #define NCCL(symbol) \
-  {#symbol, nullptr, 0, false, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+  {Owner::kNccl, #symbol, nullptr, 0, false, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
+#define NVML(symbol) \
+  {Owner::kNvml, #symbol, nullptr, 0, false, &assay_gpu_real_##symbol, assay_gpu_wrapper_##symbol},
 #include "observe/shim/gpu/entries.inc"
+#include "observe/shim/gpu/nvml_entries.inc"
 #undef STUB
 #undef FUNCTION
 #undef NCCL
+#undef NVML
 };
 
 // From the address of a real function to its wrapper. Filled before `ready` says so, never emptied.
@@ -94,10 +119,11 @@ enum State : int { kUnknown, kBusy, kReady };
 struct Finder {
   std::atomic<int> state{kUnknown};
   const char* soname;
-  bool nccl;
+  Owner owner;
 };
-constinit Finder driver{{kUnknown}, "libcuda.so.1", false};
-constinit Finder nccl{{kUnknown}, "libnccl.so.2", true};
+constinit Finder driver{{kUnknown}, "libcuda.so.1", Owner::kDriver};
+constinit Finder nccl{{kUnknown}, "libnccl.so.2", Owner::kNccl};
+constinit Finder nvml{{kUnknown}, "libnvidia-ml.so.1", Owner::kNvml};
 
 // What this thread is looking for just now: the libraries that it asks may ask back.
 __thread const Finder* looking __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -114,6 +140,40 @@ void* address_of(const Entry& entry, GetProcAddress* get) {
   return found;
 }
 
+void find_helpers(const Finder& finder, const Library& library) {
+  const auto find = [&](auto*& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+  };
+  if (finder.owner == Owner::kNccl) {
+    find(helpers.nccl_count, "ncclCommCount");
+    find(helpers.nccl_rank, "ncclCommUserRank");
+    return;
+  }
+  if (finder.owner == Owner::kNvml) {
+    find(helpers.nvml_init, "nvmlInit_v2");
+    find(helpers.nvml_uuid, "nvmlDeviceGetUUID");
+    find(helpers.nvml_index, "nvmlDeviceGetIndex");
+    find(helpers.nvml_by_uuid, "nvmlDeviceGetHandleByUUID");
+    find(helpers.nvml_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    return;
+  }
+  find(helpers.current_device, "cuCtxGetDevice");
+  find(helpers.device_uuid, "cuDeviceGetUuid_v2");
+  if (helpers.device_uuid == nullptr) find(helpers.device_uuid, "cuDeviceGetUuid");
+  find(helpers.graph_nodes, "cuGraphGetNodes");
+  find(helpers.node_type, "cuGraphNodeGetType");
+  find(helpers.child_graph, "cuGraphChildGraphNodeGetGraph");
+  find(helpers.current_context, "cuCtxGetCurrent");
+  find(helpers.primary_state, "cuDevicePrimaryCtxGetState");
+  find(helpers.is_capturing, "cuStreamIsCapturing");
+  find(helpers.is_capturing_per_thread, "cuStreamIsCapturing_ptsz");
+  find(helpers.default_pool, "cuDeviceGetDefaultMemPool");
+  find(helpers.current_pool, "cuDeviceGetMemPool");
+  find(helpers.pool_attribute, "cuMemPoolGetAttribute");
+  find(helpers.graph_memory, "cuDeviceGetGraphMemAttribute");
+  find(helpers.allocation_node, "cuGraphMemAllocNodeGetParams");
+}
+
 bool find_all(const Finder& finder) {
   Library library;
   if (!find_library(finder.soname, library)) return false;
@@ -125,13 +185,14 @@ bool find_all(const Finder& finder) {
   auto* get = reinterpret_cast<GetProcAddress*>(library.find("cuGetProcAddress_v2"));
   for (int pass = 0; pass < 2; ++pass) {  // exported ones first: their names are certain
     for (const Entry& entry : kEntries) {
-      if ((entry.name == nullptr) != finder.nccl) continue;
+      if (entry.owner != finder.owner) continue;
       void* exported = library.find(entry.symbol);
       if ((exported != nullptr) != (pass == 0)) continue;
       void* real = exported != nullptr ? exported : address_of(entry, get);
       if (real == nullptr) {
-        entry.real->store(finder.nccl ? nullptr : reinterpret_cast<void*>(not_supported),
-                          std::memory_order_release);
+        entry.real->store(
+            finder.owner != Owner::kDriver ? nullptr : reinterpret_cast<void*>(not_supported),
+            std::memory_order_release);
         continue;
       }
       if (exported == nullptr && wrapper_of(real) != nullptr) {
@@ -142,20 +203,7 @@ bool find_all(const Finder& finder) {
       entry.real->store(real, std::memory_order_release);
     }
   }
-  const auto find = [&](auto*& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
-  };
-  if (finder.nccl) {
-    find(helpers.nccl_count, "ncclCommCount");
-    find(helpers.nccl_rank, "ncclCommUserRank");
-  } else {
-    find(helpers.current_device, "cuCtxGetDevice");
-    find(helpers.device_uuid, "cuDeviceGetUuid_v2");
-    if (helpers.device_uuid == nullptr) find(helpers.device_uuid, "cuDeviceGetUuid");
-    find(helpers.graph_nodes, "cuGraphGetNodes");
-    find(helpers.node_type, "cuGraphNodeGetType");
-    find(helpers.child_graph, "cuGraphChildGraphNodeGetGraph");
-  }
+  find_helpers(finder, library);
   tell(finder.soname);
   return true;
 }
@@ -199,8 +247,11 @@ bool driver_ready() {
 bool nccl_ready() {
   return nccl.state.load(std::memory_order_acquire) == kReady || ready(nccl);
 }
+bool nvml_ready() {
+  return nvml.state.load(std::memory_order_acquire) == kReady || ready(nvml);
+}
 
-// Whether this is the name of something that we wrap: 160 names, compared where the first letters
+// Whether this is the name of something that we wrap: 180 names, compared where the first letters
 // agree. Lookups of other names never come here.
 bool is_wrapped_name(const char* name) {
   for (const Entry& entry : kEntries) {

@@ -4,8 +4,12 @@
 //   lookup.cc    dlsym, dlvsym, cuGetProcAddress: who gets a wrapper instead of the driver's
 //   driver.cc    finds the real functions, in whatever library is loaded
 //   stubs.cc     what only counts and jumps: launches, simple copies and sets, synchronising
-//   copies.cc, memory.cc, graphs.cc, nccl.cc   what needs to look at arguments or results
-//   process.cc   the region, this process's slot, blocks of threads, fork
+//   copies.cc, memory.cc, virtual.cc, contexts.cc, graphs.cc, nccl.cc   what needs to look at
+//                arguments or results
+//   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for)
+//   told.cc, nvml.cc   what programs are told about memory
+//   process.cc, slots.cc   the region, this process's slot, blocks of threads, fork, the dead
+//   hami.cc      limits of HAMi's environment variables, in a region of our own
 //
 // It runs inside programs it knows nothing about: no exceptions, no C++ runtime, no exit, nothing
 // printed; whatever is in doubt is left to the driver.
@@ -44,6 +48,7 @@ ASSAY_HIDDEN int assay_gpu_enter();
 namespace assay::gpu {
 
 using Result = int;  // CUresult
+inline constexpr Result kOutOfMemory = 2;
 inline constexpr Result kNotInitialized = 3;
 inline constexpr Result kNotSupported = 801;
 
@@ -79,6 +84,7 @@ void tell(const char* what);
 
 bool driver_ready();
 bool nccl_ready();
+bool nvml_ready();
 
 // Functions of the driver that are used and not wrapped; null where there is none.
 struct Helpers {
@@ -89,6 +95,22 @@ struct Helpers {
   Result (*child_graph)(void*, void**);
   int (*nccl_count)(void*, int*);
   int (*nccl_rank)(void*, int*);
+  // Memory.
+  Result (*current_context)(void**);
+  Result (*primary_state)(int, unsigned*, int*);
+  Result (*is_capturing)(void*, int*);
+  Result (*is_capturing_per_thread)(void*, int*);
+  Result (*default_pool)(void**, int);
+  Result (*current_pool)(void**, int);
+  Result (*pool_attribute)(void*, int, void*);
+  Result (*graph_memory)(int, int, void*);
+  Result (*allocation_node)(void*, void*);
+  // NVML's.
+  int (*nvml_init)();
+  int (*nvml_uuid)(void*, char*, unsigned);
+  int (*nvml_index)(void*, unsigned*);
+  int (*nvml_by_uuid)(const char*, void**);
+  int (*nvml_processes)(void*, unsigned*, void*);
 };
 extern constinit Helpers helpers;
 

@@ -2,12 +2,19 @@
 #include <stdlib.h>
 
 #include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/limits.h"
 #include "observe/shim/gpu/size_map.h"
 
 namespace assay::gpu {
 namespace {
 
-enum NodeType : int { kKernelNode = 0, kGraphNode = 4 };
+enum NodeType : int { kKernelNode = 0, kGraphNode = 4, kAllocationNode = 10 };
+
+// KiB that allocation nodes want.
+void add_memory(Known& sum, void* node) {
+  const std::uint32_t more = kibibytes_of_node(node);
+  sum.second = sum.second > ~more ? ~0U : sum.second + more;
+}
 
 // Nodes that do something, child graphs looked into. Adds to `sum`.
 void add_nodes(void* graph, Known& sum, int depth) {
@@ -31,6 +38,7 @@ void add_nodes(void* graph, Known& sum, int depth) {
     }
     ++sum.size;
     if (type == kKernelNode) ++sum.first;
+    if (type == kAllocationNode) add_memory(sum, nodes[i]);
   }
   free(nodes);
 }
@@ -43,11 +51,18 @@ Result made(Result result, void* const* executable, void* graph) {
   return result;
 }
 
-void launched(void* executable) {
+template <typename Launch>
+Result launched(void* executable, Launch launch) {
   Known known;
   graphs.find(reinterpret_cast<std::uint64_t>(executable), known);
   count(GpuQuantity::kGraph, known.size);
   count(GpuQuantity::kGraphKernel, 0, known.first);
+  if (known.second == 0) return launch();
+  GraphMemory memory;
+  if (!reserve_for_graph(known.second, memory)) return kOutOfMemory;
+  const Result result = launch();
+  graph_launched(memory, known.second, result);
+  return result;
 }
 
 Result captured(Result result, void* const* graph) {
@@ -97,13 +112,11 @@ ASSAY_EXPORTED int cuGraphExecDestroy(void* executable) {
 }
 ASSAY_EXPORTED int cuGraphLaunch(void* executable, void* stream) {
   ASSAY_REAL(cuGraphLaunch);
-  launched(executable);
-  return next(executable, stream);
+  return launched(executable, [&] { return next(executable, stream); });
 }
 ASSAY_EXPORTED int cuGraphLaunch_ptsz(void* executable, void* stream) {
   ASSAY_REAL(cuGraphLaunch_ptsz);
-  launched(executable);
-  return next(executable, stream);
+  return launched(executable, [&] { return next(executable, stream); });
 }
 ASSAY_EXPORTED int cuStreamEndCapture(void* stream, void** graph) {
   ASSAY_REAL(cuStreamEndCapture);

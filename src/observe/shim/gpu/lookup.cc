@@ -48,6 +48,9 @@ bool is_upper(char letter) {
 bool is_nccl(const char* name) {
   return name[0] == 'n' && name[1] == 'c' && name[2] == 'c' && name[3] == 'l' && is_upper(name[4]);
 }
+bool is_nvml(const char* name) {
+  return name[0] == 'n' && name[1] == 'v' && name[2] == 'm' && name[3] == 'l' && is_upper(name[4]);
+}
 bool is_cuda(const char* name) {
   return name[0] == 'c' && name[1] == 'u' && is_upper(name[2]);
 }
@@ -55,18 +58,16 @@ bool is_loader(const char* name) {
   return same(name, "dlsym") || same(name, "dlvsym");
 }
 
-// What the loader answered, or the wrapper of it.
-void* replaced(void* found, const char* name) {
-  if (found == nullptr || region() == nullptr) return found;
-  if (!(is_nccl(name) ? nccl_ready() : driver_ready())) return found;
-  void* wrapper = wrapper_of(found);
-  return wrapper != nullptr ? wrapper : found;
+bool is_ready(const char* name) {
+  if (is_nvml(name)) return nvml_ready();
+  return is_nccl(name) ? nccl_ready() : driver_ready();
 }
 
-// A search through all libraries finds our own symbols even where there is no driver, and nobody
-// must see a function that would not be there without us.
-bool is_there(const char* name) {
-  return is_nccl(name) ? nccl_ready() : driver_ready();
+// What the loader answered, or the wrapper of it.
+void* replaced(void* found, const char* name) {
+  if (found == nullptr || region() == nullptr || !is_ready(name)) return found;
+  void* wrapper = wrapper_of(found);
+  return wrapper != nullptr ? wrapper : found;
 }
 
 // `ask(handle)` makes the real lookup.
@@ -77,7 +78,9 @@ void* answer(void* handle, const char* name, void* own, Ask ask) {
     const void* next = name[2] == 's' ? assay_gpu_next_dlsym.load() : assay_gpu_next_dlvsym.load();
     return found != nullptr && found == next ? own : found;
   }
-  if (found == nullptr || !is_own_address(found) || is_there(name)) return replaced(found, name);
+  // A search through all libraries finds our own symbols even where there is no driver, and nobody
+  // must see a function that would not be there without us.
+  if (found == nullptr || !is_own_address(found) || is_ready(name)) return replaced(found, name);
   found = ask(RTLD_NEXT);
   asm volatile("" : "+r"(found));  // called, not jumped to: the next one is meant to be next to us
   return found;
@@ -93,7 +96,7 @@ extern "C" {
 int assay_gpu_is_ours(void* handle, const char* name) {
   using namespace assay::gpu;
   if (!find_loader_functions() || handle == RTLD_NEXT || name == nullptr) return 0;
-  if (is_cuda(name) || is_nccl(name)) return is_wrapped_name(name) ? 1 : 0;
+  if (is_cuda(name) || is_nccl(name) || is_nvml(name)) return is_wrapped_name(name) ? 1 : 0;
   return name[0] == 'd' && is_loader(name) ? 1 : 0;
 }
 

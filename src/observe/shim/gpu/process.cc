@@ -1,10 +1,8 @@
 // This process in the region: its slot, a block for each thread that counts. Everything happens
 // when it is first needed, so a process that never touches a GPU does nothing here.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +12,10 @@
 
 #include <cerrno>
 
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/hami.h"
+#include "observe/shim/gpu/limits.h"
+#include "observe/shim/gpu/process.h"
 #include "observe/shim/gpu/size_map.h"
-#include "observe/shim/gpu/spin_lock.h"
 
 extern "C" {
 ASSAY_HIDDEN __thread assay::wire::GpuBlock* assay_gpu_block
@@ -24,36 +23,21 @@ ASSAY_HIDDEN __thread assay::wire::GpuBlock* assay_gpu_block
 }
 
 namespace assay::gpu {
+
+constinit Process process;
+char region_path[kPathSize];
+
 namespace {
 
 using wire::GpuBlock;
 using wire::GpuRegion;
-using wire::GpuSlot;
 using wire::kGpuBlocks;
-using wire::kGpuSlots;
 
 // Where a thread counts that has no place in the region: nobody reads it.
 alignas(64) __thread GpuBlock nowhere __attribute__((tls_model("initial-exec"))) = {};
 
 enum State : int { kUnknown, kBusy, kOn, kOff };
 
-struct Process {
-  std::atomic<int> state{kUnknown};
-  GpuRegion* region = nullptr;
-  int file = -1;
-  dev_t device = 0;  // of the file, to know it again
-  ino_t inode = 0;
-  std::atomic<int> slot{-1};
-  SpinLock lock;           // for what follows
-  std::uint32_t idle = 0;  // blocks of threads that have ended: block + 1
-  bool full = false;       // there is no block to be had, and nobody need look again
-  pthread_key_t key = 0;
-  bool has_key = false;
-};
-constinit Process process;
-
-constexpr std::size_t kPathSize = 4096;
-char region_path[kPathSize];
 char log_path[kPathSize];
 
 void remember_variable(const char* name, char* into) {
@@ -76,155 +60,7 @@ void forget_in_child() {
   process.idle = 0;
   process.full = false;
   for (SizeMap* map : kAllMaps) map->forget();
-}
-
-// Away from the numbers that programs expect to be given.
-int move_up(int file) {
-  constexpr int kFrom = 200;
-  const int moved = fcntl(file, F_DUPFD_CLOEXEC, kFrom);
-  if (moved < 0) return file;
-  close(file);
-  return moved;
-}
-
-// Programs close descriptors that they do not know, and are given the number again for a file of
-// their own, which must never be locked.
-bool file_is_ours() {
-  struct stat status {};
-  const auto same_file = [&](int file) {
-    return fstat(file, &status) == 0 && status.st_dev == process.device &&
-           status.st_ino == process.inode;
-  };
-  if (same_file(process.file)) return true;
-  const int opened = open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
-  if (opened < 0) return false;
-  const int file = move_up(opened);
-  if (!same_file(file)) {
-    close(file);
-    return false;
-  }
-  process.file = file;
-  return true;
-}
-
-bool lock_byte(std::size_t byte, short type) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(byte);
-  lock.l_len = 1;
-  return fcntl(process.file, F_SETLK, &lock) == 0;
-}
-
-// Field 22 of /proc/PID/stat; 0: there is no such process.
-std::uint64_t start_ticks_of(int pid) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char text[1024];
-  const ssize_t size = read(file, text, sizeof text - 1);
-  close(file);
-  if (size <= 0) return 0;
-  text[size] = 0;
-  const char* at = strrchr(text, ')');  // the name before it may hold anything
-  for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
-  return at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);
-}
-
-std::uint64_t pid_namespace() {
-  struct stat status {};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
-
-bool is_alive(const GpuSlot& owner) {
-  if (owner.namespace_id.load() != pid_namespace()) return false;  // its number means nothing here
-  const std::uint64_t ticks = start_ticks_of(owner.process.load());
-  return ticks != 0 && ticks == owner.start_ticks.load();
-}
-
-// The slot's lock is ours when this succeeds.
-bool take_slot(std::size_t number) {
-  GpuSlot& wanted = process.region->slots[number];
-  if (!lock_byte(number, F_WRLCK)) return false;
-  // Nobody holds the lock; but a program may have closed our descriptor, and lives.
-  if (wanted.process.load() != 0 && is_alive(wanted)) {
-    lock_byte(number, F_UNLCK);
-    return false;
-  }
-  wanted.process.store(getpid());
-  wanted.start_ticks.store(start_ticks_of(getpid()));
-  wanted.namespace_id.store(pid_namespace());
-  for (auto& used : wanted.used) used.store(0);
-  // What the last owner counted stays in its blocks; they are ours to go on with.
-  // (Never more than there are: it is memory that others write, too.)
-  std::uint32_t at = wanted.blocks.load();
-  for (std::size_t i = 0; i < kGpuBlocks && at != 0 && at <= kGpuBlocks; ++i) {
-    GpuBlock& block = process.region->blocks[at - 1];
-    block.next.store(process.idle);
-    process.idle = at;
-    at = block.sibling.load();
-  }
-  process.slot.store(static_cast<int>(number), std::memory_order_release);
-  return true;
-}
-
-// A number below the end, or the end if there are none left.
-std::uint32_t ticket(std::atomic<std::uint32_t>& next, std::uint32_t end) {
-  if (next.load(std::memory_order_relaxed) >= end) return end;
-  const std::uint32_t given = next.fetch_add(1, std::memory_order_relaxed);
-  return given < end ? given : end;
-}
-
-bool claim_slot() {
-  if (!file_is_ours()) return false;
-  const auto end = static_cast<std::uint32_t>(kGpuSlots);
-  for (;;) {
-    const std::uint32_t number = ticket(process.region->header.next_slot, end);
-    if (number == end) break;
-    if (take_slot(number)) return true;
-  }
-  // Not all from the same place: many may be starting.
-  const auto first =
-      static_cast<std::uint32_t>(wire::gpu_mix(static_cast<std::uint64_t>(getpid())));
-  for (std::uint32_t tried = 0; tried < end; ++tried) {
-    if (take_slot((first + tried) % end)) return true;
-  }
-  return false;
-}
-
-void own(std::uint32_t number) {
-  GpuBlock& block = process.region->blocks[number];
-  GpuSlot& mine = process.region->slots[process.slot.load()];
-  block.owner.store(static_cast<std::uint32_t>(process.slot.load()) + 1);
-  block.sibling.store(mine.blocks.load());
-  mine.blocks.store(number + 1);
-}
-
-// Blocks of processes that are gone, from slots that nobody has taken over. Who is killed in here
-// leaves blocks that nobody finds again; what they have counted is still summed.
-void adopt_blocks() {
-  if (!file_is_ours()) return;
-  const int mine = process.slot.load();
-  for (std::size_t number = 0; number < kGpuSlots && process.idle == 0; ++number) {
-    GpuSlot& other = process.region->slots[number];
-    if (static_cast<int>(number) == mine || other.blocks.load() == 0 ||
-        !lock_byte(number, F_WRLCK)) {
-      continue;
-    }
-    if (!is_alive(other)) {
-      std::uint32_t at = other.blocks.exchange(0);
-      for (std::size_t i = 0; i < kGpuBlocks && at != 0 && at <= kGpuBlocks; ++i) {
-        GpuBlock& block = process.region->blocks[at - 1];
-        const std::uint32_t following = block.sibling.load();
-        own(at - 1);
-        block.next.store(process.idle);
-        process.idle = at;
-        at = following;
-      }
-    }
-    lock_byte(number, F_UNLCK);
-  }
+  forget_limits();
 }
 
 GpuBlock* take_idle() {
@@ -265,8 +101,10 @@ void return_block(void* ended) {
 
 GpuRegion* attach() {
   read_environment();
-  if (region_path[0] == 0) return nullptr;
-  const int opened = open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+  const bool from_hami = region_path[0] == 0 && hami_wants_region();
+  if (region_path[0] == 0 && !from_hami) return nullptr;
+  const int opened = from_hami ? open_hami_region(region_path, sizeof region_path)
+                               : open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (opened < 0) return nullptr;
   const int file = move_up(opened);
   struct stat status {};
@@ -290,6 +128,8 @@ GpuRegion* attach() {
   process.device = status.st_dev;
   process.inode = status.st_ino;
   process.has_key = pthread_key_create(&process.key, return_block) == 0;
+  process.region = found;
+  if (from_hami) set_hami_limits();
   return found;
 }
 

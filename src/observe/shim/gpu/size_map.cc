@@ -8,6 +8,7 @@ namespace assay::gpu {
 
 constinit SizeMap pointers;
 constinit SizeMap handles;
+constinit SizeMap mappings;
 constinit SizeMap arrays;
 constinit SizeMap host_pointers;
 constinit SizeMap graphs;
@@ -49,17 +50,23 @@ bool SizeMap::grow(Shard& shard) {
   return true;
 }
 
-void SizeMap::insert(std::uint64_t key, const Known& value) {
-  if (key == 0) return;
+bool SizeMap::insert(std::uint64_t key, const Known& value, Known* replaced) {
+  if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
   // At most three quarters full, so that searches end, and soon.
-  if (4 * (shard.used + 1) <= 3 * shard.capacity || grow(shard)) {
+  const bool fits = 4 * (shard.used + 1) <= 3 * shard.capacity || grow(shard);
+  if (fits) {
     Entry& entry = shard.entries[find_in(shard, key)];
-    if (entry.key == 0) ++shard.used;
+    if (entry.key == 0) {
+      ++shard.used;
+    } else if (replaced != nullptr) {
+      *replaced = entry.value;
+    }
     entry = {key, value};
   }
   shard.lock.unlock();
+  return fits;
 }
 
 bool SizeMap::find(std::uint64_t key, Known& value) {
@@ -73,24 +80,43 @@ bool SizeMap::find(std::uint64_t key, Known& value) {
   return found;
 }
 
+void SizeMap::remove(Shard& shard, std::size_t hole) {
+  --shard.used;
+  // What follows moves up as long as it is not before its own place.
+  const std::size_t mask = shard.capacity - 1;
+  for (std::size_t at = (hole + 1) & mask; shard.entries[at].key != 0; at = (at + 1) & mask) {
+    const std::size_t home = place(shard, shard.entries[at].key);
+    if (((at - home) & mask) < ((at - hole) & mask)) continue;
+    shard.entries[hole] = shard.entries[at];
+    hole = at;
+  }
+  shard.entries[hole].key = 0;
+}
+
 bool SizeMap::take(std::uint64_t key, Known& value) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
-  std::size_t hole = shard.capacity == 0 ? 0 : find_in(shard, key);
-  const bool found = shard.capacity != 0 && shard.entries[hole].key == key;
+  const std::size_t at = shard.capacity == 0 ? 0 : find_in(shard, key);
+  const bool found = shard.capacity != 0 && shard.entries[at].key == key;
   if (found) {
-    value = shard.entries[hole].value;
-    --shard.used;
-    // What follows moves up as long as it is not before its own place.
-    const std::size_t mask = shard.capacity - 1;
-    for (std::size_t at = (hole + 1) & mask; shard.entries[at].key != 0; at = (at + 1) & mask) {
-      const std::size_t home = place(shard, shard.entries[at].key);
-      if (((at - home) & mask) < ((at - hole) & mask)) continue;
-      shard.entries[hole] = shard.entries[at];
-      hole = at;
-    }
-    shard.entries[hole].key = 0;
+    value = shard.entries[at].value;
+    remove(shard, at);
+  }
+  shard.lock.unlock();
+  return found;
+}
+
+bool SizeMap::add(std::uint64_t key, int to_second, Known& value) {
+  if (key == 0) return false;
+  Shard& shard = shard_of(key);
+  shard.lock.lock();
+  const std::size_t at = shard.capacity == 0 ? 0 : find_in(shard, key);
+  const bool found = shard.capacity != 0 && shard.entries[at].key == key;
+  if (found) {
+    shard.entries[at].value.second += static_cast<std::uint32_t>(to_second);
+    value = shard.entries[at].value;
+    if (value.second == 0) remove(shard, at);
   }
   shard.lock.unlock();
   return found;

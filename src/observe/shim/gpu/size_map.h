@@ -20,11 +20,17 @@ struct Known {
 
 class SizeMap {
  public:
-  // Of an address that is known already, the new one counts.
-  void insert(std::uint64_t key, const Known& value);
+  // Of an address that is known already, the new one counts, and the old one is told. False: there
+  // is no memory to keep it in.
+  bool insert(std::uint64_t key, const Known& value, Known* replaced = nullptr);
   bool find(std::uint64_t key, Known& value);
   // Finds and removes.
   bool take(std::uint64_t key, Known& value);
+  // Changes `second` of what is known, and tells how it is then; takes it out if that is 0.
+  bool add(std::uint64_t key, int to_second, Known& value);
+  // Finds and removes all whose `second` is this but for its lowest bit, and tells of each.
+  template <typename Tell>
+  void take_all(std::uint32_t second, Tell tell);
   // In the child of a fork: everything was the parent's. The memory is left alone.
   void forget();
 
@@ -43,19 +49,39 @@ class SizeMap {
   static bool grow(Shard& shard);
   static std::size_t place(const Shard& shard, std::uint64_t key);
   static std::size_t find_in(const Shard& shard, std::uint64_t key);
+  static void remove(Shard& shard, std::size_t hole);
   Shard& shard_of(std::uint64_t key);
 
   Shard shards_[kShards];
 };
 
+template <typename Tell>
+void SizeMap::take_all(std::uint32_t second, Tell tell) {
+  for (Shard& shard : shards_) {
+    shard.lock.lock();
+    // Removing moves later ones up, also over the end: so each place until it holds another.
+    for (std::size_t at = 0; at < shard.capacity;) {
+      const Entry entry = shard.entries[at];
+      if (entry.key == 0 || (entry.value.second | 1U) != (second | 1U)) {
+        ++at;
+        continue;
+      }
+      remove(shard, at);
+      tell(entry.value);
+    }
+    shard.lock.unlock();
+  }
+}
+
 extern constinit SizeMap pointers;       // device memory, by address
-extern constinit SizeMap handles;        // cuMemCreate
+extern constinit SizeMap handles;        // cuMemCreate, with the number of its holders
+extern constinit SizeMap mappings;       // where such memory is mapped
 extern constinit SizeMap arrays;         // arrays and mipmapped ones
 extern constinit SizeMap host_pointers;  // page-locked memory
 extern constinit SizeMap graphs;         // executable graphs: nodes, and kernels among them
 extern constinit SizeMap communicators;  // NCCL's: id, ranks, rank
 extern constinit SizeMap parts;          // how many parts were made of a communicator
-inline SizeMap* const kAllMaps[] = {&pointers, &handles,       &arrays, &host_pointers,
-                                    &graphs,   &communicators, &parts};
+inline SizeMap* const kAllMaps[] = {&pointers,      &handles, &mappings,      &arrays,
+                                    &host_pointers, &graphs,  &communicators, &parts};
 
 }  // namespace assay::gpu

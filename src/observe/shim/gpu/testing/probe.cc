@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "observe/shim/gpu/testing/memory_script.h"
+
 // Programs that run with and without a driver declare its functions weak, and find ours.
 extern "C" {
 __attribute__((weak)) int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -577,6 +579,7 @@ int main(int count, char** arguments) {
       {"graphs", [&] { return graphs(number(2)); }},
       {"capture", capture},
       {"nccl", nccl},
+      {"memory", [&] { return memory_script(count - 2, arguments + 2); }},
   };
   const auto action = actions.find(what);
   if (action == actions.end()) {

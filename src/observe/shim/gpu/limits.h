@@ -1,0 +1,81 @@
+// Memory that is reserved before the driver is asked, by device of the region.
+#pragma once
+
+#include "observe/shim/gpu/gpu.h"
+
+namespace assay::gpu {
+
+// devices.cc ---------------------------------------------------------------------------------
+
+// Where memory comes from: the device's line in the region (kGpuDevices: none, or not known), and a
+// number by which its context's allocations are found again when that is destroyed.
+struct Place {
+  std::uint32_t line = wire::kGpuDevices;
+  std::uint32_t context = 0;  // even; the lowest bit is for memory from pools
+};
+inline constexpr std::uint32_t kFromPool = 1;
+
+// Of the device with this number in this process.
+std::uint32_t line_of(int ordinal);
+// The number in this process of a device that was used; -1: none.
+int ordinal_of(std::uint32_t line);
+// Of the current context.
+Place current_place();
+std::uint32_t number_of_context(const void* context);
+// A context is gone, and its address may be another's.
+void forget_places();
+
+// memory.cc: a context is gone, and with it what was allocated in it.
+void forget_context(std::uint32_t context);
+
+// limits.cc ----------------------------------------------------------------------------------
+
+// 0: none.
+std::uint64_t limit_of(std::uint32_t line);
+// Bytes of the device that the whole job has.
+std::uint64_t used_of(std::uint32_t line);
+// How much of a limit is left.
+std::uint64_t left_of(std::uint32_t line, std::uint64_t limit);
+
+// False: it would be more than the limit. What cannot be accounted for (no device, no slot, sizes
+// beyond all reason) is the driver's to judge: then `line` is kGpuDevices afterwards.
+bool reserve(std::uint32_t& line, std::uint64_t bytes);
+// After the driver has given what was reserved.
+void note_peak(std::uint32_t line);
+void give_back(std::uint32_t line, std::uint64_t bytes);
+// What is there already, whatever the limit says.
+void add_anyway(std::uint32_t line, std::uint64_t bytes);
+// What of this process's memory is its context's and modules', which is added or given back.
+void set_overhead(std::uint32_t line, std::uint64_t bytes);
+// In the child of a fork.
+void forget_limits();
+
+// slots.cc: takes back what dead processes of the job hold of a device. Whether there were any.
+bool reap_the_dead(std::size_t line);
+
+// overhead.cc: asks NVML what contexts and modules take, now and then.
+void look_at_overhead(std::uint32_t line);
+// pools.cc: memory of pools that is not allocated any more is the pools', and no overhead.
+void pool_changed(std::uint32_t line, std::int64_t bytes);
+void pool_seen(void* pool, std::uint32_t line);
+struct PoolMemory {
+  std::uint64_t allocated;  // counted as such
+  std::uint64_t reserved;   // what pools of the device have of it
+};
+PoolMemory pool_memory(std::uint32_t line);
+void forget_pools();
+void forget_overhead();
+
+// graph_memory.cc: what allocation nodes of a graph will want, in KiB, rounded up.
+std::uint32_t kibibytes_of_node(void* node);
+// Before a graph that has such nodes is launched on the current device, and after it. False: it
+// would be more than the limit.
+struct GraphMemory {
+  std::uint32_t line = wire::kGpuDevices;
+  std::uint64_t more = 0;  // reserved for this launch
+};
+bool reserve_for_graph(std::uint32_t kibibytes, GraphMemory& memory);
+void forget_graph_memory();
+void graph_launched(const GraphMemory& memory, std::uint32_t kibibytes, Result result);
+
+}  // namespace assay::gpu

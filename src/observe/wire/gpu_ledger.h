@@ -1,0 +1,125 @@
+// Who holds how many bytes of a device: GpuSlot::used says it of a process, GpuDevice::used of the
+// job, and the second is the sum of the first at every moment that a living process can see, though
+// a process may be killed between any two instructions.
+//
+//   a change:  number it ── write down what will be (slot) ── exchange the device's 16 bytes
+//              (bytes, who and which change) ── confirm to whom it stood there before ── done
+//              (slot)
+//
+// Whoever replaces another's mark tells him first (`confirmed`), so a change has happened if its
+// mark stands in the device's line or was confirmed, and not otherwise. Who finds a dead process
+// becomes the owner of its slot, finishes what was begun, and gives back what was held by changes
+// of the same kind: if he is killed himself, the next one goes on. Nobody waits for anybody.
+//
+// Used inside the target process: no allocation, no exceptions, no library calls.
+#pragma once
+
+#include "observe/wire/gpu_region.h"
+
+namespace assay::wire {
+
+// More than any machine has, and sums of it do not overflow.
+inline constexpr std::uint64_t kGpuMostBytes = std::uint64_t{1} << 56U;
+
+namespace ledger {
+
+struct Balance {
+  std::uint64_t used;
+  std::uint64_t last;  // mark_of
+};
+
+constexpr unsigned kNumberBits = 48;
+constexpr std::uint64_t mark_of(std::size_t slot, std::uint64_t number) {
+  return (std::uint64_t{slot + 1} << kNumberBits) |
+         (number & ((std::uint64_t{1} << kNumberBits) - 1));
+}
+
+// Both words at once; std::atomic of this size would be a call into a library.
+inline bool exchange(GpuDevice& device, Balance expected, Balance desired) {
+  static_assert(offsetof(GpuDevice, used) % 16 == 0 &&
+                offsetof(GpuDevice, last) == offsetof(GpuDevice, used) + 8);
+  bool done = false;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(done), "+m"(device.used), "+m"(device.last), "+a"(expected.used),
+                 "+d"(expected.last)
+               : "b"(desired.used), "c"(desired.last)
+               : "memory");
+  return done;
+}
+
+// The change whose mark this is has happened, and its mark is about to be replaced.
+inline void confirm(GpuRegion& region, std::uint64_t mark) {
+  const std::uint64_t slot = mark >> kNumberBits;
+  const std::uint64_t number = mark & ((std::uint64_t{1} << kNumberBits) - 1);
+  if (slot == 0 || slot > kGpuSlots) return;
+  std::atomic<std::uint64_t>& confirmed = region.slots[slot - 1].confirmed;
+  std::uint64_t known = confirmed.load(std::memory_order_relaxed);
+  while (known < number && !confirmed.compare_exchange_weak(known, number)) {
+  }
+}
+
+}  // namespace ledger
+
+// Only for the owner of the slot, one thread at a time: makes `after` bytes of what it holds.
+// False, and nothing changed, if the job would have more than `limit` then, which only stops it
+// from getting more.
+inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uint64_t after,
+                 std::uint64_t limit) {
+  GpuSlot& mine = region.slots[slot];
+  GpuDevice& device = region.devices[line];
+  const std::uint64_t before = mine.used[line].load(std::memory_order_relaxed);
+  const std::uint64_t number = mine.sequence.load(std::memory_order_relaxed) + 1;
+  const std::uint64_t most = limit < kGpuMostBytes ? limit : kGpuMostBytes;
+  mine.sequence.store(number, std::memory_order_release);
+  mine.entry_line.store(line, std::memory_order_release);
+  mine.entry_after.store(after, std::memory_order_release);
+  mine.entry.store(number, std::memory_order_release);
+  for (;;) {
+    const ledger::Balance seen{device.used.load(std::memory_order_acquire),
+                               device.last.load(std::memory_order_acquire)};
+    std::uint64_t next = 0;
+    if (after <= before) {
+      const std::uint64_t less = before - after;
+      next = seen.used > less ? seen.used - less : 0;  // never below zero, whatever others wrote
+    } else if (seen.used > most || after - before > most - seen.used) {
+      mine.entry.store(0, std::memory_order_release);
+      return false;
+    } else {
+      next = seen.used + (after - before);
+    }
+    if (seen.last >> ledger::kNumberBits != slot + 1) ledger::confirm(region, seen.last);
+    if (ledger::exchange(device, seen, {next, ledger::mark_of(slot, number)})) break;
+  }
+  mine.used[line].store(after, std::memory_order_release);
+  mine.entry.store(0, std::memory_order_release);
+  return true;
+}
+
+// For who has become the owner of a slot: whatever its last owner had begun is done or undone.
+inline void settle(GpuRegion& region, std::size_t slot) {
+  GpuSlot& mine = region.slots[slot];
+  const std::uint64_t number = mine.entry.load(std::memory_order_acquire);
+  const std::uint64_t line = mine.entry_line.load(std::memory_order_acquire);
+  if (number == 0) return;
+  if (line < kGpuDevices) {
+    // In this order: who replaces the mark has confirmed it before.
+    const bool stands = region.devices[line].last.load() == ledger::mark_of(slot, number);
+    if (stands || mine.confirmed.load() >= number) {
+      mine.used[line].store(mine.entry_after.load(), std::memory_order_release);
+    }
+  }
+  mine.entry.store(0, std::memory_order_release);
+}
+
+// For who has become the owner of a slot: its last owner holds nothing any more.
+inline void give_back_all(GpuRegion& region, std::size_t slot) {
+  settle(region, slot);
+  for (std::size_t line = 0; line < kGpuDevices; ++line) {
+    region.slots[slot].overhead[line].store(0, std::memory_order_relaxed);
+    if (region.slots[slot].used[line].load(std::memory_order_relaxed) != 0) {
+      hold(region, slot, line, 0, kGpuUnlimited);
+    }
+  }
+}
+
+}  // namespace assay::wire
