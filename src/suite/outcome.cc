@@ -1,0 +1,237 @@
+#include "suite/outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/file.h"
+
+namespace assay::suite {
+namespace {
+
+using compare::Metric;
+using compare::MetricKind;
+
+constexpr base::Bytes kLargestStepOutput(std::int64_t{256} << 20);
+
+Label label_of(StepState state) {
+  switch (state) {
+    case StepState::kDone:
+      return Label::kMeasured;
+    case StepState::kFailed:
+      return Label::kFailed;
+    case StepState::kImpossible:
+      return Label::kImpossible;
+    case StepState::kLeftOut:
+      return Label::kLeftOut;
+    case StepState::kNotReached:
+      break;
+  }
+  return Label::kNotReached;
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Reads figures out of what steps left.
+class FigureFinder {
+ public:
+  FigureFinder(const SuiteFolder& folder, const std::vector<StepRun>& steps)
+      : folder_(folder), steps_(steps) {}
+
+  [[nodiscard]] FigureOutcome find(const Figure& figure) const {
+    FigureOutcome found{.figure = &figure};
+    if (figure.measured) found.ours.push_back(from_step(*figure.measured, Label::kMeasured));
+    if (figure.recorded) found.ours.push_back(from_record(*figure.recorded));
+    if (figure.planned) found.ours.push_back(from_step(*figure.planned, Label::kPlanned));
+    if (found.ours.empty()) found.ours.push_back({Label::kImpossible, {}, {}, {}, figure.why});
+    return found;
+  }
+
+ private:
+  [[nodiscard]] const StepRun* run_of(const std::string& step) const {
+    const auto found = std::find_if(steps_.begin(), steps_.end(),
+                                    [&](const StepRun& run) { return run.step == step; });
+    return found == steps_.end() ? nullptr : &*found;
+  }
+
+  [[nodiscard]] Ours from_step(const Source& source, Label when_done) const {
+    const StepRun* run = run_of(source.step);
+    if (run == nullptr) return {Label::kNotReached, {}, {}, {}, "the step did not run"};
+    if (run->state != StepState::kDone) {
+      return {label_of(run->state), {}, {}, {}, run->why};
+    }
+    std::vector<double> values;
+    Ours ours{.label = when_done};
+    for (std::size_t i = 0; i < run->outputs.size(); ++i) {
+      const auto value = value_at(source.value, *run, i);
+      if (!value) return not_there(source, value.error());
+      values.push_back(scaled(source, *value));
+    }
+    if (values.empty()) return {Label::kFailed, {}, {}, {}, "the step left nothing"};
+    ours.value = median_of(values);
+    if (values.size() > 1) {
+      ours.low = *std::min_element(values.begin(), values.end());
+      ours.high = *std::max_element(values.begin(), values.end());
+      ours.remark = fmt::format("median of {}, least to most", values.size());
+      return ours;
+    }
+    ours.low = bound_at(source, source.low, *run);
+    ours.high = bound_at(source, source.high, *run);
+    if (ours.low && ours.high && *ours.low > *ours.high) std::swap(ours.low, ours.high);
+    return ours;
+  }
+
+  static Ours not_there(const Source& source, const base::Error& error) {
+    if (!source.missing.empty()) return {Label::kImpossible, {}, {}, {}, source.missing};
+    return {Label::kFailed, {}, {}, {}, error.what};
+  }
+
+  [[nodiscard]] base::Result<double> value_at(const Metric& metric, const StepRun& run,
+                                              std::size_t repetition) const {
+    if (metric.kind == MetricKind::kWall) {
+      if (repetition < run.wall_s.size()) return run.wall_s[repetition];
+      return base::fail(base::unfit_error("", "nobody noted how long it took"));
+    }
+    ASSAY_TRY(const std::string output,
+              base::read_file(folder_.directory() / run.outputs[repetition], kLargestStepOutput));
+    return compare::value_in(metric, output);
+  }
+
+  [[nodiscard]] std::optional<double> bound_at(const Source& source,
+                                               const std::optional<Metric>& metric,
+                                               const StepRun& run) const {
+    if (!metric) return std::nullopt;
+    const auto value = value_at(*metric, run, 0);
+    if (!value) return std::nullopt;
+    return scaled(source, *value);
+  }
+
+  static double scaled(const Source& source, double value) {
+    return (source.over ? *source.over / value : value) * source.times;
+  }
+
+  static Ours from_record(const Recorded& recorded) {
+    return {Label::kRecorded,
+            recorded.value,
+            {},
+            {},
+            fmt::format("{}, {}, commit {}: {}", recorded.machine, recorded.date, recorded.commit,
+                        recorded.command)};
+  }
+
+  const SuiteFolder& folder_;
+  const std::vector<StepRun>& steps_;
+};
+
+GoalOutcome goal_of(const SuiteFolder& folder, const FigureTable& table,
+                    const FigureOutcome& found) {
+  GoalOutcome outcome{.table = &table, .figure = found.figure};
+  const auto known = std::find_if(found.ours.begin(), found.ours.end(),
+                                  [](const Ours& ours) { return ours.value.has_value(); });
+  if (known == found.ours.end()) {
+    outcome.note =
+        fmt::format("{}: {}", to_text(found.ours.front().label), found.ours.front().remark);
+    return outcome;
+  }
+  outcome.ours = *known;
+  if (folder.quick() && known->label == Label::kMeasured) {
+    outcome.note = "a quick run is too short to judge by";
+    return outcome;
+  }
+  outcome.verdict = judge(*found.figure->goal, *known, found.figure->published);
+  outcome.note = std::string(to_text(known->label));
+  if (known->label == Label::kRecorded) outcome.note += ": " + known->remark;
+  return outcome;
+}
+
+}  // namespace
+
+std::string_view to_text(Label label) {
+  switch (label) {
+    case Label::kMeasured:
+      return "measured";
+    case Label::kPlanned:
+      return "planned";
+    case Label::kRecorded:
+      return "recorded";
+    case Label::kImpossible:
+      return "not possible here";
+    case Label::kFailed:
+      return "failed";
+    case Label::kLeftOut:
+      return "left out";
+    case Label::kNotReached:
+      break;
+  }
+  return "not reached";
+}
+
+std::string_view to_text(GoalVerdict verdict) {
+  switch (verdict) {
+    case GoalVerdict::kPass:
+      return "PASS";
+    case GoalVerdict::kFail:
+      return "FAIL";
+    case GoalVerdict::kInconclusive:
+      return "INCONCLUSIVE";
+    case GoalVerdict::kNotJudged:
+      break;
+  }
+  return "NOT JUDGED";
+}
+
+GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published) {
+  if (!ours.value || !std::isfinite(*ours.value)) return GoalVerdict::kNotJudged;
+  const auto verdict = [](bool all_within, bool all_beyond) {
+    if (all_within) return GoalVerdict::kPass;
+    return all_beyond ? GoalVerdict::kFail : GoalVerdict::kInconclusive;
+  };
+  if (goal.kind == GoalKind::kWithin) {
+    if (!published || *published == 0) return GoalVerdict::kNotJudged;
+    // Of the figure itself: a plan's interval says how sure it is, not how good it was.
+    const double off = std::abs(*ours.value / *published - 1) * 100;
+    return verdict(off <= goal.bound, off > goal.bound);
+  }
+  const double low = ours.low.value_or(*ours.value);
+  const double high = ours.high.value_or(*ours.value);
+  if (goal.kind == GoalKind::kAtMost) return verdict(high <= goal.bound, low > goal.bound);
+  return verdict(low >= goal.bound, high < goal.bound);
+}
+
+bool Outcome::any_failed() const {
+  const bool step = std::any_of(steps.begin(), steps.end(),
+                                [](const StepRun& run) { return run.state == StepState::kFailed; });
+  bool figure = false;
+  for (const TableOutcome& table : tables) {
+    for (const FigureOutcome& found : table.figures) {
+      for (const Ours& ours : found.ours) figure = figure || ours.label == Label::kFailed;
+    }
+  }
+  return step || figure;
+}
+
+bool Outcome::interrupted() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const StepRun& run) { return run.state == StepState::kNotReached; });
+}
+
+Outcome outcome_of(const SuiteFolder& folder, std::vector<StepRun> steps) {
+  Outcome outcome{.folder = &folder, .steps = std::move(steps)};
+  const FigureFinder finder(folder, outcome.steps);
+  for (const FigureTable& table : folder.suite().tables) {
+    TableOutcome made{.table = &table};
+    for (const Figure& figure : table.figures) {
+      made.figures.push_back(finder.find(figure));
+      if (figure.goal) outcome.goals.push_back(goal_of(folder, table, made.figures.back()));
+    }
+    outcome.tables.push_back(std::move(made));
+  }
+  return outcome;
+}
+
+}  // namespace assay::suite
