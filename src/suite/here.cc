@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/text.h"
 #include "machine/discover.h"
 #include "observe/collect/collector.h"
 
@@ -70,6 +71,14 @@ std::optional<std::string> trouble_of_tracer(const std::string& name) {
   return "there is no such tracer";
 }
 
+// A probe that hangs says no.
+bool command_works(const std::string& command, const std::string& path) {
+  const std::string line =
+      fmt::format("PATH={} exec timeout 10 sh -c {} </dev/null >/dev/null 2>&1",
+                  base::shell_quoted(path), base::shell_quoted(command));
+  return std::system(line.c_str()) == 0;
+}
+
 }  // namespace
 
 Here look_around() {
@@ -81,21 +90,27 @@ Here look_around() {
   const char* path = std::getenv("PATH");
   // Programs of the benchmarks are built into a folder beside ours.
   here.path = fmt::format("{0}:{0}/bench:{1}", folder, path == nullptr ? "/usr/bin:/bin" : path);
+  here.works = [search = here.path](const std::string& command) {
+    return command_works(command, search);
+  };
   return here;
 }
 
 std::optional<std::string> missing_here(const Needs& needs, const Here& here) {
-  const std::string hint = needs.hint.empty() ? "" : "; " + needs.hint;
-  if (auto gpus = missing_gpus(needs, here.machine)) return *gpus + hint;
+  if (auto gpus = missing_gpus(needs, here.machine)) return gpus;
   if (!needs.tracer.empty()) {
     if (const auto trouble = here.tracer_trouble(needs.tracer)) {
-      return fmt::format("needs the tracer {}: {}{}", needs.tracer, *trouble, hint);
+      return fmt::format("needs the tracer {}: {}", needs.tracer, *trouble);
     }
   }
+  const std::string hint = needs.hint.empty() ? "" : "; " + needs.hint;
   for (const std::string& program : needs.programs) {
     if (!is_on_path(program, here.path)) {
       return fmt::format("needs the program {}, which is not here{}", program, hint);
     }
+  }
+  if (!needs.works.empty() && !here.works(needs.works)) {
+    return fmt::format("'{}' fails here{}", needs.works, hint);
   }
   return std::nullopt;
 }

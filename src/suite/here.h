@@ -16,6 +16,8 @@ struct Here {
   std::string path;     // where programs of steps are looked for: $PATH behind our own folders
   // Why a tracer does not work here; nothing if it does.
   std::function<std::optional<std::string>(const std::string& tracer)> tracer_trouble;
+  // Whether a shell command succeeds, within seconds.
+  std::function<bool(const std::string& command)> works;
 };
 
 // The machine that this runs on.

@@ -31,6 +31,11 @@ Label label_of(StepState state) {
   return Label::kNotReached;
 }
 
+// No figure, and why.
+Ours without(Label label, std::string why) {
+  return {.label = label, .remark = std::move(why)};
+}
+
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
@@ -46,9 +51,9 @@ class FigureFinder {
   [[nodiscard]] FigureOutcome find(const Figure& figure) const {
     FigureOutcome found{.figure = &figure};
     if (figure.measured) found.ours.push_back(from_step(*figure.measured, Label::kMeasured));
+    if (!figure.why.empty()) found.ours.push_back(without(Label::kImpossible, figure.why));
     if (figure.recorded) found.ours.push_back(from_record(*figure.recorded));
     if (figure.planned) found.ours.push_back(from_step(*figure.planned, Label::kPlanned));
-    if (found.ours.empty()) found.ours.push_back({Label::kImpossible, {}, {}, {}, figure.why});
     return found;
   }
 
@@ -61,18 +66,18 @@ class FigureFinder {
 
   [[nodiscard]] Ours from_step(const Source& source, Label when_done) const {
     const StepRun* run = run_of(source.step);
-    if (run == nullptr) return {Label::kNotReached, {}, {}, {}, "the step did not run"};
+    if (run == nullptr) return without(Label::kNotReached, "the step did not run");
     if (run->state != StepState::kDone) {
-      return {label_of(run->state), {}, {}, {}, run->why};
+      return without(label_of(run->state), run->why);
     }
     std::vector<double> values;
     Ours ours{.label = when_done};
     for (std::size_t i = 0; i < run->outputs.size(); ++i) {
-      const auto value = value_at(source.value, *run, i);
+      const auto value = scaled_at(source, source.value, *run, i);
       if (!value) return not_there(source, value.error());
-      values.push_back(scaled(source, *value));
+      values.push_back(*value);
     }
-    if (values.empty()) return {Label::kFailed, {}, {}, {}, "the step left nothing"};
+    if (values.empty()) return without(Label::kFailed, "the step left nothing");
     ours.value = median_of(values);
     if (values.size() > 1) {
       ours.low = *std::min_element(values.begin(), values.end());
@@ -87,8 +92,8 @@ class FigureFinder {
   }
 
   static Ours not_there(const Source& source, const base::Error& error) {
-    if (!source.missing.empty()) return {Label::kImpossible, {}, {}, {}, source.missing};
-    return {Label::kFailed, {}, {}, {}, error.what};
+    if (!source.missing.empty()) return without(Label::kImpossible, source.missing);
+    return without(Label::kFailed, error.what);
   }
 
   [[nodiscard]] base::Result<double> value_at(const Metric& metric, const StepRun& run,
@@ -106,22 +111,28 @@ class FigureFinder {
                                                const std::optional<Metric>& metric,
                                                const StepRun& run) const {
     if (!metric) return std::nullopt;
-    const auto value = value_at(*metric, run, 0);
+    const auto value = scaled_at(source, *metric, run, 0);
     if (!value) return std::nullopt;
-    return scaled(source, *value);
+    return *value;
   }
 
-  static double scaled(const Source& source, double value) {
-    return (source.over ? *source.over / value : value) * source.times;
+  [[nodiscard]] base::Result<double> scaled_at(const Source& source, const Metric& metric,
+                                               const StepRun& run, std::size_t repetition) const {
+    ASSAY_TRY(double value, value_at(metric, run, repetition));
+    if (source.per) {
+      ASSAY_TRY(const double divisor, value_at(*source.per, run, repetition));
+      value /= divisor;
+    }
+    value = (source.over ? *source.over / value : value) * source.times;
+    if (std::isfinite(value)) return value;
+    return base::fail(base::unfit_error("", "it makes no finite number"));
   }
 
   static Ours from_record(const Recorded& recorded) {
-    return {Label::kRecorded,
-            recorded.value,
-            {},
-            {},
-            fmt::format("{}, {}, commit {}: {}", recorded.machine, recorded.date, recorded.commit,
-                        recorded.command)};
+    return {.label = Label::kRecorded,
+            .value = recorded.value,
+            .remark = fmt::format("{}, {}, {}", recorded.machine, recorded.date, recorded.commit),
+            .command = recorded.command};
   }
 
   const SuiteFolder& folder_;
@@ -131,8 +142,18 @@ class FigureFinder {
 GoalOutcome goal_of(const SuiteFolder& folder, const FigureTable& table,
                     const FigureOutcome& found) {
   GoalOutcome outcome{.table = &table, .figure = found.figure};
-  const auto known = std::find_if(found.ours.begin(), found.ours.end(),
-                                  [](const Ours& ours) { return ours.value.has_value(); });
+  const auto has_value = [](const Ours& ours) { return ours.value.has_value(); };
+  // What is within so much of a published figure is a plan, where there is one.
+  const auto is_plan = [&](const Ours& ours) {
+    return has_value(ours) && ours.label == Label::kPlanned;
+  };
+  auto known = found.ours.end();
+  if (found.figure->goal->kind == GoalKind::kWithin) {
+    known = std::find_if(found.ours.begin(), found.ours.end(), is_plan);
+  }
+  if (known == found.ours.end()) {
+    known = std::find_if(found.ours.begin(), found.ours.end(), has_value);
+  }
   if (known == found.ours.end()) {
     outcome.note =
         fmt::format("{}: {}", to_text(found.ours.front().label), found.ours.front().remark);

@@ -28,7 +28,8 @@ struct Ours {
   std::optional<double> value;
   std::optional<double> low;
   std::optional<double> high;
-  std::string remark;  // where it is from, or why there is none
+  std::string remark;   // where it is from, or why there is none
+  std::string command;  // of what was recorded
 };
 
 struct FigureOutcome {

@@ -23,6 +23,13 @@ std::string number_text(double value, bool is_signed) {
   return fmt::format("{:.4g}", value);
 }
 
+// Every digit that was published, and no other.
+std::string as_published(double value, bool is_signed) {
+  const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
+  return (is_signed && value > 0 ? "+" : "") +
+         (whole ? base::grouped(static_cast<std::int64_t>(value)) : fmt::format("{}", value));
+}
+
 Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -32,7 +39,8 @@ Json ours_json(const Ours& ours) {
           {"value", optional_json(ours.value)},
           {"low", optional_json(ours.low)},
           {"high", optional_json(ours.high)},
-          {"remark", ours.remark}};
+          {"remark", ours.remark},
+          {"command", ours.command.empty() ? Json(nullptr) : Json(ours.command)}};
 }
 
 Json figures_json(const TableOutcome& table) {
@@ -103,7 +111,7 @@ std::string value_text(const FigureTable& table, const Ours& ours) {
 }
 
 std::string published_text(const FigureTable& table, const Figure& figure) {
-  if (figure.published) return number_text(*figure.published, table.is_signed);
+  if (figure.published) return as_published(*figure.published, table.is_signed);
   return figure.published_as.empty() ? "—" : figure.published_as;
 }
 

@@ -68,6 +68,7 @@ class FigureReader {
     ASSAY_TRY_VOID(keys.parsed("value", source.value, place_of));
     ASSAY_TRY_VOID(keys.parsed("low", source.low, place_of));
     ASSAY_TRY_VOID(keys.parsed("high", source.high, place_of));
+    ASSAY_TRY_VOID(keys.parsed("per", source.per, place_of));
     ASSAY_TRY_VOID(keys.number("times", source.times));
     const Value* over = keys.take("over");
     if (over == nullptr) return {};
@@ -212,6 +213,11 @@ class FigureReader {
       return base::fail(base::usage_error(
           value.origin().text(), fmt::format("nothing of ours stands beside '{}'", figure.what),
           "measured, planned or recorded; or why = \"…\" there is nothing"));
+    }
+    if (figure.measured && !figure.why.empty()) {
+      return base::fail(base::usage_error(
+          value.origin().text(), fmt::format("'{}' is measured: there is no why", figure.what),
+          "a step says what it needs"));
     }
     if (figure.goal && figure.goal->kind == GoalKind::kWithin && !figure.published) {
       return base::fail(base::usage_error(value.origin().text(),

@@ -84,6 +84,7 @@ base::Result<Needs> needs_of(const Value* value) {
   ASSAY_TRY_VOID(keys.flag("nvlink", needs.nvlink));
   ASSAY_TRY_VOID(keys.text("tracer", needs.tracer));
   ASSAY_TRY(needs.programs, words_in(keys.take("program"), "program"));
+  ASSAY_TRY_VOID(keys.text("works", needs.works));
   ASSAY_TRY_VOID(keys.text("hint", needs.hint));
   ASSAY_TRY_VOID(keys.no_others());
   if ((needs.nvlink || needs.gpu_memory) && needs.gpus == 0) needs.gpus = needs.nvlink ? 2 : 1;

@@ -108,7 +108,8 @@ class StepRunner {
     const std::string out = "out/" + name + ".out";
     const compare::ProcessRequest request{
         .words = compare::shell_words(
-            fmt::format("cd {} || exit 3\n{}", base::shell_quoted(work.string()), command)),
+            fmt::format("cd {} || exit 3\n{}{}", base::shell_quoted(work.string()),
+                        measures(step.kind) ? own_project() : "", command)),
         .environment = environment_,
         .out = folder_.directory() / out,
         .err = folder_.directory() / "out" / (name + ".err"),
@@ -123,6 +124,11 @@ class StepRunner {
     made.outputs.push_back(out);
     made.wall_s.push_back(outcome.wall_s);
     return true;
+  }
+
+  // What a step records is no part of the project that the suite is run in.
+  [[nodiscard]] std::string own_project() const {
+    return base::shell_quoted(here_.program) + " init --quiet || exit 3\n";
   }
 
   base::Result<std::string> command_of(const Step& step) {

@@ -39,7 +39,8 @@ struct Needs {
   bool nvlink = false;                    // between them
   std::string tracer;
   std::vector<std::string> programs;
-  std::string hint;  // how to get what is missing
+  std::string works;  // a shell command that succeeds where the step makes sense
+  std::string hint;   // how to get a program that is missing, or what would make it work
 };
 
 using Settings = std::map<std::string, std::string, std::less<>>;
@@ -62,9 +63,10 @@ struct Source {
   compare::Metric value;
   std::optional<compare::Metric> low;
   std::optional<compare::Metric> high;
-  double times = 1;            // the value, times this
-  std::optional<double> over;  // this, divided by the value
-  std::string missing;         // why it may not be there
+  std::optional<compare::Metric> per;  // another value that it is divided by
+  double times = 1;                    // the result, times this
+  std::optional<double> over;          // this, divided by the value
+  std::string missing;                 // why it may not be there
 };
 
 // Measured earlier and elsewhere, and written down with the suite.
@@ -91,7 +93,7 @@ struct Figure {
   std::optional<Source> planned;
   std::optional<Recorded> recorded;
   std::optional<Goal> goal;
-  std::string why;   // there is nothing of ours
+  std::string why;   // nothing was measured, whatever else there is
   std::string note;  // what is different
 };
 
