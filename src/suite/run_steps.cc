@@ -65,7 +65,8 @@ class StepRunner {
     }
     if (step.kind == StepKind::kCollective) return compute(step, made);
     const base::Stopwatch watch;
-    for (std::int64_t i = 1; i <= step.repeat && made.state == StepState::kDone; ++i) {
+    const std::int64_t times = folder_.quick() ? 1 : step.repeat;
+    for (std::int64_t i = 1; i <= times && made.state == StepState::kDone; ++i) {
       ASSAY_TRY(const bool went_on, run_once(step, i, watch, made));
       if (!went_on) return std::nullopt;
     }

@@ -25,13 +25,21 @@ class Filler {
     while (true) {
       const std::size_t begin = text.find("@{");
       filled += text.substr(0, begin);
+      filled_ += std::min(begin, text.size());
       if (begin == std::string_view::npos) return filled;
       const std::size_t end = text.find('}', begin);
       const std::string name(text.substr(begin + 2, end - begin - 2));
       const auto found = settings_.find(name);
-      if (end == std::string_view::npos || found == settings_.end())
-        return base::fail(unknown(name));
-      if (depth == kDeepestSetting || filled.size() > kLongestText) {
+      if (end == std::string_view::npos || found == settings_.end()) {
+        return base::fail(unknown(name, end != std::string_view::npos));
+      }
+      if (filled_ > kLongestText) {
+        return base::fail(base::usage_error(step_.origin.text(),
+                                            fmt::format("step '{}' is too long with its settings "
+                                                        "filled in",
+                                                        step_.name)));
+      }
+      if (depth == kDeepestSetting) {
         return base::fail(base::usage_error(
             step_.origin.text(), fmt::format("the setting '{}' goes round in circles", name),
             "a setting may use others, not itself"));
@@ -43,17 +51,20 @@ class Filler {
   }
 
  private:
-  [[nodiscard]] base::Error unknown(const std::string& name) const {
+  [[nodiscard]] base::Error unknown(const std::string& name, bool ends) const {
     std::vector<std::string> known;
     for (const auto& [key, value] : settings_) known.push_back(key);
-    return base::usage_error(step_.origin.text(),
-                             fmt::format("step '{}' uses '@{{{}}}', which is no setting",
-                                         step_.name, base::shortened(base::printable(name), 40)),
-                             base::suggestion(name, known));
+    const std::string shown = base::shortened(base::printable(name), 40);
+    return base::usage_error(
+        step_.origin.text(),
+        fmt::format("step '{}' uses '@{{{}{}", step_.name, shown,
+                    ends ? "}', which is no setting" : "', which does not end"),
+        ends ? base::suggestion(name, known) : "@{NAME}");
   }
 
   const Step& step_;
   Settings settings_;
+  std::size_t filled_ = 0;  // bytes, at all depths
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ struct Step {
   Settings with;     // over the suite's
   Needs needs;
   base::Seconds limit;
-  std::int64_t repeat = 1;  // of commands: the figure is the median
+  std::int64_t repeat = 1;  // of commands: the figure is the median; a quick run does it once
   bool quick = true;        // part of a quick run
   spec::Origin origin;      // of `text`
 };
