@@ -103,14 +103,14 @@ std::optional<std::string> missing_here(const Needs& needs, const Here& here) {
       return fmt::format("needs the tracer {}: {}", needs.tracer, *trouble);
     }
   }
-  const std::string hint = needs.hint.empty() ? "" : "; " + needs.hint;
+  const std::string hint = needs.hint.empty() || !needs.works.empty() ? "" : "; " + needs.hint;
   for (const std::string& program : needs.programs) {
     if (!is_on_path(program, here.path)) {
       return fmt::format("needs the program {}, which is not here{}", program, hint);
     }
   }
   if (!needs.works.empty() && !here.works(needs.works)) {
-    return fmt::format("'{}' fails here{}", needs.works, hint);
+    return needs.hint.empty() ? fmt::format("'{}' fails here", needs.works) : needs.hint;
   }
   return std::nullopt;
 }

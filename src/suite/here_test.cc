@@ -51,6 +51,7 @@ TEST(MissingHere, TracersProgramsAndProbes) {
             "needs the program no-such-program, which is not here; build it");
   EXPECT_EQ(missing_here({.works = "true"}, here), std::nullopt);
   EXPECT_EQ(missing_here({.works = "false"}, here), "'false' fails here");
+  EXPECT_EQ(missing_here({.works = "false", .hint = "needs a moon"}, here), "needs a moon");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Needs {
   std::string tracer;
   std::vector<std::string> programs;
   std::string works;  // a shell command that succeeds where the step makes sense
-  std::string hint;   // how to get a program that is missing, or what would make it work
+  std::string hint;   // how to get a program that is missing; what it means that `works` fails
 };
 
 using Settings = std::map<std::string, std::string, std::less<>>;
