@@ -120,8 +120,10 @@ TEST_F(BenchCli, PlannedSuitesPlan) {
       EXPECT_EQ(ours["label"] == "recorded", ours["command"].is_string()) << each.dump();
     }
   }
-  refused({"mfu-scaling", "-o", "y"},
-          fs::weakly_canonical(directory_.path() / "y").string() + " has a run of a suite already");
+  const std::string kept = (directory_.path() / "y").string();
+  refused({"mfu-scaling", "-o", "y"}, kept +
+                                          ": has a run of a suite already; assay bench --resume " +
+                                          kept + ", or name another folder");
 }
 
 TEST_F(BenchCli, SurvivalQuick) {
@@ -153,8 +155,8 @@ TEST_F(BenchCli, TracerOverheadQuick) {
     const Json& ran = step(result, std::string("small-") + tracer);
     if (ran["state"] == "not possible here") continue;
     ASSERT_EQ(ran["state"], "done") << ran.dump();
-    const Json& loss = figure(result, "d12 / small, preload");
-    EXPECT_EQ(loss["ours"][0]["label"], "measured");
+    const Json& added = figure(result, std::string("d12 / small, ") + tracer);
+    EXPECT_EQ(added["ours"][0]["label"], "measured");
     ++measured;
   }
   EXPECT_GT(measured, 0);
@@ -202,13 +204,13 @@ TEST_F(BenchCli, BadInput) {
 constexpr const char* kThreeSteps = R"toml(title = "three"
 [[step]]
 name = "first"
-command = "echo took 1; echo x >> ../../../first"
+command = "echo took 1; echo x >> ../../../../first"
 [[step]]
 name = "second"
-command = "echo trouble >&2; test -e ../../../mended && echo took 2"
+command = "echo trouble >&2; test -e ../../../../mended && echo took 2"
 [[step]]
 name = "third"
-command = "test -e ../../../mended || sleep 60; echo took 3"
+command = "test -e ../../../../mended || sleep 60; echo took 3"
 [[table]]
 title = "t"
 value = "regex:took ([0-9]+)"
