@@ -45,11 +45,11 @@ void print_table(const Session& session, const suite::Outcome& outcome,
   for (const suite::FigureOutcome& figure : found.figures) {
     bool first = true;
     for (const suite::Ours& ours : figure.ours) {
-      const std::string remark = ours.remark.empty() ? figure.figure->note : ours.remark;
       shown.row({first ? figure.figure->what : "",
                  first ? suite::published_text(table, *figure.figure) : "",
                  suite::value_text(table, ours), suite::label_text(outcome, ours),
-                 suite::difference_text(*figure.figure, ours), remark});
+                 suite::difference_text(*figure.figure, ours),
+                 suite::remark_text(*figure.figure, ours)});
       first = false;
     }
   }

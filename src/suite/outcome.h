@@ -73,6 +73,8 @@ GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> publ
 std::string label_text(const Outcome& outcome, const Ours& ours);
 std::string value_text(const FigureTable& table, const Ours& ours);
 std::string published_text(const FigureTable& table, const Figure& figure);
+// Where ours is from, and what is different about the figure.
+std::string remark_text(const Figure& figure, const Ours& ours);
 // Of a planned figure against the published one, in percent of it; else nothing.
 std::string difference_text(const Figure& figure, const Ours& ours);
 

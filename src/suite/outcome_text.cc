@@ -66,10 +66,10 @@ Json table_json(const Outcome& outcome, const TableOutcome& table) {
   Json rows = Json::array();
   for (const FigureOutcome& found : table.figures) {
     for (const Ours& ours : found.ours) {
-      rows.push_back(Json::array({found.figure->what, published_text(*table.table, *found.figure),
-                                  value_text(*table.table, ours), label_text(outcome, ours),
-                                  difference_text(*found.figure, ours),
-                                  ours.remark.empty() ? found.figure->note : ours.remark}));
+      rows.push_back(
+          Json::array({found.figure->what, published_text(*table.table, *found.figure),
+                       value_text(*table.table, ours), label_text(outcome, ours),
+                       difference_text(*found.figure, ours), remark_text(*found.figure, ours)}));
     }
   }
   const std::string unit = table.table->unit.empty() ? "" : ", " + table.table->unit;
@@ -102,6 +102,8 @@ std::string label_text(const Outcome& outcome, const Ours& ours) {
 
 std::string value_text(const FigureTable& table, const Ours& ours) {
   if (!ours.value) return "—";
+  // Somebody wrote down what was recorded, with the digits that it has.
+  if (ours.label == Label::kRecorded) return as_published(*ours.value, table.is_signed);
   std::string text = number_text(*ours.value, table.is_signed);
   if (ours.low && ours.high) {
     text += fmt::format(" [{}, {}]", number_text(*ours.low, table.is_signed),
@@ -113,6 +115,12 @@ std::string value_text(const FigureTable& table, const Ours& ours) {
 std::string published_text(const FigureTable& table, const Figure& figure) {
   if (figure.published) return as_published(*figure.published, table.is_signed);
   return figure.published_as.empty() ? "—" : figure.published_as;
+}
+
+std::string remark_text(const Figure& figure, const Ours& ours) {
+  if (ours.remark.empty()) return figure.note;
+  const bool both = ours.label == Label::kMeasured && !figure.note.empty();
+  return both ? ours.remark + "; " + figure.note : ours.remark;
 }
 
 std::string difference_text(const Figure& figure, const Ours& ours) {
