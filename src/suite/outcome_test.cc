@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <set>
 
 #include "base/testing/temp_dir.h"
 #include "suite/run_steps.h"
