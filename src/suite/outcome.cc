@@ -192,38 +192,6 @@ std::string_view to_text(Label label) {
   return "not reached";
 }
 
-std::string_view to_text(GoalVerdict verdict) {
-  switch (verdict) {
-    case GoalVerdict::kPass:
-      return "PASS";
-    case GoalVerdict::kFail:
-      return "FAIL";
-    case GoalVerdict::kInconclusive:
-      return "INCONCLUSIVE";
-    case GoalVerdict::kNotJudged:
-      break;
-  }
-  return "NOT JUDGED";
-}
-
-GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published) {
-  if (!ours.value || !std::isfinite(*ours.value)) return GoalVerdict::kNotJudged;
-  const auto verdict = [](bool all_within, bool all_beyond) {
-    if (all_within) return GoalVerdict::kPass;
-    return all_beyond ? GoalVerdict::kFail : GoalVerdict::kInconclusive;
-  };
-  if (goal.kind == GoalKind::kWithin) {
-    if (!published || *published == 0) return GoalVerdict::kNotJudged;
-    // Of the figure itself: a plan's interval says how sure it is, not how good it was.
-    const double off = std::abs(*ours.value / *published - 1) * 100;
-    return verdict(off <= goal.bound, off > goal.bound);
-  }
-  const double low = ours.low.value_or(*ours.value);
-  const double high = ours.high.value_or(*ours.value);
-  if (goal.kind == GoalKind::kAtMost) return verdict(high <= goal.bound, low > goal.bound);
-  return verdict(low >= goal.bound, high < goal.bound);
-}
-
 bool Outcome::any_failed() const {
   const bool step = std::any_of(steps.begin(), steps.end(),
                                 [](const StepRun& run) { return run.state == StepState::kFailed; });

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "base/text.h"
 #include "spec/table_keys.h"
 
@@ -232,29 +229,6 @@ class FigureReader {
 };
 
 }  // namespace
-
-base::Result<Goal> parse_goal(std::string_view text) {
-  Goal goal{.text = std::string(text)};
-  std::string_view rest = base::trim(text);
-  const auto begins = [&](std::string_view word, GoalKind kind) {
-    if (!rest.starts_with(word)) return false;
-    rest = base::trim(rest.substr(word.size()));
-    goal.kind = kind;
-    return true;
-  };
-  const bool known = begins("<=", GoalKind::kAtMost) || begins(">=", GoalKind::kAtLeast) ||
-                     begins("within", GoalKind::kWithin);
-  if (goal.kind == GoalKind::kWithin && rest.ends_with('%')) {
-    rest = base::trim(rest.substr(0, rest.size() - 1));
-  }
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), goal.bound);
-  if (!known || error != std::errc() || end != rest.data() + rest.size() ||
-      !std::isfinite(goal.bound)) {
-    return base::fail(base::usage_error("", fmt::format("'{}' is no goal", base::printable(text)),
-                                        "\"<= 1\", \">= 0.9\" or \"within 15%\""));
-  }
-  return goal;
-}
 
 base::Result<void> read_tables(const Value* tables, const Value* records, Suite& suite) {
   if (tables == nullptr) return {};
