@@ -1,9 +1,7 @@
 // assay compare: what does B add to A? Runs commands in random order until the answer is precise
 // enough, and judges it against a margin.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 
 #include "base/clock.h"
@@ -15,7 +13,6 @@
 #include "compare_words.h"
 #include "print_compare.h"
 #include "project.h"
-#include "store/location.h"
 #include "verbs.h"
 
 namespace assay::cli {
@@ -67,21 +64,6 @@ class CompareLine {
   std::int64_t next_ns_ = 0;
 };
 
-// Where an experiment is kept: where it should be, in the project, or among temporary files.
-base::Result<fs::path> folder_of(const CompareWords& words, const fs::path& directory) {
-  if (!words.output.empty()) return fs::absolute(words.output);
-  std::string stamp = base::utc_millis_text(base::system_clock().wall_ns());
-  std::erase_if(stamp, [](char c) { return c == ':' || c == '-' || c == '.'; });
-  stamp = fmt::format("{}-{}", stamp, ::getpid());
-  ASSAY_TRY(const auto project, store::find(directory));
-  if (project && ::access(project->directory.c_str(), W_OK) == 0) {
-    return project->directory / "compare" / stamp;
-  }
-  std::error_code ignored;
-  const fs::path temporary = fs::temp_directory_path(ignored);
-  return (temporary.empty() ? fs::path("/tmp") : temporary) / ("assay-compare-" + stamp);
-}
-
 base::Result<compare::Journal> go_on(const CompareWords& words, compare::Measured& measured) {
   const fs::path directory = fs::absolute(words.resume);
   ASSAY_TRY(compare::Journal journal, compare::Journal::open(directory, measured));
@@ -97,7 +79,7 @@ base::Result<compare::Journal> go_on(const CompareWords& words, compare::Measure
 
 base::Result<compare::Journal> begin(const CompareWords& words, compare::Measured& measured) {
   ASSAY_TRY(measured.experiment, experiment_of(words));
-  ASSAY_TRY(const fs::path folder, folder_of(words, measured.experiment.directory));
+  ASSAY_TRY(const fs::path folder, kept_folder("compare", words.output));
   return compare::Journal::create(folder, measured.experiment);
 }
 

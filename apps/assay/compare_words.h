@@ -44,6 +44,8 @@ base::Result<void> change_experiment(const CompareWords& words, compare::Experim
 
 // compare_file.cc: an experiment file.
 base::Result<compare::Experiment> read_experiment(const std::string& file);
+// The same of text that stands elsewhere; `source` names it in errors.
+base::Result<compare::Experiment> experiment_in(const std::string& text, const std::string& source);
 
 // The forms that options and files share. Errors name `where`.
 base::Result<double> percentage(const std::string& where, std::string_view text);

@@ -1,11 +1,14 @@
 #include "project.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "lineage/recovery.h"
+#include "store/location.h"
 
 namespace assay::cli {
 
@@ -32,6 +35,22 @@ base::Result<store::Store> open_store() {
     base::log_warn("an interrupted job could not be finished", {{"why", recovered.error().line()}});
   }
   return store;
+}
+
+base::Result<fs::path> kept_folder(const std::string& verb, const std::string& asked) {
+  if (!asked.empty()) return fs::absolute(asked);
+  std::string stamp = base::utc_millis_text(base::system_clock().wall_ns());
+  std::erase_if(stamp, [](char c) { return c == ':' || c == '-' || c == '.'; });
+  stamp = fmt::format("{}-{}", stamp, ::getpid());
+  ASSAY_TRY(const fs::path directory, working_directory());
+  ASSAY_TRY(const auto project, store::find(directory));
+  if (project && ::access(project->directory.c_str(), W_OK) == 0) {
+    return project->directory / verb / stamp;
+  }
+  std::error_code ignored;
+  const fs::path temporary = fs::temp_directory_path(ignored);
+  return (temporary.empty() ? fs::path("/tmp") : temporary) /
+         fmt::format("assay-{}-{}", verb, stamp);
 }
 
 base::Result<std::int64_t> count_option(const std::string& verb, const std::string& option,

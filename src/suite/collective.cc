@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <sstream>
+
+#include "base/text.h"
+#include "plan/network/network.h"
+#include "spec/load.h"
+#include "suite/run_steps.h"
+
+namespace assay::suite {
+namespace {
+
+using step::CollectiveKind;
+
+constexpr std::array kCollectives = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
+                                     CollectiveKind::kAllGather, CollectiveKind::kBroadcast,
+                                     CollectiveKind::kAllToAll,  CollectiveKind::kSendReceive};
+
+base::Error no_collective(std::string_view text) {
+  return base::usage_error("collective", fmt::format("'{}' is none", base::printable(text)),
+                           "all_reduce 1GB h100-sxm-8 8, for example");
+}
+
+}  // namespace
+
+base::Result<base::Json> collective_json(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  std::string name;
+  std::string size;
+  std::string cluster_name;
+  std::string ranks_text;
+  std::string more;
+  words >> name >> size >> cluster_name >> ranks_text >> more;
+  const auto* const kind =
+      std::find_if(kCollectives.begin(), kCollectives.end(),
+                   [&](CollectiveKind each) { return step::to_text(each) == name; });
+  const auto bytes = base::parse_bytes(size);
+  if (kind == kCollectives.end() || !bytes || cluster_name.empty() || !more.empty()) {
+    return base::fail(no_collective(text));
+  }
+  ASSAY_TRY(const spec::Loaded loaded, spec::load(cluster_name));
+  const auto* cluster = std::get_if<spec::ClusterSpec>(&loaded.spec);
+  if (cluster == nullptr) return base::fail(no_collective(text));
+  ASSAY_TRY(const plan::Network network, plan::Network::of(*cluster));
+  const std::int64_t devices = cluster->nodes * network.devices_per_node();
+  std::int64_t ranks = devices;
+  if (!ranks_text.empty()) {
+    const char* const last = ranks_text.data() + ranks_text.size();
+    const auto [end, error] = std::from_chars(ranks_text.data(), last, ranks);
+    if (error != std::errc() || end != last || ranks < 2 || ranks > devices) {
+      return base::fail(no_collective(text));
+    }
+  }
+  const plan::CollectiveTime time =
+      network.time(*kind, static_cast<double>(bytes->count()), network.group(ranks));
+  return base::Json{{"seconds", time.total.count()},
+                    {"bus_gb_s", time.bus_bandwidth.count() / 1e9},
+                    {"algorithm", plan::to_text(time.algorithm)},
+                    {"ranks", ranks}};
+}
+
+}  // namespace assay::suite

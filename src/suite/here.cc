@@ -1,0 +1,118 @@
+#include "suite/here.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.h"
+#include "machine/discover.h"
+#include "observe/collect/collector.h"
+
+namespace assay::suite {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr base::Bytes kOneGib(std::int64_t{1} << 30);
+
+bool is_on_path(const std::string& name, std::string_view path) {
+  const auto runs = [](const std::string& file) {
+    return ::access(file.c_str(), X_OK) == 0 && !fs::is_directory(file);
+  };
+  if (name.find('/') != std::string::npos) return runs(name);
+  while (!path.empty()) {
+    const std::size_t colon = std::min(path.find(':'), path.size());
+    if (runs(std::string(path.substr(0, colon)) + "/" + name)) return true;
+    path.remove_prefix(std::min(colon + 1, path.size()));
+  }
+  return false;
+}
+
+std::string gpus_text(std::int64_t count) {
+  return count == 1 ? "a GPU" : fmt::format("{} GPUs", count);
+}
+
+std::string gpus_here(std::size_t count) {
+  if (count == 0) return "this machine has none";
+  return fmt::format("this machine has {}", count == 1 ? "one" : std::to_string(count));
+}
+
+std::optional<std::string> missing_gpus(const Needs& needs, const machine::Machine& machine) {
+  if (needs.gpus == 0) return std::nullopt;
+  const std::string wanted = gpus_text(needs.gpus) + (needs.nvlink ? " with NVLink" : "");
+  if (static_cast<std::int64_t>(machine.gpus.size()) < needs.gpus) {
+    return fmt::format("needs {}; {}", wanted, gpus_here(machine.gpus.size()));
+  }
+  if (machine.gpu_source != machine::GpuSource::kNvml) {
+    return fmt::format("needs {}; this machine's driver does not answer", wanted);
+  }
+  const auto linked = [](const machine::GpuLink& link) { return link.nvlinks > 0; };
+  if (needs.nvlink && std::none_of(machine.gpu_links.begin(), machine.gpu_links.end(), linked)) {
+    return fmt::format("needs {}; this machine's GPUs have none between them", wanted);
+  }
+  for (const machine::Gpu& gpu : machine.gpus) {
+    if (!needs.gpu_memory || gpu.memory.value_or(base::Bytes()) >= *needs.gpu_memory) continue;
+    return fmt::format("needs GPUs of {:.4g} GiB; {} has {:.4g}", *needs.gpu_memory / kOneGib,
+                       gpu.name, gpu.memory.value_or(base::Bytes()) / kOneGib);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> trouble_of_tracer(const std::string& name) {
+  for (const collect::Tracer tracer : collect::kTracers) {
+    if (collect::name_of(tracer) != name) continue;
+    const collect::Preflight found = collect::preflight(tracer);
+    if (found.available) return std::nullopt;
+    return found.reason;
+  }
+  return "there is no such tracer";
+}
+
+// A probe that hangs says no.
+bool command_works(const std::string& command, const std::string& path) {
+  const std::string line =
+      fmt::format("PATH={} exec timeout 10 sh -c {} </dev/null >/dev/null 2>&1",
+                  base::shell_quoted(path), base::shell_quoted(command));
+  return std::system(line.c_str()) == 0;
+}
+
+}  // namespace
+
+Here look_around() {
+  Here here{.machine = machine::discover(), .tracer_trouble = trouble_of_tracer};
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  here.program = program.string();
+  const std::string folder = program.parent_path().string();
+  const char* path = std::getenv("PATH");
+  // Programs of the benchmarks are built into a folder beside ours.
+  here.path = fmt::format("{0}:{0}/bench:{1}", folder, path == nullptr ? "/usr/bin:/bin" : path);
+  here.works = [search = here.path](const std::string& command) {
+    return command_works(command, search);
+  };
+  return here;
+}
+
+std::optional<std::string> missing_here(const Needs& needs, const Here& here) {
+  if (auto gpus = missing_gpus(needs, here.machine)) return gpus;
+  if (!needs.tracer.empty()) {
+    if (const auto trouble = here.tracer_trouble(needs.tracer)) {
+      return fmt::format("needs the tracer {}: {}", needs.tracer, *trouble);
+    }
+  }
+  const std::string hint = needs.hint.empty() || !needs.works.empty() ? "" : "; " + needs.hint;
+  for (const std::string& program : needs.programs) {
+    if (!is_on_path(program, here.path)) {
+      return fmt::format("needs the program {}, which is not here{}", program, hint);
+    }
+  }
+  if (!needs.works.empty() && !here.works(needs.works)) {
+    return needs.hint.empty() ? fmt::format("'{}' fails here", needs.works) : needs.hint;
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay::suite

@@ -1,0 +1,217 @@
+// From steps that ran to labelled figures: a label is what the step was, whatever it printed.
+#include "suite/outcome.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/testing/temp_dir.h"
+#include "suite/run_steps.h"
+
+namespace assay::suite {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr const char* kSteps = R"toml(title = "steps of every kind"
+
+[[step]]
+name = "network"
+collective = "all_reduce 1GB h100-sxm-8"
+
+[[step]]
+name = "prints"
+repeat = 3
+command = "pwd > here; echo x >> ../count; printf 'took %s\n' $(wc -l < ../count)"
+
+[[step]]
+name = "breaks"
+command = "echo it broke >&2; exit 7"
+
+[[step]]
+name = "hangs"
+command = "sleep 60"
+limit = "300ms"
+
+[[step]]
+name = "needy"
+needs = { gpus = 64 }
+command = "echo took 5"
+
+[[step]]
+name = "long"
+quick = false
+command = "echo took 6"
+
+[[step]]
+name = "wordless"
+command = "echo nothing"
+
+[[table]]
+title = "t"
+value = "regex:took ([0-9]+)"
+figures = [
+  { what = "planned", published = 400, planned = { step = "network", value = "json:bus_gb_s" }, why = "not here" },
+  { what = "measured", published = 2, measured = "prints", goal = "<= 3" },
+  { what = "failed", measured = "breaks", goal = "<= 3" },
+  { what = "late", measured = "hangs" },
+  { what = "impossible", measured = "needy", recorded = { value = 9, machine = "m", date = 2026-01-02, commit = "c", command = "x" }, goal = ">= 10" },
+  { what = "long", measured = "long" },
+  { what = "not found", measured = "wordless" },
+  { what = "may be missing", measured = { step = "wordless", value = "json:watts", missing = "nobody tells" } },
+]
+)toml";
+
+class SuiteRun : public ::testing::Test {
+ protected:
+  Outcome run(const fs::path& directory, bool quick = false) {
+    auto suite = read_suite(kSteps, "steps.toml");
+    EXPECT_TRUE(suite.has_value()) << suite.error().line();
+    auto made = SuiteFolder::create(directory, *std::move(suite), quick, here_);
+    EXPECT_TRUE(made.has_value()) << made.error().line();
+    folder_ = *std::move(made);
+    return go_on();
+  }
+  Outcome go_on() {
+    const auto interrupts = compare::Interrupts::watch();
+    auto runs = run_steps(*folder_, here_, *interrupts);
+    EXPECT_TRUE(runs.has_value()) << runs.error().line();
+    return outcome_of(*folder_, *std::move(runs));
+  }
+  static const FigureOutcome& figure(const Outcome& outcome, const std::string& what) {
+    for (const FigureOutcome& each : outcome.tables[0].figures) {
+      if (each.figure->what == what) return each;
+    }
+    ADD_FAILURE() << what;
+    return outcome.tables[0].figures[0];
+  }
+  [[nodiscard]] fs::path place() const { return directory_.path() / "r"; }
+
+  base::testing::TempDir directory_;
+  // No project of its own is needed for commands like these.
+  Here here_{.program = "/bin/true", .path = "/bin:/usr/bin"};
+  std::optional<SuiteFolder> folder_;
+};
+
+TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
+  const Outcome outcome = run(place());
+  const FigureOutcome& planned = figure(outcome, "planned");
+  ASSERT_EQ(planned.ours.size(), 2U);
+  EXPECT_EQ(planned.ours[0].label, Label::kImpossible);
+  EXPECT_EQ(planned.ours[1].label, Label::kPlanned);
+  EXPECT_GT(*planned.ours[1].value, 300);
+
+  const Ours& measured = figure(outcome, "measured").ours[0];
+  EXPECT_EQ(measured.label, Label::kMeasured);
+  EXPECT_EQ(measured.value, 2);  // of 1, 2, 3
+  EXPECT_EQ(measured.low, 1);
+  EXPECT_EQ(measured.high, 3);
+
+  const Ours& failed = figure(outcome, "failed").ours[0];
+  EXPECT_EQ(failed.label, Label::kFailed);
+  EXPECT_FALSE(failed.value.has_value());
+  EXPECT_THAT(failed.remark, HasSubstr("exited with 7: it broke; its output is in "));
+  EXPECT_THAT(figure(outcome, "late").ours[0].remark, HasSubstr("ran into its limit of 300 ms"));
+
+  const FigureOutcome& impossible = figure(outcome, "impossible");
+  EXPECT_EQ(impossible.ours[0].remark, "needs 64 GPUs; this machine has none");
+  EXPECT_EQ(impossible.ours[1].label, Label::kRecorded);
+  EXPECT_EQ(impossible.ours[1].remark, "m, 2026-01-02, c");
+  EXPECT_EQ(figure(outcome, "long").ours[0].value, 6);
+  EXPECT_EQ(figure(outcome, "not found").ours[0].label, Label::kFailed);
+  EXPECT_EQ(figure(outcome, "may be missing").ours[0].label, Label::kImpossible);
+  EXPECT_EQ(figure(outcome, "may be missing").ours[0].remark, "nobody tells");
+
+  ASSERT_EQ(outcome.goals.size(), 3U);
+  EXPECT_EQ(outcome.goals[0].verdict, GoalVerdict::kPass);
+  EXPECT_EQ(outcome.goals[1].verdict, GoalVerdict::kNotJudged);
+  EXPECT_EQ(outcome.goals[2].verdict, GoalVerdict::kFail);  // by what was recorded
+  EXPECT_TRUE(outcome.any_failed());
+}
+
+TEST_F(SuiteRun, OnlyWhatRanHereIsCalledMeasured) {
+  const base::Json json = to_json(run(place()));
+  for (const base::Json& figure : json["figures"]) {
+    for (const base::Json& ours : figure["ours"]) {
+      const bool from_command = figure["what"] == "measured" || figure["what"] == "long";
+      EXPECT_EQ(ours["label"] == "measured", from_command) << figure.dump();
+      if (ours["label"] != "measured" && ours["label"] != "planned" &&
+          ours["label"] != "recorded") {
+        EXPECT_TRUE(ours["value"].is_null()) << figure.dump();
+      }
+    }
+  }
+  for (const base::Json& row : json["tables"][0]["rows"]) {
+    EXPECT_EQ(row.size(), json["tables"][0]["columns"].size());
+  }
+}
+
+TEST_F(SuiteRun, AQuickRunSaysSoAndJudgesNothing) {
+  const Outcome outcome = run(place(), true);
+  EXPECT_EQ(figure(outcome, "long").ours[0].label, Label::kLeftOut);
+  const Ours& measured = figure(outcome, "measured").ours[0];
+  EXPECT_EQ(label_text(outcome, measured), "measured (quick)");
+  EXPECT_EQ(outcome.goals[0].verdict, GoalVerdict::kNotJudged);
+  EXPECT_EQ(to_json(outcome)["quick"], true);
+}
+
+TEST_F(SuiteRun, WhatIsDoneStaysAndWhatFailedIsTriedAgain) {
+  run(place());
+  // Another program would print other numbers: a step that is done must not run again.
+  std::ofstream(place() / "out/prints-2.out") << "took 77\n";
+  folder_ = *SuiteFolder::open(place(), here_);
+  const Outcome again = go_on();
+  EXPECT_EQ(figure(again, "measured").ours[0].high, 77);
+  EXPECT_EQ(figure(again, "failed").ours[0].label, Label::kFailed);
+
+  Here other = here_;
+  other.machine.hostname = "elsewhere";
+  const auto refused = SuiteFolder::open(place(), other);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().line(), HasSubstr("was begun on another machine"));
+  std::ofstream(place() / "steps/prints.json") << "[1]";
+  std::ofstream(place() / "steps/long.json") << R"({"state":3,"wall_s":{},"outputs":[1]})";
+  EXPECT_EQ(figure(go_on(), "long").ours[0].value, 6);
+  const auto second = SuiteFolder::create(place(), *read_suite(kSteps, "s.toml"), false, here_);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_THAT(second.error().line(), HasSubstr("has a run of a suite already"));
+}
+
+TEST(Judge, ByWhereTheIntervalLies) {
+  const Goal most{.kind = GoalKind::kAtMost, .bound = 1};
+  const Goal least{.kind = GoalKind::kAtLeast, .bound = 1};
+  const Goal within{.kind = GoalKind::kWithin, .bound = 10};
+  const auto ours = [](double value, double low, double high) {
+    return Ours{.label = Label::kMeasured, .value = value, .low = low, .high = high};
+  };
+  EXPECT_EQ(judge(most, ours(0.5, 0, 1), {}), GoalVerdict::kPass);
+  EXPECT_EQ(judge(most, ours(0.5, 0, 1.1), {}), GoalVerdict::kInconclusive);
+  EXPECT_EQ(judge(most, ours(2, 1.1, 3), {}), GoalVerdict::kFail);
+  EXPECT_EQ(judge(least, ours(2, 1, 3), {}), GoalVerdict::kPass);
+  EXPECT_EQ(judge(least, ours(2, 0.5, 3), {}), GoalVerdict::kInconclusive);
+  EXPECT_EQ(judge(least, ours(0.5, 0, 0.9), {}), GoalVerdict::kFail);
+  EXPECT_EQ(judge(within, ours(109, 50, 200), 100), GoalVerdict::kPass);
+  EXPECT_EQ(judge(within, ours(111, 100, 112), 100), GoalVerdict::kFail);
+  EXPECT_EQ(judge(within, ours(89, 0, 0), 100), GoalVerdict::kFail);
+  EXPECT_EQ(judge(within, ours(1, 1, 1), {}), GoalVerdict::kNotJudged);
+  EXPECT_EQ(judge(most, {}, {}), GoalVerdict::kNotJudged);
+}
+
+TEST(CollectiveJson, AsThePlannerHasItOrARefusal) {
+  const auto json = collective_json("all_reduce 1GB h100-sxm-8 8");
+  ASSERT_TRUE(json.has_value()) << json.error().line();
+  // A bus moves 2 (n-1)/n of the bytes in that time.
+  const double seconds = (*json)["seconds"].get<double>();
+  EXPECT_NEAR((*json)["bus_gb_s"].get<double>(), 1e9 * 2 * 7 / 8 / seconds / 1e9, 1e-6);
+  for (const char* none :
+       {"", "all_reduce", "all_reduce 1GB", "some_reduce 1GB h100-sxm-8", "all_reduce x h100-sxm-8",
+        "all_reduce 1GB h100-sxm-8 1", "all_reduce 1GB h100-sxm-8 9",
+        "all_reduce 1GB h100-sxm-8 8 8", "all_reduce 1GB llama3-8b", "all_reduce 1GB no-such"}) {
+    EXPECT_FALSE(collective_json(none).has_value()) << none;
+  }
+}
+
+}  // namespace
+}  // namespace assay::suite

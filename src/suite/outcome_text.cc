@@ -1,0 +1,172 @@
+// An outcome as people and programs read it.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+#include "suite/outcome.h"
+
+namespace assay::suite {
+namespace {
+
+using base::Json;
+
+constexpr double kWhole = 1000;  // from here on, fractions say nothing
+
+std::string number_text(double value, bool is_signed) {
+  if (!std::isfinite(value)) return "—";
+  const std::string sign = is_signed && value > 0 ? "+" : "";
+  if (std::abs(value) >= kWhole && std::abs(value) < 1e15) {
+    return sign + base::grouped(static_cast<std::int64_t>(std::llround(value)));
+  }
+  if (is_signed) return fmt::format("{}{:.2f}", sign, value);
+  return fmt::format("{:.4g}", value);
+}
+
+// Every digit that was published, and no other.
+std::string as_published(double value, bool is_signed) {
+  const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
+  return (is_signed && value > 0 ? "+" : "") +
+         (whole ? base::grouped(static_cast<std::int64_t>(value)) : fmt::format("{}", value));
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json ours_json(const Ours& ours) {
+  return {{"label", to_text(ours.label)},
+          {"value", optional_json(ours.value)},
+          {"low", optional_json(ours.low)},
+          {"high", optional_json(ours.high)},
+          {"remark", ours.remark},
+          {"command", ours.command.empty() ? Json(nullptr) : Json(ours.command)}};
+}
+
+Json figures_json(const TableOutcome& table) {
+  Json figures = Json::array();
+  for (const FigureOutcome& found : table.figures) {
+    Json ours = Json::array();
+    for (const Ours& each : found.ours) ours.push_back(ours_json(each));
+    const Figure& figure = *found.figure;
+    figures.push_back({{"table", table.table->title},
+                       {"what", figure.what},
+                       {"published", figure.published              ? Json(*figure.published)
+                                     : figure.published_as.empty() ? Json(nullptr)
+                                                                   : Json(figure.published_as)},
+                       {"unit", table.table->unit},
+                       {"ours", std::move(ours)},
+                       {"note", figure.note}});
+  }
+  return figures;
+}
+
+// As on the terminal, for pages that show tables.
+Json table_json(const Outcome& outcome, const TableOutcome& table) {
+  Json rows = Json::array();
+  for (const FigureOutcome& found : table.figures) {
+    for (const Ours& ours : found.ours) {
+      rows.push_back(
+          Json::array({found.figure->what, published_text(*table.table, *found.figure),
+                       value_text(*table.table, ours), label_text(outcome, ours),
+                       difference_text(*found.figure, ours), remark_text(*found.figure, ours)}));
+    }
+  }
+  const std::string unit = table.table->unit.empty() ? "" : ", " + table.table->unit;
+  return {{"title", table.table->title + unit},
+          {"columns", {"figure", "published", "ours", "how", "difference", "remark"}},
+          {"rows", std::move(rows)}};
+}
+
+Json goal_json(const GoalOutcome& goal) {
+  const bool seen =
+      goal.ours && (goal.ours->label == Label::kMeasured || goal.ours->label == Label::kRecorded);
+  return {{"what", goal.table->title + ": " + goal.figure->what},
+          {"goal", goal.figure->goal->text},
+          // A number that was only computed does not stand under this name.
+          {"measured", seen ? Json(*goal.ours->value) : Json(nullptr)},
+          {"ours", goal.ours ? Json(*goal.ours->value) : Json(nullptr)},
+          {"label", goal.ours ? Json(to_text(goal.ours->label)) : Json(nullptr)},
+          {"unit", goal.table->unit},
+          {"verdict", to_text(goal.verdict)},
+          {"note", goal.note}};
+}
+
+}  // namespace
+
+std::string label_text(const Outcome& outcome, const Ours& ours) {
+  std::string text(to_text(ours.label));
+  if (ours.label == Label::kMeasured && outcome.folder->quick()) text += " (quick)";
+  return text;
+}
+
+std::string value_text(const FigureTable& table, const Ours& ours) {
+  if (!ours.value) return "—";
+  // Somebody wrote down what was recorded, with the digits that it has.
+  if (ours.label == Label::kRecorded) return as_published(*ours.value, table.is_signed);
+  std::string text = number_text(*ours.value, table.is_signed);
+  if (ours.low && ours.high) {
+    text += fmt::format(" [{}, {}]", number_text(*ours.low, table.is_signed),
+                        number_text(*ours.high, table.is_signed));
+  }
+  return text;
+}
+
+std::string published_text(const FigureTable& table, const Figure& figure) {
+  if (figure.published) return as_published(*figure.published, table.is_signed);
+  return figure.published_as.empty() ? "—" : figure.published_as;
+}
+
+std::string remark_text(const Figure& figure, const Ours& ours) {
+  if (ours.remark.empty()) return figure.note;
+  const bool both = ours.label == Label::kMeasured && !figure.note.empty();
+  return both ? ours.remark + "; " + figure.note : ours.remark;
+}
+
+std::string difference_text(const Figure& figure, const Ours& ours) {
+  if (ours.label != Label::kPlanned || !ours.value || !figure.published || *figure.published == 0) {
+    return "";
+  }
+  return fmt::format("{:+.1f} %", 100 * (*ours.value / *figure.published - 1));
+}
+
+Json to_json(const Outcome& outcome) {
+  const Suite& suite = outcome.folder->suite();
+  const Json& facts = outcome.folder->facts();
+  Json goals = Json::array();
+  for (const GoalOutcome& goal : outcome.goals) goals.push_back(goal_json(goal));
+  Json tables = Json::array();
+  Json figures = Json::array();
+  for (const TableOutcome& table : outcome.tables) {
+    tables.push_back(table_json(outcome, table));
+    for (Json& figure : figures_json(table)) figures.push_back(std::move(figure));
+  }
+  Json steps = Json::array();
+  for (const StepRun& run : outcome.steps) {
+    const Step* step = suite.step(run.step);
+    steps.push_back({{"step", run.step},
+                     {"kind", step == nullptr ? "" : to_text(step->kind)},
+                     {"state", to_text(run.state)},
+                     {"why", run.why},
+                     {"wall_s", run.wall_s},
+                     {"outputs", run.outputs}});
+  }
+  const auto fact = [&](const char* key) { return facts.value(key, Json(nullptr)); };
+  return {{"suite", suite.name},
+          {"title", suite.title},
+          {"reproduces", suite.reproduces},
+          {"url", suite.url},
+          {"note", suite.note},
+          {"quick", outcome.folder->quick()},
+          {"complete", !outcome.interrupted()},
+          {"begun", fact("begun")},
+          {"commit", fact("commit")},
+          {"goals", std::move(goals)},
+          {"tables", std::move(tables)},
+          {"figures", std::move(figures)},
+          {"steps", std::move(steps)},
+          {"directory", outcome.folder->directory().string()},
+          {"machine", fact("machine")}};
+}
+
+}  // namespace assay::suite

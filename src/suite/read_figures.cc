@@ -1,0 +1,245 @@
+#include "suite/read_figures.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "spec/table_keys.h"
+
+namespace assay::suite {
+namespace {
+
+using compare::Metric;
+using compare::MetricKind;
+using spec::TableKeys;
+using spec::Value;
+using spec::wrong_value;
+
+base::Result<Metric> place_of(const std::string& where, std::string_view text) {
+  auto metric = compare::parse_metric(text);
+  if (!metric) {
+    if (metric.error().where.empty()) metric.error().where = where;
+    return metric;
+  }
+  if (metric->kind == MetricKind::kCpu || metric->kind == MetricKind::kStored) {
+    return base::fail(base::usage_error(where, fmt::format("'{}' is in no step's output", text),
+                                        "one of wall, regex:PATTERN, json:PATH"));
+  }
+  return metric;
+}
+
+// Finds what figures name: steps, and records of earlier measurements.
+class FigureReader {
+ public:
+  FigureReader(const Suite& suite, const Value* records) : suite_(suite), records_(records) {}
+
+  base::Result<FigureTable> table(const Value& value) {
+    if (value.get<Value::Table>() == nullptr) {
+      return base::fail(wrong_value(value, "table", "a table"));
+    }
+    FigureTable table;
+    TableKeys keys(value);
+    ASSAY_TRY_VOID(keys.text("title", table.title));
+    ASSAY_TRY_VOID(keys.text("unit", table.unit));
+    ASSAY_TRY_VOID(keys.flag("signed", table.is_signed));
+    ASSAY_TRY_VOID(keys.text("note", table.note));
+    usual_ = {};
+    ASSAY_TRY_VOID(read_places(keys, usual_));
+    const Value* figures = keys.take("figures");
+    ASSAY_TRY_VOID(keys.no_others());
+    const auto* list = figures == nullptr ? nullptr : figures->get<Value::Array>();
+    if (table.title.empty() || list == nullptr || list->empty()) {
+      return base::fail(base::usage_error(
+          value.origin().text(),
+          table.title.empty() ? "a table has a title" : "a table has a list of figures",
+          "title = \"…\", figures = [ { what = \"…\", published = 1, measured = \"STEP\" } ]"));
+    }
+    for (const Value& figure : *list) {
+      ASSAY_TRY(Figure read, figure_of(figure));
+      table.figures.push_back(std::move(read));
+    }
+    return table;
+  }
+
+ private:
+  static base::Result<void> read_places(TableKeys& keys, Source& source) {
+    ASSAY_TRY_VOID(keys.parsed("value", source.value, place_of));
+    ASSAY_TRY_VOID(keys.parsed("low", source.low, place_of));
+    ASSAY_TRY_VOID(keys.parsed("high", source.high, place_of));
+    ASSAY_TRY_VOID(keys.parsed("per", source.per, place_of));
+    ASSAY_TRY_VOID(keys.number("times", source.times));
+    const Value* over = keys.take("over");
+    if (over == nullptr) return {};
+    const auto* whole = over->get<std::int64_t>();
+    const auto* real = over->get<double>();
+    if (whole == nullptr && real == nullptr) {
+      return base::fail(wrong_value(*over, "over", "a number"));
+    }
+    source.over = whole != nullptr ? static_cast<double>(*whole) : *real;
+    return {};
+  }
+
+  // A step's name, with the table's places; or a table with its own.
+  base::Result<std::optional<Source>> source_of(const Value* value, const char* key,
+                                                bool is_measured) {
+    if (value == nullptr) return std::nullopt;
+    Source source = usual_;
+    if (const auto* name = value->get<std::string>()) {
+      source.step = *name;
+    } else if (value->get<Value::Table>() == nullptr) {
+      return base::fail(wrong_value(*value, key, "a step's name, or { step = …, value = … }"));
+    } else {
+      TableKeys keys(*value);
+      ASSAY_TRY_VOID(keys.text("step", source.step));
+      if (value->find("value") != nullptr) source = {.step = source.step};
+      ASSAY_TRY_VOID(read_places(keys, source));
+      ASSAY_TRY_VOID(keys.text("missing", source.missing));
+      ASSAY_TRY_VOID(keys.no_others());
+    }
+    const Step* step = suite_.step(source.step);
+    if (step == nullptr) {
+      std::vector<std::string> names;
+      for (const Step& each : suite_.steps) names.push_back(each.name);
+      return base::fail(base::usage_error(value->origin().text(),
+                                          fmt::format("there is no step '{}'", source.step),
+                                          base::suggestion(source.step, names)));
+    }
+    if (measures(step->kind) != is_measured) {
+      return base::fail(base::usage_error(
+          value->origin().text(),
+          fmt::format("step '{}' ({}) {}", step->name, to_text(step->kind),
+                      is_measured ? "computes and measures nothing" : "measures and plans nothing"),
+          is_measured ? "planned = …" : "measured = …"));
+    }
+    if (source.value.kind == MetricKind::kWall && step->kind != StepKind::kCommand) {
+      return base::fail(no_place(*value));
+    }
+    return source;
+  }
+
+  static base::Error no_place(const Value& value) {
+    return base::usage_error(value.origin().text(), "does not say where the figure is",
+                             "value = \"json:PATH\" or \"regex:PATTERN\" (of a command also "
+                             "\"wall\"), here or for the whole table");
+  }
+
+  base::Result<std::optional<Recorded>> recorded_of(const Value* value) {
+    if (value == nullptr) return std::nullopt;
+    if (value->get<Value::Table>() == nullptr) {
+      return base::fail(wrong_value(*value, "recorded", "a table: { value = …, from = … }"));
+    }
+    Recorded recorded;
+    TableKeys keys(*value);
+    std::string from;
+    ASSAY_TRY_VOID(keys.text("from", from));
+    if (!from.empty()) {
+      const Value* record = records_ == nullptr ? nullptr : records_->find(from);
+      if (record == nullptr || record->get<Value::Table>() == nullptr) {
+        return base::fail(base::usage_error(value->origin().text(),
+                                            fmt::format("there is no [record.{}]", from)));
+      }
+      TableKeys common(*record);
+      ASSAY_TRY_VOID(read_record(common, recorded));
+      ASSAY_TRY_VOID(common.no_others());
+    }
+    ASSAY_TRY_VOID(read_record(keys, recorded));
+    const bool has_value = value->find("value") != nullptr;
+    ASSAY_TRY_VOID(keys.number("value", recorded.value));
+    ASSAY_TRY_VOID(keys.no_others());
+    if (!has_value || recorded.machine.empty() || recorded.date.empty() ||
+        recorded.commit.empty() || recorded.command.empty()) {
+      return base::fail(base::usage_error(
+          value->origin().text(), "a recorded figure does not say where it comes from",
+          "value, machine, date, commit and command, or from = NAME of a [record.NAME]"));
+    }
+    return recorded;
+  }
+
+  static base::Result<void> read_record(TableKeys& keys, Recorded& recorded) {
+    ASSAY_TRY_VOID(keys.text("machine", recorded.machine));
+    ASSAY_TRY_VOID(keys.text("commit", recorded.commit));
+    ASSAY_TRY_VOID(keys.text("command", recorded.command));
+    const Value* date = keys.take("date");
+    if (date == nullptr) return {};
+    const auto* day = date->get<base::Date>();
+    if (day == nullptr) return base::fail(wrong_value(*date, "date", "a date"));
+    recorded.date = base::to_text(*day);
+    return {};
+  }
+
+  static base::Result<void> read_published(TableKeys& keys, Figure& figure) {
+    const Value* published = keys.take("published");
+    if (published == nullptr) return {};
+    if (const auto* text = published->get<std::string>()) {
+      figure.published_as = *text;
+    } else if (const auto* whole = published->get<std::int64_t>()) {
+      figure.published = static_cast<double>(*whole);
+    } else if (const auto* real = published->get<double>()) {
+      figure.published = *real;
+    } else {
+      return base::fail(wrong_value(*published, "published", "a number or a text"));
+    }
+    return {};
+  }
+
+  base::Result<Figure> figure_of(const Value& value) {
+    if (value.get<Value::Table>() == nullptr) {
+      return base::fail(wrong_value(value, "a figure", "a table"));
+    }
+    Figure figure;
+    TableKeys keys(value);
+    ASSAY_TRY_VOID(keys.text("what", figure.what));
+    ASSAY_TRY_VOID(read_published(keys, figure));
+    ASSAY_TRY(figure.measured, source_of(keys.take("measured"), "measured", true));
+    ASSAY_TRY(figure.planned, source_of(keys.take("planned"), "planned", false));
+    ASSAY_TRY(figure.recorded, recorded_of(keys.take("recorded")));
+    ASSAY_TRY_VOID(
+        keys.parsed("goal", figure.goal, [](const std::string& where, std::string_view text) {
+          auto goal = parse_goal(text);
+          if (!goal) goal.error().where = where;
+          return goal;
+        }));
+    ASSAY_TRY_VOID(keys.text("why", figure.why));
+    ASSAY_TRY_VOID(keys.text("note", figure.note));
+    ASSAY_TRY_VOID(keys.no_others());
+    if (figure.what.empty()) {
+      return base::fail(
+          base::usage_error(value.origin().text(), "a figure says what it is", "what = \"…\""));
+    }
+    const bool ours = figure.measured || figure.planned || figure.recorded;
+    if (!ours && figure.why.empty()) {
+      return base::fail(base::usage_error(
+          value.origin().text(), fmt::format("nothing of ours stands beside '{}'", figure.what),
+          "measured, planned or recorded; or why = \"…\" there is nothing"));
+    }
+    if (figure.measured && !figure.why.empty()) {
+      return base::fail(base::usage_error(
+          value.origin().text(), fmt::format("'{}' is measured: there is no why", figure.what),
+          "a step says what it needs"));
+    }
+    if (figure.goal && figure.goal->kind == GoalKind::kWithin && !figure.published) {
+      return base::fail(base::usage_error(value.origin().text(),
+                                          "'within' is said of a published number", "<= or >="));
+    }
+    return figure;
+  }
+
+  const Suite& suite_;
+  const Value* records_;
+  Source usual_;  // of the table
+};
+
+}  // namespace
+
+base::Result<void> read_tables(const Value* tables, const Value* records, Suite& suite) {
+  if (tables == nullptr) return {};
+  const auto* list = tables->get<Value::Array>();
+  if (list == nullptr) return base::fail(wrong_value(*tables, "table", "a list: [[table]]"));
+  FigureReader reader(suite, records);
+  for (const Value& value : *list) {
+    ASSAY_TRY(FigureTable table, reader.table(value));
+    suite.tables.push_back(std::move(table));
+  }
+  return {};
+}
+
+}  // namespace assay::suite

@@ -1,0 +1,263 @@
+// `assay bench` as a user meets it: suites that run, labels that are true, and one line for
+// mistakes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class BenchCli : public testing::Test {
+ protected:
+  support::Outcome bench(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {support::program(), "bench"});
+    return support::run({arguments, "", directory_.path()});
+  }
+  Json bench_json(std::vector<std::string> arguments, int exit_code) {
+    arguments.insert(arguments.end(), {"--json"});
+    const auto outcome = bench(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.out << outcome.err;
+    return Json::parse(outcome.out);
+  }
+  void refused(const std::vector<std::string>& arguments, const std::string& line) {
+    const auto outcome = bench(arguments);
+    EXPECT_EQ(outcome.exit_code, 64) << outcome.out;
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(outcome.err, "assay: " + line + "\n");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_.path() / name) << text;
+  }
+  static const Json& figure(const Json& result, const std::string& what) {
+    for (const Json& each : result["figures"]) {
+      if (each["what"] == what) return each;
+    }
+    ADD_FAILURE() << what;
+    return result["figures"][0];
+  }
+  static const Json& step(const Json& result, const std::string& name) {
+    for (const Json& each : result["steps"]) {
+      if (each["step"] == name) return each;
+    }
+    ADD_FAILURE() << name;
+    return result["steps"][0];
+  }
+  base::testing::TempDir directory_;
+};
+
+// What holds of every result: labels follow from steps, and nothing has a number that was not made.
+void check_result(const Json& result) {
+  for (const Json& each : result["figures"]) {
+    for (const Json& ours : each["ours"]) {
+      const std::set<std::string> with_value = {"measured", "planned", "recorded"};
+      EXPECT_EQ(with_value.contains(ours["label"]), ours["value"].is_number()) << each.dump();
+      EXPECT_TRUE(ours["value"].is_number() || ours["remark"] != "") << each.dump();
+    }
+  }
+  for (const Json& table : result["tables"]) {
+    for (const Json& row : table["rows"]) ASSERT_EQ(row.size(), table["columns"].size());
+  }
+  for (const Json& goal : result["goals"]) {
+    for (const char* key : {"what", "goal", "measured", "unit", "verdict", "note"}) {
+      EXPECT_TRUE(goal.contains(key)) << key;
+    }
+    EXPECT_TRUE(goal["label"] != "planned" || goal["measured"].is_null()) << goal.dump();
+  }
+  EXPECT_TRUE(result["machine"].is_object());
+}
+
+TEST_F(BenchCli, ListsSuites) {
+  const auto outcome = bench({});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* name :
+       {"interconnect", "mfu-scaling", "slow-down", "survival", "tracer-overhead"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(name));
+  }
+  const Json list = bench_json({}, 0);
+  EXPECT_EQ(list["suites"].size(), 5U);
+  for (const Json& suite : list["suites"]) {
+    EXPECT_EQ(suite["missing"].empty(), suite["steps"] == suite["steps_here"]) << suite.dump();
+  }
+}
+
+TEST_F(BenchCli, PlannedSuitesPlan) {
+  const Json interconnect = bench_json({"interconnect", "-o", "x"}, 0);
+  check_result(interconnect);
+  const Json& sxm = figure(interconnect, "SXM (NVSwitch)");
+  EXPECT_EQ(sxm["published"], 701.9);
+  EXPECT_EQ(sxm["ours"][0]["label"], "not possible here");
+  EXPECT_EQ(sxm["ours"][1]["label"], "planned");
+  // As `assay plan` says, to the last bit.
+  const auto plan =
+      support::run({{support::program(), "plan", "nanochat-d26-h100", "--json"}, "", {}});
+  EXPECT_EQ(sxm["ours"][1]["value"], Json::parse(plan.out)["step_s"].get<double>() * 1000);
+  std::ifstream file(directory_.path() / "x/result.json");
+  EXPECT_EQ(Json::parse(file), interconnect);
+
+  const Json mfu = bench_json({"mfu-scaling", "--quick", "-o", "y"}, 0);
+  check_result(mfu);
+  for (const Json& each : mfu["figures"]) {
+    for (const Json& ours : each["ours"]) {
+      EXPECT_EQ(ours["label"] == "recorded", ours["command"].is_string()) << each.dump();
+    }
+  }
+  const std::string kept = (directory_.path() / "y").string();
+  refused({"mfu-scaling", "-o", "y"}, kept +
+                                          ": has a run of a suite already; assay bench --resume " +
+                                          kept + ", or name another folder");
+}
+
+TEST_F(BenchCli, SurvivalQuick) {
+  const Json result = bench_json({"survival", "--quick", "-o", "x"}, 0);
+  check_result(result);
+  for (const char* name : {"checkpoint", "killed", "preempted", "spot", "whole"}) {
+    EXPECT_EQ(step(result, name)["state"], "done") << name << step(result, name).dump();
+  }
+  const Json& same = figure(result, "weights and moments that differ from an uninterrupted run's");
+  EXPECT_EQ(same["ours"][0]["value"], 0);
+  EXPECT_GT(figure(result, "save, s")["ours"][0]["value"], 0);
+  EXPECT_EQ(figure(result, "hours")["ours"][0]["label"], "planned");
+  // The search's second candidate is the one on spot machines.
+  std::ifstream file(directory_.path() / "x" /
+                     step(result, "spot")["outputs"][0].get<std::string>());
+  const Json spot = Json::parse(file);
+  EXPECT_EQ(spot["candidates"][0]["policy"], "on demand");
+  EXPECT_EQ(spot["candidates"][1]["policy"], "spot");
+  // What steps recorded is in no project of the user's.
+  EXPECT_FALSE(fs::exists(directory_.path() / ".assay"));
+}
+
+TEST_F(BenchCli, TracerOverheadQuick) {
+  const Json result = bench_json({"tracer-overhead", "--quick", "-o", "x"}, 0);
+  check_result(result);
+  EXPECT_EQ(result["quick"], true);
+  int measured = 0;
+  for (const char* tracer : {"preload", "ptrace"}) {
+    const Json& ran = step(result, std::string("small-") + tracer);
+    if (ran["state"] == "not possible here") continue;
+    ASSERT_EQ(ran["state"], "done") << ran.dump();
+    const Json& added = figure(result, std::string("d12 / small, ") + tracer);
+    EXPECT_EQ(added["ours"][0]["label"], "measured");
+    ++measured;
+  }
+  EXPECT_GT(measured, 0);
+  EXPECT_EQ(step(result, "large-preload")["state"], "left out");
+  for (const Json& goal : result["goals"]) EXPECT_EQ(goal["verdict"], "NOT JUDGED");
+}
+
+TEST_F(BenchCli, SlowDownQuick) {
+  const Json result = bench_json({"slow-down", "--quick", "-o", "x"}, 0);
+  check_result(result);
+  for (const Json& ran : result["steps"]) {
+    EXPECT_THAT(ran["state"], testing::AnyOf("done", "not possible here")) << ran.dump();
+  }
+}
+
+TEST_F(BenchCli, BadInput) {
+  refused({"survivel"}, "bench: unknown suite 'survivel'; did you mean 'survival'?");
+  refused({"--quick"},
+          "bench: which suite?; one of interconnect, mfu-scaling, slow-down, survival, "
+          "tracer-overhead");
+  write("bad.toml", "title = \"x\"\n[[step]]\nname = \"a\"\ncomand = \"true\"\n");
+  refused({"bad.toml"},
+          "bad.toml:2: step 'a' does nothing; give it plan, rows, collective, compare or command");
+  write("bad.toml",
+        "title = \"x\"\n[[step]]\nname = \"a\"\ncompare = \"metrik = 'wall'\"\n"
+        "[[table]]\ntitle = \"t\"\nvalue = \"json:effect_pct\"\n"
+        "figures = [ { what = \"w\", measured = \"a\" } ]\n");
+  refused({"bad.toml", "-o", "z"},
+          "bad.toml:4: step 'a':1: unknown key 'metrik'; did you mean 'metric'?");
+  EXPECT_FALSE(fs::exists(directory_.path() / "z"));
+  fs::create_directory(directory_.path() / "empty");
+  const std::string empty = (directory_.path() / "empty").string();
+  refused({"--resume", empty},
+          empty + ": has no run of a suite; --resume takes the folder that a run named");
+  refused({"--resume", "x", "--quick"},
+          "--resume: a run goes on as it began; leave --quick and --output out");
+  for (const char* bytes : {"\xff\xfe", "[[[[[[[[", "title = '''", "= = =", "title = 9\n"}) {
+    write("bad.toml", bytes);
+    const auto outcome = bench({"bad.toml"});
+    EXPECT_EQ(outcome.exit_code, 64) << bytes;
+    EXPECT_THAT(outcome.err, StartsWith("assay: bad.toml"));
+  }
+}
+
+constexpr const char* kThreeSteps = R"toml(title = "three"
+[[step]]
+name = "first"
+command = "echo took 1; echo x >> ../../../../first"
+[[step]]
+name = "second"
+command = "echo trouble >&2; test -e ../../../../mended && echo took 2"
+[[step]]
+name = "third"
+command = "test -e ../../../../mended || sleep 60; echo took 3"
+[[table]]
+title = "t"
+value = "regex:took ([0-9]+)"
+figures = [
+  { what = "1", measured = "first" },
+  { what = "2", measured = "second" },
+  { what = "3", measured = "third" },
+]
+)toml";
+
+TEST_F(BenchCli, AFailingStepKeepsItsOutputAndAnInterruptedRunGoesOn) {
+  write("three.toml", kThreeSteps);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::chdir(directory_.path().c_str()) != 0) ::_exit(1);
+    ::execl(support::program().c_str(), "assay", "bench", "three.toml", "-o", "x", "--quiet",
+            nullptr);
+    ::_exit(127);
+  }
+  // The third step waits until it is interrupted.
+  for (int i = 0; i < 3000 && !fs::exists(directory_.path() / "x/out/third.out"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);  // a step failed
+
+  std::ifstream file(directory_.path() / "x/result.json");
+  const Json cut = Json::parse(file);
+  EXPECT_EQ(cut["complete"], false);
+  EXPECT_EQ(figure(cut, "1")["ours"][0]["value"], 1);
+  EXPECT_EQ(figure(cut, "2")["ours"][0]["label"], "failed");
+  EXPECT_THAT(
+      figure(cut, "2")["ours"][0]["remark"].get<std::string>(),
+      AllOf(HasSubstr("exited with 1: trouble; its output is in"), HasSubstr("second.err")));
+  EXPECT_EQ(figure(cut, "3")["ours"][0]["label"], "not reached");
+
+  write("mended", "");
+  const Json whole = bench_json({"--resume", "x"}, 0);
+  EXPECT_EQ(whole["complete"], true);
+  EXPECT_EQ(figure(whole, "2")["ours"][0]["value"], 2);
+  EXPECT_EQ(figure(whole, "3")["ours"][0]["value"], 3);
+  std::ifstream ran(directory_.path() / "first");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(ran), {}), "x\n");  // once
+}
+
+}  // namespace
+}  // namespace assay
