@@ -6,6 +6,7 @@
 namespace assay::cli {
 
 Verb compare_verb(const Session& session);
+Verb report_verb(const Session& session);
 Verb presets_verb(const Session& session);
 Verb plan_verb(const Session& session);
 Verb train_verb(const Session& session);

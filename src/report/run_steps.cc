@@ -1,0 +1,260 @@
+// Of a run: how long its steps took, and how its numbers went over time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "plot/distribution.h"
+#include "plot/lines.h"
+#include "plot/thinned.h"
+#include "report/run_part.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::size_t kMostDrawn = 1200;     // points of a line: two for each column of a drawing
+constexpr std::size_t kMostSources = 6;      // lines of one chart
+constexpr std::size_t kMostOtherCurves = 6;  // of quantities that we know nothing about
+
+// The unit in which a value of about this size reads well.
+struct TimeUnit {
+  const char* name;
+  double per_second;
+};
+TimeUnit unit_for(double seconds) {
+  if (seconds >= 1) return {"seconds", 1};
+  if (seconds >= 1e-3) return {"milliseconds", 1e3};
+  return {"microseconds", 1e6};
+}
+
+std::string in_unit(double value) {
+  return fmt::format("{:.4g}", value);
+}
+
+// Where on the horizontal axis a step lies.
+class StepAxis {
+ public:
+  explicit StepAxis(const RunRecord& run) : ends_(step_ends(run)) {
+    const double last = ends_.empty() ? 0 : ends_.back().at_s;
+    if (last > 3 * 3600) {
+      per_second_ = 1.0 / 3600;
+      title_ = "hours since the start";
+    } else if (last > 3 * 60) {
+      per_second_ = 1.0 / 60;
+      title_ = "minutes since the start";
+    } else {
+      title_ = "seconds since the start";
+    }
+  }
+
+  [[nodiscard]] plot::Axis axis() const {
+    return {.title = ends_.empty() ? "step" : title_, .format = in_unit};
+  }
+  // By time where it was noted, else by step. Steps come in ascending order.
+  [[nodiscard]] double at(std::int64_t step) const {
+    if (ends_.empty()) return static_cast<double>(step);
+    const auto end = std::lower_bound(ends_.begin(), ends_.end(), step,
+                                      [](const StepEnd& e, std::int64_t s) { return e.step < s; });
+    return per_second_ * (end == ends_.end() ? ends_.back() : *end).at_s;
+  }
+
+ private:
+  std::vector<StepEnd> ends_;
+  double per_second_ = 1;
+  const char* title_ = "";
+};
+
+plot::LineSeries line_of(const store::MetricSeries& series, std::string name, double factor,
+                         const auto& place_of) {
+  std::vector<double> values;
+  values.reserve(series.points.size());
+  for (const store::MetricPoint& point : series.points) {
+    values.push_back(point.value ? *point.value * factor : std::nan(""));
+  }
+  plot::LineSeries line{.name = std::move(name), .points = {}};
+  for (const std::size_t i : plot::thinned(values, kMostDrawn)) {
+    line.points.push_back({place_of(series.points[i].step), values[i]});
+  }
+  return line;
+}
+
+struct Curve {
+  const char* series;
+  const char* name;  // of its line
+};
+
+struct CurveChart {
+  const char* name;
+  const char* title;
+  const char* unit;
+  double factor;
+  bool from_zero;
+  bool by_step;
+  std::vector<Curve> curves;
+};
+
+const std::vector<CurveChart>& known_charts() {
+  static const std::vector<CurveChart> charts = {
+      {"loss",
+       "Loss",
+       "loss, nats per token",
+       1,
+       false,
+       true,
+       {{"loss", "training"}, {"validation_loss", "validation"}}},
+      {"throughput",
+       "Throughput",
+       "tokens per second",
+       1,
+       true,
+       false,
+       {{"tokens_per_s", "measured"}}},
+      {"mfu",
+       "Utilisation",
+       "% of the device's peak",
+       100,
+       true,
+       false,
+       {{"mfu", "MFU"}, {"mfu_6n", "6N"}}},
+      {"memory",
+       "Memory",
+       "GiB",
+       1.0 / (1 << 30),
+       true,
+       false,
+       {{"memory_bytes", "device"}, {"host_bytes", "process"}}},
+      {"power", "Power", "watts", 1, true, false, {{"watts", "measured"}}},
+      {"clock", "Clock", "MHz", 1, true, false, {{"sm_mhz", "GPU"}}},
+      {"norm",
+       "Gradient norm",
+       "norm before clipping",
+       1,
+       true,
+       true,
+       {{"gradient_norm", "norm"}}}};
+  return charts;
+}
+
+std::string note_of(const std::vector<const store::MetricSeries*>& drawn) {
+  std::size_t most = 0;
+  for (const store::MetricSeries* series : drawn) most = std::max(most, series->points.size());
+  if (most <= kMostDrawn) return {};
+  return fmt::format("Of {} points each line shows the least and the largest of every stretch.",
+                     base::grouped(static_cast<std::int64_t>(most)));
+}
+
+std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, const StepAxis& axis) {
+  plot::Lines lines{
+      .heading = {known.title},
+      .x = known.by_step ? plot::Axis{.title = "step", .format = in_unit} : axis.axis(),
+      .y = {.title = known.unit, .from_zero = known.from_zero, .format = in_unit},
+      .series = {}};
+  std::vector<const store::MetricSeries*> drawn;
+  for (const Curve& curve : known.curves) {
+    std::vector<const store::MetricSeries*> sources;
+    for (const store::MetricSeries& series : run.metrics) {
+      if (series.name == curve.series) sources.push_back(&series);
+    }
+    for (std::size_t i = 0; i < std::min(sources.size(), kMostSources); ++i) {
+      std::string name = curve.name;
+      if (sources.size() > 1) name += fmt::format(", process {}", sources[i]->source);
+      const auto place = [&](std::int64_t step) {
+        return known.by_step ? static_cast<double>(step) : axis.at(step);
+      };
+      lines.series.push_back(line_of(*sources[i], std::move(name), known.factor, place));
+      drawn.push_back(sources[i]);
+    }
+  }
+  if (drawn.empty()) return std::nullopt;
+  if (run.predicted && std::string_view(known.name) == "throughput") {
+    lines.reference = plot::Reference{.name = "predicted", .at_zero = run.predicted->tokens_per_s};
+  }
+  return Chart{known.name, known.title, plot::draw(lines), note_of(drawn)};
+}
+
+// Quantities of other people's programs.
+void add_other_curves(const RunRecord& run, const StepAxis& axis, Section& section) {
+  std::set<std::string> known = {"unix_s",
+                                 "tokens",
+                                 "seconds",
+                                 "validation_tokens",
+                                 "validation_seconds",
+                                 "joules",
+                                 "joules_per_token",
+                                 "learning_rate",
+                                 "z_loss"};
+  for (const CurveChart& chart : known_charts()) {
+    for (const Curve& curve : chart.curves) known.insert(curve.series);
+  }
+  std::size_t drawn = 0;
+  for (const store::MetricSeries& series : run.metrics) {
+    if (series.unit == store::kFlag || series.points.size() < 2) continue;
+    if (!known.insert(series.name).second || drawn++ == kMostOtherCurves) continue;
+    const std::string title = base::printable(series.name);
+    const std::string unit = series.unit.empty() ? series.name : series.unit;
+    const auto place = [&](std::int64_t step) { return axis.at(step); };
+    const plot::Lines lines{.heading = {title},
+                            .x = axis.axis(),
+                            .y = {.title = unit, .format = in_unit},
+                            .series = {line_of(series, title, 1, place)}};
+    section.blocks.emplace_back(Chart{title, title, plot::draw(lines), note_of({&series})});
+  }
+}
+
+}  // namespace
+
+Section steps_section(const RunRecord& run) {
+  Section section{"Step times"};
+  const store::MetricSeries* series = series_of(run, "seconds");
+  const auto summary = summary_of(series);
+  if (!summary) return section;
+  const TimeUnit unit = unit_for(summary->median);
+  plot::Distribution chart{
+      .heading = {"Step times", fmt::format("{} steps", base::grouped(summary->count))},
+      .value = {.title = fmt::format("{} per step", unit.name), .format = in_unit},
+      .values = {},
+      .counted = "steps"};
+  // Where one step is far from all others, a linear axis would show those as one bar.
+  constexpr double kFarther = 20;
+  if (summary->most > kFarther * summary->median && summary->least > 0) {
+    chart.value.scale = plot::Scale::kLog10;
+  }
+  std::vector<std::int64_t> steps;
+  for (const store::MetricPoint& point : series->points) {
+    if (!point.value) continue;
+    chart.values.push_back(*point.value * unit.per_second);
+    steps.push_back(point.step);
+  }
+  chart.name_of = [&](std::size_t i) { return fmt::format("step {}", steps[i]); };
+  section.blocks.emplace_back(Chart{"step-times", "Step times", plot::draw(chart),
+                                    "Every dot is a step; its height means nothing."});
+  Table table{"Step times by process",
+              {"process", "steps", "least", "median", "mean", "p90", "p99", "most"}};
+  for (const store::MetricSeries& one : run.metrics) {
+    if (one.name != "seconds") continue;
+    const auto s = summary_of(&one);
+    if (!s) continue;
+    const auto time = [](double value) { return Cell(amount(value, "s"), value); };
+    table.rows.push_back({Cell(fmt::format("{}", one.source), static_cast<double>(one.source)),
+                          Cell(base::grouped(s->count), static_cast<double>(s->count)),
+                          time(s->least), time(s->median), time(s->mean), time(s->p90),
+                          time(s->p99), time(s->most)});
+  }
+  section.blocks.emplace_back(std::move(table));
+  return section;
+}
+
+Section curves_section(const RunRecord& run) {
+  Section section{"Over time"};
+  const StepAxis axis(run);
+  for (const CurveChart& known : known_charts()) {
+    if (auto chart = chart_of(run, known, axis)) section.blocks.emplace_back(*std::move(chart));
+  }
+  add_other_curves(run, axis, section);
+  return section;
+}
+
+}  // namespace assay::report
