@@ -1,5 +1,6 @@
 // assay report [RUN|EXPERIMENT|SUITE…]: a page of what was run, compared or measured.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
@@ -123,10 +124,19 @@ base::Result<Gathered> gather(const ReportWords& words, std::size_t most_points,
 // What is there and is no file (a pipe, a terminal) is written to; a file is replaced once the new
 // one is complete.
 base::Result<void> write_output(const std::string& file, std::string_view text) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(file, ignored);
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
   const bool special = fs::exists(status) && !fs::is_regular_file(status);
-  return special ? base::write_file(file, text) : base::replace_file(file, text);
+  const std::string draft = special ? file : fmt::format("{}.{}", file, ::getpid());
+  auto written = base::write_file(draft, text);
+  if (written && !special) {
+    fs::rename(draft, file, error);
+    if (error) written = base::fail(base::system_error(file, "cannot be written", error.value()));
+  }
+  if (written) return {};
+  if (!special) fs::remove(draft, error);
+  written.error().where = file;
+  return written;
 }
 
 base::Result<void> write_page(const Session& session, const ReportWords& words,

@@ -46,6 +46,13 @@ std::size_t kind_of(const compare::Block& block) {
   return block.marks.empty() ? kCounted : kMarked;
 }
 
+std::string metric_title(const Experiment& e) {
+  using compare::MetricKind;
+  if (e.steps) return fmt::format("median step, in units of {:g} s", e.step_seconds);
+  const bool seconds = e.metric.kind == MetricKind::kWall || e.metric.kind == MetricKind::kCpu;
+  return e.metric.text() + (seconds ? " time, seconds" : "");
+}
+
 // Points in the order of blocks, fewer where there are very many.
 void thin_points(std::vector<plot::ScatterPoint>& points) {
   std::vector<double> heights;
@@ -140,7 +147,7 @@ Chart runs_chart(const ExperimentRecord& record) {
   const char* title = "Every run, as it was measured";
   plot::Scatter chart{.heading = {title, "in the order in which they ran"},
                       .x = {.title = "run"},
-                      .y = {.title = e.steps ? "median step" : e.metric.text(),
+                      .y = {.title = metric_title(e),
                             .format = [&](double value) { return metric_text(e, value); }},
                       .points = {}};
   for (std::size_t arm = 0; arm < e.runs_per_block(); ++arm) chart.groups.push_back(e.name_of(arm));

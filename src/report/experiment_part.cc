@@ -184,10 +184,10 @@ Part experiment_part(ExperimentRecord record) {
   if (f.comparisons.size() > 1) {
     part.title = fmt::format("{} arms against {}", f.comparisons.size(), e.arms.front().name);
   }
-  part.verdict.text =
-      fmt::format("{}: {}, 95 % of such intervals right: {}; allowed: {}", against(e, first),
-                  signed_percent(compare::percent(first.effect.estimate.centre)),
-                  interval_text(first.effect.estimate), margin_text(e));
+  const std::string interval = interval_text(first.effect.estimate);
+  part.verdict.text = fmt::format("{}: {} ({:.4g} % interval {}); allowed: {}", against(e, first),
+                                  signed_percent(compare::percent(first.effect.estimate.centre)),
+                                  100 * (1 - first.effect.alpha), interval, margin_text(e));
   add_section(part, {"Goals", {goals_table(record), arms_table(record)}});
   for (const Comparison& comparison : f.comparisons) {
     Section section{against(e, comparison)};

@@ -83,8 +83,8 @@ void write(Html& out, const Facts& facts) {
   out.close();
 }
 
-void write_cell(Html& out, const Cell& cell, bool names_row) {
-  std::string css = cell.number ? "n" : "";
+void write_cell(Html& out, const Cell& cell, bool names_row, bool numeric) {
+  std::string css = numeric ? "n" : "";
   std::string text = cell.text;
   if (cell.outcome != Outcome::kPlain) {
     const Sign sign = sign_of(cell.outcome);
@@ -121,16 +121,18 @@ void write(Html& out, const Table& table) {
   out.element("caption", {}, table.caption);
   out.open("thead", {});
   out.open("tr", {});
+  std::vector<bool> numeric;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    out.element("th", {{"scope", "col"}, {"class", is_numeric(table, i) ? "n" : ""}},
-                table.columns[i]);
+    numeric.push_back(is_numeric(table, i));
+    out.element("th", {{"scope", "col"}, {"class", numeric[i] ? "n" : ""}}, table.columns[i]);
   }
   out.close();
   out.close();
   out.open("tbody", {});
   for (const auto& row : table.rows) {
     out.open("tr", {});
-    for (std::size_t i = 0; i < row.size(); ++i) write_cell(out, row[i], i == 0);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      write_cell(out, row[i], i == 0, i < numeric.size() && numeric[i]);
     out.close();
   }
   out.close();

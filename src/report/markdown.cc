@@ -62,9 +62,10 @@ void write_markdown(std::string& out, const Table& table) {
 }
 
 void write_markdown(std::string& out, const Chart& chart) {
-  out +=
-      fmt::format("*Chart: {}.* {}{}{}\n\n", plain(chart.title), plain(plot::words_of(chart.svg)),
-                  chart.note.empty() ? "" : " ", plain(chart.note));
+  constexpr std::size_t kWords = 400;  // columns: what a paragraph of figures can be read for
+  out += fmt::format("*Chart: {}.* {}{}{}\n\n", plain(chart.title),
+                     plain(base::shortened(plot::words_of(chart.svg), kWords)),
+                     chart.note.empty() ? "" : " ", plain(chart.note));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/clock.h"
 #include "base/units.h"
 
@@ -54,7 +56,10 @@ Section summary_section(const RunRecord& run) {
     facts.facts.push_back({"step", amount(steps->median, "s"),
                            fmt::format("median; p99 {}", amount(steps->p99, "s"))});
   }
-  add_fact(facts, run, "tokens_per_s", "throughput", &Summary::median, "median");
+  if (const auto rate = summary_of(series_of(run, "tokens_per_s"))) {
+    facts.facts.push_back(
+        {"throughput", base::grouped(std::llround(rate->median)), "tokens per second, median"});
+  }
   add_fact(facts, run, "mfu", "utilisation (MFU)", &Summary::median,
            "median; parameters that multiply");
   add_fact(facts, run, "loss", "loss", &Summary::last, "last step");

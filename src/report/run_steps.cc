@@ -147,10 +147,17 @@ std::string note_of(const std::vector<const store::MetricSeries*>& drawn) {
 }
 
 std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, const StepAxis& axis) {
+  double factor = known.factor;
+  std::string unit = known.unit;
+  const auto memory = summary_of(series_of(run, known.curves.front().series));
+  if (unit == "GiB" && memory && memory->most < (1 << 30)) {
+    factor *= 1024;
+    unit = "MiB";
+  }
   plot::Lines lines{
       .heading = {known.title},
       .x = known.by_step ? plot::Axis{.title = "step", .format = in_unit} : axis.axis(),
-      .y = {.title = known.unit, .from_zero = known.from_zero, .format = in_unit},
+      .y = {.title = unit, .from_zero = known.from_zero, .format = in_unit},
       .series = {}};
   std::vector<const store::MetricSeries*> drawn;
   for (const Curve& curve : known.curves) {
@@ -164,7 +171,7 @@ std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, con
       const auto place = [&](std::int64_t step) {
         return known.by_step ? static_cast<double>(step) : axis.at(step);
       };
-      lines.series.push_back(line_of(*sources[i], std::move(name), known.factor, place));
+      lines.series.push_back(line_of(*sources[i], std::move(name), factor, place));
       drawn.push_back(sources[i]);
     }
   }
@@ -213,7 +220,7 @@ Section steps_section(const RunRecord& run) {
   if (!summary) return section;
   const TimeUnit unit = unit_for(summary->median);
   plot::Distribution chart{
-      .heading = {"Step times", fmt::format("{} steps", base::grouped(summary->count))},
+      .heading = {"How long steps took", fmt::format("{} steps", base::grouped(summary->count))},
       .value = {.title = fmt::format("{} per step", unit.name), .format = in_unit},
       .values = {},
       .counted = "steps"};
@@ -229,7 +236,7 @@ Section steps_section(const RunRecord& run) {
     steps.push_back(point.step);
   }
   chart.name_of = [&](std::size_t i) { return fmt::format("step {}", steps[i]); };
-  section.blocks.emplace_back(Chart{"step-times", "Step times", plot::draw(chart),
+  section.blocks.emplace_back(Chart{"step-times", "How long steps took", plot::draw(chart),
                                     "Every dot is a step; its height means nothing."});
   Table table{"Step times by process",
               {"process", "steps", "least", "median", "mean", "p90", "p99", "most"}};

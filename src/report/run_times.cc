@@ -194,7 +194,7 @@ Section times_section(const RunRecord& run) {
                                                              {"validation", times->validation},
                                                              {"between steps", times->between},
                                                              {"after the last step", times->after}};
-  plot::StackedBars chart{.heading = {"Where the time went"},
+  plot::StackedBars chart{.heading = {"Time of the whole run"},
                           .value = {.title = minutes ? "minutes" : "seconds",
                                     .format = [](double v) { return fmt::format("{:.3g}", v); }},
                           .parts = {},
@@ -208,7 +208,7 @@ Section times_section(const RunRecord& run) {
     table.rows.push_back({Cell(name), Cell(amount(seconds, "s"), seconds),
                           Cell(fmt::format("{:.1f} %", share), share)});
   }
-  section.blocks.emplace_back(Chart{"time-breakdown", "Where the time went", plot::draw(chart)});
+  section.blocks.emplace_back(Chart{"time-breakdown", "Time of the whole run", plot::draw(chart)});
   section.blocks.emplace_back(timeline_of(run, step_ends(run)));
   section.blocks.emplace_back(std::move(table));
   return section;

@@ -49,7 +49,9 @@ void check_links(const std::vector<Element>& elements) {
       EXPECT_FALSE(name.starts_with("on")) << name;
       EXPECT_NE(name, "style");
       EXPECT_NE(name, "src");
-      if (name == "aria-labelledby") EXPECT_TRUE(ids.contains(value)) << value;
+      if (name == "aria-labelledby") {
+        EXPECT_TRUE(ids.contains(value)) << value;
+      }
       if (name != "href") continue;
       if (element.name == "link") {
         EXPECT_EQ(value, "data:,");
