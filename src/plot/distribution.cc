@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "plot/lettering.h"
@@ -19,6 +20,8 @@ constexpr double kDotsHeight = 56;
 constexpr double kBetweenBoth = 8;
 constexpr std::size_t kMostDots = 2000;
 constexpr std::size_t kOutermost = 100;  // dots at either end that are never left out
+constexpr double kFarWidth = 96;         // of the zone beside the axis, where there is one
+constexpr std::size_t kMostFar = 60;     // marks in it
 constexpr std::size_t kFewestBins = 8;
 constexpr std::size_t kMostBins = 60;
 
@@ -33,6 +36,13 @@ struct CleanValues {
   std::vector<std::size_t> places;
   std::vector<double> values;
   std::vector<double> ascending;
+  // Those above it would leave all others one bar; they have a zone of their own.
+  double axis_end = std::numeric_limits<double>::infinity();
+
+  [[nodiscard]] std::size_t far() const {
+    return static_cast<std::size_t>(ascending.end() -
+                                    std::upper_bound(ascending.begin(), ascending.end(), axis_end));
+  }
 };
 
 CleanValues clean_values(const Distribution& chart, LeftOut& left_out) {
@@ -47,6 +57,14 @@ CleanValues clean_values(const Distribution& chart, LeftOut& left_out) {
   }
   clean.ascending = clean.values;
   std::sort(clean.ascending.begin(), clean.ascending.end());
+  if (clean.ascending.empty() || chart.value.scale != Scale::kLinear) return clean;
+  // Far is what lies five times as far from the middle as all but one in a hundred do.
+  constexpr double kFar = 5;
+  const double middle = quantile(clean.ascending, 0.5);
+  const double usual = quantile(clean.ascending, 0.99);
+  if (usual > middle && clean.ascending.back() - middle > kFar * (usual - middle)) {
+    clean.axis_end = middle + 2 * (usual - middle);
+  }
   return clean;
 }
 
@@ -66,6 +84,7 @@ std::vector<std::size_t> counts_of(const CleanValues& clean, const AxisLine& lin
   std::vector<std::size_t> counts(bins);
   const double all = line.high_end() - line.low_end();
   for (const double value : clean.values) {
+    if (value > clean.axis_end) continue;
     const double share = (line.at(value) - line.low_end()) / all;
     const auto bin = static_cast<std::size_t>(std::max(0.0, share * static_cast<double>(bins)));
     ++counts[std::min(bin, bins - 1)];
@@ -123,6 +142,7 @@ void draw_dots(Svg& svg, const CleanValues& clean, const std::vector<std::size_t
   constexpr double kGolden = 0.61803398874989484820;
   std::string path;
   for (std::size_t n = 0; n < which.size(); ++n) {
+    if (clean.values[which[n]] > clean.axis_end) continue;
     const double share = std::fmod(0.5 + kGolden * static_cast<double>(n), 1.0);
     path += fmt::format("M{} {}Z", coordinate(x.at(clean.values[which[n]])),
                         coordinate(box.top + 4 + share * (box.bottom - box.top - 8)));
@@ -165,6 +185,11 @@ std::string distribution_in_words(const Distribution& chart, const CleanValues& 
                          chart.value.text_of(quantile(clean.ascending, percentile.share)));
   }
   words += '.';
+  if (clean.far() > 0) {
+    words +=
+        fmt::format(" {} of them lie beyond the axis, from {} on.", clean.far(),
+                    chart.value.text_of(clean.ascending[clean.ascending.size() - clean.far()]));
+  }
   if (dots < clean.values.size()) {
     words += fmt::format(
         " Dots: {} of the values, the outermost {} at either end and of the others one in so many.",
@@ -173,11 +198,46 @@ std::string distribution_in_words(const Distribution& chart, const CleanValues& 
   return words;
 }
 
+// What lies beyond the axis: a mark for each, evenly spread in their order, and how far they reach.
+void draw_far(Svg& svg, const Distribution& chart, const CleanValues& clean, const Box& zone) {
+  const std::size_t far = clean.far();
+  if (far == 0) return;
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < clean.values.size(); ++i) {
+    if (clean.values[i] > clean.axis_end) which.push_back(i);
+  }
+  std::sort(which.begin(), which.end(),
+            [&](std::size_t a, std::size_t b) { return clean.values[a] < clean.values[b]; });
+  svg.element("line", {{"class", "dashes stroke-edge"},
+                       {"x1", zone.left},
+                       {"y1", zone.top},
+                       {"x2", zone.left},
+                       {"y2", zone.bottom}});
+  const std::size_t every = far / kMostFar + 1;
+  for (std::size_t n = (far - 1) % every; n < far; n += every) {
+    const double share = far == 1 ? 0.5 : static_cast<double>(n) / static_cast<double>(far - 1);
+    const double value = clean.values[which[n]];
+    svg.open("g", {});
+    svg.element("title", {},
+                fmt::format("{}{}{}", n + 1 == far ? "most: " : "", chart.value.text_of(value),
+                            chart.name_of ? ", " + chart.name_of(clean.places[which[n]]) : ""));
+    draw_marker(svg, 1, zone.left + 10 + share * (zone.right - zone.left - 20),
+                zone.bottom - 10 - 0.75 * share * (zone.bottom - zone.top - 20), 3.5, false);
+    svg.close();
+  }
+  const double room = zone.right - zone.left - 4;
+  svg.element("text", {{"class", "small end fill-soft"}, {"x", zone.right}, {"y", zone.top - 16}},
+              fitted(fmt::format("{} beyond,", far), kSmallSize, room));
+  svg.element("text", {{"class", "small end fill-soft"}, {"x", zone.right}, {"y", zone.top - 3}},
+              fitted("up to " + chart.value.text_of(clean.ascending.back()), kSmallSize, room));
+}
+
 // The least and the largest, by name.
 void draw_ends(Svg& svg, const Distribution& chart, const CleanValues& clean, const AxisLine& x,
                double y) {
   const auto [least, most] = std::minmax_element(clean.values.begin(), clean.values.end());
   for (const auto& end : {least, most}) {
+    if (*end > clean.axis_end) continue;
     const std::size_t place = clean.places[static_cast<std::size_t>(end - clean.values.begin())];
     svg.open("g", {});
     svg.element("title", {},
@@ -199,7 +259,7 @@ std::string draw(const Distribution& chart) {
   LeftOut left_out;
   const CleanValues clean = clean_values(chart, left_out);
   Extent extent;
-  for (const double value : clean.ascending) extent.add(value);
+  for (const double value : clean.ascending) extent.add(std::min(value, clean.axis_end));
   AxisLine x(chart.value, extent, 9);
   const double tick_half = label_room(x) / 2;
   x.lay(0, kPageWidth);  // its shape; the place comes when the other axis' labels are known
@@ -215,7 +275,7 @@ std::string draw(const Distribution& chart) {
   const double label_y = title_y + 16;
   Box bars{.left = kMargin + std::max(label_room(y) + 8, tick_half),
            .top = label_y + 6,
-           .right = kPageWidth - kMargin - tick_half};
+           .right = kPageWidth - kMargin - tick_half - (clean.far() > 0 ? kFarWidth : 0)};
   bars.bottom = bars.top + kBarsHeight;
   const Box dots{bars.left, bars.bottom + kBetweenBoth, bars.right,
                  bars.bottom + kBetweenBoth + kDotsHeight};
@@ -228,6 +288,8 @@ std::string draw(const Distribution& chart) {
   const std::vector<std::size_t> which = dotted(clean);
   draw_dots(svg, clean, which, x, dots);
   if (!clean.values.empty()) {
+    draw_far(svg, chart, clean,
+             {kPageWidth - kMargin - kFarWidth, bars.top + 20, kPageWidth - kMargin, dots.bottom});
     draw_ends(svg, chart, clean, x, (dots.top + dots.bottom) / 2);
     draw_percentiles(svg, chart, clean, x, bars.top, dots.bottom, label_y);
   }

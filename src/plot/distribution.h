@@ -26,7 +26,8 @@ struct Distribution {
 };
 
 // One <svg>: bars from zero, dashed lines at the 50th, 90th and 99th percentile, and a dot per
-// value. Of very many values as many dots as can be told apart: all that lie outermost, and of the
+// value. Few values far above all others lie beside the axis instead of stretching it. Of very many
+// values as many dots as can be told apart: all that lie outermost, and of the
 // others one in so many, which the description says. Values that the axis cannot show are left out.
 std::string draw(const Distribution& chart);
 

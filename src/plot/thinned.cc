@@ -53,4 +53,33 @@ std::vector<std::size_t> thinned(std::span<const double> values, std::size_t mos
   return kept;
 }
 
+std::vector<LinePoint> banded(std::span<const LinePoint> points, std::size_t most) {
+  most = std::max(most, kFewestKept);
+  if (points.size() <= most) return {points.begin(), points.end()};
+  std::vector<LinePoint> made;
+  made.reserve(most);
+  for (std::size_t s = 0; s < most; ++s) {
+    const auto stretch = points.subspan(s * points.size() / most,
+                                        (s + 1) * points.size() / most - s * points.size() / most);
+    Extent extent;
+    double sum = 0;
+    double count = 0;
+    for (const LinePoint& point : stretch) {
+      if (!std::isfinite(point.y)) continue;
+      extent.add(point.y);
+      sum += point.y;
+      count += 1;
+    }
+    const double x = stretch[stretch.size() / 2].x;
+    if (extent.empty()) {
+      made.push_back({x, std::nan("")});
+    } else {
+      // Rounding may carry a mean past what it is the mean of.
+      made.push_back(
+          {x, std::clamp(sum / count, extent.low, extent.high), Interval{extent.low, extent.high}});
+    }
+  }
+  return made;
+}
+
 }  // namespace assay::plot

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "plot/lines.h"
+
 namespace assay::plot {
 
 // Fewer than this cannot keep what thinned() promises.
@@ -16,5 +18,10 @@ inline constexpr std::size_t kFewestKept = 8;
 // So whatever stands out in any stretch is kept, and the extremes of all are. All of them where
 // there are no more than `most`.
 std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most);
+
+// At most `most` points of a line in place of very many: the mean of each of equal stretches, with
+// an interval from its least to its largest value. A stretch without a finite value is a gap. The
+// points as they are where there are no more than `most`.
+std::vector<LinePoint> banded(std::span<const LinePoint> points, std::size_t most);
 
 }  // namespace assay::plot

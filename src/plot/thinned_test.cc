@@ -43,7 +43,7 @@ RC_GTEST_PROP(Thinned, KeepsEndsExtremesAndOrderInFewPlaces, ()) {
 
 // Not only the extremes of all: a spike of one step is there wherever it is.
 RC_GTEST_PROP(Thinned, KeepsEverySpike, ()) {
-  std::vector<double> values(static_cast<std::size_t>(*rc::gen::inRange(1000, 100'000)), 1.0);
+  std::vector<double> values(static_cast<std::size_t>(*rc::gen::inRange(1000, 20'000)), 1.0);
   const auto spikes = *rc::gen::container<std::vector<std::size_t>>(
       5, rc::gen::inRange<std::size_t>(0, values.size()));
   for (const std::size_t at : spikes) values[at] = 50 + static_cast<double>(at % 7);
@@ -58,6 +58,31 @@ RC_GTEST_PROP(Thinned, KeepsEverySpike, ()) {
     });
   }
   RC_ASSERT(found == spikes.size());
+}
+
+RC_GTEST_PROP(Banded, ReachesFromTheLeastToTheLargestOfEveryStretch, ()) {
+  const std::vector<double> values = any_series();
+  std::vector<LinePoint> points;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    points.push_back({static_cast<double>(i), values[i]});
+  const auto most = static_cast<std::size_t>(*rc::gen::inRange(8, 500));
+  const std::vector<LinePoint> made = banded(points, most);
+  RC_ASSERT(made.size() <= most || made.size() == points.size());
+  // Every value lies in the band of the point whose stretch it is in, and bands reach no further.
+  std::vector<bool> low_met(made.size());
+  std::vector<bool> high_met(made.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i]) || made.size() == points.size()) continue;
+    std::size_t s = i * made.size() / values.size();
+    while (s + 1 < made.size() && (s + 1) * values.size() / made.size() <= i) ++s;
+    RC_ASSERT(made[s].interval.has_value());
+    RC_ASSERT(made[s].interval->low <= values[i] && values[i] <= made[s].interval->high);
+    low_met[s] = low_met[s] || made[s].interval->low == values[i];
+    high_met[s] = high_met[s] || made[s].interval->high == values[i];
+  }
+  for (std::size_t s = 0; s < made.size(); ++s) {
+    if (made[s].interval) RC_ASSERT(low_met[s] && high_met[s]);
+  }
 }
 
 TEST(Thinned, LeavesAFewAlone) {

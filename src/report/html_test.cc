@@ -6,6 +6,8 @@
 
 #include <set>
 
+#include "plot/distribution.h"
+#include "plot/flow.h"
 #include "plot/style.h"
 #include "report/run_part.h"
 #include "report/sha256.h"
@@ -148,16 +150,46 @@ TEST(Html, HostileTextStaysText) {
   }
 }
 
+// A page with a block of every kind.
+Page page_with(const std::string& bytes) {
+  const plot::Flow flow{.heading = {bytes, bytes}, .left = {{bytes, bytes}}, .middle = {bytes}};
+  Part part{.kind = bytes,
+            .title = bytes,
+            .subtitle = bytes,
+            .verdict = {Outcome::kOpen, bytes, bytes},
+            .sections = {},
+            .data = {{bytes, bytes}}};
+  add_section(part, {bytes,
+                     {Note{bytes}, Facts{{{bytes, bytes, bytes}}},
+                      Table{bytes, {bytes, bytes}, {{Cell(bytes), Cell(bytes, 1.0)}}},
+                      Chart{bytes, bytes, plot::draw(flow), bytes}}});
+  return {.title = bytes, .made_unix_ns = 0, .parts = {part, part}};
+}
+
 RC_GTEST_PROP(HtmlProperty, AnyBytesGiveTheSameElements, ()) {
   const auto any = *rc::gen::container<std::string>(rc::gen::weightedOneOf<char>(
       {{3, rc::gen::arbitrary<char>()},
        {2, rc::gen::element('<', '>', '/', '&', '"', '\'', '-', '!')}}));
   // Where a text is empty, what it names may be left out.
-  const std::string bytes = "x" + any;
-  const HtmlPage page = read_html(html(page_of(hostile_run(bytes))));
-  static const std::size_t usual = read_html(html(page_of(hostile_run("x")))).elements.size();
+  static const std::size_t usual = read_html(html(page_with("x"))).elements.size();
+  const HtmlPage page = read_html(html(page_with("x" + any)));
   RC_ASSERT(page.elements.size() == usual);
   RC_ASSERT(Json::parse(page.data.at(0), nullptr, false).is_object());
+}
+
+TEST(RunSummary, QuantilesAreThoseOfSortedValues) {
+  for (const std::int64_t steps : {1, 2, 3, 10, 99, 1000}) {
+    const RunRecord run = sample_run(steps);
+    std::vector<double> sorted;
+    for (const auto& point : series_of(run, "watts")->points) sorted.push_back(*point.value);
+    std::sort(sorted.begin(), sorted.end());
+    const auto summary = summary_of(series_of(run, "watts"));
+    EXPECT_EQ(summary->least, sorted.front());
+    EXPECT_EQ(summary->most, sorted.back());
+    EXPECT_EQ(summary->median, plot::quantile(sorted, 0.5));
+    EXPECT_EQ(summary->p90, plot::quantile(sorted, 0.9));
+    EXPECT_EQ(summary->p99, plot::quantile(sorted, 0.99));
+  }
 }
 
 TEST(Html, AHundredThousandStepsStaySmallAndKeepExtremes) {

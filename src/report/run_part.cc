@@ -69,12 +69,16 @@ Section summary_section(const RunRecord& run) {
   if (const auto joules = joules_of(run)) {
     facts.facts.push_back({"energy", amount(*joules, "J"), "measured"});
   }
-  facts.facts.push_back(
-      {"processor time",
-       base::to_text(base::Seconds(run.job.usage.user_s + run.job.usage.system_s)),
-       "of all processes"});
-  facts.facts.push_back(
-      {"largest process", base::to_text(base::Bytes(run.job.usage.max_rss_bytes)), "resident"});
+  const store::Usage& usage = run.job.usage;
+  if (usage.user_s + usage.system_s > 0) {
+    facts.facts.push_back({"processor time",
+                           base::to_text(base::Seconds(usage.user_s + usage.system_s)),
+                           "of all processes"});
+  }
+  if (usage.max_rss_bytes > 0) {
+    facts.facts.push_back(
+        {"largest process", base::to_text(base::Bytes(usage.max_rss_bytes)), "resident"});
+  }
   return {"Summary", {std::move(facts)}};
 }
 

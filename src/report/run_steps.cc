@@ -15,7 +15,7 @@
 namespace assay::report {
 namespace {
 
-constexpr std::size_t kMostDrawn = 1200;     // points of a line: two for each column of a drawing
+constexpr std::size_t kMostDrawn = 400;      // points of a line
 constexpr std::size_t kMostSources = 6;      // lines of one chart
 constexpr std::size_t kMostOtherCurves = 6;  // of quantities that we know nothing about
 
@@ -69,16 +69,20 @@ class StepAxis {
 
 plot::LineSeries line_of(const store::MetricSeries& series, std::string name, double factor,
                          const auto& place_of) {
-  std::vector<double> values;
-  values.reserve(series.points.size());
+  std::vector<plot::LinePoint> points;
+  points.reserve(series.points.size());
   for (const store::MetricPoint& point : series.points) {
-    values.push_back(point.value ? *point.value * factor : std::nan(""));
+    points.push_back({place_of(point.step), point.value ? *point.value * factor : std::nan("")});
   }
-  plot::LineSeries line{.name = std::move(name), .points = {}};
-  for (const std::size_t i : plot::thinned(values, kMostDrawn)) {
-    line.points.push_back({place_of(series.points[i].step), values[i]});
-  }
-  return line;
+  return {.name = std::move(name), .points = plot::banded(points, kMostDrawn)};
+}
+
+// What the band around a line is, where one has so many points that it needs one.
+std::string band_name(const std::vector<const store::MetricSeries*>& drawn) {
+  const bool banded = std::any_of(drawn.begin(), drawn.end(), [](const auto* series) {
+    return series->points.size() > kMostDrawn;
+  });
+  return banded ? "least to most" : "";
 }
 
 struct Curve {
@@ -142,8 +146,10 @@ std::string note_of(const std::vector<const store::MetricSeries*>& drawn) {
   std::size_t most = 0;
   for (const store::MetricSeries* series : drawn) most = std::max(most, series->points.size());
   if (most <= kMostDrawn) return {};
-  return fmt::format("Of {} points each line shows the least and the largest of every stretch.",
-                     base::grouped(static_cast<std::int64_t>(most)));
+  return fmt::format(
+      "{} points: the line is the mean of every stretch, the band reaches from its least to its "
+      "largest value.",
+      base::grouped(static_cast<std::int64_t>(most)));
 }
 
 std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, const StepAxis& axis) {
@@ -176,6 +182,7 @@ std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, con
     }
   }
   if (drawn.empty()) return std::nullopt;
+  lines.interval_name = band_name(drawn);
   if (run.predicted && std::string_view(known.name) == "throughput") {
     lines.reference = plot::Reference{.name = "predicted", .at_zero = run.predicted->tokens_per_s};
   }
@@ -199,14 +206,16 @@ void add_other_curves(const RunRecord& run, const StepAxis& axis, Section& secti
   std::size_t drawn = 0;
   for (const store::MetricSeries& series : run.metrics) {
     if (series.unit == store::kFlag || series.points.size() < 2) continue;
-    if (!known.insert(series.name).second || drawn++ == kMostOtherCurves) continue;
+    if (!known.insert(series.name).second || drawn == kMostOtherCurves) continue;
+    ++drawn;
     const std::string title = base::printable(series.name);
     const std::string unit = series.unit.empty() ? series.name : series.unit;
     const auto place = [&](std::int64_t step) { return axis.at(step); };
     const plot::Lines lines{.heading = {title},
                             .x = axis.axis(),
                             .y = {.title = unit, .format = in_unit},
-                            .series = {line_of(series, title, 1, place)}};
+                            .series = {line_of(series, title, 1, place)},
+                            .interval_name = band_name({&series})};
     section.blocks.emplace_back(Chart{title, title, plot::draw(lines), note_of({&series})});
   }
 }
