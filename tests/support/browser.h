@@ -40,7 +40,7 @@ class Browser {
   bool open(const std::filesystem::path& file, const Look& look);
   // The value of a JavaScript expression on the page, also where the page's own scripts are off.
   base::Json value(const std::string& expression);
-  // A click or a key, as from a person.
+  // As from a person, to a place in the window.
   void move_pointer(double x, double y);
   // The whole page as a PNG.
   bool save_screenshot(const std::filesystem::path& file);
@@ -54,6 +54,7 @@ class Browser {
   Browser(pid_t process, base::UniqueFd to, base::UniqueFd from)
       : process_(process), to_(std::move(to)), from_(std::move(from)) {}
   bool attach();
+  bool load(const std::string& address);
   base::Json call(const std::string& method, base::Json parameters = base::Json::object());
   // The next message; null when none comes.
   base::Json next();
