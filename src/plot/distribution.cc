@@ -259,7 +259,9 @@ std::string draw(const Distribution& chart) {
   LeftOut left_out;
   const CleanValues clean = clean_values(chart, left_out);
   Extent extent;
-  for (const double value : clean.ascending) extent.add(std::min(value, clean.axis_end));
+  for (const double value : clean.ascending) {
+    if (value <= clean.axis_end) extent.add(value);
+  }
   AxisLine x(chart.value, extent, 9);
   const double tick_half = label_room(x) / 2;
   x.lay(0, kPageWidth);  // its shape; the place comes when the other axis' labels are known

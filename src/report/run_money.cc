@@ -96,8 +96,7 @@ Section predicted_section(const RunRecord& run) {
   if (p.parts_s.empty()) return section;
   plot::StackedBars chart{
       .heading = {"Where a step goes", "as predicted; below, what was measured in all"},
-      .value = {.title = "milliseconds per step",
-                .format = [](double v) { return fmt::format("{:.3g}", v); }},
+      .value = {.title = "milliseconds per step", .format = figure},
       .parts = {},
       .bars = {{"predicted", {}}}};
   for (const auto& [name, seconds] : p.parts_s) {

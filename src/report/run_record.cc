@@ -83,6 +83,17 @@ double ran_s(const RunRecord& run) {
   return ran;
 }
 
+TimeUnit run_unit(double seconds) {
+  if (seconds > 3 * 3600) return {"hours", 1.0 / 3600};
+  if (seconds > 3 * 60) return {"minutes", 1.0 / 60};
+  return {"seconds", 1};
+}
+
+std::string figure(double value) {
+  const bool large = std::abs(value) >= 1e3 && std::abs(value) < 1e15;
+  return large ? base::grouped(std::llround(value)) : fmt::format("{:.4g}", value);
+}
+
 std::string amount(double value, std::string_view unit) {
   if (!std::isfinite(value)) return "—";
   const bool countable = std::abs(value) < 9e18;

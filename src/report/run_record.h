@@ -92,6 +92,16 @@ std::vector<StepEnd> step_ends(const RunRecord& run);
 // How long the job ran: what the store says, or while it runs when its last step was done.
 double ran_s(const RunRecord& run);
 
+// A unit in which a run of this length reads well.
+struct TimeUnit {
+  const char* name;
+  double per_second;
+};
+TimeUnit run_unit(double seconds);
+
+// A number as a chart has room for it: four digits, and never an exponent where it can be helped.
+std::string figure(double value);
+
 // A number with its unit, for people: "12.3 ms", "4.10 GiB", "41.2 %", "9,120 tokens/s".
 std::string amount(double value, std::string_view unit);
 

@@ -19,52 +19,34 @@ constexpr std::size_t kMostDrawn = 400;      // points of a line
 constexpr std::size_t kMostSources = 6;      // lines of one chart
 constexpr std::size_t kMostOtherCurves = 6;  // of quantities that we know nothing about
 
-// The unit in which a value of about this size reads well.
-struct TimeUnit {
-  const char* name;
-  double per_second;
-};
-TimeUnit unit_for(double seconds) {
+// The unit in which a step of about this length reads well.
+TimeUnit step_unit(double seconds) {
   if (seconds >= 1) return {"seconds", 1};
   if (seconds >= 1e-3) return {"milliseconds", 1e3};
   return {"microseconds", 1e6};
 }
 
-std::string in_unit(double value) {
-  return fmt::format("{:.4g}", value);
-}
-
 // Where on the horizontal axis a step lies.
 class StepAxis {
  public:
-  explicit StepAxis(const RunRecord& run) : ends_(step_ends(run)) {
-    const double last = ends_.empty() ? 0 : ends_.back().at_s;
-    if (last > 3 * 3600) {
-      per_second_ = 1.0 / 3600;
-      title_ = "hours since the start";
-    } else if (last > 3 * 60) {
-      per_second_ = 1.0 / 60;
-      title_ = "minutes since the start";
-    } else {
-      title_ = "seconds since the start";
-    }
-  }
+  explicit StepAxis(const RunRecord& run)
+      : ends_(step_ends(run)), unit_(run_unit(ends_.empty() ? 0 : ends_.back().at_s)) {}
 
   [[nodiscard]] plot::Axis axis() const {
-    return {.title = ends_.empty() ? "step" : title_, .format = in_unit};
+    return {.title = ends_.empty() ? "step" : fmt::format("{} since the start", unit_.name),
+            .format = figure};
   }
   // By time where it was noted, else by step. Steps come in ascending order.
   [[nodiscard]] double at(std::int64_t step) const {
     if (ends_.empty()) return static_cast<double>(step);
     const auto end = std::lower_bound(ends_.begin(), ends_.end(), step,
                                       [](const StepEnd& e, std::int64_t s) { return e.step < s; });
-    return per_second_ * (end == ends_.end() ? ends_.back() : *end).at_s;
+    return unit_.per_second * (end == ends_.end() ? ends_.back() : *end).at_s;
   }
 
  private:
   std::vector<StepEnd> ends_;
-  double per_second_ = 1;
-  const char* title_ = "";
+  TimeUnit unit_;
 };
 
 plot::LineSeries line_of(const store::MetricSeries& series, std::string name, double factor,
@@ -142,16 +124,6 @@ const std::vector<CurveChart>& known_charts() {
   return charts;
 }
 
-std::string note_of(const std::vector<const store::MetricSeries*>& drawn) {
-  std::size_t most = 0;
-  for (const store::MetricSeries* series : drawn) most = std::max(most, series->points.size());
-  if (most <= kMostDrawn) return {};
-  return fmt::format(
-      "{} points: the line is the mean of every stretch, the band reaches from its least to its "
-      "largest value.",
-      base::grouped(static_cast<std::int64_t>(most)));
-}
-
 std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, const StepAxis& axis) {
   double factor = known.factor;
   std::string unit = known.unit;
@@ -162,8 +134,8 @@ std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, con
   }
   plot::Lines lines{
       .heading = {known.title},
-      .x = known.by_step ? plot::Axis{.title = "step", .format = in_unit} : axis.axis(),
-      .y = {.title = unit, .from_zero = known.from_zero, .format = in_unit},
+      .x = known.by_step ? plot::Axis{.title = "step", .format = figure} : axis.axis(),
+      .y = {.title = unit, .from_zero = known.from_zero, .format = figure},
       .series = {}};
   std::vector<const store::MetricSeries*> drawn;
   for (const Curve& curve : known.curves) {
@@ -186,7 +158,7 @@ std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, con
   if (run.predicted && std::string_view(known.name) == "throughput") {
     lines.reference = plot::Reference{.name = "predicted", .at_zero = run.predicted->tokens_per_s};
   }
-  return Chart{known.name, known.title, plot::draw(lines), note_of(drawn)};
+  return Chart{known.name, known.title, plot::draw(lines)};
 }
 
 // Quantities of other people's programs.
@@ -213,10 +185,10 @@ void add_other_curves(const RunRecord& run, const StepAxis& axis, Section& secti
     const auto place = [&](std::int64_t step) { return axis.at(step); };
     const plot::Lines lines{.heading = {title},
                             .x = axis.axis(),
-                            .y = {.title = unit, .format = in_unit},
+                            .y = {.title = unit, .format = figure},
                             .series = {line_of(series, title, 1, place)},
                             .interval_name = band_name({&series})};
-    section.blocks.emplace_back(Chart{title, title, plot::draw(lines), note_of({&series})});
+    section.blocks.emplace_back(Chart{title, title, plot::draw(lines)});
   }
 }
 
@@ -227,10 +199,10 @@ Section steps_section(const RunRecord& run) {
   const store::MetricSeries* series = series_of(run, "seconds");
   const auto summary = summary_of(series);
   if (!summary) return section;
-  const TimeUnit unit = unit_for(summary->median);
+  const TimeUnit unit = step_unit(summary->median);
   plot::Distribution chart{
       .heading = {"How long steps took", fmt::format("{} steps", base::grouped(summary->count))},
-      .value = {.title = fmt::format("{} per step", unit.name), .format = in_unit},
+      .value = {.title = fmt::format("{} per step", unit.name), .format = figure},
       .values = {},
       .counted = "steps"};
   // Where one step is far from all others, a linear axis would show those as one bar.
@@ -270,6 +242,15 @@ Section curves_section(const RunRecord& run) {
     if (auto chart = chart_of(run, known, axis)) section.blocks.emplace_back(*std::move(chart));
   }
   add_other_curves(run, axis, section);
+  std::size_t most = 0;
+  for (const store::MetricSeries& series : run.metrics) most = std::max(most, series.points.size());
+  if (most > kMostDrawn && !section.blocks.empty()) {
+    section.blocks.insert(
+        section.blocks.begin(),
+        Note{fmt::format("Of up to {} points the lines show the mean of every stretch, the bands "
+                         "reach from its least to its largest value.",
+                         base::grouped(static_cast<std::int64_t>(most)))});
+  }
   return section;
 }
 

@@ -169,7 +169,7 @@ Section lineage_section(const RunRecord& run) {
                          .right = run.lineage.outputs};
   section.blocks.emplace_back(
       Chart{"lineage", "What it read and what it left", plot::draw(chart),
-            fmt::format("{} files read, {} left; by content, as assay run recorded them.",
+            fmt::format("Files read: {}; left: {}; by content, as assay run recorded them.",
                         base::grouped(run.job.input_count), base::grouped(run.job.output_count))});
   return section;
 }

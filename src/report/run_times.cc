@@ -130,14 +130,13 @@ plot::Lane validation_lane(const RunRecord& run, const std::vector<StepEnd>& end
 
 Chart timeline_of(const RunRecord& run, const std::vector<StepEnd>& ends) {
   const double all = ran_s(run);
-  const bool minutes = all > 3 * 60;
-  const double factor = minutes ? 1.0 / 60 : 1;
-  plot::Timeline chart{
-      .heading = {"What happened when"},
-      .time = {.title = minutes ? "minutes since the start" : "seconds since the start",
-               .from_zero = true,
-               .format = [](double v) { return fmt::format("{:.4g}", v); }},
-      .lanes = {}};
+  const TimeUnit unit = run_unit(all);
+  const double factor = unit.per_second;
+  plot::Timeline chart{.heading = {"What happened when"},
+                       .time = {.title = fmt::format("{} since the start", unit.name),
+                                .from_zero = true,
+                                .format = figure},
+                       .lanes = {}};
   add_lane(chart, {"job", {{0, all, std::string(store::name_of(run.job.status))}}}, factor);
   add_lane(chart, {"steps", stretches_of(ends, all)}, factor);
   add_lane(chart, validation_lane(run, ends), factor);
@@ -187,16 +186,15 @@ Section times_section(const RunRecord& run) {
   Section section{"Where the time went"};
   const auto times = times_of(run);
   if (!times || times->all() <= 0) return section;
-  const bool minutes = times->all() > 3 * 60;
-  const double factor = minutes ? 1.0 / 60 : 1;
+  const TimeUnit unit = run_unit(times->all());
+  const double factor = unit.per_second;
   const std::vector<std::pair<const char*, double>> parts = {{"start-up", times->start_up},
                                                              {"steps", times->steps},
                                                              {"validation", times->validation},
                                                              {"between steps", times->between},
                                                              {"after the last step", times->after}};
   plot::StackedBars chart{.heading = {"Time of the whole run"},
-                          .value = {.title = minutes ? "minutes" : "seconds",
-                                    .format = [](double v) { return fmt::format("{:.3g}", v); }},
+                          .value = {.title = unit.name, .format = figure},
                           .parts = {},
                           .bars = {{"the run", {}}}};
   Table table{"Time of the run", {"part", "time", "share"}};
