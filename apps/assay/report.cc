@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -94,6 +95,9 @@ bool names_file(const fs::path& path) {
 base::Error wrong_folder(const std::string& word, base::Error no_job) {
   std::error_code ignored;
   if (!fs::is_directory(word, ignored)) return no_job;
+  if (::access(word.c_str(), R_OK | X_OK) != 0) {
+    return base::system_error(word, "cannot be read", errno);
+  }
   return base::usage_error(word, "is a folder without an experiment, and no job is called so",
                            "a folder that assay compare wrote has runs.jsonl");
 }
@@ -151,12 +155,13 @@ base::Result<void> write_page(const Session& session, const ReportWords& words,
   if (!to_file && format == "json") {
     const base::Json document = report::json(page);
     session.print_json(document);
-    session.print(session.json ? "" : base::json_text(document));
+    session.print(base::json_line(document));
     return {};
   }
-  const std::string text = format == "html" ? report::html(page)
-                           : format == "md" ? report::markdown(page)
-                                            : base::json_text(report::json(page));
+  const std::string text =
+      format == "html" ? report::html(page)
+      : format == "md" ? report::markdown(page)
+                       : base::json_line(report::json(page));  // with every point: no line for each
   if (!to_file) {
     session.print_json(base::Json{{"markdown", text}});
     session.print(text);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <limits>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -14,6 +15,8 @@
 #include "spec/enum_names.h"
 #include "spec/load.h"
 #include "spec/this_machine.h"
+#include "step/program.h"
+#include "train/choose_recompute.h"
 
 namespace assay::cli {
 namespace {
@@ -24,6 +27,7 @@ namespace fs = std::filesystem;
 struct TrainedJob {
   std::string name;
   std::vector<std::string> sets;
+  bool on_cpu = false;  // it was told so
 };
 
 TrainedJob trained_job(const store::Job& job) {
@@ -36,6 +40,7 @@ TrainedJob trained_job(const store::Job& job) {
     const bool takes_one = words[i] == "--out" || words[i] == "--stop-after" ||
                            words[i] == "--device" || words[i] == "--set";
     if (words[i] == "--set" && i + 1 < words.size()) trained.sets.push_back(words[i + 1]);
+    if (words[i] == "--device" && i + 1 < words.size()) trained.on_cpu = words[i + 1] == "cpu";
     if (takes_one) {
       ++i;
     } else if (!words[i].starts_with("--")) {
@@ -53,31 +58,39 @@ std::string this_host() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-base::Result<report::Predicted> predicted_for(const store::Job& job, const TrainedJob& trained) {
+// The job as it is written now, if it can still be read and means the machine that it ran on.
+base::Result<spec::Loaded> job_as_written(const store::Job& job, const TrainedJob& trained) {
   bool needs_machine = false;
   const auto machine = [&] {
     needs_machine = true;
     return spec::this_machine_document();
   };
-  ASSAY_TRY(const spec::Loaded loaded,
+  ASSAY_TRY(spec::Loaded loaded,
             spec::load(trained.name, {.overrides = trained.sets, .this_machine = machine}));
   if (needs_machine && this_host() != job.context.host) {
     return base::fail(base::unfit_error(
         loaded.name, fmt::format("names no cluster and ran on {}", job.context.host),
         "make the report there"));
   }
-  const auto* asked = std::get_if<spec::JobSpec>(&loaded.spec);
-  if (asked == nullptr) return base::fail(base::usage_error(loaded.name, "is no job any more"));
+  if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
+    return base::fail(base::usage_error(loaded.name, "is no job any more"));
+  }
+  return loaded;
+}
+
+base::Result<report::Predicted> step_predicted(const spec::JobSpec& job,
+                                               const TrainedJob& trained) {
+  if (trained.on_cpu) {
+    return base::fail(base::unfit_error("", "it ran on CPUs, and steps are predicted for GPUs"));
+  }
   const plan::Calibration calibration = plan::shipped_calibration();
   ASSAY_TRY(const plan::Prediction made,
-            plan::predict(*asked, {}, {calibration.constants, calibration.memory}));
+            plan::predict(job, {}, {calibration.constants, calibration.memory}));
   const plan::Work& work = made.work;
   const plan::Interval& interval =
       calibration.unknown_source.of(work.software.kind(work.shape.is_moe()));
   const double step = made.step.total.count();
-  report::Predicted predicted{.of = fmt::format("{} on {}, as the job is written now", loaded.name,
-                                                asked->cluster.device.name),
-                              .step_s = step,
+  report::Predicted predicted{.step_s = step,
                               .step_interval_s = {step * interval.low, step * interval.high},
                               .tokens_per_s = made.tokens_per_second,
                               .mfu = made.mfu,
@@ -88,6 +101,36 @@ base::Result<report::Predicted> predicted_for(const store::Job& job, const Train
     if (part.time.count() > 0) predicted.parts_s.emplace_back(part.name, part.time.count());
   }
   return predicted;
+}
+
+// What the trainer plans before its first step: known to the byte on any machine.
+base::Result<double> arena_bytes(const store::Job& job, const spec::JobSpec& asked) {
+  const base::Json& machine = job.context.machine;
+  const bool known = machine.is_object() && machine.contains("memory_bytes") &&
+                     machine.at("memory_bytes").is_number_integer();
+  const train::Room room{
+      .available = known ? machine.at("memory_bytes").get<std::int64_t>()
+                         : std::numeric_limits<std::int64_t>::max(),
+      .extra = [](const step::Program&) -> base::Result<std::int64_t> { return 0; }};
+  ASSAY_TRY(const train::Planned planned, train::plan_step(asked, step::choices_of(asked), room));
+  return static_cast<double>(planned.plan.bytes);
+}
+
+base::Result<void> predict_run(const TrainedJob& trained, report::RunRecord& run) {
+  ASSAY_TRY(const spec::Loaded loaded, job_as_written(run.job, trained));
+  const auto& job = std::get<spec::JobSpec>(loaded.spec);
+  auto made = step_predicted(job, trained);
+  if (made) {
+    run.predicted = *std::move(made);
+    run.predicted->of =
+        fmt::format("{} on {}, as the job is written now", loaded.name, job.cluster.device.name);
+    return {};
+  }
+  run.not_predicted = made.error().line();
+  ASSAY_TRY(const double bytes, arena_bytes(run.job, job));
+  run.predicted = report::Predicted{.of = fmt::format("{}, as the job is written now", loaded.name),
+                                    .memory_bytes = bytes};
+  return {};
 }
 
 // Names of the job's GPUs, as the driver gave them.
@@ -118,10 +161,7 @@ std::string device_preset(const std::string& gpu) {
 void add_prediction(report::RunRecord& run) {
   const TrainedJob trained = trained_job(run.job);
   if (trained.name.empty()) return;  // somebody else's program: nobody expects one
-  auto made = predicted_for(run.job, trained);
-  if (made) {
-    run.predicted = *std::move(made);
-  } else {
+  if (auto made = predict_run(trained, run); !made && run.not_predicted.empty()) {
     run.not_predicted = made.error().line();
   }
 }

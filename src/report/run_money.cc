@@ -23,8 +23,9 @@ std::string dollars(double low, double high) {
 
 void add_row(Table& table, const char* what, double predicted, std::optional<double> measured,
              const char* unit, std::string note = {}) {
+  if (predicted <= 0) return;
   const auto off = [&]() -> Cell {
-    if (!measured || predicted <= 0) return Cell("—");
+    if (!measured) return Cell("—");
     const double percent = 100 * (*measured / predicted - 1);
     return Cell(fmt::format("{:+.1f} %", percent), percent);
   };
@@ -74,12 +75,12 @@ void add_energy(const RunRecord& run, double hours, Table& table) {
 
 Section predicted_section(const RunRecord& run) {
   Section section{"Predicted and measured"};
-  if (!run.predicted) {
-    if (!run.not_predicted.empty()) {
-      section.blocks.emplace_back(Note{"There is no prediction: " + run.not_predicted});
-    }
-    return section;
+  if (!run.not_predicted.empty()) {
+    section.blocks.emplace_back(
+        Note{(run.predicted ? "Step times are not predicted: " : "There is no prediction: ") +
+             run.not_predicted + "."});
   }
+  if (!run.predicted) return section;
   const Predicted& p = *run.predicted;
   Table table{fmt::format("Predicted for {}", p.of),
               {"quantity", "predicted", "measured (median)", "off", "interval"}};

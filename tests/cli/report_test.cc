@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -122,6 +123,40 @@ TEST_F(ReportCli, FormatsSayTheSame) {
   EXPECT_THAT(read("r.md"), testing::StartsWith("# Job"));
   run({"report", "-o", "r.json"});
   EXPECT_EQ(Json::parse(read("r.json"))["parts"].size(), 1U);
+}
+
+TEST_F(ReportCli, PricesComeFromPresetsWithTheirDates) {
+  store::Job job = project_.describe("train train.bin=t -> model.bin=m");
+  job.duration_s = 7200;
+  job.context.machine = Json::parse(R"({"gpus": [{"index": 0, "name": "NVIDIA H200"}]})");
+  project_.record(job);
+  const Json page = Json::parse(run({"report", "--format", "json"}).out);
+  Json offers;
+  for (const Json& section : page["parts"][0]["sections"]) {
+    for (const Json& block : section["blocks"]) {
+      const bool found = block.contains("columns") && block["columns"][0] == "offer";
+      if (found) offers = block["rows"];
+    }
+  }
+  ASSERT_GT(offers.size(), 0U);
+  for (const Json& offer : offers) {
+    EXPECT_DOUBLE_EQ(offer[3], 2 * offer[2].get<double>());  // two hours of it
+    EXPECT_THAT(offer[4].get<std::string>(), testing::StartsWith("20"));
+  }
+}
+
+TEST_F(ReportCli, AJobOfTheTrainerHasItsMemoryPredictedOnCpusToo) {
+  store::Job job = project_.describe("x train.bin=t -> model.bin=m");
+  job.command = {"/usr/bin/assay-train", "train",    "demo", "--set",
+                 "train.recompute=none", "--device", "cpu"};
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  job.context.host = host;
+  project_.record(job);
+  const Json data = Json::parse(run({"report", "--format", "json"}).out)["parts"][0]["data"];
+  // What docs/train.md shows that the trainer planned, but for what libraries take.
+  EXPECT_NEAR(data["predicted"]["memory_bytes"].get<double>(), 86'149'376, 100'000);
+  EXPECT_THAT(run({"report", "--format", "md"}).out, HasSubstr("Step times are not predicted"));
 }
 
 TEST_F(ReportCli, TracesAndLiveValuesNeedNoPage) {
