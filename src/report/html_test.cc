@@ -1,5 +1,6 @@
 // Pages, read back strictly: everything is there, nothing from outside gets to be markup, nothing
 // is loaded, nothing secret is told.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,5 @@
 // Parts of suites and experiments.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -83,7 +83,7 @@ Section predicted_section(const RunRecord& run) {
   if (!run.predicted) return section;
   const Predicted& p = *run.predicted;
   Table table{fmt::format("Predicted for {}", p.of),
-              {"quantity", "predicted", "measured (median)", "off", "interval"}};
+              {"quantity", "predicted", "measured (median)", "off", "remark"}};
   add_row(table, "step", p.step_s, median_of(run, "seconds"), "s",
           fmt::format("80 %: {} to {}", amount(p.step_interval_s.low, "s"),
                       amount(p.step_interval_s.high, "s")));
