@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
+#include "plot/distribution_values.h"
 #include "plot/lettering.h"
 #include "plot/marks.h"
 #include "plot/style.h"
@@ -18,79 +17,14 @@ namespace {
 constexpr double kBarsHeight = 190;
 constexpr double kDotsHeight = 56;
 constexpr double kBetweenBoth = 8;
-constexpr std::size_t kMostDots = 2000;
-constexpr std::size_t kOutermost = 100;  // dots at either end that are never left out
-constexpr double kFarWidth = 96;         // of the zone beside the axis, where there is one
-constexpr std::size_t kMostFar = 60;     // marks in it
-constexpr std::size_t kFewestBins = 8;
-constexpr std::size_t kMostBins = 60;
+constexpr double kFarWidth = 96;      // of the zone beside the axis, where there is one
+constexpr std::size_t kMostFar = 60;  // marks in it
 
 struct Percentile {
   double share;
   const char* name;
 };
 constexpr std::array<Percentile, 3> kPercentiles = {{{0.5, "p50"}, {0.9, "p90"}, {0.99, "p99"}}};
-
-// Values that the axis shows, in their order, and in ascending order.
-struct CleanValues {
-  std::vector<std::size_t> places;
-  std::vector<double> values;
-  std::vector<double> ascending;
-  // Those above it would leave all others one bar; they have a zone of their own.
-  double axis_end = std::numeric_limits<double>::infinity();
-
-  [[nodiscard]] std::size_t far() const {
-    return static_cast<std::size_t>(ascending.end() -
-                                    std::upper_bound(ascending.begin(), ascending.end(), axis_end));
-  }
-};
-
-CleanValues clean_values(const Distribution& chart, LeftOut& left_out) {
-  CleanValues clean;
-  for (std::size_t i = 0; i < chart.values.size(); ++i) {
-    if (!chart.value.shows(chart.values[i])) {
-      ++left_out.values;
-      continue;
-    }
-    clean.places.push_back(i);
-    clean.values.push_back(chart.values[i]);
-  }
-  clean.ascending = clean.values;
-  std::sort(clean.ascending.begin(), clean.ascending.end());
-  if (clean.ascending.empty() || chart.value.scale != Scale::kLinear) return clean;
-  // Far is what lies five times as far from the middle as all but one in a hundred do.
-  constexpr double kFar = 5;
-  const double middle = quantile(clean.ascending, 0.5);
-  const double usual = quantile(clean.ascending, 0.99);
-  if (usual > middle && clean.ascending.back() - middle > kFar * (usual - middle)) {
-    clean.axis_end = middle + 2 * (usual - middle);
-  }
-  return clean;
-}
-
-// As many as show the shape: Freedman and Diaconis' width, which a few far values do not blow up.
-std::size_t bins_for(const CleanValues& clean, const AxisLine& line) {
-  if (clean.ascending.size() < 2) return kFewestBins;
-  const double middle_half =
-      std::abs(line.at(quantile(clean.ascending, 0.75)) - line.at(quantile(clean.ascending, 0.25)));
-  const double width = 2 * middle_half / std::cbrt(static_cast<double>(clean.ascending.size()));
-  const double all = std::abs(line.high_end() - line.low_end());
-  if (!(width > all / static_cast<double>(kMostBins))) return kMostBins;
-  return std::max(kFewestBins, static_cast<std::size_t>(all / width));
-}
-
-std::vector<std::size_t> counts_of(const CleanValues& clean, const AxisLine& line,
-                                   std::size_t bins) {
-  std::vector<std::size_t> counts(bins);
-  const double all = line.high_end() - line.low_end();
-  for (const double value : clean.values) {
-    if (value > clean.axis_end) continue;
-    const double share = (line.at(value) - line.low_end()) / all;
-    const auto bin = static_cast<std::size_t>(std::max(0.0, share * static_cast<double>(bins)));
-    ++counts[std::min(bin, bins - 1)];
-  }
-  return counts;
-}
 
 void draw_bins(Svg& svg, const std::vector<std::size_t>& counts, const AxisLine& x,
                const AxisLine& y, const std::string& counted) {
@@ -108,32 +42,6 @@ void draw_bins(Svg& svg, const std::vector<std::size_t>& counts, const AxisLine&
                          {"height", y.low_end() - top}});
     svg.close();
   }
-}
-
-// Which values get a dot.
-std::vector<std::size_t> dotted(const CleanValues& clean) {
-  std::vector<std::size_t> all(clean.values.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  if (all.size() <= kMostDots) return all;
-  const double low = clean.ascending[kOutermost - 1];
-  const double high = clean.ascending[clean.ascending.size() - kOutermost];
-  const std::size_t every = all.size() / (kMostDots - 2 * kOutermost) + 1;
-  std::size_t inner = 0;
-  std::size_t outer = 0;
-  std::vector<std::size_t> kept;
-  for (const std::size_t i : all) {
-    const bool outermost = clean.values[i] <= low || clean.values[i] >= high;
-    // Where very many are equal to an outermost one, they are one in so many as well.
-    const bool extreme =
-        clean.values[i] == clean.ascending.front() || clean.values[i] == clean.ascending.back();
-    if (outermost && (outer < 2 * kOutermost || (extreme && outer < 4 * kOutermost))) {
-      ++outer;
-      kept.push_back(i);
-    } else if (inner++ % every == 0) {
-      kept.push_back(i);
-    }
-  }
-  return kept;
 }
 
 void draw_dots(Svg& svg, const CleanValues& clean, const std::vector<std::size_t>& which,
@@ -249,11 +157,6 @@ void draw_ends(Svg& svg, const Distribution& chart, const CleanValues& clean, co
 }
 
 }  // namespace
-
-double quantile(const std::vector<double>& ascending, double share) {
-  const double rank = std::ceil(share * static_cast<double>(ascending.size()));
-  return ascending[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
-}
 
 std::string draw(const Distribution& chart) {
   LeftOut left_out;
