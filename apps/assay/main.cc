@@ -19,6 +19,7 @@ void describe(const Session& session, Verb& root) {
                 top_verb(session),
                 compare_verb(session),
                 bench_verb(session),
+                report_verb(session),
                 tracers_verb(session),
                 presets_verb(session),
                 data_verb(session),

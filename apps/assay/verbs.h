@@ -7,6 +7,7 @@ namespace assay::cli {
 
 Verb bench_verb(const Session& session);
 Verb compare_verb(const Session& session);
+Verb report_verb(const Session& session);
 Verb presets_verb(const Session& session);
 Verb plan_verb(const Session& session);
 Verb train_verb(const Session& session);

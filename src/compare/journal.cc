@@ -82,6 +82,13 @@ base::Result<Measured> measured_from(std::string_view text) {
   return measured;
 }
 
+base::Result<Measured> measured_in(const fs::path& file, std::string_view text) {
+  auto read = measured_from(text);
+  if (read) return read;
+  read.error().where = file;
+  return base::fail(std::move(read).error());
+}
+
 // Two experiments in one folder would take each other's lines for their own.
 base::Result<void> lock(int fd, const fs::path& file) {
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
@@ -137,19 +144,19 @@ base::Result<Journal> Journal::open(const fs::path& directory, Measured& measure
                                         "a folder that assay compare wrote has runs.jsonl"));
   }
   ASSAY_TRY_VOID(lock(fd.get(), file));
-  ASSAY_TRY(std::string text, base::read_file(file, kLargestJournal));
+  ASSAY_TRY(const std::string text, base::read_file(file, kLargestJournal));
   const std::size_t whole = text.rfind('\n') + 1;  // 0 when there is none
   if (whole < text.size() && ::ftruncate(fd.get(), static_cast<off_t>(whole)) != 0) {
     return base::fail(base::system_error(file, "cannot be shortened", errno));
   }
-  text.resize(whole);
-  auto read = measured_from(text);
-  if (!read) {
-    read.error().where = file;
-    return base::fail(std::move(read).error());
-  }
-  measured = *std::move(read);
+  ASSAY_TRY(measured, measured_in(file, std::string_view(text).substr(0, whole)));
   return Journal(directory, std::move(fd));
+}
+
+base::Result<Measured> read_journal(const fs::path& directory) {
+  const fs::path file = directory / kJournalName;
+  ASSAY_TRY(const std::string text, base::read_file(file, kLargestJournal));
+  return measured_in(file, std::string_view(text).substr(0, text.rfind('\n') + 1));
 }
 
 base::Result<void> Journal::add(const RunRecord& run) {

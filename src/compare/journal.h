@@ -74,4 +74,8 @@ class Journal {
 
 base::Json to_json(const RunRecord& run);
 
+// What the journal in a folder says, for who only looks: nothing is locked or changed, and a line
+// that is being written is left out.
+base::Result<Measured> read_journal(const std::filesystem::path& directory);
+
 }  // namespace assay::compare

@@ -51,6 +51,7 @@ class AxisLine {
   [[nodiscard]] double at(double value) const;
   [[nodiscard]] double low_end() const { return low_end_; }
   [[nodiscard]] double high_end() const { return high_end_; }
+  [[nodiscard]] const Extent& shown() const { return shown_; }
   [[nodiscard]] std::span<const double> ticks() const { return ticks_; }
   [[nodiscard]] std::span<const std::string> labels() const { return labels_; }
 

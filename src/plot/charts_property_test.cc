@@ -10,12 +10,16 @@
 #include <limits>
 
 #include "base/testing/temp_dir.h"
+#include "plot/distribution.h"
+#include "plot/flow.h"
+#include "plot/intervals.h"
 #include "plot/labels.h"
 #include "plot/lettering.h"
 #include "plot/lines.h"
 #include "plot/scatter.h"
 #include "plot/stacked_bars.h"
 #include "plot/testing/xml.h"
+#include "plot/timeline.h"
 
 namespace assay::plot {
 namespace {
@@ -84,12 +88,61 @@ std::string any_lines() {
   return draw(chart);
 }
 
+Levels any_levels() {
+  Levels levels;
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+    levels.lines.push_back({any_text(), any_value()});
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+    levels.bands.push_back({any_text(), {any_value(), any_value()}});
+  }
+  return levels;
+}
+
+std::string any_distribution() {
+  Distribution chart{.heading = {any_text(), any_text()},
+                     .value = any_axis(),
+                     .values = {},
+                     .counted = any_text()};
+  for (int i = any_count(); i > 0; --i) chart.values.push_back(any_value());
+  if (*rc::gen::arbitrary<bool>())
+    chart.name_of = [](std::size_t i) { return fmt::format("<{}>", i); };
+  return draw(chart);
+}
+
+std::string any_timeline() {
+  Timeline chart{.heading = {any_text(), any_text()}, .time = any_axis(), .lanes = {}};
+  for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
+    Lane& lane = chart.lanes.emplace_back(Lane{.name = any_text()});
+    for (int j = any_count(); j > 0; --j)
+      lane.slices.push_back({any_value(), any_value(), any_text()});
+    for (int j = any_count(); j > 0; --j) lane.moments.push_back({any_value(), any_text()});
+  }
+  return draw(chart);
+}
+
+std::string any_intervals() {
+  Intervals chart{
+      .heading = {any_text(), any_text()}, .value = any_axis(), .rows = {}, .levels = any_levels()};
+  for (int i = any_count(); i > 0; --i) {
+    chart.rows.push_back({any_text(), any_value(), any_interval(), static_cast<std::size_t>(i)});
+  }
+  return draw(chart);
+}
+
+std::string any_flow() {
+  Flow chart{.heading = {any_text(), any_text()}, .left = {}, .middle = {any_text()}, .right = {}};
+  for (int i = any_count(); i > 0; --i) chart.left.push_back({any_text(), any_text()});
+  for (int i = any_count(); i > 0; --i) chart.right.push_back({any_text(), any_text()});
+  return draw(chart);
+}
+
 std::string any_scatter() {
   Scatter chart{.heading = {any_text(), any_text()},
                 .x = any_axis(),
                 .y = any_axis(),
                 .front_name = any_text(),
-                .label_all = *rc::gen::arbitrary<bool>()};
+                .label_all = *rc::gen::arbitrary<bool>(),
+                .levels = any_levels()};
   for (int i = *rc::gen::inRange(0, 4); i > 0; --i) chart.groups.push_back(any_text());
   for (int i = any_count(); i > 0; --i) {
     chart.points.push_back({.x = any_value(),
@@ -106,7 +159,7 @@ std::string any_scatter() {
 std::vector<double> numbers_in(std::string text) {
   std::vector<double> numbers;
   for (char& c : text) {
-    if (std::string_view("MLHVZ,").find(c) != std::string_view::npos) c = ' ';
+    if (std::string_view("MLHVCZ,").find(c) != std::string_view::npos) c = ' ';
   }
   const char* at = text.c_str();
   for (char* end = nullptr;; at = end) {
@@ -168,8 +221,9 @@ void assert_texts_apart(const std::vector<Element>& elements) {
 }
 
 RC_GTEST_PROP(ChartsProperty, AnyDataGivesADrawingOnItsPage, ()) {
-  const int kind = *rc::gen::inRange(0, 3);
-  const std::string drawing = kind == 0 ? any_bars() : kind == 1 ? any_lines() : any_scatter();
+  const auto any_drawing = *rc::gen::element(any_bars, any_lines, any_scatter, any_distribution,
+                                             any_timeline, any_intervals, any_flow);
+  const std::string drawing = any_drawing();
   const auto elements = testing::parse_xml(drawing);
   RC_ASSERT(elements.has_value());
   const Element& root = elements->front();
@@ -189,6 +243,16 @@ TEST(Charts, AreXmlForOthersToo) {
       draw(StackedBars{}),
       draw(Lines{}),
       draw(Scatter{}),
+      draw(Distribution{}),
+      draw(Timeline{}),
+      draw(Intervals{}),
+      draw(Flow{}),
+      draw(Distribution{.heading = {hostile}, .values = {1, 2, nothing}, .counted = hostile}),
+      draw(Timeline{.heading = {hostile}, .lanes = {{hostile, {{0, 1, hostile}}, {{1, hostile}}}}}),
+      draw(Intervals{.heading = {hostile},
+                     .rows = {{hostile, 1, Interval{0, 2}}},
+                     .levels = {.lines = {{hostile, 1}}, .bands = {{hostile, {0, 1}}}}}),
+      draw(Flow{.heading = {hostile}, .left = {{hostile, hostile}}, .middle = {hostile}}),
       draw(StackedBars{.heading = {hostile, hostile},
                        .value = {.title = hostile},
                        .parts = {hostile, "b"},

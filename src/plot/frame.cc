@@ -51,6 +51,23 @@ std::string page(const Heading& heading, std::string_view description, double he
   return svg.text();
 }
 
+std::string without_style(std::string drawing) {
+  constexpr std::string_view kOpen = "<style>\n";
+  constexpr std::string_view kClose = "</style>\n";
+  const std::size_t begin = drawing.find(kOpen);
+  const std::size_t end = drawing.find(kClose, begin);
+  if (end != std::string::npos) drawing.erase(begin, end + kClose.size() - begin);
+  return drawing;
+}
+
+std::string words_of(std::string_view drawing) {
+  constexpr std::string_view kOpen = "<desc>";
+  const std::size_t begin = drawing.find(kOpen);
+  const std::size_t end = drawing.find("</desc>", begin);
+  if (end == std::string_view::npos) return {};
+  return xml_unescaped(drawing.substr(begin + kOpen.size(), end - begin - kOpen.size()));
+}
+
 double draw_heading(Svg& svg, const Heading& heading) {
   constexpr double kWidth = kPageWidth - 2 * kMargin;
   constexpr double kBelow = 12;

@@ -23,6 +23,11 @@ inline constexpr double kMargin = 16;
 std::string page(const Heading& heading, std::string_view description, double height,
                  const Svg& body);
 
+// The same drawing without its style sheet, for a document that has the sheet once.
+std::string without_style(std::string drawing);
+// What the drawing says in words: its description, as plain text.
+std::string words_of(std::string_view drawing);
+
 // At the top of the page. Returns where the next thing may begin.
 double draw_heading(Svg& svg, const Heading& heading);
 

@@ -154,7 +154,9 @@ std::string draw(const Lines& chart) {
   }
   std::vector<double> heights;
   for (std::size_t i = 0; i < all.size(); ++i) {
+    svg.open("g", {{"data-series", all[i].name}});
     draw_series(svg, chart, all[i], i, plot);
+    svg.close();
     heights.push_back(all[i].runs.empty() ? plot.box.bottom
                                           : plot.y.at(all[i].runs.back().back().y));
   }

@@ -134,6 +134,20 @@ void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y) {
     case Sample::kErrorBar:
       draw_bar_with_caps(svg, "stroke-soft", {middle, y - 6}, {middle, y + 6});
       break;
+    case Sample::kLevel:
+      svg.element("line", {{"class", level_class(entry.series)},
+                           {"x1", x},
+                           {"y1", y},
+                           {"x2", x + kSampleWidth},
+                           {"y2", y}});
+      break;
+    case Sample::kLevelBand:
+      svg.element("rect", {{"class", level_band_class(entry.series)},
+                           {"x", x},
+                           {"y", y - 6},
+                           {"width", kSampleWidth},
+                           {"height", 12}});
+      break;
     case Sample::kReference:
     case Sample::kFront:
       svg.element("line", {{"class", entry.sample == Sample::kFront ? "line stroke-ink"

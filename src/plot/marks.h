@@ -24,7 +24,16 @@ void draw_error_bar(Svg& svg, std::size_t series, LabelPlace from, LabelPlace to
 // A series' area, hatched its own way.
 void draw_area(Svg& svg, std::size_t series, const Box& box);
 
-enum class Sample : std::uint8_t { kArea, kMarker, kBand, kErrorBar, kReference, kFront };
+enum class Sample : std::uint8_t {
+  kArea,
+  kMarker,
+  kBand,
+  kErrorBar,
+  kReference,
+  kFront,
+  kLevel,
+  kLevelBand
+};
 
 struct LegendEntry {
   Sample sample = Sample::kArea;

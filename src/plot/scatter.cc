@@ -150,10 +150,14 @@ std::string draw(const Scatter& chart) {
     legend.push_back({Sample::kMarker, i, chart.groups[i]});
   }
   if (!chart.front_name.empty()) legend.push_back({Sample::kFront, 0, chart.front_name});
+  const Levels levels = chart.levels.shown_on(chart.y, left_out);
+  for (LegendEntry& entry : legend_of(levels)) legend.push_back(std::move(entry));
   double top = draw_heading(svg, chart.heading);
   top = draw_legend(svg, legend, kMargin, top, kPageWidth - 2 * kMargin) + 8;
-  const XyPlot plot =
-      draw_axes(svg, chart.x, chart.y, point_extents(points), top, 2 * kMargin, kScatterHeight);
+  XyExtents extents = point_extents(points);
+  levels.add_to(extents.y);
+  const XyPlot plot = draw_axes(svg, chart.x, chart.y, extents, top, 2 * kMargin, kScatterHeight);
+  draw_levels(svg, levels, plot.y, plot.box, true);
   Room room = room_beside(points, plot);
   draw_front(svg, points, front, plot, room);
 
@@ -181,8 +185,9 @@ std::string draw(const Scatter& chart) {
                  {"y", place->y}},
                 label);
   }
-  return page(chart.heading, scatter_in_words(chart, points, front) + left_out.text(), plot.end,
-              svg);
+  return page(chart.heading,
+              scatter_in_words(chart, points, front) + levels.in_words(chart.y) + left_out.text(),
+              plot.end, svg);
 }
 
 }  // namespace assay::plot

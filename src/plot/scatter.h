@@ -17,6 +17,7 @@
 
 #include "plot/axis.h"
 #include "plot/frame.h"
+#include "plot/levels.h"
 
 namespace assay::plot {
 
@@ -37,6 +38,7 @@ struct Scatter {
   std::vector<ScatterPoint> points;
   std::string front_name = {};  // empty: no front. Less is better on both axes.
   bool label_all = false;       // else, where there is a front, only its points
+  Levels levels = {};           // of y
 };
 
 // One <svg>. Points that an axis cannot show are left out, and the description says how many.

@@ -43,6 +43,11 @@ constexpr std::string_view kFixedRules = R"(
 .assay-plot .line{stroke-width:2;fill:none;stroke-linejoin:round;stroke-linecap:round}
 .assay-plot .thin{stroke-width:1.25;fill:none}
 .assay-plot .dashes{stroke-width:1.5;stroke-dasharray:5 4;fill:none}
+.assay-plot .level{stroke-width:1.25;fill:none}
+.assay-plot .dots-and-dashes{stroke-width:1.5;stroke-dasharray:8 3 2 3;fill:none}
+.assay-plot .dots{stroke-width:3.5;stroke-opacity:.4;stroke-linecap:round;fill:none}
+.assay-plot .wire{stroke-width:1.5;stroke-opacity:.8;fill:none}
+.assay-plot .card{stroke-width:1.25;fill-opacity:.1}
 .assay-plot .hatch{stroke-width:1;stroke-opacity:.3;fill:none}
 .assay-plot .band{fill-opacity:.18;stroke:none}
 .assay-plot .error{stroke-width:1.25;stroke-opacity:.65;fill:none}
@@ -92,6 +97,16 @@ std::string on_fill_class(std::size_t series) {
 
 std::string stroke_class(std::size_t series) {
   return fmt::format("stroke-c{}", series % kColours);
+}
+
+std::string level_class(std::size_t index) {
+  constexpr std::array<std::string_view, 3> kLevels = {"level stroke-soft", "dashes stroke-c1",
+                                                       "dots-and-dashes stroke-c2"};
+  return std::string(kLevels[index % kLevels.size()]);
+}
+
+std::string level_band_class(std::size_t index) {
+  return fmt::format("band {}", fill_class(index % 2 == 0 ? 0 : 6));
 }
 
 const std::string& style_sheet() {

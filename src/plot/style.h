@@ -15,6 +15,10 @@ std::string fill_class(std::size_t series);
 std::string on_fill_class(std::size_t series);
 std::string stroke_class(std::size_t series);
 
+// Of the n-th line or band that marks are seen against.
+std::string level_class(std::size_t index);
+std::string level_band_class(std::size_t index);
+
 // Of the element <svg>; every rule of the sheet is for what is inside it.
 inline constexpr std::string_view kDrawingClass = "assay-plot";
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <iterator>
+#include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -39,6 +42,21 @@ std::string xml_escaped(std::string_view text) {
     rest.remove_prefix(c.size);
   }
   return escaped;
+}
+
+std::string xml_unescaped(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, char>, 4> kEntities = {
+      {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}}};
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const auto entity = std::find_if(kEntities.begin(), kEntities.end(), [&](const auto& known) {
+      return text.substr(i).starts_with(known.first);
+    });
+    plain += entity == kEntities.end() ? text[i] : entity->second;
+    i += entity == kEntities.end() ? 1 : entity->first.size();
+  }
+  return plain;
 }
 
 std::string coordinate(double value) {

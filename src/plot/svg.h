@@ -18,6 +18,9 @@ namespace assay::plot {
 // UTF-8) is shown as \xNN.
 std::string xml_escaped(std::string_view text);
 
+// Back again; \xNN stays as it is.
+std::string xml_unescaped(std::string_view text);
+
 // A place on the drawing, to the hundredth of its unit: "12.5".
 std::string coordinate(double value);
 

@@ -1,5 +1,7 @@
 #include "plot/xy_plot.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "plot/lettering.h"
@@ -22,8 +24,15 @@ XyPlot draw_axes(Svg& svg, const Axis& x, const Axis& y, const XyExtents& extent
   plot.y.lay(plot.box.bottom, plot.box.top);
   plot.end = draw_x_axis(svg, x, plot.x, plot.box) + kMargin / 2;
   draw_y_axis(svg, y, plot.y, plot.box, title_y);
+  // What lies between the ends of the axes, for pages whose scripts tell values under a pointer.
+  const auto ends_of = [](const Axis& axis, const AxisLine& line) {
+    return fmt::format("{:.12g} {:.12g} {}", line.shown().low, line.shown().high,
+                       axis.scale == Scale::kLinear ? "linear" : "log");
+  };
   svg.element("path",
               {{"class", "edge stroke-edge"},
+               {"data-x", ends_of(x, plot.x)},
+               {"data-y", ends_of(y, plot.y)},
                {"d", "M" + coordinate(plot.box.left) + " " + coordinate(plot.box.top) + "V" +
                          coordinate(plot.box.bottom) + "H" + coordinate(plot.box.right)}});
   return plot;

@@ -173,7 +173,7 @@ TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
 INSTANTIATE_TEST_SUITE_P(Pages, ConsoleBlocks,
                          testing::Values("README.md", "docs/specs.md", "docs/data.md",
                                          "docs/bench.md", "docs/checkpoint.md", "docs/compare.md",
-                                         "docs/plan.md"),
+                                         "docs/plan.md", "docs/report.md"),
                          [](const auto& page) { return fs::path(page.param).stem().string(); });
 
 }  // namespace

@@ -1,0 +1,80 @@
+// An experiment of `assay compare` as a report needs it: made from its journal alone.
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "compare/findings.h"
+#include "print_compare.h"
+#include "report/experiment_part.h"
+#include "report_sources.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr base::Bytes kLargestResult(std::int64_t{1} << 30U);
+
+// Why it ended and what was said before it began: only result.json knows. Where that is missing, or
+// is from before the last runs, the experiment was cut off.
+struct EndOfExperiment {
+  compare::Stop stop = compare::Stop::kNo;
+  std::vector<std::string> preflight;
+};
+
+EndOfExperiment end_of(const fs::path& directory, std::size_t blocks) {
+  EndOfExperiment end;
+  const auto text = base::read_file(directory / "result.json", kLargestResult);
+  if (!text) return end;
+  const base::Json result = base::Json::parse(*text, nullptr, false);
+  if (!result.is_object() || !result.contains("pairs_raw") || !result.at("pairs_raw").is_array() ||
+      result.at("pairs_raw").size() != blocks) {
+    return end;
+  }
+  if (result.contains("preflight") && result.at("preflight").is_array()) {
+    for (const base::Json& line : result.at("preflight")) {
+      if (line.is_string()) end.preflight.push_back(line);
+    }
+  }
+  for (const compare::Stop stop :
+       {compare::Stop::kNarrow, compare::Stop::kTime, compare::Stop::kPairs}) {
+    if (result.contains("stopped") && result.at("stopped") == compare::to_text(stop)) {
+      end.stop = stop;
+    }
+  }
+  return end;
+}
+
+}  // namespace
+
+bool is_experiment(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path / "runs.jsonl", ignored);
+}
+
+base::Result<report::Part> experiment_in(const fs::path& directory) {
+  ASSAY_TRY(const compare::Measured measured, compare::read_journal(directory));
+  const std::size_t blocks = compare::blocks_of(measured).complete.size();
+  EndOfExperiment end = end_of(directory, blocks);
+  const bool complete = end.stop != compare::Stop::kNo;
+  compare::Findings findings = compare::findings_of(measured, complete);
+  if (findings.comparisons.empty() || findings.comparisons.front().effect.estimate.pairs == 0) {
+    return base::fail(base::unfit_error(directory.string(), "has no finished pair of runs yet",
+                                        fmt::format("go on with assay compare --resume {}",
+                                                    base::shell_quoted(directory.string()))));
+  }
+  const Compared compared{.measured = measured,
+                          .findings = findings,
+                          .stop = end.stop,
+                          .preflight = end.preflight,
+                          .directory = directory.string()};
+  return report::experiment_part(
+      {.measured = measured,
+       .findings = findings,
+       .directory = directory.string(),
+       .stopped = complete ? std::string(compare::to_text(end.stop)) : "",
+       .preflight = std::move(end.preflight),
+       .data = compared_json(compared)});
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,40 @@
+// Values that a chart's marks are seen against: a line across it at one, a band between two.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plot/axis.h"
+#include "plot/frame.h"
+#include "plot/marks.h"
+#include "plot/svg.h"
+
+namespace assay::plot {
+
+struct Level {
+  std::string name;
+  double at = 0;
+};
+
+struct LevelBand {
+  std::string name;
+  Interval between;
+};
+
+struct Levels {
+  std::vector<Level> lines = {};
+  std::vector<LevelBand> bands = {};
+
+  // Those that the axis shows; the others count as left out.
+  [[nodiscard]] Levels shown_on(const Axis& axis, LeftOut& left_out) const;
+  void add_to(Extent& extent) const;
+  [[nodiscard]] std::string in_words(const Axis& axis) const;  // sentences, each after a space
+};
+
+// Across the box, at the values' places along `line`: level where it is the vertical axis.
+void draw_levels(Svg& svg, const Levels& levels, const AxisLine& line, const Box& box,
+                 bool line_is_vertical);
+// What they are: lines are dashed each in its own way, bands are of different colours.
+std::vector<LegendEntry> legend_of(const Levels& levels);
+
+}  // namespace assay::plot

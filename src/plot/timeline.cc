@@ -1,0 +1,155 @@
+#include "plot/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plot/labels.h"
+#include "plot/lettering.h"
+#include "plot/marks.h"
+#include "plot/style.h"
+
+namespace assay::plot {
+namespace {
+
+constexpr double kLaneHeight = 22;
+constexpr double kLanePitch = 34;
+constexpr double kMostLaneName = 150;
+constexpr double kThinnestSlice = 1;
+constexpr std::size_t kMostTold = 12;  // in words, of a lane
+
+std::vector<Lane> clean_lanes(const Timeline& chart, LeftOut& left_out) {
+  std::vector<Lane> lanes;
+  for (const Lane& lane : chart.lanes) {
+    Lane& made = lanes.emplace_back(Lane{.name = lane.name});
+    for (const Slice& slice : lane.slices) {
+      if (chart.time.shows(slice.from) && chart.time.shows(slice.to) && slice.from <= slice.to) {
+        made.slices.push_back(slice);
+      } else {
+        ++left_out.values;
+      }
+    }
+    for (const Moment& moment : lane.moments) {
+      if (chart.time.shows(moment.at)) {
+        made.moments.push_back(moment);
+      } else {
+        ++left_out.values;
+      }
+    }
+  }
+  return lanes;
+}
+
+Extent extent_of(const std::vector<Lane>& lanes) {
+  Extent extent;
+  for (const Lane& lane : lanes) {
+    for (const Slice& slice : lane.slices) {
+      extent.add(slice.from);
+      extent.add(slice.to);
+    }
+    for (const Moment& moment : lane.moments) extent.add(moment.at);
+  }
+  return extent;
+}
+
+std::string timeline_in_words(const Timeline& chart, const std::vector<Lane>& lanes) {
+  std::string words = fmt::format("Lanes along {}.", chart.time.title);
+  for (const Lane& lane : lanes) {
+    words += fmt::format(" {}:", lane.name);
+    std::size_t told = 0;
+    const auto comma = [&] { return told++ == 0 ? " " : ", "; };
+    for (const Slice& slice : lane.slices) {
+      if (told == kMostTold) break;
+      words += comma();
+      words += fmt::format("{}{}{} to {}", slice.label, slice.label.empty() ? "" : " from ",
+                           chart.time.text_of(slice.from), chart.time.text_of(slice.to));
+    }
+    for (const Moment& moment : lane.moments) {
+      if (told == kMostTold) break;
+      words += comma();
+      words += fmt::format("{}{}{}", moment.label, moment.label.empty() ? "" : " at ",
+                           chart.time.text_of(moment.at));
+    }
+    const std::size_t more = lane.slices.size() + lane.moments.size() - told;
+    if (more > 0) words += fmt::format(" and {} more", more);
+    words += told == 0 ? " nothing." : ".";
+  }
+  return words;
+}
+
+void draw_slice(Svg& svg, const Timeline& chart, const Slice& slice, std::size_t lane,
+                const AxisLine& line, double top, Room& labels) {
+  constexpr double kInside = 10;
+  double left = line.at(slice.from);
+  double right = line.at(slice.to);
+  if (right - left < kThinnestSlice) {
+    left = std::min(left, line.high_end() - kThinnestSlice);
+    right = left + kThinnestSlice;
+  }
+  svg.open("g", {});
+  svg.element("title", {},
+              fmt::format("{}{}{} to {}", slice.label, slice.label.empty() ? "" : ": ",
+                          chart.time.text_of(slice.from), chart.time.text_of(slice.to)));
+  draw_area(svg, lane, {left, top, right, top + kLaneHeight});
+  // Slices of a lane may overlap; their labels do not.
+  const double middle = (left + right) / 2;
+  const double half = text_width(slice.label, kSmallSize) / 2;
+  const Box label{middle - half, top, middle + half, top + kLaneHeight};
+  if (!slice.label.empty() && 2 * half + kInside <= right - left && labels.is_free(label)) {
+    labels.take(label);
+    svg.element(
+        "text",
+        {{"class", fmt::format("small middle halo {} {}", on_fill_class(lane), stroke_class(lane))},
+         {"x", middle},
+         {"y", top + kLaneHeight / 2 + 4}},
+        slice.label);
+  }
+  svg.close();
+}
+
+void draw_lane(Svg& svg, const Timeline& chart, const Lane& lane, std::size_t index,
+               const AxisLine& line, double top) {
+  svg.element(
+      "text",
+      {{"class", "end fill-ink"}, {"x", line.low_end() - 10}, {"y", top + kLaneHeight / 2 + 4}},
+      fitted(lane.name, kTextSize, kMostLaneName));
+  Room labels({line.low_end(), top, line.high_end(), top + kLaneHeight});
+  for (const Slice& slice : lane.slices) draw_slice(svg, chart, slice, index, line, top, labels);
+  for (const Moment& moment : lane.moments) {
+    svg.open("g", {});
+    svg.element("title", {},
+                fmt::format("{}{}{}", moment.label, moment.label.empty() ? "" : ": ",
+                            chart.time.text_of(moment.at)));
+    draw_marker(svg, index, line.at(moment.at), top + kLaneHeight / 2, 5);
+    svg.close();
+  }
+}
+
+}  // namespace
+
+std::string draw(const Timeline& chart) {
+  LeftOut left_out;
+  const std::vector<Lane> lanes = clean_lanes(chart, left_out);
+  AxisLine line(chart.time, extent_of(lanes), 9);
+  double names = 0;
+  for (const Lane& lane : lanes) names = std::max(names, text_width(lane.name, kTextSize));
+  names = std::min(names, kMostLaneName);
+  const double tick_half = label_room(line) / 2;
+
+  Svg svg;
+  Box plot{.left = kMargin + std::max(names + 10, tick_half),
+           .top = draw_heading(svg, chart.heading),
+           .right = kPageWidth - kMargin - std::max(tick_half, 6.0)};
+  plot.bottom = plot.top + kLanePitch * static_cast<double>(std::max<std::size_t>(1, lanes.size()));
+  line.lay(plot.left, plot.right);
+  const double end = draw_x_axis(svg, chart.time, line, plot);
+  double top = plot.top + (kLanePitch - kLaneHeight) / 2;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    draw_lane(svg, chart, lanes[i], i, line, top);
+    top += kLanePitch;
+  }
+  return page(chart.heading, timeline_in_words(chart, lanes) + left_out.text(), end + kMargin / 2,
+              svg);
+}
+
+}  // namespace assay::plot

@@ -1,0 +1,162 @@
+// Of an experiment: pairs, estimates and runs, drawn.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+#include "compare/steps.h"
+#include "plot/intervals.h"
+#include "plot/scatter.h"
+#include "plot/thinned.h"
+#include "report/experiment_part.h"
+
+namespace assay::report {
+namespace {
+
+using compare::Comparison;
+using compare::Estimate;
+using compare::Experiment;
+
+constexpr std::size_t kMostPoints = 1500;
+
+std::string percent_of(double value) {
+  return fmt::format("{:+.3g} %", value);
+}
+
+std::optional<plot::Interval> drawn(const Estimate& estimate) {
+  if (estimate.method == compare::Method::kNone) return std::nullopt;
+  const compare::Interval p = compare::percent(estimate.interval);
+  return plot::Interval{p.low, p.high};
+}
+
+// ln(arm/baseline) of one block; where runs have steps, of those that both have.
+std::optional<double> difference_of(const compare::Block& block, std::size_t arm) {
+  const compare::RunRecord& a = *block.runs.front();
+  const compare::RunRecord& b = *block.runs[arm];
+  if (a.steps.empty() && b.steps.empty()) return std::log(b.value / a.value);
+  const auto match = compare::match_steps(a.steps, b.steps);
+  return match ? std::optional(match->difference) : std::nullopt;
+}
+
+enum Kind : std::size_t { kCounted, kMarked, kWarmUp };
+
+std::size_t kind_of(const compare::Block& block) {
+  if (block.warm_up) return kWarmUp;
+  return block.marks.empty() ? kCounted : kMarked;
+}
+
+std::string metric_title(const Experiment& e) {
+  using compare::MetricKind;
+  if (e.steps) return fmt::format("median step, in units of {:g} s", e.step_seconds);
+  const bool seconds = e.metric.kind == MetricKind::kWall || e.metric.kind == MetricKind::kCpu;
+  return e.metric.text() + (seconds ? " time, seconds" : "");
+}
+
+// Points in the order of blocks, fewer where there are very many.
+void thin_points(std::vector<plot::ScatterPoint>& points) {
+  std::vector<double> heights;
+  for (const plot::ScatterPoint& point : points) heights.push_back(point.y);
+  std::vector<plot::ScatterPoint> kept;
+  for (const std::size_t i : plot::thinned(heights, kMostPoints)) kept.push_back(points[i]);
+  points = std::move(kept);
+}
+
+std::string thinned_note(std::size_t all) {
+  if (all <= kMostPoints) return {};
+  return fmt::format("Of {} points, the least and the largest of every stretch.",
+                     base::grouped(static_cast<std::int64_t>(all)));
+}
+
+}  // namespace
+
+Chart pairs_chart(const ExperimentRecord& record, const Comparison& comparison) {
+  const Experiment& e = record.measured.experiment;
+  const std::string title =
+      fmt::format("Every pair: {} against {}", e.name_of(comparison.arm), e.arms.front().name);
+  plot::Scatter chart{.heading = {title, "in the order in which they ran"},
+                      .x = {.title = "block"},
+                      .y = {.title = fmt::format("{} more than {}, %", e.name_of(comparison.arm),
+                                                 e.arms.front().name),
+                            .format = percent_of},
+                      .groups = {"pair", "pair, host disturbed", "warm-up, not counted"},
+                      .points = {}};
+  for (const compare::Block& block : record.findings.blocks.complete) {
+    const auto difference = difference_of(block, comparison.arm);
+    if (!difference) continue;
+    chart.points.push_back({.x = static_cast<double>(block.number + 1),
+                            .y = compare::percent(*difference),
+                            .group = kind_of(block)});
+  }
+  const std::size_t all = chart.points.size();
+  thin_points(chart.points);
+  chart.levels.lines.push_back({"no effect", 0});
+  const double margin = e.judgement.margin_pct;
+  chart.levels.lines.push_back({"margin", e.judgement.more_is_better ? -margin : margin});
+  if (const auto interval = drawn(comparison.effect.estimate)) {
+    chart.levels.bands.push_back({"interval of the estimate", *interval});
+  }
+  if (record.findings.noise_floor_pct) {
+    const double floor = *record.findings.noise_floor_pct;
+    chart.levels.bands.push_back({"noise floor", {-floor, floor}});
+  }
+  return {fmt::format("pairs-{}", comparison.arm), title, plot::draw(chart), thinned_note(all)};
+}
+
+Chart estimates_chart(const ExperimentRecord& record, const Comparison& comparison) {
+  const Experiment& e = record.measured.experiment;
+  const compare::Effect& effect = comparison.effect;
+  const std::string title =
+      fmt::format("Estimates: {} against {}", e.name_of(comparison.arm), e.arms.front().name);
+  plot::Intervals chart{
+      .heading = {title, fmt::format("{:.4g} % intervals", 100 * (1 - effect.alpha))},
+      .value = {.title = fmt::format("% of {}", e.arms.front().name), .format = percent_of},
+      .rows = {}};
+  const auto add = [&](const std::string& name, double centre,
+                       const std::optional<plot::Interval>& interval, std::size_t group) {
+    chart.rows.push_back({name, compare::percent(centre), interval, group});
+  };
+  const auto in_percent = [](const std::optional<compare::Interval>& interval) {
+    if (!interval) return std::optional<plot::Interval>();
+    const compare::Interval p = compare::percent(*interval);
+    return std::optional(plot::Interval{p.low, p.high});
+  };
+  const bool ranked = effect.estimate.method == compare::Method::kSignedRank;
+  add(ranked ? "Hodges-Lehmann, signed rank" : "mean, Student's t", effect.estimate.centre,
+      drawn(effect.estimate), 0);
+  if (effect.student && ranked) {
+    add("mean, Student's t", effect.mean, in_percent(effect.student), 1);
+  }
+  if (effect.bootstrap) add("mean, bootstrap (BCa)", effect.mean, in_percent(effect.bootstrap), 2);
+  if (comparison.whole_runs) {
+    const Estimate& whole = comparison.whole_runs->estimate;
+    add("whole runs, wall time", whole.centre, drawn(whole), 3);
+  }
+  if (record.findings.second_baseline) {
+    const Estimate& same = record.findings.second_baseline->effect.estimate;
+    add(fmt::format("noise: {0}' against {0}", e.arms.front().name), same.centre, drawn(same), 6);
+  }
+  const double margin = e.judgement.margin_pct;
+  chart.levels.lines = {{"no effect", 0},
+                        {"margin", e.judgement.more_is_better ? -margin : margin}};
+  return {fmt::format("estimates-{}", comparison.arm), title, plot::draw(chart)};
+}
+
+Chart runs_chart(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  const char* title = "Every run, as it was measured";
+  plot::Scatter chart{.heading = {title, "in the order in which they ran"},
+                      .x = {.title = "run"},
+                      .y = {.title = metric_title(e),
+                            .format = [&](double value) { return metric_text(e, value); }},
+                      .points = {}};
+  for (std::size_t arm = 0; arm < e.runs_per_block(); ++arm) chart.groups.push_back(e.name_of(arm));
+  for (const compare::RunRecord& run : record.measured.runs) {
+    chart.points.push_back({.x = static_cast<double>(run.run), .y = run.value, .group = run.arm});
+  }
+  const std::size_t all = chart.points.size();
+  thin_points(chart.points);
+  return {"runs", title, plot::draw(chart), thinned_note(all)};
+}
+
+}  // namespace assay::report

@@ -1,0 +1,210 @@
+#include "report/experiment_part.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+
+namespace assay::report {
+namespace {
+
+using compare::Comparison;
+using compare::Estimate;
+using compare::Experiment;
+
+std::string signed_percent(double percent) {
+  return fmt::format("{:+.2f} %", percent);
+}
+
+Outcome outcome_of_verdict(compare::Verdict verdict) {
+  switch (verdict) {
+    case compare::Verdict::kPass:
+      return Outcome::kGood;
+    case compare::Verdict::kFail:
+      return Outcome::kBad;
+    case compare::Verdict::kInconclusive:
+      break;
+  }
+  return Outcome::kOpen;
+}
+
+std::string margin_text(const Experiment& e) {
+  return fmt::format("{:g} %{}", e.judgement.margin_pct,
+                     e.judgement.more_is_better ? " less" : " more");
+}
+
+std::string against(const Experiment& e, const Comparison& comparison) {
+  return fmt::format("{} against {}", e.name_of(comparison.arm), e.arms.front().name);
+}
+
+std::string interval_text(const Estimate& estimate) {
+  if (estimate.method == compare::Method::kNone) return "too few pairs for an interval";
+  const compare::Interval p = compare::percent(estimate.interval);
+  return fmt::format("{} to {}", signed_percent(p.low), signed_percent(p.high));
+}
+
+// Verdict and goal: what was allowed, and what came out.
+Table goals_table(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  Table table{"Goals", {"what", "goal", "measured", "interval", "pairs", "verdict"}};
+  for (const Comparison& comparison : record.findings.comparisons) {
+    const Estimate& estimate = comparison.effect.estimate;
+    const double effect = compare::percent(estimate.centre);
+    table.rows.push_back({Cell(against(e, comparison)), Cell("at most " + margin_text(e)),
+                          Cell(signed_percent(effect), effect), Cell(interval_text(estimate)),
+                          Cell(base::grouped(estimate.pairs), static_cast<double>(estimate.pairs)),
+                          Cell(std::string(to_text(comparison.verdict)), std::nullopt,
+                               outcome_of_verdict(comparison.verdict))});
+  }
+  if (record.findings.second_baseline) {
+    const Comparison& same = *record.findings.second_baseline;
+    const double effect = compare::percent(same.effect.estimate.centre);
+    table.rows.push_back({Cell(against(e, same) + " (noise)"), Cell("no effect"),
+                          Cell(signed_percent(effect), effect),
+                          Cell(interval_text(same.effect.estimate)),
+                          Cell(base::grouped(same.effect.estimate.pairs),
+                               static_cast<double>(same.effect.estimate.pairs)),
+                          Cell("")});
+  }
+  return table;
+}
+
+Table arms_table(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  Table table{"Arms", {"arm", "command", "runs", "median", "least", "most", "noise of one run"}};
+  for (const compare::ArmSummary& arm : record.findings.arms) {
+    const auto value = [&](double v) { return Cell(metric_text(e, v), v); };
+    table.rows.push_back({Cell(e.name_of(arm.arm)), Cell(e.arm_of(arm.arm).command),
+                          Cell(base::grouped(arm.runs), static_cast<double>(arm.runs)),
+                          value(arm.median), value(arm.low), value(arm.high),
+                          Cell(fmt::format("{:.2f} %", arm.deviation_pct), arm.deviation_pct)});
+  }
+  return table;
+}
+
+void add_shift(Table& table, const char* name, const std::optional<compare::Shift>& shift,
+               bool seconds) {
+  if (!shift || shift->estimate.method == compare::Method::kNone) return;
+  const auto text = [&](double v) {
+    return seconds
+               ? fmt::format("{}{}", v < 0 ? "-" : "+", base::to_text(base::Seconds(std::abs(v))))
+               : fmt::format("{:+.4g}", v);
+  };
+  table.rows.push_back({Cell(name),
+                        Cell(seconds ? base::to_text(base::Seconds(shift->baseline))
+                                     : fmt::format("{:.6g}", shift->baseline),
+                             shift->baseline),
+                        Cell(text(shift->estimate.centre), shift->estimate.centre),
+                        Cell(text(shift->estimate.interval.low), shift->estimate.interval.low),
+                        Cell(text(shift->estimate.interval.high), shift->estimate.interval.high)});
+}
+
+// Start-up, what follows the last step, and quality, where they were asked about.
+void add_shifts(const Comparison& comparison, Section& section) {
+  Table table{"Beside the metric", {"what", "baseline", "added", "from", "to"}};
+  add_shift(table, "start-up", comparison.startup_s, true);
+  add_shift(table, "after the last step", comparison.after_s, true);
+  add_shift(table, "all that is not steps", comparison.outside_s, true);
+  add_shift(table, "quality", comparison.quality, false);
+  if (!table.rows.empty()) section.blocks.emplace_back(std::move(table));
+  if (comparison.quality_within_noise) {
+    section.blocks.emplace_back(Note{*comparison.quality_within_noise
+                                         ? "Quality is within its noise."
+                                         : "Quality changed by more than its noise."});
+  }
+}
+
+Section notes_section(const ExperimentRecord& record) {
+  Section section{"What a sceptic should know"};
+  const compare::Findings& f = record.findings;
+  if (f.blocks.warm_up > 0) {
+    section.blocks.emplace_back(Note{compare::counted(f.blocks.warm_up, "block") +
+                                     " at the beginning did not count: warm-up."});
+  }
+  for (const std::string& remark : record.preflight) {
+    section.blocks.emplace_back(Note{"Before it began: " + remark + "."});
+  }
+  for (const std::string& remark : f.remarks) section.blocks.emplace_back(Note{remark + "."});
+  section.blocks.emplace_back(Note{
+      record.stopped.empty()
+          ? std::string("It was cut off before it ended by its own rule, so nothing is decided.")
+          : fmt::format("It ended because {}.", record.stopped)});
+  section.blocks.emplace_back(
+      Note{fmt::format("Runs were in random order, seed {}. Every run is in {}.",
+                       record.measured.experiment.seed, record.directory)});
+  return section;
+}
+
+Table fingerprint_of(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  Table table{"The experiment", {"", ""}};
+  const auto add = [&](const char* name, std::string value) {
+    if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
+  };
+  add("metric", e.metric.text());
+  if (e.steps) add("steps", e.steps->text());
+  if (e.quality) add("quality", e.quality->text());
+  add("margin", margin_text(e));
+  add("stops at", fmt::format("± {:g} % after {} pairs, {} pairs, or {}", e.stop.half_width_pct,
+                              e.stop.min_pairs, base::grouped(e.stop.max_pairs),
+                              base::to_text(e.stop.max_time)));
+  add("directory", e.directory);
+  if (!record.measured.runs.empty()) {
+    add("first run", record.measured.runs.front().started);
+    add("last run", record.measured.runs.back().started);
+  }
+  for (const compare::Arm& arm : e.arms) {
+    for (const std::string& setting : arm.environment) {
+      add("environment", fmt::format("{}: {}", arm.name, setting));
+    }
+    if (!arm.prepare.empty()) add("prepare", fmt::format("{}: {}", arm.name, arm.prepare));
+    if (!arm.cleanup.empty()) add("clean up", fmt::format("{}: {}", arm.name, arm.cleanup));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string metric_text(const Experiment& e, double value) {
+  using compare::MetricKind;
+  if (e.steps) return base::to_text(base::Seconds(value * e.step_seconds));
+  const bool seconds = e.metric.kind == MetricKind::kWall || e.metric.kind == MetricKind::kCpu;
+  return seconds ? base::to_text(base::Seconds(value)) : fmt::format("{:.6g}", value);
+}
+
+Part experiment_part(ExperimentRecord record) {
+  const Experiment& e = record.measured.experiment;
+  const compare::Findings& f = record.findings;
+  const Comparison& first = f.comparisons.front();
+  Part part{.kind = "experiment",
+            .title = fmt::format("What {} adds to {}", e.name_of(first.arm), e.arms.front().name),
+            .subtitle = record.directory,
+            .verdict = {outcome_of_verdict(f.verdict), std::string(to_text(f.verdict)), {}}};
+  if (f.comparisons.size() > 1) {
+    part.title = fmt::format("{} arms against {}", f.comparisons.size(), e.arms.front().name);
+  }
+  const std::string interval = interval_text(first.effect.estimate);
+  part.verdict.text = fmt::format("{}: {} ({:.4g} % interval {}); allowed: {}", against(e, first),
+                                  signed_percent(compare::percent(first.effect.estimate.centre)),
+                                  100 * (1 - first.effect.alpha), interval, margin_text(e));
+  add_section(part, {"Goals", {goals_table(record), arms_table(record)}});
+  for (const Comparison& comparison : f.comparisons) {
+    Section section{against(e, comparison)};
+    section.blocks.emplace_back(pairs_chart(record, comparison));
+    section.blocks.emplace_back(estimates_chart(record, comparison));
+    const compare::Signs& signs = comparison.effect.signs;
+    section.blocks.emplace_back(Note{fmt::format(
+        "{} took more in {}, less in {} and as much in {} of {} pairs.", e.name_of(comparison.arm),
+        signs.more, signs.less, signs.equal, comparison.effect.estimate.pairs)});
+    add_shifts(comparison, section);
+    add_section(part, std::move(section));
+  }
+  add_section(part, {"Every run", {runs_chart(record)}});
+  add_section(part, notes_section(record));
+  add_section(part, {"Fingerprint", {fingerprint_of(record)}});
+  part.data = std::move(record.data);
+  return part;
+}
+
+}  // namespace assay::report

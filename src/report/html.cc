@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/embedded_file.h"
+#include "base/version.h"
+#include "plot/style.h"
+#include "report/html_blocks.h"
+#include "report/sha256.h"
+#include "report/writers.h"
+
+namespace assay::report {
+
+std::span<const base::EmbeddedFile> embedded_files();
+
+namespace {
+
+std::string_view embedded(std::string_view name) {
+  for (const base::EmbeddedFile& file : embedded_files()) {
+    if (file.path == name) return file.contents;
+  }
+  ASSAY_CHECK(false, "what a page is made of is compiled in");
+  return {};
+}
+
+// Text of a <script> that is data: nothing in it ends the element or opens another.
+std::string for_script(std::string text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else if (c == '>') {
+      safe += "\\u003e";
+    } else if (c == '&') {
+      safe += "\\u0026";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+void write_data(Html& out, const Part& part, const std::string& id) {
+  const std::string section = id + "-data";
+  out.open("section",
+           {{"id", section}, {"aria-labelledby", section + "-title"}, {"class", "data"}});
+  out.element("h3", {{"id", section + "-title"}}, "Raw data");
+  out.open("p", {{"class", "download"}, {"hidden", ""}});
+  out.element("a",
+              {{"href", "#" + section},
+               {"download", fmt::format("{}-{}.json", part.kind, id)},
+               {"data-of", section + "-json"}},
+              "Download as JSON");
+  out.close();
+  out.open("details", {});
+  out.element("summary", {}, "Show what this was made from, as JSON");
+  out.open("script", {{"type", "application/json"}, {"id", section + "-json"}});
+  out.raw(for_script(base::json_line(part.data)));
+  out.close();
+  out.close();
+  out.close();
+}
+
+void write_part(Html& out, const Part& part, const std::string& id) {
+  out.open("article", {{"id", id}, {"aria-labelledby", id + "-title"}});
+  out.open("header", {});
+  out.element("p", {{"class", "kind"}}, part.kind);
+  out.element("h2", {{"id", id + "-title"}}, part.title);
+  if (!part.subtitle.empty()) {
+    out.open("p", {{"class", "subtitle"}});
+    out.element("code", {}, part.subtitle);
+    out.close();
+  }
+  write_verdict(out, part.verdict);
+  out.close();
+  for (std::size_t i = 0; i < part.sections.size(); ++i) {
+    const std::string section = fmt::format("{}-{}", id, i + 1);
+    out.open("section", {{"id", section}, {"aria-labelledby", section + "-title"}});
+    out.element("h3", {{"id", section + "-title"}}, part.sections[i].title);
+    for (const Block& block : part.sections[i].blocks) write_block(out, block);
+    out.close();
+  }
+  write_data(out, part, id);
+  out.close();
+}
+
+void write_contents(Html& out, const Page& page) {
+  out.open("nav", {{"aria-label", "Contents"}});
+  out.open("ol", {});
+  for (std::size_t p = 0; p < page.parts.size(); ++p) {
+    const std::string id = fmt::format("part-{}", p + 1);
+    out.open("li", {});
+    out.element("a", {{"href", "#" + id}}, page.parts[p].title);
+    out.open("ol", {});
+    const auto entry = [&](const std::string& to, std::string_view title) {
+      out.open("li", {});
+      out.element("a", {{"href", "#" + to}}, title);
+      out.close();
+    };
+    for (std::size_t i = 0; i < page.parts[p].sections.size(); ++i) {
+      entry(fmt::format("{}-{}", id, i + 1), page.parts[p].sections[i].title);
+    }
+    entry(id + "-data", "Raw data");
+    out.close();
+    out.close();
+  }
+  out.close();
+  out.close();
+}
+
+void write_head(Html& out, const Page& page, const std::string& style, std::string_view script) {
+  out.open("head", {});
+  out.element("meta", {{"charset", "utf-8"}});
+  out.element("meta",
+              {{"http-equiv", "Content-Security-Policy"},
+               {"content", fmt::format("default-src 'none'; style-src '{}'; script-src '{}'; "
+                                       "img-src data:; base-uri 'none'; form-action 'none'",
+                                       policy_hash(style), policy_hash(script))}});
+  out.element("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  out.element("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
+  out.element("meta", {{"name", "generator"},
+                       {"content", fmt::format("assay {}", base::version().release)}});
+  out.element("title", {}, page.title);
+  // Else a browser asks the place that the page came from for one.
+  out.element("link", {{"rel", "icon"}, {"href", "data:,"}});
+  out.raw("<style>" + style + "</style>\n");
+  out.close();
+}
+
+}  // namespace
+
+std::string html(const Page& page) {
+  const std::string style = std::string(embedded("page.css")) + plot::style_sheet();
+  const std::string_view script = embedded("page.js");
+  Html out;
+  out.raw("<!DOCTYPE html>\n");
+  out.open("html", {{"lang", "en"}});
+  write_head(out, page, style, script);
+  out.open("body", {});
+  out.element("a", {{"class", "skip"}, {"href", "#main"}}, "Skip to the content");
+  out.open("header", {{"class", "top"}});
+  out.element("p", {{"class", "brand"}}, "Assay report");
+  out.element("h1", {}, page.title);
+  out.element("p", {{"class", "made"}},
+              fmt::format("made {} by assay {} (commit {})", base::utc_text(page.made_unix_ns),
+                          base::version().release, base::version().commit));
+  out.close();
+  write_contents(out, page);
+  out.open("main", {{"id", "main"}});
+  for (std::size_t p = 0; p < page.parts.size(); ++p) {
+    write_part(out, page.parts[p], fmt::format("part-{}", p + 1));
+  }
+  out.close();
+  out.open("footer", {});
+  out.element("p", {},
+              "One file, nothing loaded from anywhere. Scripts only add values under the pointer, "
+              "switches for series and sorting of tables.");
+  out.close();
+  out.raw("<script>" + std::string(script) + "</script>\n");
+  out.close();
+  out.close();
+  return out.text();
+}
+
+}  // namespace assay::report

@@ -1,0 +1,133 @@
+#include "report/html_blocks.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "plot/frame.h"
+
+namespace assay::report {
+namespace {
+
+struct Sign {
+  const char* css;
+  const char* sign;
+};
+
+Sign sign_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kGood:
+      return {"good", "✓"};
+    case Outcome::kBad:
+      return {"bad", "✗"};
+    case Outcome::kOpen:
+      return {"open", "?"};
+    case Outcome::kPlain:
+      break;
+  }
+  return {"plain", "·"};
+}
+
+void write(Html& out, const Note& note) {
+  out.element("p", {}, note.text);
+}
+
+void write(Html& out, const Facts& facts) {
+  out.open("dl", {{"class", "facts"}});
+  for (const Fact& fact : facts.facts) {
+    out.open("div", {});
+    out.element("dt", {}, fact.name);
+    out.element("dd", {}, fact.value);
+    if (!fact.note.empty()) out.element("dd", {{"class", "note"}}, fact.note);
+    out.close();
+  }
+  out.close();
+}
+
+void write_cell(Html& out, const Cell& cell, bool names_row, bool numeric) {
+  std::string css = numeric ? "n" : "";
+  std::string text = cell.text;
+  if (cell.outcome != Outcome::kPlain) {
+    const Sign sign = sign_of(cell.outcome);
+    css += fmt::format("{}verdict {}", css.empty() ? "" : " ", sign.css);
+    text = fmt::format("{} {}", sign.sign, text);
+  }
+  const std::string number = cell.number ? fmt::format("{}", *cell.number) : "";
+  if (names_row && cell.number) {
+    out.element("th", {{"scope", "row"}, {"class", css}, {"data-n", number}}, text);
+  } else if (names_row) {
+    out.element("th", {{"scope", "row"}, {"class", css}}, text);
+  } else if (cell.number) {
+    out.element("td", {{"class", css}, {"data-n", number}}, text);
+  } else {
+    out.element("td", {{"class", css}}, text);
+  }
+}
+
+bool is_numeric(const Table& table, std::size_t column) {
+  bool any = false;
+  for (const auto& row : table.rows) {
+    if (column >= row.size()) continue;
+    if (row[column].number) any = true;
+    if (!row[column].number && row[column].text.size() > 3) return false;
+  }
+  return any;
+}
+
+void write(Html& out, const Table& table) {
+  out.open(
+      "div",
+      {{"class", "scroll"}, {"role", "region"}, {"aria-label", table.caption}, {"tabindex", "0"}});
+  out.open("table", {});
+  out.element("caption", {}, table.caption);
+  out.open("thead", {});
+  out.open("tr", {});
+  std::vector<bool> numeric;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    numeric.push_back(is_numeric(table, i));
+    out.element("th", {{"scope", "col"}, {"class", numeric[i] ? "n" : ""}}, table.columns[i]);
+  }
+  out.close();
+  out.close();
+  out.open("tbody", {});
+  for (const auto& row : table.rows) {
+    out.open("tr", {});
+    for (std::size_t i = 0; i < row.size(); ++i)
+      write_cell(out, row[i], i == 0, i < numeric.size() && numeric[i]);
+    out.close();
+  }
+  out.close();
+  out.close();
+  out.close();
+  if (table.more > 0) {
+    out.element("p", {{"class", "more"}},
+                fmt::format("and {} more, which the raw data has", base::grouped(table.more)));
+  }
+}
+
+void write(Html& out, const Chart& chart) {
+  out.open("figure", {{"class", "chart"}, {"data-chart", chart.name}});
+  out.open(
+      "div",
+      {{"class", "scroll"}, {"role", "group"}, {"aria-label", chart.title}, {"tabindex", "0"}});
+  out.raw(plot::without_style(chart.svg));
+  out.close();
+  if (!chart.note.empty()) out.element("figcaption", {}, chart.note);
+  out.close();
+}
+
+}  // namespace
+
+void write_block(Html& out, const Block& block) {
+  std::visit([&](const auto& one) { write(out, one); }, block);
+}
+
+void write_verdict(Html& out, const Verdict& verdict) {
+  if (verdict.word.empty()) return;
+  const Sign sign = sign_of(verdict.outcome);
+  out.open("p", {{"class", fmt::format("verdict {}", sign.css)}});
+  out.element("strong", {}, fmt::format("{} {}", sign.sign, verdict.word));
+  out.element("span", {}, verdict.text);
+  out.close();
+}
+
+}  // namespace assay::report

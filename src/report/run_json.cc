@@ -1,0 +1,121 @@
+// What a run's part of a page was made from. Environment and diff stay in the store: a page is
+// passed on.
+#include <cmath>
+
+#include "base/clock.h"
+#include "plot/thinned.h"
+#include "report/run_part.h"
+#include "store/metrics_json.h"
+
+namespace assay::report {
+namespace {
+
+using base::Json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json series_json(const store::MetricSeries& series, std::size_t most_points) {
+  std::vector<double> values;
+  values.reserve(series.points.size());
+  for (const store::MetricPoint& point : series.points) {
+    values.push_back(point.value.value_or(std::nan("")));
+  }
+  Json steps = Json::array();
+  Json kept = Json::array();
+  for (const std::size_t i : plot::thinned(values, most_points)) {
+    steps.push_back(series.points[i].step);
+    kept.push_back(store::value_json(series.unit, series.points[i].value));
+  }
+  return {{"name", series.name},       {"unit", series.unit},
+          {"source", series.source},   {"points", series.points.size()},
+          {"steps", std::move(steps)}, {"values", std::move(kept)}};
+}
+
+Json git_json(const std::optional<store::Git>& git) {
+  if (!git) return nullptr;
+  return {{"commit", git->commit}, {"branch", git->branch}, {"dirty", git->dirty}};
+}
+
+Json gpu_json(const store::GpuWork& work) {
+  Json use = Json::array();
+  for (const store::GpuUse& one : work.use) {
+    use.push_back({{"quantity", one.quantity}, {"calls", one.calls}, {"amount", one.amount}});
+  }
+  Json memory = Json::array();
+  for (const store::GpuMemory& one : work.memory) {
+    memory.push_back({{"device", one.device}, {"peak_bytes", one.peak_bytes}});
+  }
+  Json collectives = Json::array();
+  for (const store::GpuCollective& one : work.collectives) {
+    collectives.push_back({{"communicator", one.communicator},
+                           {"ranks", one.ranks},
+                           {"operation", one.operation},
+                           {"type", one.type},
+                           {"calls", one.calls},
+                           {"bytes", one.bytes}});
+  }
+  return {{"use", std::move(use)},
+          {"memory", std::move(memory)},
+          {"collectives", std::move(collectives)}};
+}
+
+Json predicted_json(const RunRecord& run) {
+  if (!run.predicted) return nullptr;
+  const Predicted& p = *run.predicted;
+  Json parts = Json::object();
+  for (const auto& [name, seconds] : p.parts_s) parts[name] = seconds;
+  return {{"of", p.of},
+          {"step_s", p.step_s},
+          {"step_low_s", p.step_interval_s.low},
+          {"step_high_s", p.step_interval_s.high},
+          {"tokens_per_s", p.tokens_per_s},
+          {"mfu", p.mfu},
+          {"mfu_6n", p.mfu_6n},
+          {"memory_bytes", p.memory_bytes},
+          {"parts_s", std::move(parts)}};
+}
+
+}  // namespace
+
+Json run_json(const RunRecord& run, std::size_t most_points) {
+  const store::Job& job = run.job;
+  Json metrics = Json::array();
+  for (const store::MetricSeries& series : run.metrics) {
+    metrics.push_back(series_json(series, most_points));
+  }
+  Json checkpoints = Json::array();
+  for (const CheckpointLeft& one : checkpoints_of(job)) {
+    checkpoints.push_back({{"step", one.step}, {"files", one.files}, {"bytes", one.bytes}});
+  }
+  return {{"job", job.id},
+          {"uid", job.uid},
+          {"name", job.name},
+          {"command", run.command},
+          {"directory", job.directory},
+          {"status", store::name_of(job.status)},
+          {"exit_code", or_null(job.exit_code)},
+          {"signal", or_null(job.signal)},
+          {"started_at", base::utc_millis_text(job.started_unix_ns)},
+          {"ran_s", ran_s(run)},
+          {"complete", job.complete},
+          {"usage",
+           {{"user_s", job.usage.user_s},
+            {"system_s", job.usage.system_s},
+            {"max_rss_bytes", job.usage.max_rss_bytes},
+            {"read_bytes", job.usage.read_bytes},
+            {"written_bytes", job.usage.written_bytes}}},
+          {"git", git_json(job.context.git)},
+          {"machine", job.context.machine},
+          {"gpu", gpu_json(job.gpu)},
+          {"checkpoints", std::move(checkpoints)},
+          {"predicted", predicted_json(run)},
+          {"dollars_per_hour", or_null(run.rates.dollars_per_hour)},
+          {"grams_per_kwh", or_null(run.rates.grams_per_kwh)},
+          {"joules", or_null(joules_of(run))},
+          {"metrics", std::move(metrics)}};
+}
+
+}  // namespace assay::report

@@ -1,0 +1,118 @@
+#include "report/run_part.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+namespace assay::report {
+namespace {
+
+Verdict verdict_of_run(const RunRecord& run) {
+  const store::Job& job = run.job;
+  Verdict verdict{.word = std::string(store::name_of(job.status))};
+  switch (job.status) {
+    case store::JobStatus::kDone:
+      verdict.outcome = Outcome::kGood;
+      break;
+    case store::JobStatus::kFailed:
+      verdict.outcome = Outcome::kBad;
+      break;
+    case store::JobStatus::kInterrupted:
+    case store::JobStatus::kRunning:
+      verdict.outcome = Outcome::kOpen;
+      break;
+  }
+  verdict.text = fmt::format("{} {}", job.status == store::JobStatus::kRunning ? "for" : "after",
+                             base::to_text(base::Seconds(ran_s(run))));
+  if (job.signal) {
+    verdict.text += fmt::format(", by signal {}", *job.signal);
+  } else if (job.exit_code && *job.exit_code != 0) {
+    verdict.text += fmt::format(", with exit code {}", *job.exit_code);
+  }
+  verdict.text += job.complete ? "; everything it read and left was seen"
+                               : "; not everything it read and left was seen";
+  return verdict;
+}
+
+void add_fact(Facts& facts, const RunRecord& run, const char* series, const char* name,
+              double Summary::*what, const char* note) {
+  const store::MetricSeries* found = series_of(run, series);
+  const auto summary = summary_of(found);
+  if (summary) facts.facts.push_back({name, amount((*summary).*what, found->unit), note});
+}
+
+Section summary_section(const RunRecord& run) {
+  Facts facts;
+  facts.facts.push_back({"ran", base::to_text(base::Seconds(ran_s(run))),
+                         "since " + base::utc_text(run.job.started_unix_ns)});
+  if (const auto steps = summary_of(series_of(run, "seconds"))) {
+    const store::MetricSeries* series = series_of(run, "seconds");
+    facts.facts.push_back({"steps", base::grouped(steps->count),
+                           fmt::format("{} to {}", base::grouped(series->points.front().step),
+                                       base::grouped(series->points.back().step))});
+    facts.facts.push_back({"step", amount(steps->median, "s"),
+                           fmt::format("median; p99 {}", amount(steps->p99, "s"))});
+  }
+  if (const auto rate = summary_of(series_of(run, "tokens_per_s"))) {
+    facts.facts.push_back(
+        {"throughput", base::grouped(std::llround(rate->median)), "tokens per second, median"});
+  }
+  add_fact(facts, run, "mfu", "utilisation (MFU)", &Summary::median,
+           "median; parameters that multiply");
+  add_fact(facts, run, "loss", "loss", &Summary::last, "last step");
+  add_fact(facts, run, "validation_loss", "validation loss", &Summary::last, "last");
+  add_fact(facts, run, "memory_bytes", "memory", &Summary::most, "most, of the device");
+  add_fact(facts, run, "watts", "power", &Summary::mean, "mean over steps");
+  if (const auto joules = joules_of(run)) {
+    facts.facts.push_back({"energy", amount(*joules, "J"), "measured"});
+  }
+  const store::Usage& usage = run.job.usage;
+  if (usage.user_s + usage.system_s > 0) {
+    facts.facts.push_back({"processor time",
+                           base::to_text(base::Seconds(usage.user_s + usage.system_s)),
+                           "of all processes"});
+  }
+  if (usage.max_rss_bytes > 0) {
+    facts.facts.push_back(
+        {"largest process", base::to_text(base::Bytes(usage.max_rss_bytes)), "resident"});
+  }
+  return {"Summary", {std::move(facts)}};
+}
+
+}  // namespace
+
+std::optional<double> joules_of(const RunRecord& run) {
+  std::optional<double> joules;
+  for (const store::MetricSeries& series : run.metrics) {
+    if (series.name != "joules") continue;
+    if (const auto summary = summary_of(&series)) joules = joules.value_or(0) + summary->sum;
+  }
+  return joules;
+}
+
+Part run_part(const RunRecord& run, std::size_t most_points) {
+  const store::Job& job = run.job;
+  Part part{.kind = "run",
+            .title = job.name.empty() ? fmt::format("Job {}", job.id)
+                                      : fmt::format("Job {}: {}", job.id, job.name),
+            .subtitle = run.command,
+            .verdict = verdict_of_run(run)};
+  add_section(part, summary_section(run));
+  add_section(part, steps_section(run));
+  add_section(part, curves_section(run));
+  add_section(part, times_section(run));
+  add_section(part, events_section(run));
+  add_section(part, predicted_section(run));
+  add_section(part, cost_section(run));
+  add_section(part, gpu_section(run));
+  add_section(part, lineage_section(run));
+  add_section(part, fingerprint_section(run));
+  add_section(part, metrics_section(run));
+  part.data = run_json(run, most_points);
+  return part;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,313 @@
+// `assay report` as a user meets it, and its page as a browser does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "base/json.h"
+#include "cli/recorded_project.h"
+#include "store/job_reader.h"
+#include "store/metrics.h"
+#include "support/browser.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// What a hostile command line may look like.
+constexpr const char* kHostile = "<script>alert(1)</script>";
+
+class ReportCli : public testing::Test {
+ protected:
+  // A job that trained for so many steps, and its project.
+  store::JobId train(std::int64_t steps, const std::string& argument = "") {
+    store::Job job = project_.describe("train train.bin=t -> model.bin=m");
+    if (!argument.empty()) job.command.push_back(argument);
+    const store::JobId id = project_.record(job);
+    const auto head = store::head_of(project_.store(), id);
+    auto writer = store::MetricWriter::begin(project_.store(), head->uid);
+    std::vector<store::MetricRow> rows;
+    double at = static_cast<double>(head->started_unix_ns) / 1e9 + 0.1;
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      const double took = 0.01 + 0.001 * std::sin(static_cast<double>(step));
+      at += took;
+      rows.push_back({step,
+                      {{"unix_s", "s", at},
+                       {"loss", "", 4 - static_cast<double>(step) / 100},
+                       {"seconds", "s", took},
+                       {"tokens_per_s", "tokens/s", 2048 / took},
+                       {"mfu", "fraction", 0.4},
+                       {"memory_bytes", "bytes", 3e9},
+                       {"watts", "W", 300 + static_cast<double>(step % 7)},
+                       {"joules", "J", 300 * took},
+                       {"validation_loss", "", 4.1}}});
+    }
+    EXPECT_TRUE(writer->write(rows).value_or(false));
+    return id;
+  }
+  void compare() {
+    const auto outcome = run({"compare", "--a", "echo 100", "--b", "echo 102", "--metric",
+                              "regex:[0-9]+", "--max-pairs", "7", "-o", "exp", "--quiet"});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  }
+  support::Outcome run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), support::program());
+    return support::run({arguments, "", project_.path()});
+  }
+  void refused(std::vector<std::string> arguments, int exit_code, const std::string& line) {
+    arguments.insert(arguments.begin(), "report");
+    const auto outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.out;
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(outcome.err, "assay: " + line + "\n");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(project_.path() / name) << text;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(project_.path() / name).rdbuf();
+    return text.str();
+  }
+
+  RecordedProject project_;
+};
+
+TEST_F(ReportCli, TheLastJobIsAPageInOneFile) {
+  train(40);
+  const auto outcome = run({"report"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("report.html: "));
+  const std::string page = read("report.html");
+  EXPECT_THAT(page, HasSubstr("data-chart=\"loss\""));
+  EXPECT_THAT(page, HasSubstr("data-chart=\"lineage\""));
+  struct stat file {};
+  EXPECT_EQ(::stat((project_.path() / "report.html").c_str(), &file), 0);
+  EXPECT_NE(file.st_mode & S_IRGRP, 0U) << "a page is made to be passed on";
+}
+
+TEST_F(ReportCli, SeveralThingsAreOnePage) {
+  const store::JobId id = train(10);
+  compare();
+  write("suite.json", R"({"suite": "s", "goals": [{"what": "w", "verdict": "PASS"}]})");
+  const auto outcome =
+      run({"report", std::to_string(id), "exp", "suite.json", "-o", "all.html", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json told = Json::parse(outcome.out);
+  ASSERT_EQ(told.at("parts").size(), 3U);
+  EXPECT_EQ(told["parts"][1]["verdict"], "FAIL");
+  EXPECT_EQ(told["parts"][2]["verdict"], "reached");
+  EXPECT_EQ(told["bytes"], fs::file_size(project_.path() / "all.html"));
+}
+
+TEST_F(ReportCli, FormatsSayTheSame) {
+  train(40);
+  const auto text = run({"report", "last", "--format", "md", "--price", "$3.6", "--carbon", "400"});
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("| price | \\$3.60 per hour |"));
+  const Json json = Json::parse(run({"report", "last", "--format", "json"}).out);
+  EXPECT_EQ(json["parts"][0]["kind"], "run");
+  EXPECT_EQ(json["parts"][0]["data"]["metrics"][1]["values"].size(), 40U);
+  // The name of a file says its form as well.
+  run({"report", "-o", "r.md"});
+  EXPECT_THAT(read("r.md"), testing::StartsWith("# Job"));
+  run({"report", "-o", "r.json"});
+  EXPECT_EQ(Json::parse(read("r.json"))["parts"].size(), 1U);
+}
+
+TEST_F(ReportCli, PricesComeFromPresetsWithTheirDates) {
+  store::Job job = project_.describe("train train.bin=t -> model.bin=m");
+  job.duration_s = 7200;
+  job.context.machine = Json::parse(R"({"gpus": [{"index": 0, "name": "NVIDIA H200"}]})");
+  project_.record(job);
+  const Json page = Json::parse(run({"report", "--format", "json"}).out);
+  Json offers;
+  for (const Json& section : page["parts"][0]["sections"]) {
+    for (const Json& block : section["blocks"]) {
+      const bool found = block.contains("columns") && block["columns"][0] == "offer";
+      if (found) offers = block["rows"];
+    }
+  }
+  ASSERT_GT(offers.size(), 0U);
+  for (const Json& offer : offers) {
+    EXPECT_DOUBLE_EQ(offer[3], 2 * offer[2].get<double>());  // two hours of it
+    EXPECT_THAT(offer[4].get<std::string>(), testing::StartsWith("20"));
+  }
+}
+
+TEST_F(ReportCli, AJobOfTheTrainerHasItsMemoryPredictedOnCpusToo) {
+  store::Job job = project_.describe("x train.bin=t -> model.bin=m");
+  job.command = {"/usr/bin/assay-train", "train",    "demo", "--set",
+                 "train.recompute=none", "--device", "cpu"};
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  job.context.host = host;
+  project_.record(job);
+  const Json data = Json::parse(run({"report", "--format", "json"}).out)["parts"][0]["data"];
+  // What docs/train.md shows that the trainer planned, but for what libraries take.
+  EXPECT_NEAR(data["predicted"]["memory_bytes"].get<double>(), 86'149'376, 100'000);
+  EXPECT_THAT(run({"report", "--format", "md"}).out, HasSubstr("Step times are not predicted"));
+}
+
+TEST_F(ReportCli, TracesAndLiveValuesNeedNoPage) {
+  train(40);
+  const auto outcome = run({"report", "--perfetto", "t.json", "--prometheus", "-"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GT(Json::parse(read("t.json"))["traceEvents"].size(), 40U);
+  EXPECT_THAT(outcome.out, HasSubstr("assay_run_step{"));
+  EXPECT_FALSE(fs::exists(project_.path() / "report.html"));
+}
+
+TEST_F(ReportCli, AnExperimentThatWasCutOffDecidesNothing) {
+  compare();
+  fs::remove(project_.path() / "exp/result.json");
+  run({"report", "exp", "-o", "e.json"});
+  EXPECT_EQ(Json::parse(read("e.json"))["parts"][0]["verdict"], "INCONCLUSIVE");
+  // Looking changes nothing, not even a line that was cut short.
+  const std::string journal = read("exp/runs.jsonl") + "{\"run\":";
+  write("exp/runs.jsonl", journal);
+  EXPECT_EQ(run({"report", "exp", "-o", "e.json"}).exit_code, 0);
+  EXPECT_EQ(read("exp/runs.jsonl"), journal);
+}
+
+TEST_F(ReportCli, MistakesAreOneLine) {
+  train(3);
+  refused({"nonsense"}, 64,
+          run({"show", "nonsense"})
+              .err.substr(7, std::string::npos)
+              .substr(0, run({"show", "nonsense"}).err.size() - 8));
+  fs::create_directory(project_.path() / "empty");
+  refused({"empty"}, 64,
+          "empty: is a folder without an experiment, and no job is called so; a folder that assay "
+          "compare wrote has runs.jsonl");
+  write("x.json", "{");
+  refused({"x.json"}, 64, "x.json: is no JSON; name the result of a suite");
+  refused({"--format", "pdf"}, 64, "report: unknown format 'pdf'; expected one of: html, md, json");
+  refused({"--price", "cheap"}, 64,
+          "--price: 'cheap' is not a number from 0 to 1e+07; dollars per hour for all machines, as "
+          "in --price 31.92");
+  refused(
+      {"--carbon", "-1"}, 64,
+      "--carbon: '-1' is not a number from 0 to 10000; grams of CO2 per kWh, as in --carbon 380");
+  refused({"x.json", "-o", "nowhere/r.html"}, 64, "x.json: is no JSON; name the result of a suite");
+  const auto nowhere = run({"report", "-o", "nowhere/r.html"});
+  EXPECT_EQ(nowhere.exit_code, 3);
+  EXPECT_THAT(nowhere.err, testing::StartsWith("assay: nowhere/r.html: "));
+  EXPECT_EQ(std::count(nowhere.err.begin(), nowhere.err.end(), '\n'), 1);
+  // An experiment of which nothing is done yet.
+  compare();
+  const std::string journal = read("exp/runs.jsonl");
+  write("exp/runs.jsonl", journal.substr(0, journal.find('\n') + 1));
+  refused({"exp"}, 3,
+          "exp: has no finished pair of runs yet; go on with assay compare --resume exp");
+  write("exp/runs.jsonl", "nonsense\n");
+  refused({"exp"}, 3, "exp/runs.jsonl: has a line that is no JSON object");
+}
+
+TEST_F(ReportCli, WithoutAProjectExperimentsStillHaveAPage) {
+  compare();
+  fs::remove_all(project_.path() / ".assay");
+  EXPECT_EQ(run({"report", "exp"}).exit_code, 0);
+  EXPECT_EQ(run({"report"}).exit_code, 3);
+}
+
+// The page as people see it. The screenshots are for people too: build/tests/artifacts.
+TEST_F(ReportCli, APageInABrowser) {
+  if (support::Browser::program().empty()) {
+    GTEST_SKIP() << "Chromium is not installed: scripts/setup browser";
+  }
+  train(300, kHostile);
+  compare();
+  write("suite.json", R"({"suite": "s", "goals": [{"what": "</script><b>", "verdict": "FAIL"}],
+    "tables": [{"title": "t", "columns": ["n"], "rows": [[2], [10], [1]]}]})");
+  ASSERT_EQ(run({"report", "last", "exp", "suite.json"}).exit_code, 0);
+  const fs::path page = project_.path() / "report.html";
+  const fs::path artifacts = fs::path(support::program()).parent_path() / "tests/artifacts/report";
+  const auto browser = support::Browser::start(project_.path());
+  ASSERT_NE(browser, nullptr);
+
+  struct Case {
+    const char* name;
+    support::Look look;
+  };
+  const std::vector<Case> cases = {{"light", {}},
+                                   {"dark", {.dark = true}},
+                                   {"phone", {.width = 390}},
+                                   {"print", {.print = true, .width = 760}},
+                                   {"no-scripts", {.scripts = false}}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    ASSERT_TRUE(browser->open(page, one.look));
+    EXPECT_THAT(browser->complaints(), IsEmpty());
+    EXPECT_THAT(browser->requests(), IsEmpty());
+    // Every plot is there and has a size; nothing makes the page wider than the window.
+    EXPECT_EQ(browser->value("[...document.querySelectorAll('figure svg')].filter(s => "
+                             "s.getBoundingClientRect().height > 50).length"),
+              browser->value("document.querySelectorAll('figure').length"));
+    for (const char* chart : {"step-times", "loss", "throughput", "mfu", "memory", "power",
+                              "time-breakdown", "timeline", "lineage", "pairs-1", "estimates-1"}) {
+      EXPECT_EQ(browser->value(std::string("document.querySelectorAll('[data-chart=\"") + chart +
+                               "\"] svg').length"),
+                1)
+          << chart;
+    }
+    EXPECT_LE(browser->value("document.documentElement.scrollWidth"), one.look.width);
+    // Hostile text is text.
+    EXPECT_EQ(browser->value("document.querySelectorAll('b').length"), 0);
+    EXPECT_EQ(browser->value("document.querySelector('.subtitle code').textContent.includes("
+                             "'<script>alert(1)</script>')"),
+              true);
+    const std::string background =
+        browser->value("getComputedStyle(document.body).backgroundColor");
+    EXPECT_EQ(background, one.look.dark ? "rgb(20, 23, 27)" : "rgb(255, 255, 255)");
+    const bool scripted = browser->value("document.querySelectorAll('thead button').length") > 0;
+    EXPECT_EQ(scripted, one.look.scripts);
+    // What it was made from can be seen without scripts as well.
+    browser->value("document.querySelector('details').open = true");
+    EXPECT_EQ(browser->value("document.querySelector('details script').offsetHeight") > 20,
+              !one.look.print);
+    browser->value("document.querySelector('details').open = false");
+    EXPECT_TRUE(browser->save_screenshot(artifacts / (std::string(one.name) + ".png")));
+  }
+
+  // What scripts add.
+  ASSERT_TRUE(browser->open(page, {}));
+  EXPECT_EQ(
+      browser->value("(() => { const t = [...document.querySelectorAll('table')].pop();"
+                     "t.querySelector('thead button').click();"
+                     "return [...t.tBodies[0].rows].map(r => r.textContent.trim()).join() })()"),
+      "1,2,10");
+  EXPECT_EQ(browser->value(
+                "(() => { const f = document.querySelector('[data-chart=\"loss\"]');"
+                "const b = f.querySelectorAll('.toggles button')[1]; b.click();"
+                "return getComputedStyle(f.querySelectorAll('g[data-series]')[1]).display })()"),
+            "none");
+  const Json place = browser->value(
+      "(() => { const f = document.querySelector('[data-chart=\"throughput\"]');"
+      "f.scrollIntoView({behavior: 'instant'}); const r = "
+      "f.querySelector('svg').getBoundingClientRect();"
+      "return [r.left + r.width / 2, r.top + r.height / 2] })()");
+  browser->move_pointer(place.at(0), place.at(1));
+  EXPECT_THAT(browser
+                  ->value("document.querySelector('[data-chart=\"throughput\"] .readout')"
+                          ".textContent")
+                  .get<std::string>(),
+              testing::MatchesRegex("at [0-9.]+: measured [0-9.]+"));
+  EXPECT_EQ(browser->value("(() => { const a = document.querySelector('.download a'); a.click();"
+                           "return a.href.startsWith('blob:') })()"),
+            true);
+  EXPECT_THAT(browser->complaints(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace assay
