@@ -3,7 +3,10 @@
 //
 //   FAKECUDA_DEVICES=1             how many
 //   FAKECUDA_MEMORY=1073741824     bytes of each
-//   FAKECUDA_LAUNCH_NS=0           what a kernel takes; synchronising waits for it
+//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid; synchronising
+//                                  waits for it
+//   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
+//   FAKECUDA_NO_EVENTS=1           events cannot be made
 //   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid tells the card's UUID,
 //                                  cuDeviceGetUuid_v2 the slice's
 //   FAKECUDA_STATE=FILE            bytes used, shared with other processes
@@ -11,9 +14,9 @@
 // With FAKECUDA_BARE defined nothing is counted and a launch does nothing at all: for benchmarks.
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -22,6 +25,7 @@
 #include <mutex>
 #include <vector>
 
+#include "clock.h"
 #include "fakecuda.h"
 
 namespace {
@@ -50,6 +54,7 @@ constexpr int kOk = 0;
 constexpr int kInvalidValue = 1;
 constexpr int kOutOfMemory = 2;
 constexpr int kNotFound = 500;
+constexpr int kNotReady = 600;
 constexpr int kMaxDevices = 16;
 
 std::uint64_t setting(const char* name, std::uint64_t otherwise) {
@@ -68,7 +73,6 @@ struct Driver {
   bool mig = setting("FAKECUDA_MIG", 0) != 0;
   Shared own{};
   Shared* shared = &own;
-  std::atomic<std::uint64_t> busy_until_ns{0};
 
   Driver() {
     const char* state = std::getenv("FAKECUDA_STATE");
@@ -134,31 +138,12 @@ int release(std::uint64_t address) {
 }
 #endif
 
-std::uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-void run_kernels(std::uint64_t kernels) {
-  const std::uint64_t took = kernels * driver().launch_ns;
-  if (took == 0) return;
-  std::uint64_t until = driver().busy_until_ns.load();
-  std::uint64_t next = 0;
-  do {
-    const std::uint64_t now = now_ns();
-    next = (until > now ? until : now) + took;
-  } while (!driver().busy_until_ns.compare_exchange_weak(until, next));
+void run_kernels(std::uint64_t blocks) {
+  fakecuda::submit(blocks * driver().launch_ns);
 }
 
 int wait_for_kernels() {
-  const std::uint64_t until = driver().busy_until_ns.load();
-  const std::uint64_t now = now_ns();
-  if (until <= now) return kOk;
-  const std::uint64_t left = until - now;
-  timespec time{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
-  ::nanosleep(&time, nullptr);
+  if (driver().launch_ns != 0) fakecuda::wait_until_done();
   return kOk;
 }
 
@@ -201,20 +186,50 @@ int instantiate(void** executable, void* graph) {
   return kOk;
 }
 
-int launch() {
-#ifdef FAKECUDA_BARE
-  return kOk;
-#else
+int launch([[maybe_unused]] std::uint64_t blocks) {
+#ifndef FAKECUDA_BARE
   if (capturing != nullptr) return add_node(nullptr, capturing, 0);
-  run_kernels(1);
-  return kOk;
+  run_kernels(blocks);
 #endif
+  return kOk;
 }
 
 int launch_graph(void* executable) {
   const auto* graph = static_cast<Executable*>(executable);
   nodes_run.fetch_add(graph->nodes);
   run_kernels(graph->kernels);
+  return kOk;
+}
+
+struct Event {
+  std::uint64_t place = 0;
+  std::uint64_t recorded = 0;
+};
+// What an event in a capturing stream would be is a node: nobody may ask for its time.
+int record(void* event) {
+#ifndef FAKECUDA_BARE
+  if (capturing != nullptr) return add_node(nullptr, capturing, 5);
+  *static_cast<Event*>(event) = {fakecuda::submitted(), fakecuda::now_ns()};
+#endif
+  (void)event;
+  return kOk;
+}
+// When everything before the event had run; 0: not yet.
+std::uint64_t time_of(void* event) {
+#ifdef FAKECUDA_BARE
+  (void)event;
+  return 1;
+#else
+  const auto* of = static_cast<Event*>(event);
+  const std::uint64_t done = fakecuda::done_at(of->place);
+  return done == 0 ? 0 : std::max(done, of->recorded);
+#endif
+}
+int elapsed(float* milliseconds, void* from, void* to) {
+  const std::uint64_t begin = time_of(from);
+  const std::uint64_t end = time_of(to);
+  if (begin == 0 || end == 0) return kNotReady;
+  *milliseconds = static_cast<float>(static_cast<double>(end - begin) / 1e6);
   return kOk;
 }
 
@@ -405,17 +420,23 @@ RELEASE(cuMemRelease, (std::uint64_t handle), handle)
 RELEASE(cuArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 RELEASE(cuMipmappedArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 
-#define LAUNCH(symbol) \
-  int symbol() {       \
-    count(k_##symbol); \
-    return launch();   \
+#define LAUNCH(symbol)                                      \
+  int symbol(void*, unsigned x, unsigned y, unsigned z) {   \
+    count(k_##symbol);                                      \
+    return launch(std::uint64_t{x} * std::uint64_t{y} * z); \
   }
 LAUNCH(cuLaunchKernel)
 LAUNCH(cuLaunchKernel_ptsz)
-LAUNCH(cuLaunchKernelEx)
-LAUNCH(cuLaunchKernelEx_ptsz)
 LAUNCH(cuLaunchCooperativeKernel)
 LAUNCH(cuLaunchCooperativeKernel_ptsz)
+#define LAUNCH_EX(symbol)                                                                 \
+  int symbol(const unsigned* grid) {                                                      \
+    count(k_##symbol);                                                                    \
+    const bool timed = driver().launch_ns != 0; /* or nobody may have passed one */       \
+    return launch(timed ? std::uint64_t{grid[0]} * std::uint64_t{grid[1]} * grid[2] : 1); \
+  }
+LAUNCH_EX(cuLaunchKernelEx)
+LAUNCH_EX(cuLaunchKernelEx_ptsz)
 
 int cuGraphCreate(void** graph, unsigned) {
   count(k_cuGraphCreate);
@@ -535,6 +556,55 @@ SYNCHRONISE(cuStreamSynchronize)
 SYNCHRONISE(cuStreamSynchronize_ptsz)
 SYNCHRONISE(cuEventSynchronize)
 
+// Events: a place in the queue of work, and when they were put there.
+int cuEventCreate(void** event, unsigned) {
+  count(k_cuEventCreate);
+  static const bool none = setting("FAKECUDA_NO_EVENTS", 0) != 0;
+  if (none) return kOutOfMemory;
+  *event = new Event{};
+  return kOk;
+}
+int cuEventDestroy_v2(void* event) {
+  count(k_cuEventDestroy_v2);
+  delete static_cast<Event*>(event);
+  return kOk;
+}
+int cuEventRecord(void* event, void*) {
+  count(k_cuEventRecord);
+  return record(event);
+}
+int cuEventRecord_ptsz(void* event, void*) {
+  count(k_cuEventRecord_ptsz);
+  return record(event);
+}
+int cuEventQuery(void* event) {
+  count(k_cuEventQuery);
+  return time_of(event) == 0 ? kNotReady : kOk;
+}
+int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
+  count(k_cuEventElapsedTime);
+  return elapsed(milliseconds, from, to);
+}
+int cuEventElapsedTime_v2(float* milliseconds, void* from, void* to) {
+  count(k_cuEventElapsedTime_v2);
+  return elapsed(milliseconds, from, to);
+}
+int cuStreamIsCapturing(void*, int* status) {
+  count(k_cuStreamIsCapturing);
+  *status = capturing != nullptr ? 1 : 0;
+  return kOk;
+}
+int cuStreamIsCapturing_ptsz(void*, int* status) {
+  count(k_cuStreamIsCapturing_ptsz);
+  *status = capturing != nullptr ? 1 : 0;
+  return kOk;
+}
+int cuCtxGetId(void*, unsigned long long* id) {
+  count(k_cuCtxGetId);
+  *id = static_cast<unsigned long long>(current_device) + 1;
+  return kOk;
+}
+
 int cuGetProcAddress(const char* name, void** function, int version, std::uint64_t flags);
 int cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
                         int* status);
@@ -602,6 +672,9 @@ unsigned long fakecuda_calls(const char* symbol) {
     if (std::strcmp(kEntries[i].symbol, symbol) == 0) return called[i].load();
   }
   return ~0UL;
+}
+unsigned long fakecuda_had_ns() {
+  return fakecuda::had();
 }
 unsigned long fakecuda_nodes() {
   return nodes_run.load();

@@ -8,6 +8,7 @@
 
 #include "observe/shim/gpu/elf.h"
 #include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/pace.h"
 
 extern "C" {
 
@@ -155,6 +156,17 @@ bool find_all(const Finder& finder) {
     find(helpers.graph_nodes, "cuGraphGetNodes");
     find(helpers.node_type, "cuGraphNodeGetType");
     find(helpers.child_graph, "cuGraphChildGraphNodeGetGraph");
+    find(helpers.current_context, "cuCtxGetCurrent");
+    find(helpers.context_id, "cuCtxGetId");
+    find(helpers.event_create, "cuEventCreate");
+    find(helpers.event_record, "cuEventRecord");
+    find(helpers.event_record_ptsz, "cuEventRecord_ptsz");
+    find(helpers.event_query, "cuEventQuery");
+    find(helpers.event_elapsed, "cuEventElapsedTime");
+    find(helpers.is_capturing, "cuStreamIsCapturing");
+    find(helpers.is_capturing_ptsz, "cuStreamIsCapturing_ptsz");
+    find(helpers.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+    pacing_begins();
   }
   tell(finder.soname);
   return true;

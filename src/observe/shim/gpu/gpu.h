@@ -5,6 +5,7 @@
 //   driver.cc    finds the real functions, in whatever library is loaded
 //   stubs.cc     what only counts and jumps: launches, simple copies and sets, synchronising
 //   copies.cc, memory.cc, graphs.cc, nccl.cc   what needs to look at arguments or results
+//   pace.h       what a share or a priority adds: paced.cc, pace.cc, lanes.cc, costs.cc, turns.cc
 //   process.cc   the region, this process's slot, blocks of threads, fork
 //
 // It runs inside programs it knows nothing about: no exceptions, no C++ runtime, no exit, nothing
@@ -87,6 +88,16 @@ struct Helpers {
   Result (*graph_nodes)(void*, void**, std::size_t*);
   Result (*node_type)(void*, int*);
   Result (*child_graph)(void*, void**);
+  Result (*current_context)(void**);
+  Result (*context_id)(void*, unsigned long long*);
+  Result (*event_create)(void**, unsigned);
+  Result (*event_record)(void*, void*);
+  Result (*event_record_ptsz)(void*, void*);
+  Result (*event_query)(void*);
+  Result (*event_elapsed)(float*, void*, void*);
+  Result (*is_capturing)(void*, int*);
+  Result (*is_capturing_ptsz)(void*, int*);
+  Result (*exchange_capture_mode)(int*);
   int (*nccl_count)(void*, int*);
   int (*nccl_rank)(void*, int*);
 };

@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "observe/shim/gpu/testing/share.h"
+
 // Programs that run with and without a driver declare its functions weak, and find ours.
 extern "C" {
 __attribute__((weak)) int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -577,6 +579,10 @@ int main(int count, char** arguments) {
       {"graphs", [&] { return graphs(number(2)); }},
       {"capture", capture},
       {"nccl", nccl},
+      {"share",
+       [&] {
+         return share(open_driver(), std::vector<std::string>(arguments + 2, arguments + count));
+       }},
   };
   const auto action = actions.find(what);
   if (action == actions.end()) {
