@@ -67,7 +67,8 @@ Gpu* open_gpu() {
   if (memory == MAP_FAILED) std::abort();
   auto* gpu = static_cast<Gpu*>(memory);
   if (first) make(*gpu);
-  ::close(file);  // and unlocked
+  ::flock(file, LOCK_UN);  // closing would not do: the mapping keeps the file open
+  ::close(file);
   return gpu;
 }
 
