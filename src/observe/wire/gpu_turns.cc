@@ -17,6 +17,12 @@ constexpr std::uint64_t kShortestNs = 500'000;
 constexpr std::int64_t kDeepestDebtNs = 10'000'000'000;
 constexpr std::uint64_t kLookAgainNs = 1'000'000;
 
+// A time that lies so far ahead was never written by us, or on another day: it is as good as none.
+constexpr std::uint64_t kAbsurdNs = 2'000'000'000;
+constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
+  return time > now + kAbsurdNs;
+}
+
 constexpr std::uint64_t holder_word(std::uint64_t time_ns, std::size_t row) {
   return (time_ns / 1000) << 8U | ((row + 1) & 0xFF);
 }
@@ -37,6 +43,7 @@ std::uint64_t part_of(const TurnJob& job) {
 // Filled up to two parts: less would lose what a late turn is owed, more would be a burst.
 void fill(TurnJob& job, std::uint64_t now) {
   std::uint64_t filled = job.filled_ns.load(kRelaxed);
+  if (is_absurd(filled, now)) job.filled_ns.compare_exchange_strong(filled, now);
   if (now <= filled || !job.filled_ns.compare_exchange_strong(filled, now)) return;
   const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kForgottenNs);
   const auto more = static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
@@ -60,7 +67,8 @@ bool has_credit(const TurnJob& job, std::uint64_t now) {
 
 bool waits(const TurnJob& job, std::uint64_t now) {
   const std::uint64_t looked = job.waiting_ns.load(kRelaxed);
-  return looked != 0 && job.job.load(kRelaxed) != 0 && now < looked + kTurnFreshNs;
+  return looked != 0 && job.job.load(kRelaxed) != 0 && now < looked + kTurnFreshNs &&
+         !is_absurd(looked, now);
 }
 bool starves(const TurnJob& job, std::uint64_t now) {
   return now > job.since_ns.load(kRelaxed) + kTurnStarvingNs;
@@ -152,7 +160,8 @@ std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now)
   for (std::size_t row = 0; row < kTurnJobs; ++row) {
     TurnJob& found = device.jobs[row];
     std::uint64_t owner = found.job.load();
-    const bool forgotten = now > found.seen_ns.load(kRelaxed) + kForgottenNs;
+    const std::uint64_t seen = found.seen_ns.load(kRelaxed);
+    const bool forgotten = now > seen + kForgottenNs || is_absurd(seen, now);
     if (owner != 0 && (!forgotten || row_in(device.holder.load()) == row)) continue;
     found.seen_ns.store(now);
     if (!found.job.compare_exchange_strong(owner, job)) continue;
@@ -211,7 +220,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (holder == row) return {true, now};
   mine.waiting_ns.store(now, kRelaxed);
 
-  std::uint64_t free_since = time_in(word);
+  std::uint64_t free_since = is_absurd(time_in(word), now) ? 0 : time_in(word);
   if (holder != kTurnNobody) {
     TurnJob& other = device.jobs[holder];
     const bool higher = other.priority.load(kRelaxed) > mine.priority.load(kRelaxed);
@@ -222,7 +231,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (place == kTurnNobody) {
     const std::int64_t wanting =
         static_cast<std::int64_t>(part_of(mine) / 2) - mine.credit_ns.load(kRelaxed);
-    const std::uint64_t share = mine.share.load(kRelaxed);
+    const std::uint64_t share = std::max(mine.share.load(kRelaxed), 1U);
     const std::uint64_t filling =
         wanting <= 0 ? 0 : static_cast<std::uint64_t>(wanting) * kGpuWholeShare / share;
     return {false, now + std::clamp<std::uint64_t>(filling, kLookAgainNs / 2, kTurnFreshNs / 2)};
@@ -285,6 +294,7 @@ bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {
 std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
                           std::uint64_t to) {
   std::uint64_t charged = device.charged_ns.load(kRelaxed);
+  if (is_absurd(charged, to) && device.charged_ns.compare_exchange_strong(charged, 0)) charged = 0;
   do {
     from = std::max(from, charged);
     if (to <= from) return 0;

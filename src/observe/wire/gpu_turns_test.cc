@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -308,6 +309,35 @@ TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
   device.jobs[5].seen_ns.store(now - 11 * kSecond);
   EXPECT_EQ(join_turns(device, 1000, now), 5U);
   EXPECT_EQ(join_turns(device, 6, now), kTurnNobody);
+}
+
+// A file that somebody else has written in: no turn is waited for that nobody has.
+TEST(GpuTurns, NonsenseIsOvercome) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
+    const auto turns = std::make_unique<GpuTurns>();
+    TurnDevice& device = *turn_device(*turns, 5);
+    std::uint64_t value = seed;
+    for (std::size_t i = 8; i + 8 <= sizeof device; i += 8) {
+      value = gpu_mix(value + i);
+      std::memcpy(reinterpret_cast<char*>(&device) + i, &value, 8);
+    }
+    std::uint64_t now = 50 * kSecond;
+    const std::size_t row = join_turns(device, 7, now);
+    ASSERT_NE(row, kTurnNobody);
+    set_share(device.jobs[row], {.thousandths = 500});
+    std::uint64_t had = 0;
+    for (const std::uint64_t end = now + 3 * kSecond; now < end; now += kMillisecond) {
+      if (!take_turn(device, row, now, everybody_died).mine) continue;
+      if (may_go_on(device, row, now, 0) != TurnAnswer::kGo) {
+        end_turn(device, row, now);
+        continue;
+      }
+      charge_turn(device, row, now, now + kMillisecond);
+      had += kMillisecond;
+    }
+    EXPECT_GT(had, kSecond) << seed;
+    EXPECT_LT(had, 2 * kSecond) << seed;
+  }
 }
 
 TEST(GpuTurns, AFileIsMadeOnceAndKnownAgain) {

@@ -15,8 +15,10 @@ namespace {
 // device is never idle while a thread is put off its processor for a moment.
 constexpr std::uint64_t kQuantumNs = 1'000'000;
 constexpr std::uint64_t kInFlightNs = 4'000'000;
-// What is not known yet is taken for this.
-constexpr std::uint64_t kAssumedNs = 200'000;
+// What is not known yet is taken for this: few such launches are in flight at a time, until the
+// first of them has been timed.
+constexpr std::uint64_t kAssumedNs = 2'000'000;
+constexpr std::uint64_t kNeverKnownNs = 200'000;  // where nothing can be timed
 // Where there is no limit: until somebody looks again.
 constexpr std::int64_t kUnlimitedNs = 100'000'000;
 // A promise of work is for a little longer than the estimate.
@@ -193,10 +195,11 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
   return locked;
 }
 
-Ticket enter(Lane& lane, const Launch& launch, std::uint32_t place, std::uint64_t used) {
+Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used) {
   if (!lane.lock.try_lock_for_a_while()) return {};
   Ticket ticket;
-  const bool known = cost_of(place) != kUnknownCost;
+  const bool known = launch.cost_ns != kUnknownCost;
+  if (!known) launch.cost_ns = lane.has_events ? kAssumedNs : kNeverKnownNs;
   if (is_limited(lane, now_ns())) {
     collect(lane, now_ns());
     add_work(lane, used, now_ns());
@@ -230,9 +233,7 @@ Ticket before_launch(std::uint32_t place, std::uint32_t subtracted, void* stream
   if (is_capturing(stream, per_thread)) {
     grant(mine, kQuantumNs);
   } else if (Lane* lane = take_lane(); lane != nullptr) {
-    const std::uint32_t cost = cost_of(place);
-    ticket = enter(*lane, {mine, cost == kUnknownCost ? kAssumedNs : cost, stream, per_thread},
-                   place, used);
+    ticket = enter(*lane, {mine, cost_of(place), stream, per_thread}, place, used);
     if (ticket.lane == nullptr) give_back(*lane);
   }
   errno = error;

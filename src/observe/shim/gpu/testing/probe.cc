@@ -516,6 +516,29 @@ int capture() {
   return 0;
 }
 
+// So many launches of a microsecond by this entry point, and how many events that took.
+int paced(long launches, const char* symbol_name) {
+  open_driver();
+  struct {
+    unsigned grid[3], block[3], bytes;
+    void* stream;
+  } config{{1, 1, 1}, {1, 1, 1}, 0, nullptr};
+  auto* any = symbol<Launch>(symbol_name);
+  auto* ex = symbol<int(const void*, void*, void**, void**)>(symbol_name);
+  const bool is_ex = std::strstr(symbol_name, "Ex") != nullptr;
+  for (long i = 0; i < launches; ++i) {
+    if (is_ex) {
+      ex(&config, nullptr, nullptr, nullptr);
+    } else {
+      launch(any, 1);
+    }
+  }
+  auto* calls = symbol<unsigned long(const char*)>("fakecuda_calls");
+  tell("launches", calls(symbol_name));
+  tell("records", calls("cuEventRecord") + calls("cuEventRecord_ptsz"));
+  return 0;
+}
+
 // As ctypes does it: loaded by name, functions by dlsym.
 int nccl() {
   void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -579,6 +602,7 @@ int main(int count, char** arguments) {
       {"graphs", [&] { return graphs(number(2)); }},
       {"capture", capture},
       {"nccl", nccl},
+      {"paced", [&] { return paced(number(2), text(3)); }},
       {"share",
        [&] {
          return share(open_driver(), std::vector<std::string>(arguments + 2, arguments + count));

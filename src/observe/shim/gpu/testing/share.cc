@@ -21,11 +21,11 @@ struct Config {
   unsigned number;
 };
 
-std::uint64_t now_ms() {
+std::uint64_t now_us() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
 template <typename Signature>
@@ -86,12 +86,16 @@ int share(void* library, const std::vector<std::string>& words) {
   std::vector<std::thread> threads;
   for (int i = 0; i < (kind == "threads" ? 2 : 1); ++i) threads.emplace_back(work);
   std::uint64_t before = 0;
+  std::uint64_t since = 0;
   for (std::uint64_t i = 0; i <= windows; ++i) {
-    while (now_ms() < begin + i * window)
+    while (now_us() < 1000 * (begin + i * window)) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
-    const std::uint64_t sum = had();
-    if (i > 0) std::printf("window%lu %lu\n", i - 1, (sum - before) / 1000);
+    }
+    const std::uint64_t sum = had() / 1000;
+    const std::uint64_t now = now_us();  // later, perhaps, on a busy machine
+    if (i > 0) std::printf("had%lu %lu\nspan%lu %lu\n", i - 1, sum - before, i - 1, now - since);
     before = sum;
+    since = now;
   }
   std::fflush(stdout);
   over = true;

@@ -1,0 +1,272 @@
+// Shares and priorities of programs that keep the fake GPU busy. It says itself what each process
+// has had; the machine may be busy, so bounds are wide here and narrow in wire/gpu_turns_test.cc,
+// where time is simulated, and in bench/gpu/shares, where the GPU is real.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <time.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "observe/shim/gpu/testing/run.h"
+
+namespace assay::gpu {
+namespace {
+
+using testing::Job;
+using testing::Ran;
+using wire::GpuPriority;
+using wire::GpuQuantity;
+
+constexpr int kWindowMs = 200;
+
+std::uint64_t now_in_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+void limit(const Job& job, std::uint32_t share, bool borrow = false,
+           GpuPriority priority = GpuPriority::kUnsaid) {
+  wire::GpuLimits& limits = job.region().header.limits;
+  limits.share = share;
+  limits.borrow = borrow ? 1 : 2;
+  limits.priority = static_cast<std::uint32_t>(priority);
+  job.region().header.generation.fetch_add(1);
+}
+
+// Jobs on one GPU, with turns of their own.
+class OneGpu {
+ public:
+  OneGpu() {
+    ::close(::mkstemp(clock_));
+    ::truncate(clock_, 0);
+    turns_ = std::string(clock_) + ".turns";
+  }
+  ~OneGpu() {
+    wait();
+    ::unlink(clock_);
+    ::unlink(turns_.c_str());
+  }
+  OneGpu(const OneGpu&) = delete;
+  OneGpu& operator=(const OneGpu&) = delete;
+
+  [[nodiscard]] std::string settings() const {
+    return "FAKECUDA_LAUNCH_NS=1000 FAKECUDA_CLOCK=" + std::string(clock_) +
+           " ASSAY_GPU_TURNS=" + turns_ + " ";
+  }
+  [[nodiscard]] const std::string& turns_file() const { return turns_; }
+
+  // Runs beside the others: `kernels` as testing/share.h says.
+  void start(const Job& job, const std::string& kernels, int windows = 3,
+             const std::string& more = "") {
+    const std::size_t place = results_.size();
+    results_.push_back(std::make_unique<Ran>());
+    const std::size_t at = kernels.find(' ');
+    const std::string words = "share " + kernels.substr(0, at) + " " + std::to_string(begin_) +
+                              " " + std::to_string(kWindowMs) + " " + std::to_string(windows) +
+                              kernels.substr(at);
+    Ran* result = results_[place].get();
+    running_.emplace_back([=, this, &job] { *result = job.probe(words, settings() + more); });
+  }
+  void wait() {
+    for (std::thread& thread : running_) thread.join();
+    running_.clear();
+  }
+  // Percent of the GPU that the program had, from one window to another.
+  double had(std::size_t program, int from = 0, int to = 3) {
+    wait();
+    const Ran& ran = *results_[program];
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    double sum = 0;
+    double span = 0;
+    for (int i = from; i < to; ++i) {
+      const auto had = ran.told.find("had" + std::to_string(i));
+      const auto whole = ran.told.find("span" + std::to_string(i));
+      if (had == ran.told.end() || whole == ran.told.end()) return -1;
+      sum += static_cast<double>(had->second);
+      span += static_cast<double>(whole->second);
+    }
+    return 100 * sum / span;
+  }
+  [[nodiscard]] std::uint64_t begin() const { return begin_; }
+
+ private:
+  char clock_[32] = "/dev/shm/assay-gpu-clock-XXXXXX";
+  std::string turns_;
+  std::uint64_t begin_ = now_in_ms() + 200;  // time to start in
+  std::vector<std::unique_ptr<Ran>> results_;
+  std::vector<std::thread> running_;
+};
+
+// In percent: nobody has more than its share, and both have it as far as the machine lets them.
+void expect_shares(OneGpu& gpu, double first, double second) {
+  const double a = gpu.had(0);
+  const double b = gpu.had(1);
+  EXPECT_LE(a, first + 6);
+  EXPECT_LE(b, second + 6);
+  EXPECT_NEAR(100 * a / (a + b), 100 * first / (first + second), 8) << a << " " << b;
+  EXPECT_GE(a + b, 0.6 * (first + second));
+}
+
+TEST(GpuShares, WithoutLimitsTwoProgramsHaveHalfEach) {
+  const Job jobs[2];
+  OneGpu gpu;
+  gpu.start(jobs[0], "launch 100", 2);
+  gpu.start(jobs[1], "launch 100", 2);
+  const double a = gpu.had(0, 0, 2);
+  EXPECT_NEAR(a / (a + gpu.had(1, 0, 2)), 0.5, 0.08);
+}
+
+TEST(GpuShares, ThirtyAndSeventy) {
+  const Job jobs[2];
+  limit(jobs[0], 300);
+  limit(jobs[1], 700);
+  OneGpu gpu;
+  gpu.start(jobs[0], "launch 100");
+  gpu.start(jobs[1], "launch 100");
+  expect_shares(gpu, 30, 70);
+  const wire::GpuDevice& device = jobs[0].region().devices[0];
+  EXPECT_GT(device.busy_ns.load(), 0.15 * kWindowMs * 1e6);
+  EXPECT_GT(device.waited_ns.load(), 0.3 * kWindowMs * 1e6);
+}
+
+TEST(GpuShares, TenAndNinetyOfDifferentKernels) {
+  const Job jobs[2];
+  limit(jobs[0], 100);
+  limit(jobs[1], 900);
+  OneGpu gpu;
+  gpu.start(jobs[0], "launch 500 20 2000");
+  gpu.start(jobs[1], "threads 50 300");
+  expect_shares(gpu, 10, 90);
+}
+
+// Each on a GPU of its own, at once: a cap holds for every kind of launch.
+TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
+  const std::vector<std::string> kinds = {"launch 100", "ex 100", "cooperative 100", "graph 100",
+                                          "launch 10000 2"};
+  const std::vector<Job> jobs(kinds.size());
+  std::vector<OneGpu> gpus(kinds.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    limit(jobs[i], 200);
+    gpus[i].start(jobs[i], kinds[i]);
+  }
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_LE(gpus[i].had(0), 25) << kinds[i];
+    EXPECT_GE(gpus[i].had(0), 10) << kinds[i];
+  }
+}
+
+TEST(GpuShares, WhoBorrowsHasTheRestAndPriorityComesFirst) {
+  const Job alone;
+  limit(alone, 200, true);
+  const Job jobs[2];
+  limit(jobs[0], 0, false, GpuPriority::kHigh);
+  limit(jobs[1], 0, false, GpuPriority::kLow);
+  OneGpu own;
+  own.start(alone, "launch 100");
+  OneGpu shared;
+  shared.start(jobs[0], "launch 100");
+  shared.start(jobs[1], "launch 100");
+  EXPECT_GE(own.had(0), 60);
+  EXPECT_GE(shared.had(0), 60);
+  EXPECT_LE(shared.had(1), 15);
+}
+
+// A limit that comes, changes and goes while a program runs.
+TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
+  const Job job;
+  OneGpu gpu;
+  gpu.start(job, "launch 100", 8);
+  const auto at = [&](int window) {
+    const std::uint64_t time = gpu.begin() + static_cast<std::uint64_t>(window * kWindowMs);
+    const std::uint64_t now = now_in_ms();
+    if (time > now) std::this_thread::sleep_for(std::chrono::milliseconds(time - now));
+  };
+  at(2);
+  limit(job, 300);
+  at(5);
+  limit(job, 1000);
+  EXPECT_GE(gpu.had(0, 0, 2), 60);
+  EXPECT_LE(gpu.had(0, 3, 5), 36);
+  EXPECT_GE(gpu.had(0, 6, 8), 60);
+}
+
+// Whoever is killed while it holds the turn, with long kernels that were promised: the other goes
+// on, and has nearly everything.
+TEST(GpuShares, NobodyWaitsForTheDead) {
+  const Job killed;
+  const Job jobs[1];
+  limit(killed, 700);
+  limit(jobs[0], 300, true);
+  OneGpu gpu;
+  gpu.start(jobs[0], "launch 100", 4);
+  for (int i = 0; i < 3; ++i) {
+    const Ran ran = killed.run("timeout -s KILL 0.2 " ASSAY_GPU_PROBE " share launch " +
+                                   std::to_string(gpu.begin()) + " 10000 1 100 60000000",
+                               gpu.settings());
+    EXPECT_NE(ran.status, 0);
+  }
+  EXPECT_GE(gpu.had(0, 2, 4), 60);
+}
+
+TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
+  const Job job;
+  limit(job, 500, true);
+  for (const char* kind :
+       {"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel_ptsz"}) {
+    OneGpu gpu;
+    const Ran ran = job.probe(std::string("paced 3000 ") + kind, gpu.settings());
+    ASSERT_EQ(ran.status, 0) << ran.text;
+    EXPECT_EQ(ran.told.at("launches"), 3000) << kind;
+    EXPECT_GT(ran.told.at("records"), 0) << kind;
+    EXPECT_LT(ran.told.at("records"), 300) << kind;
+  }
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls + job.total(GpuQuantity::kKernelEx).calls +
+                job.total(GpuQuantity::kCooperative).calls,
+            9000);
+}
+
+TEST(GpuShares, WhatIsCapturedIsLeftAlone) {
+  const Job job;
+  limit(job, 300);
+  OneGpu gpu;
+  const Ran ran = job.probe("capture", gpu.settings());
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(job.total(GpuQuantity::kGraph), (wire::GpuTotals::Total{4, 24}));  // kernels, no events
+}
+
+TEST(GpuShares, ForkedAndThreadedProgramsCountAsBefore) {
+  const Job job;
+  limit(job, 400);
+  OneGpu gpu;
+  EXPECT_EQ(job.probe("threads 4 2000", gpu.settings()).status, 0);
+  EXPECT_EQ(job.probe("forks 2 500", gpu.settings()).status, 0);
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 9505);
+}
+
+// Without events, without a file of turns, with a file of somebody else's: launches are made, and a
+// cap holds as well as it can be known.
+TEST(GpuShares, InDoubtLaunchesAreMade) {
+  const Job jobs[3];
+  std::vector<OneGpu> gpus(3);
+  for (const Job& job : jobs) limit(job, 300);
+  const std::string log = std::string(jobs[0].path()) + ".log";
+  FILE* other = std::fopen(gpus[2].turns_file().c_str(), "w");
+  for (int i = 0; i < 3'000'000; ++i) std::fputc('x', other);
+  std::fclose(other);
+  gpus[0].start(jobs[0], "launch 200", 2, "FAKECUDA_NO_EVENTS=1 ASSAY_GPU_LOG=" + log);
+  gpus[1].start(jobs[1], "launch 200", 2, "ASSAY_GPU_TURNS=/nowhere/turns");
+  gpus[2].start(jobs[2], "launch 200", 2);
+  for (OneGpu& gpu : gpus) {
+    EXPECT_LE(gpu.had(0, 0, 2), 38);
+    EXPECT_GE(gpu.had(0, 0, 2), 10);
+  }
+  EXPECT_NE(Job::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
+  ::unlink(log.c_str());
+}
+
+}  // namespace
+}  // namespace assay::gpu
