@@ -2,10 +2,11 @@
 // has had; the machine may be busy, so bounds are wide here and narrow in wire/gpu_turns_test.cc,
 // where time is simulated, and in bench/gpu/shares, where the GPU is real.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <time.h>
 
+#include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -101,115 +102,148 @@ class OneGpu {
   std::vector<std::thread> running_;
 };
 
-// In percent: nobody has more than its share, and both have it as far as the machine lets them.
-void expect_shares(OneGpu& gpu, double first, double second) {
-  const double a = gpu.had(0);
-  const double b = gpu.had(1);
-  EXPECT_LE(a, first + 6);
-  EXPECT_LE(b, second + 6);
-  EXPECT_NEAR(100 * a / (a + b), 100 * first / (first + second), 8) << a << " " << b;
-  EXPECT_GE(a + b, 0.6 * (first + second));
+// A program that does not get a processor cannot keep a GPU busy, and on a busy machine that
+// happens. So that nobody has more than its share must always be seen, that it has so much only in
+// one of several attempts.
+template <typename Attempt>
+void in_one_of_several(Attempt attempt) {
+  constexpr int kAttempts = 5;
+  std::string seen;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (attempt(seen)) return;
+    seen += "; ";
+  }
+  FAIL() << "percent of the GPU: " << seen;
+}
+bool note(std::string& seen, const char* what, double value, bool good) {
+  seen += what + std::string(" ") + std::to_string(value) + " ";
+  return good;
+}
+
+void expect_shares(const std::string& first_kernels, double first,
+                   const std::string& second_kernels, double second) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    limit(jobs[0], static_cast<std::uint32_t>(first * 10));
+    limit(jobs[1], static_cast<std::uint32_t>(second * 10));
+    OneGpu gpu;
+    gpu.start(jobs[0], first_kernels);
+    gpu.start(jobs[1], second_kernels);
+    const double a = gpu.had(0);
+    const double b = gpu.had(1);
+    EXPECT_LE(a, first + 6);
+    EXPECT_LE(b, second + 6);
+    const wire::GpuDevice& device = jobs[0].region().devices[0];
+    EXPECT_GT(device.busy_ns.load(), 1'000'000);
+    EXPECT_GT(device.waited_ns.load(), 1'000'000);
+    return note(seen, "a", a, a >= first - 6) && note(seen, "b", b, b >= second - 6);
+  });
 }
 
 TEST(GpuShares, WithoutLimitsTwoProgramsHaveHalfEach) {
-  const Job jobs[2];
-  OneGpu gpu;
-  gpu.start(jobs[0], "launch 100", 2);
-  gpu.start(jobs[1], "launch 100", 2);
-  const double a = gpu.had(0, 0, 2);
-  EXPECT_NEAR(a / (a + gpu.had(1, 0, 2)), 0.5, 0.08);
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    OneGpu gpu;
+    gpu.start(jobs[0], "launch 100", 2);
+    gpu.start(jobs[1], "launch 100", 2);
+    const double a = gpu.had(0, 0, 2);
+    const double b = gpu.had(1, 0, 2);
+    return note(seen, "a", a, a > 44 && a < 56) && note(seen, "b", b, b > 44 && b < 56);
+  });
 }
 
 TEST(GpuShares, ThirtyAndSeventy) {
-  const Job jobs[2];
-  limit(jobs[0], 300);
-  limit(jobs[1], 700);
-  OneGpu gpu;
-  gpu.start(jobs[0], "launch 100");
-  gpu.start(jobs[1], "launch 100");
-  expect_shares(gpu, 30, 70);
-  const wire::GpuDevice& device = jobs[0].region().devices[0];
-  EXPECT_GT(device.busy_ns.load(), 0.15 * kWindowMs * 1e6);
-  EXPECT_GT(device.waited_ns.load(), 0.3 * kWindowMs * 1e6);
+  expect_shares("launch 100", 30, "launch 100", 70);
 }
 
 TEST(GpuShares, TenAndNinetyOfDifferentKernels) {
-  const Job jobs[2];
-  limit(jobs[0], 100);
-  limit(jobs[1], 900);
-  OneGpu gpu;
-  gpu.start(jobs[0], "launch 500 20 2000");
-  gpu.start(jobs[1], "threads 50 300");
-  expect_shares(gpu, 10, 90);
+  expect_shares("launch 500 20 2000", 10, "threads 50 300", 90);
 }
 
 // Each on a GPU of its own, at once: a cap holds for every kind of launch.
 TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
   const std::vector<std::string> kinds = {"launch 100", "ex 100", "cooperative 100", "graph 100",
                                           "launch 10000 2"};
-  const std::vector<Job> jobs(kinds.size());
-  std::vector<OneGpu> gpus(kinds.size());
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    limit(jobs[i], 200);
-    gpus[i].start(jobs[i], kinds[i]);
-  }
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    EXPECT_LE(gpus[i].had(0), 25) << kinds[i];
-    EXPECT_GE(gpus[i].had(0), 10) << kinds[i];
-  }
+  in_one_of_several([&](std::string& seen) {
+    const std::vector<Job> jobs(kinds.size());
+    std::vector<OneGpu> gpus(kinds.size());
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      limit(jobs[i], 200);
+      gpus[i].start(jobs[i], kinds[i]);
+    }
+    bool good = true;
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const double had = gpus[i].had(0);
+      EXPECT_LE(had, 26) << kinds[i];
+      good = note(seen, kinds[i].c_str(), had, had >= 14) && good;
+    }
+    return good;
+  });
 }
 
-TEST(GpuShares, WhoBorrowsHasTheRestAndPriorityComesFirst) {
-  const Job alone;
-  limit(alone, 200, true);
-  const Job jobs[2];
-  limit(jobs[0], 0, false, GpuPriority::kHigh);
-  limit(jobs[1], 0, false, GpuPriority::kLow);
-  OneGpu own;
-  own.start(alone, "launch 100");
-  OneGpu shared;
-  shared.start(jobs[0], "launch 100");
-  shared.start(jobs[1], "launch 100");
-  EXPECT_GE(own.had(0), 60);
-  EXPECT_GE(shared.had(0), 60);
-  EXPECT_LE(shared.had(1), 15);
+TEST(GpuShares, WhoBorrowsHasTheRest) {
+  in_one_of_several([&](std::string& seen) {
+    const Job job;
+    limit(job, 200, true);
+    OneGpu gpu;
+    gpu.start(job, "launch 100", 2);
+    return note(seen, "alone", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 85);
+  });
+}
+
+TEST(GpuShares, PriorityComesFirst) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    limit(jobs[0], 0, false, GpuPriority::kHigh);
+    limit(jobs[1], 0, false, GpuPriority::kLow);
+    OneGpu gpu;
+    gpu.start(jobs[0], "launch 100", 2);
+    gpu.start(jobs[1], "launch 100", 2);
+    const double high = gpu.had(0, 0, 2);
+    return note(seen, "high", high, high >= 85) &&
+           note(seen, "low", gpu.had(1, 0, 2), gpu.had(1, 0, 2) <= 10);
+  });
 }
 
 // A limit that comes, changes and goes while a program runs.
 TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
-  const Job job;
-  OneGpu gpu;
-  gpu.start(job, "launch 100", 8);
-  const auto at = [&](int window) {
-    const std::uint64_t time = gpu.begin() + static_cast<std::uint64_t>(window * kWindowMs);
-    const std::uint64_t now = now_in_ms();
-    if (time > now) std::this_thread::sleep_for(std::chrono::milliseconds(time - now));
-  };
-  at(2);
-  limit(job, 300);
-  at(5);
-  limit(job, 1000);
-  EXPECT_GE(gpu.had(0, 0, 2), 60);
-  EXPECT_LE(gpu.had(0, 3, 5), 36);
-  EXPECT_GE(gpu.had(0, 6, 8), 60);
+  in_one_of_several([&](std::string& seen) {
+    const Job job;
+    OneGpu gpu;
+    gpu.start(job, "launch 100", 6);
+    const auto at = [&](int window) {
+      const std::uint64_t time = gpu.begin() + static_cast<std::uint64_t>(window * kWindowMs);
+      const std::uint64_t now = now_in_ms();
+      if (time > now) std::this_thread::sleep_for(std::chrono::milliseconds(time - now));
+    };
+    at(1);
+    limit(job, 300);
+    at(4);
+    limit(job, 1000);
+    return note(seen, "before", gpu.had(0, 0, 1), gpu.had(0, 0, 1) >= 80) &&
+           note(seen, "limited", gpu.had(0, 2, 4), gpu.had(0, 2, 4) <= 36) &&
+           note(seen, "after", gpu.had(0, 5, 6), gpu.had(0, 5, 6) >= 80);
+  });
 }
 
 // Whoever is killed while it holds the turn, with long kernels that were promised: the other goes
 // on, and has nearly everything.
 TEST(GpuShares, NobodyWaitsForTheDead) {
-  const Job killed;
-  const Job jobs[1];
-  limit(killed, 700);
-  limit(jobs[0], 300, true);
-  OneGpu gpu;
-  gpu.start(jobs[0], "launch 100", 4);
-  for (int i = 0; i < 3; ++i) {
-    const Ran ran = killed.run("timeout -s KILL 0.2 " ASSAY_GPU_PROBE " share launch " +
-                                   std::to_string(gpu.begin()) + " 10000 1 100 60000000",
-                               gpu.settings());
-    EXPECT_NE(ran.status, 0);
-  }
-  EXPECT_GE(gpu.had(0, 2, 4), 60);
+  in_one_of_several([&](std::string& seen) {
+    const Job killed;
+    const Job job;
+    limit(killed, 700);
+    limit(job, 300, true);
+    OneGpu gpu;
+    gpu.start(job, "launch 100", 4);
+    for (int i = 0; i < 3; ++i) {
+      const Ran ran = killed.run("timeout -s KILL 0.12 " ASSAY_GPU_PROBE " share launch " +
+                                     std::to_string(gpu.begin()) + " 10000 1 100 60000000",
+                                 gpu.settings());
+      EXPECT_NE(ran.status, 0);
+    }
+    return note(seen, "the living", gpu.had(0, 2, 4), gpu.had(0, 2, 4) >= 80);
+  });
 }
 
 TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
@@ -250,22 +284,26 @@ TEST(GpuShares, ForkedAndThreadedProgramsCountAsBefore) {
 // Without events, without a file of turns, with a file of somebody else's: launches are made, and a
 // cap holds as well as it can be known.
 TEST(GpuShares, InDoubtLaunchesAreMade) {
-  const Job jobs[3];
-  std::vector<OneGpu> gpus(3);
-  for (const Job& job : jobs) limit(job, 300);
-  const std::string log = std::string(jobs[0].path()) + ".log";
-  FILE* other = std::fopen(gpus[2].turns_file().c_str(), "w");
-  for (int i = 0; i < 3'000'000; ++i) std::fputc('x', other);
-  std::fclose(other);
-  gpus[0].start(jobs[0], "launch 200", 2, "FAKECUDA_NO_EVENTS=1 ASSAY_GPU_LOG=" + log);
-  gpus[1].start(jobs[1], "launch 200", 2, "ASSAY_GPU_TURNS=/nowhere/turns");
-  gpus[2].start(jobs[2], "launch 200", 2);
-  for (OneGpu& gpu : gpus) {
-    EXPECT_LE(gpu.had(0, 0, 2), 38);
-    EXPECT_GE(gpu.had(0, 0, 2), 10);
-  }
-  EXPECT_NE(Job::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
-  ::unlink(log.c_str());
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[3];
+    std::vector<OneGpu> gpus(3);
+    for (const Job& job : jobs) limit(job, 300);
+    const std::string log = std::string(jobs[0].path()) + ".log";
+    FILE* other = std::fopen(gpus[2].turns_file().c_str(), "w");
+    for (int i = 0; i < 3'000'000; ++i) std::fputc('x', other);
+    std::fclose(other);
+    gpus[0].start(jobs[0], "launch 200", 2, "FAKECUDA_NO_EVENTS=1 ASSAY_GPU_LOG=" + log);
+    gpus[1].start(jobs[1], "launch 200", 2, "ASSAY_GPU_TURNS=/nowhere/turns");
+    gpus[2].start(jobs[2], "launch 200", 2);
+    bool good = true;
+    for (OneGpu& gpu : gpus) {
+      EXPECT_LE(gpu.had(0, 0, 2), 38);
+      good = note(seen, "had", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 20) && good;
+    }
+    EXPECT_NE(Job::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
+    ::unlink(log.c_str());
+    return good;
+  });
 }
 
 }  // namespace
