@@ -40,14 +40,16 @@ std::uint64_t part_of(const TurnJob& job) {
   return std::max(kTurnPeriodNs * job.share.load(kRelaxed) / kGpuWholeShare, kShortestNs);
 }
 
-// Filled up to two parts: less would lose what a late turn is owed, more would be a burst.
+// Filled up to one and a half parts: more would be a burst. A job that has been waiting, or
+// launching, all the time is owed more: others may have had the device for long, with one kernel.
 void fill(TurnJob& job, std::uint64_t now) {
   std::uint64_t filled = job.filled_ns.load(kRelaxed);
   if (is_absurd(filled, now)) job.filled_ns.compare_exchange_strong(filled, now);
   if (now <= filled || !job.filled_ns.compare_exchange_strong(filled, now)) return;
   const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kForgottenNs);
   const auto more = static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
-  const auto most = static_cast<std::int64_t>(2 * part_of(job));
+  const std::uint64_t part = part_of(job);
+  const auto most = static_cast<std::int64_t>(passed < kTurnFreshNs ? 6 * part : part * 3 / 2);
   std::int64_t credit = job.credit_ns.load(kRelaxed);
   while (!job.credit_ns.compare_exchange_weak(
       credit, std::clamp(credit + more, -kDeepestDebtNs, std::max(most, credit)))) {
