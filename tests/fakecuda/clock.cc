@@ -179,6 +179,7 @@ std::uint64_t done_at(std::uint64_t place) {
   Locked locked;
   const Process& mine = locked.mine();
   if (mine.done < place) return 0;
+  if (place == 0) return 1;  // there was nothing to be done
   Point after = {locked.gpu().now, mine.done};
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(mine.points, kPoints); ++i) {
     const Point& point = mine.last[(mine.points - 1 - i) % kPoints];

@@ -18,7 +18,7 @@
 namespace assay::wire {
 namespace {
 
-constexpr std::uint64_t kTick = 20'000;
+constexpr std::uint64_t kTick = 50'000;
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
