@@ -151,18 +151,19 @@ struct Graph;
 struct Node {
   int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child graph, 5 empty, 10 allocation
   Graph* child;
+  std::uint64_t blocks = 1;  // of a kernel's grid
 };
 struct Graph {
   std::vector<Node*> nodes;
 };
 struct Executable {
   std::uint64_t nodes;
-  std::uint64_t kernels;
+  std::uint64_t blocks;
 };
 thread_local Graph* capturing = nullptr;
 
-int add_node(void** node, void* graph, int type, Graph* child = nullptr) {
-  auto* added = new Node{type, child};
+int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t blocks = 1) {
+  auto* added = new Node{type, child, blocks};
   static_cast<Graph*>(graph)->nodes.push_back(added);
   if (node != nullptr) *node = added;
   return kOk;
@@ -175,7 +176,7 @@ void add_up(const Graph& graph, Executable& sum) {
       continue;
     }
     ++sum.nodes;
-    sum.kernels += node->type == 0 ? 1 : 0;
+    sum.blocks += node->type == 0 ? node->blocks : 0;
   }
 }
 
@@ -188,7 +189,7 @@ int instantiate(void** executable, void* graph) {
 
 int launch([[maybe_unused]] std::uint64_t blocks) {
 #ifndef FAKECUDA_BARE
-  if (capturing != nullptr) return add_node(nullptr, capturing, 0);
+  if (capturing != nullptr) return add_node(nullptr, capturing, 0, nullptr, blocks);
   run_kernels(blocks);
 #endif
   return kOk;
@@ -197,7 +198,7 @@ int launch([[maybe_unused]] std::uint64_t blocks) {
 int launch_graph(void* executable) {
   const auto* graph = static_cast<Executable*>(executable);
   nodes_run.fetch_add(graph->nodes);
-  run_kernels(graph->kernels);
+  run_kernels(graph->blocks);
   return kOk;
 }
 

@@ -1,27 +1,13 @@
 #include "observe/wire/gpu_turns.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 namespace assay::wire {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
-// A row whose job has not been seen for this long may be had by another.
-constexpr std::uint64_t kForgottenNs = 10'000'000'000;
-constexpr std::uint64_t kShortestNs = 500'000;
 constexpr std::int64_t kDeepestDebtNs = 10'000'000'000;
 constexpr std::uint64_t kLookAgainNs = 1'000'000;
-
-// A time that lies so far ahead was never written by us, or on another day: it is as good as none.
-constexpr std::uint64_t kAbsurdNs = 2'000'000'000;
-constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
-  return time > now + kAbsurdNs;
-}
 
 constexpr std::uint64_t holder_word(std::uint64_t time_ns, std::size_t row) {
   return (time_ns / 1000) << 8U | ((row + 1) & 0xFF);
@@ -30,25 +16,15 @@ constexpr std::uint64_t kNobodyRow = static_cast<std::uint64_t>(-1);
 constexpr std::uint64_t time_in(std::uint64_t word) {
   return (word >> 8U) * 1000;
 }
-constexpr std::size_t row_in(std::uint64_t word) {  // kTurnNobody: nobody's
-  const std::size_t row = word & 0xFF;
-  return row == 0 || row > kTurnJobs ? kTurnNobody : row - 1;
-}
-
-// What the job has of a period.
-std::uint64_t part_of(const TurnJob& job) {
-  return std::max(kTurnPeriodNs * job.share.load(kRelaxed) / kGpuWholeShare, kShortestNs);
-}
-
 // Filled up to one and a half parts: more would be a burst. A job that has been waiting, or
 // launching, all the time is owed more: others may have had the device for long, with one kernel.
 void fill(TurnJob& job, std::uint64_t now) {
   std::uint64_t filled = job.filled_ns.load(kRelaxed);
   if (is_absurd(filled, now)) job.filled_ns.compare_exchange_strong(filled, now);
   if (now <= filled || !job.filled_ns.compare_exchange_strong(filled, now)) return;
-  const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kForgottenNs);
+  const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kTurnForgottenNs);
   const auto more = static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
-  const std::uint64_t part = part_of(job);
+  const std::uint64_t part = turn_part(job);
   const auto most = static_cast<std::int64_t>(passed < kTurnFreshNs ? 6 * part : part * 3 / 2);
   std::int64_t credit = job.credit_ns.load(kRelaxed);
   while (!job.credit_ns.compare_exchange_weak(
@@ -59,12 +35,12 @@ void fill(TurnJob& job, std::uint64_t now) {
 // Enough for a turn that is worth the change. As it would be now: others fill their own.
 std::int64_t credit_at(const TurnJob& job, std::uint64_t now) {
   const std::uint64_t filled = job.filled_ns.load(kRelaxed);
-  const std::uint64_t passed = now > filled ? std::min(now - filled, kForgottenNs) : 0;
+  const std::uint64_t passed = now > filled ? std::min(now - filled, kTurnForgottenNs) : 0;
   return job.credit_ns.load(kRelaxed) +
          static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
 }
 bool has_credit(const TurnJob& job, std::uint64_t now) {
-  return credit_at(job, now) >= static_cast<std::int64_t>(part_of(job) / 2);
+  return credit_at(job, now) >= static_cast<std::int64_t>(turn_part(job) / 2);
 }
 
 bool waits(const TurnJob& job, std::uint64_t now) {
@@ -125,94 +101,12 @@ void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
 
 }  // namespace
 
-bool make_gpu_turns(int file) {
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return false;
-  if (status.st_size < static_cast<off_t>(sizeof(GpuTurns))) {
-    if (const int error = ::posix_fallocate(file, 0, sizeof(GpuTurns)); error != 0) {
-      errno = error;
-      return false;
-    }
-  }
-  std::uint64_t header[2] = {};
-  if (::pread(file, header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return false;
-  if (header[0] == 0 && header[1] == 0) {  // whoever else writes, writes the same
-    header[0] = kTurnsMagic;
-    header[1] = kTurnsVersion;
-    return ::pwrite(file, header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
-  }
-  if (header[0] == kTurnsMagic && header[1] == kTurnsVersion) return true;
-  errno = EPROTO;
-  return false;
-}
-
-TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key) {
-  for (TurnDevice& device : turns.devices) {
-    std::uint64_t found = device.key.load(kRelaxed);
-    if (found == 0 && device.key.compare_exchange_strong(found, key)) found = key;
-    if (found == key) return &device;
-  }
-  return nullptr;
-}
-
-std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now) {
-  for (std::size_t row = 0; row < kTurnJobs; ++row) {
-    if (device.jobs[row].job.load() == job) return row;
-  }
-  for (std::size_t row = 0; row < kTurnJobs; ++row) {
-    TurnJob& found = device.jobs[row];
-    std::uint64_t owner = found.job.load();
-    const std::uint64_t seen = found.seen_ns.load(kRelaxed);
-    const bool forgotten = now > seen + kForgottenNs || is_absurd(seen, now);
-    if (owner != 0 && (!forgotten || row_in(device.holder.load()) == row)) continue;
-    found.seen_ns.store(now);
-    if (!found.job.compare_exchange_strong(owner, job)) continue;
-    found.waiting_ns.store(0);
-    found.filled_ns.store(now);
-    found.credit_ns.store(0);
-    found.had_ns.store(0);
-    found.paid_ns.store(device.paid_ns.load());
-    for (TurnProcess& process : found.processes) {
-      process.process.store(0);
-      process.until_ns.store(0);
-    }
-    return row;
-  }
-  return kTurnNobody;
-}
-
-TurnProcess& join_job(TurnJob& job, std::uint64_t process, std::uint64_t namespace_id,
-                      bool (*is_alive)(const TurnProcess&)) {
-  for (TurnProcess& place : job.processes) {
-    if (place.process.load() == process && place.namespace_id.load() == namespace_id) return place;
-  }
-  for (TurnProcess& place : job.processes) {
-    std::uint64_t owner = place.process.load();
-    if (owner != 0 && is_alive(place)) continue;
-    if (!place.process.compare_exchange_strong(owner, process)) continue;
-    place.namespace_id.store(namespace_id);
-    place.until_ns.store(0);
-    return place;
-  }
-  return job.processes[kTurnProcesses - 1];
-}
-
-void set_share(TurnJob& job, const GpuShare& share) {
-  const std::uint32_t before =
-      job.share.exchange(std::clamp(share.thousandths, 1U, kGpuWholeShare));
-  job.priority.store(static_cast<std::uint32_t>(share.priority));
-  job.borrow.store(share.borrow ? 1 : 0);
-  if (before == job.share.load()) return;
-  // Credit that was saved, or owed, at another share says nothing about this one.
-  job.credit_ns.store(static_cast<std::int64_t>(part_of(job)));
-}
-
 Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
                bool (*is_alive)(const TurnProcess&)) {
   TurnJob& mine = device.jobs[row];
   fill(mine, now);
   const std::uint64_t word = device.holder.load(std::memory_order_acquire);
-  const std::size_t holder = row_in(word);
+  const std::size_t holder = turn_holder(word);
   if (!waits(mine, now)) {
     mine.since_ns.store(now, kRelaxed);
     // Time in which a job wanted nothing is not owed to it.
@@ -232,7 +126,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   const std::size_t place = place_of(device, row, now);
   if (place == kTurnNobody) {
     const std::int64_t wanting =
-        static_cast<std::int64_t>(part_of(mine) / 2) - mine.credit_ns.load(kRelaxed);
+        static_cast<std::int64_t>(turn_part(mine) / 2) - mine.credit_ns.load(kRelaxed);
     const std::uint64_t share = std::max(mine.share.load(kRelaxed), 1U);
     const std::uint64_t filling =
         wanting <= 0 ? 0 : static_cast<std::uint64_t>(wanting) * kGpuWholeShare / share;
@@ -241,13 +135,13 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (const std::uint64_t my_time = free_since + place * kTurnHandOverNs; now < my_time) {
     return {false, my_time};
   }
-  const std::uint64_t part = part_of(mine);
+  const std::uint64_t part = turn_part(mine);
   const auto credit =
       static_cast<std::uint64_t>(std::max<std::int64_t>(mine.credit_ns.load(kRelaxed), 0));
   const std::uint64_t length = std::clamp(credit, std::min(part, kLookAgainNs), part);
   std::uint64_t expected = word;
   if (!device.holder.compare_exchange_strong(expected, holder_word(now + length, row))) {
-    return {row_in(expected) == row, now};
+    return {turn_holder(expected) == row, now};
   }
   mine.waiting_ns.store(0, kRelaxed);
   raise(device.paid_ns, mine.paid_ns.load(kRelaxed));
@@ -260,7 +154,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   fill(mine, now);
   mine.seen_ns.store(now, kRelaxed);
   std::uint64_t word = device.holder.load(std::memory_order_acquire);
-  if (row_in(word) != row) return TurnAnswer::kLost;
+  if (turn_holder(word) != row) return TurnAnswer::kLost;
   mine.waiting_ns.store(0, kRelaxed);
   bool wanted = false;          // by somebody with credit
   bool wanted_equally = false;  // by one who comes when this turn is over
@@ -279,13 +173,13 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnAnswer::kStop;
   if (now + ahead_ns < time_in(word)) return TurnAnswer::kGo;
   if (wanted_equally) return TurnAnswer::kStop;
-  device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + part_of(mine), row));
+  device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + turn_part(mine), row));
   return TurnAnswer::kGo;
 }
 
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {
   std::uint64_t word = device.holder.load(std::memory_order_acquire);
-  while (row_in(word) == row) {
+  while (turn_holder(word) == row) {
     if (!device.holder.compare_exchange_strong(word, holder_word(now, kNobodyRow))) continue;
     device.ended.fetch_add(1, std::memory_order_release);
     return true;
@@ -295,13 +189,13 @@ bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {
 
 std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
                           std::uint64_t to) {
-  std::uint64_t charged = device.charged_ns.load(kRelaxed);
-  if (is_absurd(charged, to) && device.charged_ns.compare_exchange_strong(charged, 0)) charged = 0;
+  TurnJob& job = device.jobs[row];
+  std::uint64_t charged = job.charged_ns.load(kRelaxed);
+  if (is_absurd(charged, to) && job.charged_ns.compare_exchange_strong(charged, 0)) charged = 0;
   do {
     from = std::max(from, charged);
     if (to <= from) return 0;
-  } while (!device.charged_ns.compare_exchange_weak(charged, to));
-  TurnJob& job = device.jobs[row];
+  } while (!job.charged_ns.compare_exchange_weak(charged, to));
   const std::uint64_t amount = to - from;
   job.credit_ns.fetch_sub(static_cast<std::int64_t>(amount), kRelaxed);
   job.had_ns.fetch_add(amount, kRelaxed);

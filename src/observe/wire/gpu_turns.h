@@ -42,6 +42,16 @@ inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
 // Longer promises of work on the device are believed only of processes that live.
 inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
 
+// A row whose job has not been seen for this long may be had by another.
+inline constexpr std::uint64_t kTurnForgottenNs = 10'000'000'000;
+inline constexpr std::uint64_t kTurnShortestNs = 500'000;
+
+// A time that lies so far ahead was never written by us: it is as good as none.
+constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
+  constexpr std::uint64_t kAbsurdNs = 2'000'000'000;
+  return time > now + kAbsurdNs;
+}
+
 inline constexpr std::size_t kTurnProcesses = 7;
 inline constexpr std::size_t kTurnJobs = 64;
 inline constexpr std::size_t kTurnNobody = kTurnJobs;
@@ -62,11 +72,12 @@ struct alignas(64) TurnJob {
   std::atomic<std::uint32_t> priority;    // GpuPriority
   std::atomic<std::uint32_t> borrow;
   std::uint32_t reserved_word;
-  std::atomic<std::int64_t> credit_ns;   // below zero: a debt
-  std::atomic<std::uint64_t> filled_ns;  // when credit was last filled up
-  std::atomic<std::uint64_t> had_ns;     // of the device's time, ever
-  std::atomic<std::uint64_t> paid_ns;    // the same by its share: who has paid least comes first
-  std::uint64_t reserved[6];
+  std::atomic<std::int64_t> credit_ns;    // below zero: a debt
+  std::atomic<std::uint64_t> filled_ns;   // when credit was last filled up
+  std::atomic<std::uint64_t> had_ns;      // of the device's time, ever
+  std::atomic<std::uint64_t> paid_ns;     // the same by its share: who has paid least comes first
+  std::atomic<std::uint64_t> charged_ns;  // what was until here has been charged
+  std::uint64_t reserved[5];
   TurnProcess processes[kTurnProcesses];
   std::uint64_t reserved_end[4];
 };
@@ -77,11 +88,10 @@ struct alignas(64) TurnDevice {
   // The end of the turn in microseconds, or when the last one ended, times 256; plus 1 more than
   // the row of the holder, or 0.
   std::atomic<std::uint64_t> holder;
-  std::atomic<std::uint64_t> charged_ns;  // time until here has been charged to somebody
-  std::atomic<std::uint64_t> paid_ns;     // of whoever took the last turn: where newcomers begin
-  std::atomic<std::uint32_t> ended;       // counts turns that ended; a futex
+  std::atomic<std::uint64_t> paid_ns;  // of whoever took the last turn: where newcomers begin
+  std::atomic<std::uint32_t> ended;    // counts turns that ended; a futex
   std::uint32_t reserved_word;
-  std::uint64_t reserved[3];
+  std::uint64_t reserved[4];
   TurnJob jobs[kTurnJobs];
 };
 
@@ -91,6 +101,18 @@ struct GpuTurns {
   std::uint64_t reserved[6];
   TurnDevice devices[kGpuDevices];
 };
+
+// The row of the holder in that word; kTurnNobody: it is nobody's turn.
+constexpr std::size_t turn_holder(std::uint64_t word) {
+  const std::size_t row = word & 0xFF;
+  return row == 0 || row > kTurnJobs ? kTurnNobody : row - 1;
+}
+// What the job has of a period.
+inline std::uint64_t turn_part(const TurnJob& job) {
+  const std::uint64_t part =
+      kTurnPeriodNs * job.share.load(std::memory_order_relaxed) / kGpuWholeShare;
+  return part > kTurnShortestNs ? part : kTurnShortestNs;
+}
 
 // Makes the file's space and header, whoever comes first. System calls only; false, with errno, if
 // it could not be done or is another version's.
@@ -130,7 +152,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
 
 // The job's work was on the device from one time to another. What was charged before is not charged
-// again: several threads may know of the same time. Returns what was.
+// again: several threads of a job may know of the same time. Returns what was.
 std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
                           std::uint64_t to);
 

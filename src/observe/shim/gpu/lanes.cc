@@ -96,6 +96,37 @@ void forget_lanes() {
   }
 }
 
+bool is_limited(Lane& lane, std::uint64_t now) {
+  wire::GpuRegion& counted = *region();
+  const std::uint64_t generation = counted.header.generation.load(std::memory_order_acquire) + 1;
+  const bool same_row =
+      lane.device == nullptr ||
+      lane.device->jobs[lane.row].job.load(std::memory_order_relaxed) == counted.header.job;
+  if (lane.generation == generation && same_row) return lane.limited;
+  lane.generation = generation;
+  lane.limited = false;
+  if (lane.line >= wire::kGpuDevices) return false;
+  const wire::GpuDevice& device = counted.devices[lane.line];
+  const wire::GpuShare share = wire::share_of(counted, device);
+  wire::GpuTurns* file = share.limited() ? turns() : nullptr;
+  wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
+  const std::size_t row =
+      shared == nullptr ? wire::kTurnNobody : wire::join_turns(*shared, counted.header.job, now);
+  if (row == wire::kTurnNobody) {
+    if (share.limited()) tell("no place among the turns: launches are not paced");
+    if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
+    lane.device = nullptr;
+    lane.busy_from = lane.unmarked_ns = 0;  // nobody is charged for it any more
+    return false;
+  }
+  lane.device = shared;
+  lane.row = row;
+  lane.place = &own_place(shared->jobs[row]);
+  wire::set_share(shared->jobs[row], share);
+  lane.limited = true;
+  return true;
+}
+
 void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now) {
   if (ns == 0) return;
   lane.unmarked_ns += ns;

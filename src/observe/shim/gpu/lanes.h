@@ -61,6 +61,9 @@ void forget_lanes();  // in the child of a fork
 
 // The following want the lock.
 
+// Whether the device has a share or a priority, as the limits say now; the job is in its turns
+// then.
+bool is_limited(Lane& lane, std::uint64_t now);
 // More was launched.
 void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now);
 // Which marks have been passed; learns what was timed.

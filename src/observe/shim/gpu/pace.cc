@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "observe/shim/gpu/budgets.h"
 #include "observe/shim/gpu/costs.h"
 #include "observe/shim/gpu/lanes.h"
 #include "observe/shim/gpu/turns.h"
@@ -52,66 +53,6 @@ bool is_capturing(void* stream, bool per_thread) {
   return ask == nullptr || ask(stream, &status) != 0 || status != 0;
 }
 
-void grant(wire::GpuBlock& to, std::int64_t ns) {
-  to.granted.store(ns, std::memory_order_relaxed);
-  to.budget.store(ns, std::memory_order_relaxed);
-}
-
-std::uint64_t used_of(const wire::GpuBlock& block, std::uint32_t subtracted) {
-  const std::int64_t granted = block.granted.load(std::memory_order_relaxed);
-  const std::int64_t used = granted - block.budget.load(std::memory_order_relaxed) - subtracted;
-  return used <= 0 || used > granted ? 0 : static_cast<std::uint64_t>(used);
-}
-
-// At the end of a turn the other threads' budgets end as well. What they have launched since their
-// last checkpoint is in flight, too: returned. (A thread that is launching just now may keep a
-// little of its budget; it will be at its checkpoint within a millisecond.)
-std::uint64_t withdraw_budgets(const wire::GpuBlock& mine) {
-  if (region() == nullptr || slot() < 0) return 0;
-  std::uint64_t used = 0;
-  std::uint32_t at = region()->slots[slot()].blocks.load(std::memory_order_relaxed);
-  for (std::size_t i = 0; i < wire::kGpuBlocks && at != 0 && at <= wire::kGpuBlocks; ++i) {
-    wire::GpuBlock& block = region()->blocks[at - 1];
-    if (&block != &mine && block.granted.load(std::memory_order_relaxed) != 0) {
-      used += used_of(block, 0);
-      grant(block, 0);
-    }
-    at = block.sibling.load(std::memory_order_relaxed);
-  }
-  return used;
-}
-
-// The lane's share as the limits say now. False: it has none.
-bool is_limited(Lane& lane, std::uint64_t now) {
-  wire::GpuRegion& counted = *region();
-  const std::uint64_t generation = counted.header.generation.load(std::memory_order_acquire) + 1;
-  const bool same_row =
-      lane.device == nullptr ||
-      lane.device->jobs[lane.row].job.load(std::memory_order_relaxed) == counted.header.job;
-  if (lane.generation == generation && same_row) return lane.limited;
-  lane.generation = generation;
-  lane.limited = false;
-  if (lane.line >= wire::kGpuDevices) return false;
-  const wire::GpuDevice& device = counted.devices[lane.line];
-  const wire::GpuShare share = wire::share_of(counted, device);
-  wire::GpuTurns* file = share.limited() ? turns() : nullptr;
-  wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
-  const std::size_t row =
-      shared == nullptr ? wire::kTurnNobody : wire::join_turns(*shared, counted.header.job, now);
-  if (row == wire::kTurnNobody) {
-    if (share.limited()) tell("no place among the turns: launches are not paced");
-    if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
-    lane.device = nullptr;
-    return false;
-  }
-  lane.device = shared;
-  lane.row = row;
-  lane.place = &own_place(shared->jobs[row]);
-  wire::set_share(shared->jobs[row], share);
-  lane.limited = true;
-  return true;
-}
-
 void pause_a_little() {
   for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
 }
@@ -127,6 +68,24 @@ bool rest(Lane& lane, std::uint64_t ns, bool spin) {
   return lane.lock.try_lock_for_a_while();
 }
 
+// What is in flight may itself wait for something that this thread will do next. So nobody waits
+// for it longer than it can reasonably take.
+class Patience {
+ public:
+  bool is_over(const Lane& lane, std::uint64_t now) {
+    constexpr std::uint64_t kStuckNs = 200'000'000;
+    if (since_ == 0 || lane.first != first_) {
+      first_ = lane.first;
+      since_ = now;
+    }
+    return now > since_ + kStuckNs + 2 * lane.marked_ns;
+  }
+
+ private:
+  std::size_t first_ = 0;
+  std::uint64_t since_ = 0;
+};
+
 struct Launch {
   wire::GpuBlock& block;
   std::uint64_t cost_ns;
@@ -135,7 +94,8 @@ struct Launch {
 };
 
 // The turn is over: what is in flight runs out, and the next one has the device. True if it has.
-bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t& others_until) {
+bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t& others_until,
+             Patience& patience) {
   if (lane.unmarked_ns > 0 && lane.has_events) {
     put_mark(lane, take_pair(lane, false, launch.stream, launch.per_thread), false, 0,
              launch.stream, launch.per_thread);
@@ -144,8 +104,9 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t&
     others_until = (lane.until > now ? lane.until : now) + used;
   }
   collect(lane, now);
-  if (!is_drained(lane, now) || now < others_until) return false;
-  drained(lane, now);
+  const bool done = is_drained(lane, now) && now >= others_until;
+  if (!done && !patience.is_over(lane, now)) return false;
+  if (done) drained(lane, now);
   lane.place->until_ns.store(now, std::memory_order_relaxed);
   if (end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
   return true;
@@ -156,6 +117,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
   std::uint64_t waits_since = 0;
   std::uint64_t spins_since = 0;
   std::uint64_t others_until = 0;
+  Patience patience;
   bool locked = true;
   while (locked) {
     const std::uint64_t now = now_ns();
@@ -174,11 +136,14 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     std::uint64_t wanted = 0;  // how much has to run first
     if (answer == wire::TurnAnswer::kGo) {
       if (ahead == 0 || ahead + launch.cost_ns <= kInFlightNs) break;
+      if (patience.is_over(lane, now)) break;
       wanted = ahead + launch.cost_ns - kInFlightNs;
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
-      if (answer == wire::TurnAnswer::kLost || run_out(lane, launch, now, others_until)) continue;
+      if (answer == wire::TurnAnswer::kLost || run_out(lane, launch, now, others_until, patience)) {
+        continue;
+      }
       wanted = ahead;
     }
     lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
@@ -225,14 +190,14 @@ Ticket before_launch(std::uint32_t place, std::uint32_t subtracted, void* stream
   wire::GpuBlock& mine = block();
   look_at_limits();
   const std::uint64_t used = used_of(mine, subtracted);
-  grant(mine, kUnlimitedNs);
-  if (!pacing.load(std::memory_order_relaxed)) return {};
+  const bool paced = pacing.load(std::memory_order_relaxed);
+  grant(mine, paced ? static_cast<std::int64_t>(kQuantumNs) : kUnlimitedNs);
+  if (!paced) return {};
   const HarmlessToCaptures harmless;
   Ticket ticket;
   // What is captured runs with its graph, and is paced there.
-  if (is_capturing(stream, per_thread)) {
-    grant(mine, kQuantumNs);
-  } else if (Lane* lane = take_lane(); lane != nullptr) {
+  Lane* lane = is_capturing(stream, per_thread) ? nullptr : take_lane();
+  if (lane != nullptr) {
     ticket = enter(*lane, {mine, cost_of(place), stream, per_thread}, place, used);
     if (ticket.lane == nullptr) give_back(*lane);
   }

@@ -539,6 +539,22 @@ int paced(long launches, const char* symbol_name) {
   return 0;
 }
 
+// Launches behind a kernel of ten seconds, which might wait for them: how long that takes.
+int behind_a_long_one(long launches) {
+  open_driver();
+  Launch* function = find_launch();
+  launch(function, 20);
+  const auto begun = std::chrono::steady_clock::now();
+  function(nullptr, 10'000'000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+  for (long i = 0; i < launches; ++i) {
+    function(nullptr, 1000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+  }
+  const auto took = std::chrono::steady_clock::now() - begun;
+  tell("milliseconds", static_cast<unsigned long>(
+                           std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+  ::_exit(0);
+}
+
 // As ctypes does it: loaded by name, functions by dlsym.
 int nccl() {
   void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -602,6 +618,7 @@ int main(int count, char** arguments) {
       {"graphs", [&] { return graphs(number(2)); }},
       {"capture", capture},
       {"nccl", nccl},
+      {"behind_a_long_one", [&] { return behind_a_long_one(number(2)); }},
       {"paced", [&] { return paced(number(2), text(3)); }},
       {"share",
        [&] {
