@@ -104,10 +104,17 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t&
     others_until = (lane.until > now ? lane.until : now) + used;
   }
   collect(lane, now);
+  const bool impatient = patience.is_over(lane, now);
   const bool done = is_drained(lane, now) && now >= others_until;
-  if (!done && !patience.is_over(lane, now)) return false;
+  if (!done && !impatient) return false;
   if (done) drained(lane, now);
   lane.place->until_ns.store(now, std::memory_order_relaxed);
+  // Other processes of the job see the end of the turn at their checkpoints, and say the same.
+  for (const wire::TurnProcess& other : lane.device->jobs[lane.row].processes) {
+    const std::uint64_t until = other.until_ns.load(std::memory_order_relaxed);
+    const bool busy = until > now && until < now + wire::kTurnPromiseNs;
+    if (&other != lane.place && busy && !impatient) return false;
+  }
   if (end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
   return true;
 }
@@ -146,7 +153,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
       }
       wanted = ahead;
     }
-    lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
+    if (ahead > 0) {
+      lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
+    }
     const bool near = wanted <= kNearNs;
     if (!near) spins_since = 0;
     if (near && spins_since == 0) spins_since = now;

@@ -160,6 +160,24 @@ TEST(GpuShares, TenAndNinetyOfDifferentKernels) {
   expect_shares("launch 500 20 2000", 10, "threads 50 300", 90);
 }
 
+// Two processes are one job: together they have its share.
+TEST(GpuShares, ProcessesOfAJobShareItsTurns) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    limit(jobs[0], 400);
+    limit(jobs[1], 600);
+    OneGpu gpu;
+    gpu.start(jobs[0], "launch 100");
+    gpu.start(jobs[0], "launch 150");
+    gpu.start(jobs[1], "launch 100");
+    const double both = gpu.had(0) + gpu.had(1);
+    const double other = gpu.had(2);
+    EXPECT_LE(both, 46);
+    EXPECT_LE(other, 66);
+    return note(seen, "both", both, both >= 33) && note(seen, "other", other, other >= 53);
+  });
+}
+
 // Each on a GPU of its own, at once: a cap holds for every kind of launch.
 TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
   const std::vector<std::string> kinds = {"launch 100", "ex 100", "cooperative 100", "graph 100",
@@ -253,7 +271,7 @@ TEST(GpuShares, ALaunchDoesNotWaitForEverForAKernel) {
   limit(jobs[1], 500, true);
   OneGpu gpu;
   gpu.start(jobs[1], "launch 100", 2);
-  const Ran ran = jobs[0].probe("behind_a_long_one 6", gpu.settings());
+  const Ran ran = jobs[0].probe("behind_a_long_one 20", gpu.settings());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_LT(ran.told.at("milliseconds"), 8000);
   EXPECT_GT(gpu.had(0, 0, 2), 5);  // nor does the other
