@@ -69,12 +69,13 @@ bool rest(Lane& lane, std::uint64_t ns, bool spin) {
 }
 
 // What is in flight may itself wait for something that this thread will do next. So nobody waits
-// for it longer than it can reasonably take.
+// longer than it can reasonably take while none of it is done: the launch is made then, turn or
+// not.
+constexpr std::uint64_t kStuckNs = 200'000'000;
 class Patience {
  public:
   bool is_over(const Lane& lane, std::uint64_t now) {
-    constexpr std::uint64_t kStuckNs = 200'000'000;
-    if (since_ == 0 || lane.first != first_) {
+    if (since_ == 0 || lane.count == 0 || lane.first != first_) {
       first_ = lane.first;
       since_ = now;
     }
@@ -94,8 +95,8 @@ struct Launch {
 };
 
 // The turn is over: what is in flight runs out, and the next one has the device. True if it has.
-bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t& others_until,
-             Patience& patience) {
+bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t since,
+             std::uint64_t& others_until) {
   if (lane.unmarked_ns > 0 && lane.has_events) {
     put_mark(lane, take_pair(lane, false, launch.stream, launch.per_thread), false, 0,
              launch.stream, launch.per_thread);
@@ -104,16 +105,14 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t&
     others_until = (lane.until > now ? lane.until : now) + used;
   }
   collect(lane, now);
-  const bool impatient = patience.is_over(lane, now);
-  const bool done = is_drained(lane, now) && now >= others_until;
-  if (!done && !impatient) return false;
-  if (done) drained(lane, now);
+  if (!is_drained(lane, now) || now < others_until) return false;
+  drained(lane, now);
   lane.place->until_ns.store(now, std::memory_order_relaxed);
   // Other processes of the job see the end of the turn at their checkpoints, and say the same.
   for (const wire::TurnProcess& other : lane.device->jobs[lane.row].processes) {
     const std::uint64_t until = other.until_ns.load(std::memory_order_relaxed);
     const bool busy = until > now && until < now + wire::kTurnPromiseNs;
-    if (&other != lane.place && busy && !impatient) return false;
+    if (&other != lane.place && busy && now < since + kStuckNs) return false;
   }
   if (end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
   return true;
@@ -131,6 +130,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     if (!is_limited(lane, now)) break;
     collect(lane, now);
     settle(lane, now);
+    if (patience.is_over(lane, now)) break;
     const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
     if (!turn.mine) {
       if (waits_since == 0) waits_since = now;
@@ -143,12 +143,12 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     std::uint64_t wanted = 0;  // how much has to run first
     if (answer == wire::TurnAnswer::kGo) {
       if (ahead == 0 || ahead + launch.cost_ns <= kInFlightNs) break;
-      if (patience.is_over(lane, now)) break;
       wanted = ahead + launch.cost_ns - kInFlightNs;
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
-      if (answer == wire::TurnAnswer::kLost || run_out(lane, launch, now, others_until, patience)) {
+      if (answer == wire::TurnAnswer::kLost ||
+          run_out(lane, launch, now, waits_since, others_until)) {
         continue;
       }
       wanted = ahead;
