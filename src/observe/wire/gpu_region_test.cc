@@ -24,7 +24,7 @@ TEST(GpuRegionTest, IsMadeWholeAndKnownAgain) {
   ASSERT_EQ(::pread(file, &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
   EXPECT_TRUE(is_valid(header, sizeof(GpuRegion)));
   EXPECT_FALSE(is_valid(header, sizeof(GpuRegion) - 1));
-  header.version = 2;
+  header.version = kGpuVersion + 1;
   EXPECT_FALSE(is_valid(header, sizeof(GpuRegion)));
   ::close(file);
   EXPECT_FALSE(make_gpu_region(-1));
