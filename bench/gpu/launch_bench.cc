@@ -1,10 +1,11 @@
 // What a library in front of the driver adds to a launch, an allocation and a free: bare, through a
-// library that only jumps, counting, and any other given by path, in turn, over a driver that does
-// nothing.
+// library that only jumps, counting, counting with a share, and any other given by path, in turn,
+// over a driver that does nothing.
 //
 //   gpu_launch_bench [--rounds N] [--preload LIBRARY]…     prints Markdown tables
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -145,6 +146,18 @@ double instructions(const Way& way, const std::string& what, long fewer, long mo
   return (collected(more) - collected(fewer)) / static_cast<double>(more - fewer) / calls;
 }
 
+bool make_limited(int file) {
+  if (!assay::wire::make_gpu_region(file)) return false;
+  void* memory =
+      ::mmap(nullptr, sizeof(assay::wire::GpuRegion), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return false;
+  assay::wire::GpuLimits& limits = static_cast<assay::wire::GpuRegion*>(memory)->header.limits;
+  limits.share = 500;
+  limits.borrow = 1;
+  ::munmap(memory, sizeof(assay::wire::GpuRegion));
+  return true;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -158,10 +171,17 @@ int main(int count, char** arguments) {
   char path[] = "/dev/shm/assay-gpu-bench-XXXXXX";
   const int file = ::mkstemp(path);
   if (file < 0 || !assay::wire::make_gpu_region(file)) return 3;
+  // The job with a share may borrow, and is alone: it never waits for a turn.
+  char limited_path[] = "/dev/shm/assay-gpu-bench-XXXXXX";
+  const int limited = ::mkstemp(limited_path);
+  if (limited < 0 || !make_limited(limited)) return 3;
+  const std::string turns = std::string(limited_path) + "-turns";
   std::vector<Way> ways = {
       {"bare", ""},
       {"a jump and nothing else", "LD_PRELOAD=" ASSAY_NOOP},
       {"counting", fmt::format("ASSAY_GPU_REGION={} LD_PRELOAD={}", path, ASSAY_GPU_LIBRARY)},
+      {"counting, with a share", fmt::format("ASSAY_GPU_REGION={} ASSAY_GPU_TURNS={} LD_PRELOAD={}",
+                                             limited_path, turns, ASSAY_GPU_LIBRARY)},
   };
   for (const std::string& library : others) {
     ways.push_back({std::filesystem::path(library).filename(), "LD_PRELOAD=" + library});
@@ -183,7 +203,9 @@ int main(int count, char** arguments) {
       fmt::print("| {} | {:.2f} | {:+.2f} |\n", way.name, each, each - bare);
     }
   }
-  ::close(file);
-  ::unlink(path);
+  for (const int opened : {file, limited}) ::close(opened);
+  for (const std::string& made : {std::string(path), std::string(limited_path), turns}) {
+    ::unlink(made.c_str());
+  }
   return 0;
 }

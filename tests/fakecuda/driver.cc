@@ -3,7 +3,10 @@
 //
 //   FAKECUDA_DEVICES=1             how many
 //   FAKECUDA_MEMORY=1073741824     bytes of each
-//   FAKECUDA_LAUNCH_NS=0           what a kernel takes; synchronising waits for it
+//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid; synchronising
+//                                  waits for it
+//   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
+//   FAKECUDA_NO_EVENTS=1           events cannot be made
 //   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid tells the card's UUID,
 //                                  cuDeviceGetUuid_v2 the slice's
 //   FAKECUDA_STATE=FILE            bytes used, shared with other processes
@@ -12,9 +15,9 @@
 //   CUDA_VISIBLE_DEVICES           as the driver has it, by number or UUID
 //
 // With FAKECUDA_BARE defined nothing is counted and a launch does nothing at all: for benchmarks.
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +26,7 @@
 #include <mutex>
 #include <vector>
 
+#include "clock.h"
 #include "fakecuda.h"
 #include "memory.h"
 
@@ -54,13 +58,13 @@ using fake::kOk;
 using fake::kOutOfMemory;
 using fake::setting;
 constexpr int kNotFound = 500;
+constexpr int kNotReady = 600;
 
 struct Driver {
   int physical[kMaxDevices] = {};
   int devices = fake::visible_devices(physical);
   std::uint64_t launch_ns = setting("FAKECUDA_LAUNCH_NS", 0);
   bool mig = setting("FAKECUDA_MIG", 0) != 0;
-  std::atomic<std::uint64_t> busy_until_ns{0};
 };
 
 Driver& driver() {
@@ -100,31 +104,12 @@ int release(std::uint64_t address) {
 }
 #endif
 
-std::uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-void run_kernels(std::uint64_t kernels) {
-  const std::uint64_t took = kernels * driver().launch_ns;
-  if (took == 0) return;
-  std::uint64_t until = driver().busy_until_ns.load();
-  std::uint64_t next = 0;
-  do {
-    const std::uint64_t now = now_ns();
-    next = (until > now ? until : now) + took;
-  } while (!driver().busy_until_ns.compare_exchange_weak(until, next));
+void run_kernels(std::uint64_t blocks) {
+  fakecuda::submit(blocks * driver().launch_ns);
 }
 
 int wait_for_kernels() {
-  const std::uint64_t until = driver().busy_until_ns.load();
-  const std::uint64_t now = now_ns();
-  if (until <= now) return kOk;
-  const std::uint64_t left = until - now;
-  timespec time{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
-  ::nanosleep(&time, nullptr);
+  if (driver().launch_ns != 0) fakecuda::wait_until_done();
   return kOk;
 }
 
@@ -132,20 +117,22 @@ struct Graph;
 struct Node {
   int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child graph, 5 empty, 10 allocation
   Graph* child;
-  std::uint64_t bytes;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 1;  // of a kernel's grid
 };
 struct Graph {
   std::vector<Node*> nodes;
 };
 struct Executable {
   std::uint64_t nodes;
-  std::uint64_t kernels;
+  std::uint64_t blocks;
   std::uint64_t bytes;
 };
 thread_local Graph* capturing = nullptr;
 
-int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t bytes = 0) {
-  auto* added = new Node{type, child, bytes};
+int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t bytes = 0,
+             std::uint64_t blocks = 1) {
+  auto* added = new Node{type, child, bytes, blocks};
   static_cast<Graph*>(graph)->nodes.push_back(added);
   if (node != nullptr) *node = added;
   return kOk;
@@ -158,7 +145,7 @@ void add_up(const Graph& graph, Executable& sum) {
       continue;
     }
     ++sum.nodes;
-    sum.kernels += node->type == 0 ? 1 : 0;
+    sum.blocks += node->type == 0 ? node->blocks : 0;
     sum.bytes += node->bytes;
   }
 }
@@ -170,14 +157,12 @@ int instantiate(void** executable, void* graph) {
   return kOk;
 }
 
-int launch() {
-#ifdef FAKECUDA_BARE
-  return kOk;
-#else
-  if (capturing != nullptr) return add_node(nullptr, capturing, 0);
-  run_kernels(1);
-  return kOk;
+int launch([[maybe_unused]] std::uint64_t blocks) {
+#ifndef FAKECUDA_BARE
+  if (capturing != nullptr) return add_node(nullptr, capturing, 0, nullptr, 0, blocks);
+  run_kernels(blocks);
 #endif
+  return kOk;
 }
 
 int launch_graph(void* executable) {
@@ -186,7 +171,43 @@ int launch_graph(void* executable) {
     return kOutOfMemory;
   }
   nodes_run.fetch_add(graph->nodes);
-  run_kernels(graph->kernels);
+  run_kernels(graph->blocks);
+  return kOk;
+}
+
+struct Event {
+  std::uint64_t place = 0;
+  std::uint64_t recorded = 0;
+  std::uint64_t done = 0;  // once somebody has seen it: the clock forgets
+};
+// What an event in a capturing stream would be is a node: nobody may ask for its time.
+int record(void* event) {
+#ifndef FAKECUDA_BARE
+  if (capturing != nullptr) return add_node(nullptr, capturing, 5);
+  *static_cast<Event*>(event) = {fakecuda::submitted(), fakecuda::now_ns(), 0};
+#endif
+  (void)event;
+  return kOk;
+}
+// When everything before the event had run; 0: not yet.
+std::uint64_t time_of(void* event) {
+#ifdef FAKECUDA_BARE
+  (void)event;
+  return 1;
+#else
+  auto* of = static_cast<Event*>(event);
+  if (of->done == 0) {
+    const std::uint64_t done = fakecuda::done_at(of->place);
+    of->done = done == 0 ? 0 : std::max(done, of->recorded);
+  }
+  return of->done;
+#endif
+}
+int elapsed(float* milliseconds, void* from, void* to) {
+  const std::uint64_t begin = time_of(from);
+  const std::uint64_t end = time_of(to);
+  if (begin == 0 || end == 0) return kNotReady;
+  *milliseconds = static_cast<float>(static_cast<double>(end - begin) / 1e6);
   return kOk;
 }
 
@@ -486,17 +507,23 @@ RELEASE_ASYNC(cuMemFreeAsync_ptsz)
 RELEASE(cuArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 RELEASE(cuMipmappedArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 
-#define LAUNCH(symbol) \
-  int symbol() {       \
-    count(k_##symbol); \
-    return launch();   \
+#define LAUNCH(symbol)                                      \
+  int symbol(void*, unsigned x, unsigned y, unsigned z) {   \
+    count(k_##symbol);                                      \
+    return launch(std::uint64_t{x} * std::uint64_t{y} * z); \
   }
 LAUNCH(cuLaunchKernel)
 LAUNCH(cuLaunchKernel_ptsz)
-LAUNCH(cuLaunchKernelEx)
-LAUNCH(cuLaunchKernelEx_ptsz)
 LAUNCH(cuLaunchCooperativeKernel)
 LAUNCH(cuLaunchCooperativeKernel_ptsz)
+#define LAUNCH_EX(symbol)                                                                 \
+  int symbol(const unsigned* grid) {                                                      \
+    count(k_##symbol);                                                                    \
+    const bool timed = driver().launch_ns != 0; /* or nobody may have passed one */       \
+    return launch(timed ? std::uint64_t{grid[0]} * std::uint64_t{grid[1]} * grid[2] : 1); \
+  }
+LAUNCH_EX(cuLaunchKernelEx)
+LAUNCH_EX(cuLaunchKernelEx_ptsz)
 
 int cuGraphCreate(void** graph, unsigned) {
   count(k_cuGraphCreate);
@@ -642,6 +669,45 @@ SYNCHRONISE(cuStreamSynchronize)
 SYNCHRONISE(cuStreamSynchronize_ptsz)
 SYNCHRONISE(cuEventSynchronize)
 
+// Events: a place in the queue of work, and when they were put there.
+int cuEventCreate(void** event, unsigned) {
+  count(k_cuEventCreate);
+  static const bool none = setting("FAKECUDA_NO_EVENTS", 0) != 0;
+  if (none) return kOutOfMemory;
+  *event = new Event{};
+  return kOk;
+}
+int cuEventDestroy_v2(void* event) {
+  count(k_cuEventDestroy_v2);
+  delete static_cast<Event*>(event);
+  return kOk;
+}
+int cuEventRecord(void* event, void*) {
+  count(k_cuEventRecord);
+  return record(event);
+}
+int cuEventRecord_ptsz(void* event, void*) {
+  count(k_cuEventRecord_ptsz);
+  return record(event);
+}
+int cuEventQuery(void* event) {
+  count(k_cuEventQuery);
+  return time_of(event) == 0 ? kNotReady : kOk;
+}
+int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
+  count(k_cuEventElapsedTime);
+  return elapsed(milliseconds, from, to);
+}
+int cuEventElapsedTime_v2(float* milliseconds, void* from, void* to) {
+  count(k_cuEventElapsedTime_v2);
+  return elapsed(milliseconds, from, to);
+}
+int cuCtxGetId(void*, unsigned long long* id) {
+  count(k_cuCtxGetId);
+  *id = static_cast<unsigned long long>(current_device) + 1;
+  return kOk;
+}
+
 int cuGetProcAddress(const char* name, void** function, int version, std::uint64_t flags);
 int cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
                         int* status);
@@ -709,6 +775,9 @@ unsigned long fakecuda_calls(const char* symbol) {
     if (std::strcmp(kEntries[i].symbol, symbol) == 0) return called[i].load();
   }
   return ~0UL;
+}
+unsigned long fakecuda_had_ns() {
+  return fakecuda::had();
 }
 unsigned long fakecuda_nodes() {
   return nodes_run.load();

@@ -7,6 +7,8 @@ extern "C" {
 unsigned long fakecuda_calls(const char* symbol);
 // Nodes of graphs that were launched.
 unsigned long fakecuda_nodes();
+// The GPU's time that this process has had.
+unsigned long fakecuda_had_ns();
 // What cuGetProcAddress must answer, and which symbol that is.
 void* fakecuda_function(const char* name, int version, int per_thread);
 const char* fakecuda_symbol(const void* function);

@@ -70,8 +70,8 @@ struct alignas(64) GpuBlock {
   std::atomic<std::uint32_t> next;     // in its process's list of idle blocks: block + 1
   std::atomic<std::uint32_t> sibling;  // in its slot's list of all blocks: block + 1
   std::uint32_t reserved_word;
-  std::atomic<std::int64_t> budget;  // GPU nanoseconds that may be launched before a refill
-  std::atomic<std::uint64_t> spent;  // refilled and used up so far
+  std::atomic<std::int64_t> budget;   // GPU nanoseconds that may be launched before a refill
+  std::atomic<std::int64_t> granted;  // what the budget was at the last one
   std::uint64_t reserved[4];
   GpuCount counts[kGpuQuantities];
 };

@@ -8,6 +8,7 @@
 
 #include "observe/shim/gpu/elf.h"
 #include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/pace.h"
 
 extern "C" {
 
@@ -172,6 +173,13 @@ void find_helpers(const Finder& finder, const Library& library) {
   find(helpers.pool_attribute, "cuMemPoolGetAttribute");
   find(helpers.graph_memory, "cuDeviceGetGraphMemAttribute");
   find(helpers.allocation_node, "cuGraphMemAllocNodeGetParams");
+  find(helpers.context_id, "cuCtxGetId");
+  find(helpers.event_create, "cuEventCreate");
+  find(helpers.event_record, "cuEventRecord");
+  find(helpers.event_record_ptsz, "cuEventRecord_ptsz");
+  find(helpers.event_query, "cuEventQuery");
+  find(helpers.event_elapsed, "cuEventElapsedTime");
+  find(helpers.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
 }
 
 bool find_all(const Finder& finder) {
@@ -204,6 +212,7 @@ bool find_all(const Finder& finder) {
     }
   }
   find_helpers(finder, library);
+  if (finder.owner == Owner::kDriver) pacing_begins();
   tell(finder.soname);
   return true;
 }

@@ -8,6 +8,7 @@
 //                arguments or results
 //   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for)
 //   told.cc, nvml.cc   what programs are told about memory
+//   pace.h       what a share or a priority adds: paced.cc, pace.cc, lanes.cc, costs.cc, turns.cc
 //   process.cc, slots.cc   the region, this process's slot, blocks of threads, fork, the dead
 //   hami.cc      limits of HAMi's environment variables, in a region of our own
 //
@@ -93,13 +94,20 @@ struct Helpers {
   Result (*graph_nodes)(void*, void**, std::size_t*);
   Result (*node_type)(void*, int*);
   Result (*child_graph)(void*, void**);
+  Result (*current_context)(void**);
+  Result (*context_id)(void*, unsigned long long*);
+  Result (*event_create)(void**, unsigned);
+  Result (*event_record)(void*, void*);
+  Result (*event_record_ptsz)(void*, void*);
+  Result (*event_query)(void*);
+  Result (*event_elapsed)(float*, void*, void*);
+  Result (*is_capturing)(void*, int*);
+  Result (*is_capturing_per_thread)(void*, int*);
+  Result (*exchange_capture_mode)(int*);
   int (*nccl_count)(void*, int*);
   int (*nccl_rank)(void*, int*);
   // Memory.
-  Result (*current_context)(void**);
   Result (*primary_state)(int, unsigned*, int*);
-  Result (*is_capturing)(void*, int*);
-  Result (*is_capturing_per_thread)(void*, int*);
   Result (*default_pool)(void**, int);
   Result (*current_pool)(void**, int);
   Result (*pool_attribute)(void*, int, void*);

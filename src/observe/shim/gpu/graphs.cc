@@ -1,8 +1,10 @@
 // Graphs: what is in one is counted when it is made executable, and added by every launch.
 #include <stdlib.h>
 
+#include "observe/shim/gpu/costs.h"
 #include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/limits.h"
+#include "observe/shim/gpu/pace.h"
 #include "observe/shim/gpu/size_map.h"
 
 namespace assay::gpu {
@@ -65,6 +67,17 @@ Result launched(void* executable, Launch launch) {
   return result;
 }
 
+// Paced as a whole: what it costs is known by the executable graph, and every launch is timed.
+template <typename Call>
+Result paced_graph(void* executable, void* stream, bool per_thread, Call call) {
+  look_at_limits();
+  if (!pacing.load(std::memory_order_relaxed)) return call();
+  const Ticket ticket = before_launch(cost_place(executable, 0, 0, 0), 0, stream, per_thread);
+  const Result result = call();
+  after_launch(ticket);
+  return result;
+}
+
 Result captured(Result result, void* const* graph) {
   if (result != 0 || region() == nullptr || graph == nullptr || *graph == nullptr) return result;
   Known sum;
@@ -79,6 +92,7 @@ Result captured(Result result, void* const* graph) {
 using assay::gpu::captured;
 using assay::gpu::launched;
 using assay::gpu::made;
+using assay::gpu::paced_graph;
 
 extern "C" {
 
@@ -112,11 +126,15 @@ ASSAY_EXPORTED int cuGraphExecDestroy(void* executable) {
 }
 ASSAY_EXPORTED int cuGraphLaunch(void* executable, void* stream) {
   ASSAY_REAL(cuGraphLaunch);
-  return launched(executable, [&] { return next(executable, stream); });
+  return launched(executable, [&] {
+    return paced_graph(executable, stream, false, [&] { return next(executable, stream); });
+  });
 }
 ASSAY_EXPORTED int cuGraphLaunch_ptsz(void* executable, void* stream) {
   ASSAY_REAL(cuGraphLaunch_ptsz);
-  return launched(executable, [&] { return next(executable, stream); });
+  return launched(executable, [&] {
+    return paced_graph(executable, stream, true, [&] { return next(executable, stream); });
+  });
 }
 ASSAY_EXPORTED int cuStreamEndCapture(void* stream, void** graph) {
   ASSAY_REAL(cuStreamEndCapture);

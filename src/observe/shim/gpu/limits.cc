@@ -1,5 +1,6 @@
 #include "observe/shim/gpu/limits.h"
 
+#include "observe/shim/gpu/pace.h"
 #include "observe/shim/gpu/spin_lock.h"
 #include "observe/wire/gpu_ledger.h"
 
@@ -59,6 +60,7 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit) {
 }
 
 bool reserve(std::uint32_t& line, std::uint64_t bytes) {
+  look_at_limits();  // a program that never synchronises may have got a share, too
   if (bytes == 0 || !is_accountable(line)) {
     line = kGpuDevices;
     return true;

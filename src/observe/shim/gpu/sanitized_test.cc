@@ -12,9 +12,9 @@ using wire::GpuQuantity;
 
 class UnderASanitizer : public ::testing::TestWithParam<std::string> {
  protected:
-  [[nodiscard]] Ran probe(const std::string& words) const {
+  [[nodiscard]] Ran probe(const std::string& words, const std::string& settings = "") const {
     return job_.run(ASSAY_GPU_PROBE "_" + GetParam() + " " + words,
-                    "LD_PRELOAD= ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=exitcode=66");
+                    "LD_PRELOAD= ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=exitcode=66 " + settings);
   }
   Job job_;
 };
@@ -66,6 +66,19 @@ TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
   EXPECT_EQ(hami.status, 0) << hami.text;
   EXPECT_EQ(hami.told.at("a"), 2) << hami.text;
   EXPECT_EQ(hami.told.at("b"), 0) << hami.text;
+}
+
+// The same with a share: every launch may come to the checkpoint, from several threads.
+TEST_P(UnderASanitizer, NothingIsFoundWhereLaunchesArePaced) {
+  job_.region().header.limits.share = 900;
+  const std::string turns = std::string(job_.path()) + ".turns";
+  for (const char* words : {"threads 4 1000", "forks 2 100", "churn 20", "graphs 3", "capture",
+                            "paced 500 cuLaunchKernelEx", "reload 3", "at_exit"}) {
+    const Ran ran = probe(words, "FAKECUDA_LAUNCH_NS=2000 ASSAY_GPU_TURNS=" + turns);
+    EXPECT_EQ(ran.status, 0) << words << "\n" << ran.text;
+  }
+  ::unlink(turns.c_str());
+  EXPECT_GT(job_.region().devices[0].busy_ns.load(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, UnderASanitizer, ::testing::Values("address", "thread"));

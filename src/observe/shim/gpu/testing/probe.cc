@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "observe/shim/gpu/testing/memory_script.h"
+#include "observe/shim/gpu/testing/share.h"
 
 // Programs that run with and without a driver declare its functions weak, and find ours.
 extern "C" {
@@ -516,6 +517,45 @@ int capture() {
   return 0;
 }
 
+// So many launches of a microsecond by this entry point, and how many events that took.
+int paced(long launches, const char* symbol_name) {
+  open_driver();
+  struct {
+    unsigned grid[3], block[3], bytes;
+    void* stream;
+  } config{{1, 1, 1}, {1, 1, 1}, 0, nullptr};
+  auto* any = symbol<Launch>(symbol_name);
+  auto* ex = symbol<int(const void*, void*, void**, void**)>(symbol_name);
+  const bool is_ex = std::strstr(symbol_name, "Ex") != nullptr;
+  for (long i = 0; i < launches; ++i) {
+    if (is_ex) {
+      ex(&config, nullptr, nullptr, nullptr);
+    } else {
+      launch(any, 1);
+    }
+  }
+  auto* calls = symbol<unsigned long(const char*)>("fakecuda_calls");
+  tell("launches", calls(symbol_name));
+  tell("records", calls("cuEventRecord") + calls("cuEventRecord_ptsz"));
+  return 0;
+}
+
+// Launches behind a kernel of ten seconds, which might wait for them: how long that takes.
+int behind_a_long_one(long launches) {
+  open_driver();
+  Launch* function = find_launch();
+  launch(function, 20);
+  const auto begun = std::chrono::steady_clock::now();
+  function(nullptr, 10'000'000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+  for (long i = 0; i < launches; ++i) {
+    function(nullptr, 1000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+  }
+  const auto took = std::chrono::steady_clock::now() - begun;
+  tell("milliseconds", static_cast<unsigned long>(
+                           std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+  ::_exit(0);
+}
+
 // As ctypes does it: loaded by name, functions by dlsym.
 int nccl() {
   void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -580,6 +620,12 @@ int main(int count, char** arguments) {
       {"capture", capture},
       {"nccl", nccl},
       {"memory", [&] { return memory_script(count - 2, arguments + 2); }},
+      {"behind_a_long_one", [&] { return behind_a_long_one(number(2)); }},
+      {"paced", [&] { return paced(number(2), text(3)); }},
+      {"share",
+       [&] {
+         return share(open_driver(), std::vector<std::string>(arguments + 2, arguments + count));
+       }},
   };
   const auto action = actions.find(what);
   if (action == actions.end()) {

@@ -1,0 +1,40 @@
+// Threads' budgets: what each may launch until its next checkpoint, in its block of the region. The
+// launch path subtracts; everything else happens here.
+#pragma once
+
+#include <cstdint>
+
+#include "observe/shim/gpu/gpu.h"
+
+namespace assay::gpu {
+
+inline void grant(wire::GpuBlock& to, std::int64_t ns) {
+  to.granted.store(ns, std::memory_order_relaxed);
+  to.budget.store(ns, std::memory_order_relaxed);
+}
+
+inline std::uint64_t used_of(const wire::GpuBlock& block, std::uint32_t subtracted) {
+  const std::int64_t granted = block.granted.load(std::memory_order_relaxed);
+  const std::int64_t used = granted - block.budget.load(std::memory_order_relaxed) - subtracted;
+  return used <= 0 || used > granted ? 0 : static_cast<std::uint64_t>(used);
+}
+
+// At the end of a turn the other threads' budgets end as well. What they have launched since their
+// last checkpoint is in flight, too: returned. (A thread that is launching just now may keep a
+// little of its budget; it will be at its checkpoint within a millisecond.)
+inline std::uint64_t withdraw_budgets(const wire::GpuBlock& mine) {
+  if (region() == nullptr || slot() < 0) return 0;
+  std::uint64_t used = 0;
+  std::uint32_t at = region()->slots[slot()].blocks.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < wire::kGpuBlocks && at != 0 && at <= wire::kGpuBlocks; ++i) {
+    wire::GpuBlock& block = region()->blocks[at - 1];
+    if (&block != &mine && block.granted.load(std::memory_order_relaxed) != 0) {
+      used += used_of(block, 0);
+      grant(block, 0);
+    }
+    at = block.sibling.load(std::memory_order_relaxed);
+  }
+  return used;
+}
+
+}  // namespace assay::gpu

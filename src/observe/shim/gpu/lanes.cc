@@ -1,0 +1,226 @@
+#include "observe/shim/gpu/lanes.h"
+
+#include "observe/shim/gpu/costs.h"
+#include "observe/shim/gpu/turns.h"
+
+namespace assay::gpu {
+namespace {
+
+constexpr std::size_t kLanes = 32;
+constexpr Result kNotReady = 600;
+constexpr int kPatience = 16;  // failures after which a lane does without events
+constinit Lane lanes[kLanes];
+constinit SpinLock finding;
+
+std::uint32_t line_of_current_device() {
+  int ordinal = -1;
+  std::uint64_t uuid[2] = {};
+  if (region() == nullptr || helpers.current_device == nullptr || helpers.device_uuid == nullptr ||
+      helpers.current_device(&ordinal) != 0 ||
+      helpers.device_uuid(reinterpret_cast<unsigned char*>(uuid), ordinal) != 0) {
+    return wire::kGpuDevices;
+  }
+  return static_cast<std::uint32_t>(wire::claim_device(*region(), uuid[0], uuid[1]));
+}
+
+bool has_all_event_functions() {
+  return helpers.event_create != nullptr && helpers.event_record != nullptr &&
+         helpers.event_record_ptsz != nullptr && helpers.event_query != nullptr &&
+         helpers.event_elapsed != nullptr;
+}
+
+// For a context that is new, or in the place of one that was not used for the longest time.
+void begin(Lane& lane, std::uint64_t context) {
+  lane.generation = 0;
+  lane.limited = false;
+  lane.has_events = has_all_event_functions() && helpers.context_id != nullptr;
+  lane.failures = 0;
+  lane.line = line_of_current_device();
+  lane.device = nullptr;
+  lane.place = nullptr;
+  for (Pair& pair : lane.pairs) pair = {};
+  lane.first = lane.count = 0;
+  lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
+  lane.context.store(context, std::memory_order_relaxed);
+  if (!lane.has_events) tell("no events: shares are kept by estimates alone");
+}
+
+Result record(void* event, void* stream, bool per_thread) {
+  return (per_thread ? helpers.event_record_ptsz : helpers.event_record)(event, stream);
+}
+
+}  // namespace
+
+Lane* take_lane() {
+  void* context = nullptr;
+  if (helpers.current_context == nullptr || helpers.current_context(&context) != 0 ||
+      context == nullptr) {
+    return nullptr;
+  }
+  unsigned long long number = 0;
+  if (helpers.context_id == nullptr || helpers.context_id(context, &number) != 0) {
+    number = reinterpret_cast<std::uintptr_t>(context);
+  }
+  const std::uint64_t key = wire::gpu_mix(number);
+  if (!finding.try_lock_for_a_while()) return nullptr;
+  Lane* found = nullptr;
+  for (Lane& lane : lanes) {
+    const std::uint64_t owner = lane.context.load(std::memory_order_relaxed);
+    if (owner == key) {
+      found = &lane;
+      break;
+    }
+    if (lane.users.load() != 0) continue;
+    if (found == nullptr || lane.used_ns < found->used_ns) found = &lane;
+  }
+  if (found != nullptr) {
+    if (found->context.load(std::memory_order_relaxed) != key) begin(*found, key);
+    found->users.fetch_add(1);
+    found->used_ns = now_ns();
+  }
+  finding.unlock();
+  return found;
+}
+
+void give_back(Lane& lane) {
+  lane.users.fetch_sub(1);
+}
+
+void forget_lanes() {
+  finding.reset();
+  for (Lane& lane : lanes) {
+    lane.lock.reset();
+    lane.users.store(0);
+    lane.context.store(0);
+    lane.used_ns = 0;
+  }
+}
+
+bool is_limited(Lane& lane, std::uint64_t now) {
+  wire::GpuRegion& counted = *region();
+  const std::uint64_t generation = counted.header.generation.load(std::memory_order_acquire) + 1;
+  const bool same_row =
+      lane.device == nullptr ||
+      lane.device->jobs[lane.row].job.load(std::memory_order_relaxed) == counted.header.job;
+  if (lane.generation == generation && same_row) return lane.limited;
+  lane.generation = generation;
+  lane.limited = false;
+  if (lane.line >= wire::kGpuDevices) return false;
+  const wire::GpuDevice& device = counted.devices[lane.line];
+  const wire::GpuShare share = wire::share_of(counted, device);
+  wire::GpuTurns* file = share.limited() ? turns() : nullptr;
+  wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
+  const std::size_t row =
+      shared == nullptr ? wire::kTurnNobody : wire::join_turns(*shared, counted.header.job, now);
+  if (row == wire::kTurnNobody) {
+    if (share.limited()) tell("no place among the turns: launches are not paced");
+    if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
+    lane.device = nullptr;
+    lane.busy_from = lane.unmarked_ns = 0;  // nobody is charged for it any more
+    return false;
+  }
+  lane.device = shared;
+  lane.row = row;
+  lane.place = &own_place(shared->jobs[row]);
+  wire::set_share(shared->jobs[row], share);
+  lane.limited = true;
+  return true;
+}
+
+void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now) {
+  if (ns == 0) return;
+  lane.unmarked_ns += ns;
+  lane.until = (lane.until > now ? lane.until : now) + ns;
+  if (lane.busy_from == 0) lane.busy_from = now;
+}
+
+void collect(Lane& lane, std::uint64_t now) {
+  while (lane.count > 0) {
+    const Mark& mark = lane.marks[lane.first];
+    Pair& pair = lane.pairs[mark.pair];
+    const Result passed = helpers.event_query(pair.end);
+    if (passed == kNotReady) break;
+    if (passed != 0) {
+      doubt(lane);
+      return;
+    }
+    float milliseconds = -1;
+    if (mark.timed && helpers.event_elapsed(&milliseconds, pair.begin, pair.end) == 0 &&
+        milliseconds >= 0) {
+      learn_cost(mark.place, static_cast<double>(milliseconds) * 1e6);
+    }
+    pair.taken = false;
+    lane.marked_ns -= mark.cost_ns < lane.marked_ns ? mark.cost_ns : lane.marked_ns;
+    lane.first = (lane.first + 1) % kMarks;
+    --lane.count;
+  }
+  const std::uint64_t most = now + lane.marked_ns + lane.unmarked_ns;
+  if (lane.until > most) lane.until = most;  // it was quicker than expected
+}
+
+std::uint64_t ahead_of(const Lane& lane, std::uint64_t now) {
+  constexpr std::uint64_t kLateNs = 50'000;  // still there although it should not be
+  const std::uint64_t left = lane.until > now ? lane.until - now : 0;
+  return lane.count > 0 && left < kLateNs ? kLateNs : left;
+}
+
+bool is_drained(const Lane& lane, std::uint64_t now) {
+  return lane.count == 0 && (lane.unmarked_ns == 0 || now >= lane.until);
+}
+
+void drained(Lane& lane, std::uint64_t at) {
+  lane.unmarked_ns = 0;
+  lane.until = at;
+}
+
+void settle(Lane& lane, std::uint64_t now) {
+  if (lane.busy_from == 0) return;
+  const bool busy = lane.count > 0 || (lane.unmarked_ns > 0 && now < lane.until);
+  const std::uint64_t to = busy || now < lane.until ? now : lane.until;
+  const std::uint64_t charged = charge_turn(*lane.device, lane.row, lane.busy_from, to);
+  region()->devices[lane.line].busy_ns.fetch_add(charged, std::memory_order_relaxed);
+  lane.busy_from = busy ? now : 0;
+}
+
+int take_pair(Lane& lane, bool timed, void* stream, bool per_thread) {
+  if (!lane.has_events || lane.count + 4 > kMarks) return -1;
+  for (std::size_t i = 0; i < kMarks; ++i) {
+    Pair& pair = lane.pairs[i];
+    if (pair.taken) continue;
+    constexpr unsigned kTiming = 0;
+    if ((pair.begin == nullptr && helpers.event_create(&pair.begin, kTiming) != 0) ||
+        (pair.end == nullptr && helpers.event_create(&pair.end, kTiming) != 0) ||
+        (timed && record(pair.begin, stream, per_thread) != 0)) {
+      doubt(lane);
+      return -1;
+    }
+    pair.taken = true;
+    return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* stream,
+              bool per_thread) {
+  if (pair < 0 || !lane.has_events || lane.pairs[pair].end == nullptr) return;
+  if (record(lane.pairs[pair].end, stream, per_thread) != 0) {
+    doubt(lane);
+    return;
+  }
+  lane.marks[(lane.first + lane.count) % kMarks] = {pair, lane.unmarked_ns, place, timed};
+  ++lane.count;
+  lane.marked_ns += lane.unmarked_ns;
+  lane.unmarked_ns = 0;
+}
+
+void doubt(Lane& lane) {
+  for (Pair& pair : lane.pairs) pair = {};
+  lane.first = lane.count = 0;
+  lane.unmarked_ns += lane.marked_ns;
+  lane.marked_ns = 0;
+  if (++lane.failures < kPatience || !lane.has_events) return;
+  lane.has_events = false;
+  tell("events fail: shares are kept by estimates alone");
+}
+
+}  // namespace assay::gpu

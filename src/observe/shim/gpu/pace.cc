@@ -1,0 +1,254 @@
+// The checkpoint: about once per millisecond of a thread's work on the device, and after it has
+// waited for the device.
+#include "observe/shim/gpu/pace.h"
+
+#include <cerrno>
+
+#include "observe/shim/gpu/budgets.h"
+#include "observe/shim/gpu/costs.h"
+#include "observe/shim/gpu/lanes.h"
+#include "observe/shim/gpu/turns.h"
+
+namespace assay::gpu {
+namespace {
+
+// How much a thread may launch between two checkpoints, and all may have in flight: enough that the
+// device is never idle while a thread is put off its processor for a moment.
+constexpr std::uint64_t kQuantumNs = 1'000'000;
+constexpr std::uint64_t kInFlightNs = 4'000'000;
+// What is not known yet is taken for this: few such launches are in flight at a time, until the
+// first of them has been timed.
+constexpr std::uint64_t kAssumedNs = 2'000'000;
+constexpr std::uint64_t kNeverKnownNs = 200'000;  // where nothing can be timed
+// Where there is no limit: until somebody looks again.
+constexpr std::int64_t kUnlimitedNs = 100'000'000;
+// A promise of work is for a little longer than the estimate.
+constexpr std::uint64_t kMarginNs = 200'000;
+// Sleeping takes this much longer than it should; nearer than that, one polls.
+constexpr std::uint64_t kNearNs = 100'000;
+constexpr std::uint64_t kLongestSpinNs = 300'000;
+constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+
+// What we ask the driver is harmless to captures, also those of other threads.
+class HarmlessToCaptures {
+ public:
+  HarmlessToCaptures() {
+    known_ = helpers.exchange_capture_mode != nullptr && helpers.exchange_capture_mode(&mode_) == 0;
+  }
+  ~HarmlessToCaptures() {
+    if (known_) helpers.exchange_capture_mode(&mode_);
+  }
+  HarmlessToCaptures(const HarmlessToCaptures&) = delete;
+  HarmlessToCaptures& operator=(const HarmlessToCaptures&) = delete;
+
+ private:
+  int mode_ = kRelaxed;
+  bool known_ = false;
+};
+
+// Also in doubt: nothing is recorded then.
+bool is_capturing(void* stream, bool per_thread) {
+  auto* ask = per_thread ? helpers.is_capturing_per_thread : helpers.is_capturing;
+  int status = 0;
+  return ask == nullptr || ask(stream, &status) != 0 || status != 0;
+}
+
+void pause_a_little() {
+  for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
+}
+
+// Sleeps, with the lane unlocked. False: somebody else has it and does not let go.
+bool rest(Lane& lane, std::uint64_t ns, bool spin) {
+  lane.lock.unlock();
+  if (spin) {
+    pause_a_little();
+  } else {
+    sleep_for(*lane.device, ns);
+  }
+  return lane.lock.try_lock_for_a_while();
+}
+
+// What is in flight may itself wait for something that this thread will do next. So nobody waits
+// longer than it can reasonably take while none of it is done: the launch is made then, turn or
+// not.
+constexpr std::uint64_t kStuckNs = 200'000'000;
+class Patience {
+ public:
+  bool is_over(const Lane& lane, std::uint64_t now) {
+    if (since_ == 0 || lane.count == 0 || lane.first != first_) {
+      first_ = lane.first;
+      since_ = now;
+    }
+    return now > since_ + kStuckNs + 2 * lane.marked_ns;
+  }
+
+ private:
+  std::size_t first_ = 0;
+  std::uint64_t since_ = 0;
+};
+
+struct Launch {
+  wire::GpuBlock& block;
+  std::uint64_t cost_ns;
+  void* stream;
+  bool per_thread;
+};
+
+// The turn is over: what is in flight runs out, and the next one has the device. True if it has.
+bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t since,
+             std::uint64_t& others_until) {
+  if (lane.unmarked_ns > 0 && lane.has_events) {
+    put_mark(lane, take_pair(lane, false, launch.stream, launch.per_thread), false, 0,
+             launch.stream, launch.per_thread);
+  }
+  if (const std::uint64_t used = withdraw_budgets(launch.block); used > 0) {
+    others_until = (lane.until > now ? lane.until : now) + used;
+  }
+  collect(lane, now);
+  if (!is_drained(lane, now) || now < others_until) return false;
+  drained(lane, now);
+  lane.place->until_ns.store(now, std::memory_order_relaxed);
+  // Other processes of the job see the end of the turn at their checkpoints, and say the same.
+  for (const wire::TurnProcess& other : lane.device->jobs[lane.row].processes) {
+    const std::uint64_t until = other.until_ns.load(std::memory_order_relaxed);
+    const bool busy = until > now && until < now + wire::kTurnPromiseNs;
+    if (&other != lane.place && busy && now < since + kStuckNs) return false;
+  }
+  if (end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
+  return true;
+}
+
+// Until the launch may be made. The lane stays locked, unless that could not be had: false.
+bool wait_for_turn(Lane& lane, const Launch& launch) {
+  std::uint64_t waits_since = 0;
+  std::uint64_t spins_since = 0;
+  std::uint64_t others_until = 0;
+  Patience patience;
+  bool locked = true;
+  while (locked) {
+    const std::uint64_t now = now_ns();
+    if (!is_limited(lane, now)) break;
+    collect(lane, now);
+    settle(lane, now);
+    if (patience.is_over(lane, now)) break;
+    const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
+    if (!turn.mine) {
+      if (waits_since == 0) waits_since = now;
+      locked = rest(lane, turn.again_ns > now ? turn.again_ns - now : 0, false);
+      continue;
+    }
+    const std::uint64_t ahead = ahead_of(lane, now);
+    const std::uint64_t next = ahead == 0 ? 0 : kQuantumNs / 2;
+    const wire::TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
+    std::uint64_t wanted = 0;  // how much has to run first
+    if (answer == wire::TurnAnswer::kGo) {
+      if (ahead == 0 || ahead + launch.cost_ns <= kInFlightNs) break;
+      wanted = ahead + launch.cost_ns - kInFlightNs;
+      if (wanted > ahead) wanted = ahead;
+    } else {
+      if (waits_since == 0) waits_since = now;
+      if (answer == wire::TurnAnswer::kLost ||
+          run_out(lane, launch, now, waits_since, others_until)) {
+        continue;
+      }
+      wanted = ahead;
+    }
+    if (ahead > 0) {
+      lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
+    }
+    const bool near = wanted <= kNearNs;
+    if (!near) spins_since = 0;
+    if (near && spins_since == 0) spins_since = now;
+    const bool spin = near && now < spins_since + kLongestSpinNs;
+    locked = rest(lane, near ? kNearNs / 2 : wanted - kNearNs, spin);
+  }
+  if (waits_since != 0 && lane.line < wire::kGpuDevices) {
+    region()->devices[lane.line].waited_ns.fetch_add(now_ns() - waits_since,
+                                                     std::memory_order_relaxed);
+  }
+  return locked;
+}
+
+Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used) {
+  if (!lane.lock.try_lock_for_a_while()) return {};
+  Ticket ticket;
+  const bool known = launch.cost_ns != kUnknownCost;
+  if (!known) launch.cost_ns = lane.has_events ? kAssumedNs : kNeverKnownNs;
+  if (is_limited(lane, now_ns())) {
+    collect(lane, now_ns());
+    add_work(lane, used, now_ns());
+    if (!wait_for_turn(lane, launch)) return {};
+  }
+  if (lane.limited) {
+    const std::uint64_t now = now_ns();
+    const bool timed = !known || lane.unmarked_ns + launch.cost_ns >= kQuantumNs / 2;
+    ticket = {&lane, place, -1, launch.stream, launch.per_thread};
+    if (timed) ticket.pair = take_pair(lane, true, launch.stream, launch.per_thread);
+    add_work(lane, launch.cost_ns, now);
+    lane.place->until_ns.store(lane.until + kQuantumNs + kMarginNs, std::memory_order_relaxed);
+  }
+  grant(launch.block, lane.limited ? static_cast<std::int64_t>(kQuantumNs) : kUnlimitedNs);
+  lane.lock.unlock();
+  return ticket.pair >= 0 ? ticket : Ticket{};
+}
+
+}  // namespace
+
+Ticket before_launch(std::uint32_t place, std::uint32_t subtracted, void* stream, bool per_thread) {
+  const int error = errno;
+  wire::GpuBlock& mine = block();
+  look_at_limits();
+  const std::uint64_t used = used_of(mine, subtracted);
+  const bool paced = pacing.load(std::memory_order_relaxed);
+  grant(mine, paced ? static_cast<std::int64_t>(kQuantumNs) : kUnlimitedNs);
+  if (!paced) return {};
+  const HarmlessToCaptures harmless;
+  Ticket ticket;
+  // What is captured runs with its graph, and is paced there.
+  Lane* lane = is_capturing(stream, per_thread) ? nullptr : take_lane();
+  if (lane != nullptr) {
+    ticket = enter(*lane, {mine, cost_of(place), stream, per_thread}, place, used);
+    if (ticket.lane == nullptr) give_back(*lane);
+  }
+  errno = error;
+  return ticket;
+}
+
+void after_launch(const Ticket& ticket) {
+  if (ticket.lane == nullptr) return;
+  const int error = errno;
+  const HarmlessToCaptures harmless;
+  if (ticket.lane->lock.try_lock_for_a_while()) {
+    put_mark(*ticket.lane, ticket.pair, true, ticket.place, ticket.stream, ticket.per_thread);
+    ticket.lane->lock.unlock();
+  }
+  give_back(*ticket.lane);
+  errno = error;
+}
+
+void after_wait(std::uint64_t from_ns, bool whole_context) {
+  const int error = errno;
+  const HarmlessToCaptures harmless;
+  wire::GpuBlock& mine = block();
+  Lane* lane = take_lane();
+  if (lane == nullptr) return;
+  if (lane->lock.try_lock_for_a_while()) {
+    const std::uint64_t now = now_ns();
+    if (is_limited(*lane, now)) {
+      add_work(*lane, used_of(mine, 0), from_ns);
+      grant(mine, 0);
+      collect(*lane, now);
+      constexpr std::uint64_t kReallyNs = 20'000;  // it would return at once if all had run before
+      if (whole_context || lane->count == 0) {
+        drained(*lane, now > from_ns + kReallyNs || lane->until > now ? now : lane->until);
+        lane->place->until_ns.store(now, std::memory_order_relaxed);
+      }
+      settle(*lane, now);
+    }
+    lane->lock.unlock();
+  }
+  give_back(*lane);
+  errno = error;
+}
+
+}  // namespace assay::gpu

@@ -1,0 +1,48 @@
+// A limited job's launches: what one costs is taken from its thread's budget, and when that is used
+// up the launch comes to the checkpoint, where it waits for the job's turn and for work in flight.
+//
+//   paced.cc   the launch path in assembly, what is called below zero, who is paced at all
+//   pace.cc    the checkpoint
+//   lanes.cc   what is in flight: events, estimates, what is charged
+//   costs.cc   what launches cost
+//   turns.cc   the file of turns
+#pragma once
+
+#include <cstdint>
+
+#include "observe/shim/gpu/gpu.h"
+
+namespace assay::gpu {
+
+struct Lane;
+
+// A launch between the two calls.
+struct Ticket {
+  Lane* lane = nullptr;     // null: nothing more to do
+  std::uint32_t place = 0;  // of its cost
+  int pair = -1;            // of events
+  void* stream = nullptr;
+  bool per_thread = false;  // the stream's kind, where it is the default one
+};
+// Waits as long as it must. `subtracted` is what the launch path took from the budget for it.
+Ticket before_launch(std::uint32_t place, std::uint32_t subtracted, void* stream, bool per_thread);
+void after_launch(const Ticket& ticket);
+
+// A thread has waited for the device, from then on; for all of it or for a part.
+void after_wait(std::uint64_t from_ns, bool whole_context);
+
+// When the driver was found; and whenever somebody passes who has the time: have limits changed?
+// An unlimited program is looked at when it synchronises, copies between host and device, or
+// launches a graph; its launches are not touched.
+void pacing_begins();
+void limits_changed();
+inline constinit std::atomic<std::uint64_t> seen_generation{0};
+extern constinit std::atomic<bool> pacing;  // some device has a limit
+inline void look_at_limits() {
+  const wire::GpuRegion* counted = region();
+  if (counted == nullptr) return;
+  const std::uint64_t now = counted->header.generation.load(std::memory_order_relaxed);
+  if (now != seen_generation.load(std::memory_order_relaxed)) limits_changed();
+}
+
+}  // namespace assay::gpu

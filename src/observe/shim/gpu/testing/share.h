@@ -1,0 +1,10 @@
+// A program that keeps the fake GPU busy, for tests of shares.
+#pragma once
+
+#include <string>
+#include <vector>
+
+// KIND BEGIN WINDOW WINDOWS KERNELS…: launches kernels of so many microseconds (FAKECUDA_LAUNCH_NS
+// is a microsecond) in turn, in windows of so many milliseconds from a time on (CLOCK_MONOTONIC, in
+// milliseconds), and prints what it had of the GPU in each, and how long each was, in microseconds.
+int share(void* library, const std::vector<std::string>& words);

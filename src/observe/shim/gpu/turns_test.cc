@@ -1,0 +1,338 @@
+// Shares and priorities of programs that keep the fake GPU busy. It says itself what each process
+// has had; the machine may be busy, so bounds are wide here and narrow in wire/gpu_turns_test.cc,
+// where time is simulated, and in bench/gpu/shares, where the GPU is real.
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "observe/shim/gpu/testing/run.h"
+
+namespace assay::gpu {
+namespace {
+
+using testing::Job;
+using testing::Ran;
+using wire::GpuPriority;
+using wire::GpuQuantity;
+
+constexpr int kWindowMs = 200;
+
+std::uint64_t now_in_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+void limit(const Job& job, std::uint32_t share, bool borrow = false,
+           GpuPriority priority = GpuPriority::kUnsaid) {
+  wire::GpuLimits& limits = job.region().header.limits;
+  limits.share = share;
+  limits.borrow = borrow ? 1 : 2;
+  limits.priority = static_cast<std::uint32_t>(priority);
+  job.region().header.generation.fetch_add(1);
+}
+
+// Jobs on one GPU, with turns of their own.
+class OneGpu {
+ public:
+  OneGpu() {
+    ::close(::mkstemp(clock_));
+    ::truncate(clock_, 0);
+    turns_ = std::string(clock_) + ".turns";
+  }
+  ~OneGpu() {
+    wait();
+    ::unlink(clock_);
+    ::unlink(turns_.c_str());
+  }
+  OneGpu(const OneGpu&) = delete;
+  OneGpu& operator=(const OneGpu&) = delete;
+
+  [[nodiscard]] std::string settings() const {
+    return "FAKECUDA_LAUNCH_NS=1000 FAKECUDA_CLOCK=" + std::string(clock_) +
+           " ASSAY_GPU_TURNS=" + turns_ + " ";
+  }
+  [[nodiscard]] const std::string& turns_file() const { return turns_; }
+
+  // Runs beside the others: `kernels` as testing/share.h says.
+  void start(const Job& job, const std::string& kernels, int windows = 3,
+             const std::string& more = "") {
+    const std::size_t place = results_.size();
+    results_.push_back(std::make_unique<Ran>());
+    const std::size_t at = kernels.find(' ');
+    const std::string words = "share " + kernels.substr(0, at) + " " + std::to_string(begin_) +
+                              " " + std::to_string(kWindowMs) + " " + std::to_string(windows) +
+                              kernels.substr(at);
+    Ran* result = results_[place].get();
+    running_.emplace_back([=, this, &job] { *result = job.probe(words, settings() + more); });
+  }
+  void wait() {
+    for (std::thread& thread : running_) thread.join();
+    running_.clear();
+  }
+  // Percent of the GPU that the program had, from one window to another.
+  double had(std::size_t program, int from = 0, int to = 3) {
+    wait();
+    const Ran& ran = *results_[program];
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    double sum = 0;
+    double span = 0;
+    for (int i = from; i < to; ++i) {
+      const auto had = ran.told.find("had" + std::to_string(i));
+      const auto whole = ran.told.find("span" + std::to_string(i));
+      if (had == ran.told.end() || whole == ran.told.end()) return -1;
+      sum += static_cast<double>(had->second);
+      span += static_cast<double>(whole->second);
+    }
+    return 100 * sum / span;
+  }
+  [[nodiscard]] std::uint64_t begin() const { return begin_; }
+
+ private:
+  char clock_[32] = "/dev/shm/assay-gpu-clock-XXXXXX";
+  std::string turns_;
+  std::uint64_t begin_ = now_in_ms() + 200;  // time to start in
+  std::vector<std::unique_ptr<Ran>> results_;
+  std::vector<std::thread> running_;
+};
+
+// A program that does not get a processor cannot keep a GPU busy, and on a busy machine that
+// happens. So that nobody has more than its share must always be seen, that it has so much only in
+// one of several attempts.
+template <typename Attempt>
+void in_one_of_several(Attempt attempt) {
+  constexpr int kAttempts = 5;
+  std::string seen;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (attempt(seen)) return;
+    seen += "; ";
+  }
+  FAIL() << "percent of the GPU: " << seen;
+}
+bool note(std::string& seen, const char* what, double value, bool good) {
+  seen += what + std::string(" ") + std::to_string(value) + " ";
+  return good;
+}
+
+void expect_shares(const std::string& first_kernels, double first,
+                   const std::string& second_kernels, double second) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    limit(jobs[0], static_cast<std::uint32_t>(first * 10));
+    limit(jobs[1], static_cast<std::uint32_t>(second * 10));
+    OneGpu gpu;
+    gpu.start(jobs[0], first_kernels);
+    gpu.start(jobs[1], second_kernels);
+    const double a = gpu.had(0);
+    const double b = gpu.had(1);
+    EXPECT_LE(a, first + 6);
+    EXPECT_LE(b, second + 6);
+    const wire::GpuDevice& device = jobs[0].region().devices[0];
+    EXPECT_GT(device.busy_ns.load(), 1'000'000);
+    EXPECT_GT(device.waited_ns.load(), 1'000'000);
+    return note(seen, "a", a, a >= first - 6) && note(seen, "b", b, b >= second - 6);
+  });
+}
+
+TEST(GpuShares, WithoutLimitsTwoProgramsHaveHalfEach) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    OneGpu gpu;
+    gpu.start(jobs[0], "launch 100", 2);
+    gpu.start(jobs[1], "launch 100", 2);
+    const double a = gpu.had(0, 0, 2);
+    const double b = gpu.had(1, 0, 2);
+    return note(seen, "a", a, a > 44 && a < 56) && note(seen, "b", b, b > 44 && b < 56);
+  });
+}
+
+TEST(GpuShares, ThirtyAndSeventy) {
+  expect_shares("launch 100", 30, "launch 100", 70);
+}
+
+TEST(GpuShares, TenAndNinetyOfDifferentKernels) {
+  expect_shares("launch 500 20 2000", 10, "threads 50 300", 90);
+}
+
+// Two processes are one job: together they have its share.
+TEST(GpuShares, ProcessesOfAJobShareItsTurns) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    limit(jobs[0], 400);
+    limit(jobs[1], 600);
+    OneGpu gpu;
+    gpu.start(jobs[0], "launch 100");
+    gpu.start(jobs[0], "launch 150");
+    gpu.start(jobs[1], "launch 100");
+    const double both = gpu.had(0) + gpu.had(1);
+    const double other = gpu.had(2);
+    EXPECT_LE(both, 46);
+    EXPECT_LE(other, 66);
+    return note(seen, "both", both, both >= 33) && note(seen, "other", other, other >= 53);
+  });
+}
+
+// Each on a GPU of its own, at once: a cap holds for every kind of launch.
+TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
+  const std::vector<std::string> kinds = {"launch 100", "ex 100", "cooperative 100", "graph 100",
+                                          "launch 10000 2"};
+  in_one_of_several([&](std::string& seen) {
+    const std::vector<Job> jobs(kinds.size());
+    std::vector<OneGpu> gpus(kinds.size());
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      limit(jobs[i], 200);
+      gpus[i].start(jobs[i], kinds[i]);
+    }
+    bool good = true;
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const double had = gpus[i].had(0);
+      EXPECT_LE(had, 26) << kinds[i];
+      good = note(seen, kinds[i].c_str(), had, had >= 14) && good;
+    }
+    return good;
+  });
+}
+
+TEST(GpuShares, WhoBorrowsHasTheRest) {
+  in_one_of_several([&](std::string& seen) {
+    const Job job;
+    limit(job, 200, true);
+    OneGpu gpu;
+    gpu.start(job, "launch 100", 2);
+    return note(seen, "alone", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 85);
+  });
+}
+
+TEST(GpuShares, PriorityComesFirst) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[2];
+    limit(jobs[0], 0, false, GpuPriority::kHigh);
+    limit(jobs[1], 0, false, GpuPriority::kLow);
+    OneGpu gpu;
+    gpu.start(jobs[0], "launch 100", 2);
+    gpu.start(jobs[1], "launch 100", 2);
+    const double high = gpu.had(0, 0, 2);
+    return note(seen, "high", high, high >= 85) &&
+           note(seen, "low", gpu.had(1, 0, 2), gpu.had(1, 0, 2) <= 10);
+  });
+}
+
+// A limit that comes, changes and goes while a program runs.
+TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
+  in_one_of_several([&](std::string& seen) {
+    const Job job;
+    OneGpu gpu;
+    gpu.start(job, "launch 100", 6);
+    const auto at = [&](int window) {
+      const std::uint64_t time = gpu.begin() + static_cast<std::uint64_t>(window * kWindowMs);
+      const std::uint64_t now = now_in_ms();
+      if (time > now) std::this_thread::sleep_for(std::chrono::milliseconds(time - now));
+    };
+    at(1);
+    limit(job, 300);
+    at(4);
+    limit(job, 1000);
+    return note(seen, "before", gpu.had(0, 0, 1), gpu.had(0, 0, 1) >= 80) &&
+           note(seen, "limited", gpu.had(0, 2, 4), gpu.had(0, 2, 4) <= 36) &&
+           note(seen, "after", gpu.had(0, 5, 6), gpu.had(0, 5, 6) >= 80);
+  });
+}
+
+// Whoever is killed while it holds the turn, with long kernels that were promised: the other goes
+// on, and has nearly everything.
+TEST(GpuShares, NobodyWaitsForTheDead) {
+  in_one_of_several([&](std::string& seen) {
+    const Job killed;
+    const Job job;
+    limit(killed, 700);
+    limit(job, 300, true);
+    OneGpu gpu;
+    gpu.start(job, "launch 100", 4);
+    for (int i = 0; i < 3; ++i) {
+      const Ran ran = killed.run("timeout -s KILL 0.12 " ASSAY_GPU_PROBE " share launch " +
+                                     std::to_string(gpu.begin()) + " 10000 1 100 60000000",
+                                 gpu.settings());
+      EXPECT_NE(ran.status, 0);
+    }
+    return note(seen, "the living", gpu.had(0, 2, 4), gpu.had(0, 2, 4) >= 80);
+  });
+}
+
+// What is in flight may wait for what is launched next: so launches wait for it, but not for ever.
+TEST(GpuShares, ALaunchDoesNotWaitForEverForAKernel) {
+  const Job job;
+  limit(job, 300);
+  OneGpu gpu;
+  const Ran ran = job.probe("behind_a_long_one 10", gpu.settings());
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_LT(ran.told.at("milliseconds"), 8000);
+}
+
+TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
+  const Job job;
+  limit(job, 500, true);
+  for (const char* kind :
+       {"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel_ptsz"}) {
+    OneGpu gpu;
+    const Ran ran = job.probe(std::string("paced 3000 ") + kind, gpu.settings());
+    ASSERT_EQ(ran.status, 0) << ran.text;
+    EXPECT_EQ(ran.told.at("launches"), 3000) << kind;
+    EXPECT_GT(ran.told.at("records"), 0) << kind;
+    EXPECT_LT(ran.told.at("records"), 300) << kind;
+  }
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls + job.total(GpuQuantity::kKernelEx).calls +
+                job.total(GpuQuantity::kCooperative).calls,
+            9000);
+}
+
+TEST(GpuShares, WhatIsCapturedIsLeftAlone) {
+  const Job job;
+  limit(job, 300);
+  OneGpu gpu;
+  const Ran ran = job.probe("capture", gpu.settings());
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(job.total(GpuQuantity::kGraph), (wire::GpuTotals::Total{4, 24}));  // kernels, no events
+}
+
+TEST(GpuShares, ForkedAndThreadedProgramsCountAsBefore) {
+  const Job job;
+  limit(job, 400);
+  OneGpu gpu;
+  EXPECT_EQ(job.probe("threads 4 2000", gpu.settings()).status, 0);
+  EXPECT_EQ(job.probe("forks 2 500", gpu.settings()).status, 0);
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 9505);
+}
+
+// Without events, without a file of turns, with a file of somebody else's: launches are made, and a
+// cap holds as well as it can be known.
+TEST(GpuShares, InDoubtLaunchesAreMade) {
+  in_one_of_several([&](std::string& seen) {
+    const Job jobs[3];
+    std::vector<OneGpu> gpus(3);
+    for (const Job& job : jobs) limit(job, 300);
+    const std::string log = std::string(jobs[0].path()) + ".log";
+    FILE* other = std::fopen(gpus[2].turns_file().c_str(), "w");
+    for (int i = 0; i < 3'000'000; ++i) std::fputc('x', other);
+    std::fclose(other);
+    gpus[0].start(jobs[0], "launch 200", 2, "FAKECUDA_NO_EVENTS=1 ASSAY_GPU_LOG=" + log);
+    gpus[1].start(jobs[1], "launch 200", 2, "ASSAY_GPU_TURNS=/nowhere/turns");
+    gpus[2].start(jobs[2], "launch 200", 2);
+    bool good = true;
+    for (OneGpu& gpu : gpus) {
+      EXPECT_LE(gpu.had(0, 0, 2), 38);
+      good = note(seen, "had", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 20) && good;
+    }
+    EXPECT_NE(Job::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
+    ::unlink(log.c_str());
+    return good;
+  });
+}
+
+}  // namespace
+}  // namespace assay::gpu

@@ -1,0 +1,206 @@
+#include "observe/wire/gpu_turns.h"
+
+#include <algorithm>
+
+namespace assay::wire {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr std::int64_t kDeepestDebtNs = 10'000'000'000;
+constexpr std::uint64_t kLookAgainNs = 1'000'000;
+
+constexpr std::uint64_t holder_word(std::uint64_t time_ns, std::size_t row) {
+  return (time_ns / 1000) << 8U | ((row + 1) & 0xFF);
+}
+constexpr std::uint64_t kNobodyRow = static_cast<std::uint64_t>(-1);
+constexpr std::uint64_t time_in(std::uint64_t word) {
+  return (word >> 8U) * 1000;
+}
+// Filled up to one and a half parts: more would be a burst. A job that has been waiting, or
+// launching, all the time is owed more: others may have had the device for long, with one kernel.
+void fill(TurnJob& job, std::uint64_t now) {
+  std::uint64_t filled = job.filled_ns.load(kRelaxed);
+  if (is_absurd(filled, now)) job.filled_ns.compare_exchange_strong(filled, now);
+  if (now <= filled || !job.filled_ns.compare_exchange_strong(filled, now)) return;
+  const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kTurnForgottenNs);
+  const auto more = static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
+  const std::uint64_t part = turn_part(job);
+  const auto most = static_cast<std::int64_t>(passed < kTurnFreshNs ? 6 * part : part * 3 / 2);
+  std::int64_t credit = job.credit_ns.load(kRelaxed);
+  while (!job.credit_ns.compare_exchange_weak(
+      credit, std::clamp(credit + more, -kDeepestDebtNs, std::max(most, credit)))) {
+  }
+}
+
+// Enough for a turn that is worth the change. As it would be now: others fill their own.
+std::int64_t credit_at(const TurnJob& job, std::uint64_t now) {
+  const std::uint64_t filled = job.filled_ns.load(kRelaxed);
+  const std::uint64_t passed = now > filled ? std::min(now - filled, kTurnForgottenNs) : 0;
+  return job.credit_ns.load(kRelaxed) +
+         static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
+}
+bool has_credit(const TurnJob& job, std::uint64_t now) {
+  return credit_at(job, now) >= static_cast<std::int64_t>(turn_part(job) / 2);
+}
+
+bool waits(const TurnJob& job, std::uint64_t now) {
+  const std::uint64_t looked = job.waiting_ns.load(kRelaxed);
+  return looked != 0 && job.job.load(kRelaxed) != 0 && now < looked + kTurnFreshNs &&
+         !is_absurd(looked, now);
+}
+bool starves(const TurnJob& job, std::uint64_t now) {
+  return now > job.since_ns.load(kRelaxed) + kTurnStarvingNs;
+}
+
+bool comes_before(const TurnJob& a, const TurnJob& b, std::uint64_t now) {
+  const bool a_starves = starves(a, now);
+  if (a_starves != starves(b, now)) return a_starves;
+  const std::uint32_t a_priority = a.priority.load(kRelaxed);
+  const std::uint32_t b_priority = b.priority.load(kRelaxed);
+  if (a_priority != b_priority) return a_priority > b_priority;
+  const std::uint64_t a_paid = a.paid_ns.load(kRelaxed);
+  const std::uint64_t b_paid = b.paid_ns.load(kRelaxed);
+  return a_paid != b_paid ? a_paid < b_paid : &a < &b;
+}
+
+// How many come before the job; kTurnNobody: it has no right to a turn now.
+std::size_t place_of(const TurnDevice& device, std::size_t row, std::uint64_t now) {
+  const TurnJob& mine = device.jobs[row];
+  const bool credit = has_credit(mine, now);
+  if (!credit && mine.borrow.load(kRelaxed) == 0) return kTurnNobody;
+  std::size_t place = 0;
+  for (const TurnJob& other : device.jobs) {
+    if (&other == &mine || !waits(other, now)) continue;
+    const bool others_credit = has_credit(other, now);
+    if (others_credit && !credit) return kTurnNobody;
+    if (!others_credit && (credit || other.borrow.load(kRelaxed) == 0)) continue;
+    if (comes_before(other, mine, now)) ++place;
+  }
+  return place;
+}
+
+// Until when the job's work is on the device, by what its processes say.
+std::uint64_t busy_until(TurnJob& job, std::uint64_t now, bool (*is_alive)(const TurnProcess&)) {
+  std::uint64_t latest = 0;
+  for (TurnProcess& process : job.processes) {
+    std::uint64_t until = process.until_ns.load(kRelaxed);
+    if (until > now + kTurnPromiseNs && !is_alive(process)) {
+      process.until_ns.compare_exchange_strong(until, now);
+      continue;
+    }
+    latest = std::max(latest, until);
+  }
+  return latest;
+}
+
+void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
+  std::uint64_t before = word.load(kRelaxed);
+  while (before < value && !word.compare_exchange_weak(before, value)) {
+  }
+}
+
+}  // namespace
+
+Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
+               bool (*is_alive)(const TurnProcess&)) {
+  TurnJob& mine = device.jobs[row];
+  fill(mine, now);
+  const std::uint64_t word = device.holder.load(std::memory_order_acquire);
+  const std::size_t holder = turn_holder(word);
+  if (!waits(mine, now)) {
+    mine.since_ns.store(now, kRelaxed);
+    // Time in which a job wanted nothing is not owed to it.
+    if (now > mine.seen_ns.load(kRelaxed) + kTurnFreshNs) raise(mine.paid_ns, device.paid_ns);
+  }
+  mine.seen_ns.store(now, kRelaxed);
+  if (holder == row) return {true, now};
+  mine.waiting_ns.store(now, kRelaxed);
+
+  std::uint64_t free_since = is_absurd(time_in(word), now) ? 0 : time_in(word);
+  if (holder != kTurnNobody) {
+    TurnJob& other = device.jobs[holder];
+    const bool higher = other.priority.load(kRelaxed) > mine.priority.load(kRelaxed);
+    free_since = busy_until(other, now, is_alive) + (higher ? kTurnIdleHighNs : kTurnIdleNs);
+    if (now < free_since) return {false, std::min(free_since, now + kLookAgainNs)};
+  }
+  const std::size_t place = place_of(device, row, now);
+  if (place == kTurnNobody) {
+    const std::int64_t wanting =
+        static_cast<std::int64_t>(turn_part(mine) / 2) - mine.credit_ns.load(kRelaxed);
+    const std::uint64_t share = std::max(mine.share.load(kRelaxed), 1U);
+    const std::uint64_t filling =
+        wanting <= 0 ? 0 : static_cast<std::uint64_t>(wanting) * kGpuWholeShare / share;
+    return {false, now + std::clamp<std::uint64_t>(filling, kLookAgainNs / 2, kTurnFreshNs / 2)};
+  }
+  if (const std::uint64_t my_time = free_since + place * kTurnHandOverNs; now < my_time) {
+    return {false, my_time};
+  }
+  const std::uint64_t part = turn_part(mine);
+  const auto credit =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(mine.credit_ns.load(kRelaxed), 0));
+  const std::uint64_t length = std::clamp(credit, std::min(part, kLookAgainNs), part);
+  std::uint64_t expected = word;
+  if (!device.holder.compare_exchange_strong(expected, holder_word(now + length, row))) {
+    return {turn_holder(expected) == row, now};
+  }
+  mine.waiting_ns.store(0, kRelaxed);
+  raise(device.paid_ns, mine.paid_ns.load(kRelaxed));
+  return {true, now};
+}
+
+TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
+                     std::uint64_t ahead_ns) {
+  TurnJob& mine = device.jobs[row];
+  fill(mine, now);
+  mine.seen_ns.store(now, kRelaxed);
+  std::uint64_t word = device.holder.load(std::memory_order_acquire);
+  if (turn_holder(word) != row) return TurnAnswer::kLost;
+  mine.waiting_ns.store(0, kRelaxed);
+  bool wanted = false;          // by somebody with credit
+  bool wanted_equally = false;  // by one who comes when this turn is over
+  for (const TurnJob& other : device.jobs) {
+    if (&other == &mine || !waits(other, now) || !has_credit(other, now)) continue;
+    wanted = true;
+    const std::uint32_t priority = other.priority.load(kRelaxed);
+    const std::uint32_t own = mine.priority.load(kRelaxed);
+    if (priority > own) {
+      if (!starves(mine, now)) return TurnAnswer::kStop;
+      mine.since_ns.store(now, kRelaxed);  // this once
+    }
+    if (priority == own || starves(other, now)) wanted_equally = true;
+  }
+  const bool credit = mine.credit_ns.load(kRelaxed) > static_cast<std::int64_t>(ahead_ns);
+  if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnAnswer::kStop;
+  if (now + ahead_ns < time_in(word)) return TurnAnswer::kGo;
+  if (wanted_equally) return TurnAnswer::kStop;
+  device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + turn_part(mine), row));
+  return TurnAnswer::kGo;
+}
+
+bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {
+  std::uint64_t word = device.holder.load(std::memory_order_acquire);
+  while (turn_holder(word) == row) {
+    if (!device.holder.compare_exchange_strong(word, holder_word(now, kNobodyRow))) continue;
+    device.ended.fetch_add(1, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
+                          std::uint64_t to) {
+  TurnJob& job = device.jobs[row];
+  std::uint64_t charged = job.charged_ns.load(kRelaxed);
+  if (is_absurd(charged, to) && job.charged_ns.compare_exchange_strong(charged, 0)) charged = 0;
+  do {
+    from = std::max(from, charged);
+    if (to <= from) return 0;
+  } while (!job.charged_ns.compare_exchange_weak(charged, to));
+  const std::uint64_t amount = to - from;
+  job.credit_ns.fetch_sub(static_cast<std::int64_t>(amount), kRelaxed);
+  job.had_ns.fetch_add(amount, kRelaxed);
+  job.paid_ns.fetch_add(amount * kGpuWholeShare / std::max(job.share.load(kRelaxed), 1U), kRelaxed);
+  return amount;
+}
+
+}  // namespace assay::wire

@@ -1,0 +1,159 @@
+// Turns: who of a machine's limited jobs has a GPU just now. One file in memory per user, mapped by
+// every process of a job with a share or a priority; jobs without either are not in it.
+//
+//   GpuTurns: TurnDevice × 16, each with a word for the holder and TurnJob × 64
+//
+// A job has a bucket of credit that fills at its share of the time and is charged for the time in
+// which its work was on the device. Whoever waits and has credit may take a turn: by priority, then
+// by who has had least for its share. Who holds a turn asks at every checkpoint whether it may go
+// on. Nothing in here is ever locked: the holder and the end of its turn are one word, changed by
+// compare-and-swap, and each process says until when its work will be on the device. A turn whose
+// holder has none there any more, because it is idle, stopped or dead, is anybody's.
+//
+// All functions are given the time (CLOCK_MONOTONIC, nanoseconds) and never wait.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "observe/wire/gpu_region.h"
+
+namespace assay::wire {
+
+inline constexpr std::uint64_t kTurnsMagic = 0x314E525554594153;  // "SAYTURN1"
+inline constexpr std::uint64_t kTurnsVersion = 1;
+// Environment: the file, where it is not to be /dev/shm/assay-gpu-turns-UID.
+inline constexpr const char* kGpuTurnsVariable = "ASSAY_GPU_TURNS";
+
+// A round of all jobs. Shorter ones are more exact over a window, longer ones lose less between
+// turns; in a window of a second there are 40.
+inline constexpr std::uint64_t kTurnPeriodNs = 25'000'000;
+// A holder that has nothing on the device for this long loses its turn to a job of its priority, or
+// to one of a lower priority: the first may be between two kernels, the second between two steps.
+inline constexpr std::uint64_t kTurnIdleNs = 300'000;
+inline constexpr std::uint64_t kTurnIdleHighNs = 2'000'000;
+// Who has not looked for this long does not wait any more.
+inline constexpr std::uint64_t kTurnFreshNs = 10'000'000;
+// Who has waited this long with credit comes first, whatever its priority: nobody starves.
+inline constexpr std::uint64_t kTurnStarvingNs = 500'000'000;
+// Between two who wait the first is given this long to take a free turn; it may be dead.
+inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
+// Longer promises of work on the device are believed only of processes that live.
+inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
+
+// A row whose job has not been seen for this long may be had by another.
+inline constexpr std::uint64_t kTurnForgottenNs = 10'000'000'000;
+inline constexpr std::uint64_t kTurnShortestNs = 500'000;
+
+// A time that lies so far ahead was never written by us: it is as good as none.
+constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
+  constexpr std::uint64_t kAbsurdNs = 2'000'000'000;
+  return time > now + kAbsurdNs;
+}
+
+inline constexpr std::size_t kTurnProcesses = 7;
+inline constexpr std::size_t kTurnJobs = 64;
+inline constexpr std::size_t kTurnNobody = kTurnJobs;
+
+struct TurnProcess {
+  std::atomic<std::uint64_t> process;       // pid, and the low half of its start time; 0: free
+  std::atomic<std::uint64_t> namespace_id;  // of pids
+  std::atomic<std::uint64_t> until_ns;      // its work is on the device until then, it thinks
+  std::uint64_t reserved;
+};
+
+struct alignas(64) TurnJob {
+  std::atomic<std::uint64_t> job;         // GpuHeader::job; 0: free
+  std::atomic<std::uint64_t> seen_ns;     // when a process of it last looked
+  std::atomic<std::uint64_t> waiting_ns;  // when it last looked in vain; 0: it does not wait
+  std::atomic<std::uint64_t> since_ns;    // since when it waits
+  std::atomic<std::uint32_t> share;       // thousandths
+  std::atomic<std::uint32_t> priority;    // GpuPriority
+  std::atomic<std::uint32_t> borrow;
+  std::uint32_t reserved_word;
+  std::atomic<std::int64_t> credit_ns;    // below zero: a debt
+  std::atomic<std::uint64_t> filled_ns;   // when credit was last filled up
+  std::atomic<std::uint64_t> had_ns;      // of the device's time, ever
+  std::atomic<std::uint64_t> paid_ns;     // the same by its share: who has paid least comes first
+  std::atomic<std::uint64_t> charged_ns;  // what was until here has been charged
+  std::uint64_t reserved[5];
+  TurnProcess processes[kTurnProcesses];
+  std::uint64_t reserved_end[4];
+};
+static_assert(sizeof(TurnJob) == 384);
+
+struct alignas(64) TurnDevice {
+  std::atomic<std::uint64_t> key;  // device_key(uuid); 0: free
+  // The end of the turn in microseconds, or when the last one ended, times 256; plus 1 more than
+  // the row of the holder, or 0.
+  std::atomic<std::uint64_t> holder;
+  std::atomic<std::uint64_t> paid_ns;  // of whoever took the last turn: where newcomers begin
+  std::atomic<std::uint32_t> ended;    // counts turns that ended; a futex
+  std::uint32_t reserved_word;
+  std::uint64_t reserved[4];
+  TurnJob jobs[kTurnJobs];
+};
+
+struct GpuTurns {
+  std::atomic<std::uint64_t> magic;
+  std::atomic<std::uint64_t> version;
+  std::uint64_t reserved[6];
+  TurnDevice devices[kGpuDevices];
+};
+
+// The row of the holder in that word; kTurnNobody: it is nobody's turn.
+constexpr std::size_t turn_holder(std::uint64_t word) {
+  const std::size_t row = word & 0xFF;
+  return row == 0 || row > kTurnJobs ? kTurnNobody : row - 1;
+}
+// What the job has of a period.
+inline std::uint64_t turn_part(const TurnJob& job) {
+  const std::uint64_t part =
+      kTurnPeriodNs * job.share.load(std::memory_order_relaxed) / kGpuWholeShare;
+  return part > kTurnShortestNs ? part : kTurnShortestNs;
+}
+
+// Makes the file's space and header, whoever comes first. System calls only; false, with errno, if
+// it could not be done or is another version's.
+bool make_gpu_turns(int file);
+inline bool is_valid(const GpuTurns& turns) {
+  return turns.magic.load() == kTurnsMagic && turns.version.load() == kTurnsVersion;
+}
+
+// The device with this key, claimed if it is new; null if all are taken.
+TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key);
+// The job's row, claimed if it is new, from the dead if there is no other; kTurnNobody if there is
+// none.
+std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now);
+// A process's place in the row, from the dead if there is no other. The last is shared when there
+// is none left.
+TurnProcess& join_job(TurnJob& job, std::uint64_t process, std::uint64_t namespace_id,
+                      bool (*is_alive)(const TurnProcess&));
+void set_share(TurnJob& job, const GpuShare& share);
+
+// Whether the turn is the job's now, taken if it was to be had; if not, when to look again.
+struct Turn {
+  bool mine;
+  std::uint64_t again_ns;
+};
+Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
+               bool (*is_alive)(const TurnProcess&));
+
+// For the holder, which has `ahead_ns` of work on the device: may it launch more?
+enum class TurnAnswer : std::uint8_t {
+  kGo,
+  kStop,  // no; let the work run out, then end the turn
+  kLost,  // the turn is not the job's any more
+};
+TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
+                     std::uint64_t ahead_ns);
+// True if it was the job's to end. Who waits should be woken then.
+bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
+
+// The job's work was on the device from one time to another. What was charged before is not charged
+// again: several threads of a job may know of the same time. Returns what was.
+std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
+                          std::uint64_t to);
+
+}  // namespace assay::wire

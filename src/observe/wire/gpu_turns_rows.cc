@@ -1,0 +1,96 @@
+// The file of turns, and who has a row in it.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "observe/wire/gpu_turns.h"
+
+namespace assay::wire {
+
+bool make_gpu_turns(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return false;
+  if (status.st_size < static_cast<off_t>(sizeof(GpuTurns))) {
+    if (const int error = ::posix_fallocate(file, 0, sizeof(GpuTurns)); error != 0) {
+      errno = error;
+      return false;
+    }
+  }
+  std::uint64_t header[2] = {};
+  if (::pread(file, header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return false;
+  if (header[0] == 0 && header[1] == 0) {  // whoever else writes, writes the same
+    header[0] = kTurnsMagic;
+    header[1] = kTurnsVersion;
+    return ::pwrite(file, header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
+  }
+  if (header[0] == kTurnsMagic && header[1] == kTurnsVersion) return true;
+  errno = EPROTO;
+  return false;
+}
+
+TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key) {
+  for (TurnDevice& device : turns.devices) {
+    std::uint64_t found = device.key.load(std::memory_order_relaxed);
+    if (found == 0 && device.key.compare_exchange_strong(found, key)) found = key;
+    if (found == key) return &device;
+  }
+  return nullptr;
+}
+
+std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now) {
+  for (std::size_t row = 0; row < kTurnJobs; ++row) {
+    if (device.jobs[row].job.load() == job) return row;
+  }
+  for (std::size_t row = 0; row < kTurnJobs; ++row) {
+    TurnJob& found = device.jobs[row];
+    std::uint64_t owner = found.job.load();
+    const std::uint64_t seen = found.seen_ns.load(std::memory_order_relaxed);
+    const bool forgotten = now > seen + kTurnForgottenNs || is_absurd(seen, now);
+    if (owner != 0 && (!forgotten || turn_holder(device.holder.load()) == row)) continue;
+    found.seen_ns.store(now);
+    if (!found.job.compare_exchange_strong(owner, job)) continue;
+    found.waiting_ns.store(0);
+    found.filled_ns.store(now);
+    found.credit_ns.store(0);
+    found.had_ns.store(0);
+    found.charged_ns.store(0);
+    found.paid_ns.store(device.paid_ns.load());
+    for (TurnProcess& process : found.processes) {
+      process.process.store(0);
+      process.until_ns.store(0);
+    }
+    return row;
+  }
+  return kTurnNobody;
+}
+
+TurnProcess& join_job(TurnJob& job, std::uint64_t process, std::uint64_t namespace_id,
+                      bool (*is_alive)(const TurnProcess&)) {
+  for (TurnProcess& place : job.processes) {
+    if (place.process.load() == process && place.namespace_id.load() == namespace_id) return place;
+  }
+  for (TurnProcess& place : job.processes) {
+    std::uint64_t owner = place.process.load();
+    if (owner != 0 && is_alive(place)) continue;
+    if (!place.process.compare_exchange_strong(owner, process)) continue;
+    place.namespace_id.store(namespace_id);
+    place.until_ns.store(0);
+    return place;
+  }
+  return job.processes[kTurnProcesses - 1];
+}
+
+void set_share(TurnJob& job, const GpuShare& share) {
+  const std::uint32_t before =
+      job.share.exchange(std::clamp(share.thousandths, 1U, kGpuWholeShare));
+  job.priority.store(static_cast<std::uint32_t>(share.priority));
+  job.borrow.store(share.borrow ? 1 : 0);
+  if (before == job.share.load()) return;
+  // Credit that was saved, or owed, at another share says nothing about this one.
+  job.credit_ns.store(static_cast<std::int64_t>(turn_part(job)));
+}
+
+}  // namespace assay::wire

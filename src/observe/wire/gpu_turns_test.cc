@@ -1,0 +1,379 @@
+// Turns under a clock and a GPU that are simulated, so that what is promised can be checked
+// exactly: the GPU itself says what each job has had.
+#include "observe/wire/gpu_turns.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace assay::wire {
+namespace {
+
+constexpr std::uint64_t kTick = 50'000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+bool nobody_died(const TurnProcess&) {
+  return true;
+}
+bool everybody_died(const TurnProcess&) {
+  return false;
+}
+
+// A program that launches kernels as long as it wants to and is let.
+struct Program {
+  GpuShare share;
+  std::uint64_t kernel = 100'000;                      // what one takes
+  std::function<bool(std::uint64_t)> wants = nullptr;  // null: always
+  bool dead = false;                                   // it was killed: its work is gone as well
+  std::size_t row = kTurnNobody;
+  TurnProcess* place = nullptr;
+  std::uint64_t queued = 0;  // on the device
+  std::uint64_t had = 0;
+  std::uint64_t busy_from = 0;
+};
+
+class Machine {
+ public:
+  std::size_t add(const Program& program) {
+    Program added = program;
+    added.row = join_turns(device(), 100 + programs_.size(), now_);
+    set_share(device().jobs[added.row], added.share);
+    added.place = &join_job(device().jobs[added.row], 1000 + programs_.size(), 1, nobody_died);
+    programs_.push_back(added);
+    return programs_.size() - 1;
+  }
+  Program& operator[](std::size_t i) { return programs_[i]; }
+  TurnDevice& device() { return *device_; }
+  [[nodiscard]] std::uint64_t now() const { return now_; }
+
+  void run(std::uint64_t time) {
+    for (const std::uint64_t end = now_ + time; now_ < end; now_ += kTick) {
+      serve();
+      for (std::size_t i = 0; i < programs_.size(); ++i)
+        step(programs_[(i + turn_) % programs_.size()]);
+      ++turn_;
+    }
+  }
+  // What each has had of a time, in thousandths.
+  std::vector<double> shares(std::uint64_t time) {
+    std::vector<std::uint64_t> before;
+    for (const Program& program : programs_) before.push_back(program.had);
+    run(time);
+    std::vector<double> out;
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      out.push_back(1000.0 * static_cast<double>(programs_[i].had - before[i]) /
+                    static_cast<double>(time));
+    }
+    return out;
+  }
+
+ private:
+  // As a GPU does it that several processes use: in equal parts.
+  void serve() {
+    std::uint64_t active = 0;
+    for (const Program& program : programs_) active += program.queued > 0 ? 1 : 0;
+    for (Program& program : programs_) {
+      if (program.queued == 0) continue;
+      const std::uint64_t done = std::min(program.queued, kTick / active);
+      program.queued -= done;
+      program.had += done;
+    }
+  }
+  void step(Program& program) {
+    if (program.dead) {
+      program.queued = 0;
+      return;
+    }
+    if (program.busy_from != 0) {
+      charge_turn(device(), program.row, program.busy_from, now_);
+      program.busy_from = program.queued > 0 ? now_ : 0;
+    }
+    if (program.wants && !program.wants(now_)) return;
+    if (!take_turn(device(), program.row, now_, nobody_died).mine) return;
+    const TurnAnswer answer = may_go_on(device(), program.row, now_, program.queued);
+    if (answer == TurnAnswer::kStop && program.queued == 0) end_turn(device(), program.row, now_);
+    if (answer != TurnAnswer::kGo || program.queued > 2 * kMillisecond) return;
+    program.queued += program.kernel * std::max<std::uint64_t>(1, kMillisecond / program.kernel);
+    if (program.busy_from == 0) program.busy_from = now_;
+    program.place->until_ns.store(now_ + program.queued);
+  }
+
+  std::unique_ptr<GpuTurns> turns_ = std::make_unique<GpuTurns>();
+  TurnDevice* device_ = turn_device(*turns_, 77);
+  std::uint64_t now_ = 1000 * kSecond;
+  std::size_t turn_ = 0;
+  std::vector<Program> programs_;
+};
+
+Program with_share(std::uint32_t thousandths, bool borrow = false) {
+  Program program;
+  program.share.thousandths = thousandths;
+  program.share.borrow = borrow;
+  return program;
+}
+Program with_priority(GpuPriority priority) {
+  Program program;
+  program.share.priority = priority;
+  return program;
+}
+
+TEST(GpuTurns, SharesAreKeptInEverySecond) {
+  for (const auto& [first, second] : {std::pair{300U, 700U}, {100U, 900U}, {500U, 500U}}) {
+    Machine machine;
+    machine.add(with_share(first));
+    machine.add(with_share(second));
+    machine.run(100 * kMillisecond);
+    for (int window = 0; window < 5; ++window) {
+      const std::vector<double> had = machine.shares(kSecond);
+      EXPECT_NEAR(had[0], first, 10) << window;
+      EXPECT_NEAR(had[1], second, 20) << window;
+      EXPECT_GE(had[0] + had[1], 980) << window;
+    }
+  }
+}
+
+TEST(GpuTurns, ACapHoldsAlone) {
+  for (const std::uint32_t share : {50U, 300U, 900U}) {
+    Machine machine;
+    machine.add(with_share(share));
+    machine.run(100 * kMillisecond);
+    for (int window = 0; window < 3; ++window) EXPECT_NEAR(machine.shares(kSecond)[0], share, 15);
+  }
+}
+
+TEST(GpuTurns, CapsLeaveTimeThatNobodyMayHave) {
+  Machine machine;
+  machine.add(with_share(200));
+  machine.add(with_share(300));
+  machine.run(100 * kMillisecond);
+  const std::vector<double> had = machine.shares(kSecond);
+  EXPECT_NEAR(had[0], 200, 15);
+  EXPECT_NEAR(had[1], 300, 15);
+}
+
+TEST(GpuTurns, WhoBorrowsHasWhatNobodyWants) {
+  Machine machine;
+  machine.add(with_share(300, true));
+  EXPECT_GE(machine.shares(kSecond)[0], 990);
+  // Somebody comes who has a right to most of it.
+  machine.add(with_share(700));
+  machine.run(100 * kMillisecond);
+  const std::vector<double> had = machine.shares(kSecond);
+  EXPECT_NEAR(had[0], 300, 20);
+  EXPECT_NEAR(had[1], 700, 20);
+}
+
+TEST(GpuTurns, MoreThanThereIsIsDividedInProportion) {
+  Machine machine;
+  machine.add(with_share(800));
+  machine.add(with_share(800));
+  machine.add(with_share(400));
+  machine.run(200 * kMillisecond);
+  const std::vector<double> had = machine.shares(2 * kSecond);
+  EXPECT_NEAR(had[0], 400, 20);
+  EXPECT_NEAR(had[1], 400, 20);
+  EXPECT_NEAR(had[2], 200, 20);
+}
+
+TEST(GpuTurns, KernelsOfVeryDifferentLength) {
+  Machine machine;
+  Program longer = with_share(300);
+  longer.kernel = 10 * kMillisecond;
+  machine.add(longer);
+  Program shorter = with_share(700);
+  shorter.kernel = 2'000;
+  machine.add(shorter);
+  machine.run(100 * kMillisecond);
+  const std::vector<double> had = machine.shares(2 * kSecond);
+  EXPECT_NEAR(had[0], 300, 20);
+  EXPECT_NEAR(had[1], 700, 20);
+}
+
+// A kernel that is longer than a whole period: its time is a debt, and paid.
+TEST(GpuTurns, AKernelLongerThanAPeriod) {
+  Machine machine;
+  Program longer = with_share(100);
+  longer.kernel = 60 * kMillisecond;
+  machine.add(longer);
+  machine.add(with_share(900));
+  machine.run(kSecond);
+  const std::vector<double> had = machine.shares(6 * kSecond);
+  EXPECT_NEAR(had[0], 100, 20);
+  EXPECT_NEAR(had[1], 900, 30);
+}
+
+TEST(GpuTurns, PriorityTakesWhatItWantsWithinMilliseconds) {
+  Machine machine;
+  machine.add(with_priority(GpuPriority::kLow));
+  Program high = with_priority(GpuPriority::kHigh);
+  const std::uint64_t begin = machine.now() + 100 * kMillisecond;
+  high.wants = [=](std::uint64_t now) { return now >= begin; };
+  machine.add(high);
+  machine.run(100 * kMillisecond);
+  EXPECT_GE(machine[0].had, 98 * kMillisecond);
+  EXPECT_GE(machine.shares(50 * kMillisecond)[1], 900);
+  const std::vector<double> had = machine.shares(kSecond);
+  EXPECT_GE(had[1], 960);
+  EXPECT_GT(had[0], 0);  // and the other does not starve
+  machine[1].wants = [](std::uint64_t) { return false; };
+  EXPECT_GE(machine.shares(50 * kMillisecond)[0], 900);
+}
+
+TEST(GpuTurns, NobodyWaitsLongForTheDead) {
+  Machine machine;
+  machine.add(with_share(700));
+  machine.add(with_share(300, true));
+  machine.run(kSecond + 3 * kMillisecond);
+  for (int tried = 0; tried < 20; ++tried) {
+    machine[0].dead = true;  // wherever it is just now
+    machine.run(10 * kMillisecond);
+    EXPECT_GE(machine.shares(50 * kMillisecond)[1], 980);
+    machine[0].dead = false;
+    machine.run(31 * kMillisecond + static_cast<std::uint64_t>(tried) * 1'234'000);
+  }
+}
+
+// The dead had promised to be on the device for an hour.
+TEST(GpuTurns, PromisesOfTheDeadAreNotBelieved) {
+  const auto turns = std::make_unique<GpuTurns>();
+  TurnDevice& device = *turn_device(*turns, 5);
+  const std::uint64_t now = 50 * kSecond;
+  const std::size_t dead = join_turns(device, 1, now);
+  set_share(device.jobs[dead], {});
+  join_job(device.jobs[dead], 9, 1, nobody_died).until_ns.store(now + 3600 * kSecond);
+  ASSERT_TRUE(take_turn(device, dead, now, nobody_died).mine);
+  const std::size_t row = join_turns(device, 2, now);
+  set_share(device.jobs[row], {});
+  EXPECT_FALSE(take_turn(device, row, now + kMillisecond, nobody_died).mine);
+  EXPECT_TRUE(take_turn(device, row, now + 2 * kMillisecond, everybody_died).mine);
+  EXPECT_EQ(may_go_on(device, dead, now + 6 * kMillisecond, 0), TurnAnswer::kLost);
+  EXPECT_FALSE(end_turn(device, dead, now + 6 * kMillisecond));
+}
+
+// A job that computes between its kernels keeps its turn; one that is away does not.
+TEST(GpuTurns, AnIdleHolderGivesItsTurnAway) {
+  Machine machine;
+  Program sometimes = with_share(500);
+  sometimes.wants = [](std::uint64_t now) { return now / (100 * kMillisecond) % 2 == 0; };
+  machine.add(sometimes);
+  machine.add(with_share(500, true));
+  machine.run(kSecond);
+  const std::vector<double> had = machine.shares(2 * kSecond);
+  EXPECT_GE(had[0], 250);  // half of the half, and what it had saved
+  EXPECT_LE(had[0], 400);
+  EXPECT_GE(had[0] + had[1], 980);
+}
+
+TEST(GpuTurns, AShareIsChangedWhileItIsUsed) {
+  Machine machine;
+  machine.add(with_share(300));
+  machine.add(with_share(700, true));
+  machine.run(kSecond);
+  set_share(machine.device().jobs[machine[0].row], {.thousandths = 600});
+  set_share(machine.device().jobs[machine[1].row], {.thousandths = 400});
+  machine.run(50 * kMillisecond);
+  const std::vector<double> had = machine.shares(kSecond);
+  EXPECT_NEAR(had[0], 600, 20);
+  EXPECT_NEAR(had[1], 400, 20);
+}
+
+TEST(GpuTurns, TimeIsChargedOnce) {
+  const auto turns = std::make_unique<GpuTurns>();
+  TurnDevice& device = *turn_device(*turns, 5);
+  EXPECT_EQ(charge_turn(device, 0, 100, 200), 100U);
+  EXPECT_EQ(charge_turn(device, 0, 150, 220), 20U);
+  EXPECT_EQ(charge_turn(device, 0, 0, 210), 0U);
+  EXPECT_EQ(charge_turn(device, 0, 300, 310), 10U);
+  EXPECT_EQ(device.jobs[0].had_ns.load(), 130U);
+}
+
+TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
+  const auto turns = std::make_unique<GpuTurns>();
+  TurnDevice& device = *turn_device(*turns, 5);
+  const std::uint64_t now = 50 * kSecond;
+  for (std::uint64_t job = 1; job <= kTurnJobs; ++job) {
+    EXPECT_EQ(join_turns(device, job, now), job - 1);
+  }
+  EXPECT_EQ(join_turns(device, 17, now), 16U);
+  EXPECT_EQ(join_turns(device, 1000, now), kTurnNobody);
+  device.jobs[5].seen_ns.store(now - 11 * kSecond);
+  EXPECT_EQ(join_turns(device, 1000, now), 5U);
+  EXPECT_EQ(join_turns(device, 6, now), kTurnNobody);
+}
+
+// A file that somebody else has written in: no turn is waited for that nobody has.
+TEST(GpuTurns, NonsenseIsOvercome) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
+    const auto turns = std::make_unique<GpuTurns>();
+    TurnDevice& device = *turn_device(*turns, 5);
+    std::uint64_t value = seed;
+    for (std::size_t i = 8; i + 8 <= sizeof device; i += 8) {
+      value = gpu_mix(value + i);
+      std::memcpy(reinterpret_cast<char*>(&device) + i, &value, 8);
+    }
+    std::uint64_t now = 50 * kSecond;
+    const std::size_t row = join_turns(device, 7, now);
+    ASSERT_NE(row, kTurnNobody);
+    set_share(device.jobs[row], {.thousandths = 500});
+    std::uint64_t had = 0;
+    for (const std::uint64_t end = now + 3 * kSecond; now < end; now += kMillisecond) {
+      if (!take_turn(device, row, now, everybody_died).mine) continue;
+      if (may_go_on(device, row, now, 0) != TurnAnswer::kGo) {
+        end_turn(device, row, now);
+        continue;
+      }
+      charge_turn(device, row, now, now + kMillisecond);
+      had += kMillisecond;
+    }
+    EXPECT_GT(had, kSecond) << seed;
+    EXPECT_LT(had, 2 * kSecond) << seed;
+  }
+}
+
+TEST(GpuTurns, AFileIsMadeOnceAndKnownAgain) {
+  const int file = ::memfd_create("turns", MFD_CLOEXEC);
+  ASSERT_TRUE(make_gpu_turns(file));
+  struct stat status {};
+  ASSERT_EQ(::fstat(file, &status), 0);
+  EXPECT_GE(status.st_blocks * 512, static_cast<off_t>(sizeof(GpuTurns)));  // no holes
+  EXPECT_TRUE(make_gpu_turns(file));
+  const std::uint64_t other = 99;
+  ASSERT_EQ(::pwrite(file, &other, sizeof other, 8), static_cast<ssize_t>(sizeof other));
+  EXPECT_FALSE(make_gpu_turns(file));
+  ::close(file);
+  EXPECT_FALSE(make_gpu_turns(-1));
+}
+
+// Whatever the jobs are: nobody has more than its share, and what is wanted and allowed is used.
+RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
+  Machine machine;
+  const auto jobs = *rc::gen::inRange<std::size_t>(1, 5);
+  double allowed = 0;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    Program program = with_share(*rc::gen::inRange<std::uint32_t>(30, 1000));
+    program.kernel = *rc::gen::element<std::uint64_t>(2'000, 100'000, 3 * kMillisecond);
+    allowed += program.share.thousandths;
+    machine.add(program);
+  }
+  machine.run(200 * kMillisecond);
+  const std::vector<double> had = machine.shares(kSecond);
+  double sum = 0;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    RC_ASSERT(had[i] <= machine[i].share.thousandths + 25.0);
+    sum += had[i];
+  }
+  RC_ASSERT(sum >= std::min(allowed, 1000.0) - 45);
+}
+
+}  // namespace
+}  // namespace assay::wire

@@ -1,0 +1,216 @@
+#include "clock.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace fakecuda {
+namespace {
+
+constexpr std::size_t kProcesses = 32;
+constexpr std::size_t kPoints = 2048;
+constexpr std::uint64_t kLookAtTheLivingNs = 2'000'000;
+
+// How much had run when: between two points a straight line.
+struct Point {
+  std::uint64_t at;
+  std::uint64_t done;
+};
+struct Process {
+  pid_t pid;
+  std::uint64_t submitted;
+  std::uint64_t done;
+  std::uint64_t points;
+  Point last[kPoints];  // a ring
+
+  void note(std::uint64_t at) { last[points++ % kPoints] = {at, done}; }
+};
+struct Gpu {
+  pthread_mutex_t mutex;  // survives whoever is killed while holding it
+  std::uint64_t now;
+  std::uint64_t looked;
+  Process processes[kProcesses];
+};
+
+void make(Gpu& gpu) {
+  pthread_mutexattr_t kind;
+  ::pthread_mutexattr_init(&kind);
+  ::pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+  ::pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+  ::pthread_mutex_init(&gpu.mutex, &kind);
+}
+
+Gpu* open_gpu() {
+  static Gpu own;
+  const char* path = std::getenv("FAKECUDA_CLOCK");
+  const int file = path == nullptr ? -1 : ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) {
+    make(own);
+    return &own;
+  }
+  ::flock(file, LOCK_EX);
+  struct stat status {};
+  ::fstat(file, &status);
+  const bool first = status.st_size == 0;
+  if (first && ::ftruncate(file, sizeof(Gpu)) != 0) std::abort();
+  void* memory = ::mmap(nullptr, sizeof(Gpu), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) std::abort();
+  auto* gpu = static_cast<Gpu*>(memory);
+  if (first) make(*gpu);
+  ::flock(file, LOCK_UN);  // closing would not do: the mapping keeps the file open
+  ::close(file);
+  return gpu;
+}
+
+bool is_alive(pid_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[512] = {};
+  const ssize_t size = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  const char* name_end = size > 0 ? std::strrchr(text, ')') : nullptr;
+  return name_end != nullptr && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+// Runs what is queued until now, in stretches in which the same processes have work.
+void advance(Gpu& gpu, std::uint64_t now) {
+  if (now > gpu.looked + kLookAtTheLivingNs) {
+    gpu.looked = now;
+    for (Process& process : gpu.processes) {
+      if (process.done == process.submitted || is_alive(process.pid)) continue;
+      process.submitted = process.done;  // what the dead had queued is gone
+    }
+  }
+  while (gpu.now < now) {
+    std::uint64_t active = 0;
+    std::uint64_t shortest = ~std::uint64_t{0};
+    for (const Process& process : gpu.processes) {
+      if (process.done == process.submitted) continue;
+      ++active;
+      shortest = std::min(shortest, process.submitted - process.done);
+    }
+    if (active == 0) {
+      gpu.now = now;
+      return;
+    }
+    // Rounded down, so that nobody has more than was queued; what is lost is nanoseconds.
+    const std::uint64_t each =
+        std::min(shortest, std::max<std::uint64_t>(1, (now - gpu.now) / active));
+    gpu.now += each * active;
+    const bool ends = each == shortest;
+    for (Process& process : gpu.processes) {
+      if (process.done == process.submitted) continue;
+      process.done += each;
+      if (ends) process.note(gpu.now);
+    }
+  }
+}
+
+class Locked {
+ public:
+  Locked() : gpu_(*the_gpu()) {
+    if (::pthread_mutex_lock(&gpu_.mutex) == EOWNERDEAD) ::pthread_mutex_consistent(&gpu_.mutex);
+    advance(gpu_, now_ns());
+  }
+  ~Locked() { ::pthread_mutex_unlock(&gpu_.mutex); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+  Gpu& gpu() { return gpu_; }
+  Process& mine() {
+    const pid_t self = ::getpid();
+    Process* free_place = nullptr;
+    for (Process& process : gpu_.processes) {
+      if (process.pid == self) return process;
+      if (process.pid == 0 && free_place == nullptr) free_place = &process;
+    }
+    if (free_place == nullptr) std::abort();
+    free_place->pid = self;
+    return *free_place;
+  }
+
+ private:
+  static Gpu* the_gpu() {
+    static Gpu* const gpu = open_gpu();
+    return gpu;
+  }
+  Gpu& gpu_;
+};
+
+}  // namespace
+
+std::uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void submit(std::uint64_t ns) {
+  if (ns == 0) return;
+  Locked locked;
+  Process& mine = locked.mine();
+  const bool idle = mine.done == mine.submitted;
+  mine.submitted += ns;
+  if (!idle) return;
+  for (Process& process : locked.gpu().processes) {
+    if (process.done != process.submitted) process.note(locked.gpu().now);  // all are slower now
+  }
+}
+
+std::uint64_t submitted() {
+  Locked locked;
+  return locked.mine().submitted;
+}
+
+std::uint64_t done_at(std::uint64_t place) {
+  Locked locked;
+  const Process& mine = locked.mine();
+  if (mine.done < place) return 0;
+  if (place == 0) return 1;  // there was nothing to be done
+  Point after = {locked.gpu().now, mine.done};
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(mine.points, kPoints); ++i) {
+    const Point& point = mine.last[(mine.points - 1 - i) % kPoints];
+    if (point.done < place) {
+      const double part = static_cast<double>(place - point.done) /
+                          static_cast<double>(std::max<std::uint64_t>(1, after.done - point.done));
+      return point.at + static_cast<std::uint64_t>(part * static_cast<double>(after.at - point.at));
+    }
+    after = point;
+  }
+  return after.at;
+}
+
+void wait_until_done() {
+  for (;;) {
+    std::uint64_t left = 0;
+    {
+      Locked locked;
+      const Process& mine = locked.mine();
+      left = mine.submitted - mine.done;
+    }
+    if (left == 0) return;
+    const timespec time{static_cast<time_t>(left / 1'000'000'000),
+                        static_cast<long>(left % 1'000'000'000)};
+    ::nanosleep(&time, nullptr);
+  }
+}
+
+std::uint64_t had() {
+  Locked locked;
+  return locked.mine().done;
+}
+
+}  // namespace fakecuda

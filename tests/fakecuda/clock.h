@@ -1,0 +1,23 @@
+// The fake GPU's time: each process has a queue of work, and while several have some, each runs at
+// its fraction of the speed, as processes do that share a GPU. With FAKECUDA_CLOCK=FILE the GPU is
+// the one of all processes that name this file; otherwise everybody has one of its own.
+#pragma once
+
+#include <cstdint>
+
+namespace fakecuda {
+
+// Adds work to this process's queue.
+void submit(std::uint64_t ns);
+// The end of the queue: how much was ever submitted.
+std::uint64_t submitted();
+// Whether everything before this place in the queue has run, and when that was (0: not yet).
+std::uint64_t done_at(std::uint64_t place);
+// Sleeps until the queue is empty.
+void wait_until_done();
+// The GPU's time that this process has had.
+std::uint64_t had();
+
+std::uint64_t now_ns();
+
+}  // namespace fakecuda
