@@ -1,6 +1,8 @@
 // Jobs and GPUs watched, as a user meets it: in a pipe, in a terminal, as JSON, for Prometheus.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
 
@@ -125,9 +127,13 @@ TEST_F(GpuTop, TopGivesTheTerminalBack) {
   }
   ASSERT_GT(child, 0);
   const base::UniqueFd owned(terminal);
+  // Held open: the kernel may drop what was written last when the last one closes.
+  const base::UniqueFd held(::open(::ptsname(terminal), O_RDWR | O_NOCTTY));
   std::string seen;
   char buffer[4096];
   const auto read_some = [&] {
+    pollfd ready{.fd = terminal, .events = POLLIN, .revents = 0};
+    if (::poll(&ready, 1, 5000) <= 0) return false;
     const ssize_t got = ::read(terminal, buffer, sizeof buffer);
     if (got > 0) seen.append(buffer, static_cast<std::size_t>(got));
     return got > 0;
@@ -140,7 +146,7 @@ TEST_F(GpuTop, TopGivesTheTerminalBack) {
   while (frames() < 3 && read_some()) {
   }
   EXPECT_EQ(::write(terminal, "\x03", 1), 1);  // Ctrl-C
-  while (read_some()) {
+  while (!seen.ends_with("\x1b[?1049l") && read_some()) {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
