@@ -140,7 +140,9 @@ RuleId Filter::judge_name(RuleId folder_rule, std::string_view folder,
     }
   }
   if (!rules_[folder_rule].keep) return folder_rule;
-  if (name == "libassay-shim.so") return kAssay;
+  if (name == "libassay-shim.so" || name == "libassay-gpu.so") return kAssay;
+  // What processes share while they count and take turns (wire/gpu_region.h, wire/gpu_turns.h).
+  if (folder == "/dev/shm" && name.starts_with("assay-gpu-")) return kAssay;
   if (name.ends_with(".pyc") || name.ends_with(".pyo")) return kBytecode;
   if (!home_.empty() && folder == home_ && name.starts_with('.') && folder_rule != kProject) {
     return kHome;

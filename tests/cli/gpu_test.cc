@@ -50,6 +50,18 @@ TEST_F(GpuCli, LaunchesOfAllProcessesAreInTheStore) {
   EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("kernels"), HasSubstr("24 nodes")));
 }
 
+// What we ourselves bring along is no input of the job, and nothing of it is gone afterwards.
+TEST_F(GpuCli, OurOwnFilesAreNotInTheLineage) {
+  for (const char* limits : {"", "--gpu-compute 50% --gpu-memory 100MiB"}) {
+    const auto ran = shell(std::string("$ASSAY run ") + limits + " -- $PROBE threads 2 1000");
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    const Json recorded = job();
+    EXPECT_THAT(recorded["inputs"].dump(), Not(HasSubstr("assay-gpu"))) << limits;
+    EXPECT_THAT(recorded["outputs"].dump(), Not(HasSubstr("assay-gpu"))) << limits;
+    EXPECT_EQ(shell("$ASSAY status").exit_code, 0) << shell("$ASSAY status").out;
+  }
+}
+
 TEST_F(GpuCli, CollectivesAndMemoryAreInTheStore) {
   const auto ran = shell("$ASSAY run -- sh -c \"$PROBE nccl; $PROBE many_blocks 2\"");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;

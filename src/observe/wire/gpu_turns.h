@@ -90,7 +90,9 @@ struct alignas(64) TurnDevice {
   std::atomic<std::uint64_t> holder;
   std::atomic<std::uint64_t> paid_ns;  // of whoever took the last turn: where newcomers begin
   std::atomic<std::uint32_t> ended;    // counts turns that ended; a futex
-  std::uint32_t reserved_word;
+  // Somebody is looking for a row. A courtesy that is waited for a short while, since who looks may
+  // be dead: without it siblings that start together would have a row each, and a share each.
+  std::atomic<std::uint32_t> joining;
   std::uint64_t reserved[4];
   TurnJob jobs[kTurnJobs];
 };

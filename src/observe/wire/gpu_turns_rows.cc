@@ -1,5 +1,6 @@
 // The file of turns, and who has a row in it.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +41,25 @@ TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key) {
   return nullptr;
 }
 
-std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now) {
+namespace {
+
+// Of a row that is being emptied: no job's number, and not 0, which is free.
+constexpr std::uint64_t kNobodysJob = ~std::uint64_t{0};
+
+void make_empty(const TurnDevice& device, TurnJob& row, std::uint64_t now) {
+  row.waiting_ns.store(0);
+  row.filled_ns.store(now);
+  row.credit_ns.store(0);
+  row.had_ns.store(0);
+  row.charged_ns.store(0);
+  row.paid_ns.store(device.paid_ns.load());
+  for (TurnProcess& process : row.processes) {
+    process.process.store(0);
+    process.until_ns.store(0);
+  }
+}
+
+std::size_t find_or_claim(TurnDevice& device, std::uint64_t job, std::uint64_t now) {
   for (std::size_t row = 0; row < kTurnJobs; ++row) {
     if (device.jobs[row].job.load() == job) return row;
   }
@@ -51,20 +70,27 @@ std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now)
     const bool forgotten = now > seen + kTurnForgottenNs || is_absurd(seen, now);
     if (owner != 0 && (!forgotten || turn_holder(device.holder.load()) == row)) continue;
     found.seen_ns.store(now);
-    if (!found.job.compare_exchange_strong(owner, job)) continue;
-    found.waiting_ns.store(0);
-    found.filled_ns.store(now);
-    found.credit_ns.store(0);
-    found.had_ns.store(0);
-    found.charged_ns.store(0);
-    found.paid_ns.store(device.paid_ns.load());
-    for (TurnProcess& process : found.processes) {
-      process.process.store(0);
-      process.until_ns.store(0);
-    }
+    // Nobody's while it is emptied, so that nobody's place in it is wiped.
+    if (!found.job.compare_exchange_strong(owner, kNobodysJob)) continue;
+    make_empty(device, found, now);
+    found.job.store(job);
     return row;
   }
   return kTurnNobody;
+}
+
+}  // namespace
+
+std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now) {
+  constexpr int kPatience = 10'000;  // times another gets the processor
+  std::uint32_t nobody = 0;
+  for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(nobody, 1); ++i) {
+    nobody = 0;
+    ::sched_yield();
+  }
+  const std::size_t row = find_or_claim(device, job, now);
+  device.joining.store(0);
+  return row;
 }
 
 TurnProcess& join_job(TurnJob& job, std::uint64_t process, std::uint64_t namespace_id,

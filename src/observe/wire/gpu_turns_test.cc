@@ -9,9 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -301,14 +305,49 @@ TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
-  for (std::uint64_t job = 1; job <= kTurnJobs; ++job) {
-    EXPECT_EQ(join_turns(device, job, now), job - 1);
-  }
-  EXPECT_EQ(join_turns(device, 17, now), 16U);
+  std::vector<std::size_t> rows;
+  for (std::uint64_t job = 1; job <= kTurnJobs; ++job) rows.push_back(join_turns(device, job, now));
+  EXPECT_EQ(std::set<std::size_t>(rows.begin(), rows.end()).size(), kTurnJobs);
+  EXPECT_EQ(join_turns(device, 17, now), rows[16]);
   EXPECT_EQ(join_turns(device, 1000, now), kTurnNobody);
-  device.jobs[5].seen_ns.store(now - 11 * kSecond);
-  EXPECT_EQ(join_turns(device, 1000, now), 5U);
+  device.jobs[rows[5]].seen_ns.store(now - 11 * kSecond);
+  EXPECT_EQ(join_turns(device, 1000, now), rows[5]);
   EXPECT_EQ(join_turns(device, 6, now), kTurnNobody);
+}
+
+// Processes that start together are one job all the same, and keep what they wrote in its row.
+TEST(GpuTurns, SiblingsThatStartTogetherMeetInOneRow) {
+  for (std::uint64_t round = 0; round < 300; ++round) {
+    const auto turns = std::make_unique<GpuTurns>();
+    TurnDevice& device = *turn_device(*turns, 5);
+    const std::uint64_t now = 50 * kSecond;
+    // The table is not empty, and some of it is old.
+    for (std::uint64_t job = 1; job <= 40; ++job) {
+      const std::size_t row = join_turns(device, job, now);
+      if (job % 2 == 0) device.jobs[row].seen_ns.store(now - 11 * kSecond);
+    }
+    constexpr std::size_t kSiblings = kTurnProcesses;
+    std::array<std::size_t, kSiblings> rows{};
+    std::array<TurnProcess*, kSiblings> places{};
+    std::atomic<std::size_t> ready{0};
+    std::vector<std::thread> siblings;
+    for (std::size_t i = 0; i < kSiblings; ++i) {
+      siblings.emplace_back([&, i] {
+        for (++ready; ready < kSiblings;) std::this_thread::yield();
+        rows[i] = join_turns(device, 1000 + round, now);
+        places[i] = &join_job(device.jobs[rows[i]], 1 + i, 1, nobody_died);
+      });
+    }
+    for (std::thread& sibling : siblings) sibling.join();
+    for (std::size_t i = 0; i < kSiblings; ++i) {
+      ASSERT_EQ(rows[i], rows[0]) << round;
+      ASSERT_EQ(places[i]->process.load(), 1 + i) << round;
+    }
+    const auto has_rows =
+        std::count_if(std::begin(device.jobs), std::end(device.jobs),
+                      [&](const TurnJob& job) { return job.job.load() == 1000 + round; });
+    ASSERT_EQ(has_rows, 1) << round;
+  }
 }
 
 // A file that somebody else has written in: no turn is waited for that nobody has.

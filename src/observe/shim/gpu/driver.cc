@@ -250,6 +250,15 @@ void* wrapper_of(const void* real) {
   return nullptr;
 }
 
+void forget_finders() {
+  looking = nullptr;
+  for (Finder* finder : {&driver, &nccl, &nvml}) {
+    if (finder->state.load(std::memory_order_relaxed) == kBusy) {
+      finder->state.store(kUnknown, std::memory_order_relaxed);
+    }
+  }
+}
+
 bool driver_ready() {
   return driver.state.load(std::memory_order_acquire) == kReady || ready(driver);
 }

@@ -84,6 +84,8 @@ void tell(const char* what);
 // driver.cc ----------------------------------------------------------------------------------
 
 bool driver_ready();
+// In the child of a fork: searches that another thread of the parent had begun.
+void forget_finders();
 bool nccl_ready();
 bool nvml_ready();
 

@@ -109,6 +109,17 @@ TEST(GpuLookup, LinkedProgramsAreCountedAndRtldNextMeansTheCallersNext) {
   EXPECT_EQ(job.total(GpuQuantity::kNcclGroup).calls, 1);
 }
 
+// The first launch finds the driver and the paced way at once.
+TEST(GpuLookup, WhatIsLinkedCanBePacedFromTheFirstLaunch) {
+  const Job job;
+  job.region().header.limits.share = 900;
+  const std::string turns = std::string(job.path()) + ".turns";
+  const Ran ran = job.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_TURNS=" + turns);
+  ::unlink(turns.c_str());
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 12);
+}
+
 TEST(GpuLookup, LinkedProgramsRunWithoutARegion) {
   const Job job;
   const Ran ran = job.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_REGION=");

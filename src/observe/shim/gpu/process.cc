@@ -16,6 +16,7 @@
 #include "observe/shim/gpu/limits.h"
 #include "observe/shim/gpu/process.h"
 #include "observe/shim/gpu/size_map.h"
+#include "observe/shim/gpu/turns.h"
 
 extern "C" {
 ASSAY_HIDDEN __thread assay::wire::GpuBlock* assay_gpu_block
@@ -53,6 +54,13 @@ __attribute__((constructor)) void read_environment() {
 }
 
 void forget_in_child() {
+  // Whoever was busy in the parent is not here to finish.
+  if (process.state.load(std::memory_order_relaxed) == kBusy) {
+    process.state.store(kUnknown, std::memory_order_relaxed);
+  }
+  forget_finders();
+  forget_turns();
+  if (process.state.load(std::memory_order_relaxed) == kUnknown) return;
   assay_gpu_block = nullptr;
   if (process.has_key) pthread_setspecific(process.key, nullptr);
   process.lock.reset();
@@ -61,6 +69,11 @@ void forget_in_child() {
   process.full = false;
   for (SizeMap* map : kAllMaps) map->forget();
   forget_limits();
+}
+
+// Before anything is looked up: a fork may come while another thread is at it.
+__attribute__((constructor)) void follow_forks() {
+  process.follows_forks = pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
 }
 
 GpuBlock* take_idle() {
@@ -119,7 +132,7 @@ GpuRegion* attach() {
   }
   auto* found = static_cast<GpuRegion*>(memory);
   if (!wire::is_valid(found->header, static_cast<std::uint64_t>(status.st_size)) ||
-      pthread_atfork(nullptr, nullptr, forget_in_child) != 0) {
+      !process.follows_forks) {
     munmap(memory, sizeof(GpuRegion));
     close(file);
     return nullptr;

@@ -22,6 +22,7 @@ struct Process {
   bool full = false;       // there is no block to be had, and nobody need look again
   pthread_key_t key = 0;
   bool has_key = false;
+  bool follows_forks = false;
 };
 extern constinit Process process;
 

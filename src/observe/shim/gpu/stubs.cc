@@ -84,8 +84,9 @@
 #undef FUNCTION
 #undef NCCL
 
-// r10: where to go on, or 0 for what r11 points to. Without a driver the call is answered with
-// CUDA_ERROR_NOT_INITIALIZED. None of the functions has arguments in vector registers.
+// r10: where to go on, or 0 for what r11 points to, which may be a paced way that expects the block
+// in rax. Without a driver the call is answered with CUDA_ERROR_NOT_INITIALIZED. None of the
+// functions has arguments in vector registers.
 asm(R"(
 .text
 .type assay_gpu_cold, @function
@@ -117,7 +118,9 @@ assay_gpu_cold:
   testq %r10, %r10
   je 4f
   jmpq *%r10
-4: jmpq *(%r11)
+4: movq assay_gpu_block@gottpoff(%rip), %rax
+  movq %fs:(%rax), %rax
+  jmpq *(%r11)
 3: movl $3, %eax
   ret
   .cfi_endproc

@@ -81,6 +81,10 @@ std::uint64_t namespace_of_pids() {
 
 }  // namespace
 
+void forget_turns() {
+  attaching.reset();
+}
+
 wire::GpuTurns* turns() {
   if (wire::GpuTurns* known = attached.load(std::memory_order_acquire); known != nullptr) {
     return known;

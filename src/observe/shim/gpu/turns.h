@@ -11,6 +11,8 @@ namespace assay::gpu {
 // The file, or memory of this process alone where there is none to be had: a cap still holds then,
 // within the process. Null if there is not even that.
 wire::GpuTurns* turns();
+// In the child of a fork, whose parent may have been looking for it.
+void forget_turns();
 
 // This process's place in its job's row.
 wire::TurnProcess& own_place(wire::TurnJob& job);
