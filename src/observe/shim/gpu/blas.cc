@@ -47,6 +47,29 @@ void multiplied(std::uint64_t flops, void* stream) {
   add_flops(captured, flops);
 }
 
+// What comes after the library's answer is the same for all: one function, not one in each.
+[[gnu::noinline]] int counted(int result, const BlasHelpers& library, void* handle,
+                              std::uint64_t factor, std::int64_t m, std::int64_t n, std::int64_t k,
+                              std::int64_t batch) {
+  if (!Call::is_outermost()) return result;
+  if (result != 0) {
+    count(GpuQuantity::kMatmul);
+  } else {
+    multiplied(flops_of(factor, m, n, k, batch), stream_of(library, handle));
+  }
+  return result;
+}
+[[gnu::noinline]] int counted(int result, const BlasHelpers& library, const void* descriptor,
+                              const void* a, const void* d, void* stream) {
+  if (!Call::is_outermost()) return result;
+  if (result != 0) {
+    count(GpuQuantity::kMatmul);
+  } else {
+    multiplied(flops_of(library, descriptor, a, d), stream);
+  }
+  return result;
+}
+
 }  // namespace
 }  // namespace assay::gpu
 
@@ -98,19 +121,13 @@ void multiplied(std::uint64_t flops, void* stream) {
   if (next == nullptr) return assay::gpu::kBlasNotInitialized;                          \
   const assay::gpu::Call call
 
-#define ASSAY_GEMM(symbol, shape, N, flops, version)                                          \
-  ASSAY_EXPORTED int assay_gpu_##symbol##_##version(shape##_PARAMETERS(N)) {                  \
-    using namespace assay::gpu;                                                               \
-    ASSAY_NEXT(symbol, cublas, version);                                                      \
-    const int result = next(shape##_ARGUMENTS);                                               \
-    if (!Call::is_outermost()) return result;                                                 \
-    if (result != 0) {                                                                        \
-      count(GpuQuantity::kMatmul);                                                            \
-    } else {                                                                                  \
-      multiplied(flops_of(flops, m, n, k, shape##_BATCH), stream_of(blas_##version, handle)); \
-    }                                                                                         \
-    return result;                                                                            \
-  }                                                                                           \
+#define ASSAY_GEMM(symbol, shape, N, factor, version)                                \
+  ASSAY_EXPORTED int assay_gpu_##symbol##_##version(shape##_PARAMETERS(N)) {         \
+    using namespace assay::gpu;                                                      \
+    ASSAY_NEXT(symbol, cublas, version);                                             \
+    return counted(next(shape##_ARGUMENTS), blas_##version, handle, factor, m, n, k, \
+                   shape##_BATCH);                                                   \
+  }                                                                                  \
   ASSAY_EXPORT(symbol, "libcublas.so", version)
 
 #define ASSAY_LT(symbol, version)                                                                  \
@@ -121,21 +138,15 @@ void multiplied(std::uint64_t flops, void* stream) {
       std::size_t size, void* stream) {                                                            \
     using namespace assay::gpu;                                                                    \
     ASSAY_NEXT(symbol, cublas_lt, version);                                                        \
-    const int result = next(handle, descriptor, alpha, a, a_layout, b, b_layout, beta, c,          \
-                            c_layout, d, d_layout, algorithm, workspace, size, stream);            \
-    if (!Call::is_outermost()) return result;                                                      \
-    if (result != 0) {                                                                             \
-      count(GpuQuantity::kMatmul);                                                                 \
-    } else {                                                                                       \
-      multiplied(flops_of(blas_##version, descriptor, a_layout, d_layout), stream);                \
-    }                                                                                              \
-    return result;                                                                                 \
+    return counted(next(handle, descriptor, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, \
+                        d_layout, algorithm, workspace, size, stream),                             \
+                   blas_##version, descriptor, a_layout, d_layout, stream);                        \
   }                                                                                                \
   ASSAY_EXPORT(symbol, "libcublasLt.so", version)
 
 extern "C" {
-#define BLAS(symbol, shape, dimension, flops) \
-  ASSAY_EVERY_BLAS(ASSAY_GEMM, symbol, shape, dimension, flops)
+#define BLAS(symbol, shape, dimension, factor) \
+  ASSAY_EVERY_BLAS(ASSAY_GEMM, symbol, shape, dimension, factor)
 #define BLAS_LT(symbol) ASSAY_EVERY_BLAS(ASSAY_LT, symbol)
 #include "observe/shim/gpu/blas_entries.inc"
 }

@@ -9,7 +9,7 @@
 extern "C" {
 #define ASSAY_REAL_BLAS(symbol, version) \
   extern ASSAY_HIDDEN std::atomic<void*> assay_gpu_real_##symbol##_##version;
-#define BLAS(symbol, shape, dimension, flops) ASSAY_EVERY_BLAS(ASSAY_REAL_BLAS, symbol)
+#define BLAS(symbol, shape, dimension, factor) ASSAY_EVERY_BLAS(ASSAY_REAL_BLAS, symbol)
 #define BLAS_LT(symbol) ASSAY_EVERY_BLAS(ASSAY_REAL_BLAS, symbol)
 #include "observe/shim/gpu/blas_entries.inc"
 #undef BLAS

@@ -6,7 +6,7 @@ extern "C" {
   constinit std::atomic<void*> assay_gpu_real_##symbol##_##version{nullptr};                   \
   ASSAY_EXPORTED extern char assay_gpu_wrapper_##symbol##_##version[] asm("assay_gpu_" #symbol \
                                                                           "_" #version);
-#define BLAS(symbol, shape, dimension, flops) ASSAY_EVERY_BLAS(ASSAY_WRAPPER, symbol)
+#define BLAS(symbol, shape, dimension, factor) ASSAY_EVERY_BLAS(ASSAY_WRAPPER, symbol)
 #define BLAS_LT(symbol) ASSAY_EVERY_BLAS(ASSAY_WRAPPER, symbol)
 #include "observe/shim/gpu/blas_entries.inc"
 #undef BLAS
@@ -30,17 +30,17 @@ namespace {
    false},
 #define BLAS_LT(symbol)
 const Entry kCublas11[] = {
-#define BLAS(symbol, shape, dimension, flops) ASSAY_ENTRY(symbol, 11)
+#define BLAS(symbol, shape, dimension, factor) ASSAY_ENTRY(symbol, 11)
 #include "observe/shim/gpu/blas_entries.inc"
 #undef BLAS
 };
 const Entry kCublas12[] = {
-#define BLAS(symbol, shape, dimension, flops) ASSAY_ENTRY(symbol, 12)
+#define BLAS(symbol, shape, dimension, factor) ASSAY_ENTRY(symbol, 12)
 #include "observe/shim/gpu/blas_entries.inc"
 #undef BLAS
 };
 const Entry kCublas13[] = {
-#define BLAS(symbol, shape, dimension, flops) ASSAY_ENTRY(symbol, 13)
+#define BLAS(symbol, shape, dimension, factor) ASSAY_ENTRY(symbol, 13)
 #include "observe/shim/gpu/blas_entries.inc"
 #undef BLAS
 };
