@@ -100,6 +100,8 @@ void print_gpu(const Session& session, const store::Job& job) {
       std::string amount;
       if (use.quantity == "graphs") {
         amount = grouped(use.amount) + " nodes";
+      } else if (const auto flops = store::flops_of(use)) {
+        amount = base::to_text(*flops);
       } else if (use.amount > 0) {
         amount = base::to_text(base::Bytes(use.amount));
       }

@@ -93,6 +93,7 @@ TEST(Html, TellsFiguresThatWereMeasured) {
   EXPECT_THAT(text, HasSubstr("$3.50 per hour"));
   EXPECT_THAT(text, HasSubstr("380 g/kWh"));
   EXPECT_THAT(text, HasSubstr("123,456"));
+  EXPECT_THAT(text, HasSubstr("2.50 TFLOP"));
   // 310 J per second of step, and 380 g per kWh of it.
   double joules = 0;
   for (const auto& point : series_of(run, "joules")->points) joules += *point.value;

@@ -137,6 +137,8 @@ Section gpu_section(const RunRecord& run) {
       Cell amount_cell = use.amount == 0 ? Cell("") : bytes_cell(use.amount);
       if (use.quantity == "graphs") {
         amount_cell = Cell(base::grouped(use.amount) + " nodes", static_cast<double>(use.amount));
+      } else if (const auto flops = store::flops_of(use)) {
+        amount_cell = Cell(base::to_text(*flops), flops->count());
       }
       table.rows.push_back({Cell(name), count_cell(use.calls), std::move(amount_cell)});
     }

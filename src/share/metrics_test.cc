@@ -28,6 +28,8 @@ View example(const std::string& title) {
   JobState& state = look.jobs[0].state;
   state.launches = 18446744073709551615U;
   state.collectives = 12;
+  state.matmuls = 9;
+  state.matmul_flops = 3.5e21;
   DeviceState device{.uuid = {1, 2}, .total = 100, .used = 40, .limit = 50};
   device.share.thousandths = 125;
   device.busy_ns = 1'500'000'000;
@@ -46,6 +48,8 @@ TEST(MetricsTextTest, SaysWhatTheViewSays) {
   EXPECT_EQ(read.value("assay_gpu_jobs", {}), 1);
   EXPECT_EQ(read.value("assay_gpu_job_launches_total", {{"job", "0123456789abcdef"}}), 0x1p64);
   EXPECT_EQ(read.value("assay_gpu_job_collectives_total", {{"title", "python train.py"}}), 12);
+  EXPECT_EQ(read.value("assay_gpu_job_matmuls_total", {{"job", "0123456789abcdef"}}), 9);
+  EXPECT_EQ(read.value("assay_gpu_job_matmul_flops_total", {{"job", "0123456789abcdef"}}), 3.5e21);
   const std::string uuid = uuid_text({1, 2});
   EXPECT_EQ(read.value("assay_gpu_job_memory_limit_bytes", {{"uuid", uuid}, {"gpu", "0"}}), 50);
   EXPECT_EQ(read.value("assay_gpu_job_compute_limit_ratio", {{"uuid", uuid}}), 0.125);

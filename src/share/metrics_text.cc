@@ -137,6 +137,14 @@ void add_jobs(const View& view, std::string& text) {
          [](const JobState& state) { return state.collective_bytes; });
   metric("assay_gpu_job_refused_allocations_total", "counter", "Allocations that were refused.",
          [](const JobState& state) { return state.refused; });
+  metric("assay_gpu_job_matmuls_total", "counter", "Matmuls that cuBLAS was called for.",
+         [](const JobState& state) { return state.matmuls; });
+  Family flops("assay_gpu_job_matmul_flops_total", "counter",
+               "Flops of those matmuls, less those that went into graphs.");
+  for (const JobView& job : view.jobs) {
+    flops.add({{"job", job.job.uid}, {"title", job.job.title}}, job.job.state.matmul_flops);
+  }
+  flops.append_to(text);
 }
 
 void add_devices_of_jobs(const View& view, std::string& text) {

@@ -109,6 +109,10 @@ JobState state_of(const wire::GpuRegion& region, const std::vector<bool>& living
   state.launches = ran + calls(GpuQuantity::kGraph);
   state.kernels = ran + calls(GpuQuantity::kGraphKernel);
   state.refused = calls(GpuQuantity::kRefused);
+  state.matmuls = calls(GpuQuantity::kMatmul);
+  state.matmul_flops = static_cast<double>(state.totals[GpuQuantity::kMatmul].amount) *
+                           static_cast<double>(wire::kGpuFlopUnit) +
+                       static_cast<double>(state.totals.flops_left[0]);
   for (const GpuQuantity copy :
        {GpuQuantity::kCopyToDevice, GpuQuantity::kCopyToHost, GpuQuantity::kCopyOnDevice,
         GpuQuantity::kCopyToPeer, GpuQuantity::kCopyUnified, GpuQuantity::kCopyArray}) {

@@ -31,6 +31,8 @@ struct JobState {
   std::uint64_t launches = 0;  // calls that gave a GPU work: kernels that ran at once, and graphs
   std::uint64_t kernels = 0;   // that ran, those of graphs among them
   std::uint64_t refused = 0;   // allocations
+  std::uint64_t matmuls = 0;   // calls of cuBLAS
+  double matmul_flops = 0;     // of those that ran when they were called
   std::uint64_t copied_bytes = 0;
   std::uint64_t collectives = 0;
   std::uint64_t collective_bytes = 0;

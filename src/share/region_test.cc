@@ -93,6 +93,8 @@ TEST_F(RegionTest, WhatAJobDidIsAddedUp) {
   count(0, wire::GpuQuantity::kCopyToHost, 2, 500);
   count(1, wire::GpuQuantity::kCopyToDevice, 2, 50);
   count(0, wire::GpuQuantity::kRefused, 3, 1000);
+  count(0, wire::GpuQuantity::kMatmul, 6, 5);
+  region_->blocks[1].flops_left[0] = 17;
   for (std::uint64_t i = 0; i < 2; ++i) {
     region_->collectives[i].key = i + 1;
     region_->collectives[i].calls = 5;
@@ -105,6 +107,8 @@ TEST_F(RegionTest, WhatAJobDidIsAddedUp) {
   EXPECT_EQ(state.kernels, 100U);
   EXPECT_EQ(state.copied_bytes, 550U);
   EXPECT_EQ(state.refused, 3U);
+  EXPECT_EQ(state.matmuls, 6U);
+  EXPECT_DOUBLE_EQ(state.matmul_flops, 5'000'017);
   EXPECT_EQ(state.collectives, 10U);
   EXPECT_EQ(state.collective_bytes, 2000U);
   EXPECT_EQ(state.processes, 2U);
@@ -126,6 +130,7 @@ TEST(ViewTest, RatesAreDifferencesByTime) {
   Look now = before;
   now.monotonic_ns = 3'000'000'000;
   now.jobs[0].state.launches = 500;
+  now.jobs[0].state.matmul_flops = 3e12;
   now.jobs[0].state.devices[0].busy_ns += 600'000'000;
   now.jobs[0].state.devices[0].waited_ns += 1'000'000'000;
   now.jobs.push_back({.uid = "b", .id = {}, .title = "y", .state = {}});
@@ -135,6 +140,7 @@ TEST(ViewTest, RatesAreDifferencesByTime) {
   EXPECT_DOUBLE_EQ(view.seconds, 2);
   ASSERT_EQ(view.jobs.size(), 2U);
   EXPECT_DOUBLE_EQ(view.jobs[0].rates->launches, 200);
+  EXPECT_DOUBLE_EQ(view.jobs[0].rates->matmul_flops, 1.5e12);
   EXPECT_DOUBLE_EQ(*view.jobs[0].devices[0].had_percent, 30);
   EXPECT_DOUBLE_EQ(*view.jobs[0].devices[0].waited_percent, 50);
   EXPECT_EQ(view.jobs[0].devices[0].gpu, "3");

@@ -14,7 +14,8 @@ JobRates rates_between(const JobState& before, const JobState& now, double secon
           .kernels = per_second(before.kernels, now.kernels, seconds),
           .copied_bytes = per_second(before.copied_bytes, now.copied_bytes, seconds),
           .collectives = per_second(before.collectives, now.collectives, seconds),
-          .collective_bytes = per_second(before.collective_bytes, now.collective_bytes, seconds)};
+          .collective_bytes = per_second(before.collective_bytes, now.collective_bytes, seconds),
+          .matmul_flops = std::max(0.0, now.matmul_flops - before.matmul_flops) / seconds};
 }
 
 const JobLook* same_job(const Look* look, const std::string& uid) {
@@ -103,11 +104,14 @@ base::Json job_json(const JobView& view) {
           {"collectives", state.collectives},
           {"collective_bytes", state.collective_bytes},
           {"refused_allocations", state.refused},
+          {"matmuls", state.matmuls},
+          {"matmul_flops", state.matmul_flops},
           {"launches_per_s", rate(&JobRates::launches)},
           {"kernels_per_s", rate(&JobRates::kernels)},
           {"copied_bytes_per_s", rate(&JobRates::copied_bytes)},
           {"collectives_per_s", rate(&JobRates::collectives)},
           {"collective_bytes_per_s", rate(&JobRates::collective_bytes)},
+          {"matmul_flops_per_s", rate(&JobRates::matmul_flops)},
           {"devices", std::move(devices)}};
 }
 

@@ -35,6 +35,7 @@ struct JobRates {
   double copied_bytes = 0;
   double collectives = 0;
   double collective_bytes = 0;
+  double matmul_flops = 0;
 };
 
 struct DeviceView {

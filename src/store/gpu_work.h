@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "store/database.h"
 
 namespace assay::store {
@@ -15,9 +16,15 @@ namespace assay::store {
 struct GpuUse {
   std::string quantity;  // "kernels", "copies_to_device": docs/store.md has them all
   std::int64_t calls = 0;
-  std::int64_t amount = 0;  // bytes; of graphs, nodes
+  std::int64_t amount = 0;  // bytes; of graphs, nodes; of matmuls, flops by the million
   bool operator==(const GpuUse&) const = default;
 };
+
+// What rows of matmuls did; none: the row is of something else.
+inline std::optional<base::Flops> flops_of(const GpuUse& use) {
+  if (use.quantity != "matmuls" && use.quantity != "captured_matmuls") return std::nullopt;
+  return base::Flops(static_cast<double>(use.amount) * 1e6);
+}
 
 struct GpuMemory {
   std::string device;           // its UUID, as NVML writes it

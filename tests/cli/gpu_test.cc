@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "base/json.h"
 #include "base/testing/temp_dir.h"
@@ -60,6 +61,25 @@ TEST_F(GpuCli, OurOwnFilesAreNotInTheLineage) {
     EXPECT_THAT(recorded["outputs"].dump(), Not(HasSubstr("assay-gpu"))) << limits;
     EXPECT_EQ(shell("$ASSAY status").exit_code, 0) << shell("$ASSAY status").out;
   }
+}
+
+TEST_F(GpuCli, MatmulsAndTheirFlopsAreInTheStore) {
+  const auto ran = shell(
+      "$ASSAY run -- sh -c \"$PROBE matmuls 12,13 50 1; $PROBE matmuls 13 41 2"
+      " capture\"");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  std::int64_t asked[2] = {};  // as the two programs told it
+  std::istringstream lines(ran.out);
+  std::string name;
+  std::int64_t number = 0;
+  for (int program = 0; lines >> name >> number;) {
+    if (name == "mflops") asked[program++] = number;
+  }
+  EXPECT_GT(asked[0], 0);
+  const Json recorded = job();
+  EXPECT_EQ(use(recorded, "matmuls"), (Json{100 + 41, asked[0]}));
+  EXPECT_EQ(use(recorded, "captured_matmuls"), (Json{41, asked[1]}));
+  EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("captured matmuls"), HasSubstr("GFLOP")));
 }
 
 TEST_F(GpuCli, CollectivesAndMemoryAreInTheStore) {

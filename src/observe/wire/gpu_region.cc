@@ -38,7 +38,9 @@ constexpr const char* kQuantityNames[] = {"kernels",
                                           "syncs_event",
                                           "contexts",
                                           "modules",
-                                          "nccl_groups"};
+                                          "nccl_groups",
+                                          "matmuls",
+                                          "captured_matmuls"};
 static_assert(sizeof kQuantityNames / sizeof kQuantityNames[0] == kGpuQuantities);
 
 constexpr const char* kOperationNames[] = {
@@ -107,6 +109,14 @@ GpuTotals sum_of(const GpuRegion& region) {
       totals.of[i].calls += counted.calls.load(std::memory_order_relaxed);
       totals.of[i].amount += counted.amount.load(std::memory_order_relaxed);
     }
+    for (std::size_t i = 0; i < 2; ++i) {
+      totals.flops_left[i] += region.blocks[block].flops_left[i].load(std::memory_order_relaxed);
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::size_t quantity = static_cast<std::size_t>(GpuQuantity::kMatmul) + i;
+    totals.of[quantity].amount += totals.flops_left[i] / kGpuFlopUnit;
+    totals.flops_left[i] %= kGpuFlopUnit;
   }
   return totals;
 }

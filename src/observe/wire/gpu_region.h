@@ -18,13 +18,14 @@
 namespace assay::wire {
 
 inline constexpr std::uint64_t kGpuMagic = 0x3155504759415341;  // "ASAYGPU1"
-inline constexpr std::uint32_t kGpuVersion = 3;
+inline constexpr std::uint32_t kGpuVersion = 4;
 
 // Environment: where the region is; where the library tells what it does (a file; rarely wanted).
 inline constexpr const char* kGpuRegionVariable = "ASSAY_GPU_REGION";
 inline constexpr const char* kGpuLogVariable = "ASSAY_GPU_LOG";
 
-// What is counted: how often, and how much of it (bytes; of kGraph, nodes).
+// What is counted: how often, and how much of it (bytes; of kGraph, nodes; of matmuls, flops by the
+// million).
 enum class GpuQuantity : std::uint8_t {
   kKernel,       // cuLaunchKernel and its forebears
   kKernelEx,     // cuLaunchKernelEx
@@ -54,8 +55,11 @@ enum class GpuQuantity : std::uint8_t {
   kContext,  // created, or a primary one retained
   kModule,   // modules and libraries loaded
   kNcclGroup,
+  kMatmul,          // of cuBLAS and cuBLASLt; amount: what ran at the call
+  kMatmulCaptured,  // into a graph: counted above as calls, run with the graph only
 };
-inline constexpr std::size_t kGpuQuantities = static_cast<std::size_t>(GpuQuantity::kNcclGroup) + 1;
+inline constexpr std::size_t kGpuQuantities =
+    static_cast<std::size_t>(GpuQuantity::kMatmulCaptured) + 1;
 
 const char* name_of(GpuQuantity quantity);
 
@@ -63,6 +67,9 @@ struct GpuCount {
   std::atomic<std::uint64_t> calls;
   std::atomic<std::uint64_t> amount;
 };
+
+// A GPU does 10^15 flops in a second: 64 bits of single ones would be full in hours.
+inline constexpr std::uint64_t kGpuFlopUnit = 1'000'000;
 
 // One thread's. Counts only grow, whoever has the block.
 struct alignas(64) GpuBlock {
@@ -72,10 +79,12 @@ struct alignas(64) GpuBlock {
   std::uint32_t reserved_word;
   std::atomic<std::int64_t> budget;   // GPU nanoseconds that may be launched before a refill
   std::atomic<std::int64_t> granted;  // what the budget was at the last one
-  std::uint64_t reserved[4];
+  // Flops that are not a whole unit yet, of kMatmul and kMatmulCaptured.
+  std::atomic<std::uint64_t> flops_left[2];
+  std::uint64_t reserved[2];
   GpuCount counts[kGpuQuantities];
 };
-static_assert(sizeof(GpuBlock) == 512 && offsetof(GpuBlock, counts) == 64);
+static_assert(sizeof(GpuBlock) == 576 && offsetof(GpuBlock, counts) == 64);
 
 inline constexpr std::size_t kGpuDevices = 16;
 
@@ -263,6 +272,8 @@ struct GpuTotals {
     bool operator==(const Total&) const = default;
   };
   Total of[kGpuQuantities];
+  // What is left of kMatmul and kMatmulCaptured beyond whole units, less than one.
+  std::uint64_t flops_left[2] = {};
 
   [[nodiscard]] const Total& operator[](GpuQuantity quantity) const {
     return of[static_cast<std::size_t>(quantity)];

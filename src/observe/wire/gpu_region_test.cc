@@ -43,6 +43,22 @@ TEST(GpuRegionTest, SumsTheBlocksThatWereGivenOut) {
   EXPECT_EQ(sum_of(*region)[GpuQuantity::kKernel].calls, 33U);
 }
 
+TEST(GpuRegionTest, FlopsOfManyBlocksAreWholeUnitsAndARest) {
+  const auto region = std::make_unique<GpuRegion>();
+  const auto matmul = static_cast<std::size_t>(GpuQuantity::kMatmul);
+  for (std::size_t block = 0; block < 3; ++block) {
+    region->blocks[block].counts[matmul].amount = std::uint64_t{1} << 61U;
+    region->blocks[block].flops_left[0] = 700'000;
+    region->blocks[block].flops_left[1] = 1;
+  }
+  region->header.next_block = 3;
+  const GpuTotals totals = sum_of(*region);
+  EXPECT_EQ(totals[GpuQuantity::kMatmul].amount, (std::uint64_t{3} << 61U) + 2);
+  EXPECT_EQ(totals.flops_left[0], 100'000U);
+  EXPECT_EQ(totals[GpuQuantity::kMatmulCaptured].amount, 0U);
+  EXPECT_EQ(totals.flops_left[1], 3U);
+}
+
 TEST(GpuRegionTest, ADeviceHasOneLine) {
   const auto region = std::make_unique<GpuRegion>();
   EXPECT_EQ(claim_device(*region, 1, 2), 0U);
@@ -58,6 +74,7 @@ TEST(GpuRegionTest, NamesAreDifferent) {
   for (std::size_t i = 0; i < kGpuQuantities; ++i) names.insert(name_of(GpuQuantity(i)));
   EXPECT_EQ(names.size(), kGpuQuantities);
   EXPECT_STREQ(name_of(GpuQuantity::kNcclGroup), "nccl_groups");
+  EXPECT_STREQ(name_of(GpuQuantity::kMatmul), "matmuls");
   EXPECT_STREQ(name_of(GpuQuantity::kRefused), "refused_allocs");
   EXPECT_STREQ(name_of(GpuOperation::kReceive), "receive");
   EXPECT_STREQ(nccl_type_name(9), "bf16");

@@ -98,7 +98,10 @@ RunRecord sample_run(std::int64_t steps) {
                     .ended_ns = 2'000'000'000,
                     .wait_status = 0},
                    {.pid = 42, .parent = 41, .words = {}, .program = "", .started_ns = 1'000'000}};
-  job.gpu.use = {{"kernels", 123'456, 0}, {"copies_to_device", 12, 4096}, {"graphs", 7, 700}};
+  job.gpu.use = {{"kernels", 123'456, 0},
+                 {"copies_to_device", 12, 4096},
+                 {"graphs", 7, 700},
+                 {"matmuls", 9, 2'500'000}};
   job.gpu.memory = {{"GPU-00112233445566778899aabbccddeeff", 9'000'000'000}};
   job.gpu.collectives = {{"0011223344556677", 8, "all-reduce", "bf16", 96, 1 << 30}};
   run.command = "assay-train train demo";

@@ -2,10 +2,11 @@
 // real functions, whether anything is counted at all.
 //
 //   lookup.cc    dlsym, dlvsym, cuGetProcAddress: who gets a wrapper instead of the driver's
-//   driver.cc    finds the real functions, in whatever library is loaded
+//   finder.h     finds the real functions, in whatever library is loaded (driver.cc,
+//                blas_library.cc: which they are)
 //   stubs.cc     what only counts and jumps: launches, simple copies and sets, synchronising
-//   copies.cc, memory.cc, virtual.cc, contexts.cc, graphs.cc, nccl.cc   what needs to look at
-//                arguments or results
+//   copies.cc, memory.cc, virtual.cc, contexts.cc, graphs.cc, nccl.cc, blas.cc   what needs to
+//                look at arguments or results
 //   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for)
 //   told.cc, nvml.cc   what programs are told about memory
 //   pace.h       what a share or a priority adds: paced.cc, pace.cc, lanes.cc, costs.cc, turns.cc
@@ -126,9 +127,8 @@ extern constinit Helpers helpers;
 
 // The wrapper of the real function at this address, or null.
 void* wrapper_of(const void* real);
-// Whether a symbol of this name is wrapped, and whether this is the address of a wrapper.
+// Whether a symbol of this name is wrapped.
 bool is_wrapped_name(const char* name);
-bool is_own_address(const void* address);
 
 // A real function in its own type.
 template <typename Signature>

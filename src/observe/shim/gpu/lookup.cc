@@ -4,8 +4,7 @@
 // wrap.
 #include <dlfcn.h>
 
-#include "observe/shim/gpu/elf.h"
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/finder.h"
 
 extern "C" {
 
@@ -51,6 +50,10 @@ bool is_nccl(const char* name) {
 bool is_nvml(const char* name) {
   return name[0] == 'n' && name[1] == 'v' && name[2] == 'm' && name[3] == 'l' && is_upper(name[4]);
 }
+bool is_cublas(const char* name) {
+  return name[0] == 'c' && name[1] == 'u' && name[2] == 'b' && name[3] == 'l' && name[4] == 'a' &&
+         name[5] == 's';
+}
 bool is_cuda(const char* name) {
   return name[0] == 'c' && name[1] == 'u' && is_upper(name[2]);
 }
@@ -60,6 +63,7 @@ bool is_loader(const char* name) {
 
 bool is_ready(const char* name) {
   if (is_nvml(name)) return nvml_ready();
+  if (is_cublas(name)) return some_ready(name);
   return is_nccl(name) ? nccl_ready() : driver_ready();
 }
 
@@ -80,7 +84,8 @@ void* answer(void* handle, const char* name, void* own, Ask ask) {
   }
   // A search through all libraries finds our own symbols even where there is no driver, and nobody
   // must see a function that would not be there without us.
-  if (found == nullptr || !is_own_address(found) || is_ready(name)) return replaced(found, name);
+  Finder* const own_of = found == nullptr ? nullptr : finder_of_wrapper(found);
+  if (own_of == nullptr || own_of->ready()) return replaced(found, name);
   found = ask(RTLD_NEXT);
   asm volatile("" : "+r"(found));  // called, not jumped to: the next one is meant to be next to us
   return found;
@@ -96,7 +101,9 @@ extern "C" {
 int assay_gpu_is_ours(void* handle, const char* name) {
   using namespace assay::gpu;
   if (!find_loader_functions() || handle == RTLD_NEXT || name == nullptr) return 0;
-  if (is_cuda(name) || is_nccl(name) || is_nvml(name)) return is_wrapped_name(name) ? 1 : 0;
+  if (is_cuda(name) || is_nccl(name) || is_nvml(name) || is_cublas(name)) {
+    return is_wrapped_name(name) ? 1 : 0;
+  }
   return name[0] == 'd' && is_loader(name) ? 1 : 0;
 }
 

@@ -71,6 +71,7 @@ TEST(GpuLookup, MissingDriverStaysMissing) {
   EXPECT_EQ(ran.told.at("default"), 0);
   EXPECT_EQ(ran.told.at("error"), 1);
   EXPECT_EQ(ran.told.at("nccl"), 0);
+  EXPECT_EQ(ran.told.at("blas"), 0);
   EXPECT_EQ(ran.told.at("error_after_success"), 0);
 }
 
@@ -107,6 +108,10 @@ TEST(GpuLookup, LinkedProgramsAreCountedAndRtldNextMeansTheCallersNext) {
   EXPECT_EQ(job.total(GpuQuantity::kAllocDevice), (wire::GpuTotals::Total{1, 100}));
   EXPECT_EQ(job.total(GpuQuantity::kFree), (wire::GpuTotals::Total{1, 100}));
   EXPECT_EQ(job.total(GpuQuantity::kNcclGroup).calls, 1);
+  // 2·100·200·300 and, complex, 8·10·20·30; the third was refused.
+  EXPECT_EQ(ran.told.at("refused"), 7);
+  EXPECT_EQ(job.total(GpuQuantity::kMatmul), (wire::GpuTotals::Total{3, 12}));
+  EXPECT_EQ(wire::sum_of(job.region()).flops_left[0], 48'000);
 }
 
 // The first launch finds the driver and the paced way at once.

@@ -38,11 +38,13 @@ TEST_P(UnderASanitizer, CountsAreExact) {
 TEST_P(UnderASanitizer, NothingIsFoundInAnyOfTheOthers) {
   for (const char* words :
        {"forks 2 100", "late_thread 10", "closes_everything 5", "every_kind", "allocations",
-        "many_blocks 300", "graphs 3", "capture", "nccl", "reload 3", "at_exit"}) {
+        "many_blocks 300", "graphs 3", "capture", "nccl", "reload 3", "at_exit",
+        "matmuls 12,13 60 1 threads", "matmuls 13 41 2 capture", "matmuls 14 41 3 fail"}) {
     const Ran ran = probe(words);
     EXPECT_EQ(ran.status, 0) << words << "\n" << ran.text;
   }
   EXPECT_EQ(job_.total(GpuQuantity::kGraph).calls, 7);
+  EXPECT_EQ(job_.total(GpuQuantity::kMatmul).calls, 4 * 2 * 60 + 41);
 }
 
 TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {

@@ -1,0 +1,117 @@
+// A libcuda.so.1 without a GPU: every entry point of the driver exists and counts its calls;
+// devices, memory, graphs and time are modelled as far as tests need them. Set up by environment:
+//
+//   FAKECUDA_DEVICES=1             how many
+//   FAKECUDA_MEMORY=1073741824     bytes of each
+//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid; synchronising
+//                                  waits for it
+//   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
+//   FAKECUDA_NO_EVENTS=1           events cannot be made
+//   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid tells the card's UUID,
+//                                  cuDeviceGetUuid_v2 the slice's
+//   FAKECUDA_STATE=FILE            bytes used, shared with other processes
+//   FAKECUDA_CONTEXT=0             bytes that a context takes
+//   FAKECUDA_MODULE=0              bytes that a module takes
+//   CUDA_VISIBLE_DEVICES           as the driver has it, by number or UUID
+//
+// With FAKECUDA_BARE defined nothing is counted and a launch does nothing at all: for benchmarks.
+//
+// Here: what the parts of it share.
+//   driver_entries.cc   every entry point by name, version and kind; those that only count
+//   driver_devices.cc   devices, contexts, modules
+//   driver_memory.cc    allocations, pools, mappings
+//   driver_graphs.cc    launches, graphs, captures
+//   driver_events.cc    events, waiting
+//   driver_lookup.cc    cuGetProcAddress, and what tests may ask (fakecuda.h)
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "memory.h"
+
+namespace fakecuda {
+
+enum Symbol : int {
+#define PLAIN(name, version, per_thread, symbol) k_##symbol,
+#define MODELLED(name, version, per_thread, symbol) k_##symbol,
+#include "entries.inc"
+#undef PLAIN
+#undef MODELLED
+  kSymbols
+};
+
+extern std::atomic<std::uint64_t> called[kSymbols];
+
+inline void count(Symbol symbol) {
+#ifdef FAKECUDA_BARE
+  (void)symbol;
+#else
+  called[symbol].fetch_add(1, std::memory_order_relaxed);
+#endif
+}
+
+using fake::kInvalidValue;
+using fake::kMaxDevices;
+using fake::kOk;
+using fake::kOutOfMemory;
+using fake::setting;
+constexpr int kNotFound = 500;
+constexpr int kNotReady = 600;
+
+struct Driver {
+  int physical[kMaxDevices] = {};
+  int devices = fake::visible_devices(physical);
+  std::uint64_t launch_ns = setting("FAKECUDA_LAUNCH_NS", 0);
+  bool mig = setting("FAKECUDA_MIG", 0) != 0;
+};
+
+inline Driver& driver() {
+  static Driver the;
+  return the;
+}
+
+inline constinit thread_local int current_device = 0;
+// The primary context of a device is 0x1000 and its number, others are beyond.
+inline constinit thread_local std::intptr_t current_context = 0x1000;
+
+inline int physical(int ordinal) {
+  return driver().physical[ordinal >= 0 && ordinal < kMaxDevices ? ordinal : 0];
+}
+
+struct Graph;
+struct Node {
+  int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child graph, 5 empty, 10 allocation
+  Graph* child;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 1;  // of a kernel's grid
+};
+struct Graph {
+  std::vector<Node*> nodes;
+};
+struct Executable {
+  std::uint64_t nodes;
+  std::uint64_t blocks;
+  std::uint64_t bytes;
+};
+inline constinit thread_local Graph* capturing = nullptr;
+
+int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t bytes = 0,
+             std::uint64_t blocks = 1);
+// Nodes of graphs that were launched.
+extern std::atomic<std::uint64_t> nodes_run;
+
+struct Entry {
+  const char* name;
+  int version;
+  bool per_thread;
+  const char* symbol;
+  void* function;
+};
+extern const Entry kEntries[kSymbols];
+// The newest that is not newer than the caller, of the kind that is asked for. What has no variant
+// for per-thread streams is the same for both.
+const Entry* find(const char* name, int version, bool per_thread);
+
+}  // namespace fakecuda
