@@ -3,8 +3,11 @@
 //
 //   FAKECUDA_DEVICES=1             how many
 //   FAKECUDA_MEMORY=1073741824     bytes of each
-//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid; synchronising
-//                                  waits for it
+//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid and the depth
+//                                  of a block; synchronising waits for it
+//   FAKECUDA_LAUNCH_HOST_NS=0      what a launch keeps its thread busy for
+//   FAKECUDA_EVENT_NS=0            what recording an event takes, of the stream: it is in the time
+//                                  between two events, as on a GPU
 //   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
 //   FAKECUDA_NO_EVENTS=1           events cannot be made
 //   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid tells the card's UUID,
@@ -64,6 +67,8 @@ struct Driver {
   int physical[kMaxDevices] = {};
   int devices = fake::visible_devices(physical);
   std::uint64_t launch_ns = setting("FAKECUDA_LAUNCH_NS", 0);
+  std::uint64_t launch_host_ns = setting("FAKECUDA_LAUNCH_HOST_NS", 0);
+  std::uint64_t event_ns = setting("FAKECUDA_EVENT_NS", 0);
   bool mig = setting("FAKECUDA_MIG", 0) != 0;
 };
 
@@ -105,7 +110,11 @@ int release(std::uint64_t address) {
 #endif
 
 void run_kernels(std::uint64_t blocks) {
-  fakecuda::submit(blocks * driver().launch_ns);
+  if (driver().launch_ns != 0) fakecuda::submit(blocks * driver().launch_ns);
+  if (driver().launch_host_ns == 0) return;
+  for (const std::uint64_t begun = fakecuda::now_ns();
+       fakecuda::now_ns() - begun < driver().launch_host_ns;) {
+  }
 }
 
 int wait_for_kernels() {
@@ -184,7 +193,8 @@ struct Event {
 int record(void* event) {
 #ifndef FAKECUDA_BARE
   if (capturing != nullptr) return add_node(nullptr, capturing, 5);
-  *static_cast<Event*>(event) = {fakecuda::submitted(), fakecuda::now_ns(), 0};
+  const std::uint64_t place = fakecuda::submit(driver().event_ns);
+  *static_cast<Event*>(event) = {place, fakecuda::now_ns(), 0};
 #endif
   (void)event;
   return kOk;
@@ -507,10 +517,10 @@ RELEASE_ASYNC(cuMemFreeAsync_ptsz)
 RELEASE(cuArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 RELEASE(cuMipmappedArrayDestroy, (void* handle), reinterpret_cast<std::uint64_t>(handle))
 
-#define LAUNCH(symbol)                                      \
-  int symbol(void*, unsigned x, unsigned y, unsigned z) {   \
-    count(k_##symbol);                                      \
-    return launch(std::uint64_t{x} * std::uint64_t{y} * z); \
+#define LAUNCH(symbol)                                                                        \
+  int symbol(void*, unsigned x, unsigned y, unsigned z, unsigned, unsigned, unsigned depth) { \
+    count(k_##symbol);                                                                        \
+    return launch(std::uint64_t{x} * y * z * at_least_one(depth));                            \
   }
 LAUNCH(cuLaunchKernel)
 LAUNCH(cuLaunchKernel_ptsz)
