@@ -40,13 +40,35 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.place = nullptr;
   for (Pair& pair : lane.pairs) pair = {};
   lane.first = lane.count = 0;
+  lane.passed = -1;
   lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
+  lane.unmarked_known = true;
+  lane.scale = {};
   lane.context.store(context, std::memory_order_relaxed);
   if (!lane.has_events) tell("no events: shares are kept by estimates alone");
 }
 
 Result record(void* event, void* stream, bool per_thread) {
   return (per_thread ? helpers.event_record_ptsz : helpers.event_record)(event, stream);
+}
+
+// Below zero is a time, too: the second event may be in another stream.
+bool elapsed(void* from, void* to, double& ns) {
+  float milliseconds = 0;
+  if (helpers.event_elapsed(&milliseconds, from, to) != 0) return false;
+  ns = static_cast<double>(milliseconds) * 1e6;
+  return true;
+}
+
+// What the device did between two marks is the one's work, if it was never idle.
+void learn_scale(Lane& lane, const Mark& mark) {
+  double ns = 0;
+  if (lane.passed < 0 || mark.cost_ns == 0 || !mark.known ||
+      !elapsed(lane.pairs[lane.passed].end, lane.pairs[mark.pair].end, ns)) {
+    return;
+  }
+  const auto estimated = static_cast<double>(mark.cost_ns);
+  mark.follows ? lane.scale.learn(ns, estimated) : lane.scale.learn_most(ns, estimated);
 }
 
 }  // namespace
@@ -127,14 +149,16 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   return true;
 }
 
-void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now) {
+void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now, bool known) {
   if (ns == 0) return;
   lane.unmarked_ns += ns;
-  lane.until = (lane.until > now ? lane.until : now) + ns;
+  lane.unmarked_known = lane.unmarked_known && known;
+  lane.until = (lane.until > now ? lane.until : now) + lane.scale.real(ns);
   if (lane.busy_from == 0) lane.busy_from = now;
 }
 
 void collect(Lane& lane, std::uint64_t now) {
+  const double before = lane.scale.times();
   while (lane.count > 0) {
     const Mark& mark = lane.marks[lane.first];
     Pair& pair = lane.pairs[mark.pair];
@@ -144,17 +168,20 @@ void collect(Lane& lane, std::uint64_t now) {
       doubt(lane);
       return;
     }
-    float milliseconds = -1;
-    if (mark.timed && helpers.event_elapsed(&milliseconds, pair.begin, pair.end) == 0 &&
-        milliseconds >= 0) {
-      learn_cost(mark.place, static_cast<double>(milliseconds) * 1e6);
-    }
-    pair.taken = false;
+    double ns = -1;
+    if (mark.timed && elapsed(pair.begin, pair.end, ns) && ns >= 0) learn_cost(mark.place, ns);
+    learn_scale(lane, mark);
+    if (lane.passed >= 0) lane.pairs[lane.passed].taken = false;
+    lane.passed = mark.pair;
     lane.marked_ns -= mark.cost_ns < lane.marked_ns ? mark.cost_ns : lane.marked_ns;
     lane.first = (lane.first + 1) % kMarks;
     --lane.count;
   }
-  const std::uint64_t most = now + lane.marked_ns + lane.unmarked_ns;
+  if (lane.until > now && lane.scale.times() != before) {
+    const double left = static_cast<double>(lane.until - now) * lane.scale.times() / before;
+    lane.until = now + static_cast<std::uint64_t>(left);
+  }
+  const std::uint64_t most = now + lane.scale.real(lane.marked_ns + lane.unmarked_ns);
   if (lane.until > most) lane.until = most;  // it was quicker than expected
 }
 
@@ -170,6 +197,7 @@ bool is_drained(const Lane& lane, std::uint64_t now) {
 
 void drained(Lane& lane, std::uint64_t at) {
   lane.unmarked_ns = 0;
+  lane.unmarked_known = true;
   lane.until = at;
 }
 
@@ -207,15 +235,22 @@ void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* strea
     doubt(lane);
     return;
   }
-  lane.marks[(lane.first + lane.count) % kMarks] = {pair, lane.unmarked_ns, place, timed};
+  const bool follows =
+      lane.count > 0 &&
+      helpers.event_query(
+          lane.pairs[lane.marks[(lane.first + lane.count - 1) % kMarks].pair].end) == kNotReady;
+  lane.marks[(lane.first + lane.count) % kMarks] = {pair,  lane.unmarked_ns, place,
+                                                    timed, follows,          lane.unmarked_known};
   ++lane.count;
   lane.marked_ns += lane.unmarked_ns;
   lane.unmarked_ns = 0;
+  lane.unmarked_known = true;
 }
 
 void doubt(Lane& lane) {
   for (Pair& pair : lane.pairs) pair = {};
   lane.first = lane.count = 0;
+  lane.passed = -1;
   lane.unmarked_ns += lane.marked_ns;
   lane.marked_ns = 0;
   if (++lane.failures < kPatience || !lane.has_events) return;

@@ -79,7 +79,7 @@ class Patience {
       first_ = lane.first;
       since_ = now;
     }
-    return now > since_ + kStuckNs + 2 * lane.marked_ns;
+    return now > since_ + kStuckNs + 2 * lane.scale.real(lane.marked_ns);
   }
 
  private:
@@ -102,7 +102,7 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
              launch.stream, launch.per_thread);
   }
   if (const std::uint64_t used = withdraw_budgets(launch.block); used > 0) {
-    others_until = (lane.until > now ? lane.until : now) + used;
+    others_until = (lane.until > now ? lane.until : now) + lane.scale.real(used);
   }
   collect(lane, now);
   if (!is_drained(lane, now) || now < others_until) return false;
@@ -142,8 +142,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     const wire::TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
     std::uint64_t wanted = 0;  // how much has to run first
     if (answer == wire::TurnAnswer::kGo) {
-      if (ahead == 0 || ahead + launch.cost_ns <= kInFlightNs) break;
-      wanted = ahead + launch.cost_ns - kInFlightNs;
+      const std::uint64_t with_it = ahead + lane.scale.real(launch.cost_ns);
+      if (ahead == 0 || with_it <= kInFlightNs) break;
+      wanted = with_it - kInFlightNs;
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
@@ -160,7 +161,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     if (!near) spins_since = 0;
     if (near && spins_since == 0) spins_since = now;
     const bool spin = near && now < spins_since + kLongestSpinNs;
-    locked = rest(lane, near ? kNearNs / 2 : wanted - kNearNs, spin);
+    // Half of it, and look again: nothing is so well known that the device should stand idle for
+    // it.
+    locked = rest(lane, near ? kNearNs / 2 : (wanted - kNearNs) / 2 + kNearNs / 2, spin);
   }
   if (waits_since != 0 && lane.line < wire::kGpuDevices) {
     region()->devices[lane.line].waited_ns.fetch_add(now_ns() - waits_since,
@@ -181,13 +184,15 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
   }
   if (lane.limited) {
     const std::uint64_t now = now_ns();
-    const bool timed = !known || lane.unmarked_ns + launch.cost_ns >= kQuantumNs / 2;
+    const bool timed =
+        !known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= kQuantumNs / 2;
     ticket = {&lane, place, -1, launch.stream, launch.per_thread};
     if (timed) ticket.pair = take_pair(lane, true, launch.stream, launch.per_thread);
-    add_work(lane, launch.cost_ns, now);
+    add_work(lane, launch.cost_ns, now, known);
     lane.place->until_ns.store(lane.until + kQuantumNs + kMarginNs, std::memory_order_relaxed);
   }
-  grant(launch.block, lane.limited ? static_cast<std::int64_t>(kQuantumNs) : kUnlimitedNs);
+  grant(launch.block,
+        lane.limited ? static_cast<std::int64_t>(lane.scale.estimated(kQuantumNs)) : kUnlimitedNs);
   lane.lock.unlock();
   return ticket.pair >= 0 ? ticket : Ticket{};
 }

@@ -1,0 +1,53 @@
+// By what a lane's estimates are off. What one launch takes between two events is more than what it
+// adds to a full queue, half as much again for a kernel of microseconds; and functions whose time
+// depends on more than their grid are timed now here, now there. So what events say of whole
+// stretches of work is compared with the sum of the estimates for the same, and everything that is
+// in flight, or may be launched, is multiplied by that.
+#pragma once
+
+#include <cstdint>
+
+namespace assay::gpu {
+
+class Scale {
+ public:
+  // A stretch behind which the next was already waiting: the device was never idle in between.
+  // (Stretches in several streams may end in another order than they began: below zero then.)
+  void learn(double took_ns, double estimated_ns) {
+    took_ = took_ * kKeep + took_ns;
+    estimated_ = estimated_ * kKeep + estimated_ns;
+    times_ = bounded(took_ / estimated_);
+  }
+  // The device may have been idle for a part of that time.
+  void learn_most(double took_ns, double estimated_ns) {
+    if (took_ns >= 0 && took_ns < times_ * estimated_ns) learn(took_ns, estimated_ns);
+  }
+
+  [[nodiscard]] double times() const { return times_; }
+  [[nodiscard]] std::uint64_t real(std::uint64_t estimated_ns) const {
+    return static_cast<std::uint64_t>(static_cast<double>(estimated_ns) * times_);
+  }
+  // What is estimated for that much.
+  [[nodiscard]] std::uint64_t estimated(std::uint64_t real_ns) const {
+    return static_cast<std::uint64_t>(static_cast<double>(real_ns) / times_);
+  }
+
+ private:
+  // Of what is known, after each stretch of about a millisecond: new within a turn, and still the
+  // mean of several.
+  static constexpr double kKeep = 0.8;
+  // As if that much had been seen before: the first stretch does not decide alone.
+  static constexpr double kBelievedNs = 500'000;
+  static constexpr double kMost = 64;
+
+  static double bounded(double times) {
+    if (!(times > 1 / kMost)) return 1 / kMost;
+    return times < kMost ? times : kMost;
+  }
+
+  double took_ = kBelievedNs;
+  double estimated_ = kBelievedNs;
+  double times_ = 1;
+};
+
+}  // namespace assay::gpu
