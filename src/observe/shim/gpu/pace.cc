@@ -27,6 +27,8 @@ constexpr std::uint64_t kMarginNs = 200'000;
 // Sleeping takes this much longer than it should; nearer than that, one polls.
 constexpr std::uint64_t kNearNs = 100'000;
 constexpr std::uint64_t kLongestSpinNs = 300'000;
+// So long before its work has run the holder wakes the next one.
+constexpr std::uint64_t kAnnouncedNs = 200'000;
 constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 
 // What we ask the driver is harmless to captures, also those of other threads.
@@ -57,16 +59,31 @@ void pause_a_little() {
   for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
 }
 
-// Sleeps, with the lane unlocked. False: somebody else has it and does not let go.
-bool rest(Lane& lane, std::uint64_t ns, bool spin) {
+// Sleeps until more turns than `seen` have ended, with the lane unlocked. False: somebody else has
+// it and does not let go.
+bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
+  wire::TurnDevice& device = *lane.device;
   lane.lock.unlock();
   if (spin) {
     pause_a_little();
   } else {
-    sleep_for(*lane.device, ns);
+    sleep_for(device, seen, ns);
   }
   return lane.lock.try_lock_for_a_while();
 }
+
+// Who waits for something near polls, but not for long: it may come later than it was thought.
+class Polling {
+ public:
+  bool may_go_on(bool near, std::uint64_t now) {
+    if (!near) since_ = 0;
+    if (near && since_ == 0) since_ = now;
+    return near && now < since_ + kLongestSpinNs;
+  }
+
+ private:
+  std::uint64_t since_ = 0;
+};
 
 // What is in flight may itself wait for something that this thread will do next. So nobody waits
 // longer than it can reasonably take while none of it is done: the launch is made then, turn or
@@ -121,9 +138,9 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
 // Until the launch may be made. The lane stays locked, unless that could not be had: false.
 bool wait_for_turn(Lane& lane, const Launch& launch) {
   std::uint64_t waits_since = 0;
-  std::uint64_t spins_since = 0;
   std::uint64_t others_until = 0;
   Patience patience;
+  Polling polling;
   bool locked = true;
   while (locked) {
     const std::uint64_t now = now_ns();
@@ -131,10 +148,12 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     collect(lane, now);
     settle(lane, now);
     if (patience.is_over(lane, now)) break;
+    const std::uint32_t seen = lane.device->ended.load(std::memory_order_acquire);
     const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
     if (!turn.mine) {
       if (waits_since == 0) waits_since = now;
-      locked = rest(lane, turn.again_ns > now ? turn.again_ns - now : 0, false);
+      locked = rest(lane, seen, turn.again_ns > now ? turn.again_ns - now : 0,
+                    polling.may_go_on(turn.soon, now));
       continue;
     }
     const std::uint64_t ahead = ahead_of(lane, now);
@@ -153,17 +172,16 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
         continue;
       }
       wanted = ahead;
+      if (wanted <= kAnnouncedNs && nearly_done(*lane.device, lane.row)) {
+        wake_waiters(*lane.device);
+      }
     }
     if (ahead > 0) {
       lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
     }
+    // Half of it, and look again: nothing is so well known that the device should be idle for it.
     const bool near = wanted <= kNearNs;
-    if (!near) spins_since = 0;
-    if (near && spins_since == 0) spins_since = now;
-    const bool spin = near && now < spins_since + kLongestSpinNs;
-    // Half of it, and look again: nothing is so well known that the device should stand idle for
-    // it.
-    locked = rest(lane, near ? kNearNs / 2 : (wanted - kNearNs) / 2 + kNearNs / 2, spin);
+    locked = rest(lane, seen, near ? kNearNs / 2 : wanted / 2, polling.may_go_on(near, now));
   }
   if (waits_since != 0 && lane.line < wire::kGpuDevices) {
     region()->devices[lane.line].waited_ns.fetch_add(now_ns() - waits_since,
