@@ -217,7 +217,8 @@ int elapsed(float* milliseconds, void* from, void* to) {
   const std::uint64_t begin = time_of(from);
   const std::uint64_t end = time_of(to);
   if (begin == 0 || end == 0) return kNotReady;
-  *milliseconds = static_cast<float>(static_cast<double>(end - begin) / 1e6);
+  *milliseconds =
+      static_cast<float>(static_cast<double>(static_cast<std::int64_t>(end - begin)) / 1e6);
   return kOk;
 }
 

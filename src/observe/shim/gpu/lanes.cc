@@ -43,6 +43,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.passed = -1;
   lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
   lane.unmarked_known = true;
+  lane.unmarked_parts = 0;
   lane.scale = {};
   lane.context.store(context, std::memory_order_relaxed);
   if (!lane.has_events) tell("no events: shares are kept by estimates alone");
@@ -52,7 +53,6 @@ Result record(void* event, void* stream, bool per_thread) {
   return (per_thread ? helpers.event_record_ptsz : helpers.event_record)(event, stream);
 }
 
-// Below zero is a time, too: the second event may be in another stream.
 bool elapsed(void* from, void* to, double& ns) {
   float milliseconds = 0;
   if (helpers.event_elapsed(&milliseconds, from, to) != 0) return false;
@@ -60,15 +60,27 @@ bool elapsed(void* from, void* to, double& ns) {
   return true;
 }
 
-// What the device did between two marks is the one's work, if it was never idle.
-void learn_scale(Lane& lane, const Mark& mark) {
-  double ns = 0;
-  if (lane.passed < 0 || mark.cost_ns == 0 || !mark.known ||
-      !elapsed(lane.pairs[lane.passed].end, lane.pairs[mark.pair].end, ns)) {
+// A mark was passed; `alone_ns` is what its last launch took between two events, if that was timed.
+// What the device did since the latest end of another is the mark's work, if it was never idle.
+void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
+  Pair* before = lane.passed < 0 ? nullptr : &lane.pairs[lane.passed];
+  double took_ns = 0;
+  const bool has_time =
+      before != nullptr && elapsed(before->end, lane.pairs[mark.pair].end, took_ns);
+  if (has_time && mark.known && mark.cost_ns > 0) {
+    const auto estimated = static_cast<double>(mark.cost_ns);
+    if (mark.follows) {
+      lane.scale.learn(took_ns, estimated);
+    } else {
+      lane.scale.learn_most(mark.is_one && alone_ns >= 0 ? alone_ns : took_ns, estimated);
+    }
+  }
+  if (has_time && took_ns < 0) {  // in another stream, and done before that one
+    lane.pairs[mark.pair].taken = false;
     return;
   }
-  const auto estimated = static_cast<double>(mark.cost_ns);
-  mark.follows ? lane.scale.learn(ns, estimated) : lane.scale.learn_most(ns, estimated);
+  if (before != nullptr) before->taken = false;
+  lane.passed = mark.pair;
 }
 
 }  // namespace
@@ -153,6 +165,7 @@ void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now, bool known) {
   if (ns == 0) return;
   lane.unmarked_ns += ns;
   lane.unmarked_known = lane.unmarked_known && known;
+  ++lane.unmarked_parts;
   lane.until = (lane.until > now ? lane.until : now) + lane.scale.real(ns);
   if (lane.busy_from == 0) lane.busy_from = now;
 }
@@ -160,7 +173,7 @@ void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now, bool known) {
 void collect(Lane& lane, std::uint64_t now) {
   const double before = lane.scale.times();
   while (lane.count > 0) {
-    const Mark& mark = lane.marks[lane.first];
+    const Mark mark = lane.marks[lane.first];
     Pair& pair = lane.pairs[mark.pair];
     const Result passed = helpers.event_query(pair.end);
     if (passed == kNotReady) break;
@@ -170,9 +183,7 @@ void collect(Lane& lane, std::uint64_t now) {
     }
     double ns = -1;
     if (mark.timed && elapsed(pair.begin, pair.end, ns) && ns >= 0) learn_cost(mark.place, ns);
-    learn_scale(lane, mark);
-    if (lane.passed >= 0) lane.pairs[lane.passed].taken = false;
-    lane.passed = mark.pair;
+    mark_passed(lane, mark, ns);
     lane.marked_ns -= mark.cost_ns < lane.marked_ns ? mark.cost_ns : lane.marked_ns;
     lane.first = (lane.first + 1) % kMarks;
     --lane.count;
@@ -198,6 +209,7 @@ bool is_drained(const Lane& lane, std::uint64_t now) {
 void drained(Lane& lane, std::uint64_t at) {
   lane.unmarked_ns = 0;
   lane.unmarked_known = true;
+  lane.unmarked_parts = 0;
   lane.until = at;
 }
 
@@ -235,16 +247,23 @@ void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* strea
     doubt(lane);
     return;
   }
-  const bool follows =
-      lane.count > 0 &&
-      helpers.event_query(
-          lane.pairs[lane.marks[(lane.first + lane.count - 1) % kMarks].pair].end) == kNotReady;
-  lane.marks[(lane.first + lane.count) % kMarks] = {pair,  lane.unmarked_ns, place,
-                                                    timed, follows,          lane.unmarked_known};
+  bool follows = false;
+  if (lane.count > 0) {
+    const Mark& last = lane.marks[(lane.first + lane.count - 1) % kMarks];
+    follows = helpers.event_query(lane.pairs[last.pair].end) == kNotReady;
+  }
+  lane.marks[(lane.first + lane.count) % kMarks] = {.pair = pair,
+                                                    .cost_ns = lane.unmarked_ns,
+                                                    .place = place,
+                                                    .timed = timed,
+                                                    .follows = follows,
+                                                    .known = lane.unmarked_known,
+                                                    .is_one = timed && lane.unmarked_parts == 1};
   ++lane.count;
   lane.marked_ns += lane.unmarked_ns;
   lane.unmarked_ns = 0;
   lane.unmarked_known = true;
+  lane.unmarked_parts = 0;
 }
 
 void doubt(Lane& lane) {

@@ -29,7 +29,8 @@ struct Mark {
   std::uint32_t place = 0;
   bool timed = false;
   bool follows = false;  // the mark before had not been passed when this was put
-  bool known = false;    // no launch of an unknown cost is in it
+  bool known = false;    // no launch of an unknown cost is before it
+  bool is_one = false;   // only the launch that is timed is
 };
 
 struct Lane {
@@ -51,10 +52,11 @@ struct Lane {
   Mark marks[kMarks];  // a ring
   std::size_t first = 0;
   std::size_t count = 0;
-  int passed = -1;                // the pair of the mark that was passed last
+  int passed = -1;                // the pair whose end was passed last
   std::uint64_t marked_ns = 0;    // estimated work before the marks
   std::uint64_t unmarked_ns = 0;  // and behind the last of them
   bool unmarked_known = true;
+  std::uint32_t unmarked_parts = 0;
   Scale scale;                  // what is estimated, times this, is what it takes
   std::uint64_t busy_from = 0;  // charged until here; 0: nothing is in flight
   std::uint64_t until = 0;      // when everything will have run, by estimates and scale

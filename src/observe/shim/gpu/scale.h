@@ -11,16 +11,19 @@ namespace assay::gpu {
 
 class Scale {
  public:
-  // A stretch behind which the next was already waiting: the device was never idle in between.
-  // (Stretches in several streams may end in another order than they began: below zero then.)
+  // A stretch that was waiting when the one before it ended: the device was never idle in between.
+  // One alone never changes much: it may have been measured wrongly, and whoever believes in too
+  // much work lets the device wait.
   void learn(double took_ns, double estimated_ns) {
+    const double expected_ns = times_ * estimated_ns;
+    took_ns = within(took_ns, expected_ns / kStep, expected_ns * kStep);
     took_ = took_ * kKeep + took_ns;
     estimated_ = estimated_ * kKeep + estimated_ns;
-    times_ = bounded(took_ / estimated_);
+    times_ = within(took_ / estimated_, 1 / kMost, kMost);
   }
   // The device may have been idle for a part of that time.
   void learn_most(double took_ns, double estimated_ns) {
-    if (took_ns >= 0 && took_ns < times_ * estimated_ns) learn(took_ns, estimated_ns);
+    if (took_ns < times_ * estimated_ns) learn(took_ns, estimated_ns);
   }
 
   [[nodiscard]] double times() const { return times_; }
@@ -38,11 +41,13 @@ class Scale {
   static constexpr double kKeep = 0.8;
   // As if that much had been seen before: the first stretch does not decide alone.
   static constexpr double kBelievedNs = 500'000;
-  static constexpr double kMost = 64;
+  static constexpr double kStep = 4;
+  static constexpr double kMost = 256;
 
-  static double bounded(double times) {
-    if (!(times > 1 / kMost)) return 1 / kMost;
-    return times < kMost ? times : kMost;
+  // Also of what is not a number.
+  static double within(double value, double least, double most) {
+    if (!(value > least)) return least;
+    return value < most ? value : most;
   }
 
   double took_ = kBelievedNs;
