@@ -6,6 +6,7 @@
 //   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid and the depth
 //                                  of a block; synchronising waits for it
 //   FAKECUDA_LAUNCH_HOST_NS=0      what a launch keeps its thread busy for
+//   FAKECUDA_COPY_NS=0             what copying a KiB takes, by cuMemcpyHtoDAsync_v2
 //   FAKECUDA_EVENT_NS=0            what recording an event takes, of the stream: it is in the time
 //                                  between two events, as on a GPU
 //   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
@@ -68,6 +69,7 @@ struct Driver {
   int devices = fake::visible_devices(physical);
   std::uint64_t launch_ns = setting("FAKECUDA_LAUNCH_NS", 0);
   std::uint64_t launch_host_ns = setting("FAKECUDA_LAUNCH_HOST_NS", 0);
+  std::uint64_t copy_ns = setting("FAKECUDA_COPY_NS", 0);
   std::uint64_t event_ns = setting("FAKECUDA_EVENT_NS", 0);
   bool mig = setting("FAKECUDA_MIG", 0) != 0;
 };
@@ -535,6 +537,12 @@ LAUNCH(cuLaunchCooperativeKernel_ptsz)
   }
 LAUNCH_EX(cuLaunchKernelEx)
 LAUNCH_EX(cuLaunchKernelEx_ptsz)
+
+int cuMemcpyHtoDAsync_v2(std::uint64_t, const void*, std::size_t bytes) {
+  count(k_cuMemcpyHtoDAsync_v2);
+  if (driver().copy_ns != 0) fakecuda::submit(bytes / 1024 * driver().copy_ns);
+  return kOk;
+}
 
 int cuGraphCreate(void** graph, unsigned) {
   count(k_cuGraphCreate);

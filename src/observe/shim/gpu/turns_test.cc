@@ -92,6 +92,12 @@ class OneGpu {
     }
     return 100 * sum / span;
   }
+  // In nanoseconds, until its end.
+  double had_ever(std::size_t program) {
+    wait();
+    const auto ever = results_[program]->told.find("ever");
+    return ever == results_[program]->told.end() ? 0 : static_cast<double>(ever->second);
+  }
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
 
  private:
@@ -121,14 +127,14 @@ bool note(std::string& seen, const char* what, double value, bool good) {
 }
 
 void expect_shares(const std::string& first_kernels, double first,
-                   const std::string& second_kernels, double second) {
+                   const std::string& second_kernels, double second, const std::string& more = "") {
   in_one_of_several([&](std::string& seen) {
     const Job jobs[2];
     limit(jobs[0], static_cast<std::uint32_t>(first * 10));
     limit(jobs[1], static_cast<std::uint32_t>(second * 10));
     OneGpu gpu;
-    gpu.start(jobs[0], first_kernels);
-    gpu.start(jobs[1], second_kernels);
+    gpu.start(jobs[0], first_kernels, 3, more);
+    gpu.start(jobs[1], second_kernels, 3, more);
     const double a = gpu.had(0);
     const double b = gpu.had(1);
     EXPECT_LE(a, first + 6);
@@ -158,6 +164,33 @@ TEST(GpuShares, ThirtyAndSeventy) {
 
 TEST(GpuShares, TenAndNinetyOfDifferentKernels) {
   expect_shares("launch 500 20 2000", 10, "threads 50 300", 90);
+}
+
+// A kernel between two events takes more than half as much again as it adds to a full queue.
+TEST(GpuShares, EventsThatTakeLongerThanTheKernels) {
+  expect_shares("launch 20", 30, "launch 20", 70, "FAKECUDA_EVENT_NS=20000");
+}
+
+// What a launch takes cannot be known from its function and grid.
+TEST(GpuShares, OneGridForShortAndLongKernels) {
+  expect_shares("onegrid 20 1000", 30, "onegrid 1000 20 20 20", 70, "FAKECUDA_EVENT_NS=3000");
+}
+
+// Copies are not paced; but they take the device's time, between kernels of the same stream. The
+// job is charged for both, not for more, and goes on.
+TEST(GpuShares, CopiesBetweenKernels) {
+  in_one_of_several([&](std::string& seen) {
+    const Job job;
+    limit(job, 300);
+    OneGpu gpu;
+    gpu.start(job, "copies 100", 3, "FAKECUDA_COPY_NS=1000");
+    const double had = gpu.had(0);
+    const auto charged = static_cast<double>(job.region().devices[0].busy_ns.load());
+    const double part = charged / gpu.had_ever(0);
+    EXPECT_LE(had, 38);
+    EXPECT_GE(part, 0.9);
+    return note(seen, "had", had, had >= 24) && note(seen, "charged", part, part <= 1.1);
+  });
 }
 
 // Two processes are one job: together they have its share.
