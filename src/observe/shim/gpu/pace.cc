@@ -15,7 +15,7 @@ namespace {
 // How much a thread may launch between two checkpoints, and all may have in flight: enough that the
 // device is never idle while a thread is put off its processor for a moment.
 constexpr std::uint64_t kQuantumNs = 1'000'000;
-constexpr std::uint64_t kInFlightNs = 4'000'000;
+constexpr std::uint64_t kQuantaInFlight = 4;
 // What is not known yet is taken for this: few such launches are in flight at a time, until the
 // first of them has been timed.
 constexpr std::uint64_t kAssumedNs = 2'000'000;
@@ -30,6 +30,11 @@ constexpr std::uint64_t kLongestSpinNs = 300'000;
 // So long before its work has run the holder wakes the next one.
 constexpr std::uint64_t kAnnouncedNs = 200'000;
 constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+
+// A lane begins with little: what its launches take may depend on more than function and grid.
+std::uint64_t quantum_of(const Lane& lane) {
+  return lane.has_events && lane.scale.is_new() ? kQuantumNs / 8 : kQuantumNs;
+}
 
 // What we ask the driver is harmless to captures, also those of other threads.
 class HarmlessToCaptures {
@@ -162,8 +167,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     std::uint64_t wanted = 0;  // how much has to run first
     if (answer == wire::TurnAnswer::kGo) {
       const std::uint64_t with_it = ahead + lane.scale.real(launch.cost_ns);
-      if (ahead == 0 || with_it <= kInFlightNs) break;
-      wanted = with_it - kInFlightNs;
+      const std::uint64_t most = kQuantaInFlight * quantum_of(lane);
+      if (ahead == 0 || with_it <= most) break;
+      wanted = with_it - most;
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
@@ -203,14 +209,15 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
   if (lane.limited) {
     const std::uint64_t now = now_ns();
     const bool timed =
-        !known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= kQuantumNs / 2;
+        !known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= quantum_of(lane) / 2;
     ticket = {&lane, place, -1, launch.stream, launch.per_thread};
     if (timed) ticket.pair = take_pair(lane, true, launch.stream, launch.per_thread);
     add_work(lane, launch.cost_ns, now, known);
     lane.place->until_ns.store(lane.until + kQuantumNs + kMarginNs, std::memory_order_relaxed);
   }
-  grant(launch.block,
-        lane.limited ? static_cast<std::int64_t>(lane.scale.estimated(kQuantumNs)) : kUnlimitedNs);
+  grant(launch.block, lane.limited
+                          ? static_cast<std::int64_t>(lane.scale.estimated(quantum_of(lane)))
+                          : kUnlimitedNs);
   lane.lock.unlock();
   return ticket.pair >= 0 ? ticket : Ticket{};
 }

@@ -17,15 +17,22 @@ class Scale {
   void learn(double took_ns, double estimated_ns) {
     const double expected_ns = times_ * estimated_ns;
     took_ns = within(took_ns, expected_ns / kStep, expected_ns * kStep);
+    if (is_new()) ++stretches_;
     took_ = took_ * kKeep + took_ns;
     estimated_ = estimated_ * kKeep + estimated_ns;
     times_ = within(took_ / estimated_, 1 / kMost, kMost);
   }
   // The device may have been idle for a part of that time.
   void learn_most(double took_ns, double estimated_ns) {
-    if (took_ns < times_ * estimated_ns) learn(took_ns, estimated_ns);
+    if (took_ns < times_ * estimated_ns) {
+      learn(took_ns, estimated_ns);
+    } else if (is_new()) {
+      ++stretches_;
+    }
   }
 
+  // Little was seen until now: better not to launch much by estimates alone.
+  [[nodiscard]] bool is_new() const { return stretches_ < kFew; }
   [[nodiscard]] double times() const { return times_; }
   [[nodiscard]] std::uint64_t real(std::uint64_t estimated_ns) const {
     return static_cast<std::uint64_t>(static_cast<double>(estimated_ns) * times_);
@@ -41,6 +48,7 @@ class Scale {
   static constexpr double kKeep = 0.8;
   // As if that much had been seen before: the first stretch does not decide alone.
   static constexpr double kBelievedNs = 500'000;
+  static constexpr int kFew = 8;
   static constexpr double kStep = 4;
   static constexpr double kMost = 256;
 
@@ -53,6 +61,7 @@ class Scale {
   double took_ = kBelievedNs;
   double estimated_ = kBelievedNs;
   double times_ = 1;
+  int stretches_ = 0;
 };
 
 }  // namespace assay::gpu
