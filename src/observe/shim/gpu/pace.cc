@@ -7,6 +7,7 @@
 #include "observe/shim/gpu/budgets.h"
 #include "observe/shim/gpu/costs.h"
 #include "observe/shim/gpu/lanes.h"
+#include "observe/shim/gpu/patience.h"
 #include "observe/shim/gpu/turns.h"
 
 namespace assay::gpu {
@@ -26,7 +27,6 @@ constexpr std::int64_t kUnlimitedNs = 100'000'000;
 constexpr std::uint64_t kMarginNs = 200'000;
 // Sleeping takes this much longer than it should; nearer than that, one polls.
 constexpr std::uint64_t kNearNs = 100'000;
-constexpr std::uint64_t kLongestSpinNs = 300'000;
 // So long before its work has run the holder wakes the next one.
 constexpr std::uint64_t kAnnouncedNs = 200'000;
 constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -76,38 +76,6 @@ bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
   }
   return lane.lock.try_lock_for_a_while();
 }
-
-// Who waits for something near polls, but not for long: it may come later than it was thought.
-class Polling {
- public:
-  bool may_go_on(bool near, std::uint64_t now) {
-    if (!near) since_ = 0;
-    if (near && since_ == 0) since_ = now;
-    return near && now < since_ + kLongestSpinNs;
-  }
-
- private:
-  std::uint64_t since_ = 0;
-};
-
-// What is in flight may itself wait for something that this thread will do next. So nobody waits
-// longer than it can reasonably take while none of it is done: the launch is made then, turn or
-// not.
-constexpr std::uint64_t kStuckNs = 200'000'000;
-class Patience {
- public:
-  bool is_over(const Lane& lane, std::uint64_t now) {
-    if (since_ == 0 || lane.count == 0 || lane.first != first_) {
-      first_ = lane.first;
-      since_ = now;
-    }
-    return now > since_ + kStuckNs + 2 * lane.scale.real(lane.marked_ns);
-  }
-
- private:
-  std::size_t first_ = 0;
-  std::uint64_t since_ = 0;
-};
 
 struct Launch {
   wire::GpuBlock& block;
