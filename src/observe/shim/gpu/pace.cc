@@ -82,6 +82,7 @@ struct Launch {
   std::uint64_t cost_ns;
   void* stream;
   bool per_thread;
+  bool known = true;  // its cost
 };
 
 // The turn is over: what is in flight runs out, and the next one has the device. True if it has.
@@ -135,7 +136,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     std::uint64_t wanted = 0;  // how much has to run first
     if (answer == wire::TurnAnswer::kGo) {
       const std::uint64_t with_it = ahead + lane.scale.real(launch.cost_ns);
-      const std::uint64_t most = kQuantaInFlight * quantum_of(lane);
+      const std::uint64_t most = kQuantaInFlight * (launch.known ? quantum_of(lane) : kQuantumNs);
       if (ahead == 0 || with_it <= most) break;
       wanted = with_it - most;
       if (wanted > ahead) wanted = ahead;
@@ -155,7 +156,8 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     }
     // Half of it, and look again: nothing is so well known that the device should be idle for it.
     const bool near = wanted <= kNearNs;
-    locked = rest(lane, seen, near ? kNearNs / 2 : wanted / 2, polling.may_go_on(near, now));
+    const std::uint64_t longest = quantum_of(lane) < kQuantumNs ? kNearNs : wanted / 2;
+    locked = rest(lane, seen, near ? kNearNs / 2 : longest, polling.may_go_on(near, now));
   }
   if (waits_since != 0 && lane.line < wire::kGpuDevices) {
     region()->devices[lane.line].waited_ns.fetch_add(now_ns() - waits_since,
@@ -167,8 +169,8 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
 Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used) {
   if (!lane.lock.try_lock_for_a_while()) return {};
   Ticket ticket;
-  const bool known = launch.cost_ns != kUnknownCost;
-  if (!known) launch.cost_ns = lane.has_events ? kAssumedNs : kNeverKnownNs;
+  launch.known = launch.cost_ns != kUnknownCost;
+  if (!launch.known) launch.cost_ns = lane.has_events ? kAssumedNs : kNeverKnownNs;
   if (is_limited(lane, now_ns())) {
     collect(lane, now_ns());
     add_work(lane, used, now_ns());
@@ -177,10 +179,10 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
   if (lane.limited) {
     const std::uint64_t now = now_ns();
     const bool timed =
-        !known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= quantum_of(lane) / 2;
+        !launch.known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= quantum_of(lane) / 2;
     ticket = {&lane, place, -1, launch.stream, launch.per_thread};
     if (timed) ticket.pair = take_pair(lane, true, launch.stream, launch.per_thread);
-    add_work(lane, launch.cost_ns, now, known);
+    add_work(lane, launch.cost_ns, now, launch.known);
     lane.place->until_ns.store(lane.until + kQuantumNs + kMarginNs, std::memory_order_relaxed);
   }
   grant(launch.block, lane.limited
