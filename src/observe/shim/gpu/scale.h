@@ -1,5 +1,5 @@
 // By what a lane's estimates are off. What one launch takes between two events is more than what it
-// adds to a full queue, half as much again for a kernel of microseconds; and functions whose time
+// adds to a full queue, much more for a kernel of microseconds; and functions whose time
 // depends on more than their grid are timed now here, now there. So what events say of whole
 // stretches of work is compared with the sum of the estimates for the same, and everything that is
 // in flight, or may be launched, is multiplied by that.
