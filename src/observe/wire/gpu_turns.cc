@@ -121,11 +121,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
     TurnJob& other = device.jobs[holder];
     const bool higher = other.priority.load(kRelaxed) > mine.priority.load(kRelaxed);
     free_since = busy_until(other, now, is_alive) + (higher ? kTurnIdleHighNs : kTurnIdleNs);
-    if (now < free_since) {
-      const bool soon =
-          device.ending.load(kRelaxed) == holder + 1 && place_of(device, row, now) == 0;
-      return {false, std::min(free_since, now + kLookAgainNs), soon};
-    }
+    if (now < free_since) return {false, std::min(free_since, now + kLookAgainNs)};
   }
   const std::size_t place = place_of(device, row, now);
   if (place == kTurnNobody) {
@@ -147,7 +143,6 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (!device.holder.compare_exchange_strong(expected, holder_word(now + length, row))) {
     return {turn_holder(expected) == row, now};
   }
-  device.ending.store(0, kRelaxed);
   mine.waiting_ns.store(0, kRelaxed);
   raise(device.paid_ns, mine.paid_ns.load(kRelaxed));
   return {true, now};
@@ -180,14 +175,6 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (wanted_equally) return TurnAnswer::kStop;
   device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + turn_part(mine), row));
   return TurnAnswer::kGo;
-}
-
-bool nearly_done(TurnDevice& device, std::size_t row) {
-  if (turn_holder(device.holder.load(std::memory_order_acquire)) != row) return false;
-  const auto said = static_cast<std::uint32_t>(row + 1);
-  if (device.ending.load(kRelaxed) == said || device.ending.exchange(said) == said) return false;
-  device.ended.fetch_add(1, std::memory_order_release);
-  return true;
 }
 
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {

@@ -89,8 +89,8 @@ struct alignas(64) TurnDevice {
   // the row of the holder, or 0.
   std::atomic<std::uint64_t> holder;
   std::atomic<std::uint64_t> paid_ns;  // of whoever took the last turn: where newcomers begin
-  std::atomic<std::uint32_t> ended;    // counts turns that ended, or soon will; a futex
-  std::atomic<std::uint32_t> ending;   // 1 more than the row of a holder that is nearly done, or 0
+  std::atomic<std::uint32_t> ended;    // counts turns that ended; a futex
+  std::uint32_t reserved_word;
   std::uint64_t reserved[4];
   TurnJob jobs[kTurnJobs];
 };
@@ -136,7 +136,6 @@ void set_share(TurnJob& job, const GpuShare& share);
 struct Turn {
   bool mine;
   std::uint64_t again_ns;
-  bool soon = false;  // the holder is nearly done, and the job comes next: better not to sleep
 };
 Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
                bool (*is_alive)(const TurnProcess&));
@@ -149,9 +148,6 @@ enum class TurnAnswer : std::uint8_t {
 };
 TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
                      std::uint64_t ahead_ns);
-// The holder's work will have run in a moment. True if that is news: who waits should be woken, so
-// that the next one is awake when the turn ends. Waking takes as long as many a kernel.
-bool nearly_done(TurnDevice& device, std::size_t row);
 // True if it was the job's to end. Who waits should be woken then.
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
 

@@ -287,41 +287,6 @@ TEST(GpuTurns, AShareIsChangedWhileItIsUsed) {
   EXPECT_NEAR(had[1], 400, 20);
 }
 
-// Who comes next knows when a turn is nearly over, and nobody else: the others sleep on.
-TEST(GpuTurns, TheNextOneIsReadyWhenATurnEnds) {
-  const auto turns = std::make_unique<GpuTurns>();
-  TurnDevice& device = *turn_device(*turns, 5);
-  std::uint64_t now = 50 * kSecond;
-  std::size_t rows[3] = {};
-  for (std::size_t i = 0; i < 3; ++i) {
-    rows[i] = join_turns(device, i + 1, now);
-    set_share(device.jobs[rows[i]], {.thousandths = 300});
-  }
-  TurnProcess& place = join_job(device.jobs[rows[0]], 9, 1, nobody_died);
-  ASSERT_TRUE(take_turn(device, rows[0], now, nobody_died).mine);
-  place.until_ns.store(now + 5 * kMillisecond);
-  for (const std::size_t row : {rows[1], rows[2]}) {
-    EXPECT_FALSE(take_turn(device, row, now, nobody_died).soon);
-  }
-  const std::uint32_t ended = device.ended.load();
-  EXPECT_FALSE(nearly_done(device, rows[1]));  // it is not its turn
-  EXPECT_EQ(device.ended.load(), ended);
-  EXPECT_TRUE(nearly_done(device, rows[0]));
-  EXPECT_FALSE(nearly_done(device, rows[0]));  // it was said
-  EXPECT_EQ(device.ended.load(), ended + 1);   // nobody goes to sleep who has not seen it
-  now += kMillisecond;
-  const Turn next = take_turn(device, rows[1], now, nobody_died);
-  EXPECT_FALSE(next.mine);
-  EXPECT_TRUE(next.soon);
-  EXPECT_FALSE(take_turn(device, rows[2], now, nobody_died).soon);
-  place.until_ns.store(now);
-  ASSERT_TRUE(end_turn(device, rows[0], now));
-  EXPECT_TRUE(take_turn(device, rows[1], now, nobody_died).mine);
-  // What the last one said does not count for this one.
-  join_job(device.jobs[rows[1]], 10, 1, nobody_died).until_ns.store(now + 5 * kMillisecond);
-  EXPECT_FALSE(take_turn(device, rows[2], now, nobody_died).soon);
-}
-
 TEST(GpuTurns, TimeIsChargedOnce) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);

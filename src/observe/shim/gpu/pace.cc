@@ -27,8 +27,6 @@ constexpr std::int64_t kUnlimitedNs = 100'000'000;
 constexpr std::uint64_t kMarginNs = 200'000;
 // Sleeping takes this much longer than it should; nearer than that, one polls.
 constexpr std::uint64_t kNearNs = 100'000;
-// So long before its work has run the holder wakes the next one.
-constexpr std::uint64_t kAnnouncedNs = 200'000;
 constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 
 // A lane begins with little: what its launches take may depend on more than function and grid.
@@ -126,8 +124,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
     if (!turn.mine) {
       if (waits_since == 0) waits_since = now;
-      locked = rest(lane, seen, turn.again_ns > now ? turn.again_ns - now : 0,
-                    polling.may_go_on(turn.soon, now));
+      locked = rest(lane, seen, turn.again_ns > now ? turn.again_ns - now : 0, false);
       continue;
     }
     const std::uint64_t ahead = ahead_of(lane, now);
@@ -147,9 +144,6 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
         continue;
       }
       wanted = ahead;
-      if (wanted <= kAnnouncedNs && nearly_done(*lane.device, lane.row)) {
-        wake_waiters(*lane.device);
-      }
     }
     if (ahead > 0) {
       lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
