@@ -11,7 +11,7 @@
 //       library, in a region of its own, as `assay run` would do it
 //
 // It finds the driver by itself and brings its kernel as PTX, so it needs no CUDA to be built. On
-// the fake driver (RATE 0) a kernel takes as long as its grid is wide.
+// the fake driver (RATE 0) a kernel takes as long as its grid is wide, or its block deep.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -138,10 +138,10 @@ struct Gpu {
     check(cu.stream_create(&stream, 1), "cuStreamCreate");
     check(cu.allocate(&out, 256), "cuMemAlloc");
   }
-  void launch(unsigned grid, unsigned times, bool cooperative = false) {
+  void launch(unsigned grid, unsigned times, bool cooperative = false, unsigned deep = 1) {
     void* arguments[] = {&out, &times};
-    check(cooperative ? cu.cooperative(function, grid, 1, 1, 1, 1, 1, 0, stream, arguments)
-                      : cu.launch(function, grid, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr),
+    check(cooperative ? cu.cooperative(function, grid, 1, 1, 1, 1, deep, 0, stream, arguments)
+                      : cu.launch(function, grid, 1, 1, 1, 1, deep, 0, stream, arguments, nullptr),
           "launch");
   }
   void wait() { check(cu.synchronise(stream), "cuStreamSynchronize"); }
@@ -231,9 +231,14 @@ class Load {
 
  private:
   void launch_one(double us, std::size_t number) {
-    const auto wide = rate_ == 0 ? static_cast<unsigned>(us)
-                                 : static_cast<unsigned>(kind_ == "onegrid" ? 1 : 1 + number);
-    const double times = rate_ == 0 ? 1 : us * rate_;
+    if (rate_ == 0) {
+      const auto takes = static_cast<unsigned>(us);
+      const bool one_grid = kind_ == "onegrid";
+      gpu_.launch(one_grid ? 1 : takes, 1, kind_ == "cooperative", one_grid ? takes : 1);
+      return;
+    }
+    const auto wide = static_cast<unsigned>(kind_ == "onegrid" ? 1 : 1 + number);
+    const double times = us * rate_;
     gpu_.launch(wide, times < 1 ? 1U : static_cast<unsigned>(times), kind_ == "cooperative");
   }
   // Some 200 microseconds of work, at least one kernel.

@@ -158,21 +158,16 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-void submit(std::uint64_t ns) {
-  if (ns == 0) return;
+std::uint64_t submit(std::uint64_t ns) {
   Locked locked;
   Process& mine = locked.mine();
   const bool idle = mine.done == mine.submitted;
   mine.submitted += ns;
-  if (!idle) return;
+  if (!idle || ns == 0) return mine.submitted;
   for (Process& process : locked.gpu().processes) {
     if (process.done != process.submitted) process.note(locked.gpu().now);  // all are slower now
   }
-}
-
-std::uint64_t submitted() {
-  Locked locked;
-  return locked.mine().submitted;
+  return mine.submitted;
 }
 
 std::uint64_t done_at(std::uint64_t place) {

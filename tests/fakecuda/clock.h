@@ -7,10 +7,8 @@
 
 namespace fakecuda {
 
-// Adds work to this process's queue.
-void submit(std::uint64_t ns);
-// The end of the queue: how much was ever submitted.
-std::uint64_t submitted();
+// Adds work to this process's queue. Returns the queue's end: how much was ever submitted.
+std::uint64_t submit(std::uint64_t ns);
 // Whether everything before this place in the queue has run, and when that was (0: not yet).
 std::uint64_t done_at(std::uint64_t place);
 // Sleeps until the queue is empty.

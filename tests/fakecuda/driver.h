@@ -3,8 +3,12 @@
 //
 //   FAKECUDA_DEVICES=1             how many
 //   FAKECUDA_MEMORY=1073741824     bytes of each
-//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid; synchronising
-//                                  waits for it
+//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid and the depth
+//                                  of a block; synchronising waits for it
+//   FAKECUDA_LAUNCH_HOST_NS=0      what a launch keeps its thread busy for
+//   FAKECUDA_COPY_NS=0             what copying a KiB takes, by cuMemcpyHtoDAsync_v2
+//   FAKECUDA_EVENT_NS=0            what recording an event takes, of the stream: it is in the time
+//                                  between two events, as on a GPU
 //   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
 //   FAKECUDA_NO_EVENTS=1           events cannot be made
 //   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid tells the card's UUID,
@@ -64,6 +68,9 @@ struct Driver {
   int physical[kMaxDevices] = {};
   int devices = fake::visible_devices(physical);
   std::uint64_t launch_ns = setting("FAKECUDA_LAUNCH_NS", 0);
+  std::uint64_t launch_host_ns = setting("FAKECUDA_LAUNCH_HOST_NS", 0);
+  std::uint64_t copy_ns = setting("FAKECUDA_COPY_NS", 0);
+  std::uint64_t event_ns = setting("FAKECUDA_EVENT_NS", 0);
   bool mig = setting("FAKECUDA_MIG", 0) != 0;
 };
 

@@ -22,7 +22,8 @@ struct Event {
 int record(void* event) {
 #ifndef FAKECUDA_BARE
   if (capturing != nullptr) return add_node(nullptr, capturing, 5);
-  *static_cast<Event*>(event) = {fakecuda::submitted(), fakecuda::now_ns(), 0};
+  const std::uint64_t place = fakecuda::submit(driver().event_ns);
+  *static_cast<Event*>(event) = {place, fakecuda::now_ns(), 0};
 #endif
   (void)event;
   return kOk;
@@ -45,7 +46,8 @@ int elapsed(float* milliseconds, void* from, void* to) {
   const std::uint64_t begin = time_of(from);
   const std::uint64_t end = time_of(to);
   if (begin == 0 || end == 0) return kNotReady;
-  *milliseconds = static_cast<float>(static_cast<double>(end - begin) / 1e6);
+  *milliseconds =
+      static_cast<float>(static_cast<double>(static_cast<std::int64_t>(end - begin)) / 1e6);
   return kOk;
 }
 

@@ -23,7 +23,11 @@ int add_node(void** node, void* graph, int type, Graph* child, std::uint64_t byt
 namespace {
 
 void run_kernels(std::uint64_t blocks) {
-  fakecuda::submit(blocks * driver().launch_ns);
+  if (driver().launch_ns != 0) fakecuda::submit(blocks * driver().launch_ns);
+  if (driver().launch_host_ns == 0) return;
+  for (const std::uint64_t begun = fakecuda::now_ns();
+       fakecuda::now_ns() - begun < driver().launch_host_ns;) {
+  }
 }
 
 void add_up(const Graph& graph, Executable& sum) {
@@ -67,10 +71,10 @@ int launch_graph(void* executable) {
 
 extern "C" {
 
-#define LAUNCH(symbol)                                      \
-  int symbol(void*, unsigned x, unsigned y, unsigned z) {   \
-    count(k_##symbol);                                      \
-    return launch(std::uint64_t{x} * std::uint64_t{y} * z); \
+#define LAUNCH(symbol)                                                                        \
+  int symbol(void*, unsigned x, unsigned y, unsigned z, unsigned, unsigned, unsigned depth) { \
+    count(k_##symbol);                                                                        \
+    return launch(std::uint64_t{x} * y * z * (depth == 0 ? 1 : depth));                       \
   }
 LAUNCH(cuLaunchKernel)
 LAUNCH(cuLaunchKernel_ptsz)
@@ -84,6 +88,12 @@ LAUNCH(cuLaunchCooperativeKernel_ptsz)
   }
 LAUNCH_EX(cuLaunchKernelEx)
 LAUNCH_EX(cuLaunchKernelEx_ptsz)
+
+int cuMemcpyHtoDAsync_v2(std::uint64_t, const void*, std::size_t bytes) {
+  count(k_cuMemcpyHtoDAsync_v2);
+  if (driver().copy_ns != 0) fakecuda::submit(bytes / 1024 * driver().copy_ns);
+  return kOk;
+}
 
 int cuGraphCreate(void** graph, unsigned) {
   count(k_cuGraphCreate);

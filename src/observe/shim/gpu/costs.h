@@ -26,7 +26,8 @@ inline std::uint32_t cost_place(const void* function, std::uint32_t x, std::uint
 
 void forget_costs();
 std::uint32_t cost_of(std::uint32_t place);
-// Down at once, up in steps: a first launch is slow for reasons that do not come again.
+// Down at once and up in steps at first: a first launch is slow for reasons that do not come again.
+// Slowly later: one and the same grid may be long and short in turn.
 void learn_cost(std::uint32_t place, double ns);
 
 }  // namespace assay::gpu

@@ -1,14 +1,11 @@
 #include "observe/shim/gpu/lanes.h"
 
-#include "observe/shim/gpu/costs.h"
 #include "observe/shim/gpu/turns.h"
 
 namespace assay::gpu {
 namespace {
 
 constexpr std::size_t kLanes = 32;
-constexpr Result kNotReady = 600;
-constexpr int kPatience = 16;  // failures after which a lane does without events
 constinit Lane lanes[kLanes];
 constinit SpinLock finding;
 
@@ -40,13 +37,13 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.place = nullptr;
   for (Pair& pair : lane.pairs) pair = {};
   lane.first = lane.count = 0;
+  lane.passed = -1;
   lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
+  lane.unmarked_known = true;
+  lane.unmarked_parts = 0;
+  lane.scale = {};
   lane.context.store(context, std::memory_order_relaxed);
   if (!lane.has_events) tell("no events: shares are kept by estimates alone");
-}
-
-Result record(void* event, void* stream, bool per_thread) {
-  return (per_thread ? helpers.event_record_ptsz : helpers.event_record)(event, stream);
 }
 
 }  // namespace
@@ -125,102 +122,6 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   wire::set_share(shared->jobs[row], share);
   lane.limited = true;
   return true;
-}
-
-void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now) {
-  if (ns == 0) return;
-  lane.unmarked_ns += ns;
-  lane.until = (lane.until > now ? lane.until : now) + ns;
-  if (lane.busy_from == 0) lane.busy_from = now;
-}
-
-void collect(Lane& lane, std::uint64_t now) {
-  while (lane.count > 0) {
-    const Mark& mark = lane.marks[lane.first];
-    Pair& pair = lane.pairs[mark.pair];
-    const Result passed = helpers.event_query(pair.end);
-    if (passed == kNotReady) break;
-    if (passed != 0) {
-      doubt(lane);
-      return;
-    }
-    float milliseconds = -1;
-    if (mark.timed && helpers.event_elapsed(&milliseconds, pair.begin, pair.end) == 0 &&
-        milliseconds >= 0) {
-      learn_cost(mark.place, static_cast<double>(milliseconds) * 1e6);
-    }
-    pair.taken = false;
-    lane.marked_ns -= mark.cost_ns < lane.marked_ns ? mark.cost_ns : lane.marked_ns;
-    lane.first = (lane.first + 1) % kMarks;
-    --lane.count;
-  }
-  const std::uint64_t most = now + lane.marked_ns + lane.unmarked_ns;
-  if (lane.until > most) lane.until = most;  // it was quicker than expected
-}
-
-std::uint64_t ahead_of(const Lane& lane, std::uint64_t now) {
-  constexpr std::uint64_t kLateNs = 50'000;  // still there although it should not be
-  const std::uint64_t left = lane.until > now ? lane.until - now : 0;
-  return lane.count > 0 && left < kLateNs ? kLateNs : left;
-}
-
-bool is_drained(const Lane& lane, std::uint64_t now) {
-  return lane.count == 0 && (lane.unmarked_ns == 0 || now >= lane.until);
-}
-
-void drained(Lane& lane, std::uint64_t at) {
-  lane.unmarked_ns = 0;
-  lane.until = at;
-}
-
-void settle(Lane& lane, std::uint64_t now) {
-  if (lane.busy_from == 0) return;
-  const bool busy = lane.count > 0 || (lane.unmarked_ns > 0 && now < lane.until);
-  const std::uint64_t to = busy || now < lane.until ? now : lane.until;
-  const std::uint64_t charged = charge_turn(*lane.device, lane.row, lane.busy_from, to);
-  region()->devices[lane.line].busy_ns.fetch_add(charged, std::memory_order_relaxed);
-  lane.busy_from = busy ? now : 0;
-}
-
-int take_pair(Lane& lane, bool timed, void* stream, bool per_thread) {
-  if (!lane.has_events || lane.count + 4 > kMarks) return -1;
-  for (std::size_t i = 0; i < kMarks; ++i) {
-    Pair& pair = lane.pairs[i];
-    if (pair.taken) continue;
-    constexpr unsigned kTiming = 0;
-    if ((pair.begin == nullptr && helpers.event_create(&pair.begin, kTiming) != 0) ||
-        (pair.end == nullptr && helpers.event_create(&pair.end, kTiming) != 0) ||
-        (timed && record(pair.begin, stream, per_thread) != 0)) {
-      doubt(lane);
-      return -1;
-    }
-    pair.taken = true;
-    return static_cast<int>(i);
-  }
-  return -1;
-}
-
-void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* stream,
-              bool per_thread) {
-  if (pair < 0 || !lane.has_events || lane.pairs[pair].end == nullptr) return;
-  if (record(lane.pairs[pair].end, stream, per_thread) != 0) {
-    doubt(lane);
-    return;
-  }
-  lane.marks[(lane.first + lane.count) % kMarks] = {pair, lane.unmarked_ns, place, timed};
-  ++lane.count;
-  lane.marked_ns += lane.unmarked_ns;
-  lane.unmarked_ns = 0;
-}
-
-void doubt(Lane& lane) {
-  for (Pair& pair : lane.pairs) pair = {};
-  lane.first = lane.count = 0;
-  lane.unmarked_ns += lane.marked_ns;
-  lane.marked_ns = 0;
-  if (++lane.failures < kPatience || !lane.has_events) return;
-  lane.has_events = false;
-  tell("events fail: shares are kept by estimates alone");
 }
 
 }  // namespace assay::gpu

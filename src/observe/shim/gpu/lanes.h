@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/scale.h"
 #include "observe/shim/gpu/spin_lock.h"
 #include "observe/wire/gpu_turns.h"
 
@@ -27,6 +28,9 @@ struct Mark {
   std::uint64_t cost_ns = 0;
   std::uint32_t place = 0;
   bool timed = false;
+  bool follows = false;  // the mark before had not been passed when this was put
+  bool known = false;    // no launch of an unknown cost is before it
+  bool is_one = false;   // only the launch that is timed is
 };
 
 struct Lane {
@@ -48,10 +52,14 @@ struct Lane {
   Mark marks[kMarks];  // a ring
   std::size_t first = 0;
   std::size_t count = 0;
+  int passed = -1;                // the pair whose end was passed last
   std::uint64_t marked_ns = 0;    // estimated work before the marks
   std::uint64_t unmarked_ns = 0;  // and behind the last of them
-  std::uint64_t busy_from = 0;    // charged until here; 0: nothing is in flight
-  std::uint64_t until = 0;        // when everything will have run, by the estimates
+  bool unmarked_known = true;
+  std::uint32_t unmarked_parts = 0;
+  Scale scale;                  // what is estimated, times this, is what it takes
+  std::uint64_t busy_from = 0;  // charged until here; 0: nothing is in flight
+  std::uint64_t until = 0;      // when everything will have run, by estimates and scale
 };
 
 // The lane of the current context, until it is given back; null if there is no context.
@@ -64,8 +72,8 @@ void forget_lanes();  // in the child of a fork
 // Whether the device has a share or a priority, as the limits say now; the job is in its turns
 // then.
 bool is_limited(Lane& lane, std::uint64_t now);
-// More was launched.
-void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now);
+// More was launched: so much, as it is estimated. Not known: assumed, for want of an estimate.
+void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now, bool known = true);
 // Which marks have been passed; learns what was timed.
 void collect(Lane& lane, std::uint64_t now);
 // What is still to run.

@@ -7,6 +7,7 @@
 #include "observe/shim/gpu/budgets.h"
 #include "observe/shim/gpu/costs.h"
 #include "observe/shim/gpu/lanes.h"
+#include "observe/shim/gpu/patience.h"
 #include "observe/shim/gpu/turns.h"
 
 namespace assay::gpu {
@@ -15,7 +16,7 @@ namespace {
 // How much a thread may launch between two checkpoints, and all may have in flight: enough that the
 // device is never idle while a thread is put off its processor for a moment.
 constexpr std::uint64_t kQuantumNs = 1'000'000;
-constexpr std::uint64_t kInFlightNs = 4'000'000;
+constexpr std::uint64_t kQuantaInFlight = 4;
 // What is not known yet is taken for this: few such launches are in flight at a time, until the
 // first of them has been timed.
 constexpr std::uint64_t kAssumedNs = 2'000'000;
@@ -26,8 +27,12 @@ constexpr std::int64_t kUnlimitedNs = 100'000'000;
 constexpr std::uint64_t kMarginNs = 200'000;
 // Sleeping takes this much longer than it should; nearer than that, one polls.
 constexpr std::uint64_t kNearNs = 100'000;
-constexpr std::uint64_t kLongestSpinNs = 300'000;
 constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+
+// A lane begins with little: what its launches take may depend on more than function and grid.
+std::uint64_t quantum_of(const Lane& lane) {
+  return lane.has_events && lane.scale.is_new() ? kQuantumNs / 8 : kQuantumNs;
+}
 
 // What we ask the driver is harmless to captures, also those of other threads.
 class HarmlessToCaptures {
@@ -57,41 +62,25 @@ void pause_a_little() {
   for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
 }
 
-// Sleeps, with the lane unlocked. False: somebody else has it and does not let go.
-bool rest(Lane& lane, std::uint64_t ns, bool spin) {
+// Sleeps until more turns than `seen` have ended, with the lane unlocked. False: somebody else has
+// it and does not let go.
+bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
+  wire::TurnDevice& device = *lane.device;
   lane.lock.unlock();
   if (spin) {
     pause_a_little();
   } else {
-    sleep_for(*lane.device, ns);
+    sleep_for(device, seen, ns);
   }
   return lane.lock.try_lock_for_a_while();
 }
-
-// What is in flight may itself wait for something that this thread will do next. So nobody waits
-// longer than it can reasonably take while none of it is done: the launch is made then, turn or
-// not.
-constexpr std::uint64_t kStuckNs = 200'000'000;
-class Patience {
- public:
-  bool is_over(const Lane& lane, std::uint64_t now) {
-    if (since_ == 0 || lane.count == 0 || lane.first != first_) {
-      first_ = lane.first;
-      since_ = now;
-    }
-    return now > since_ + kStuckNs + 2 * lane.marked_ns;
-  }
-
- private:
-  std::size_t first_ = 0;
-  std::uint64_t since_ = 0;
-};
 
 struct Launch {
   wire::GpuBlock& block;
   std::uint64_t cost_ns;
   void* stream;
   bool per_thread;
+  bool known = true;  // its cost
 };
 
 // The turn is over: what is in flight runs out, and the next one has the device. True if it has.
@@ -102,7 +91,7 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
              launch.stream, launch.per_thread);
   }
   if (const std::uint64_t used = withdraw_budgets(launch.block); used > 0) {
-    others_until = (lane.until > now ? lane.until : now) + used;
+    others_until = (lane.until > now ? lane.until : now) + lane.scale.real(used);
   }
   collect(lane, now);
   if (!is_drained(lane, now) || now < others_until) return false;
@@ -121,9 +110,9 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
 // Until the launch may be made. The lane stays locked, unless that could not be had: false.
 bool wait_for_turn(Lane& lane, const Launch& launch) {
   std::uint64_t waits_since = 0;
-  std::uint64_t spins_since = 0;
   std::uint64_t others_until = 0;
   Patience patience;
+  Polling polling;
   bool locked = true;
   while (locked) {
     const std::uint64_t now = now_ns();
@@ -131,10 +120,11 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     collect(lane, now);
     settle(lane, now);
     if (patience.is_over(lane, now)) break;
+    const std::uint32_t seen = lane.device->ended.load(std::memory_order_acquire);
     const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
     if (!turn.mine) {
       if (waits_since == 0) waits_since = now;
-      locked = rest(lane, turn.again_ns > now ? turn.again_ns - now : 0, false);
+      locked = rest(lane, seen, turn.again_ns > now ? turn.again_ns - now : 0, false);
       continue;
     }
     const std::uint64_t ahead = ahead_of(lane, now);
@@ -142,8 +132,10 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     const wire::TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
     std::uint64_t wanted = 0;  // how much has to run first
     if (answer == wire::TurnAnswer::kGo) {
-      if (ahead == 0 || ahead + launch.cost_ns <= kInFlightNs) break;
-      wanted = ahead + launch.cost_ns - kInFlightNs;
+      const std::uint64_t with_it = ahead + lane.scale.real(launch.cost_ns);
+      const std::uint64_t most = kQuantaInFlight * (launch.known ? quantum_of(lane) : kQuantumNs);
+      if (ahead == 0 || with_it <= most) break;
+      wanted = with_it - most;
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
@@ -156,11 +148,10 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     if (ahead > 0) {
       lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
     }
+    // Half of it, and look again: nothing is so well known that the device should be idle for it.
     const bool near = wanted <= kNearNs;
-    if (!near) spins_since = 0;
-    if (near && spins_since == 0) spins_since = now;
-    const bool spin = near && now < spins_since + kLongestSpinNs;
-    locked = rest(lane, near ? kNearNs / 2 : wanted - kNearNs, spin);
+    const std::uint64_t longest = quantum_of(lane) < kQuantumNs ? kNearNs : wanted / 2;
+    locked = rest(lane, seen, near ? kNearNs / 2 : longest, polling.may_go_on(near, now));
   }
   if (waits_since != 0 && lane.line < wire::kGpuDevices) {
     region()->devices[lane.line].waited_ns.fetch_add(now_ns() - waits_since,
@@ -172,8 +163,8 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
 Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used) {
   if (!lane.lock.try_lock_for_a_while()) return {};
   Ticket ticket;
-  const bool known = launch.cost_ns != kUnknownCost;
-  if (!known) launch.cost_ns = lane.has_events ? kAssumedNs : kNeverKnownNs;
+  launch.known = launch.cost_ns != kUnknownCost;
+  if (!launch.known) launch.cost_ns = lane.has_events ? kAssumedNs : kNeverKnownNs;
   if (is_limited(lane, now_ns())) {
     collect(lane, now_ns());
     add_work(lane, used, now_ns());
@@ -181,13 +172,16 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
   }
   if (lane.limited) {
     const std::uint64_t now = now_ns();
-    const bool timed = !known || lane.unmarked_ns + launch.cost_ns >= kQuantumNs / 2;
+    const bool timed =
+        !launch.known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= quantum_of(lane) / 2;
     ticket = {&lane, place, -1, launch.stream, launch.per_thread};
     if (timed) ticket.pair = take_pair(lane, true, launch.stream, launch.per_thread);
-    add_work(lane, launch.cost_ns, now);
+    add_work(lane, launch.cost_ns, now, launch.known);
     lane.place->until_ns.store(lane.until + kQuantumNs + kMarginNs, std::memory_order_relaxed);
   }
-  grant(launch.block, lane.limited ? static_cast<std::int64_t>(kQuantumNs) : kUnlimitedNs);
+  grant(launch.block, lane.limited
+                          ? static_cast<std::int64_t>(lane.scale.estimated(quantum_of(lane)))
+                          : kUnlimitedNs);
   lane.lock.unlock();
   return ticket.pair >= 0 ? ticket : Ticket{};
 }

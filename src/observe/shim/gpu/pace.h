@@ -3,8 +3,10 @@
 //
 //   paced.cc   the launch path in assembly, what is called below zero, who is paced at all
 //   pace.cc    the checkpoint
-//   lanes.cc   what is in flight: events, estimates, what is charged
+//   lanes.cc   contexts and their limits
+//   marks.cc   what is in flight: events, estimates, what is charged
 //   costs.cc   what launches cost
+//   scale.h    by what that is off, as events tell
 //   turns.cc   the file of turns
 #pragma once
 

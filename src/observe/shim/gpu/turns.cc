@@ -121,10 +121,9 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-void sleep_for(wire::TurnDevice& device, std::uint64_t ns) {
+void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
   constexpr std::uint64_t kLongestNs = 5'000'000;
   const timespec time{0, static_cast<long>(ns < kLongestNs ? ns : kLongestNs)};
-  const std::uint32_t seen = device.ended.load(std::memory_order_acquire);
   syscall(SYS_futex, &device.ended, FUTEX_WAIT, seen, &time, nullptr, 0);
 }
 

@@ -19,8 +19,8 @@ wire::TurnProcess& own_place(wire::TurnJob& job);
 bool is_process_alive(const wire::TurnProcess& process);
 
 std::uint64_t now_ns();
-// Until a turn ends, or so long at most. Never a cancellation point.
-void sleep_for(wire::TurnDevice& device, std::uint64_t ns);
+// Until more turns have ended than were seen, or so long at most. Never a cancellation point.
+void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns);
 void wake_waiters(wire::TurnDevice& device);
 
 }  // namespace assay::gpu

@@ -92,6 +92,12 @@ class OneGpu {
     }
     return 100 * sum / span;
   }
+  // In nanoseconds, until its end.
+  double had_ever(std::size_t program) {
+    wait();
+    const auto ever = results_[program]->told.find("ever");
+    return ever == results_[program]->told.end() ? 0 : static_cast<double>(ever->second);
+  }
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
 
  private:
@@ -121,16 +127,16 @@ bool note(std::string& seen, const char* what, double value, bool good) {
 }
 
 void expect_shares(const std::string& first_kernels, double first,
-                   const std::string& second_kernels, double second) {
+                   const std::string& second_kernels, double second, const std::string& more = "") {
   in_one_of_several([&](std::string& seen) {
     const Job jobs[2];
     limit(jobs[0], static_cast<std::uint32_t>(first * 10));
     limit(jobs[1], static_cast<std::uint32_t>(second * 10));
     OneGpu gpu;
-    gpu.start(jobs[0], first_kernels);
-    gpu.start(jobs[1], second_kernels);
-    const double a = gpu.had(0);
-    const double b = gpu.had(1);
+    gpu.start(jobs[0], first_kernels, 2, more);
+    gpu.start(jobs[1], second_kernels, 2, more);
+    const double a = gpu.had(0, 0, 2);
+    const double b = gpu.had(1, 0, 2);
     EXPECT_LE(a, first + 6);
     EXPECT_LE(b, second + 6);
     const wire::GpuDevice& device = jobs[0].region().devices[0];
@@ -160,6 +166,16 @@ TEST(GpuShares, TenAndNinetyOfDifferentKernels) {
   expect_shares("launch 500 20 2000", 10, "threads 50 300", 90);
 }
 
+// A kernel between two events takes more than half as much again as it adds to a full queue.
+TEST(GpuShares, EventsThatTakeLongerThanTheKernels) {
+  expect_shares("launch 20", 30, "launch 20", 70, "FAKECUDA_EVENT_NS=20000");
+}
+
+// What a launch takes cannot be known from its function and grid.
+TEST(GpuShares, OneGridForShortAndLongKernels) {
+  expect_shares("onegrid 20 1000", 30, "onegrid 1000 20 20 20", 70, "FAKECUDA_EVENT_NS=3000");
+}
+
 // Two processes are one job: together they have its share.
 TEST(GpuShares, ProcessesOfAJobShareItsTurns) {
   in_one_of_several([&](std::string& seen) {
@@ -178,22 +194,27 @@ TEST(GpuShares, ProcessesOfAJobShareItsTurns) {
   });
 }
 
-// Each on a GPU of its own, at once: a cap holds for every kind of launch.
+// Each on a GPU of its own, at once: a cap holds for every kind of launch, and what a job is
+// charged is what it had. Also with copies between its kernels, which are not paced but take time.
 TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
-  const std::vector<std::string> kinds = {"launch 100", "ex 100", "cooperative 100", "graph 100",
-                                          "launch 10000 2"};
+  const std::vector<std::string> kinds = {"launch 100", "ex 100",         "cooperative 100",
+                                          "graph 100",  "launch 10000 2", "copies 100"};
   in_one_of_several([&](std::string& seen) {
     const std::vector<Job> jobs(kinds.size());
     std::vector<OneGpu> gpus(kinds.size());
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       limit(jobs[i], 200);
-      gpus[i].start(jobs[i], kinds[i]);
+      gpus[i].start(jobs[i], kinds[i], 3, "FAKECUDA_COPY_NS=1000");
     }
     bool good = true;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const double had = gpus[i].had(0);
+      const auto charged = static_cast<double>(jobs[i].region().devices[0].busy_ns.load());
+      const double part = charged / gpus[i].had_ever(0);
       EXPECT_LE(had, 26) << kinds[i];
+      EXPECT_GE(part, 0.9) << kinds[i];
       good = note(seen, kinds[i].c_str(), had, had >= 14) && good;
+      good = note(seen, "charged", part, part <= 1.2) && good;
     }
     return good;
   });

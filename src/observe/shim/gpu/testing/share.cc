@@ -58,10 +58,13 @@ std::function<void(unsigned)> launcher(void* library, const std::string& kind) {
   auto* launch = found<Launch>(
       library, kind == "cooperative" ? "cuLaunchCooperativeKernel" : "cuLaunchKernel");
   auto* synchronise = found<int()>(library, "cuCtxSynchronize");
-  const bool waits = kind == "sync";
+  using Copy = int(std::uint64_t, const void*, std::size_t, void*);
+  auto* copy = found<Copy>(library, "cuMemcpyHtoDAsync_v2");
   return [=](unsigned us) {
-    launch(nullptr, us, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
-    if (waits) synchronise();
+    const bool one_grid = kind == "onegrid";
+    launch(nullptr, one_grid ? 1 : us, 1, 1, 1, 1, one_grid ? us : 1, 0, nullptr, nullptr, nullptr);
+    if (kind == "sync") synchronise();
+    if (kind == "copies") copy(0, nullptr, std::size_t{300} << 10U, nullptr);
   };
 }
 
@@ -102,8 +105,10 @@ int share(void* library, const std::vector<std::string>& words) {
     before = sum;
     since = now;
   }
-  std::fflush(stdout);
   over = true;
   for (std::thread& thread : threads) thread.join();
+  found<int()>(library, "cuCtxSynchronize")();
+  std::printf("ever %lu\n", had());
+  std::fflush(stdout);
   return 0;
 }
