@@ -23,6 +23,9 @@ constexpr std::uint64_t kAssumedNs = 2'000'000;
 constexpr std::uint64_t kNeverKnownNs = 200'000;  // where nothing can be timed
 // Where there is no limit: until somebody looks again.
 constexpr std::int64_t kUnlimitedNs = 100'000'000;
+// On a device without a limit, beside others that have one: a thread may go on to those next, and
+// budgets are threads', not devices'.
+constexpr std::int64_t kBetweenDevicesNs = 20'000;
 // A promise of work is for a little longer than the estimate.
 constexpr std::uint64_t kMarginNs = 200'000;
 // Sleeping takes this much longer than it should; nearer than that, one polls.
@@ -181,7 +184,7 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
   }
   grant(launch.block, lane.limited
                           ? static_cast<std::int64_t>(lane.scale.estimated(quantum_of(lane)))
-                          : kUnlimitedNs);
+                          : kBetweenDevicesNs);
   lane.lock.unlock();
   return ticket.pair >= 0 ? ticket : Ticket{};
 }
