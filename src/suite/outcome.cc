@@ -129,10 +129,14 @@ class FigureFinder {
   }
 
   static Ours from_record(const Recorded& recorded) {
-    return {.label = Label::kRecorded,
-            .value = recorded.value,
-            .remark = fmt::format("{}, {}, {}", recorded.machine, recorded.date, recorded.commit),
-            .command = recorded.command};
+    return {
+        .label = Label::kRecorded,
+        .value = recorded.value,
+        .low = recorded.low,
+        .high = recorded.high,
+        .remark = fmt::format("{}, {}, {}{}{}", recorded.machine, recorded.date, recorded.commit,
+                              recorded.note.empty() ? "" : "; ", recorded.note),
+        .command = recorded.command};
   }
 
   const SuiteFolder& folder_;
