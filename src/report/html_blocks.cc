@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "plot/frame.h"
 
@@ -62,22 +64,26 @@ void write_cell(Html& out, const Cell& cell, bool names_row, std::string css) {
   }
 }
 
-// How a column is set: most of its cells are numbers, or one is a sentence.
+// How a column is set: most of its cells are numbers, one is a sentence, or all are so short that
+// none needs a second line.
 std::string class_of(const Table& table, std::size_t column) {
-  constexpr std::size_t kBlank = 3;      // bytes: a dash
+  constexpr std::size_t kBlank = 3;  // bytes: a dash
+  constexpr std::size_t kShort = 18;
+  constexpr std::size_t kName = 28;      // of a row
   constexpr std::size_t kSentence = 40;  // more would not stay on a line
   std::size_t numbers = 0;
   std::size_t words = 0;
-  bool sentences = false;
+  std::size_t longest = 0;
   for (const auto& row : table.rows) {
     if (column >= row.size()) continue;
     const bool number = row[column].number.has_value();
     if (number) ++numbers;
     if (!number && row[column].text.size() > kBlank) ++words;
-    sentences = sentences || (!number && row[column].text.size() > kSentence);
+    if (!number) longest = std::max(longest, row[column].text.size());
   }
-  if (sentences) return "t";
-  return numbers > 0 && numbers >= words ? "n" : "";
+  if (longest > kSentence) return "t";
+  if (numbers > 0 && numbers >= words) return "n";
+  return longest <= (column == 0 ? kName : kShort) ? "s" : "";
 }
 
 void write(Html& out, const Table& table, std::string_view heading) {

@@ -93,6 +93,19 @@
       });
       figure.insertBefore(switches, scroll);
     }
+    // On a narrow screen the right end of a drawing, where its key is, has to be scrolled to.
+    var key = svg.querySelector("g.key");
+    if (key) {
+      var box = key.getBBox();
+      var beside = svg.cloneNode(false);
+      beside.setAttribute("viewBox", [box.x, box.y, box.width, box.height].join(" "));
+      beside.setAttribute("width", box.width);
+      beside.setAttribute("height", box.height);
+      beside.setAttribute("class", svg.getAttribute("class") + " key-alone");
+      beside.setAttribute("aria-hidden", "true");
+      beside.appendChild(key.cloneNode(true));
+      figure.insertBefore(beside, scroll);
+    }
     var edge = svg.querySelector("path[data-x]");
     if (!edge || series.length === 0) return;
     var corner = numbers(edge.getAttribute("d"));  // left, top, bottom, right

@@ -119,6 +119,20 @@ TEST(SuitePart, TextsThatStandForNumbersAreSortedAsNumbers) {
   EXPECT_FALSE(table.rows[1][1].number.has_value());
 }
 
+TEST(SuitePart, ColumnsInWhichNothingStandsAreLeftOut) {
+  Json made = suite();
+  made["tables"][0] = Json::parse(R"({"title": "t", "columns": ["", "a", "b", "c"],
+      "rows": [["", "—", 0, ""], ["", "", "—", null]]})");
+  const auto part = suite_part(made, "s");
+  const auto& table = std::get<Table>(part->sections[2].blocks[0]);
+  EXPECT_THAT(table.columns, ::testing::ElementsAre("", "b"));
+  EXPECT_EQ(table.rows[1].size(), 2U);
+  // Goals without a note have no column for notes, and a note that only says how is none.
+  const auto planned = suite_part(judged({"planned"}), "s");
+  const auto& goals = std::get<Table>(planned->sections[0].blocks[0]);
+  EXPECT_EQ(goals.columns.back(), "verdict");
+}
+
 TEST(SuitePart, AChartHasItsLinesAndTheIdeal) {
   Json made = suite();
   made["tables"][0]["chart"] = Json::parse(R"({"x": "GPUs", "y": "%", "lines": [

@@ -17,6 +17,9 @@ Cell suite_cell(const base::Json& value);
 // What stands at a key, as text; empty where nothing does.
 std::string suite_text(const base::Json& object, const char* key);
 
+// Columns in which nothing stands only make the others narrow.
+void leave_out_blank(Table& table);
+
 // suite_tables.cc: a table with its note, and its chart where it has one.
 base::Result<Section> suite_table(const base::Json& json, const std::string& where);
 

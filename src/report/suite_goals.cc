@@ -106,12 +106,15 @@ base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
       }
     }
     const std::string word = suite_text(goal, "verdict");
+    const std::string how = how_of(goal);
+    const std::string note = suite_text(goal, "note");
     table.rows.push_back({Cell(suite_text(goal, "what")),
                           goal.contains("goal") ? suite_cell(goal.at("goal")) : Cell("—"),
-                          ours_of(goal), Cell(how_of(goal)),
+                          ours_of(goal), Cell(how),
                           Cell(word.empty() ? "not judged" : word, std::nullopt, outcome_of(word)),
-                          Cell(suite_text(goal, "note"))});
+                          Cell(note == how ? "" : note)});
   }
+  leave_out_blank(table);
   return table;
 }
 

@@ -50,6 +50,7 @@ Section steps_of_suite(const Json& suite) {
          took > 0 ? Cell(base::to_text(base::Seconds(took)), took) : Cell("—"),
          Cell(suite_text(step, "why"))});
   }
+  leave_out_blank(table);
   if (!table.rows.empty()) section.blocks.emplace_back(std::move(table));
   return section;
 }

@@ -83,6 +83,19 @@ base::Result<Chart> chart_of_table(const Json& json, const std::string& title,
 
 }  // namespace
 
+void leave_out_blank(Table& table) {
+  for (std::size_t column = table.columns.size(); column-- > 1;) {
+    bool blank = !table.rows.empty();
+    for (const auto& row : table.rows) {
+      blank = blank && !row[column].number && (row[column].text.empty() || row[column].text == "—");
+    }
+    if (!blank) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.columns.erase(table.columns.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+  }
+}
+
 base::Result<Section> suite_table(const Json& json, const std::string& where) {
   const bool sound = json.is_object() && json.contains("columns") &&
                      json.at("columns").is_array() && json.contains("rows") &&
@@ -99,6 +112,7 @@ base::Result<Section> suite_table(const Json& json, const std::string& where) {
     std::vector<Cell>& cells = table.rows.emplace_back();
     for (const Json& value : row) cells.push_back(suite_cell(value));
   }
+  leave_out_blank(table);
   Section section{table.caption};
   if (json.contains("chart") && !json.at("chart").is_null()) {
     ASSAY_TRY(Chart chart, chart_of_table(json.at("chart"), table.caption, where));

@@ -43,12 +43,11 @@ Json ideal_json(const FigureChart& chart, const TableOutcome& found) {
   for (const FigureOutcome& each : found.figures) {
     const Figure& figure = *each.figure;
     if (figure.line.empty() || !figure.published) continue;
-    const std::string name = fmt::format("ideal, from {:g} {} on", figure.x, chart.x);
     if (chart.ideal == Ideal::kSame) {
-      return {{"name", name}, {"at_zero", *figure.published}, {"per_x", 0}};
+      return {{"name", "ideal"}, {"at_zero", *figure.published}, {"per_x", 0}};
     }
     if (chart.ideal == Ideal::kLinear && figure.x != 0) {
-      return {{"name", name}, {"at_zero", 0}, {"per_x", *figure.published / figure.x}};
+      return {{"name", "ideal"}, {"at_zero", 0}, {"per_x", *figure.published / figure.x}};
     }
   }
   return nullptr;
