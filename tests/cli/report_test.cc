@@ -359,7 +359,7 @@ TEST_F(ReportCli, APageInABrowser) {
   const Json place = browser->value(
       "(() => { const f = document.querySelector('[data-chart=\"throughput\"]');"
       "f.scrollIntoView({behavior: 'instant'}); const r = "
-      "f.querySelector('svg').getBoundingClientRect();"
+      "f.querySelector('.scroll svg').getBoundingClientRect();"
       "return [r.left + r.width / 2, r.top + r.height / 2] })()");
   browser->move_pointer(place.at(0), place.at(1));
   EXPECT_THAT(browser
