@@ -94,17 +94,25 @@
       figure.insertBefore(switches, scroll);
     }
     // On a narrow screen the right end of a drawing, where its key is, has to be scrolled to.
-    var key = svg.querySelector("g.key");
-    if (key) {
-      var box = key.getBBox();
-      var beside = svg.cloneNode(false);
-      beside.setAttribute("viewBox", [box.x, box.y, box.width, box.height].join(" "));
-      beside.setAttribute("width", box.width);
-      beside.setAttribute("height", box.height);
-      beside.setAttribute("class", svg.getAttribute("class") + " key-alone");
-      beside.setAttribute("aria-hidden", "true");
-      beside.appendChild(key.cloneNode(true));
-      figure.insertBefore(beside, scroll);
+    var entries = all("g.key > g", svg);
+    if (entries.length > 1) {
+      var alone = svg.cloneNode(false);
+      var row = 18;
+      var widest = 0;
+      entries.forEach(function (entry, i) {
+        var box = entry.getBBox();
+        var copy = entry.cloneNode(true);
+        var middle = box.y + box.height / 2;
+        copy.setAttribute("transform", "translate(" + -box.x + " " + ((i + 0.5) * row - middle) + ")");
+        widest = Math.max(widest, box.width);
+        alone.appendChild(copy);
+      });
+      alone.setAttribute("viewBox", "0 0 " + (widest + 2) + " " + entries.length * row);
+      alone.setAttribute("width", widest + 2);
+      alone.setAttribute("height", entries.length * row);
+      alone.setAttribute("class", svg.getAttribute("class") + " key-alone");
+      alone.setAttribute("aria-hidden", "true");
+      figure.insertBefore(alone, scroll);
     }
     var edge = svg.querySelector("path[data-x]");
     if (!edge || series.length === 0) return;

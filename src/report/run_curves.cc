@@ -29,6 +29,7 @@ class StepAxis {
 
   [[nodiscard]] plot::Axis axis() const {
     return {.title = ends_.empty() ? "step" : fmt::format("{} since the start", unit_.name),
+            .whole = ends_.empty(),
             .format = figure};
   }
   // By time where it was noted, else by step. Steps come in ascending order.
@@ -146,11 +147,12 @@ std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, con
     factor *= 1024;
     unit = "MiB";
   }
-  plot::Lines lines{
-      .heading = {known.title},
-      .x = known.by_step ? plot::Axis{.title = "step", .format = figure} : axis.axis(),
-      .y = {.title = unit, .from_zero = known.from_zero, .format = figure},
-      .series = {}};
+  plot::Lines lines{.heading = {known.title},
+                    .x = known.by_step
+                             ? plot::Axis{.title = "step", .whole = true, .format = figure}
+                             : axis.axis(),
+                    .y = {.title = unit, .from_zero = known.from_zero, .format = figure},
+                    .series = {}};
   std::vector<const store::MetricSeries*> drawn;
   std::string note;
   for (const Curve& curve : known.curves) {

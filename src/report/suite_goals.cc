@@ -95,7 +95,7 @@ std::string failures_of(const Json& suite) {
 }  // namespace
 
 base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
-  Table table{"Goals", {"what", "goal", "ours", "how", "verdict", "note"}};
+  Table table{"Goals", {"what", "verdict", "goal", "ours", "how", "note"}};
   for (const Json& goal : goals) {
     if (!goal.is_object() || !goal.contains("what")) {
       return base::fail(bad_suite(where, "has a goal that is no object with 'what'"));
@@ -108,11 +108,11 @@ base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
     const std::string word = suite_text(goal, "verdict");
     const std::string how = how_of(goal);
     const std::string note = suite_text(goal, "note");
+    // The verdict comes second: a narrow screen shows the first two columns.
     table.rows.push_back({Cell(suite_text(goal, "what")),
-                          goal.contains("goal") ? suite_cell(goal.at("goal")) : Cell("—"),
-                          ours_of(goal), Cell(how),
                           Cell(word.empty() ? "not judged" : word, std::nullopt, outcome_of(word)),
-                          Cell(note == how ? "" : note)});
+                          goal.contains("goal") ? suite_cell(goal.at("goal")) : Cell("—"),
+                          ours_of(goal), Cell(how), Cell(note == how ? "" : note)});
   }
   leave_out_blank(table);
   return table;
