@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -126,14 +127,21 @@ Section metrics_section(const RunRecord& run) {
     return {"What it measured", {Note{"The job measured nothing of itself."}}};
   }
   Table table{"Every quantity",
-              {"quantity", "process", "points", "least", "median", "mean", "most", "last"}};
+              {"quantity", "unit", "process", "points", "least", "median", "mean", "most", "last"}};
+  // Some units read best with their numbers, scaled; others once, so that five numbers have room.
+  const std::set<std::string> scaled = {"s", "bytes", "fraction", "J"};
   for (const store::MetricSeries& series : run.metrics) {
     const auto s = summary_of(&series);
     if (!s || series.name == "unix_s" || series.unit == store::kFlag) continue;
-    const auto cell = [&](double value) { return Cell(amount(value, series.unit), value); };
-    table.rows.push_back({Cell(series.name), Cell(fmt::format("{}", series.source)),
-                          count_cell(s->count), cell(s->least), cell(s->median), cell(s->mean),
-                          cell(s->most), cell(s->last)});
+    const bool own = scaled.contains(series.unit);
+    const auto cell = [&](double value) {
+      return Cell(own ? amount(value, series.unit) : figure(value), value);
+    };
+    table.rows.push_back(
+        {Cell(series.name), Cell(own ? "" : series.unit),
+         Cell(fmt::format("{}", series.source), static_cast<double>(series.source)),
+         count_cell(s->count), cell(s->least), cell(s->median), cell(s->mean), cell(s->most),
+         cell(s->last)});
   }
   return {"What it measured", {std::move(table)}};
 }

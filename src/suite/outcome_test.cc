@@ -58,6 +58,7 @@ chart = { x = "GPUs", ideal = "linear" }
 value = "regex:took ([0-9]+)"
 figures = [
   { what = "planned", x = 8, line = "a", published = 400, planned = { step = "network", value = "json:bus_gb_s" }, why = "not here" },
+  { what = "noted", measured = { step = "prints", value = "regex:took ([0-9]+)", note = "twice as wide" }, planned = { step = "network", value = "json:bus_gb_s" } },
   { what = "measured", x = 16, line = "a", published = 2, measured = "prints", goal = "<= 3" },
   { what = "failed", measured = "breaks", goal = "<= 3" },
   { what = "late", measured = "hangs" },
@@ -113,6 +114,10 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(measured.low, 1);
   EXPECT_EQ(measured.high, 3);
 
+  // What is different about one of ours is not said of the other.
+  EXPECT_EQ(figure(outcome, "noted").ours[0].remark, "median of 3, least to most; twice as wide");
+  EXPECT_EQ(figure(outcome, "noted").ours[1].remark, "");
+
   const Ours& failed = figure(outcome, "failed").ours[0];
   EXPECT_EQ(failed.label, Label::kFailed);
   EXPECT_FALSE(failed.value.has_value());
@@ -139,7 +144,8 @@ TEST_F(SuiteRun, OnlyWhatRanHereIsCalledMeasured) {
   const base::Json json = to_json(run(place()));
   for (const base::Json& figure : json["figures"]) {
     for (const base::Json& ours : figure["ours"]) {
-      const bool from_command = figure["what"] == "measured" || figure["what"] == "long";
+      const bool from_command = figure["what"] == "measured" || figure["what"] == "long" ||
+                                (figure["what"] == "noted" && ours["remark"] != "");
       EXPECT_EQ(ours["label"] == "measured", from_command) << figure.dump();
       if (ours["label"] != "measured" && ours["label"] != "planned" &&
           ours["label"] != "recorded") {

@@ -119,6 +119,7 @@ class FigureReader {
       if (value->find("value") != nullptr) source = {.step = source.step};
       ASSAY_TRY_VOID(read_places(keys, source));
       ASSAY_TRY_VOID(keys.text("missing", source.missing));
+      ASSAY_TRY_VOID(keys.text("note", source.note));
       ASSAY_TRY_VOID(keys.no_others());
     }
     const Step* step = suite_.step(source.step);

@@ -67,6 +67,7 @@ struct Source {
   double times = 1;                    // the result, times this
   std::optional<double> over;          // this, divided by the value
   std::string missing;                 // why it may not be there
+  std::string note;                    // what is different about it
 };
 
 // Measured earlier and elsewhere, and written down with the suite.

@@ -320,6 +320,13 @@ TEST_F(ReportCli, APageInABrowser) {
           << chart;
     }
     EXPECT_LE(browser->value("document.documentElement.scrollWidth"), one.look.width);
+    if (one.look.width >= 1200) {
+      EXPECT_EQ(
+          browser->value("[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth "
+                         "> s.clientWidth).map(s => s.getAttribute('aria-label')).join()"),
+          "")
+          << "what has to be scrolled to on a large screen";
+    }
     EXPECT_EQ(browser->value(kBrokenWords), "");
     EXPECT_EQ(browser->value(kBrokenLines), "");
     // Where the right end of a chart is out of sight, its key is above it.
