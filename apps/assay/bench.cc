@@ -144,27 +144,28 @@ base::Result<base::ExitCode> run_suite(const Session& session, const BenchWords&
 
 Verb bench_verb(const Session& session) {
   const auto words = std::make_shared<BenchWords>();
-  return {
-      .name = "bench",
-      .description = "published experiments as suites: their figures beside ours",
-      .examples = {"assay bench", "assay bench interconnect",
-                   "assay bench mfu-scaling -o mfu --json"},
-      .arguments = {{"SUITE", "a name, or a suite file; none: list them", &words->suite, false,
-                     suite::suite_names, true}},
-      .options = {{"--quick", "a few seconds, to see that it works; judges nothing", &words->quick},
-                  {"-o,--output",
-                   "folder for runs and results; default: in the project, or temporary",
-                   &words->output,
-                   {},
-                   "DIR",
-                   true},
-                  {"--resume",
-                   "go on with the run in this folder: what is done stays",
-                   &words->resume,
-                   {},
-                   "DIR",
-                   true}},
-      .action = [&session, words] { return run_suite(session, *words); }};
+  return {.name = "bench",
+          .description = "published experiments as suites: their figures beside ours",
+          .examples = {"assay bench", "assay bench interconnect",
+                       "assay bench mfu-scaling -o mfu --json"},
+          .arguments = {{"SUITE", "a name, or a suite file; none: list them", &words->suite, false,
+                         suite::suite_names, true}},
+          .options = {{"--quick",
+                       "a few seconds, to see that it works; judges nothing that it measures",
+                       &words->quick},
+                      {"-o,--output",
+                       "folder for runs and results; default: in the project, or temporary",
+                       &words->output,
+                       {},
+                       "DIR",
+                       true},
+                      {"--resume",
+                       "go on with the run in this folder: what is done stays",
+                       &words->resume,
+                       {},
+                       "DIR",
+                       true}},
+          .action = [&session, words] { return run_suite(session, *words); }};
 }
 
 }  // namespace assay::cli

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -16,7 +15,6 @@
 #include "report/perfetto.h"
 #include "report/prometheus.h"
 #include "report/run_part.h"
-#include "report/suite_part.h"
 #include "report/writers.h"
 #include "report_sources.h"
 #include "verbs.h"
@@ -25,8 +23,6 @@ namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr base::Bytes kLargestSuite(std::int64_t{64} << 20U);
 
 std::vector<std::string> report_formats() {
   return {"html", "md", "json"};
@@ -40,20 +36,14 @@ base::Result<std::string> format_of(const ReportWords& words) {
     for (const std::string& format : known) {
       if (extension == "." + format) return format;
     }
-    return "html";
+    if (extension.empty() || extension == ".htm") return "html";
+    return base::fail(base::usage_error(
+        words.output, fmt::format("a page is not written as '{}'", extension.substr(1)),
+        "call it .html, .md or .json, or say --format"));
   }
   if (std::find(known.begin(), known.end(), words.format) != known.end()) return words.format;
   return base::fail(base::usage_error("report", fmt::format("unknown format '{}'", words.format),
                                       base::suggestion(words.format, known)));
-}
-
-base::Result<report::Part> suite_in(const fs::path& file) {
-  ASSAY_TRY(const std::string text, base::read_file(file, kLargestSuite));
-  const base::Json json = base::Json::parse(text, nullptr, false);
-  if (json.is_discarded()) {
-    return base::fail(base::usage_error(file.string(), "is no JSON", "name the result of a suite"));
-  }
-  return report::suite_part(json, file.string());
 }
 
 // Opened when the first job is asked for: experiments and suites need no project.
@@ -85,23 +75,6 @@ base::Result<void> add_job(LazyStore& lazy, const std::string& word, const repor
   return {};
 }
 
-bool names_file(const fs::path& path) {
-  std::error_code ignored;
-  return path.extension() == ".json" && fs::exists(path, ignored) &&
-         !fs::is_directory(path, ignored);
-}
-
-// A folder that is no experiment, where no job is called so either.
-base::Error wrong_folder(const std::string& word, base::Error no_job) {
-  std::error_code ignored;
-  if (!fs::is_directory(word, ignored)) return no_job;
-  if (::access(word.c_str(), R_OK | X_OK) != 0) {
-    return base::system_error(word, "cannot be read", errno);
-  }
-  return base::usage_error(word, "is a folder without an experiment, and no job is called so",
-                           "a folder that assay compare wrote has runs.jsonl");
-}
-
 base::Result<Gathered> gather(const ReportWords& words, std::size_t most_points, bool page) {
   ASSAY_TRY(const report::Rates rates, rates_of(words));
   const bool keep = !words.perfetto.empty() || !words.prometheus.empty();
@@ -114,12 +87,16 @@ base::Result<Gathered> gather(const ReportWords& words, std::size_t most_points,
     if (is_experiment(path)) {
       ASSAY_TRY(report::Part part, experiment_in(path));
       gathered.parts.push_back(std::move(part));
-    } else if (names_file(path)) {
+    } else if (is_suite(path)) {
       ASSAY_TRY(report::Part part, suite_in(path));
       gathered.parts.push_back(std::move(part));
     } else if (auto added = add_job(store, word, rates, most_points, keep, page, gathered);
                !added) {
-      return base::fail(wrong_folder(word, std::move(added).error()));
+      // Jobs come first: somebody may have called one like a suite.
+      const auto suite = latest_result(word);
+      if (!suite) return base::fail(nothing_called(word, std::move(added).error()));
+      ASSAY_TRY(report::Part part, suite_in(*suite));
+      gathered.parts.push_back(std::move(part));
     }
   }
   return gathered;
@@ -216,7 +193,7 @@ base::Result<base::ExitCode> report_verb_action(const Session& session, const Re
 Verb report_verb(const Session& session) {
   const auto words = std::make_shared<ReportWords>();
   Argument what{"WHAT",
-                "jobs, folders of assay compare, results of suites; default: the last job",
+                "jobs, folders of assay compare or assay bench, suites; default: the last job",
                 nullptr,
                 false,
                 [] { return std::vector<std::string>{"last"}; },

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/artifact_name.h"
@@ -95,6 +96,7 @@ base::Result<report::RunRecord> run_record(store::Store& store, const std::strin
   report::RunRecord run;
   ASSAY_TRY(run.job, store::load_job(store, id));
   ASSAY_TRY(run.metrics, store::load_metrics(store, id));
+  run.seen_unix_ns = base::system_clock().wall_ns();
   run.command = lineage::command_text(run.job);
   run.rates = rates;
   if (!rates.dollars_per_hour) run.rates.offers = offers_of(run.job);

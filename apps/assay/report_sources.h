@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,13 @@ std::vector<report::Offer> offers_of(const store::Job& job);
 // report_experiment.cc: the experiment in a folder that `assay compare` wrote.
 bool is_experiment(const std::filesystem::path& path);
 base::Result<report::Part> experiment_in(const std::filesystem::path& directory);
+
+// report_suite.cc: the result of a suite, as a JSON file or in a folder that `assay bench` wrote.
+bool is_suite(const std::filesystem::path& path);
+base::Result<report::Part> suite_in(const std::filesystem::path& path);
+// The folder of the latest run of the suite in the project that has a result.
+std::optional<std::filesystem::path> latest_result(const std::string& suite);
+// Of a word that names neither: `no_job` is why no job is meant.
+base::Error nothing_called(const std::string& word, base::Error no_job);
 
 }  // namespace assay::cli

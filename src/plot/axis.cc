@@ -26,6 +26,7 @@ AxisLine::AxisLine(const Axis& axis, Extent values, std::size_t most_ticks) : sc
   if (axis.from_zero && linear) values.add(0);
   if (values.empty()) values = {.low = linear ? 0.0 : 1.0, .high = linear ? 1.0 : 10.0};
   ticks_ = ticks_over(values.low, values.high, scale_, most_ticks);
+  if (axis.whole && linear && ticks_[1] - ticks_[0] < 1) ticks_ = whole_ticks(values);
   shown_ = {.low = ticks_.front(), .high = ticks_.back()};
   trim(values);
   if (!axis.tick_format) {
@@ -33,6 +34,15 @@ AxisLine::AxisLine(const Axis& axis, Extent values, std::size_t most_ticks) : sc
     return;
   }
   for (const double tick : ticks_) labels_.push_back(axis.tick_format(tick));
+}
+
+// Where ticks would be closer than counts are: one at each, and two more at least.
+std::vector<double> AxisLine::whole_ticks(const Extent& values) {
+  const double low = std::floor(values.low);
+  const double high = std::max(std::ceil(values.high), low + static_cast<double>(kFewestTicks) - 1);
+  std::vector<double> ticks;
+  for (double tick = low; tick <= high; ++tick) ticks.push_back(tick);
+  return ticks;
 }
 
 void AxisLine::trim(const Extent& values) {

@@ -16,6 +16,7 @@ struct Axis {
   std::string title;  // with the unit: "tokens/s"
   Scale scale = Scale::kLinear;
   bool from_zero = false;                               // linear axes only
+  bool whole = false;                                   // of counts: no tick between two of them
   std::function<std::string(double)> format = {};       // of values; empty: short_number
   std::function<std::string(double)> tick_format = {};  // empty: tick_labels
 
@@ -61,6 +62,8 @@ class AxisLine {
  private:
   [[nodiscard]] double evened(double value) const;  // its logarithm, on a logarithmic scale
   [[nodiscard]] double unevened(double value) const;
+
+  static std::vector<double> whole_ticks(const Extent& values);
 
   // Ends the axis soon after its values where the outermost ticks are far from them.
   void trim(const Extent& values);

@@ -82,5 +82,15 @@ RC_GTEST_PROP(AxisProperty, ValuesLieBetweenTheEndsInTheirOrder, ()) {
   }
 }
 
+TEST(Axis, OfCountsHasNoTickBetweenTwo) {
+  for (double most = 1; most <= 12; ++most) {
+    const AxisLine line({.title = "step", .whole = true}, {.low = 1, .high = most}, 9);
+    ASSERT_GE(line.ticks().size(), 2U);
+    for (const double tick : line.ticks()) EXPECT_EQ(tick, std::round(tick)) << most;
+    EXPECT_LE(line.shown().low, 1);
+    EXPECT_GE(line.shown().high, most);
+  }
+}
+
 }  // namespace
 }  // namespace assay::plot

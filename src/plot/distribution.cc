@@ -60,12 +60,20 @@ void draw_dots(Svg& svg, const CleanValues& clean, const std::vector<std::size_t
   }
 }
 
+// Lines, and their names above them; names that would touch are one: "p50 p90". What lies beyond
+// the axis is told in the zone beside it.
 void draw_percentiles(Svg& svg, const Distribution& chart, const CleanValues& clean,
                       const AxisLine& x, double top, double bottom, double label_y) {
   constexpr double kApart = 8;
-  double free_from = 0;
+  struct Name {
+    std::string text;
+    double from;
+    double to;  // of its lines
+  };
+  std::vector<Name> names;
   for (const Percentile& percentile : kPercentiles) {
     const double value = quantile(clean.ascending, percentile.share);
+    if (value > clean.axis_end) continue;
     const double at = x.at(value);
     svg.open("g", {});
     svg.element("title", {}, fmt::format("{}: {}", percentile.name, chart.value.text_of(value)));
@@ -73,11 +81,21 @@ void draw_percentiles(Svg& svg, const Distribution& chart, const CleanValues& cl
         "line",
         {{"class", "dashes stroke-ink"}, {"x1", at}, {"y1", top}, {"x2", at}, {"y2", bottom}});
     svg.close();
-    const double half = text_width(percentile.name, kSmallSize) / 2;
-    if (at - half < free_from) continue;
-    svg.element("text", {{"class", "small middle fill-soft"}, {"x", at}, {"y", label_y}},
-                percentile.name);
-    free_from = at + half + kApart;
+    Name name{percentile.name, at, at};
+    const auto half = [](const Name& one) { return text_width(one.text, kSmallSize) / 2; };
+    while (!names.empty() &&
+           (names.back().from + names.back().to) / 2 + half(names.back()) + kApart >
+               (name.from + name.to) / 2 - half(name)) {
+      name = {names.back().text + " " + name.text, names.back().from, name.to};
+      names.pop_back();
+    }
+    names.push_back(std::move(name));
+  }
+  for (const Name& name : names) {
+    svg.element(
+        "text",
+        {{"class", "small middle fill-soft"}, {"x", (name.from + name.to) / 2}, {"y", label_y}},
+        name.text);
   }
 }
 

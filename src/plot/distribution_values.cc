@@ -30,12 +30,17 @@ CleanValues clean_values(const Distribution& chart, LeftOut& left_out) {
   clean.ascending = clean.values;
   std::sort(clean.ascending.begin(), clean.ascending.end());
   if (clean.ascending.empty() || chart.value.scale != Scale::kLinear) return clean;
-  // Far is what lies five times as far from the middle as all but one in a hundred do.
+  // Far is what lies five times as far from the middle as all but a few do: one in a hundred, and
+  // of few values up to three, for the first steps of any run are slow.
   constexpr double kFar = 5;
+  const std::size_t all = clean.ascending.size();
+  const std::size_t few = std::max(all / 100, std::min<std::size_t>(3, all / 8));
   const double middle = quantile(clean.ascending, 0.5);
-  const double usual = quantile(clean.ascending, 0.99);
-  if (usual > middle && clean.ascending.back() - middle > kFar * (usual - middle)) {
-    clean.axis_end = middle + 2 * (usual - middle);
+  const double usual = clean.ascending[all - 1 - few];
+  // Where all but those are equal upwards, how far they reach downwards.
+  const double spread = usual > middle ? usual - middle : middle - clean.ascending[few];
+  if (spread > 0 && clean.ascending.back() - middle > kFar * spread) {
+    clean.axis_end = middle + 2 * spread;
   }
   return clean;
 }

@@ -112,11 +112,15 @@ void draw_names(Svg& svg, const std::vector<LegendEntry>& names, std::vector<dou
                 const Box& plot) {
   heights = spread(std::move(heights), kNameRow, plot.top, plot.bottom);
   const double x = plot.right + kBesideLines;
+  svg.open("g", {{"class", "key"}});  // where a screen is narrow, a page shows it by itself
   for (std::size_t i = 0; i < names.size(); ++i) {
+    svg.open("g", {});
     draw_sample(svg, names[i], x, heights[i]);
     svg.element("text", {{"class", "fill-ink"}, {"x", x + kSampleWidth + 6}, {"y", heights[i] + 4}},
                 fitted(names[i].name, kTextSize, kMostName));
+    svg.close();
   }
+  svg.close();
 }
 
 }  // namespace

@@ -78,7 +78,9 @@ void write_part(Html& out, const Part& part, const std::string& id) {
     const std::string section = fmt::format("{}-{}", id, i + 1);
     out.open("section", {{"id", section}, {"aria-labelledby", section + "-title"}});
     out.element("h3", {{"id", section + "-title"}}, part.sections[i].title);
-    for (const Block& block : part.sections[i].blocks) write_block(out, block);
+    for (const Block& block : part.sections[i].blocks) {
+      write_block(out, block, part.sections[i].title);
+    }
     out.close();
   }
   write_data(out, part, id);

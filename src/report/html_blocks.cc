@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "plot/frame.h"
 
@@ -27,11 +29,11 @@ Sign sign_of(Outcome outcome) {
   return {"plain", "·"};
 }
 
-void write(Html& out, const Note& note) {
+void write(Html& out, const Note& note, std::string_view) {
   out.element("p", {}, note.text);
 }
 
-void write(Html& out, const Facts& facts) {
+void write(Html& out, const Facts& facts, std::string_view) {
   out.open("dl", {{"class", "facts"}});
   for (const Fact& fact : facts.facts) {
     out.open("div", {});
@@ -43,8 +45,7 @@ void write(Html& out, const Facts& facts) {
   out.close();
 }
 
-void write_cell(Html& out, const Cell& cell, bool names_row, bool numeric) {
-  std::string css = numeric ? "n" : "";
+void write_cell(Html& out, const Cell& cell, bool names_row, std::string css) {
   std::string text = cell.text;
   if (cell.outcome != Outcome::kPlain) {
     const Sign sign = sign_of(cell.outcome);
@@ -63,28 +64,40 @@ void write_cell(Html& out, const Cell& cell, bool names_row, bool numeric) {
   }
 }
 
-bool is_numeric(const Table& table, std::size_t column) {
-  bool any = false;
+// How a column is set: most of its cells are numbers, one is a sentence, or all are so short that
+// none needs a second line.
+std::string class_of(const Table& table, std::size_t column) {
+  constexpr std::size_t kBlank = 3;  // bytes: a dash
+  constexpr std::size_t kShort = 18;
+  constexpr std::size_t kName = 28;      // of a row
+  constexpr std::size_t kSentence = 40;  // more would not stay on a line
+  std::size_t numbers = 0;
+  std::size_t words = 0;
+  std::size_t longest = 0;
   for (const auto& row : table.rows) {
     if (column >= row.size()) continue;
-    if (row[column].number) any = true;
-    if (!row[column].number && row[column].text.size() > 3) return false;
+    const bool number = row[column].number.has_value();
+    if (number) ++numbers;
+    if (!number && row[column].text.size() > kBlank) ++words;
+    if (!number) longest = std::max(longest, row[column].text.size());
   }
-  return any;
+  if (longest > kSentence) return "t";
+  if (numbers > 0 && numbers >= words) return "n";
+  return longest <= (column == 0 ? kName : kShort) ? "s" : "";
 }
 
-void write(Html& out, const Table& table) {
+void write(Html& out, const Table& table, std::string_view heading) {
   out.open(
       "div",
       {{"class", "scroll"}, {"role", "region"}, {"aria-label", table.caption}, {"tabindex", "0"}});
   out.open("table", {});
-  out.element("caption", {}, table.caption);
+  out.element("caption", {{"class", table.caption == heading ? "same" : ""}}, table.caption);
   out.open("thead", {});
   out.open("tr", {});
-  std::vector<bool> numeric;
+  std::vector<std::string> classes;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    numeric.push_back(is_numeric(table, i));
-    out.element("th", {{"scope", "col"}, {"class", numeric[i] ? "n" : ""}}, table.columns[i]);
+    classes.push_back(class_of(table, i));
+    out.element("th", {{"scope", "col"}, {"class", classes[i]}}, table.columns[i]);
   }
   out.close();
   out.close();
@@ -92,7 +105,7 @@ void write(Html& out, const Table& table) {
   for (const auto& row : table.rows) {
     out.open("tr", {});
     for (std::size_t i = 0; i < row.size(); ++i)
-      write_cell(out, row[i], i == 0, i < numeric.size() && numeric[i]);
+      write_cell(out, row[i], i == 0, i < classes.size() ? classes[i] : "");
     out.close();
   }
   out.close();
@@ -104,7 +117,7 @@ void write(Html& out, const Table& table) {
   }
 }
 
-void write(Html& out, const Chart& chart) {
+void write(Html& out, const Chart& chart, std::string_view) {
   out.open("figure", {{"class", "chart"}, {"data-chart", chart.name}});
   out.open(
       "div",
@@ -117,8 +130,8 @@ void write(Html& out, const Chart& chart) {
 
 }  // namespace
 
-void write_block(Html& out, const Block& block) {
-  std::visit([&](const auto& one) { write(out, one); }, block);
+void write_block(Html& out, const Block& block, std::string_view heading) {
+  std::visit([&](const auto& one) { write(out, one, heading); }, block);
 }
 
 void write_verdict(Html& out, const Verdict& verdict) {

@@ -1,6 +1,8 @@
 // Blocks of a Page as HTML. For html.cc.
 #pragma once
 
+#include <string_view>
+
 #include "plot/svg.h"
 #include "report/page.h"
 
@@ -10,7 +12,8 @@ namespace assay::report {
 // written so where HTML knows it as one that has none.
 using Html = plot::Svg;
 
-void write_block(Html& out, const Block& block);
+// `heading` is that of the section: a caption that only repeats it is not shown again.
+void write_block(Html& out, const Block& block, std::string_view heading);
 void write_verdict(Html& out, const Verdict& verdict);
 
 }  // namespace assay::report

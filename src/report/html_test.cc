@@ -61,6 +61,7 @@ TEST(Html, HasEveryChartAndLandmark) {
   for (const Element& element : page.elements) {
     if (element.name == "th") {
       EXPECT_TRUE(element.attributes.contains("scope"));
+      EXPECT_NE(element.text, "") << "a heading without words";
     }
     if (element.name == "svg") {
       EXPECT_EQ(element.attributes.at("role"), "img");
@@ -69,6 +70,31 @@ TEST(Html, HasEveryChartAndLandmark) {
       EXPECT_EQ(element.attributes.at("tabindex"), "0");
     }
   }
+}
+
+TEST(Html, ACaptionThatRepeatsItsHeadingIsShownOnce) {
+  Part part{.kind = "k", .title = "t"};
+  add_section(part, {"Goals", {Table{"Goals", {"a"}, {{Cell("x")}}}}});
+  add_section(part, {"More", {Table{"Other", {"a"}, {{Cell("x")}}}}});
+  const Page page{.title = "t", .parts = {part}};
+  EXPECT_THAT(html(page), HasSubstr("<caption class=\"same\">Goals</caption>"));
+  EXPECT_THAT(html(page), Not(HasSubstr("<caption class=\"same\">Other")));
+  EXPECT_THAT(markdown(page), Not(HasSubstr("**Goals**")));
+  EXPECT_THAT(markdown(page), HasSubstr("**Other**"));
+}
+
+TEST(Html, NumbersAndVerdictsAreKeptWhole) {
+  Part part{.kind = "k", .title = "t"};
+  Table table{"T", {"what", "ours", "verdict", "remark"}};
+  table.rows = {
+      {Cell("a"), Cell("+8.31 [-62.50, +70.1]", 8.31), Cell("NOT JUDGED", {}, Outcome::kOpen),
+       Cell("a sentence that is longer than a line of a table may be")},
+      {Cell("b"), Cell("one run"), Cell("PASS", {}, Outcome::kGood), Cell("")}};
+  add_section(part, {"S", {table}});
+  const std::string text = html({.title = "t", .parts = {part}});
+  EXPECT_THAT(text, HasSubstr("<td class=\"n\" data-n=\"8.31\">"));
+  EXPECT_THAT(text, HasSubstr("<td class=\"n\">one run</td>"));
+  EXPECT_THAT(text, HasSubstr("<th scope=\"col\" class=\"t\">remark</th>"));
 }
 
 TEST(Html, ThePolicyLetsNothingElseIn) {

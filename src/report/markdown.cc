@@ -21,7 +21,7 @@ std::string plain(std::string_view text) {
   return safe;
 }
 
-void write_markdown(std::string& out, const Note& note) {
+void write_markdown(std::string& out, const Note& note, std::string_view) {
   out += plain(note.text) + "\n\n";
 }
 
@@ -31,7 +31,7 @@ void table_line(std::string& out, const std::vector<std::string>& cells) {
   out += '\n';
 }
 
-void write_markdown(std::string& out, const Facts& facts) {
+void write_markdown(std::string& out, const Facts& facts, std::string_view) {
   table_line(out, {"", "", ""});
   table_line(out, {"---", "---:", "---"});
   for (const Fact& fact : facts.facts) {
@@ -40,8 +40,8 @@ void write_markdown(std::string& out, const Facts& facts) {
   out += '\n';
 }
 
-void write_markdown(std::string& out, const Table& table) {
-  out += fmt::format("**{}**\n\n", plain(table.caption));
+void write_markdown(std::string& out, const Table& table, std::string_view heading) {
+  if (table.caption != heading) out += fmt::format("**{}**\n\n", plain(table.caption));
   std::vector<std::string> titles;
   std::vector<std::string> rules;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -61,7 +61,7 @@ void write_markdown(std::string& out, const Table& table) {
   out += '\n';
 }
 
-void write_markdown(std::string& out, const Chart& chart) {
+void write_markdown(std::string& out, const Chart& chart, std::string_view) {
   constexpr std::size_t kWords = 400;  // columns: what a paragraph of figures can be read for
   out += fmt::format("*Chart: {}.* {}{}{}\n\n", plain(chart.title),
                      plain(base::shortened(plot::words_of(chart.svg), kWords)),
@@ -83,7 +83,7 @@ std::string markdown(const Page& page) {
     for (const Section& section : part.sections) {
       out += fmt::format("### {}\n\n", plain(section.title));
       for (const Block& block : section.blocks) {
-        std::visit([&](const auto& one) { write_markdown(out, one); }, block);
+        std::visit([&](const auto& one) { write_markdown(out, one, section.title); }, block);
       }
     }
   }

@@ -93,6 +93,27 @@
       });
       figure.insertBefore(switches, scroll);
     }
+    // On a narrow screen the right end of a drawing, where its key is, has to be scrolled to.
+    var entries = all("g.key > g", svg);
+    if (entries.length > 1) {
+      var alone = svg.cloneNode(false);
+      var row = 18;
+      var widest = 0;
+      entries.forEach(function (entry, i) {
+        var box = entry.getBBox();
+        var copy = entry.cloneNode(true);
+        var middle = box.y + box.height / 2;
+        copy.setAttribute("transform", "translate(" + -box.x + " " + ((i + 0.5) * row - middle) + ")");
+        widest = Math.max(widest, box.width);
+        alone.appendChild(copy);
+      });
+      alone.setAttribute("viewBox", "0 0 " + (widest + 2) + " " + entries.length * row);
+      alone.setAttribute("width", widest + 2);
+      alone.setAttribute("height", entries.length * row);
+      alone.setAttribute("class", svg.getAttribute("class") + " key-alone");
+      alone.setAttribute("aria-hidden", "true");
+      figure.insertBefore(alone, scroll);
+    }
     var edge = svg.querySelector("path[data-x]");
     if (!edge || series.length === 0) return;
     var corner = numbers(edge.getAttribute("d"));  // left, top, bottom, right

@@ -32,14 +32,128 @@ TEST(SuitePart, GoalsGetAVerdictAndTablesASection) {
   EXPECT_EQ(part->verdict.word, "open");
   EXPECT_EQ(part->verdict.text, "1 of 2 goals reached");
   ASSERT_EQ(part->sections.size(), 3U);
-  const auto& goals = std::get<Table>(part->sections[0].blocks[0]);
-  EXPECT_EQ(goals.rows[0][4].outcome, Outcome::kGood);
-  EXPECT_EQ(goals.rows[1][4].outcome, Outcome::kOpen);
-  EXPECT_EQ(goals.rows[0][2].number, 7.5);
+  const auto& goals = std::get<Table>(part->sections[1].blocks[0]);
+  EXPECT_EQ(goals.rows[0][1].outcome, Outcome::kGood);
+  EXPECT_EQ(goals.rows[1][1].outcome, Outcome::kOpen);
+  EXPECT_EQ(goals.rows[0][3].number, 7.5);
+  EXPECT_EQ(goals.rows[0][3].text, "7.5 ns");
   testing::read_html(html({.title = "s", .parts = {*part}}));
   Json missed = suite();
   missed["goals"][1]["verdict"] = "FAIL";
   EXPECT_EQ(suite_part(missed, "s.json")->verdict.outcome, Outcome::kBad);
+}
+
+// Goals that were judged by what their labels say.
+Json judged(const std::vector<std::string>& labels) {
+  Json made = {{"suite", "s"}, {"goals", Json::array()}};
+  for (const std::string& label : labels) {
+    made["goals"].push_back({{"what", "w"},
+                             {"goal", "within 15%"},
+                             {"measured", label == "planned" ? Json(nullptr) : Json(1)},
+                             {"ours", 1},
+                             {"label", label},
+                             {"verdict", "PASS"}});
+  }
+  return made;
+}
+
+TEST(SuitePart, APlanIsNotCalledReached) {
+  const Verdict planned = suite_part(judged({"planned", "planned"}), "s")->verdict;
+  EXPECT_EQ(planned.word, "planned");
+  EXPECT_EQ(planned.outcome, Outcome::kPlain);
+  EXPECT_EQ(planned.text, "2 of 2 goals (within 15%) reached: 0 measured, 2 planned");
+  const Verdict both = suite_part(judged({"planned", "measured"}), "s")->verdict;
+  EXPECT_EQ(both.word, "partly planned");
+  EXPECT_EQ(both.text, "2 of 2 goals (within 15%) reached: 1 measured, 1 planned");
+  EXPECT_EQ(suite_part(judged({"recorded", "measured"}), "s")->verdict.word, "reached");
+}
+
+TEST(SuitePart, AFailedStepOrAnInterruptionIsNotReached) {
+  Json made = judged({"measured"});
+  made["steps"] = Json::parse(R"([{"step": "a", "state": "done", "wall_s": [1.5]},
+                                  {"step": "b", "state": "failed", "why": "exited with 7"}])");
+  const Verdict failed = suite_part(made, "s")->verdict;
+  EXPECT_EQ(failed.word, "failed");
+  EXPECT_EQ(failed.outcome, Outcome::kBad);
+  EXPECT_THAT(failed.text, HasSubstr("failed: b"));
+  Json unread = judged({"measured"});
+  unread["failed"] = true;
+  EXPECT_EQ(suite_part(unread, "s")->verdict.word, "failed");
+  Json cut = judged({"measured"});
+  cut["complete"] = false;
+  cut["quick"] = true;
+  EXPECT_EQ(suite_part(cut, "s")->verdict.word, "interrupted");
+  EXPECT_THAT(suite_part(cut, "s")->verdict.text, HasSubstr("a quick run"));
+}
+
+TEST(SuitePart, SaysWhereItRanAndWhoseItIs) {
+  Json made = suite();
+  made["title"] = "what a tracer adds";
+  made["reproduces"] = "their page";
+  made["url"] = "https://example.org";
+  made["quick"] = true;
+  made["begun"] = "2026-11-15T20:00:00Z";
+  made["commit"] = "c0ffee";
+  made["machine"] = {{"hostname", "engine"}, {"cpu", {{"model", "Example CPU"}}}};
+  made["tables"][0]["note"] = "published: of whole runs";
+  const auto part = suite_part(made, "s.json");
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->title, "tracer: what a tracer adds");
+  const std::string text = html({.title = "s", .parts = {*part}});
+  // Not only in the raw data.
+  const std::string shown = text.substr(0, text.find("application/json"));
+  for (const char* said : {"their page, https://example.org", "A quick run", "20:00:00Z", "c0ffee",
+                           "engine", "Example CPU", "published: of whole runs"}) {
+    EXPECT_THAT(shown, HasSubstr(said));
+  }
+}
+
+TEST(SuitePart, TextsThatStandForNumbersAreSortedAsNumbers) {
+  Json made = suite();
+  made["tables"][0]["rows"] =
+      Json::parse(R"([["a", {"text": "+3.12 [1, 5]", "value": 3.12}], ["b", {"text": "x"}]])");
+  const auto part = suite_part(made, "s");
+  const auto& table = std::get<Table>(part->sections[2].blocks[0]);
+  EXPECT_EQ(table.rows[0][1].text, "+3.12 [1, 5]");
+  EXPECT_EQ(table.rows[0][1].number, 3.12);
+  EXPECT_FALSE(table.rows[1][1].number.has_value());
+}
+
+TEST(SuitePart, ColumnsInWhichNothingStandsAreLeftOut) {
+  Json made = suite();
+  made["tables"][0] = Json::parse(R"({"title": "t", "columns": ["", "a", "b", "c"],
+      "rows": [["", "—", 0, ""], ["", "", "—", null]]})");
+  const auto part = suite_part(made, "s");
+  const auto& table = std::get<Table>(part->sections[2].blocks[0]);
+  EXPECT_THAT(table.columns, ::testing::ElementsAre("", "b"));
+  EXPECT_EQ(table.rows[1].size(), 2U);
+  // Goals without a note have no column for notes, and a note that only says how is none.
+  const auto planned = suite_part(judged({"planned"}), "s");
+  const auto& goals = std::get<Table>(planned->sections[0].blocks[0]);
+  EXPECT_EQ(goals.columns.back(), "how");
+}
+
+TEST(SuitePart, AChartHasItsLinesAndTheIdeal) {
+  Json made = suite();
+  made["tables"][0]["chart"] = Json::parse(R"({"x": "GPUs", "y": "%", "lines": [
+      {"name": "7B, published", "points": [[1, 57.8], [2, 51.7]]},
+      {"name": "7B, planned", "points": [[1, 52.0, 46.0, 56.8]]}],
+    "ideal": {"name": "ideal", "at_zero": 57.8, "per_x": 0}})");
+  const auto part = suite_part(made, "s");
+  ASSERT_TRUE(part) << part.error().line();
+  const auto& chart = std::get<Chart>(part->sections[2].blocks[0]);
+  EXPECT_EQ(chart.name, "suite-1");
+  for (const char* said : {"7B, published: 57.8 at 1", "7B, published: 51.7 at 2", ">ideal<"}) {
+    EXPECT_THAT(chart.svg, HasSubstr(said));
+  }
+  for (const char* wrong : {R"({"lines": 3})", R"([])", R"({"lines": [{"points": [[1]]}]})",
+                            R"({"lines": [{"points": [["a", 1]]}]})", R"({"lines": [3]})",
+                            R"({"lines": [{},{},{},{},{},{},{},{},{},{},{},{},{}]})"}) {
+    made["tables"][0]["chart"] = Json::parse(wrong);
+    const auto refused = suite_part(made, "s");
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().line(), HasSubstr("table 'depth' has a chart that is not"));
+  }
 }
 
 TEST(SuitePart, WhatIsNoSuiteIsOneLine) {

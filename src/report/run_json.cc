@@ -62,19 +62,24 @@ Json gpu_json(const store::GpuWork& work) {
           {"collectives", std::move(collectives)}};
 }
 
+// What was not predicted is 0 in a Predicted, and must not read as a number.
+Json if_predicted(double value) {
+  return value > 0 ? Json(value) : Json(nullptr);
+}
+
 Json predicted_json(const RunRecord& run) {
   if (!run.predicted) return nullptr;
   const Predicted& p = *run.predicted;
   Json parts = Json::object();
   for (const auto& [name, seconds] : p.parts_s) parts[name] = seconds;
   return {{"of", p.of},
-          {"step_s", p.step_s},
-          {"step_low_s", p.step_interval_s.low},
-          {"step_high_s", p.step_interval_s.high},
-          {"tokens_per_s", p.tokens_per_s},
-          {"mfu", p.mfu},
-          {"mfu_6n", p.mfu_6n},
-          {"memory_bytes", p.memory_bytes},
+          {"step_s", if_predicted(p.step_s)},
+          {"step_low_s", if_predicted(p.step_interval_s.low)},
+          {"step_high_s", if_predicted(p.step_interval_s.high)},
+          {"tokens_per_s", if_predicted(p.tokens_per_s)},
+          {"mfu", if_predicted(p.mfu)},
+          {"mfu_6n", if_predicted(p.mfu_6n)},
+          {"memory_bytes", if_predicted(p.memory_bytes)},
           {"parts_s", std::move(parts)}};
 }
 

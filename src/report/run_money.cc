@@ -14,11 +14,18 @@ constexpr double kSecondsPerHour = 3600;
 constexpr double kJoulesPerKwh = 3.6e6;
 
 std::string dollars(double value) {
-  return value < 0.01 && value > 0 ? fmt::format("${:.3g}", value) : fmt::format("${:.2f}", value);
+  return value < 0.01 && value > 0 ? "less than $0.01" : fmt::format("${:.2f}", value);
 }
 
 std::string dollars(double low, double high) {
   return low == high ? dollars(low) : fmt::format("{} – {}", dollars(low), dollars(high));
+}
+
+// Hours as bills have them, but for times of which hours would only show an exponent.
+std::string time_text(double hours) {
+  constexpr double kFewestHours = 0.01;
+  return hours < kFewestHours ? base::to_text(base::Seconds(hours * kSecondsPerHour))
+                              : fmt::format("{:.4g} h", hours);
 }
 
 void add_row(Table& table, const char* what, double predicted, std::optional<double> measured,
@@ -48,7 +55,8 @@ void add_energy(const RunRecord& run, double hours, Table& table) {
   }
   const double kwh = *joules / kJoulesPerKwh;
   table.rows.push_back(
-      {Cell("energy"), Cell(fmt::format("{:.4g} kWh", kwh), kwh),
+      {Cell("energy"),
+       Cell(kwh < 1e-3 ? fmt::format("{:.4g} Wh", kwh * 1e3) : fmt::format("{:.4g} kWh", kwh), kwh),
        Cell(fmt::format("measured during steps: {}, on average {:.0f} W over the "
                         "whole time; of the devices alone",
                         amount(*joules, "J"), *joules / (hours * kSecondsPerHour)))});
@@ -119,8 +127,10 @@ Section cost_section(const RunRecord& run) {
   const double hours = ran_s(run) / kSecondsPerHour;
   if (hours <= 0) return {};
   Table table{"What it cost, with every input", {"input or result", "value", "where from"}};
-  table.rows.push_back({Cell("time"), Cell(fmt::format("{:.4g} h", hours), hours),
-                        Cell("from the command's start to its end")});
+  const bool running = run.job.status == store::JobStatus::kRunning;
+  table.rows.push_back({Cell("time"), Cell(time_text(hours), hours),
+                        Cell(running ? "from the command's start until now: it is still running"
+                                     : "from the command's start to its end")});
   if (run.rates.dollars_per_hour) {
     const double price = *run.rates.dollars_per_hour;
     table.rows.push_back(

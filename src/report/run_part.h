@@ -16,6 +16,7 @@ Part run_part(const RunRecord& run, std::size_t most_points = kMostEmbedded);
 
 // The sections of it, each of what there is. run_steps.cc:
 Section steps_section(const RunRecord& run);
+// run_curves.cc:
 Section curves_section(const RunRecord& run);
 // run_times.cc:
 Section times_section(const RunRecord& run);

@@ -74,7 +74,9 @@ std::vector<StepEnd> step_ends(const RunRecord& run) {
 }
 
 double ran_s(const RunRecord& run) {
-  double ran = run.job.status == store::JobStatus::kRunning ? 0 : run.job.duration_s;
+  const bool running = run.job.status == store::JobStatus::kRunning;
+  const double until_seen = static_cast<double>(run.seen_unix_ns - run.job.started_unix_ns) / 1e9;
+  double ran = running ? std::max(0.0, until_seen) : run.job.duration_s;
   const store::MetricSeries* when = series_of(run, "unix_s");
   if (when != nullptr && !when->points.empty() && when->points.back().value) {
     ran = std::max(ran,

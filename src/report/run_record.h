@@ -25,8 +25,8 @@ struct LineageView {
 
 // What the model of a step says about the job, where it can.
 struct Predicted {
-  std::string of;  // "llama3-8b-h200 on 1 x NVIDIA H200, our trainer"
-  double step_s = 0;
+  std::string of;                  // "llama3-8b-h200 on 1 x NVIDIA H200, our trainer"
+  double step_s = 0;               // here and below, 0: it says nothing about this
   plot::Interval step_interval_s;  // 80 %
   double tokens_per_s = 0;
   double mfu = 0;
@@ -54,7 +54,8 @@ struct Rates {
 
 struct RunRecord {
   store::Job job;
-  std::string command;  // as a shell takes it
+  std::string command;            // as a shell takes it
+  std::int64_t seen_unix_ns = 0;  // when this was read: a job that runs has run until then
   std::vector<store::MetricSeries> metrics;
   LineageView lineage;
   std::optional<Predicted> predicted;
@@ -89,7 +90,7 @@ struct StepEnd {
 };
 std::vector<StepEnd> step_ends(const RunRecord& run);
 
-// How long the job ran: what the store says, or while it runs when its last step was done.
+// How long the job ran: what the store says, or while it runs until it was looked at.
 double ran_s(const RunRecord& run);
 
 // A unit in which a run of this length reads well.

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "plot/flow.h"
+#include "report/machine_tables.h"
 #include "report/run_part.h"
 
 namespace assay::report {
@@ -14,7 +16,6 @@ namespace {
 using base::Json;
 
 constexpr std::size_t kMostPackages = 40;
-constexpr std::size_t kMostLinks = 28;  // every pair of eight
 
 Cell count_cell(std::int64_t value) {
   return {base::grouped(value), static_cast<double>(value)};
@@ -24,70 +25,14 @@ Cell bytes_cell(std::int64_t value) {
   return {base::to_text(base::Bytes(value)), static_cast<double>(value)};
 }
 
-// What a machine's JSON says at a key, as text; empty where it says nothing. Stores of any age, and
-// whatever wrote into them, must not trip this.
-std::string text_at(const Json& json, std::initializer_list<const char*> path) {
-  const Json* at = &json;
-  for (const char* key : path) {
-    if (!at->is_object() || !at->contains(key)) return {};
-    at = &at->at(key);
-  }
-  if (at->is_string()) return at->get<std::string>();
-  if (at->is_number_integer()) return fmt::format("{}", at->get<std::int64_t>());
-  if (at->is_number()) return fmt::format("{:g}", at->get<double>());
-  return {};
-}
-
-const Json& list_at(const Json& json, const char* key) {
-  static const Json nothing = Json::array();
-  if (!json.is_object() || !json.contains(key) || !json.at(key).is_array()) return nothing;
-  return json.at(key);
-}
-
-std::string bytes_at(const Json& json, const char* key) {
-  if (!json.is_object() || !json.contains(key) || !json.at(key).is_number()) return {};
-  return base::to_text(base::Bytes(json.at(key).get<std::int64_t>()));
-}
-
 void add(Table& table, const char* name, std::string value) {
   if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
-}
-
-std::string joined(const std::string& a, const char* between, const std::string& b) {
-  return a.empty() || b.empty() ? a + b : a + between + b;
-}
-
-Table gpus_table(const Json& machine) {
-  Table table{"GPUs", {"GPU", "name", "memory", "SMs", "PCIe", "NVLinks", "power limit"}};
-  for (const Json& gpu : list_at(machine, "gpus")) {
-    const std::string gen = text_at(gpu, {"pcie", "max_gen"});
-    const std::string width = text_at(gpu, {"pcie", "max_width"});
-    const std::string limit = text_at(gpu, {"power_limit_w"});
-    table.rows.push_back({Cell(text_at(gpu, {"index"})), Cell(text_at(gpu, {"name"})),
-                          Cell(bytes_at(gpu, "memory_bytes")), Cell(text_at(gpu, {"sm_count"})),
-                          Cell(gen.empty() ? "" : fmt::format("gen {} x{}", gen, width)),
-                          Cell(text_at(gpu, {"nvlinks"})),
-                          Cell(limit.empty() ? "" : limit + " W")});
-  }
-  return table;
-}
-
-Table links_table(const Json& machine) {
-  Table table{"How the GPUs are connected", {"GPUs", "PCIe", "NVLinks"}};
-  const Json& links = list_at(machine, "gpu_links");
-  for (const Json& link : links) {
-    if (table.rows.size() == kMostLinks) break;
-    table.rows.push_back({Cell(fmt::format("{} – {}", text_at(link, {"a"}), text_at(link, {"b"}))),
-                          Cell(text_at(link, {"pcie"})), Cell(text_at(link, {"nvlinks"}))});
-  }
-  table.more = static_cast<std::int64_t>(links.size() - table.rows.size());
-  return table;
 }
 
 Table machine_table(const RunRecord& run) {
   const store::Job& job = run.job;
   const Json& machine = job.context.machine;
-  Table table{"Where it ran", {"", ""}};
+  Table table{"Where it ran", {"what", "value"}};
   add(table, "commit", job.context.git ? job.context.git->commit : "");
   if (job.context.git) {
     add(table, "branch", job.context.git->branch);
@@ -96,26 +41,11 @@ Table machine_table(const RunRecord& run) {
     add(table, "commit", "not in a git repository");
   }
   add(table, "host", job.context.host);
-  add(table, "processors",
-      joined(text_at(machine, {"cpu", "model"}), ", ",
-             joined(text_at(machine, {"cpu", "usable_threads"}), " of ",
-                    joined(text_at(machine, {"cpu", "threads"}), " ", "threads usable"))));
-  add(table, "memory", bytes_at(machine, "memory_bytes"));
-  add(table, "NUMA nodes", fmt::format("{}", list_at(machine, "numa_nodes").size()));
-  add(table, "system",
-      joined(joined(text_at(machine, {"os", "name"}), " ", text_at(machine, {"os", "version"})),
-             ", Linux ", text_at(machine, {"os", "kernel"})));
-  add(table, "GPUs", list_at(machine, "gpus").empty() ? "none" : "");
-  add(table, "NVIDIA driver",
-      joined(text_at(machine, {"drivers", "nvidia"}), ", CUDA up to ",
-             text_at(machine, {"drivers", "cuda"})));
+  add_machine_rows(table, machine);
   if (const auto clock = summary_of(series_of(run, "sm_mhz"))) {
     add(table, "GPU clock while it ran",
         fmt::format("{:.0f} MHz median, {:.0f} to {:.0f}", clock->median, clock->least,
                     clock->most));
-  }
-  for (const Json& nic : list_at(machine, "nics")) {
-    add(table, "network", joined(text_at(nic, {"name"}), ", ", text_at(nic, {"kind"})));
   }
   add(table, "directory", job.directory);
   add(table, "started", base::utc_millis_text(job.started_unix_ns));
@@ -178,9 +108,9 @@ Section lineage_section(const RunRecord& run) {
 
 Section fingerprint_section(const RunRecord& run) {
   Section section{"Fingerprint", {machine_table(run)}};
-  const Json& machine = run.job.context.machine;
-  if (!list_at(machine, "gpus").empty()) section.blocks.emplace_back(gpus_table(machine));
-  if (!list_at(machine, "gpu_links").empty()) section.blocks.emplace_back(links_table(machine));
+  for (Table& gpus : gpu_tables(run.job.context.machine)) {
+    section.blocks.emplace_back(std::move(gpus));
+  }
   const auto& packages = run.job.context.packages;
   if (!packages.empty()) {
     Table table{"Packages of which it read a file", {"package", "version", "from"}};
@@ -199,14 +129,21 @@ Section metrics_section(const RunRecord& run) {
     return {"What it measured", {Note{"The job measured nothing of itself."}}};
   }
   Table table{"Every quantity",
-              {"quantity", "process", "points", "least", "median", "mean", "most", "last"}};
+              {"quantity", "unit", "process", "points", "least", "median", "mean", "most", "last"}};
+  // Some units read best with their numbers, scaled; others once, so that five numbers have room.
+  const std::set<std::string> scaled = {"s", "bytes", "fraction", "J"};
   for (const store::MetricSeries& series : run.metrics) {
     const auto s = summary_of(&series);
     if (!s || series.name == "unix_s" || series.unit == store::kFlag) continue;
-    const auto cell = [&](double value) { return Cell(amount(value, series.unit), value); };
-    table.rows.push_back({Cell(series.name), Cell(fmt::format("{}", series.source)),
-                          count_cell(s->count), cell(s->least), cell(s->median), cell(s->mean),
-                          cell(s->most), cell(s->last)});
+    const bool own = scaled.contains(series.unit);
+    const auto cell = [&](double value) {
+      return Cell(own ? amount(value, series.unit) : figure(value), value);
+    };
+    table.rows.push_back(
+        {Cell(series.name), Cell(own ? "" : series.unit),
+         Cell(fmt::format("{}", series.source), static_cast<double>(series.source)),
+         count_cell(s->count), cell(s->least), cell(s->median), cell(s->mean), cell(s->most),
+         cell(s->last)});
   }
   return {"What it measured", {std::move(table)}};
 }

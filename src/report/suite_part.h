@@ -1,8 +1,15 @@
 // The result of a suite of measurements as a part of a page: what was to be reached, and what was.
 //
-//   {"suite": "tracer overhead",
-//    "goals": [{"what", "goal", "measured", "unit", "verdict", "note"}],
-//    "tables": [{"title", "columns": [...], "rows": [[...]], "note"}]}
+//   {"suite": "tracer overhead", "title", "reproduces", "url", "note", "quick", "complete",
+//   "failed",
+//    "begun", "commit", "directory", "machine": {...},
+//    "goals": [{"what", "goal", "measured", "ours", "label", "unit", "verdict", "note"}],
+//    "tables": [{"title", "columns": [...], "rows": [[...]], "note",
+//                "chart": {"x", "y", "lines": [{"name", "points": [[x, y, low, high]]}],
+//                          "ideal": {"name", "at_zero", "per_x"}}}],
+//    "steps": [{"step", "kind", "state", "wall_s": [...], "why"}]}
+//
+// Everything but "suite" may be left out.
 #pragma once
 
 #include "base/json.h"
@@ -11,7 +18,8 @@
 
 namespace assay::report {
 
-// `where` names the file in errors. Cells are texts, numbers, booleans or null.
+// `where` names the file in errors. Cells are texts, numbers, booleans, null or
+// {"text", "value"}.
 base::Result<Part> suite_part(const base::Json& suite, const std::string& where);
 
 }  // namespace assay::report

@@ -19,8 +19,8 @@ base::Result<Goal> parse_goal(std::string_view text) {
     goal.kind = kind;
     return true;
   };
-  const bool known = begins("<=", GoalKind::kAtMost) || begins(">=", GoalKind::kAtLeast) ||
-                     begins("within", GoalKind::kWithin);
+  const bool known = begins("|x| <=", GoalKind::kSizeAtMost) || begins("<=", GoalKind::kAtMost) ||
+                     begins(">=", GoalKind::kAtLeast) || begins("within", GoalKind::kWithin);
   if (goal.kind == GoalKind::kWithin && rest.ends_with('%')) {
     rest = base::trim(rest.substr(0, rest.size() - 1));
   }
@@ -28,7 +28,7 @@ base::Result<Goal> parse_goal(std::string_view text) {
   if (!known || error != std::errc() || end != rest.data() + rest.size() ||
       !std::isfinite(goal.bound)) {
     return base::fail(base::usage_error("", fmt::format("'{}' is no goal", base::printable(text)),
-                                        "\"<= 1\", \">= 0.9\" or \"within 15%\""));
+                                        "\"<= 1\", \">= 0.9\", \"|x| <= 0.1\" or \"within 15%\""));
   }
   return goal;
 }
@@ -61,6 +61,10 @@ GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> publ
   }
   const double low = ours.low.value_or(*ours.value);
   const double high = ours.high.value_or(*ours.value);
+  if (goal.kind == GoalKind::kSizeAtMost) {
+    return verdict(low >= -goal.bound && high <= goal.bound,
+                   low > goal.bound || high < -goal.bound);
+  }
   if (goal.kind == GoalKind::kAtMost) return verdict(high <= goal.bound, low > goal.bound);
   return verdict(low >= goal.bound, high < goal.bound);
 }

@@ -71,7 +71,7 @@ class FigureFinder {
       return without(label_of(run->state), run->why);
     }
     std::vector<double> values;
-    Ours ours{.label = when_done};
+    Ours ours{.label = when_done, .remark = source.note};
     for (std::size_t i = 0; i < run->outputs.size(); ++i) {
       const auto value = scaled_at(source, source.value, *run, i);
       if (!value) return not_there(source, value.error());
@@ -82,7 +82,8 @@ class FigureFinder {
     if (values.size() > 1) {
       ours.low = *std::min_element(values.begin(), values.end());
       ours.high = *std::max_element(values.begin(), values.end());
-      ours.remark = fmt::format("median of {}, least to most", values.size());
+      ours.remark = fmt::format("median of {}, least to most{}{}", values.size(),
+                                source.note.empty() ? "" : "; ", source.note);
       return ours;
     }
     ours.low = bound_at(source, source.low, *run);
@@ -129,10 +130,14 @@ class FigureFinder {
   }
 
   static Ours from_record(const Recorded& recorded) {
-    return {.label = Label::kRecorded,
-            .value = recorded.value,
-            .remark = fmt::format("{}, {}, {}", recorded.machine, recorded.date, recorded.commit),
-            .command = recorded.command};
+    return {
+        .label = Label::kRecorded,
+        .value = recorded.value,
+        .low = recorded.low,
+        .high = recorded.high,
+        .remark = fmt::format("{}, {}, {}{}{}", recorded.machine, recorded.date, recorded.commit,
+                              recorded.note.empty() ? "" : "; ", recorded.note),
+        .command = recorded.command};
   }
 
   const SuiteFolder& folder_;

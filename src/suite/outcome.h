@@ -80,4 +80,8 @@ std::string difference_text(const Figure& figure, const Ours& ours);
 
 base::Json to_json(const Outcome& outcome);
 
+// outcome_chart.cc: the figures of a table that stand on its chart, as the lines of a drawing; null
+// where there are none.
+base::Json chart_json(const TableOutcome& found);
+
 }  // namespace assay::suite

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 
 #include "base/testing/temp_dir.h"
+#include "suite/read_figures.h"
 #include "suite/run_steps.h"
 
 namespace assay::suite {
@@ -51,13 +53,16 @@ command = "echo nothing"
 
 [[table]]
 title = "t"
+note = "they ran whole days"
+chart = { x = "GPUs", ideal = "linear" }
 value = "regex:took ([0-9]+)"
 figures = [
-  { what = "planned", published = 400, planned = { step = "network", value = "json:bus_gb_s" }, why = "not here" },
-  { what = "measured", published = 2, measured = "prints", goal = "<= 3" },
+  { what = "planned", x = 8, line = "a", published = 400, planned = { step = "network", value = "json:bus_gb_s" }, why = "not here" },
+  { what = "noted", measured = { step = "prints", value = "regex:took ([0-9]+)", note = "twice as wide" }, planned = { step = "network", value = "json:bus_gb_s" } },
+  { what = "measured", x = 16, line = "a", published = 2, measured = "prints", goal = "<= 3" },
   { what = "failed", measured = "breaks", goal = "<= 3" },
   { what = "late", measured = "hangs" },
-  { what = "impossible", measured = "needy", recorded = { value = 9, machine = "m", date = 2026-01-02, commit = "c", command = "x" }, goal = ">= 10" },
+  { what = "impossible", measured = "needy", recorded = { value = 9, low = 8, high = 9.5, note = "half as many", machine = "m", date = 2026-01-02, commit = "c", command = "x" }, goal = ">= 10" },
   { what = "long", measured = "long" },
   { what = "not found", measured = "wordless" },
   { what = "may be missing", measured = { step = "wordless", value = "json:watts", missing = "nobody tells" } },
@@ -109,6 +114,10 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(measured.low, 1);
   EXPECT_EQ(measured.high, 3);
 
+  // What is different about one of ours is not said of the other.
+  EXPECT_EQ(figure(outcome, "noted").ours[0].remark, "median of 3, least to most; twice as wide");
+  EXPECT_EQ(figure(outcome, "noted").ours[1].remark, "");
+
   const Ours& failed = figure(outcome, "failed").ours[0];
   EXPECT_EQ(failed.label, Label::kFailed);
   EXPECT_FALSE(failed.value.has_value());
@@ -118,7 +127,7 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   const FigureOutcome& impossible = figure(outcome, "impossible");
   EXPECT_EQ(impossible.ours[0].remark, "needs 64 GPUs; this machine has none");
   EXPECT_EQ(impossible.ours[1].label, Label::kRecorded);
-  EXPECT_EQ(impossible.ours[1].remark, "m, 2026-01-02, c");
+  EXPECT_EQ(impossible.ours[1].remark, "m, 2026-01-02, c; half as many");
   EXPECT_EQ(figure(outcome, "long").ours[0].value, 6);
   EXPECT_EQ(figure(outcome, "not found").ours[0].label, Label::kFailed);
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].label, Label::kImpossible);
@@ -135,7 +144,8 @@ TEST_F(SuiteRun, OnlyWhatRanHereIsCalledMeasured) {
   const base::Json json = to_json(run(place()));
   for (const base::Json& figure : json["figures"]) {
     for (const base::Json& ours : figure["ours"]) {
-      const bool from_command = figure["what"] == "measured" || figure["what"] == "long";
+      const bool from_command = figure["what"] == "measured" || figure["what"] == "long" ||
+                                (figure["what"] == "noted" && ours["remark"] != "");
       EXPECT_EQ(ours["label"] == "measured", from_command) << figure.dump();
       if (ours["label"] != "measured" && ours["label"] != "planned" &&
           ours["label"] != "recorded") {
@@ -148,7 +158,38 @@ TEST_F(SuiteRun, OnlyWhatRanHereIsCalledMeasured) {
   }
 }
 
-TEST_F(SuiteRun, AQuickRunSaysSoAndJudgesNothing) {
+TEST_F(SuiteRun, TablesHaveTheirNoteTheirNumbersAndTheirChart) {
+  const base::Json json = to_json(run(place()));
+  const base::Json& table = json["tables"][0];
+  EXPECT_EQ(table["note"], "they ran whole days");
+  EXPECT_EQ(json["failed"], true);
+  for (const base::Json& row : table["rows"]) {
+    if (row[0] == "measured") {
+      EXPECT_EQ(row[1], base::Json::parse(R"({"text": "2", "value": 2})"));
+      EXPECT_EQ(row[2], base::Json::parse(R"({"text": "2 [1, 3]", "value": 2})"));
+    }
+    if (row[0] == "failed") {
+      EXPECT_EQ(row[1], "—");
+      EXPECT_EQ(row[2], "—");
+    }
+    if (row[3] == "recorded") {
+      EXPECT_EQ(row[2]["text"], "9 [8, 9.5]");
+      EXPECT_EQ(row[5], "m, 2026-01-02, c; half as many");
+    }
+  }
+  // What is published, planned and measured are lines of their own; the ideal begins at the first.
+  const base::Json& chart = table["chart"];
+  EXPECT_EQ(chart["x"], "GPUs");
+  EXPECT_EQ(chart["ideal"]["per_x"], 50.0);
+  std::map<std::string, base::Json> lines;
+  for (const base::Json& line : chart["lines"]) lines[line["name"]] = line["points"];
+  EXPECT_EQ(lines["a, published"], base::Json::parse("[[8, 400], [16, 2]]"));
+  EXPECT_EQ(lines["a, planned"][0][0], 8);
+  EXPECT_EQ(lines["a, measured"], base::Json::parse("[[16, 2, 1, 3]]"));
+  EXPECT_EQ(lines.size(), 3U);
+}
+
+TEST_F(SuiteRun, AQuickRunSaysSoAndJudgesNothingThatItMeasured) {
   const Outcome outcome = run(place(), true);
   EXPECT_EQ(figure(outcome, "long").ours[0].label, Label::kLeftOut);
   const Ours& measured = figure(outcome, "measured").ours[0];
@@ -197,6 +238,22 @@ TEST(Judge, ByWhereTheIntervalLies) {
   EXPECT_EQ(judge(within, ours(89, 0, 0), 100), GoalVerdict::kFail);
   EXPECT_EQ(judge(within, ours(1, 1, 1), {}), GoalVerdict::kNotJudged);
   EXPECT_EQ(judge(most, {}, {}), GoalVerdict::kNotJudged);
+}
+
+TEST(Judge, AGoalOfSizeIsMissedOnEitherSide) {
+  const auto goal = parse_goal("|x| <= 0.5");
+  ASSERT_TRUE(goal.has_value()) << goal.error().line();
+  const auto judged = [&](double low, double high) {
+    return judge(
+        *goal, Ours{.label = Label::kMeasured, .value = (low + high) / 2, .low = low, .high = high},
+        {});
+  };
+  EXPECT_EQ(judged(-0.5, 0.5), GoalVerdict::kPass);
+  EXPECT_EQ(judged(-1.6, -1.4), GoalVerdict::kFail);
+  EXPECT_EQ(judged(1.4, 1.6), GoalVerdict::kFail);
+  EXPECT_EQ(judged(-0.6, 0), GoalVerdict::kInconclusive);
+  EXPECT_EQ(judged(0, 0.6), GoalVerdict::kInconclusive);
+  EXPECT_EQ(judged(-9, 9), GoalVerdict::kInconclusive);
 }
 
 TEST(CollectiveJson, AsThePlannerHasItOrARefusal) {

@@ -30,6 +30,14 @@ std::string as_published(double value, bool is_signed) {
          (whole ? base::grouped(static_cast<std::int64_t>(value)) : fmt::format("{}", value));
 }
 
+// Of a planned figure against the published one, in percent of it.
+std::optional<double> difference_of(const Figure& figure, const Ours& ours) {
+  if (ours.label != Label::kPlanned || !ours.value || !figure.published || *figure.published == 0) {
+    return std::nullopt;
+  }
+  return 100 * (*ours.value / *figure.published - 1);
+}
+
 Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -61,21 +69,31 @@ Json figures_json(const TableOutcome& table) {
   return figures;
 }
 
+// A text with the number that it stands for, where it stands for one: pages sort by that.
+Json cell_json(std::string text, const std::optional<double>& value) {
+  if (!value) return text;
+  return {{"text", std::move(text)}, {"value", *value}};
+}
+
 // As on the terminal, for pages that show tables.
 Json table_json(const Outcome& outcome, const TableOutcome& table) {
   Json rows = Json::array();
   for (const FigureOutcome& found : table.figures) {
     for (const Ours& ours : found.ours) {
-      rows.push_back(
-          Json::array({found.figure->what, published_text(*table.table, *found.figure),
-                       value_text(*table.table, ours), label_text(outcome, ours),
-                       difference_text(*found.figure, ours), remark_text(*found.figure, ours)}));
+      rows.push_back(Json::array(
+          {found.figure->what,
+           cell_json(published_text(*table.table, *found.figure), found.figure->published),
+           cell_json(value_text(*table.table, ours), ours.value), label_text(outcome, ours),
+           cell_json(difference_text(*found.figure, ours), difference_of(*found.figure, ours)),
+           remark_text(*found.figure, ours)}));
     }
   }
   const std::string unit = table.table->unit.empty() ? "" : ", " + table.table->unit;
   return {{"title", table.table->title + unit},
           {"columns", {"figure", "published", "ours", "how", "difference", "remark"}},
-          {"rows", std::move(rows)}};
+          {"rows", std::move(rows)},
+          {"note", table.table->note},
+          {"chart", chart_json(table)}};
 }
 
 Json goal_json(const GoalOutcome& goal) {
@@ -103,12 +121,12 @@ std::string label_text(const Outcome& outcome, const Ours& ours) {
 std::string value_text(const FigureTable& table, const Ours& ours) {
   if (!ours.value) return "—";
   // Somebody wrote down what was recorded, with the digits that it has.
-  if (ours.label == Label::kRecorded) return as_published(*ours.value, table.is_signed);
-  std::string text = number_text(*ours.value, table.is_signed);
-  if (ours.low && ours.high) {
-    text += fmt::format(" [{}, {}]", number_text(*ours.low, table.is_signed),
-                        number_text(*ours.high, table.is_signed));
-  }
+  const auto shown = [&](double value) {
+    return ours.label == Label::kRecorded ? as_published(value, table.is_signed)
+                                          : number_text(value, table.is_signed);
+  };
+  std::string text = shown(*ours.value);
+  if (ours.low && ours.high) text += fmt::format(" [{}, {}]", shown(*ours.low), shown(*ours.high));
   return text;
 }
 
@@ -124,10 +142,8 @@ std::string remark_text(const Figure& figure, const Ours& ours) {
 }
 
 std::string difference_text(const Figure& figure, const Ours& ours) {
-  if (ours.label != Label::kPlanned || !ours.value || !figure.published || *figure.published == 0) {
-    return "";
-  }
-  return fmt::format("{:+.1f} %", 100 * (*ours.value / *figure.published - 1));
+  const auto difference = difference_of(figure, ours);
+  return difference ? fmt::format("{:+.1f} %", *difference) : "";
 }
 
 Json to_json(const Outcome& outcome) {
@@ -159,6 +175,7 @@ Json to_json(const Outcome& outcome) {
           {"note", suite.note},
           {"quick", outcome.folder->quick()},
           {"complete", !outcome.interrupted()},
+          {"failed", outcome.any_failed()},
           {"begun", fact("begun")},
           {"commit", fact("commit")},
           {"goals", std::move(goals)},

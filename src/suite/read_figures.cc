@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "spec/table_keys.h"
+#include "suite/read_records.h"
 
 namespace assay::suite {
 namespace {
@@ -27,10 +28,10 @@ base::Result<Metric> place_of(const std::string& where, std::string_view text) {
   return metric;
 }
 
-// Finds what figures name: steps, and records of earlier measurements.
+// Finds the steps that figures name.
 class FigureReader {
  public:
-  FigureReader(const Suite& suite, const Value* records) : suite_(suite), records_(records) {}
+  FigureReader(const Suite& suite, RecordBook& records) : suite_(suite), records_(records) {}
 
   base::Result<FigureTable> table(const Value& value) {
     if (value.get<Value::Table>() == nullptr) {
@@ -44,6 +45,7 @@ class FigureReader {
     ASSAY_TRY_VOID(keys.text("note", table.note));
     usual_ = {};
     ASSAY_TRY_VOID(read_places(keys, usual_));
+    ASSAY_TRY(table.chart, chart_of(keys.take("chart")));
     const Value* figures = keys.take("figures");
     ASSAY_TRY_VOID(keys.no_others());
     const auto* list = figures == nullptr ? nullptr : figures->get<Value::Array>();
@@ -78,6 +80,30 @@ class FigureReader {
     return {};
   }
 
+  static base::Result<std::optional<FigureChart>> chart_of(const Value* value) {
+    if (value == nullptr) return std::nullopt;
+    if (value->get<Value::Table>() == nullptr) {
+      return base::fail(wrong_value(*value, "chart", "a table: { x = …, ideal = … }"));
+    }
+    FigureChart chart;
+    TableKeys keys(*value);
+    ASSAY_TRY_VOID(keys.text("x", chart.x));
+    ASSAY_TRY_VOID(
+        keys.parsed("ideal", chart.ideal,
+                    [](const std::string& where, std::string_view text) -> base::Result<Ideal> {
+                      if (text == "same") return Ideal::kSame;
+                      if (text == "linear") return Ideal::kLinear;
+                      return base::fail(base::usage_error(
+                          where, fmt::format("'{}' is no ideal", text), "same or linear"));
+                    }));
+    ASSAY_TRY_VOID(keys.no_others());
+    if (chart.x.empty()) {
+      return base::fail(base::usage_error(value->origin().text(), "a chart says what lies along it",
+                                          "x = \"GPUs\""));
+    }
+    return chart;
+  }
+
   // A step's name, with the table's places; or a table with its own.
   base::Result<std::optional<Source>> source_of(const Value* value, const char* key,
                                                 bool is_measured) {
@@ -93,6 +119,7 @@ class FigureReader {
       if (value->find("value") != nullptr) source = {.step = source.step};
       ASSAY_TRY_VOID(read_places(keys, source));
       ASSAY_TRY_VOID(keys.text("missing", source.missing));
+      ASSAY_TRY_VOID(keys.text("note", source.note));
       ASSAY_TRY_VOID(keys.no_others());
     }
     const Step* step = suite_.step(source.step);
@@ -122,50 +149,6 @@ class FigureReader {
                              "\"wall\"), here or for the whole table");
   }
 
-  base::Result<std::optional<Recorded>> recorded_of(const Value* value) {
-    if (value == nullptr) return std::nullopt;
-    if (value->get<Value::Table>() == nullptr) {
-      return base::fail(wrong_value(*value, "recorded", "a table: { value = …, from = … }"));
-    }
-    Recorded recorded;
-    TableKeys keys(*value);
-    std::string from;
-    ASSAY_TRY_VOID(keys.text("from", from));
-    if (!from.empty()) {
-      const Value* record = records_ == nullptr ? nullptr : records_->find(from);
-      if (record == nullptr || record->get<Value::Table>() == nullptr) {
-        return base::fail(base::usage_error(value->origin().text(),
-                                            fmt::format("there is no [record.{}]", from)));
-      }
-      TableKeys common(*record);
-      ASSAY_TRY_VOID(read_record(common, recorded));
-      ASSAY_TRY_VOID(common.no_others());
-    }
-    ASSAY_TRY_VOID(read_record(keys, recorded));
-    const bool has_value = value->find("value") != nullptr;
-    ASSAY_TRY_VOID(keys.number("value", recorded.value));
-    ASSAY_TRY_VOID(keys.no_others());
-    if (!has_value || recorded.machine.empty() || recorded.date.empty() ||
-        recorded.commit.empty() || recorded.command.empty()) {
-      return base::fail(base::usage_error(
-          value->origin().text(), "a recorded figure does not say where it comes from",
-          "value, machine, date, commit and command, or from = NAME of a [record.NAME]"));
-    }
-    return recorded;
-  }
-
-  static base::Result<void> read_record(TableKeys& keys, Recorded& recorded) {
-    ASSAY_TRY_VOID(keys.text("machine", recorded.machine));
-    ASSAY_TRY_VOID(keys.text("commit", recorded.commit));
-    ASSAY_TRY_VOID(keys.text("command", recorded.command));
-    const Value* date = keys.take("date");
-    if (date == nullptr) return {};
-    const auto* day = date->get<base::Date>();
-    if (day == nullptr) return base::fail(wrong_value(*date, "date", "a date"));
-    recorded.date = base::to_text(*day);
-    return {};
-  }
-
   static base::Result<void> read_published(TableKeys& keys, Figure& figure) {
     const Value* published = keys.take("published");
     if (published == nullptr) return {};
@@ -191,7 +174,7 @@ class FigureReader {
     ASSAY_TRY_VOID(read_published(keys, figure));
     ASSAY_TRY(figure.measured, source_of(keys.take("measured"), "measured", true));
     ASSAY_TRY(figure.planned, source_of(keys.take("planned"), "planned", false));
-    ASSAY_TRY(figure.recorded, recorded_of(keys.take("recorded")));
+    ASSAY_TRY(figure.recorded, records_.recorded_of(keys.take("recorded")));
     ASSAY_TRY_VOID(
         keys.parsed("goal", figure.goal, [](const std::string& where, std::string_view text) {
           auto goal = parse_goal(text);
@@ -200,7 +183,14 @@ class FigureReader {
         }));
     ASSAY_TRY_VOID(keys.text("why", figure.why));
     ASSAY_TRY_VOID(keys.text("note", figure.note));
+    ASSAY_TRY_VOID(keys.number("x", figure.x));
+    ASSAY_TRY_VOID(keys.text("line", figure.line));
     ASSAY_TRY_VOID(keys.no_others());
+    if (!figure.line.empty() && value.find("x") == nullptr) {
+      return base::fail(base::usage_error(
+          value.origin().text(), fmt::format("'{}' is on a line without a place", figure.what),
+          "x = …, along the table's chart"));
+    }
     if (figure.what.empty()) {
       return base::fail(
           base::usage_error(value.origin().text(), "a figure says what it is", "what = \"…\""));
@@ -224,7 +214,7 @@ class FigureReader {
   }
 
   const Suite& suite_;
-  const Value* records_;
+  RecordBook& records_;
   Source usual_;  // of the table
 };
 
@@ -234,12 +224,13 @@ base::Result<void> read_tables(const Value* tables, const Value* records, Suite&
   if (tables == nullptr) return {};
   const auto* list = tables->get<Value::Array>();
   if (list == nullptr) return base::fail(wrong_value(*tables, "table", "a list: [[table]]"));
-  FigureReader reader(suite, records);
+  RecordBook book(records);
+  FigureReader reader(suite, book);
   for (const Value& value : *list) {
     ASSAY_TRY(FigureTable table, reader.table(value));
     suite.tables.push_back(std::move(table));
   }
-  return {};
+  return book.all_used();
 }
 
 }  // namespace assay::suite

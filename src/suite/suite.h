@@ -67,18 +67,27 @@ struct Source {
   double times = 1;                    // the result, times this
   std::optional<double> over;          // this, divided by the value
   std::string missing;                 // why it may not be there
+  std::string note;                    // what is different about it
 };
 
 // Measured earlier and elsewhere, and written down with the suite.
 struct Recorded {
   double value = 0;
+  std::optional<double> low;  // of its interval, where it has one
+  std::optional<double> high;
+  std::string note;  // what is different about it
   std::string machine;
   std::string date;
   std::string commit;
   std::string command;
 };
 
-enum class GoalKind { kAtMost, kAtLeast, kWithin };
+enum class GoalKind {
+  kAtMost,
+  kAtLeast,
+  kSizeAtMost,  // of the size, whichever its sign
+  kWithin,
+};
 struct Goal {
   GoalKind kind = GoalKind::kAtMost;
   double bound = 0;  // kWithin: percent of the published figure
@@ -95,6 +104,22 @@ struct Figure {
   std::optional<Goal> goal;
   std::string why;   // nothing was measured, whatever else there is
   std::string note;  // what is different
+  // Where on the table's chart it stands, and on which of its lines; without a line it is not on
+  // it.
+  double x = 0;
+  std::string line;
+};
+
+// What a line would be if nothing were lost on the way along x.
+enum class Ideal {
+  kNone,
+  kSame,    // as high as at its beginning: shares
+  kLinear,  // as many times its beginning as x is: amounts
+};
+
+struct FigureChart {
+  std::string x;  // what lies along it: "GPUs"
+  Ideal ideal = Ideal::kNone;
 };
 
 struct FigureTable {
@@ -102,6 +127,7 @@ struct FigureTable {
   std::string unit;
   bool is_signed = false;  // shown with a + where it is more than 0
   std::string note;
+  std::optional<FigureChart> chart;
   std::vector<Figure> figures;
 };
 

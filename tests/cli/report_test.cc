@@ -110,6 +110,23 @@ TEST_F(ReportCli, SeveralThingsAreOnePage) {
   EXPECT_EQ(told["bytes"], fs::file_size(project_.path() / "all.html"));
 }
 
+TEST_F(ReportCli, ASuiteIsItsFolderOrItsName) {
+  train(3);
+  ASSERT_EQ(run({"bench", "mfu-scaling", "--quick", "-o", "mfu", "--quiet"}).exit_code, 0);
+  const Json by_folder = Json::parse(run({"report", "mfu", "--format", "json"}).out);
+  EXPECT_EQ(by_folder["parts"][0]["verdict"], "planned");
+  EXPECT_EQ(by_folder["parts"][0]["title"], "mfu-scaling: MFU of Llama 3 by number of GPUs");
+  // By name, the latest in the project: other suites and runs without a result are not it.
+  ASSERT_EQ(run({"bench", "mfu-scaling", "--quick", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"bench", "mfu-scaling", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"bench", "interconnect", "--quiet"}).exit_code, 0);
+  fs::create_directories(project_.path() / ".assay/bench/99");
+  write(".assay/bench/99/run.json", R"({"suite": "mfu-scaling"})");
+  const Json by_name = Json::parse(run({"report", "mfu-scaling", "--format", "json"}).out);
+  EXPECT_EQ(by_name["parts"][0]["data"]["suite"], "mfu-scaling");
+  EXPECT_EQ(by_name["parts"][0]["data"]["quick"], false);
+}
+
 TEST_F(ReportCli, FormatsSayTheSame) {
   train(40);
   const auto text = run({"report", "last", "--format", "md", "--price", "$3.6", "--carbon", "400"});
@@ -188,8 +205,16 @@ TEST_F(ReportCli, MistakesAreOneLine) {
               .substr(0, run({"show", "nonsense"}).err.size() - 8));
   fs::create_directory(project_.path() / "empty");
   refused({"empty"}, 64,
-          "empty: is a folder without an experiment, and no job is called so; a folder that assay "
-          "compare wrote has runs.jsonl");
+          "empty: is a folder without an experiment or a suite, and no job is called so; a folder "
+          "that assay compare wrote has runs.jsonl, one of assay bench run.json");
+  refused({"survival"}, 64,
+          "survival: no run of this suite is in the project, and no job is called so; assay bench "
+          "survival, or name the folder of a run");
+  write("empty/run.json", "{}");
+  refused({"empty"}, 3,
+          "empty: has a run of a suite without a result; go on with assay bench --resume empty");
+  refused({"-o", "r.pdf"}, 64,
+          "r.pdf: a page is not written as 'pdf'; call it .html, .md or .json, or say --format");
   write("x.json", "{");
   refused({"x.json"}, 64, "x.json: is no JSON; name the result of a suite");
   refused({"--format", "pdf"}, 64, "report: unknown format 'pdf'; expected one of: html, md, json");
@@ -221,6 +246,37 @@ TEST_F(ReportCli, WithoutAProjectExperimentsStillHaveAPage) {
   EXPECT_EQ(run({"report"}).exit_code, 3);
 }
 
+// Words of tables that are continued on another line, as no reader expects: all but those that are
+// too long for any line.
+constexpr const char* kBrokenWords = R"js((() => {
+  const broken = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (!node.parentElement.closest('table') || node.parentElement.closest('.same')) continue;
+    for (const word of node.data.matchAll(/\S+/g)) {
+      if (word[0].length > 30) continue;
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const tops = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
+      if (tops.size > 1 && !word[0].includes('-')) broken.push(word[0]);
+    }
+  }
+  return broken.join(' ');
+})())js";
+// The same of cells that are a number or a verdict.
+constexpr const char* kBrokenLines = R"js((() => {
+  const broken = [];
+  document.querySelectorAll('td[data-n], td.verdict').forEach(cell => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const tops = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
+    if (tops.size > 1) broken.push(cell.textContent);
+  });
+  return broken.join('; ');
+})())js";
+
 // The page as people see it. The screenshots are for people too: build/tests/artifacts.
 TEST_F(ReportCli, APageInABrowser) {
   if (support::Browser::program().empty()) {
@@ -230,7 +286,8 @@ TEST_F(ReportCli, APageInABrowser) {
   compare();
   write("suite.json", R"({"suite": "s", "goals": [{"what": "</script><b>", "verdict": "FAIL"}],
     "tables": [{"title": "t", "columns": ["n"], "rows": [[2], [10], [1]]}]})");
-  ASSERT_EQ(run({"report", "last", "exp", "suite.json"}).exit_code, 0);
+  ASSERT_EQ(run({"bench", "mfu-scaling", "--quick", "-o", "mfu", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"report", "last", "exp", "mfu", "suite.json"}).exit_code, 0);
   const fs::path page = project_.path() / "report.html";
   const fs::path artifacts = fs::path(support::program()).parent_path() / "tests/artifacts/report";
   const auto browser = support::Browser::start(project_.path());
@@ -251,17 +308,31 @@ TEST_F(ReportCli, APageInABrowser) {
     EXPECT_THAT(browser->complaints(), IsEmpty());
     EXPECT_THAT(browser->requests(), IsEmpty());
     // Every plot is there and has a size; nothing makes the page wider than the window.
-    EXPECT_EQ(browser->value("[...document.querySelectorAll('figure svg')].filter(s => "
+    EXPECT_EQ(browser->value("[...document.querySelectorAll('figure .scroll svg')].filter(s => "
                              "s.getBoundingClientRect().height > 50).length"),
               browser->value("document.querySelectorAll('figure').length"));
-    for (const char* chart : {"step-times", "loss", "throughput", "mfu", "memory", "power",
-                              "time-breakdown", "timeline", "lineage", "pairs-1", "estimates-1"}) {
+    for (const char* chart :
+         {"step-times", "loss", "throughput", "mfu", "memory", "power", "time-breakdown",
+          "timeline", "lineage", "pairs-1", "estimates-1", "suite-1"}) {
       EXPECT_EQ(browser->value(std::string("document.querySelectorAll('[data-chart=\"") + chart +
-                               "\"] svg').length"),
+                               "\"] .scroll svg').length"),
                 1)
           << chart;
     }
     EXPECT_LE(browser->value("document.documentElement.scrollWidth"), one.look.width);
+    if (one.look.width >= 1200) {
+      EXPECT_EQ(
+          browser->value("[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth "
+                         "> s.clientWidth).map(s => s.getAttribute('aria-label')).join()"),
+          "")
+          << "what has to be scrolled to on a large screen";
+    }
+    EXPECT_EQ(browser->value(kBrokenWords), "");
+    EXPECT_EQ(browser->value(kBrokenLines), "");
+    // Where the right end of a chart is out of sight, its key is above it.
+    EXPECT_EQ(browser->value("document.querySelector('[data-chart=\"suite-1\"] .key-alone')"
+                             "?.getBoundingClientRect().height > 50"),
+              one.look.width < 600);
     // Hostile text is text.
     EXPECT_EQ(browser->value("document.querySelectorAll('b').length"), 0);
     EXPECT_EQ(browser->value("document.querySelector('.subtitle code').textContent.includes("
@@ -295,7 +366,7 @@ TEST_F(ReportCli, APageInABrowser) {
   const Json place = browser->value(
       "(() => { const f = document.querySelector('[data-chart=\"throughput\"]');"
       "f.scrollIntoView({behavior: 'instant'}); const r = "
-      "f.querySelector('svg').getBoundingClientRect();"
+      "f.querySelector('.scroll svg').getBoundingClientRect();"
       "return [r.left + r.width / 2, r.top + r.height / 2] })()");
   browser->move_pointer(place.at(0), place.at(1));
   EXPECT_THAT(browser

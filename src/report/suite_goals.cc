@@ -1,0 +1,148 @@
+// Goals of a suite, and the verdict on all of them.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "report/suite_blocks.h"
+
+namespace assay::report {
+namespace {
+
+using base::Json;
+
+// Verdicts are words of the suite's own; these are known.
+Outcome outcome_of(std::string word) {
+  for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (word == "pass" || word == "reached" || word == "yes") return Outcome::kGood;
+  if (word == "fail" || word == "missed" || word == "no") return Outcome::kBad;
+  return Outcome::kOpen;
+}
+
+// How the number came about that a goal was judged by.
+std::string how_of(const Json& goal) {
+  if (std::string label = suite_text(goal, "label"); !label.empty()) return label;
+  return goal.contains("measured") && !goal.at("measured").is_null() ? "measured" : "";
+}
+
+Cell ours_of(const Json& goal) {
+  for (const char* key : {"ours", "measured"}) {
+    if (!goal.contains(key) || goal.at(key).is_null()) continue;
+    Cell cell = suite_cell(goal.at(key));
+    if (cell.number) cell.text = fmt::format("{:.4g}", *cell.number);
+    if (const std::string unit = suite_text(goal, "unit"); !unit.empty()) cell.text += " " + unit;
+    return cell;
+  }
+  return Cell("—");
+}
+
+struct GoalCount {
+  std::size_t all = 0;
+  std::size_t good = 0;
+  std::size_t seen = 0;  // of those: measured or recorded
+  bool missed = false;
+  bool labelled = false;
+  std::map<std::string, std::size_t> good_by_how = {{"measured", 0}};
+  std::set<std::string> goals;
+};
+
+GoalCount count_goals(const Json& goals) {
+  GoalCount count;
+  for (const Json& goal : goals) {
+    const Outcome outcome = outcome_of(suite_text(goal, "verdict"));
+    ++count.all;
+    count.goals.insert(suite_text(goal, "goal"));
+    count.labelled = count.labelled || goal.contains("label");
+    count.missed = count.missed || outcome == Outcome::kBad;
+    if (outcome != Outcome::kGood) continue;
+    const std::string how = how_of(goal);
+    ++count.good;
+    if (how == "measured" || how == "recorded") ++count.seen;
+    if (!how.empty()) ++count.good_by_how[how];
+  }
+  return count;
+}
+
+std::string count_text(const GoalCount& count) {
+  // One goal for all of them is worth its words.
+  const std::string goal = count.goals.size() == 1 && !count.goals.begin()->empty() && count.all > 1
+                               ? fmt::format(" ({})", *count.goals.begin())
+                               : "";
+  std::string text = fmt::format("{} of {} goals{} reached", count.good, count.all, goal);
+  if (!count.labelled || count.good == 0) return text;
+  const char* between = ": ";
+  for (const auto& [how, times] : count.good_by_how) {
+    text += fmt::format("{}{} {}", between, times, how);
+    between = ", ";
+  }
+  return text;
+}
+
+// Of steps that went wrong, by name.
+std::string failures_of(const Json& suite) {
+  std::string names;
+  if (suite.contains("steps") && suite.at("steps").is_array()) {
+    for (const Json& step : suite.at("steps")) {
+      if (!step.is_object() || suite_text(step, "state") != "failed") continue;
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", suite_text(step, "step"));
+    }
+  }
+  if (!names.empty()) return "failed: " + names;
+  const bool failed = suite.contains("failed") && suite.at("failed") == true;
+  return failed ? "a figure could not be read" : "";
+}
+
+}  // namespace
+
+base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
+  Table table{"Goals", {"what", "verdict", "goal", "ours", "how", "note"}};
+  for (const Json& goal : goals) {
+    if (!goal.is_object() || !goal.contains("what")) {
+      return base::fail(bad_suite(where, "has a goal that is no object with 'what'"));
+    }
+    for (const auto& [key, value] : goal.items()) {
+      if (value.is_structured()) {
+        return base::fail(bad_suite(where, fmt::format("goals: '{}' is a list or object", key)));
+      }
+    }
+    const std::string word = suite_text(goal, "verdict");
+    const std::string how = how_of(goal);
+    const std::string note = suite_text(goal, "note");
+    // The verdict comes second: a narrow screen shows the first two columns.
+    table.rows.push_back({Cell(suite_text(goal, "what")),
+                          Cell(word.empty() ? "not judged" : word, std::nullopt, outcome_of(word)),
+                          goal.contains("goal") ? suite_cell(goal.at("goal")) : Cell("—"),
+                          ours_of(goal), Cell(how), Cell(note == how ? "" : note)});
+  }
+  leave_out_blank(table);
+  return table;
+}
+
+Verdict suite_verdict(const Json& suite) {
+  const bool has_goals = suite.contains("goals") && !suite.at("goals").empty();
+  const GoalCount count = has_goals ? count_goals(suite.at("goals")) : GoalCount{};
+  const std::string failures = failures_of(suite);
+  const bool cut = suite.contains("complete") && suite.at("complete") == false;
+  Verdict verdict{.text = has_goals ? count_text(count) : ""};
+  const auto add = [&](const std::string& text) {
+    verdict.text += (verdict.text.empty() ? "" : "; ") + text;
+  };
+  if (!failures.empty()) add(failures);
+  if (cut) add("the run was interrupted");
+  if (suite.contains("quick") && suite.at("quick") == true) add("a quick run");
+  const auto is = [&](Outcome outcome, const char* word) {
+    verdict.outcome = outcome;
+    verdict.word = word;
+    return verdict;
+  };
+  if (!failures.empty()) return is(Outcome::kBad, "failed");
+  if (count.missed) return is(Outcome::kBad, "missed");
+  if (cut) return is(Outcome::kOpen, "interrupted");
+  if (!has_goals) return verdict;
+  if (count.good < count.all) return is(Outcome::kOpen, "open");
+  if (!count.labelled || count.seen == count.all) return is(Outcome::kGood, "reached");
+  // A plan that agrees with what was published is no measurement.
+  return is(Outcome::kPlain, count.seen == 0 ? "planned" : "partly planned");
+}
+
+}  // namespace assay::report
