@@ -212,6 +212,10 @@ int elapsed(float* milliseconds, void* from, void* to) {
 }
 
 int array(void** out, std::uint64_t bytes) {
+  if (bytes == 0) {
+    *out = reinterpret_cast<void*>(fake::Memory::the().address_in_graph(512));
+    return kOk;
+  }
   std::uint64_t address = 0;
   const int result = allocate(&address, bytes);
   if (result == kOk) *out = reinterpret_cast<void*>(address);
@@ -231,14 +235,21 @@ struct Array3dShape {  // CUDA_ARRAY3D_DESCRIPTOR
 std::size_t at_least_one(std::size_t value) {
   return value == 0 ? 1 : value;
 }
-// CUarray_format: 8 bits as 1 and 8, 16 as 2, 9 and 16, 32 as 3, 10 and 32.
-std::size_t format_bytes(int format) {
-  if (format == 2 || format == 9 || format == 16) return 2;
-  return format == 3 || format == 10 || format == 32 ? 4 : 1;
+// CUarray_format: 8 bits as 1 and 8, 16 as 2, 9 and 16, 32 as 3, 10 and 32. NV12 and BC1, which
+// have twelve bits an element and four.
+std::size_t format_bits(const Array3dShape& shape) {
+  const int format = shape.format;
+  if (format == 0xB0) return 12;
+  if (format == 0x91) return 4;
+  const bool normalised = format >= 0xC3 && format <= 0xC5;
+  if (format == 2 || format == 9 || format == 16 || normalised) return 16 * shape.channels;
+  return (format == 3 || format == 10 || format == 32 ? 32 : 8) * shape.channels;
 }
+// Sparse arrays and those that are mapped later take nothing.
 std::size_t bytes_of(const Array3dShape& shape) {
-  return shape.width * at_least_one(shape.height) * at_least_one(shape.depth) * shape.channels *
-         format_bytes(shape.format);
+  if ((shape.flags & 0xC0U) != 0) return 0;
+  return shape.width * at_least_one(shape.height) * at_least_one(shape.depth) * format_bits(shape) /
+         8;
 }
 
 }  // namespace

@@ -67,6 +67,30 @@ TEST_F(GpuLimits, PitchedAndMipmappedMemoryCountsAsItIs) {
   EXPECT_EQ(job_.region().slots[0].peak[0].load(), 5120 + 4096 + 100);
 }
 
+TEST_F(GpuLimits, ArraysCountByTheirFormat) {
+  limit(10'000);
+  // 100 × 40 elements, of 12 bits (NV12), of 4 (BC1), of four normalised 16-bit channels.
+  const Ran ran = memory(
+      "array3d:100:40:176:3:0 a=alloc:4001 b=alloc:4000 free:2 free:0 "
+      "array3d:100:40:145:4:0 c=alloc:8001 d=alloc:8000 free:5 free:3 "
+      "e=array3d:100:40:197:4:0 f=array3d:100:12:197:4:0");
+  for (const char* word : {"a", "c", "e"}) EXPECT_EQ(ran.told.at(word), kOutOfMemory) << ran.text;
+  for (const char* word : {"b", "d", "f"}) EXPECT_EQ(ran.told.at(word), 0) << word << ran.text;
+  EXPECT_EQ(used(), 9600);
+}
+
+TEST_F(GpuLimits, ArraysWithoutMemoryOfTheirOwnCountNothing) {
+  limit(10'000);
+  const Ran ran = memory(
+      "a=array3d:50000:1:1:1:64 b=array3d:50000:1:1:1:128 c=mipmap:50000:4:64 d=mipmap:50000:4:128 "
+      "e=alloc:10000 f=array3d:1:1:1:1:0");
+  for (const char* word : {"a", "b", "c", "d", "e"}) {
+    EXPECT_EQ(ran.told.at(word), 0) << word << ran.text;
+  }
+  EXPECT_EQ(ran.told.at("f"), kOutOfMemory);
+  EXPECT_EQ(used(), 10'000);
+}
+
 TEST_F(GpuLimits, SizesBeyondAllReasonAreRefusedWithAndWithoutALimit) {
   const std::string words =
       "a=alloc:18446744073709551615 b=pitch:18446744073709551615:9 c=pitch:4294967296:8589934592 "

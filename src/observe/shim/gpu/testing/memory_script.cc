@@ -119,6 +119,13 @@ class Script {
       int format;
       unsigned channels, flags;
     } deep{got.size, 0, 0, 1, 1, 0};
+    if (word.what == "array3d" && word.numbers.size() == 5) {  // width, height, format, channels…
+      deep.height = word.number(1);
+      deep.format = static_cast<int>(word.number(2));
+      deep.channels = static_cast<unsigned>(word.number(3));
+      deep.flags = static_cast<unsigned>(word.number(4));
+    }
+    if (word.what == "mipmap") deep.flags = static_cast<unsigned>(word.number(2));
     got.free = "cuArrayDestroy";
     auto* out = reinterpret_cast<void**>(&got.key);
     if (word.what == "array") return call("cuArrayCreate_v2", out, &flat);
