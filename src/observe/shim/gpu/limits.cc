@@ -1,5 +1,9 @@
 #include "observe/shim/gpu/limits.h"
 
+#include <time.h>
+
+#include <cerrno>
+
 #include "observe/shim/gpu/pace.h"
 #include "observe/shim/gpu/spin_lock.h"
 #include "observe/wire/gpu_ledger.h"
@@ -14,6 +18,7 @@ using wire::kGpuUnlimited;
 // The ledger has one entry per slot: threads of this process take turns.
 constinit SpinLock books;
 constinit std::atomic<bool> said{false};
+constinit std::atomic<std::uint64_t> next_reaping[kGpuDevices] = {};
 
 // `bytes` more than this process has.
 bool hold_more(std::uint32_t line, std::uint64_t bytes, std::uint64_t limit) {
@@ -57,6 +62,19 @@ std::uint64_t used_of(std::uint32_t line) {
 std::uint64_t left_of(std::uint32_t line, std::uint64_t limit) {
   const std::uint64_t used = used_of(line);
   return used < limit ? limit - used : 0;
+}
+
+void reap_now_and_then(std::uint32_t line) {
+  constexpr std::uint64_t kOften = 100;  // milliseconds between two times
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1000 +
+                            static_cast<std::uint64_t>(time.tv_nsec) / 1'000'000 + 1;
+  std::uint64_t next = next_reaping[line].load(std::memory_order_relaxed);
+  if (now < next || !next_reaping[line].compare_exchange_strong(next, now + kOften)) return;
+  const int error = errno;
+  reap_the_dead(line);
+  errno = error;
 }
 
 bool reserve(std::uint32_t& line, std::uint64_t bytes) {

@@ -53,6 +53,9 @@ void forget_limits();
 // slots.cc: takes back what dead processes of the job hold of a device. Whether there were any.
 bool reap_the_dead(std::size_t line);
 
+// The same for who only wants to know, at most ten times a second.
+void reap_now_and_then(std::uint32_t line);
+
 // overhead.cc: asks NVML what contexts and modules take, now and then.
 void look_at_overhead(std::uint32_t line);
 // pools.cc: memory of pools that is not allocated any more is the pools', and no overhead.

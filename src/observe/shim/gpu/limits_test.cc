@@ -431,6 +431,19 @@ TEST_F(GpuLimits, WhatTheDeadHoldIsTakenBackWhenItIsWanted) {
   EXPECT_EQ(used(), 1000);
 }
 
+TEST_F(GpuLimits, WhatIsToldLeavesOutTheDead) {
+  limit(1000);
+  (void)memory("alloc:300 exit");
+  (void)memory("alloc:400 kill");
+  const Ran driver = memory("i=info alloc:100 kill");
+  EXPECT_EQ(driver.told.at("i.free"), 1000) << driver.text;
+  const Ran nvml = memory("n=nvml:0 m=nvml2:0");
+  EXPECT_EQ(nvml.told.at("n.used"), 0) << nvml.text;
+  EXPECT_EQ(nvml.told.at("n.free"), 1000);
+  EXPECT_EQ(nvml.told.at("m.used"), 0);
+  EXPECT_EQ(used(), 0);
+}
+
 // Parents that do not ask how their children ended leave a name of them behind, and nothing else.
 TEST_F(GpuLimits, WhoIsDeadAndNotBuriedHoldsNothing) {
   limit(1000);
