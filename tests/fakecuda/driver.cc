@@ -109,16 +109,21 @@ void run_kernels(std::uint64_t blocks) {
 }
 
 int wait_for_kernels() {
+#ifndef FAKECUDA_BARE
+  fake::Memory::the().settle_pools();
+#endif
   if (driver().launch_ns != 0) fakecuda::wait_until_done();
   return kOk;
 }
 
 struct Graph;
 struct Node {
-  int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child graph, 5 empty, 10 allocation
+  int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child, 5 empty, 10 allocation, 11
+             // free
   Graph* child;
   std::uint64_t bytes = 0;
-  std::uint64_t blocks = 1;  // of a kernel's grid
+  std::uint64_t blocks = 1;   // of a kernel's grid
+  std::uint64_t address = 0;  // allocated or freed
 };
 struct Graph {
   std::vector<Node*> nodes;
@@ -126,33 +131,85 @@ struct Graph {
 struct Executable {
   std::uint64_t nodes;
   std::uint64_t blocks;
-  std::uint64_t bytes;
+  std::uint64_t bytes;  // at most at a time
 };
 thread_local Graph* capturing = nullptr;
 
+// Modes as CUstreamCaptureMode. What might block ends captures unless it is known to be harmless: a
+// thread in the global mode ends its own and all that are global, one in the second its own.
+enum Mode : int { kGlobal = 0, kOwnThread = 1, kRelaxed = 2 };
+constexpr int kUnsupported = 900;  // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+constexpr int kInvalidated = 901;
+thread_local int thread_mode = kGlobal;
+thread_local int capture_mode = kRelaxed;
+thread_local std::uint64_t capture_begun = 0;
+std::atomic<int> global_captures{0};
+std::atomic<std::uint64_t> ended_captures{0};  // a date: those begun before it are not valid
+std::atomic<std::uint64_t> capture_date{1};
+thread_local bool own_capture_ended = false;
+
+[[maybe_unused]] bool ends_captures() {
+  if (thread_mode == kRelaxed) return false;
+  const bool own = capturing != nullptr && capture_mode != kRelaxed;
+  const bool others = thread_mode == kGlobal && global_captures.load() > 0;
+  if (own) own_capture_ended = true;
+  if (others) ended_captures = capture_date.fetch_add(1);
+  return own || others;
+}
+#ifdef FAKECUDA_BARE
+#define UNSAFE()
+#else
+#define UNSAFE() \
+  if (ends_captures()) return kUnsupported
+#endif
+
+int begin_capture(int mode) {
+  capturing = new Graph;
+  capture_mode = mode;
+  capture_begun = capture_date.fetch_add(1);
+  own_capture_ended = false;
+  if (mode == kGlobal) ++global_captures;
+  return kOk;
+}
+int end_capture(void** graph) {
+  *graph = capturing;
+  capturing = nullptr;
+  if (capture_mode == kGlobal) --global_captures;
+  const bool ended =
+      own_capture_ended || (capture_mode == kGlobal && ended_captures.load() > capture_begun);
+  if (ended) *graph = nullptr;
+  return ended ? kInvalidated : kOk;
+}
+
 int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t bytes = 0,
-             std::uint64_t blocks = 1) {
-  auto* added = new Node{type, child, bytes, blocks};
+             std::uint64_t blocks = 1, std::uint64_t address = 0) {
+  auto* added = new Node{type, child, bytes, blocks, address};
   static_cast<Graph*>(graph)->nodes.push_back(added);
   if (node != nullptr) *node = added;
   return kOk;
 }
 
-void add_up(const Graph& graph, Executable& sum) {
+// What is freed is there for the next: nodes run one after the other here.
+void add_up(const Graph& graph, Executable& sum, std::map<std::uint64_t, std::uint64_t>& live) {
   for (const Node* node : graph.nodes) {
     if (node->type == 4 && node->child != nullptr) {
-      add_up(*node->child, sum);
+      add_up(*node->child, sum, live);
       continue;
     }
     ++sum.nodes;
     sum.blocks += node->type == 0 ? node->blocks : 0;
-    sum.bytes += node->bytes;
+    if (node->type == 10) live[node->address] += node->bytes;
+    if (node->type == 11) live.erase(node->address);
+    std::uint64_t now = 0;
+    for (const auto& [address, bytes] : live) now += bytes;
+    sum.bytes = std::max(sum.bytes, now);
   }
 }
 
 int instantiate(void** executable, void* graph) {
   auto* made = new Executable{};
-  add_up(*static_cast<Graph*>(graph), *made);
+  std::map<std::uint64_t, std::uint64_t> live;
+  add_up(*static_cast<Graph*>(graph), *made, live);
   *executable = made;
   return kOk;
 }
@@ -387,6 +444,7 @@ int cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
 #define ALLOCATOR(symbol, parameters, address, size) \
   int symbol parameters {                            \
     count(k_##symbol);                               \
+    UNSAFE();                                        \
     return allocate(address, size);                  \
   }
 ALLOCATOR(cuMemAlloc_v2, (std::uint64_t * out, std::size_t size), out, size)
@@ -395,7 +453,7 @@ ALLOCATOR(cuMemAllocManaged, (std::uint64_t * out, std::size_t size, unsigned), 
 int allocate_from(void* pool, std::uint64_t* out, std::size_t size) {
   if (capturing != nullptr) {
     *out = fake::Memory::the().address_in_graph(size);
-    return add_node(nullptr, capturing, 10, nullptr, size);
+    return add_node(nullptr, capturing, 10, nullptr, size, 1, *out);
   }
   return fake::Memory::the().allocate_from(static_cast<fake::Memory::Pool*>(pool), out, size,
                                            physical(current_device), current_context);
@@ -421,25 +479,39 @@ int cuDeviceGetMemPool(void** pool, int device) {
   *pool = fake::Memory::the().default_pool(physical(device));
   return kOk;
 }
-// CUmemPoolProps: the device is at 12.
+// CUmemPoolProps: the location's type is at 8, its number at 12.
 int cuMemPoolCreate(void** pool, const int* properties) {
   count(k_cuMemPoolCreate);
-  *pool = new fake::Memory::Pool{physical(properties[3]), 0, 0};
+  *pool = fake::Memory::the().new_pool(properties[2] == 1 ? physical(properties[3]) : -1);
+  return kOk;
+}
+int cuMemGetDefaultMemPool(void** pool, const int* location, int) {
+  count(k_cuMemGetDefaultMemPool);
+  static fake::Memory::Pool* const host = fake::Memory::the().new_pool(-1);
+  *pool = location[0] == 1 ? fake::Memory::the().default_pool(physical(location[1])) : host;
+  return kOk;
+}
+int cuMemPoolSetAttribute(void* pool, int attribute, const void* value) {
+  count(k_cuMemPoolSetAttribute);
+  constexpr int kThreshold = 4;
+  if (attribute != kThreshold) return kInvalidValue;
+  std::memcpy(&static_cast<fake::Memory::Pool*>(pool)->threshold, value, sizeof(std::uint64_t));
   return kOk;
 }
 int cuMemPoolDestroy(void* pool) {
   count(k_cuMemPoolDestroy);
-  fake::Memory::the().trim(static_cast<fake::Memory::Pool*>(pool), 0);
-  delete static_cast<fake::Memory::Pool*>(pool);
+  fake::Memory::the().destroy_pool(static_cast<fake::Memory::Pool*>(pool));
   return kOk;
 }
 int cuMemPoolTrimTo(void* pool, std::size_t keep) {
   count(k_cuMemPoolTrimTo);
+  UNSAFE();
   fake::Memory::the().trim(static_cast<fake::Memory::Pool*>(pool), keep);
   return kOk;
 }
 int cuMemPoolGetAttribute(void* pool, int attribute, void* value) {
   count(k_cuMemPoolGetAttribute);
+  UNSAFE();
   const auto* of = static_cast<fake::Memory::Pool*>(pool);
   const std::uint64_t bytes = attribute == 5 ? of->reserved : of->used;
   std::memcpy(value, &bytes, sizeof bytes);
@@ -507,11 +579,11 @@ int cuMemFreeHost(void* memory) {
     return release(address);                 \
   }
 RELEASE(cuMemFree_v2, (std::uint64_t address), address)
-#define RELEASE_ASYNC(symbol)                                          \
-  int symbol(std::uint64_t address, void*) {                           \
-    count(k_##symbol);                                                 \
-    if (capturing != nullptr) return add_node(nullptr, capturing, 11); \
-    return release(address);                                           \
+#define RELEASE_ASYNC(symbol)                                                                  \
+  int symbol(std::uint64_t address, void*) {                                                   \
+    count(k_##symbol);                                                                         \
+    if (capturing != nullptr) return add_node(nullptr, capturing, 11, nullptr, 0, 1, address); \
+    return release(address);                                                                   \
   }
 RELEASE_ASYNC(cuMemFreeAsync)
 RELEASE_ASYNC(cuMemFreeAsync_ptsz)
@@ -561,19 +633,51 @@ int cuGraphAddMemAllocNode(void** node, void* graph, const void*, std::size_t, v
   count(k_cuGraphAddMemAllocNode);
   // CUDA_MEM_ALLOC_NODE_PARAMS: size at 104, address at 112.
   auto* bytes = static_cast<unsigned char*>(parameters);
-  const std::uint64_t address = 0x7E00'0000'0000;
-  std::memcpy(bytes + 112, &address, sizeof address);
   std::uint64_t size = 0;
   std::memcpy(&size, bytes + 104, sizeof size);
-  return add_node(node, graph, 10, nullptr, size);
+  const std::uint64_t address = fake::Memory::the().address_in_graph(size);
+  std::memcpy(bytes + 112, &address, sizeof address);
+  return add_node(node, graph, 10, nullptr, size, 1, address);
 }
 int cuGraphMemAllocNodeGetParams(void* node, void* parameters) {
   count(k_cuGraphMemAllocNodeGetParams);
-  std::memcpy(static_cast<unsigned char*>(parameters) + 104, &static_cast<Node*>(node)->bytes, 8);
+  const auto* of = static_cast<Node*>(node);
+  std::memcpy(static_cast<unsigned char*>(parameters) + 104, &of->bytes, 8);
+  std::memcpy(static_cast<unsigned char*>(parameters) + 112, &of->address, 8);
   return kOk;
+}
+int cuGraphAddMemFreeNode(void** node, void* graph, const void*, std::size_t,
+                          std::uint64_t address) {
+  count(k_cuGraphAddMemFreeNode);
+  return add_node(node, graph, 11, nullptr, 0, 1, address);
+}
+int cuGraphMemFreeNodeGetParams(void* node, std::uint64_t* address) {
+  count(k_cuGraphMemFreeNodeGetParams);
+  *address = static_cast<Node*>(node)->address;
+  return kOk;
+}
+// CUgraphNodeParams: the type, and what it needs from 16 on.
+int add_any_node(void** node, void* graph, void* parameters) {
+  auto* bytes = static_cast<unsigned char*>(parameters);
+  int type = 0;
+  std::memcpy(&type, bytes, sizeof type);
+  if (type == 10) return cuGraphAddMemAllocNode(node, graph, nullptr, 0, bytes + 16);
+  std::uint64_t address = 0;
+  if (type == 11) std::memcpy(&address, bytes + 16, sizeof address);
+  return add_node(node, graph, type, nullptr, 0, 1, address);
+}
+int cuGraphAddNode(void** node, void* graph, const void*, std::size_t, void* parameters) {
+  count(k_cuGraphAddNode);
+  return add_any_node(node, graph, parameters);
+}
+int cuGraphAddNode_v2(void** node, void* graph, const void*, const void*, std::size_t,
+                      void* parameters) {
+  count(k_cuGraphAddNode_v2);
+  return add_any_node(node, graph, parameters);
 }
 int cuDeviceGetGraphMemAttribute(int device, int, void* value) {
   count(k_cuDeviceGetGraphMemAttribute);
+  UNSAFE();
   const std::uint64_t bytes = fake::Memory::the().of_graphs(physical(device));
   std::memcpy(value, &bytes, sizeof bytes);
   return kOk;
@@ -648,26 +752,25 @@ int cuGraphLaunch_ptsz(void* executable, void*) {
   count(k_cuGraphLaunch_ptsz);
   return launch_graph(executable);
 }
-int cuStreamBeginCapture_v2(void*, int) {
+int cuStreamBeginCapture_v2(void*, int mode) {
   count(k_cuStreamBeginCapture_v2);
-  capturing = new Graph;
-  return kOk;
+  return begin_capture(mode);
 }
-int cuStreamBeginCapture_v2_ptsz(void*, int) {
+int cuStreamBeginCapture_v2_ptsz(void*, int mode) {
   count(k_cuStreamBeginCapture_v2_ptsz);
-  capturing = new Graph;
-  return kOk;
+  return begin_capture(mode);
 }
 int cuStreamEndCapture(void*, void** graph) {
   count(k_cuStreamEndCapture);
-  *graph = capturing;
-  capturing = nullptr;
-  return kOk;
+  return end_capture(graph);
 }
 int cuStreamEndCapture_ptsz(void*, void** graph) {
   count(k_cuStreamEndCapture_ptsz);
-  *graph = capturing;
-  capturing = nullptr;
+  return end_capture(graph);
+}
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  count(k_cuThreadExchangeStreamCaptureMode);
+  std::swap(*mode, thread_mode);
   return kOk;
 }
 #define SYNCHRONISE(symbol)    \
@@ -789,6 +892,9 @@ unsigned long fakecuda_calls(const char* symbol) {
 }
 unsigned long fakecuda_had_ns() {
   return fakecuda::had();
+}
+unsigned long fakecuda_used(int device) {
+  return fake::Memory::used(physical(device));
 }
 unsigned long fakecuda_nodes() {
   return nodes_run.load();
