@@ -173,6 +173,7 @@ void find_helpers(const Finder& finder, const Library& library) {
   find(helpers.pool_attribute, "cuMemPoolGetAttribute");
   find(helpers.graph_memory, "cuDeviceGetGraphMemAttribute");
   find(helpers.allocation_node, "cuGraphMemAllocNodeGetParams");
+  find(helpers.free_node, "cuGraphMemFreeNodeGetParams");
   find(helpers.context_id, "cuCtxGetId");
   find(helpers.event_create, "cuEventCreate");
   find(helpers.event_record, "cuEventRecord");

@@ -113,6 +113,7 @@ struct Helpers {
   Result (*pool_attribute)(void*, int, void*);
   Result (*graph_memory)(int, int, void*);
   Result (*allocation_node)(void*, void*);
+  Result (*free_node)(void*, std::uint64_t*);
   // NVML's.
   int (*nvml_init)();
   int (*nvml_uuid)(void*, char*, unsigned);

@@ -69,8 +69,30 @@ PoolMemory pool_memory(std::uint32_t line);
 void forget_pools();
 void forget_overhead();
 
-// graph_memory.cc: what allocation nodes of a graph will want, in KiB, rounded up.
-std::uint32_t kibibytes_of_node(void* node);
+// graph_memory.cc: what allocation nodes of a graph will want at most at a time, if its nodes run
+// in the order in which they were made, in KiB.
+class GraphWalk {
+ public:
+  GraphWalk() = default;
+  ~GraphWalk();
+  GraphWalk(const GraphWalk&) = delete;
+  GraphWalk& operator=(const GraphWalk&) = delete;
+  void allocates(void* node);
+  void frees(void* node);
+  [[nodiscard]] std::uint32_t peak() const {
+    return peak_ > ~std::uint32_t{0} ? ~std::uint32_t{0} : static_cast<std::uint32_t>(peak_);
+  }
+
+ private:
+  struct Block {
+    std::uint64_t address, kibibytes;
+  };
+  Block* blocks_ = nullptr;  // that are allocated and not freed yet
+  std::size_t number_ = 0;
+  std::size_t capacity_ = 0;
+  std::uint64_t now_ = 0;
+  std::uint64_t peak_ = 0;
+};
 // Before a graph that has such nodes is launched on the current device, and after it. False: it
 // would be more than the limit.
 struct GraphMemory {

@@ -321,6 +321,43 @@ TEST_F(GpuLimits, GraphsReserveWhenTheyAreLaunched) {
   EXPECT_EQ(job_.total(GpuQuantity::kAllocGraph), (Total{1, 400'000}));
 }
 
+// What is freed in a graph is there for what it allocates later.
+TEST_F(GpuLimits, GraphsThatFreeReserveWhatTheyHaveAtATime) {
+  limit(1'000'000);
+  const Ran ran = memory(
+      "loop:30:600000 a=launch x=real pairs:30:400000 b=launch y=real pairs:30:600000 c=launch "
+      "trim "
+      "anynodes:30:700000 d=launch z=real");
+  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.told.at("x.used"), 600'000);
+  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.told.at("y.used"), 800'000);
+  EXPECT_EQ(ran.told.at("c"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("d"), 0);
+  EXPECT_EQ(ran.told.at("z.used"), 700'000);
+  EXPECT_EQ(used(), 700'000);
+  EXPECT_EQ(job_.total(GpuQuantity::kAllocGraph), (Total{120, 30 * 2'300'000}));
+}
+
+// The driver ends a capture when anybody asks it certain things meanwhile; we ask, and it must not.
+TEST_F(GpuLimits, ACaptureIsNotEndedByWhatWeAsk) {
+  limit(1'000'000);
+  const Ran bare = Job::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE
+                               " memory begin:0 x=alloc:1 y=end begin:2 z=alloc:1 w=end");
+  EXPECT_EQ(bare.told.at("x"), 900) << bare.text;  // the fake knows how
+  EXPECT_EQ(bare.told.at("y"), 901);
+  EXPECT_EQ(bare.told.at("z"), 0);
+  EXPECT_EQ(bare.told.at("w"), 0);
+  const Ran ran = memory(
+      "primary async:100 begin:0 i=info n=nvml:0 a=end free:0 begin:0 b=elsewhere:100 c=end "
+      "module sleep:1100 begin:1 j=info d=end free:0 begin:0 e=elsewhere:2000000 f=end",
+      "FAKECUDA_CONTEXT=300");
+  for (const char* word : {"i", "n", "a", "b", "c", "j", "d", "f"}) {
+    EXPECT_EQ(ran.told.at(word), 0) << word << ran.text;
+  }
+  EXPECT_EQ(ran.told.at("e"), kOutOfMemory);
+}
+
 TEST_F(GpuLimits, WhatIsAllocatedWhileAStreamIsCapturedIsTheGraphs) {
   limit(1'000'000);
   const Ran ran = memory("capture:600000 a=alloc:500000 b=launch free:0 c=launch");
