@@ -386,6 +386,15 @@ TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
   EXPECT_EQ(used(), 1000);
 }
 
+// While others allocate it cannot be told; then it is asked again soon.
+TEST_F(GpuLimits, ALookThatWasDisturbedIsMadeAgain) {
+  limit(1000);
+  const Ran ran = memory("primary beside:300 sleep:1500 a=alloc:701 b=alloc:700",
+                         "FAKECUDA_CONTEXT=300 FAKECUDA_NVML_MS=40");
+  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.told.at("b"), 0);
+}
+
 TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
   limit(1000);
   const std::string state = std::string(job_.path()) + ".state";

@@ -135,7 +135,10 @@ void look(std::uint32_t line) {
     return;
   }
   const PoolMemory pools = pool_memory(line);
-  if (mine.used[line].load() != held) return;  // somebody allocates meanwhile: another time
+  if (mine.used[line].load() != held) {  // somebody allocates meanwhile: in a second again
+    changed[line] = true;
+    return;
+  }
   const std::uint64_t overhead = mine.overhead[line].load();
   std::uint64_t counted = held - (overhead < held ? overhead : held);
   counted -= pools.allocated < counted ? pools.allocated : counted;
