@@ -169,7 +169,6 @@ void find_helpers(const Finder& finder, const Library& library) {
   find(helpers.is_capturing, "cuStreamIsCapturing");
   find(helpers.is_capturing_per_thread, "cuStreamIsCapturing_ptsz");
   find(helpers.default_pool, "cuDeviceGetDefaultMemPool");
-  find(helpers.current_pool, "cuDeviceGetMemPool");
   find(helpers.pool_attribute, "cuMemPoolGetAttribute");
   find(helpers.graph_memory, "cuDeviceGetGraphMemAttribute");
   find(helpers.allocation_node, "cuGraphMemAllocNodeGetParams");

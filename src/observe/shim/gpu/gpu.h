@@ -109,7 +109,6 @@ struct Helpers {
   // Memory.
   Result (*primary_state)(int, unsigned*, int*);
   Result (*default_pool)(void**, int);
-  Result (*current_pool)(void**, int);
   Result (*pool_attribute)(void*, int, void*);
   Result (*graph_memory)(int, int, void*);
   Result (*allocation_node)(void*, void*);

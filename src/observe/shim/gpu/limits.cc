@@ -77,7 +77,7 @@ void reap_now_and_then(std::uint32_t line) {
   errno = error;
 }
 
-bool reserve(std::uint32_t& line, std::uint64_t bytes) {
+bool try_reserve(std::uint32_t& line, std::uint64_t bytes) {
   look_at_limits();  // a program that never synchronises may have got a share, too
   if (bytes == 0 || !is_accountable(line)) {
     line = kGpuDevices;
@@ -89,9 +89,17 @@ bool reserve(std::uint32_t& line, std::uint64_t bytes) {
     return true;
   }
   look_at_overhead(line);
-  if (hold_more(line, bytes, limit)) return true;
-  // Somebody may have died since.
-  return reap_the_dead(line) && hold_more(line, bytes, limit);
+  return hold_more(line, bytes, limit);
+}
+
+// Somebody may have died since; and pools keep what nobody uses.
+bool make_room(std::uint32_t line) {
+  const bool dead = reap_the_dead(line);
+  return trim_pools(line) || dead;
+}
+
+bool reserve(std::uint32_t& line, std::uint64_t bytes) {
+  return try_reserve(line, bytes) || (make_room(line) && try_reserve(line, bytes));
 }
 
 void note_peak(std::uint32_t line) {

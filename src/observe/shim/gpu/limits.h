@@ -40,6 +40,9 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit);
 // False: it would be more than the limit. What cannot be accounted for (no device, no slot, sizes
 // beyond all reason) is the driver's to judge: then `line` is kGpuDevices afterwards.
 bool reserve(std::uint32_t& line, std::uint64_t bytes);
+// Its two parts: once, and what can be done before it is tried again. Whether that was anything.
+bool try_reserve(std::uint32_t& line, std::uint64_t bytes);
+bool make_room(std::uint32_t line);
 // After the driver has given what was reserved.
 void note_peak(std::uint32_t line);
 void give_back(std::uint32_t line, std::uint64_t bytes);
@@ -58,14 +61,24 @@ void reap_now_and_then(std::uint32_t line);
 
 // overhead.cc: asks NVML what contexts and modules take, now and then.
 void look_at_overhead(std::uint32_t line);
-// pools.cc: memory of pools that is not allocated any more is the pools', and no overhead.
-void pool_changed(std::uint32_t line, std::int64_t bytes);
-void pool_seen(void* pool, std::uint32_t line);
-struct PoolMemory {
-  std::uint64_t allocated;  // counted as such
-  std::uint64_t reserved;   // what pools of the device have of it
-};
-PoolMemory pool_memory(std::uint32_t line);
+
+// pools.cc: the place of a pool's memory (null: the current device's), from the current one. False:
+// a pool that is not known.
+bool pool_of(void* pool, Place& place);
+// As `reserve`, before an allocation from a pool: `more` is what it wants beyond what pools keep.
+bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more);
+void pool_gave(std::uint32_t line, std::uint64_t bytes, std::uint64_t more);
+void pool_took_back(std::uint32_t line, std::uint64_t bytes);
+// Charges what pools of the device have now.
+void settle_pools(std::uint32_t line);
+// The same after somebody has waited for the device, if anything was freed before.
+void settle_all_freed();
+extern constinit std::atomic<bool> pools_freed;
+inline void settle_freed_pools() {
+  if (pools_freed.load(std::memory_order_relaxed)) settle_all_freed();
+}
+// Has the driver take back what pools of this process keep. Whether there was any.
+bool trim_pools(std::uint32_t line);
 void forget_pools();
 void forget_overhead();
 

@@ -279,7 +279,7 @@ TEST_F(GpuLimits, HandlesLiveAsLongAsTheyAreMappedOrHeld) {
 TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
   limit(1000);
   const Ran ran = memory(
-      "primary alloc:300 async:100 array:50 reset a=alloc:1000 reset "
+      "primary alloc:300 array:50 reset a=alloc:1000 reset "
       "primary primary alloc:400 release b=alloc:700 release primary c=alloc:1000 reset "
       "ctx alloc:900 destroy ctx d=alloc:1000 destroy");
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
@@ -287,6 +287,79 @@ TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
   EXPECT_EQ(ran.told.at("c"), 0);
   EXPECT_EQ(ran.told.at("d"), 0);
   EXPECT_EQ(used(), 0);
+}
+
+// Pools are devices': what was allocated from them is there when the context is gone.
+TEST_F(GpuLimits, AContextLeavesPoolsAlone) {
+  limit(1000);
+  const Ran ran = memory(
+      "primary async:700 reset x=real a=alloc:301 b=alloc:300 free:0 c=alloc:700 y=real "
+      "ctx async:0 destroy");
+  EXPECT_EQ(ran.told.at("x.used"), 700) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.told.at("c"), 0);
+  EXPECT_EQ(ran.told.at("y.used"), 1000);
+}
+
+// What a pool keeps is charged, and taken from it before anybody is refused.
+TEST_F(GpuLimits, WhatPoolsKeepIsNotHadTwice) {
+  limit(2000);
+  const Ran ran = memory(
+      "keep async:1500 free:0 i=info a=async:1500 x=real free:1 b=alloc:1500 y=real "
+      "c=async:600 d=async:500 z=real e=create:1");
+  EXPECT_EQ(ran.told.at("i.free"), 500) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 0);  // from what it keeps
+  EXPECT_EQ(ran.told.at("x.used"), 1500);
+  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.told.at("y.used"), 1500);
+  EXPECT_EQ(ran.told.at("c"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("d"), 0);
+  EXPECT_EQ(ran.told.at("z.used"), 2000);
+  EXPECT_EQ(ran.told.at("e"), kOutOfMemory);
+  EXPECT_EQ(used(), 2000);
+}
+
+TEST_F(GpuLimits, WhatAPoolKeepsNoOtherProcessCanHave) {
+  limit(2000);
+  const std::string state = " FAKECUDA_STATE=" + std::string(job_.path()) + ".state";
+  const Ran kept = memory("keep async:1500 free:0 sync shell:OTHER",
+                          again("a=alloc:501 b=alloc:500 x=real") + state);
+  EXPECT_EQ(kept.told.at("a"), kOutOfMemory) << kept.text;
+  EXPECT_EQ(kept.told.at("b"), 0);
+  EXPECT_EQ(kept.told.at("x.used"), 2000);
+  // Without being told to keep anything it gives it back when somebody waits for the device.
+  const Ran given = memory("async:1500 free:0 sync shell:OTHER", again("a=alloc:2000") + state);
+  EXPECT_EQ(given.told.at("a"), 0) << given.text;
+  ::unlink((std::string(job_.path()) + ".state.memory").c_str());
+}
+
+TEST_F(GpuLimits, MemoryOutlivesItsPool) {
+  limit(1000);
+  const Ran ran =
+      memory("fromnew:600 nopool a=fromnew:500 b=fromnew:400 x=real free:0 c=alloc:600 y=real");
+  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.told.at("x.used"), 1000);
+  EXPECT_EQ(ran.told.at("c"), 0);
+  EXPECT_EQ(ran.told.at("y.used"), 1000);
+  EXPECT_EQ(used(), 1000);
+}
+
+TEST_F(GpuLimits, PoolsCountWhereTheyAre) {
+  limit(1000);
+  const Ran ran = memory(
+      "device:0 alloc:10 a=fromhost:5000 b=fromhosts:5000 c=fromother:600 d=fromsecond:500 "
+      "e=fromsecond:400 f=alloc:990 x=real:0 y=real:1",
+      "FAKECUDA_DEVICES=2");
+  for (const char* word : {"a", "b", "c", "e", "f"}) {
+    EXPECT_EQ(ran.told.at(word), 0) << word << ran.text;
+  }
+  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);
+  EXPECT_EQ(ran.told.at("x.used"), 1000);
+  EXPECT_EQ(ran.told.at("y.used"), 1000);
+  EXPECT_EQ(used(0), 1000);
+  EXPECT_EQ(used(1), 1000);
 }
 
 TEST_F(GpuLimits, PoolsCountWhatIsAllocatedFromThem) {
