@@ -77,19 +77,20 @@ void reap_now_and_then(std::uint32_t line) {
   errno = error;
 }
 
-bool try_reserve(std::uint32_t& line, std::uint64_t bytes) {
+void look_before(std::uint32_t line) {
   look_at_limits();  // a program that never synchronises may have got a share, too
+  if (is_accountable(line) && limit_of(line) != 0) look_at_overhead(line);
+}
+
+bool try_hold(std::uint32_t& line, std::uint64_t bytes) {
   if (bytes == 0 || !is_accountable(line)) {
     line = kGpuDevices;
     return true;
   }
   const std::uint64_t limit = limit_of(line);
-  if (limit == 0) {
-    if (!hold_more(line, bytes, kGpuUnlimited)) line = kGpuDevices;
-    return true;
-  }
-  look_at_overhead(line);
-  return hold_more(line, bytes, limit);
+  if (limit != 0) return hold_more(line, bytes, limit);
+  if (!hold_more(line, bytes, kGpuUnlimited)) line = kGpuDevices;
+  return true;
 }
 
 // Somebody may have died since; and pools keep what nobody uses.
@@ -99,7 +100,8 @@ bool make_room(std::uint32_t line) {
 }
 
 bool reserve(std::uint32_t& line, std::uint64_t bytes) {
-  return try_reserve(line, bytes) || (make_room(line) && try_reserve(line, bytes));
+  if (bytes != 0) look_before(line);
+  return try_hold(line, bytes) || (make_room(line) && try_hold(line, bytes));
 }
 
 void note_peak(std::uint32_t line) {

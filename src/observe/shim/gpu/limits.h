@@ -40,9 +40,10 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit);
 // False: it would be more than the limit. What cannot be accounted for (no device, no slot, sizes
 // beyond all reason) is the driver's to judge: then `line` is kGpuDevices afterwards.
 bool reserve(std::uint32_t& line, std::uint64_t bytes);
-// Its two parts: once, and what can be done before it is tried again. Whether that was anything.
-bool try_reserve(std::uint32_t& line, std::uint64_t bytes);
-bool make_room(std::uint32_t line);
+// Its parts: what has changed meanwhile; once; and what can be done before it is tried again.
+void look_before(std::uint32_t line);
+bool try_hold(std::uint32_t& line, std::uint64_t bytes);
+bool make_room(std::uint32_t line);  // whether that was anything
 // After the driver has given what was reserved.
 void note_peak(std::uint32_t line);
 void give_back(std::uint32_t line, std::uint64_t bytes);
@@ -67,7 +68,9 @@ void look_at_overhead(std::uint32_t line);
 bool pool_of(void* pool, Place& place);
 // As `reserve`, before an allocation from a pool: `more` is what it wants beyond what pools keep.
 bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more);
-void pool_gave(std::uint32_t line, std::uint64_t bytes, std::uint64_t more);
+// And after it: the driver has given it, or has refused.
+void pool_gave(std::uint32_t line, std::uint64_t more);
+void pool_refused(std::uint32_t line, std::uint64_t bytes, std::uint64_t more);
 void pool_took_back(std::uint32_t line, std::uint64_t bytes);
 // Charges what pools of the device have now.
 void settle_pools(std::uint32_t line);

@@ -605,6 +605,40 @@ TEST_F(GpuLimits, ThreadsAtTheLimitAddUpToNothing) {
   EXPECT_EQ(used(), 9000);
 }
 
+TEST_F(GpuLimits, ThreadsThatShareAPoolStayBelowTheLimit) {
+  limit(9000);
+  for (const std::string keep : {"keep ", ""}) {
+    const Ran ran = memory(keep + "c=churnpool:5000:1500 x=real a=alloc:9000 y=real b=async:1");
+    EXPECT_LE(ran.told.at("c.most"), 9000) << ran.text;
+    EXPECT_GT(ran.told.at("c.most"), 8000);
+    EXPECT_LE(ran.told.at("x.used"), 9000);
+    EXPECT_EQ(ran.told.at("a"), 0);
+    EXPECT_EQ(ran.told.at("y.used"), 9000);
+    EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+    EXPECT_EQ(used(), 9000);
+  }
+}
+
+TEST_F(GpuLimits, WithoutALimitPoolsCountWhatIsAllocated) {
+  const Ran ran = memory("keep c=churnpool:3000:1500 async:500 fromnew:300 free:1");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(used(), 500);
+}
+
+TEST_F(GpuLimits, ALoweredLimitHoldsForWhatPoolsKeepToo) {
+  limit(2000);
+  const std::string file = std::string(job_.path()) + ".new";
+  const std::uint64_t bytes = 900;
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+  constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
+  const Ran ran = memory("keep async:1000 async:800 free:1 shell:OTHER a=async:100 x=real",
+                         "OTHER='dd if=" + file + " of=" + job_.path() +
+                             " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
+  ::unlink(file.c_str());
+  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.told.at("x.used"), 1000);
+}
+
 TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
   limit(1000);
   for (wire::GpuSlot& slot : job_.region().slots) {

@@ -73,11 +73,11 @@ Result allocate_from_pool(Result (*is_capturing)(void*, int*), void* stream, std
   const bool fits = reserve_from_pool(place.line, bytes, more);
   const Result result = fits ? ask() : kOutOfMemory;
   if (result != 0) {
-    if (fits) give_back(place.line, more);
+    if (fits) pool_refused(place.line, bytes, more);
     count(GpuQuantity::kRefused, bytes);
     return result;
   }
-  pool_gave(place.line, bytes, more);
+  pool_gave(place.line, more);
   count(GpuQuantity::kAllocAsync, bytes);
   keep(pointers, *out, {bytes, place.line, place.context});
   return result;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -331,6 +332,38 @@ class Script {
     return 0;
   }
 
+  // The same from the device's pool; tells the most that was in use of the device.
+  int churn_pool(const Word& word) {
+    auto* used = reinterpret_cast<unsigned long (*)(int)>(::dlsym(driver_, "fakecuda_used"));
+    std::atomic<std::uint64_t> most{0};
+    std::vector<std::thread> threads;
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+      threads.emplace_back([&, seed] {
+        std::minstd_rand random(seed);
+        std::vector<std::uint64_t> live;
+        void* stream = nullptr;
+        for (std::uint64_t i = 0; i < word.number(0); ++i) {
+          std::uint64_t address = 0;
+          if (live.size() > 20 || (!live.empty() && random() % 3 == 0)) {
+            call("cuMemFreeAsync", live.back(), stream);
+            live.pop_back();
+          } else if (call("cuMemAllocAsync", &address,
+                          static_cast<std::size_t>(1 + random() % word.number(1)), stream) == 0) {
+            live.push_back(address);
+          }
+          if (i % 64 == seed) call("cuCtxSynchronize", stream);
+          const std::uint64_t now = used(0);
+          for (std::uint64_t was = most; was < now && !most.compare_exchange_weak(was, now);) {
+          }
+        }
+        for (const std::uint64_t address : live) call("cuMemFreeAsync", address, stream);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    tell(word, "most", most);
+    return 0;
+  }
+
   int set_device(const Word& word) {
     const auto device = static_cast<int>(word.number(0));
     call("cuDevicePrimaryCtxRetain", &context_, device);
@@ -414,6 +447,7 @@ class Script {
       {"nopool",
        [this](const Word&) { return call("cuMemPoolDestroy", std::exchange(pool_, {})); }},
       {"churn", [this](const Word& word) { return churn(word); }},
+      {"churnpool", [this](const Word& word) { return churn_pool(word); }},
       {"shell",
        [](const Word& word) {
          std::fflush(stdout);
