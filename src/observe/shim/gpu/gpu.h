@@ -6,7 +6,8 @@
 //   stubs.cc     what only counts and jumps: launches, simple copies and sets, synchronising
 //   copies.cc, memory.cc, virtual.cc, contexts.cc, graphs.cc, nccl.cc   what needs to look at
 //                arguments or results
-//   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for)
+//   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for;
+//                pools.cc, graph_memory.cc: what is kept for later)
 //   told.cc, nvml.cc   what programs are told about memory
 //   pace.h       what a share or a priority adds: paced.cc, pace.cc, lanes.cc, costs.cc, turns.cc
 //   process.cc, slots.cc   the region, this process's slot, blocks of threads, fork, the dead

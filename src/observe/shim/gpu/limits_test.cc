@@ -655,6 +655,20 @@ TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
   EXPECT_EQ(used(), 0);
 }
 
+// Another user's, or one that was removed.
+TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
+  limit(1000);
+  const std::string log = std::string(job_.path()) + ".log";
+  const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(job_.path()) +
+                                             ".gone ASSAY_GPU_LOG=" + log);
+  const Ran told = Job::run_as("cat " + log);
+  ::unlink(log.c_str());
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_NE(told.text.find("no limit holds in this process"), std::string::npos) << told.text;
+  EXPECT_EQ(used(), 0);
+}
+
 TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
   limit(1000);
   const std::string log = std::string(job_.path()) + ".log";
