@@ -59,6 +59,10 @@ base::Result<void> take_part(std::string_view part, Limits& limits) {
 
 base::Result<std::uint64_t> parse_memory_limit(std::string_view text) {
   if (text == kNone) return wire::kGpuUnlimited;
+  // Elsewhere that is bytes; here it was hardly meant so, and nothing would run.
+  if (const std::size_t size = base::decimal_size(text); size != 0 && size == text.size()) {
+    return wrong(fmt::format("'{}' has no unit", text), "for example 20GiB, or none for no limit");
+  }
   ASSAY_TRY(const base::Bytes bytes, base::parse_bytes(text));
   if (bytes.count() == 0) {
     return wrong("a limit of no memory at all would let nothing run",

@@ -114,12 +114,13 @@ void add_gpus(const View& view, std::string& text) {
          });
 }
 
+// The label is not "job": that is the scraper's own, which it would keep and rename ours.
 void add_jobs(const View& view, std::string& text) {
   const auto metric = [&](const char* name, const char* type, const char* help,
                           const std::function<std::uint64_t(const JobState&)>& value) {
     Family family(name, type, help);
     for (const JobView& job : view.jobs) {
-      family.add({{"job", job.job.uid}, {"title", job.job.title}}, value(job.job.state));
+      family.add({{"assay_job", job.job.uid}, {"title", job.job.title}}, value(job.job.state));
     }
     family.append_to(text);
   };
@@ -155,7 +156,8 @@ void add_devices_of_jobs(const View& view, std::string& text) {
       for (const DeviceView& device : job.devices) {
         const auto number = value(device.state);
         if (!number) continue;
-        family.add({{"job", job.job.uid}, {"gpu", device.gpu}, {"uuid", device.uuid}}, *number);
+        family.add({{"assay_job", job.job.uid}, {"gpu", device.gpu}, {"uuid", device.uuid}},
+                   *number);
       }
     }
     family.append_to(text);
@@ -174,7 +176,8 @@ void add_devices_of_jobs(const View& view, std::string& text) {
          });
   metric("assay_gpu_job_had_seconds_total", "counter", "Time on the GPU that the job has had.",
          [](const DeviceState& device) { return static_cast<double>(device.busy_ns) / 1e9; });
-  metric("assay_gpu_job_waited_seconds_total", "counter", "Time that the job waited for a turn.",
+  metric("assay_gpu_job_waited_seconds_total", "counter",
+         "Time that threads of the job waited for a turn.",
          [](const DeviceState& device) { return static_cast<double>(device.waited_ns) / 1e9; });
 }
 

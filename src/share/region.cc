@@ -64,9 +64,7 @@ DeviceState device_state(const wire::GpuRegion& region, std::size_t line,
   state.share = wire::share_of(region, device);
   state.busy_ns = device.busy_ns.load();
   state.waited_ns = device.waited_ns.load();
-  // Reserved against the limit where somebody reserves; otherwise what the living hold.
-  state.used = device.used.load();
-  if (state.used != 0) return state;
+  // Not the device's own sum: in that the dead have theirs until somebody wants it.
   for (std::size_t i = 0; i < std::min(living.size(), wire::kGpuSlots); ++i) {
     if (living[i]) state.used += region.slots[i].used[line].load();
   }

@@ -114,8 +114,9 @@ TEST_F(RegionTest, WhatAJobDidIsAddedUp) {
   EXPECT_EQ(state.processes, 2U);
   ASSERT_EQ(state.devices.size(), 1U);
   EXPECT_EQ(state.devices[0].used, 50U);  // the dead hold nothing
-  region_->devices[line].used = 77;       // unless somebody reserves
-  EXPECT_EQ(state_of(*region_, {true}).devices[0].used, 77U);
+  region_->devices[line].used = 70;       // nor where nobody has taken it back yet
+  EXPECT_EQ(state_of(*region_, {true, false, true}).devices[0].used, 50U);
+  EXPECT_EQ(state_of(*region_, {}).devices[0].used, 0U);
   EXPECT_EQ(state_of(*region_, std::vector<bool>(5000, true)).processes, 5000U);
 }
 

@@ -24,7 +24,7 @@
 //   driver_entries.cc   every entry point by name, version and kind; those that only count
 //   driver_devices.cc   devices, contexts, modules
 //   driver_memory.cc    allocations, pools, mappings
-//   driver_graphs.cc    launches, graphs, captures
+//   driver_graphs.cc    launches, graphs; driver_captures.h: captures, and what ends them
 //   driver_events.cc    events, waiting
 //   driver_lookup.cc    cuGetProcAddress, and what tests may ask (fakecuda.h)
 #pragma once
@@ -89,10 +89,12 @@ inline int physical(int ordinal) {
 
 struct Graph;
 struct Node {
-  int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child graph, 5 empty, 10 allocation
+  int type;  // as CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child, 5 empty, 10 allocation, 11
+             // free
   Graph* child;
   std::uint64_t bytes = 0;
-  std::uint64_t blocks = 1;  // of a kernel's grid
+  std::uint64_t blocks = 1;   // of a kernel's grid
+  std::uint64_t address = 0;  // allocated or freed
 };
 struct Graph {
   std::vector<Node*> nodes;
@@ -100,12 +102,12 @@ struct Graph {
 struct Executable {
   std::uint64_t nodes;
   std::uint64_t blocks;
-  std::uint64_t bytes;
+  std::uint64_t bytes;  // at most at a time
 };
 inline constinit thread_local Graph* capturing = nullptr;
 
 int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t bytes = 0,
-             std::uint64_t blocks = 1);
+             std::uint64_t blocks = 1, std::uint64_t address = 0);
 // Nodes of graphs that were launched.
 extern std::atomic<std::uint64_t> nodes_run;
 

@@ -9,6 +9,9 @@ using namespace fakecuda;
 namespace {
 
 int wait_for_kernels() {
+#ifndef FAKECUDA_BARE
+  fake::Memory::the().settle_pools();
+#endif
   if (driver().launch_ns != 0) fakecuda::wait_until_done();
   return kOk;
 }

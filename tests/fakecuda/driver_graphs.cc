@@ -1,8 +1,11 @@
 // Launches, graphs and what streams capture.
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "clock.h"
-#include "driver.h"
+#include "driver_captures.h"
 
 using namespace fakecuda;
 
@@ -11,8 +14,8 @@ namespace fakecuda {
 std::atomic<std::uint64_t> nodes_run{0};
 
 int add_node(void** node, void* graph, int type, Graph* child, std::uint64_t bytes,
-             std::uint64_t blocks) {
-  auto* added = new Node{type, child, bytes, blocks};
+             std::uint64_t blocks, std::uint64_t address) {
+  auto* added = new Node{type, child, bytes, blocks, address};
   static_cast<Graph*>(graph)->nodes.push_back(added);
   if (node != nullptr) *node = added;
   return kOk;
@@ -30,21 +33,27 @@ void run_kernels(std::uint64_t blocks) {
   }
 }
 
-void add_up(const Graph& graph, Executable& sum) {
+// What is freed is there for the next: nodes run one after the other here.
+void add_up(const Graph& graph, Executable& sum, std::map<std::uint64_t, std::uint64_t>& live) {
   for (const Node* node : graph.nodes) {
     if (node->type == 4 && node->child != nullptr) {
-      add_up(*node->child, sum);
+      add_up(*node->child, sum, live);
       continue;
     }
     ++sum.nodes;
     sum.blocks += node->type == 0 ? node->blocks : 0;
-    sum.bytes += node->bytes;
+    if (node->type == 10) live[node->address] += node->bytes;
+    if (node->type == 11) live.erase(node->address);
+    std::uint64_t now = 0;
+    for (const auto& [address, bytes] : live) now += bytes;
+    sum.bytes = std::max(sum.bytes, now);
   }
 }
 
 int instantiate(void** executable, void* graph) {
   auto* made = new Executable{};
-  add_up(*static_cast<Graph*>(graph), *made);
+  std::map<std::uint64_t, std::uint64_t> live;
+  add_up(*static_cast<Graph*>(graph), *made, live);
   *executable = made;
   return kOk;
 }
@@ -120,19 +129,51 @@ int cuGraphAddMemAllocNode(void** node, void* graph, const void*, std::size_t, v
   count(k_cuGraphAddMemAllocNode);
   // CUDA_MEM_ALLOC_NODE_PARAMS: size at 104, address at 112.
   auto* bytes = static_cast<unsigned char*>(parameters);
-  const std::uint64_t address = 0x7E00'0000'0000;
-  std::memcpy(bytes + 112, &address, sizeof address);
   std::uint64_t size = 0;
   std::memcpy(&size, bytes + 104, sizeof size);
-  return add_node(node, graph, 10, nullptr, size);
+  const std::uint64_t address = fake::Memory::the().address_in_graph(size);
+  std::memcpy(bytes + 112, &address, sizeof address);
+  return add_node(node, graph, 10, nullptr, size, 1, address);
 }
 int cuGraphMemAllocNodeGetParams(void* node, void* parameters) {
   count(k_cuGraphMemAllocNodeGetParams);
-  std::memcpy(static_cast<unsigned char*>(parameters) + 104, &static_cast<Node*>(node)->bytes, 8);
+  const auto* of = static_cast<Node*>(node);
+  std::memcpy(static_cast<unsigned char*>(parameters) + 104, &of->bytes, 8);
+  std::memcpy(static_cast<unsigned char*>(parameters) + 112, &of->address, 8);
   return kOk;
+}
+int cuGraphAddMemFreeNode(void** node, void* graph, const void*, std::size_t,
+                          std::uint64_t address) {
+  count(k_cuGraphAddMemFreeNode);
+  return add_node(node, graph, 11, nullptr, 0, 1, address);
+}
+int cuGraphMemFreeNodeGetParams(void* node, std::uint64_t* address) {
+  count(k_cuGraphMemFreeNodeGetParams);
+  *address = static_cast<Node*>(node)->address;
+  return kOk;
+}
+// CUgraphNodeParams: the type, and what it needs from 16 on.
+int add_any_node(void** node, void* graph, void* parameters) {
+  auto* bytes = static_cast<unsigned char*>(parameters);
+  int type = 0;
+  std::memcpy(&type, bytes, sizeof type);
+  if (type == 10) return cuGraphAddMemAllocNode(node, graph, nullptr, 0, bytes + 16);
+  std::uint64_t address = 0;
+  if (type == 11) std::memcpy(&address, bytes + 16, sizeof address);
+  return add_node(node, graph, type, nullptr, 0, 1, address);
+}
+int cuGraphAddNode(void** node, void* graph, const void*, std::size_t, void* parameters) {
+  count(k_cuGraphAddNode);
+  return add_any_node(node, graph, parameters);
+}
+int cuGraphAddNode_v2(void** node, void* graph, const void*, const void*, std::size_t,
+                      void* parameters) {
+  count(k_cuGraphAddNode_v2);
+  return add_any_node(node, graph, parameters);
 }
 int cuDeviceGetGraphMemAttribute(int device, int, void* value) {
   count(k_cuDeviceGetGraphMemAttribute);
+  UNSAFE();
   const std::uint64_t bytes = fake::Memory::the().of_graphs(physical(device));
   std::memcpy(value, &bytes, sizeof bytes);
   return kOk;
@@ -207,26 +248,25 @@ int cuGraphLaunch_ptsz(void* executable, void*) {
   count(k_cuGraphLaunch_ptsz);
   return launch_graph(executable);
 }
-int cuStreamBeginCapture_v2(void*, int) {
+int cuStreamBeginCapture_v2(void*, int mode) {
   count(k_cuStreamBeginCapture_v2);
-  capturing = new Graph;
-  return kOk;
+  return begin_capture(mode);
 }
-int cuStreamBeginCapture_v2_ptsz(void*, int) {
+int cuStreamBeginCapture_v2_ptsz(void*, int mode) {
   count(k_cuStreamBeginCapture_v2_ptsz);
-  capturing = new Graph;
-  return kOk;
+  return begin_capture(mode);
 }
 int cuStreamEndCapture(void*, void** graph) {
   count(k_cuStreamEndCapture);
-  *graph = capturing;
-  capturing = nullptr;
-  return kOk;
+  return end_capture(graph);
 }
 int cuStreamEndCapture_ptsz(void*, void** graph) {
   count(k_cuStreamEndCapture_ptsz);
-  *graph = capturing;
-  capturing = nullptr;
+  return end_capture(graph);
+}
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  count(k_cuThreadExchangeStreamCaptureMode);
+  std::swap(*mode, thread_mode);
   return kOk;
 }
 }

@@ -41,6 +41,9 @@ unsigned long fakecuda_calls(const char* symbol) {
 unsigned long fakecuda_had_ns() {
   return fakecuda::had();
 }
+unsigned long fakecuda_used(int device) {
+  return fake::Memory::used(physical(device));
+}
 unsigned long fakecuda_nodes() {
   return nodes_run.load();
 }

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "driver.h"
+#include "driver_captures.h"
 
 using namespace fakecuda;
 
@@ -29,6 +29,10 @@ int release(std::uint64_t address) {
 #endif
 
 int array(void** out, std::uint64_t bytes) {
+  if (bytes == 0) {
+    *out = reinterpret_cast<void*>(fake::Memory::the().address_in_graph(512));
+    return kOk;
+  }
   std::uint64_t address = 0;
   const int result = allocate(&address, bytes);
   if (result == kOk) *out = reinterpret_cast<void*>(address);
@@ -48,20 +52,27 @@ struct Array3dShape {  // CUDA_ARRAY3D_DESCRIPTOR
 std::size_t at_least_one(std::size_t value) {
   return value == 0 ? 1 : value;
 }
-// CUarray_format: 8 bits as 1 and 8, 16 as 2, 9 and 16, 32 as 3, 10 and 32.
-std::size_t format_bytes(int format) {
-  if (format == 2 || format == 9 || format == 16) return 2;
-  return format == 3 || format == 10 || format == 32 ? 4 : 1;
+// CUarray_format: 8 bits as 1 and 8, 16 as 2, 9 and 16, 32 as 3, 10 and 32. NV12 and BC1, which
+// have twelve bits an element and four.
+std::size_t format_bits(const Array3dShape& shape) {
+  const int format = shape.format;
+  if (format == 0xB0) return 12;
+  if (format == 0x91) return 4;
+  const bool normalised = format >= 0xC3 && format <= 0xC5;
+  if (format == 2 || format == 9 || format == 16 || normalised) return 16 * shape.channels;
+  return (format == 3 || format == 10 || format == 32 ? 32 : 8) * shape.channels;
 }
+// Sparse arrays and those that are mapped later take nothing.
 std::size_t bytes_of(const Array3dShape& shape) {
-  return shape.width * at_least_one(shape.height) * at_least_one(shape.depth) * shape.channels *
-         format_bytes(shape.format);
+  if ((shape.flags & 0xC0U) != 0) return 0;
+  return shape.width * at_least_one(shape.height) * at_least_one(shape.depth) * format_bits(shape) /
+         8;
 }
 
 int allocate_from(void* pool, std::uint64_t* out, std::size_t size) {
   if (capturing != nullptr) {
     *out = fake::Memory::the().address_in_graph(size);
-    return add_node(nullptr, capturing, 10, nullptr, size);
+    return add_node(nullptr, capturing, 10, nullptr, size, 1, *out);
   }
   return fake::Memory::the().allocate_from(static_cast<fake::Memory::Pool*>(pool), out, size,
                                            physical(current_device), current_context);
@@ -83,6 +94,7 @@ int cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
 #define ALLOCATOR(symbol, parameters, address, size) \
   int symbol parameters {                            \
     count(k_##symbol);                               \
+    UNSAFE();                                        \
     return allocate(address, size);                  \
   }
 ALLOCATOR(cuMemAlloc_v2, (std::uint64_t * out, std::size_t size), out, size)
@@ -109,25 +121,39 @@ int cuDeviceGetMemPool(void** pool, int device) {
   *pool = fake::Memory::the().default_pool(physical(device));
   return kOk;
 }
-// CUmemPoolProps: the device is at 12.
+// CUmemPoolProps: the location's type is at 8, its number at 12.
 int cuMemPoolCreate(void** pool, const int* properties) {
   count(k_cuMemPoolCreate);
-  *pool = new fake::Memory::Pool{physical(properties[3]), 0, 0};
+  *pool = fake::Memory::the().new_pool(properties[2] == 1 ? physical(properties[3]) : -1);
+  return kOk;
+}
+int cuMemGetDefaultMemPool(void** pool, const int* location, int) {
+  count(k_cuMemGetDefaultMemPool);
+  static fake::Memory::Pool* const host = fake::Memory::the().new_pool(-1);
+  *pool = location[0] == 1 ? fake::Memory::the().default_pool(physical(location[1])) : host;
+  return kOk;
+}
+int cuMemPoolSetAttribute(void* pool, int attribute, const void* value) {
+  count(k_cuMemPoolSetAttribute);
+  constexpr int kThreshold = 4;
+  if (attribute != kThreshold) return kInvalidValue;
+  std::memcpy(&static_cast<fake::Memory::Pool*>(pool)->threshold, value, sizeof(std::uint64_t));
   return kOk;
 }
 int cuMemPoolDestroy(void* pool) {
   count(k_cuMemPoolDestroy);
-  fake::Memory::the().trim(static_cast<fake::Memory::Pool*>(pool), 0);
-  delete static_cast<fake::Memory::Pool*>(pool);
+  fake::Memory::the().destroy_pool(static_cast<fake::Memory::Pool*>(pool));
   return kOk;
 }
 int cuMemPoolTrimTo(void* pool, std::size_t keep) {
   count(k_cuMemPoolTrimTo);
+  UNSAFE();
   fake::Memory::the().trim(static_cast<fake::Memory::Pool*>(pool), keep);
   return kOk;
 }
 int cuMemPoolGetAttribute(void* pool, int attribute, void* value) {
   count(k_cuMemPoolGetAttribute);
+  UNSAFE();
   const auto* of = static_cast<fake::Memory::Pool*>(pool);
   const std::uint64_t bytes = attribute == 5 ? of->reserved : of->used;
   std::memcpy(value, &bytes, sizeof bytes);
@@ -195,11 +221,11 @@ int cuMemFreeHost(void* memory) {
     return release(address);                 \
   }
 RELEASE(cuMemFree_v2, (std::uint64_t address), address)
-#define RELEASE_ASYNC(symbol)                                          \
-  int symbol(std::uint64_t address, void*) {                           \
-    count(k_##symbol);                                                 \
-    if (capturing != nullptr) return add_node(nullptr, capturing, 11); \
-    return release(address);                                           \
+#define RELEASE_ASYNC(symbol)                                                                  \
+  int symbol(std::uint64_t address, void*) {                                                   \
+    count(k_##symbol);                                                                         \
+    if (capturing != nullptr) return add_node(nullptr, capturing, 11, nullptr, 0, 1, address); \
+    return release(address);                                                                   \
   }
 RELEASE_ASYNC(cuMemFreeAsync)
 RELEASE_ASYNC(cuMemFreeAsync_ptsz)

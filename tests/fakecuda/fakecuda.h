@@ -9,6 +9,8 @@ unsigned long fakecuda_calls(const char* symbol);
 unsigned long fakecuda_nodes();
 // The GPU's time that this process has had.
 unsigned long fakecuda_had_ns();
+// Bytes of a device that are in use, whoever has them and whatever anybody is told.
+unsigned long fakecuda_used(int device);
 // What cuGetProcAddress must answer, and which symbol that is.
 void* fakecuda_function(const char* name, int version, int per_thread);
 const char* fakecuda_symbol(const void* function);

@@ -3,6 +3,7 @@
 // take without being asked.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -54,9 +55,12 @@ class Memory {
   }
 
   // Pools.
+  // At -1 it is the host's, and takes nothing of a device.
   struct Pool {
     int device;
     std::uint64_t used, reserved;
+    std::uint64_t threshold;  // what is kept when somebody waits for the device
+    bool destroyed;           // lives as long as something of it is allocated
   };
   Pool* default_pool(int device) { return &default_pools_[device]; }
   int allocate_from(Pool* pool, std::uint64_t* address, std::uint64_t size, int device,
@@ -66,7 +70,7 @@ class Memory {
     if (pool == nullptr) pool = default_pool(device);
     if (pool->used + size > pool->reserved) {
       const std::uint64_t more = pool->used + size - pool->reserved;
-      if (!take(pool->device, more)) return kOutOfMemory;
+      if (pool->device >= 0 && !take(pool->device, more)) return kOutOfMemory;
       pool->reserved += more;
     }
     pool->used += size;
@@ -76,9 +80,24 @@ class Memory {
   }
   void trim(Pool* pool, std::uint64_t keep) {
     const std::lock_guard lock(mutex_);
-    const std::uint64_t left = std::max(pool->used, std::min(keep, pool->reserved));
-    give(pool->device, pool->reserved - left);
-    pool->reserved = left;
+    shrink(pool, keep);
+  }
+  Pool* new_pool(int device) {
+    const std::lock_guard lock(mutex_);
+    pools_.push_back(new Pool{device, 0, 0, 0, false});
+    return pools_.back();
+  }
+  void destroy_pool(Pool* pool) {
+    const std::lock_guard lock(mutex_);
+    pool->destroyed = true;
+    shrink(pool, 0);
+    if (pool->used == 0) forget(pool);
+  }
+  // Somebody has waited for the device.
+  void settle_pools() {
+    const std::lock_guard lock(mutex_);
+    for (Pool& pool : default_pools_) shrink(&pool, pool.threshold);
+    for (Pool* pool : pools_) shrink(pool, pool->threshold);
   }
 
   // Handles and mappings.
@@ -156,7 +175,8 @@ class Memory {
   void destroy(std::intptr_t context, int device) {
     const std::lock_guard lock(mutex_);
     for (auto at = live_.begin(); at != live_.end();) {
-      if (at->second.context != context) {
+      // Pools are devices': a context takes nothing of theirs with it.
+      if (at->second.context != context || at->second.pool != nullptr) {
         ++at;
         continue;
       }
@@ -223,9 +243,21 @@ class Memory {
     next_ += (size + 511) & ~std::uint64_t{511};
     return address;
   }
+  void shrink(Pool* pool, std::uint64_t keep) {
+    const std::uint64_t left = std::max(pool->used, std::min(keep, pool->reserved));
+    if (pool->device >= 0) give(pool->device, pool->reserved - left);
+    pool->reserved = left;
+  }
+  void forget(Pool* pool) {
+    pools_.erase(std::find(pools_.begin(), pools_.end(), pool));
+    delete pool;
+  }
   void drop(const Live& live) {
     if (live.pool != nullptr) {
       live.pool->used -= live.size;
+      if (!live.pool->destroyed) return;
+      shrink(live.pool, 0);
+      if (live.pool->used == 0) forget(live.pool);
     } else {
       give(live.device, live.size);
     }
@@ -248,6 +280,7 @@ class Memory {
   std::map<std::uint64_t, Handle> handles_;
   std::map<std::uint64_t, Mapping> mappings_;
   Pool default_pools_[kMaxDevices] = {};
+  std::vector<Pool*> pools_;
   std::intptr_t contexts_ = 0;
   int primaries_[kMaxDevices] = {};
   std::uint64_t graphs_[kMaxDevices] = {};

@@ -1,6 +1,6 @@
 // A libnvidia-ml.so.1 without GPUs: the devices and the memory that the fake driver has, by the
 // same environment (see driver.cc). FAKECUDA_PID_SHIFT=N tells processes under other numbers than
-// they have themselves, as it is in a container.
+// they have themselves, as it is in a container; FAKECUDA_NVML_MS=N takes its time to list them.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -104,6 +104,7 @@ int nvmlDeviceGetMemoryInfo_v2(void* device, Memory2* memory) {
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* number, Process* list) {
   fake::sweep();
+  ::usleep(static_cast<useconds_t>(1000 * setting("FAKECUDA_NVML_MS", 0)));
   unsigned found = 0;
   const auto shift = static_cast<unsigned>(setting("FAKECUDA_PID_SHIFT", 0));
   for (const fake::MemoryState::Process& process : fake::memory_state().processes) {

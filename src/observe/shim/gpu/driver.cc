@@ -86,10 +86,10 @@ void found_driver(const Library& library) {
   find(library, helpers.is_capturing, "cuStreamIsCapturing");
   find(library, helpers.is_capturing_per_thread, "cuStreamIsCapturing_ptsz");
   find(library, helpers.default_pool, "cuDeviceGetDefaultMemPool");
-  find(library, helpers.current_pool, "cuDeviceGetMemPool");
   find(library, helpers.pool_attribute, "cuMemPoolGetAttribute");
   find(library, helpers.graph_memory, "cuDeviceGetGraphMemAttribute");
   find(library, helpers.allocation_node, "cuGraphMemAllocNodeGetParams");
+  find(library, helpers.free_node, "cuGraphMemFreeNodeGetParams");
   find(library, helpers.context_id, "cuCtxGetId");
   find(library, helpers.event_create, "cuEventCreate");
   find(library, helpers.event_record, "cuEventRecord");

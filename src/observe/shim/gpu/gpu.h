@@ -7,7 +7,8 @@
 //   stubs.cc     what only counts and jumps: launches, simple copies and sets, synchronising
 //   copies.cc, memory.cc, virtual.cc, contexts.cc, graphs.cc, nccl.cc, blas.cc   what needs to
 //                look at arguments or results
-//   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for)
+//   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for;
+//                pools.cc, graph_memory.cc: what is kept for later)
 //   told.cc, nvml.cc   what programs are told about memory
 //   pace.h       what a share or a priority adds: paced.cc, pace.cc, lanes.cc, costs.cc, turns.cc
 //   process.cc, slots.cc   the region, this process's slot, blocks of threads, fork, the dead
@@ -112,10 +113,10 @@ struct Helpers {
   // Memory.
   Result (*primary_state)(int, unsigned*, int*);
   Result (*default_pool)(void**, int);
-  Result (*current_pool)(void**, int);
   Result (*pool_attribute)(void*, int, void*);
   Result (*graph_memory)(int, int, void*);
   Result (*allocation_node)(void*, void*);
+  Result (*free_node)(void*, std::uint64_t*);
   // NVML's.
   int (*nvml_init)();
   int (*nvml_uuid)(void*, char*, unsigned);

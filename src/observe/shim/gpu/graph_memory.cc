@@ -1,6 +1,9 @@
 // Allocation nodes of graphs. Their memory is there from the first launch on, and is kept for later
 // launches, of other graphs as well, until it is trimmed. So a launch reserves what its graph wants
 // beyond what graphs have already, and afterwards the driver says how much they have.
+#include <stdlib.h>
+
+#include "observe/shim/gpu/captures.h"
 #include "observe/shim/gpu/limits.h"
 
 namespace assay::gpu {
@@ -16,7 +19,8 @@ constinit std::atomic<std::uint64_t> charged[kGpuDevices] = {};
 struct Parameters {
   unsigned char before[104];
   std::size_t bytes;
-  unsigned char after[144];
+  std::uint64_t address;
+  unsigned char after[136];
 };
 
 void charge(std::uint32_t line, std::uint64_t bytes) {
@@ -29,19 +33,46 @@ void charge(std::uint32_t line, std::uint64_t bytes) {
 bool ask_driver(std::uint32_t line, std::uint64_t& bytes) {
   constexpr int kReservedNow = 2;  // CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT
   const int device = ordinal_of(line);
+  const HarmlessToCaptures harmless;
   return device >= 0 && helpers.graph_memory != nullptr &&
          helpers.graph_memory(device, kReservedNow, &bytes) == 0;
 }
 
 }  // namespace
 
-std::uint32_t kibibytes_of_node(void* node) {
+GraphWalk::~GraphWalk() {
+  free(blocks_);
+}
+
+// What cannot be kept for want of memory is never freed here.
+void GraphWalk::allocates(void* node) {
   Parameters parameters{};
-  if (helpers.allocation_node == nullptr || helpers.allocation_node(node, &parameters) != 0) {
-    return 0;
+  if (helpers.allocation_node == nullptr || helpers.allocation_node(node, &parameters) != 0) return;
+  const std::uint64_t kibibytes =
+      parameters.bytes / kKibibyte + (parameters.bytes % kKibibyte == 0 ? 0 : 1);
+  now_ += kibibytes;
+  if (now_ > peak_) peak_ = now_;
+  if (number_ == capacity_) {
+    constexpr std::size_t kFirst = 64;
+    const std::size_t wanted = capacity_ == 0 ? kFirst : 2 * capacity_;
+    auto* larger = static_cast<Block*>(realloc(blocks_, wanted * sizeof(Block)));
+    if (larger == nullptr) return;
+    blocks_ = larger;
+    capacity_ = wanted;
   }
-  const std::uint64_t rounded = (parameters.bytes + kKibibyte - 1) / kKibibyte;
-  return rounded > 0xFFFF'FFFF ? 0xFFFF'FFFF : static_cast<std::uint32_t>(rounded);
+  blocks_[number_++] = {parameters.address, kibibytes};
+}
+
+// Mostly one of the last; what is not of this graph is not its to give back.
+void GraphWalk::frees(void* node) {
+  std::uint64_t address = 0;
+  if (helpers.free_node == nullptr || helpers.free_node(node, &address) != 0) return;
+  for (std::size_t i = number_; i > 0; --i) {
+    if (blocks_[i - 1].address != address) continue;
+    now_ -= blocks_[i - 1].kibibytes;
+    blocks_[i - 1] = blocks_[--number_];
+    return;
+  }
 }
 
 bool reserve_for_graph(std::uint32_t kibibytes, GraphMemory& memory) {

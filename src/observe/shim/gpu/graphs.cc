@@ -10,16 +10,17 @@
 namespace assay::gpu {
 namespace {
 
-enum NodeType : int { kKernelNode = 0, kGraphNode = 4, kAllocationNode = 10 };
+enum NodeType : int { kKernelNode = 0, kGraphNode = 4, kAllocationNode = 10, kFreeNode = 11 };
 
-// KiB that allocation nodes want.
-void add_memory(Known& sum, void* node) {
-  const std::uint32_t more = kibibytes_of_node(node);
-  sum.second = sum.second > ~more ? ~0U : sum.second + more;
-}
+// CUgraphNodeParams: of an allocation node, which begins at 16, the size is at 104.
+struct NodeParameters {
+  int type;
+  unsigned char before[116];
+  std::size_t bytes;
+};
 
 // Nodes that do something, child graphs looked into. Adds to `sum`.
-void add_nodes(void* graph, Known& sum, int depth) {
+void add_nodes(void* graph, Known& sum, GraphWalk& walk, int depth) {
   constexpr int kDeepest = 32;
   std::size_t number = 0;
   if (depth > kDeepest || helpers.graph_nodes == nullptr || helpers.node_type == nullptr ||
@@ -35,21 +36,29 @@ void add_nodes(void* graph, Known& sum, int depth) {
     if (nodes[i] == nullptr || helpers.node_type(nodes[i], &type) != 0) continue;
     if (type == kGraphNode && helpers.child_graph != nullptr &&
         helpers.child_graph(nodes[i], &child) == 0) {
-      add_nodes(child, sum, depth + 1);
+      add_nodes(child, sum, walk, depth + 1);
       continue;
     }
     ++sum.size;
     if (type == kKernelNode) ++sum.first;
-    if (type == kAllocationNode) add_memory(sum, nodes[i]);
+    if (type == kAllocationNode) walk.allocates(nodes[i]);
+    if (type == kFreeNode) walk.frees(nodes[i]);
   }
   free(nodes);
 }
 
+// Nodes, kernels among them, and KiB that allocation nodes want.
+Known sum_of_nodes(void* graph) {
+  Known sum;
+  GraphWalk walk;
+  add_nodes(graph, sum, walk, 0);
+  sum.second = walk.peak();
+  return sum;
+}
+
 Result made(Result result, void* const* executable, void* graph) {
   if (result != 0 || region() == nullptr || executable == nullptr) return result;
-  Known sum;
-  add_nodes(graph, sum, 0);
-  graphs.insert(reinterpret_cast<std::uint64_t>(*executable), sum);
+  graphs.insert(reinterpret_cast<std::uint64_t>(*executable), sum_of_nodes(graph));
   return result;
 }
 
@@ -67,6 +76,14 @@ Result launched(void* executable, Launch launch) {
   return result;
 }
 
+// An allocation node is counted, by whatever function it was added.
+Result node_added(Result result, const NodeParameters* parameters) {
+  if (parameters != nullptr && parameters->type == kAllocationNode) {
+    count(result == 0 ? GpuQuantity::kAllocGraph : GpuQuantity::kRefused, parameters->bytes);
+  }
+  return result;
+}
+
 // Paced as a whole: what it costs is known by the executable graph, and every launch is timed.
 template <typename Call>
 Result paced_graph(void* executable, void* stream, bool per_thread, Call call) {
@@ -80,9 +97,7 @@ Result paced_graph(void* executable, void* stream, bool per_thread, Call call) {
 
 Result captured(Result result, void* const* graph) {
   if (result != 0 || region() == nullptr || graph == nullptr || *graph == nullptr) return result;
-  Known sum;
-  add_nodes(*graph, sum, 0);
-  count(GpuQuantity::kCaptured, 0, sum.first);
+  count(GpuQuantity::kCaptured, 0, sum_of_nodes(*graph).first);
   return result;
 }
 
@@ -92,6 +107,7 @@ Result captured(Result result, void* const* graph) {
 using assay::gpu::captured;
 using assay::gpu::launched;
 using assay::gpu::made;
+using assay::gpu::node_added;
 using assay::gpu::paced_graph;
 
 extern "C" {
@@ -135,6 +151,17 @@ ASSAY_EXPORTED int cuGraphLaunch_ptsz(void* executable, void* stream) {
   return launched(executable, [&] {
     return paced_graph(executable, stream, true, [&] { return next(executable, stream); });
   });
+}
+ASSAY_EXPORTED int cuGraphAddNode(void** node, void* graph, const void* dependencies,
+                                  std::size_t number, assay::gpu::NodeParameters* parameters) {
+  ASSAY_REAL(cuGraphAddNode);
+  return node_added(next(node, graph, dependencies, number, parameters), parameters);
+}
+ASSAY_EXPORTED int cuGraphAddNode_v2(void** node, void* graph, const void* dependencies,
+                                     const void* edges, std::size_t number,
+                                     assay::gpu::NodeParameters* parameters) {
+  ASSAY_REAL(cuGraphAddNode_v2);
+  return node_added(next(node, graph, dependencies, edges, number, parameters), parameters);
 }
 ASSAY_EXPORTED int cuStreamEndCapture(void* stream, void** graph) {
   ASSAY_REAL(cuStreamEndCapture);

@@ -25,6 +25,7 @@ HamiSettings settings;
 char cache_path[kPathSize];
 char odd_variable[64];
 bool read = false;
+constinit std::atomic<bool> told_odd{false};
 bool own_region = false;
 
 // The environment as the process got it: programs change theirs.
@@ -43,6 +44,14 @@ __attribute__((constructor)) void read_settings() {
   }
   settings.cache = nullptr;  // both are the environment's
   settings.odd = nullptr;
+}
+
+// Also where that was the only limit, and there is none now. Once.
+void tell_odd() {
+  if (odd_variable[0] == 0 || told_odd.exchange(true)) return;
+  char line[128];
+  snprintf(line, sizeof line, "%s is not understood, and ignored", odd_variable);
+  tell(line);
 }
 
 std::uint64_t hash_of_settings() {
@@ -149,15 +158,12 @@ const HamiSettings& hami() {
 }
 
 bool hami_wants_region() {
-  return hami().given;
+  read_settings();
+  tell_odd();
+  return settings.given;
 }
 
 int open_hami_region(char* path, std::size_t size) {
-  if (odd_variable[0] != 0) {
-    char line[128];
-    snprintf(line, sizeof line, "%s is not understood, and ignored", odd_variable);
-    tell(line);
-  }
   own_region = true;
   // Its format is ours, so it stands beside HAMi's; users of one container are limited together.
   constexpr mode_t kEverybody = 0666;
@@ -189,6 +195,7 @@ void set_hami_limits() {
 
 void set_hami_limits(int ordinal, std::uint32_t line) {
   const HamiSettings& said = hami();
+  tell_odd();
   if (!said.given || ordinal >= kHamiDevices) return;
   wire::GpuHeader& header = region()->header;
   wire::GpuLimits& limits = region()->devices[line].limits;

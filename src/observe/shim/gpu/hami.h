@@ -10,7 +10,7 @@ inline constexpr int kHamiDevices = 64;
 
 struct HamiSettings {
   bool given = false;  // any limit at all
-  // 0: nothing said; kGpuUnlimited, kGpuWholeShare: none. Of all devices, and of each by number.
+  // 0: nothing said, which is how HAMi reads a 0 as well. Of all devices, and of each by number.
   std::uint64_t bytes = 0;
   std::uint64_t bytes_of[kHamiDevices] = {};
   std::uint32_t share = 0;

@@ -49,15 +49,14 @@ bool bytes_in(const char* text, std::uint64_t& bytes) {
   }
   if (shift != 0) ++text;
   if (*text != 0 || __builtin_mul_overflow(bytes, std::uint64_t{1} << shift, &bytes)) return false;
-  if (bytes == 0) bytes = wire::kGpuUnlimited;
-  return true;
+  return true;  // 0 is nothing said: of one device, what holds for all is meant then
 }
 
 // Per cent, as thousandths.
 bool share_in(const char* text, std::uint32_t& share) {
   std::uint64_t percent = 0;
   if (!number_at(text, percent) || *text != 0 || percent > 100) return false;
-  share = percent == 0 ? wire::kGpuWholeShare : static_cast<std::uint32_t>(percent * 10);
+  share = static_cast<std::uint32_t>(percent * 10);
   return true;
 }
 
@@ -101,13 +100,13 @@ HamiSettings hami_settings(const char* const* environment) {
       std::uint64_t bytes = 0;
       understood = device < kHamiDevices && bytes_in(value, bytes);
       if (understood) (device < 0 ? settings.bytes : settings.bytes_of[device]) = bytes;
-      settings.given = settings.given || understood;
+      settings.given = settings.given || (understood && bytes != 0);
     } else if (rest = after(line, "CUDA_DEVICE_SM_LIMIT");
                rest != nullptr && device_and_value(rest, device, value)) {
       std::uint32_t share = 0;
       understood = device < kHamiDevices && share_in(value, share);
       if (understood) (device < 0 ? settings.share : settings.share_of[device]) = share;
-      settings.given = settings.given || understood;
+      settings.given = settings.given || (understood && share != 0);
     } else if (value = after(line, "CUDA_TASK_PRIORITY="); value != nullptr) {
       understood = priority_in(value, settings.priority);
     } else if (value = after(line, "CUDA_DEVICE_MEMORY_SHARED_CACHE="); value != nullptr) {

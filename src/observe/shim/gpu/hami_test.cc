@@ -18,7 +18,6 @@ namespace {
 
 using testing::Job;
 using testing::Ran;
-using wire::kGpuUnlimited;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
@@ -39,13 +38,13 @@ TEST(HamiSettings, AreReadAsHamiReadsThem) {
   EXPECT_EQ(settings.odd, nullptr);
   EXPECT_EQ(settings.bytes, 3000 * kMiB);
   EXPECT_EQ(settings.bytes_of[0], 20 * kGiB);
-  EXPECT_EQ(settings.bytes_of[1], kGpuUnlimited);
+  EXPECT_EQ(settings.bytes_of[1], 0U);  // as all
   EXPECT_EQ(settings.bytes_of[2], 4096U);
   EXPECT_EQ(settings.bytes_of[3], 7U << 10U);
   EXPECT_EQ(settings.bytes_of[4], 0U);
   EXPECT_EQ(settings.share, 300U);
   EXPECT_EQ(settings.share_of[1], wire::kGpuWholeShare);
-  EXPECT_EQ(settings.share_of[2], wire::kGpuWholeShare);
+  EXPECT_EQ(settings.share_of[2], 0U);
   EXPECT_EQ(settings.priority, static_cast<std::uint32_t>(wire::GpuPriority::kLow));
   EXPECT_STREQ(settings.cache, "/tmp/x.cache");
 }
@@ -60,6 +59,13 @@ TEST(HamiSettings, PriorityZeroIsHighAndAPolicyCanSwitchComputeLimitsOff) {
   EXPECT_EQ(off.share, 0U);
   EXPECT_EQ(off.share_of[1], 0U);
   EXPECT_EQ(off.priority, 0U);
+}
+
+TEST(HamiSettings, ZeroAloneIsNoLimit) {
+  const HamiSettings settings =
+      settings_of({"CUDA_DEVICE_MEMORY_LIMIT=0", "CUDA_DEVICE_SM_LIMIT_1=0"});
+  EXPECT_FALSE(settings.given);
+  EXPECT_EQ(settings.odd, nullptr);
 }
 
 TEST(HamiSettings, NonsenseIsIgnoredAndNamed) {
@@ -199,7 +205,7 @@ TEST_F(InPlaceOfHami, DevicesAreNumberedAsTheProgramSeesThem) {
       "CUDA_DEVICE_MEMORY_LIMIT_1=0 ";
   const Ran ran = memory("a=total:0 b=total:1 c=total:2 m=nvml:0", limits);
   EXPECT_EQ(ran.told.at("a.total"), 1000U) << ran.text;
-  EXPECT_EQ(ran.told.at("b.total"), kGiB);  // 0: none
+  EXPECT_EQ(ran.told.at("b.total"), 3000U);  // 0: as all
   EXPECT_EQ(ran.told.at("c.total"), 3000U);
   EXPECT_EQ(ran.told.at("m.total"), 1000U);
   const Ran turned =
@@ -260,6 +266,19 @@ TEST_F(InPlaceOfHami, NonsenseIsSaidAndTheProgramRuns) {
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
   EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
+}
+
+TEST_F(InPlaceOfHami, NonsenseAloneIsSaidToo) {
+  const Ran ran = memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=2GB");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
+  EXPECT_FALSE(std::filesystem::exists(region()));
+  const Job job;
+  const Ran under = job.probe("memory a=alloc:5000",
+                              "CUDA_DEVICE_SM_LIMIT=half ASSAY_GPU_LOG=" + folder_ + "/log");
+  ASSERT_EQ(under.status, 0) << under.text;
+  EXPECT_NE(log().find("CUDA_DEVICE_SM_LIMIT is not understood"), std::string::npos) << log();
 }
 
 TEST_F(InPlaceOfHami, ManyWhoStartAtOnceMakeOneRegion) {

@@ -1,5 +1,9 @@
 #include "observe/shim/gpu/limits.h"
 
+#include <time.h>
+
+#include <cerrno>
+
 #include "observe/shim/gpu/pace.h"
 #include "observe/shim/gpu/spin_lock.h"
 #include "observe/wire/gpu_ledger.h"
@@ -14,6 +18,7 @@ using wire::kGpuUnlimited;
 // The ledger has one entry per slot: threads of this process take turns.
 constinit SpinLock books;
 constinit std::atomic<bool> said{false};
+constinit std::atomic<std::uint64_t> next_reaping[kGpuDevices] = {};
 
 // `bytes` more than this process has.
 bool hold_more(std::uint32_t line, std::uint64_t bytes, std::uint64_t limit) {
@@ -59,21 +64,44 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit) {
   return used < limit ? limit - used : 0;
 }
 
-bool reserve(std::uint32_t& line, std::uint64_t bytes) {
+void reap_now_and_then(std::uint32_t line) {
+  constexpr std::uint64_t kOften = 100;  // milliseconds between two times
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1000 +
+                            static_cast<std::uint64_t>(time.tv_nsec) / 1'000'000 + 1;
+  std::uint64_t next = next_reaping[line].load(std::memory_order_relaxed);
+  if (now < next || !next_reaping[line].compare_exchange_strong(next, now + kOften)) return;
+  const int error = errno;
+  reap_the_dead(line);
+  errno = error;
+}
+
+void look_before(std::uint32_t line) {
   look_at_limits();  // a program that never synchronises may have got a share, too
+  if (is_accountable(line) && limit_of(line) != 0) look_at_overhead(line);
+}
+
+bool try_hold(std::uint32_t& line, std::uint64_t bytes) {
   if (bytes == 0 || !is_accountable(line)) {
     line = kGpuDevices;
     return true;
   }
   const std::uint64_t limit = limit_of(line);
-  if (limit == 0) {
-    if (!hold_more(line, bytes, kGpuUnlimited)) line = kGpuDevices;
-    return true;
-  }
-  look_at_overhead(line);
-  if (hold_more(line, bytes, limit)) return true;
-  // Somebody may have died since.
-  return reap_the_dead(line) && hold_more(line, bytes, limit);
+  if (limit != 0) return hold_more(line, bytes, limit);
+  if (!hold_more(line, bytes, kGpuUnlimited)) line = kGpuDevices;
+  return true;
+}
+
+// Somebody may have died since; and pools keep what nobody uses.
+bool make_room(std::uint32_t line) {
+  const bool dead = reap_the_dead(line);
+  return trim_pools(line) || dead;
+}
+
+bool reserve(std::uint32_t& line, std::uint64_t bytes) {
+  if (bytes != 0) look_before(line);
+  return try_hold(line, bytes) || (make_room(line) && try_hold(line, bytes));
 }
 
 void note_peak(std::uint32_t line) {

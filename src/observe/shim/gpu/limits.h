@@ -40,6 +40,10 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit);
 // False: it would be more than the limit. What cannot be accounted for (no device, no slot, sizes
 // beyond all reason) is the driver's to judge: then `line` is kGpuDevices afterwards.
 bool reserve(std::uint32_t& line, std::uint64_t bytes);
+// Its parts: what has changed meanwhile; once; and what can be done before it is tried again.
+void look_before(std::uint32_t line);
+bool try_hold(std::uint32_t& line, std::uint64_t bytes);
+bool make_room(std::uint32_t line);  // whether that was anything
 // After the driver has given what was reserved.
 void note_peak(std::uint32_t line);
 void give_back(std::uint32_t line, std::uint64_t bytes);
@@ -53,21 +57,58 @@ void forget_limits();
 // slots.cc: takes back what dead processes of the job hold of a device. Whether there were any.
 bool reap_the_dead(std::size_t line);
 
+// The same for who only wants to know, at most ten times a second.
+void reap_now_and_then(std::uint32_t line);
+
 // overhead.cc: asks NVML what contexts and modules take, now and then.
 void look_at_overhead(std::uint32_t line);
-// pools.cc: memory of pools that is not allocated any more is the pools', and no overhead.
-void pool_changed(std::uint32_t line, std::int64_t bytes);
-void pool_seen(void* pool, std::uint32_t line);
-struct PoolMemory {
-  std::uint64_t allocated;  // counted as such
-  std::uint64_t reserved;   // what pools of the device have of it
-};
-PoolMemory pool_memory(std::uint32_t line);
+
+// pools.cc: the place of a pool's memory (null: the current device's), from the current one. False:
+// a pool that is not known.
+bool pool_of(void* pool, Place& place);
+// As `reserve`, before an allocation from a pool: `more` is what it wants beyond what pools keep.
+bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more);
+// And after it: the driver has given it, or has refused.
+void pool_gave(std::uint32_t line, std::uint64_t more);
+void pool_refused(std::uint32_t line, std::uint64_t bytes, std::uint64_t more);
+void pool_took_back(std::uint32_t line, std::uint64_t bytes);
+// Charges what pools of the device have now.
+void settle_pools(std::uint32_t line);
+// The same after somebody has waited for the device, if anything was freed before.
+void settle_all_freed();
+extern constinit std::atomic<bool> pools_freed;
+inline void settle_freed_pools() {
+  if (pools_freed.load(std::memory_order_relaxed)) settle_all_freed();
+}
+// Has the driver take back what pools of this process keep. Whether there was any.
+bool trim_pools(std::uint32_t line);
 void forget_pools();
 void forget_overhead();
 
-// graph_memory.cc: what allocation nodes of a graph will want, in KiB, rounded up.
-std::uint32_t kibibytes_of_node(void* node);
+// graph_memory.cc: what allocation nodes of a graph will want at most at a time, if its nodes run
+// in the order in which they were made, in KiB.
+class GraphWalk {
+ public:
+  GraphWalk() = default;
+  ~GraphWalk();
+  GraphWalk(const GraphWalk&) = delete;
+  GraphWalk& operator=(const GraphWalk&) = delete;
+  void allocates(void* node);
+  void frees(void* node);
+  [[nodiscard]] std::uint32_t peak() const {
+    return peak_ > ~std::uint32_t{0} ? ~std::uint32_t{0} : static_cast<std::uint32_t>(peak_);
+  }
+
+ private:
+  struct Block {
+    std::uint64_t address, kibibytes;
+  };
+  Block* blocks_ = nullptr;  // that are allocated and not freed yet
+  std::size_t number_ = 0;
+  std::size_t capacity_ = 0;
+  std::uint64_t now_ = 0;
+  std::uint64_t peak_ = 0;
+};
 // Before a graph that has such nodes is launched on the current device, and after it. False: it
 // would be more than the limit.
 struct GraphMemory {

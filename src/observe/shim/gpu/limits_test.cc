@@ -8,36 +8,17 @@
 #include <thread>
 #include <vector>
 
-#include "observe/shim/gpu/testing/run.h"
+#include "observe/shim/gpu/testing/limits.h"
 
 namespace assay::gpu {
 namespace {
 
 using testing::Job;
+using testing::kOutOfMemory;
 using testing::Ran;
 using wire::GpuQuantity;
 using Total = wire::GpuTotals::Total;
-
-constexpr int kOutOfMemory = 2;
-
-class GpuLimits : public ::testing::Test {
- protected:
-  void limit(std::uint64_t bytes) { job_.region().header.limits.bytes = bytes; }
-  // What the job has of its first device, which must be what its processes have of it.
-  std::uint64_t used(std::size_t line = 0) {
-    std::uint64_t sum = 0;
-    for (const wire::GpuSlot& slot : job_.region().slots) sum += slot.used[line].load();
-    EXPECT_EQ(job_.region().devices[line].used.load(), sum);
-    return sum;
-  }
-  [[nodiscard]] Ran memory(const std::string& words, const std::string& settings = "") const {
-    return job_.probe("memory " + words, settings);
-  }
-  [[nodiscard]] std::string again(const std::string& words) const {
-    return "OTHER='" ASSAY_GPU_PROBE " memory " + words + "'";
-  }
-  Job job_;
-};
+class GpuLimits : public testing::GpuLimitsTest {};
 
 TEST_F(GpuLimits, EveryAllocatorIsRefusedBeyondTheLimitAsTheDriverWould) {
   limit(10'000);
@@ -255,7 +236,7 @@ TEST_F(GpuLimits, HandlesLiveAsLongAsTheyAreMappedOrHeld) {
 TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
   limit(1000);
   const Ran ran = memory(
-      "primary alloc:300 async:100 array:50 reset a=alloc:1000 reset "
+      "primary alloc:300 array:50 reset a=alloc:1000 reset "
       "primary primary alloc:400 release b=alloc:700 release primary c=alloc:1000 reset "
       "ctx alloc:900 destroy ctx d=alloc:1000 destroy");
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
@@ -263,48 +244,6 @@ TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
   EXPECT_EQ(ran.told.at("c"), 0);
   EXPECT_EQ(ran.told.at("d"), 0);
   EXPECT_EQ(used(), 0);
-}
-
-TEST_F(GpuLimits, PoolsCountWhatIsAllocatedFromThem) {
-  limit(1000);
-  const std::string cost = "FAKECUDA_CONTEXT=100";
-  // The pool keeps what was freed, and that is nobody's overhead: also after NVML has been asked.
-  const Ran ran = memory(
-      "primary async:800 free:0 fromnew:700 free:1 b=async:800 free:2 module sleep:1100 "
-      "c=async:800 "
-      "d=async:101 free:3 e=fromnew:900 f=async:1",
-      cost);
-  EXPECT_EQ(ran.told.at("b"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("c"), 0);
-  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("e"), 0);
-  EXPECT_EQ(ran.told.at("f"), kOutOfMemory);
-}
-
-TEST_F(GpuLimits, GraphsReserveWhenTheyAreLaunched) {
-  limit(1'000'000);
-  const Ran ran = memory(
-      "graph:400000 a=alloc:900000 b=launch free:0 c=launch d=launch e=alloc:700000 f=alloc:500000 "
-      "trim g=alloc:400000");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;  // making it executable takes nothing
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("c"), 0);
-  EXPECT_EQ(ran.told.at("d"), 0);  // the memory is there already
-  EXPECT_EQ(ran.told.at("e"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("f"), 0);
-  EXPECT_EQ(ran.told.at("g"), 0);
-  EXPECT_EQ(used(), 900'000);
-  EXPECT_EQ(job_.total(GpuQuantity::kAllocGraph), (Total{1, 400'000}));
-}
-
-TEST_F(GpuLimits, WhatIsAllocatedWhileAStreamIsCapturedIsTheGraphs) {
-  limit(1'000'000);
-  const Ran ran = memory("capture:600000 a=alloc:500000 b=launch free:0 c=launch");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("c"), 0);
-  EXPECT_EQ(used(), 600'000);
-  EXPECT_EQ(job_.total(GpuQuantity::kAllocAsync).calls, 0);
 }
 
 // What nobody allocates: contexts and modules.
@@ -323,6 +262,15 @@ TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
   EXPECT_EQ(ran.told.at("n.used"), 1000);
   EXPECT_EQ(job_.region().slots[0].overhead[0].load(), 400);
   EXPECT_EQ(used(), 1000);
+}
+
+// While others allocate it cannot be told; then it is asked again soon.
+TEST_F(GpuLimits, ALookThatWasDisturbedIsMadeAgain) {
+  limit(1000);
+  const Ran ran = memory("primary beside:300 sleep:1500 a=alloc:701 b=alloc:700",
+                         "FAKECUDA_CONTEXT=300 FAKECUDA_NVML_MS=40");
+  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.told.at("b"), 0);
 }
 
 TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
@@ -380,15 +328,6 @@ TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
   EXPECT_EQ(job_.region().header.next_slot.load(), 2);
 }
 
-TEST_F(GpuLimits, AChildsGraphsAreItsOwn) {
-  limit(1'000'000);
-  const Ran ran =
-      memory("graph:400000 launch fork graph:400000 a=launch b=alloc:250000 c=alloc:190000");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("c"), 0);
-}
-
 TEST_F(GpuLimits, AProgramThatBecomesAnotherHoldsNothingAnyMore) {
   limit(1000);
   const Ran ran = memory("alloc:900 exec:OTHER", again("a=alloc:1000"));
@@ -405,6 +344,19 @@ TEST_F(GpuLimits, WhatTheDeadHoldIsTakenBackWhenItIsWanted) {
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 1000);
+}
+
+TEST_F(GpuLimits, WhatIsToldLeavesOutTheDead) {
+  limit(1000);
+  (void)memory("alloc:300 exit");
+  (void)memory("alloc:400 kill");
+  const Ran driver = memory("i=info alloc:100 kill");
+  EXPECT_EQ(driver.told.at("i.free"), 1000) << driver.text;
+  const Ran nvml = memory("n=nvml:0 m=nvml2:0");
+  EXPECT_EQ(nvml.told.at("n.used"), 0) << nvml.text;
+  EXPECT_EQ(nvml.told.at("n.free"), 1000);
+  EXPECT_EQ(nvml.told.at("m.used"), 0);
+  EXPECT_EQ(used(), 0);
 }
 
 // Parents that do not ask how their children ended leave a name of them behind, and nothing else.
@@ -462,6 +414,20 @@ TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
   EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(used(), 0);
+}
+
+// Another user's, or one that was removed.
+TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
+  limit(1000);
+  const std::string log = std::string(job_.path()) + ".log";
+  const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(job_.path()) +
+                                             ".gone ASSAY_GPU_LOG=" + log);
+  const Ran told = Job::run_as("cat " + log);
+  ::unlink(log.c_str());
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_NE(told.text.find("no limit holds in this process"), std::string::npos) << told.text;
   EXPECT_EQ(used(), 0);
 }
 

@@ -9,21 +9,17 @@ namespace {
 
 using wire::kGpuDevices;
 
-void account_for_pool(const Known& known, bool more) {
-  if ((known.second & kFromPool) == 0) return;
-  const auto bytes = static_cast<std::int64_t>(known.size);
-  pool_changed(known.first, more ? bytes : -bytes);
-}
-
 void forget_known(const Known& known) {
-  account_for_pool(known, false);
-  give_back(known.first, known.size);
+  if ((known.second & kFromPool) != 0) {
+    pool_took_back(known.first, known.size);
+  } else {
+    give_back(known.first, known.size);
+  }
 }
 
 // An address that is given out again was freed in some way that we did not see.
 void keep(SizeMap& in, std::uint64_t key, const Known& known) {
   Known before;
-  account_for_pool(known, true);
   note_peak(known.first);
   if (!in.insert(key, known, &before)) return forget_known(known);
   if (before.size != 0) forget_known(before);
@@ -68,11 +64,23 @@ Result allocate_from_pool(Result (*is_capturing)(void*, int*), void* stream, std
     return result;
   }
   Place place = current_place();
-  place.context |= kFromPool;
-  if (pool != nullptr) pool_seen(pool, place.line);
-  return allocate(
-      GpuQuantity::kAllocAsync, pointers, place, bytes, ask, [&] { return *out; },
-      [&] { return bytes; });
+  if (!pool_of(pool, place)) {
+    return allocate(
+        GpuQuantity::kAllocAsync, pointers, place, bytes, ask, [&] { return *out; },
+        [&] { return bytes; });
+  }
+  std::uint64_t more = 0;
+  const bool fits = reserve_from_pool(place.line, bytes, more);
+  const Result result = fits ? ask() : kOutOfMemory;
+  if (result != 0) {
+    if (fits) pool_refused(place.line, bytes, more);
+    count(GpuQuantity::kRefused, bytes);
+    return result;
+  }
+  pool_gave(place.line, more);
+  count(GpuQuantity::kAllocAsync, bytes);
+  keep(pointers, *out, {bytes, place.line, place.context});
+  return result;
 }
 
 // Taken out before the driver is asked: another thread may be given the same address at once.
@@ -90,6 +98,13 @@ Result freed(SizeMap& in, std::uint64_t key, Free free) {
   if (found) forget_known(known);
   return result;
 }
+// This one waits for the device.
+template <typename Free>
+Result freed_at_once(SizeMap& in, std::uint64_t key, Free free) {
+  const Result result = freed(in, key, free);
+  settle_freed_pools();
+  return result;
+}
 
 std::uint64_t number(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
@@ -104,6 +119,7 @@ struct AllocationNode {
 
 }  // namespace
 
+// Pools are devices', not contexts': their memory is there until it is freed.
 void forget_context(std::uint32_t context) {
   for (SizeMap* map : {&pointers, &arrays}) map->take_all(context, forget_known);
   forget_places();
@@ -183,12 +199,13 @@ ASSAY_EXPORTED int cuGraphAddMemAllocNode(void** node, void* graph, const void* 
   return result;
 }
 
-#define ASSAY_FREE(symbol, parameters, arguments, map, key)                         \
+#define ASSAY_FREE_BY(freed, symbol, parameters, arguments, map, key)               \
   ASSAY_EXPORTED int symbol parameters {                                            \
     ASSAY_REAL(symbol);                                                             \
     return assay::gpu::freed(assay::gpu::map, key, [&] { return next arguments; }); \
   }
-ASSAY_FREE(cuMemFree_v2, (std::uint64_t address), (address), pointers, address)
+#define ASSAY_FREE(...) ASSAY_FREE_BY(freed, __VA_ARGS__)
+ASSAY_FREE_BY(freed_at_once, cuMemFree_v2, (std::uint64_t address), (address), pointers, address)
 ASSAY_FREE(cuMemFreeAsync, (std::uint64_t address, void* stream), (address, stream), pointers,
            address)
 ASSAY_FREE(cuMemFreeAsync_ptsz, (std::uint64_t address, void* stream), (address, stream), pointers,
@@ -201,3 +218,4 @@ ASSAY_FREE(cuMemFreeHost, (void* memory), (memory), host_pointers, assay::gpu::n
 #undef ASSAY_POOL_ALLOCATOR
 #undef ASSAY_HOST_ALLOCATOR
 #undef ASSAY_FREE
+#undef ASSAY_FREE_BY

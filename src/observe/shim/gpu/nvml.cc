@@ -42,13 +42,15 @@ Lent lent_of(void* device) {
   const std::uint64_t key = wire::device_key(uuid[0], uuid[1]);
   for (std::uint32_t line = 0; line < wire::kGpuDevices; ++line) {
     if (region()->devices[line].key.load(std::memory_order_acquire) == key) {
-      return {limit_of(line), used_of(line)};
+      const std::uint64_t limit = limit_of(line);
+      if (limit != 0) reap_now_and_then(line);
+      return {limit, used_of(line)};
     }
   }
   unsigned index = 0;
   if (helpers.nvml_index != nullptr && helpers.nvml_index(device, &index) == 0) {
     if (const std::uint64_t bytes = hami_limit_of(static_cast<int>(index)); bytes != 0) {
-      return {bytes == wire::kGpuUnlimited ? 0 : bytes, 0};
+      return {bytes, 0};
     }
   }
   const wire::GpuDevice none{};

@@ -128,18 +128,20 @@ bool ask(std::uint32_t line, std::uint64_t& bytes) {
 void look(std::uint32_t line) {
   std::uint64_t taken = 0;
   const GpuSlot& mine = region()->slots[slot()];
+  settle_pools(line);  // what they keep is no overhead
   const std::uint64_t held = mine.used[line].load();
   if (!ask(line, taken)) {
     if (!said_doubt) tell("NVML does not tell what contexts and modules of this process take");
     said_doubt = true;
     return;
   }
-  const PoolMemory pools = pool_memory(line);
-  if (mine.used[line].load() != held) return;  // somebody allocates meanwhile: another time
+  settle_pools(line);
+  if (mine.used[line].load() != held) {  // somebody allocates meanwhile: in a second again
+    changed[line] = true;
+    return;
+  }
   const std::uint64_t overhead = mine.overhead[line].load();
-  std::uint64_t counted = held - (overhead < held ? overhead : held);
-  counted -= pools.allocated < counted ? pools.allocated : counted;
-  counted += pools.reserved;
+  const std::uint64_t counted = held - (overhead < held ? overhead : held);
   const std::uint64_t now = taken > counted ? taken - counted : 0;
   changed[line] = now != overhead;
   if (changed[line]) set_overhead(line, now);

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "observe/shim/gpu/budgets.h"
+#include "observe/shim/gpu/captures.h"
 #include "observe/shim/gpu/costs.h"
 #include "observe/shim/gpu/lanes.h"
 #include "observe/shim/gpu/patience.h"
@@ -30,29 +31,11 @@ constexpr std::int64_t kBetweenDevicesNs = 20'000;
 constexpr std::uint64_t kMarginNs = 200'000;
 // Sleeping takes this much longer than it should; nearer than that, one polls.
 constexpr std::uint64_t kNearNs = 100'000;
-constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 
 // A lane begins with little: what its launches take may depend on more than function and grid.
 std::uint64_t quantum_of(const Lane& lane) {
   return lane.has_events && lane.scale.is_new() ? kQuantumNs / 8 : kQuantumNs;
 }
-
-// What we ask the driver is harmless to captures, also those of other threads.
-class HarmlessToCaptures {
- public:
-  HarmlessToCaptures() {
-    known_ = helpers.exchange_capture_mode != nullptr && helpers.exchange_capture_mode(&mode_) == 0;
-  }
-  ~HarmlessToCaptures() {
-    if (known_) helpers.exchange_capture_mode(&mode_);
-  }
-  HarmlessToCaptures(const HarmlessToCaptures&) = delete;
-  HarmlessToCaptures& operator=(const HarmlessToCaptures&) = delete;
-
- private:
-  int mode_ = kRelaxed;
-  bool known_ = false;
-};
 
 // Also in doubt: nothing is recorded then.
 bool is_capturing(void* stream, bool per_thread) {

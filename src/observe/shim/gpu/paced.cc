@@ -9,6 +9,7 @@
 #include "observe/shim/gpu/costs.h"
 #include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/lanes.h"
+#include "observe/shim/gpu/limits.h"
 #include "observe/shim/gpu/pace.h"
 #include "observe/shim/gpu/turns.h"
 
@@ -107,10 +108,11 @@ Result checked(std::uint32_t place, void* stream, bool per_thread, Call call) {
 template <typename Call>
 Result waited(bool whole, Call call) {
   look_at_limits();
-  if (!pacing.load(std::memory_order_relaxed)) return call();
-  const std::uint64_t begun = now_ns();
+  const bool is_paced = pacing.load(std::memory_order_relaxed);
+  const std::uint64_t begun = is_paced ? now_ns() : 0;
   const Result result = call();
-  after_wait(begun, whole);
+  if (is_paced) after_wait(begun, whole);
+  settle_freed_pools();
   return result;
 }
 

@@ -118,7 +118,10 @@ GpuRegion* attach() {
   if (region_path[0] == 0 && !from_hami) return nullptr;
   const int opened = from_hami ? open_hami_region(region_path, sizeof region_path)
                                : open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
-  if (opened < 0) return nullptr;
+  if (opened < 0) {
+    if (!from_hami) tell("the region cannot be opened: no limit holds in this process");
+    return nullptr;
+  }
   const int file = move_up(opened);
   struct stat status {};
   void* memory = MAP_FAILED;

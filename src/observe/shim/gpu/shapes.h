@@ -16,22 +16,81 @@ struct Array3d {
   unsigned format, channels, flags;
 };
 
-inline std::uint64_t channel_bytes(unsigned format) {
+// Such arrays have no memory of their own: what is mapped into them counts where it was made.
+constexpr unsigned kWithoutMemory = 0x40 | 0x80;  // CUDA_ARRAY3D_SPARSE, …_DEFERRED_MAPPING
+
+// CUarray_format. Most count by channels; what is packed, in planes or compressed counts as a
+// whole, and some of that has half a byte of something: so in halves of a byte.
+struct Format {
+  unsigned halves;  // of an element, or of a channel of it
+  bool by_channel;
+  bool blocks;  // 4 × 4 elements at a time
+};
+constexpr Format format_of(unsigned format) {
   switch (format) {
-    case 0x02:
+    case 0x02:  // integers of 16 bits, half
     case 0x09:
     case 0x10:
-      return 2;
-    case 0x03:
+    case 0xC3:  // normalised, 16 bits
+    case 0xC4:
+    case 0xC5:
+    case 0xC9:
+    case 0xCA:
+    case 0xCB:
+      return {4, true, false};
+    case 0x03:  // integers of 32 bits, float
     case 0x0A:
     case 0x20:
-      return 4;
-    default:
-      return 1;
+      return {8, true, false};
+    case 0x91:  // BC1, BC4
+    case 0x92:
+    case 0x97:
+    case 0x98:
+      return {1, false, true};
+    case 0x93:  // BC2, BC3, BC5, BC6H, BC7
+    case 0x94:
+    case 0x95:
+    case 0x96:
+    case 0x99:
+    case 0x9A:
+    case 0x9B:
+    case 0x9C:
+    case 0x9D:
+    case 0x9E:
+      return {2, false, true};
+    case 0xB0:  // NV12
+      return {3, false, false};
+    case 0xA2:  // NV16, YUY2
+    case 0xA5:
+      return {4, false, false};
+    case 0x9F:  // P010, P016, and 4:4:4 in planes of 8 bits
+    case 0xA1:
+    case 0xB2:
+    case 0xB4:
+      return {6, false, false};
+    case 0x50:  // 10, 10, 10 and 2 bits; P210, P216, Y210, Y216, AYUV, Y410
+    case 0xA3:
+    case 0xA4:
+    case 0xA6:
+    case 0xA7:
+    case 0xA8:
+    case 0xA9:
+      return {8, false, false};
+    case 0xB3:  // 4:4:4 in planes of 16 bits
+    case 0xB5:
+      return {12, false, false};
+    case 0xB1:  // Y416
+      return {16, false, false};
+    default:  // 8 bits
+      return {2, true, false};
   }
 }
 inline std::uint64_t at_least_one(std::size_t value) {
   return value == 0 ? 1 : value;
+}
+inline std::uint64_t whole_blocks(std::uint64_t elements) {
+  constexpr std::uint64_t kSide = 4;
+  return elements / kSide * kSide + (elements % kSide == 0 ? 0 : kSide);
 }
 // More than there can be, where it does not fit into 64 bits.
 inline std::uint64_t product(std::uint64_t one, std::uint64_t other) {
@@ -41,21 +100,26 @@ inline std::uint64_t product(std::uint64_t one, std::uint64_t other) {
 // Without the padding that the driver adds.
 inline std::uint64_t bytes_of(std::size_t width, std::size_t height, std::size_t depth,
                               unsigned format, unsigned channels) {
-  const std::uint64_t element = std::uint64_t{channels} * channel_bytes(format);
-  return product(product(product(at_least_one(width), at_least_one(height)), at_least_one(depth)),
-                 element);
+  const Format of = format_of(format);
+  const std::uint64_t columns = of.blocks ? whole_blocks(at_least_one(width)) : at_least_one(width);
+  const std::uint64_t rows = of.blocks ? whole_blocks(at_least_one(height)) : at_least_one(height);
+  const std::uint64_t halves = of.by_channel ? std::uint64_t{channels} * of.halves : of.halves;
+  const std::uint64_t elements = product(product(columns, rows), at_least_one(depth));
+  if (halves % 2 == 0) return product(elements, halves / 2);
+  const std::uint64_t twice = product(elements, halves);
+  return twice == ~std::uint64_t{0} ? twice : twice / 2 + twice % 2;
 }
 inline std::uint64_t bytes_of(const Array2d* array) {
   if (array == nullptr) return 0;
   return bytes_of(array->width, array->height, 0, array->format, array->channels);
 }
 inline std::uint64_t bytes_of(const Array3d* array) {
-  if (array == nullptr) return 0;
+  if (array == nullptr || (array->flags & kWithoutMemory) != 0) return 0;
   return bytes_of(array->width, array->height, array->depth, array->format, array->channels);
 }
 // Every level has half of everything, or one.
 inline std::uint64_t bytes_of(const Array3d* array, unsigned levels) {
-  if (array == nullptr) return 0;
+  if (array == nullptr || (array->flags & kWithoutMemory) != 0) return 0;
   std::uint64_t sum = 0;
   constexpr unsigned kMostLevels = 32;
   for (unsigned level = 0; level < levels && level < kMostLevels; ++level) {

@@ -28,7 +28,7 @@ class SizeMap {
   bool take(std::uint64_t key, Known& value);
   // Changes `second` of what is known, and tells how it is then; takes it out if that is 0.
   bool add(std::uint64_t key, int to_second, Known& value);
-  // Finds and removes all whose `second` is this but for its lowest bit, and tells of each.
+  // Finds and removes all whose `second` is this, and tells of each.
   template <typename Tell>
   void take_all(std::uint32_t second, Tell tell);
   // In the child of a fork: everything was the parent's. The memory is left alone.
@@ -62,7 +62,7 @@ void SizeMap::take_all(std::uint32_t second, Tell tell) {
     // Removing moves later ones up, also over the end: so each place until it holds another.
     for (std::size_t at = 0; at < shard.capacity;) {
       const Entry entry = shard.entries[at];
-      if (entry.key == 0 || (entry.value.second | 1U) != (second | 1U)) {
+      if (entry.key == 0 || entry.value.second != second) {
         ++at;
         continue;
       }

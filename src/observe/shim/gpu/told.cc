@@ -14,6 +14,8 @@ ASSAY_EXPORTED int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
   const std::uint64_t limit = assay::gpu::limit_of(line);
   if (limit == 0) return result;
   assay::gpu::look_at_overhead(line);  // what the context takes is gone before the first allocation
+  assay::gpu::settle_freed_pools();
+  assay::gpu::reap_now_and_then(line);
   if (left != nullptr) *left = std::min<std::size_t>(*left, assay::gpu::left_of(line, limit));
   if (total != nullptr) *total = std::min<std::size_t>(*total, limit);
   return result;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -83,13 +84,12 @@ class Script {
     const std::size_t size = got.size;
     if (what == "alloc") result = call("cuMemAlloc_v2", &got.key, size);
     if (what == "managed") result = call("cuMemAllocManaged", &got.key, size, 1U);
-    if (what == "async" || what == "fromnew") {
+    if (what == "async" || what.starts_with("from")) {
       got.free = "cuMemFreeAsync";
-      const int properties[22] = {1, 0, 1, 0};
-      if (what == "fromnew" && pool_ == nullptr) call("cuMemPoolCreate", &pool_, &properties[0]);
       void* stream = nullptr;
-      result = what == "async" ? call("cuMemAllocAsync", &got.key, size, stream)
-                               : call("cuMemAllocFromPoolAsync", &got.key, size, pool_, stream);
+      result = what == "async"
+                   ? call("cuMemAllocAsync", &got.key, size, stream)
+                   : call("cuMemAllocFromPoolAsync", &got.key, size, pool(what), stream);
     }
     if (what == "pitch") {
       std::size_t pitch = 0;
@@ -108,6 +108,23 @@ class Script {
     return result;
   }
 
+  // One of the first device's, of the second's (its own, or another), of the host's (likewise).
+  void* pool(const std::string& what) {
+    void* found = nullptr;
+    int host[2] = {2, 0};
+    if (what == "fromnew" && pool_ != nullptr) return pool_;
+    if (what == "fromsecond") {
+      call("cuDeviceGetDefaultMemPool", &found, 1);
+    } else if (what == "fromhosts") {
+      call("cuMemGetDefaultMemPool", &found, &host[0], 1);
+    } else {
+      const int properties[22] = {1, 0, what == "fromhost" ? 2 : 1, what == "fromother" ? 1 : 0};
+      call("cuMemPoolCreate", &found, &properties[0]);
+    }
+    if (what == "fromnew") pool_ = found;
+    return found;
+  }
+
   int get_array(const Word& word, Got& got) {
     struct {
       std::size_t width, height;
@@ -119,6 +136,13 @@ class Script {
       int format;
       unsigned channels, flags;
     } deep{got.size, 0, 0, 1, 1, 0};
+    if (word.what == "array3d" && word.numbers.size() == 5) {  // width, height, format, channels…
+      deep.height = word.number(1);
+      deep.format = static_cast<int>(word.number(2));
+      deep.channels = static_cast<unsigned>(word.number(3));
+      deep.flags = static_cast<unsigned>(word.number(4));
+    }
+    if (word.what == "mipmap") deep.flags = static_cast<unsigned>(word.number(2));
     got.free = "cuArrayDestroy";
     auto* out = reinterpret_cast<void**>(&got.key);
     if (word.what == "array") return call("cuArrayCreate_v2", out, &flat);
@@ -216,6 +240,74 @@ class Script {
     return call("cuGraphInstantiateWithFlags", &executable_, graph, std::uint64_t{0});
   }
 
+  // So often a block that is freed again, captured; two at a time; or made by hand.
+  int loop(const Word& word) {
+    void* graph = nullptr;
+    void* stream = nullptr;
+    call("cuStreamBeginCapture_v2", stream, 0);
+    std::uint64_t before = 0;
+    for (std::uint64_t i = 0; i < word.number(0); ++i) {
+      std::uint64_t address = 0;
+      call("cuMemAllocAsync", &address, static_cast<std::size_t>(word.number(1)), stream);
+      const std::uint64_t freed = word.what == "loop" ? address : before;
+      if (freed != 0) call("cuMemFreeAsync", freed, stream);
+      before = address;
+    }
+    if (word.what == "pairs") call("cuMemFreeAsync", before, stream);
+    call("cuStreamEndCapture", stream, &graph);
+    return call("cuGraphInstantiateWithFlags", &executable_, graph, std::uint64_t{0});
+  }
+  int any_nodes(const Word& word) {
+    void* graph = nullptr;
+    void* node = nullptr;
+    call("cuGraphCreate", &graph, 0U);
+    const void* none = nullptr;
+    for (std::uint64_t i = 0; i < word.number(0); ++i) {
+      unsigned char parameters[256] = {};
+      const std::uint64_t bytes = word.number(1);
+      parameters[0] = 10;
+      std::memcpy(parameters + 16 + 104, &bytes, sizeof bytes);
+      if (i % 2 == 0) {
+        call("cuGraphAddNode", &node, graph, none, std::size_t{0}, static_cast<void*>(parameters));
+      } else {
+        call("cuGraphAddNode_v2", &node, graph, none, none, std::size_t{0},
+             static_cast<void*>(parameters));
+      }
+      std::uint64_t address = 0;
+      std::memcpy(&address, parameters + 16 + 112, sizeof address);
+      std::memset(parameters, 0, sizeof parameters);
+      parameters[0] = 11;
+      std::memcpy(parameters + 16, &address, sizeof address);
+      call("cuGraphAddNode", &node, graph, none, std::size_t{0}, static_cast<void*>(parameters));
+    }
+    return call("cuGraphInstantiateWithFlags", &executable_, graph, std::uint64_t{0});
+  }
+
+  // Pools are to keep everything.
+  int keep() {
+    void* own = nullptr;
+    const std::uint64_t all = ~std::uint64_t{0};
+    call("cuDeviceGetDefaultMemPool", &own, 0);
+    return call("cuMemPoolSetAttribute", own, 4, static_cast<const void*>(&all));
+  }
+
+  // Two threads that get byte after byte, for so many milliseconds, and then free them.
+  int beside(const Word& word) {
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + std::chrono::milliseconds(word.number(0));
+    for (int i = 0; i < 2; ++i) {
+      std::thread([this, until] {
+        std::vector<std::uint64_t> got;
+        while (Clock::now() < until) {
+          call("cuMemAlloc_v2", &got.emplace_back(), std::size_t{1});
+          std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        }
+        for (const std::uint64_t address : got) call("cuMemFree_v2", address);
+      }).detach();
+    }
+    return 0;
+  }
+
   // Four threads get and free by chance; some of it is refused.
   int churn(const Word& word) {
     std::vector<std::thread> threads;
@@ -237,6 +329,38 @@ class Script {
       });
     }
     for (std::thread& thread : threads) thread.join();
+    return 0;
+  }
+
+  // The same from the device's pool; tells the most that was in use of the device.
+  int churn_pool(const Word& word) {
+    auto* used = reinterpret_cast<unsigned long (*)(int)>(::dlsym(driver_, "fakecuda_used"));
+    std::atomic<std::uint64_t> most{0};
+    std::vector<std::thread> threads;
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+      threads.emplace_back([&, seed] {
+        std::minstd_rand random(seed);
+        std::vector<std::uint64_t> live;
+        void* stream = nullptr;
+        for (std::uint64_t i = 0; i < word.number(0); ++i) {
+          std::uint64_t address = 0;
+          if (live.size() > 20 || (!live.empty() && random() % 3 == 0)) {
+            call("cuMemFreeAsync", live.back(), stream);
+            live.pop_back();
+          } else if (call("cuMemAllocAsync", &address,
+                          static_cast<std::size_t>(1 + random() % word.number(1)), stream) == 0) {
+            live.push_back(address);
+          }
+          if (i % 64 == seed) call("cuCtxSynchronize", stream);
+          const std::uint64_t now = used(0);
+          for (std::uint64_t was = most; was < now && !most.compare_exchange_weak(was, now);) {
+          }
+        }
+        for (const std::uint64_t address : live) call("cuMemFreeAsync", address, stream);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    tell(word, "most", most);
     return 0;
   }
 
@@ -281,9 +405,49 @@ class Script {
          return call("cuGraphLaunch", executable_, static_cast<void*>(nullptr));
        }},
       {"trim", [this](const Word&) { return call("cuDeviceGraphMemTrim", 0); }},
+      {"loop", [this](const Word& word) { return loop(word); }},
+      {"pairs", [this](const Word& word) { return loop(word); }},
+      {"anynodes", [this](const Word& word) { return any_nodes(word); }},
+      {"begin",
+       [this](const Word& word) {
+         return call("cuStreamBeginCapture_v2", static_cast<void*>(nullptr),
+                     static_cast<int>(word.number(0)));
+       }},
+      {"end",
+       [this](const Word&) {
+         void* graph = nullptr;
+         return call("cuStreamEndCapture", static_cast<void*>(nullptr), &graph);
+       }},
+      // As a thread does that has been told that it is harmless.
+      {"relax",
+       [this](const Word&) {
+         int mode = 2;
+         return call("cuThreadExchangeStreamCaptureMode", &mode);
+       }},
+      {"elsewhere",
+       [this](const Word& word) {
+         int result = 0;
+         std::thread([&] {
+           std::uint64_t address = 0;
+           result = call("cuMemAllocAsync", &address, static_cast<std::size_t>(word.number(0)),
+                         static_cast<void*>(nullptr));
+         }).join();
+         return result;
+       }},
+      {"beside", [this](const Word& word) { return beside(word); }},
+      {"keep", [this](const Word&) { return keep(); }},
+      {"sync",
+       [this](const Word&) { return call("cuCtxSynchronize", static_cast<void*>(nullptr)); }},
+      {"real",
+       [this](const Word& word) {
+         auto* used = reinterpret_cast<unsigned long (*)(int)>(::dlsym(driver_, "fakecuda_used"));
+         tell(word, "used", used(static_cast<int>(word.number(0))));
+         return 0;
+       }},
       {"nopool",
        [this](const Word&) { return call("cuMemPoolDestroy", std::exchange(pool_, {})); }},
       {"churn", [this](const Word& word) { return churn(word); }},
+      {"churnpool", [this](const Word& word) { return churn_pool(word); }},
       {"shell",
        [](const Word& word) {
          std::fflush(stdout);
