@@ -101,7 +101,28 @@ double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
   return static_cast<double>(to_ns - from_ns) / 1e9;
 }
 
-// Waits for a process that runs, passing its output on if there is a pipe.
+// What a process writes into a pipe, and the file that it goes to.
+struct Stream {
+  int pipe = -1;
+  int file = -1;
+  std::size_t bytes = 0;
+};
+
+// A pipe, or nothing where none is needed.
+struct Pipe {
+  base::UniqueFd read_end;
+  base::UniqueFd write_end;
+};
+
+base::Result<Pipe> pipe_if(bool needed) {
+  std::array<int, 2> ends = {-1, -1};
+  if (needed && ::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return base::fail(base::system_error("pipe", "cannot be made", errno));
+  }
+  return Pipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
+}
+
+// Waits for a process that runs, passing its output on if there are pipes.
 class Watch {
  public:
   Watch(pid_t child, std::int64_t started_ns, const ProcessRequest& request,
@@ -115,14 +136,17 @@ class Watch {
     }
   }
 
-  ProcessOutcome wait(int pipe, int out) {
+  // Of pipes that are -1 nothing is passed on.
+  ProcessOutcome wait(Stream out, Stream err) {
     while (!ended_) {
-      std::array<pollfd, 3> fds = {{{fd_.get(), POLLIN, 0},
+      std::array<pollfd, 4> fds = {{{fd_.get(), POLLIN, 0},
                                     {told_ ? -1 : interrupts_.fd(), POLLIN, 0},
-                                    {pipe_closed_ ? -1 : pipe, POLLIN, 0}}};
+                                    {out.pipe, POLLIN, 0},
+                                    {err.pipe, POLLIN, 0}}};
       ::poll(fds.data(), fds.size(), patience_ms());
       const std::int64_t now = base::system_clock().monotonic_ns();
-      if (fds[2].revents != 0) pass_on(pipe, out, now);
+      if (fds[2].revents != 0) pass_on(out, outcome_.moments, now);
+      if (fds[3].revents != 0) pass_on(err, outcome_.err_moments, now);
       if (fds[0].revents != 0 || !fd_.valid()) {
         outcome_.wall_s = seconds_between(started_ns_, now);
         ended_ = true;
@@ -136,14 +160,15 @@ class Watch {
     }
     reap();
     // What it wrote last may still be in the pipe; descendants that live on may keep it open.
-    while (pipe >= 0 && !pipe_closed_ && readable(pipe)) {
-      pass_on(pipe, out, started_ns_ + static_cast<std::int64_t>(outcome_.wall_s * 1e9));
-    }
+    const std::int64_t end = started_ns_ + static_cast<std::int64_t>(outcome_.wall_s * 1e9);
+    while (readable(out.pipe)) pass_on(out, outcome_.moments, end);
+    while (readable(err.pipe)) pass_on(err, outcome_.err_moments, end);
     return std::move(outcome_);
   }
 
  private:
   static bool readable(int pipe) {
+    if (pipe < 0) return false;
     pollfd fd = {pipe, POLLIN, 0};
     return ::poll(&fd, 1, 0) == 1;
   }
@@ -161,16 +186,16 @@ class Watch {
     deadline_ns_ = now + kGraceNs;
   }
 
-  void pass_on(int pipe, int out, std::int64_t now) {
+  void pass_on(Stream& stream, std::vector<OutputMoment>& moments, std::int64_t now) const {
     std::array<char, 65536> buffer;
-    const ssize_t got = ::read(pipe, buffer.data(), buffer.size());
+    const ssize_t got = ::read(stream.pipe, buffer.data(), buffer.size());
     if (got <= 0) {
-      pipe_closed_ = got == 0 || errno != EINTR;
+      if (got == 0 || errno != EINTR) stream.pipe = -1;
       return;
     }
-    bytes_ += static_cast<std::size_t>(got);
-    outcome_.moments.push_back({bytes_, seconds_between(started_ns_, now)});
-    base::write_all(out, {buffer.data(), static_cast<std::size_t>(got)});
+    stream.bytes += static_cast<std::size_t>(got);
+    moments.push_back({stream.bytes, seconds_between(started_ns_, now)});
+    base::write_all(stream.file, {buffer.data(), static_cast<std::size_t>(got)});
   }
 
   void reap() {
@@ -191,8 +216,6 @@ class Watch {
   std::optional<std::int64_t> deadline_ns_;
   bool told_ = false;
   bool ended_ = false;
-  bool pipe_closed_ = false;
-  std::size_t bytes_ = 0;
   ProcessOutcome outcome_;
 };
 
@@ -209,16 +232,21 @@ base::Result<Interrupts> Interrupts::watch() {
 Interrupts::~Interrupts() {
   if (!fd_.valid()) return;
   // What came was heard: it must not end the process afterwards.
-  signalfd_siginfo heard;
-  while (::read(fd_.get(), &heard, sizeof heard) == sizeof heard) {
-  }
+  hear();
   const sigset_t signals = interrupting_signals();
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 bool Interrupts::happened() const {
   pollfd fd = {fd_.get(), POLLIN, 0};
-  return ::poll(&fd, 1, 0) == 1;
+  return heard_ || ::poll(&fd, 1, 0) == 1;
+}
+
+void Interrupts::hear() {
+  heard_ = happened();
+  signalfd_siginfo heard;
+  while (::read(fd_.get(), &heard, sizeof heard) == sizeof heard) {
+  }
 }
 
 std::optional<std::vector<std::string>> plain_words(const std::string& command) {
@@ -269,15 +297,11 @@ base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
                                          const Interrupts& interrupts) {
   ASSAY_TRY(const base::UniqueFd out, output_file(request.out));
   ASSAY_TRY(const base::UniqueFd err, output_file(request.err));
-  std::array<int, 2> ends = {-1, -1};
-  if (request.time_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return base::fail(base::system_error("pipe", "cannot be made", errno));
-  }
-  const base::UniqueFd read_end(ends[0]);
-  base::UniqueFd write_end(ends[1]);
+  ASSAY_TRY(Pipe out_pipe, pipe_if(request.time_output));
+  ASSAY_TRY(Pipe err_pipe, pipe_if(request.time_output));
   Spawn spawn;
-  spawn.give(request.time_output ? write_end.get() : out.get(), STDOUT_FILENO);
-  spawn.give(err.get(), STDERR_FILENO);
+  spawn.give(request.time_output ? out_pipe.write_end.get() : out.get(), STDOUT_FILENO);
+  spawn.give(request.time_output ? err_pipe.write_end.get() : err.get(), STDERR_FILENO);
   const std::vector<char*> arguments = pointers(request.words);
   const std::vector<char*> environment = pointers(request.environment);
   const std::string path = program_path(request.words.front());
@@ -288,8 +312,10 @@ base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
   const std::int64_t started = base::system_clock().monotonic_ns();
   const int error = spawn.start(path, arguments.data(), environment.data(), child);
   if (error != 0) return base::fail(base::system_error(path, "cannot be started", error));
-  write_end.reset();
-  return Watch(child, started, request, interrupts).wait(read_end.get(), out.get());
+  out_pipe.write_end.reset();
+  err_pipe.write_end.reset();
+  return Watch(child, started, request, interrupts)
+      .wait({out_pipe.read_end.get(), out.get()}, {err_pipe.read_end.get(), err.get()});
 }
 
 }  // namespace assay::compare

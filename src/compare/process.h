@@ -26,10 +26,13 @@ class Interrupts {
 
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool happened() const;  // stays so
+  // What came until now was heard: processes that are run from here on are ended by another one.
+  void hear();
 
  private:
   explicit Interrupts(base::UniqueFd fd) : fd_(std::move(fd)) {}
   base::UniqueFd fd_;
+  bool heard_ = false;
 };
 
 // The words of a command that needs no shell: plain words and quoted ones, the first of which is a
@@ -58,7 +61,8 @@ struct ProcessOutcome {
   int wait_status = 0;
   bool timed_out = false;
   bool interrupted = false;
-  std::vector<OutputMoment> moments;
+  std::vector<OutputMoment> moments;      // of standard output
+  std::vector<OutputMoment> err_moments;  // of standard error
 
   [[nodiscard]] bool ok() const { return wait_status == 0 && !timed_out && !interrupted; }
   // "exited with 1", "was killed by signal 9", "ran into the timeout"
