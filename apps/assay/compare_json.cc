@@ -84,6 +84,15 @@ Json looks_json(const compare::Measured& measured) {
   return looks;
 }
 
+Json changes_json(const compare::Measured& measured) {
+  Json changes = Json::array();
+  for (const compare::RuleChange& change : measured.changes) {
+    changes.push_back(
+        {{"pairs", change.pairs}, {"from", to_json(change.from)}, {"to", to_json(change.to)}});
+  }
+  return changes;
+}
+
 template <class Items>
 Json list_json(const Items& items) {
   Json list = Json::array();
@@ -170,7 +179,7 @@ Json compared_json(const Compared& c) {
   json["stopped"] = to_text(c.stop);
   json["failure"] = c.failure.empty() ? Json(nullptr) : Json(c.failure);
   json["looks"] = looks_json(c.measured);
-  json["rule_changes"] = list_json(c.measured.changes);
+  json["rule_changes"] = changes_json(c.measured);
   json["arms"] = arms_json(c);
   Json comparisons = Json::array();
   for (const Comparison& comparison : f.comparisons) {

@@ -141,15 +141,19 @@ Json to_json(const Sitting& sitting) {
           {"project", sitting.project}, {"preflight", sitting.preflight}};
 }
 
+Json to_json(const Rules& rules) {
+  return {{"half_width_pct", rules.stop.half_width_pct},
+          {"min_pairs", rules.stop.min_pairs},
+          {"max_pairs", rules.stop.max_pairs},
+          {"max_time_s", rules.stop.max_time.count()},
+          {"margin_pct", rules.judgement.margin_pct},
+          {"more_is_better", rules.judgement.more_is_better}};
+}
+
 Json to_json(const RuleChange& change) {
-  const StopRule& stop = change.to.stop;
-  return {{"pairs", change.pairs},
-          {"half_width_pct", stop.half_width_pct},
-          {"min_pairs", stop.min_pairs},
-          {"max_pairs", stop.max_pairs},
-          {"max_time_s", stop.max_time.count()},
-          {"margin_pct", change.to.judgement.margin_pct},
-          {"more_is_better", change.to.judgement.more_is_better}};
+  Json json = {{"pairs", change.pairs}};
+  json.update(to_json(change.to));
+  return json;
 }
 
 Json to_json(const Look& look) {

@@ -99,6 +99,7 @@ base::Json to_json(const RunRecord& run);
 base::Json to_json(const FailedRun& run);
 base::Json to_json(const HostMark& mark);
 base::Json to_json(const Sitting& sitting);
+base::Json to_json(const Rules& rules);
 base::Json to_json(const RuleChange& change);  // what it was changed to
 base::Json to_json(const Look& look);
 
