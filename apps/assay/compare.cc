@@ -68,7 +68,8 @@ class CompareLine {
 
 base::Result<void> keep_look(const compare::Look& look, compare::Measured& measured,
                              compare::Journal& journal) {
-  if (!measured.looks.empty() && look == measured.looks.back()) return {};
+  // Without a pair there was nothing to see.
+  if (look.pairs == 0 || (!measured.looks.empty() && look == measured.looks.back())) return {};
   ASSAY_TRY_VOID(journal.add(look));
   measured.looks.push_back(look);
   return {};

@@ -11,8 +11,10 @@ double share_of_look(std::size_t number) {
   return 1 / (2 * k * (k + 1));
 }
 
-// Time may be given anew: it alone does not say when an experiment ends that has gone on.
+// Time may be given anew: it alone does not say when an experiment ends that has gone on. What was
+// changed before there was a pair is the plan.
 bool ends_as_before(const RuleChange& change) {
+  if (change.pairs == 0) return true;
   const StopRule& from = change.from.stop;
   const StopRule& to = change.to.stop;
   return from.half_width_pct == to.half_width_pct && from.min_pairs == to.min_pairs &&

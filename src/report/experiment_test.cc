@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "report/experiment_part.h"
-#include "report/markdown.h"
+#include "report/writers.h"
 
 namespace assay::report {
 namespace {
@@ -41,8 +41,8 @@ std::string page_of(const compare::Measured& m, double share) {
 }
 
 TEST(ExperimentPage, TheHeadlineIsOfTheArmThatDecided) {
-  EXPECT_THAT(page_of(three_arms(), 1), AllOf(HasSubstr("slow against A: +10.00 %"),
-                                              Not(HasSubstr("ok against A: +0.00 % ("))));
+  EXPECT_THAT(page_of(three_arms(), 1), AllOf(HasSubstr("slow against A: \\+10.00 %"),
+                                              Not(HasSubstr("ok against A: \\+0.00 % \\("))));
 }
 
 TEST(ExperimentPage, SaysWhereItRanWhoLookedAndWhatFailed) {
