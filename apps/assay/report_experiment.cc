@@ -59,6 +59,12 @@ EndOfExperiment end_in_result(const fs::path& directory, std::size_t blocks) {
   return end;
 }
 
+std::string failure_of(const compare::Measured& measured, compare::Stop stop) {
+  return stop == compare::Stop::kFailed && !measured.failures.empty()
+             ? measured.failures.back().what
+             : "";
+}
+
 }  // namespace
 
 bool is_experiment(const fs::path& path) {
@@ -83,7 +89,8 @@ base::Result<report::Part> experiment_in(const fs::path& directory) {
                           .findings = findings,
                           .stop = end.stop,
                           .preflight = end.preflight,
-                          .directory = directory.string()};
+                          .directory = directory.string(),
+                          .failure = failure_of(measured, end.stop)};
   return report::experiment_part(
       {.measured = measured,
        .findings = findings,

@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cmath>
-#include <cstdlib>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -43,24 +41,6 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
   result.push_back(nullptr);
   return result;
-}
-
-bool is_program(const std::string& path) {
-  return ::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);
-}
-
-// As a shell would look; empty when there is none.
-std::string program_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
-  while (!rest.empty()) {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (is_program(candidate)) return candidate;
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  return {};
 }
 
 // Everything that posix_spawn wants to be told, and gives back.
@@ -247,42 +227,6 @@ void Interrupts::hear() {
   signalfd_siginfo heard;
   while (::read(fd_.get(), &heard, sizeof heard) == sizeof heard) {
   }
-}
-
-std::optional<std::vector<std::string>> plain_words(const std::string& command) {
-  constexpr std::string_view kPlain = "_@%+=:,./-";
-  std::vector<std::string> words;
-  bool inside = false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (c == ' ' || c == '\t') {
-      inside = false;
-      continue;
-    }
-    if (!inside) words.emplace_back();
-    inside = true;
-    if (c == '\'') {
-      const std::size_t close = command.find('\'', i + 1);
-      if (close == std::string::npos) return std::nullopt;
-      words.back() += command.substr(i + 1, close - i - 1);
-      i = close;
-    } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-               kPlain.find(c) != std::string_view::npos) {
-      words.back() += c;
-    } else {
-      return std::nullopt;
-    }
-  }
-  // "A=1 command" sets a variable; "cd", "exit" and what is misspelt are the shell's to tell.
-  if (words.empty() || words.front().find('=') != std::string::npos ||
-      program_path(words.front()).empty()) {
-    return std::nullopt;
-  }
-  return words;
-}
-
-std::vector<std::string> shell_words(const std::string& command) {
-  return {"/bin/sh", "-c", command};
 }
 
 std::string ProcessOutcome::how() const {

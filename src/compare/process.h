@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "compare/command.h"
 
 namespace assay::compare {
 
@@ -34,12 +35,6 @@ class Interrupts {
   base::UniqueFd fd_;
   bool heard_ = false;
 };
-
-// The words of a command that needs no shell: plain words and quoted ones, the first of which is a
-// program that is there. Nothing if it needs one.
-std::optional<std::vector<std::string>> plain_words(const std::string& command);
-// {"/bin/sh", "-c", command}
-std::vector<std::string> shell_words(const std::string& command);
 
 struct ProcessRequest {
   std::vector<std::string> words;

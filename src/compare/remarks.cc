@@ -104,7 +104,9 @@ void remark_on_effect(const std::string& name, const Effect& effect,
 // How it came to be judged: what was seen, changed and exchanged before.
 void remark_on_history(const Measured& measured, double share, const Findings& f,
                        std::vector<std::string>& remarks) {
-  const auto before = static_cast<std::int64_t>(measured.looks.size()) - 1;
+  // The last look is this one, unless runs came after it.
+  const bool this_one = !measured.looks.empty() && measured.looks.back().run == measured.last_run();
+  const auto before = static_cast<std::int64_t>(measured.looks.size()) - (this_one ? 1 : 0);
   if (before > 0 && share > 0 && share < 1) {
     const Interval p = percent(f.deciding().judged.interval);
     remarks.push_back(fmt::format(
