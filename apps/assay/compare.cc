@@ -10,6 +10,8 @@
 #include "base/stderr_line.h"
 #include "base/text.h"
 #include "compare/conduct.h"
+#include "compare/findings.h"
+#include "compare/looks.h"
 #include "compare_words.h"
 #include "print_compare.h"
 #include "project.h"
@@ -64,10 +66,36 @@ class CompareLine {
   std::int64_t next_ns_ = 0;
 };
 
+base::Result<void> keep_look(const compare::Look& look, compare::Measured& measured,
+                             compare::Journal& journal) {
+  // Without a pair there was nothing to see.
+  if (look.pairs == 0 || (!measured.looks.empty() && look == measured.looks.back())) return {};
+  ASSAY_TRY_VOID(journal.add(look));
+  measured.looks.push_back(look);
+  return {};
+}
+
+// Who was killed may have shown how it stands: that is a look, too.
+base::Result<void> note_unseen_end(compare::Measured& measured, compare::Journal& journal) {
+  const std::int64_t seen = measured.looks.empty() ? 0 : measured.looks.back().run;
+  if (measured.last_run() == seen) return {};
+  return keep_look(
+      compare::look_at(measured, compare::Stop::kNo, compare::widest_estimate(measured).pairs),
+      measured, journal);
+}
+
 base::Result<compare::Journal> go_on(const CompareWords& words, compare::Measured& measured) {
   const fs::path directory = fs::absolute(words.resume);
   ASSAY_TRY(compare::Journal journal, compare::Journal::open(directory, measured));
+  ASSAY_TRY_VOID(note_unseen_end(measured, journal));
+  compare::RuleChange change{.pairs = compare::widest_estimate(measured).pairs,
+                             .from = {measured.experiment.stop, measured.experiment.judgement}};
   ASSAY_TRY_VOID(change_experiment(words, measured.experiment));
+  change.to = {measured.experiment.stop, measured.experiment.judgement};
+  if (change.from != change.to) {
+    ASSAY_TRY_VOID(journal.add(change));
+    measured.changes.push_back(change);
+  }
   std::error_code error;
   fs::current_path(measured.experiment.directory, error);
   if (error) {
@@ -95,33 +123,56 @@ base::ExitCode exit_code(compare::Verdict verdict) {
   return base::ExitCode::kInconclusive;
 }
 
+// What would change something: a rule that is met already ends an experiment before it has begun.
+std::string how_to_go_on(const compare::Measured& measured, const compare::Conducted& conducted,
+                         const fs::path& directory) {
+  std::string command =
+      fmt::format("assay compare --resume {}", base::shell_quoted(directory.string()));
+  const compare::StopRule& rule = measured.experiment.stop;
+  if (conducted.stop == compare::Stop::kPairs) {
+    command += fmt::format(" --max-pairs {}", 2 * rule.max_pairs);
+  } else if (conducted.stop == compare::Stop::kNarrow) {
+    command += fmt::format(" --half-width {:g}%", rule.half_width_pct / 2);
+  }
+  return command;
+}
+
+base::Result<compare::Conducted> conduct_watched(const Session& session,
+                                                 compare::Measured& measured,
+                                                 compare::Journal& journal, compare::Host& host) {
+  ASSAY_TRY(compare::Interrupts interrupts, compare::Interrupts::watch());
+  CompareLine line(measured.experiment.stop, session.quiet);
+  return compare::conduct(measured, journal, host, interrupts,
+                          [&](const compare::Standing& s) { line.show(s); });
+}
+
 base::Result<base::ExitCode> compare_arms(const Session& session, const CompareWords& words) {
   compare::Measured measured;
   ASSAY_TRY(compare::Journal journal,
             words.resume.empty() ? begin(words, measured) : go_on(words, measured));
   compare::Host host;
-  std::vector<std::string> preflight = host.preflight();
-  ASSAY_TRY(const compare::Interrupts interrupts, compare::Interrupts::watch());
-  compare::Stop stop = compare::Stop::kNo;
-  {
-    CompareLine line(measured.experiment.stop, session.quiet);
-    ASSAY_TRY(stop, compare::conduct(measured, journal, host, interrupts,
-                                     [&](const compare::Standing& s) { line.show(s); }));
-  }
-  const bool complete = stop != compare::Stop::kNo;
+  measured.sittings.push_back(sitting_in(measured.experiment.directory, host.preflight()));
+  ASSAY_TRY_VOID(journal.add(measured.sittings.back()));
+  ASSAY_TRY(compare::Conducted conducted, conduct_watched(session, measured, journal, host));
+  const compare::Look look = compare::look_at(measured, conducted.stop, conducted.estimate.pairs);
+  ASSAY_TRY_VOID(keep_look(look, measured, journal));
   const Compared compared{.measured = measured,
-                          .findings = compare::findings_of(measured, complete),
-                          .stop = stop,
-                          .preflight = std::move(preflight),
-                          .directory = journal.directory()};
+                          .findings = compare::findings_of(measured, look.share),
+                          .stop = conducted.stop,
+                          .preflight = measured.sittings.back().preflight,
+                          .directory = journal.directory(),
+                          .failure = conducted.failure ? conducted.failure->line() : ""};
   const base::Json document = compared_json(compared);
   ASSAY_TRY_VOID(
       base::replace_file(journal.directory() / "result.json", base::json_text(document)));
   session.print_json(document);
+  if (conducted.failure) {
+    if (conducted.estimate.pairs > 0) print_compared(session, compared);
+    return base::fail(*std::move(conducted.failure));
+  }
   print_compared(session, compared);
   if (compared.findings.verdict == compare::Verdict::kInconclusive) {
-    session.next(
-        fmt::format("assay compare --resume {}", base::shell_quoted(journal.directory().string())));
+    session.next(how_to_go_on(measured, conducted, journal.directory()));
   }
   return exit_code(compared.findings.verdict);
 }

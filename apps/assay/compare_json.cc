@@ -62,13 +62,53 @@ Json effect_json(const Effect& effect) {
   return json;
 }
 
+// The interval that the verdict is read off.
+Json judged_json(const Comparison& comparison) {
+  const Estimate& e = comparison.judged;
+  if (e.method == Method::kNone) return nullptr;
+  const Interval p = compare::percent(e.interval);
+  return {{"ci_low_pct", p.low}, {"ci_high_pct", p.high}, {"method", to_text(e.method)}};
+}
+
+// When the estimate was told to somebody, and how sure a verdict had to be then; the last one is
+// this.
+Json looks_json(const compare::Measured& measured) {
+  Json looks = Json::array();
+  for (const compare::Look& look : measured.looks) {
+    const double alpha = measured.experiment.alpha() * look.share;
+    looks.push_back({{"pairs", look.pairs},
+                     {"stopped", to_text(look.stop)},
+                     {"planned", look.planned},
+                     {"confidence", look.share > 0 ? Json(1 - alpha) : Json(nullptr)}});
+  }
+  return looks;
+}
+
+Json changes_json(const compare::Measured& measured) {
+  Json changes = Json::array();
+  for (const compare::RuleChange& change : measured.changes) {
+    changes.push_back(
+        {{"pairs", change.pairs}, {"from", to_json(change.from)}, {"to", to_json(change.to)}});
+  }
+  return changes;
+}
+
+template <class Items>
+Json list_json(const Items& items) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(to_json(item));
+  return list;
+}
+
 Json comparison_json(const Experiment& experiment, const Comparison& comparison) {
   Json json = {{"arm", experiment.name_of(comparison.arm)},
                {"baseline", experiment.arms.front().name},
-               {"verdict", to_text(comparison.verdict)}};
+               {"verdict", to_text(comparison.verdict)},
+               {"judged_by", judged_json(comparison)}};
   json.update(effect_json(comparison.effect));
   if (experiment.steps) {
     json["steps"] = comparison.steps;
+    json["pairs_without_common_steps"] = comparison.unmatched;
     json["whole_runs"] =
         comparison.whole_runs ? effect_json(*comparison.whole_runs) : Json(nullptr);
     json["startup_s"] = shift_json(comparison.startup_s);
@@ -98,6 +138,9 @@ Json arms_json(const Compared& c) {
                     {"noise_pct", arm.deviation_pct},
                     {"wall_s", arm.wall_s},
                     {"cpu_s", arm.cpu_s}});
+    if (experiment.steps) {
+      arms.back()["steps_per_run"] = {{"least", arm.least_steps}, {"most", arm.most_steps}};
+    }
   }
   return arms;
 }
@@ -127,12 +170,16 @@ Json compared_json(const Compared& c) {
   const Experiment& experiment = c.measured.experiment;
   const compare::Findings& f = c.findings;
   Json json;
-  add_estimate(f.comparisons.front().effect.estimate, json);
+  json["arm"] = experiment.name_of(f.deciding().arm);
+  add_estimate(f.deciding().effect.estimate, json);
   json["noise_floor_pct"] = number_or_null(f.noise_floor_pct);
   json["verdict"] = to_text(f.verdict);
   json["margin_pct"] = experiment.judgement.margin_pct;
   json["metric"] = experiment.steps ? experiment.steps->text() : experiment.metric.text();
   json["stopped"] = to_text(c.stop);
+  json["failure"] = c.failure.empty() ? Json(nullptr) : Json(c.failure);
+  json["looks"] = looks_json(c.measured);
+  json["rule_changes"] = changes_json(c.measured);
   json["arms"] = arms_json(c);
   Json comparisons = Json::array();
   for (const Comparison& comparison : f.comparisons) {
@@ -144,6 +191,8 @@ Json compared_json(const Compared& c) {
   json["warm_up_blocks"] = f.blocks.warm_up;
   json["blocks_cut_short"] = f.blocks.cut_short;
   json["blocks_marked"] = f.marked;
+  json["failed_runs"] = list_json(c.measured.failures);
+  json["sittings"] = list_json(c.measured.sittings);
   json["preflight"] = c.preflight;
   json["remarks"] = f.remarks;
   json["seed"] = experiment.seed;

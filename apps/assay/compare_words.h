@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compare/experiment.h"
+#include "compare/records.h"
 
 namespace assay::cli {
 
@@ -41,6 +41,9 @@ struct CompareWords {
 base::Result<compare::Experiment> experiment_of(const CompareWords& words);
 // Options that may be given to an experiment that goes on; the others are refused.
 base::Result<void> change_experiment(const CompareWords& words, compare::Experiment& experiment);
+
+// compare_sitting.cc: this machine, this program and the project in the folder, now.
+compare::Sitting sitting_in(const std::string& directory, std::vector<std::string> preflight);
 
 // compare_file.cc: an experiment file.
 base::Result<compare::Experiment> read_experiment(const std::string& file);

@@ -45,14 +45,28 @@ void estimate_row(base::Table& table, const std::string& name, const Estimate& e
   }
 }
 
+// "199", or "198 to 199" where runs differ.
+std::string steps_found(const compare::ArmSummary& arm) {
+  if (arm.least_steps == arm.most_steps) return base::grouped(arm.most_steps);
+  return fmt::format("{} to {}", base::grouped(arm.least_steps), base::grouped(arm.most_steps));
+}
+
 void print_arms(const Session& session, const Compared& c) {
   const Experiment& e = c.measured.experiment;
-  base::Table table({"arm", "command", "runs", "median", "least", "most", "noise"});
+  std::vector<std::string> titles = {"arm", "command", "runs", "median", "least", "most", "noise"};
+  if (e.steps) titles.insert(titles.begin() + 3, "steps");
+  base::Table table(titles);
   for (const compare::ArmSummary& arm : c.findings.arms) {
-    table.row({e.name_of(arm.arm),
-               base::shortened_middle(e.arm_of(arm.arm).command, kArmCommandColumns),
-               base::grouped(arm.runs), amount(e, arm.median), amount(e, arm.low),
-               amount(e, arm.high), fmt::format("{:.2f} %", arm.deviation_pct)});
+    std::vector<std::string> row = {
+        e.name_of(arm.arm),
+        base::shortened_middle(e.arm_of(arm.arm).command, kArmCommandColumns),
+        base::grouped(arm.runs),
+        amount(e, arm.median),
+        amount(e, arm.low),
+        amount(e, arm.high),
+        fmt::format("{:.2f} %", arm.deviation_pct)};
+    if (e.steps) row.insert(row.begin() + 3, steps_found(arm));
+    table.row(row);
   }
   session.print(table);
 }
@@ -150,11 +164,14 @@ std::string verdict_line(const Compared& c) {
       reason = "the interval is beyond";
       break;
     case compare::Verdict::kInconclusive:
-      reason = c.stop == compare::Stop::kNo ? "cut off by hand, which decides nothing about"
-                                            : "the interval does not decide about";
+      reason = "the interval does not decide about";
       break;
   }
-  return fmt::format("\n{}: {} {}\n", to_text(c.findings.verdict), reason, margin);
+  if (c.stop == compare::Stop::kNo) reason = "cut off by hand, which decides nothing about";
+  if (c.stop == compare::Stop::kFailed) reason = "an arm failed, which decides nothing about";
+  const std::string arm =
+      c.findings.comparisons.size() == 1 ? "" : e.name_of(c.findings.deciding().arm) + ": ";
+  return fmt::format("\n{}: {}{} {}\n", to_text(c.findings.verdict), arm, reason, margin);
 }
 
 }  // namespace

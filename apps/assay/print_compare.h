@@ -17,6 +17,7 @@ struct Compared {
   compare::Stop stop = compare::Stop::kNo;
   std::vector<std::string> preflight;
   std::string directory;
+  std::string failure = {};  // the line, where an arm failed
 };
 
 void print_compared(const Session& session, const Compared& compared);

@@ -15,14 +15,27 @@ namespace fs = std::filesystem;
 
 constexpr base::Bytes kLargestResult(std::int64_t{1} << 30U);
 
-// Why it ended and what was said before it began: only result.json knows. Where that is missing, or
-// is from before the last runs, the experiment was cut off.
+// Why it ended, what was said before it began, and how sure its verdict must be. The last look
+// knows, if it is of all runs; where it is from before the last of them, the experiment was cut
+// off. Journals without looks are of before they were kept: there only result.json knows.
 struct EndOfExperiment {
   compare::Stop stop = compare::Stop::kNo;
+  double share = 0;
   std::vector<std::string> preflight;
 };
 
-EndOfExperiment end_of(const fs::path& directory, std::size_t blocks) {
+EndOfExperiment end_in_journal(const compare::Measured& measured) {
+  EndOfExperiment end;
+  if (!measured.sittings.empty()) end.preflight = measured.sittings.back().preflight;
+  if (measured.looks.empty()) return end;
+  const compare::Look& look = measured.looks.back();
+  if (look.run != measured.last_run()) return end;
+  end.stop = look.stop;
+  end.share = look.share;
+  return end;
+}
+
+EndOfExperiment end_in_result(const fs::path& directory, std::size_t blocks) {
   EndOfExperiment end;
   const auto text = base::read_file(directory / "result.json", kLargestResult);
   if (!text) return end;
@@ -40,9 +53,16 @@ EndOfExperiment end_of(const fs::path& directory, std::size_t blocks) {
        {compare::Stop::kNarrow, compare::Stop::kTime, compare::Stop::kPairs}) {
     if (result.contains("stopped") && result.at("stopped") == compare::to_text(stop)) {
       end.stop = stop;
+      end.share = 1;
     }
   }
   return end;
+}
+
+std::string failure_of(const compare::Measured& measured, compare::Stop stop) {
+  return stop == compare::Stop::kFailed && !measured.failures.empty()
+             ? measured.failures.back().what
+             : "";
 }
 
 }  // namespace
@@ -55,9 +75,11 @@ bool is_experiment(const fs::path& path) {
 base::Result<report::Part> experiment_in(const fs::path& directory) {
   ASSAY_TRY(const compare::Measured measured, compare::read_journal(directory));
   const std::size_t blocks = compare::blocks_of(measured).complete.size();
-  EndOfExperiment end = end_of(directory, blocks);
+  EndOfExperiment end = measured.looks.empty() && measured.sittings.empty()
+                            ? end_in_result(directory, blocks)
+                            : end_in_journal(measured);
   const bool complete = end.stop != compare::Stop::kNo;
-  compare::Findings findings = compare::findings_of(measured, complete);
+  compare::Findings findings = compare::findings_of(measured, end.share);
   if (findings.comparisons.empty() || findings.comparisons.front().effect.estimate.pairs == 0) {
     return base::fail(base::unfit_error(directory.string(), "has no finished pair of runs yet",
                                         fmt::format("go on with assay compare --resume {}",
@@ -67,7 +89,8 @@ base::Result<report::Part> experiment_in(const fs::path& directory) {
                           .findings = findings,
                           .stop = end.stop,
                           .preflight = end.preflight,
-                          .directory = directory.string()};
+                          .directory = directory.string(),
+                          .failure = failure_of(measured, end.stop)};
   return report::experiment_part(
       {.measured = measured,
        .findings = findings,

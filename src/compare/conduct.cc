@@ -4,22 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "compare/findings.h"
+#include "compare/reading.h"
 #include "compare/schedule.h"
-#include "compare/steps.h"
-#include "compare/stored.h"
 
 namespace assay::compare {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr base::Bytes kLargestOutput(std::int64_t{1} << 30U);
 constexpr std::string_view kPadVariable = "ASSAY_COMPARE_PAD=";
 // The kernel counts processor time in hundredths of a second: shorter stretches say nothing.
 constexpr double kShortestStretch = 1.0;
@@ -45,20 +41,6 @@ std::vector<std::string> environment_of(const Arm& arm) {
   return environment;
 }
 
-bool reads_output(const Experiment& e) {
-  const auto in_output = [](const Metric& m) {
-    return m.kind == MetricKind::kRegex || m.kind == MetricKind::kJson;
-  };
-  return in_output(e.metric) || (e.steps && in_output(*e.steps)) ||
-         (e.quality && in_output(*e.quality));
-}
-
-bool reads_store(const Experiment& e) {
-  const auto in_store = [](const Metric& m) { return m.kind == MetricKind::kStored; };
-  return in_store(e.metric) || (e.steps && in_store(*e.steps)) ||
-         (e.quality && in_store(*e.quality));
-}
-
 // An arm as it is started: what does not change from run to run.
 struct Ready {
   std::vector<std::string> words;
@@ -67,8 +49,11 @@ struct Ready {
 
 class Conductor {
  public:
-  Conductor(Measured& measured, Journal& journal, Host& host, const Interrupts& interrupts)
+  Conductor(Measured& measured, Journal& journal, Host& host, Interrupts& interrupts)
       : measured_(measured), journal_(journal), host_(host), interrupts_(interrupts) {}
+
+  // So an error of run_block() is about a command, not about us.
+  [[nodiscard]] bool arm_failed() const { return arm_failed_; }
 
   base::Result<void> prepare() {
     bool shell = false;
@@ -80,9 +65,7 @@ class Conductor {
           {shell ? shell_words(arm.command) : *plain_words(arm.command), environment_of(arm)});
       sizes_.push_back(start_size(ready_.back().words, ready_.back().environment));
     }
-    if (reads_store(measured_.experiment)) {
-      ASSAY_TRY(store_, StoredMetrics::open(measured_.experiment.directory));
-    }
+    ASSAY_TRY(reading_, Reading::of(measured_.experiment, interrupts_));
     stretch_ = host_.sample();
     stretch_block_ = measured_.next_block();
     return {};
@@ -100,7 +83,14 @@ class Conductor {
     }
     ASSAY_TRY_VOID(judge_host(block, kShortestStretch));
     ASSAY_TRY_VOID(journal_.sync());
-    return true;
+    // An experiment without pairs would go on until its time is over.
+    const std::span<const RunRecord> runs = measured_.runs;
+    const auto common =
+        first_ ? check_common_steps(e, runs.last(e.runs_per_block())) : base::Result<void>();
+    first_ = false;
+    if (common) return true;
+    arm_failed_ = true;
+    return base::fail(common.error());
   }
 
   // What the last stretch was like, however short.
@@ -111,135 +101,97 @@ class Conductor {
   }
 
  private:
+  // Whatever happens to a run that was prepared, it is cleaned up after.
   base::Result<bool> run_arm(std::int64_t block, std::size_t arm, const std::string& pad) {
-    const Experiment& e = measured_.experiment;
-    const std::int64_t number = measured_.runs.empty() ? 1 : measured_.runs.back().run + 1;
-    const std::string name = e.name_of(arm);
-    ASSAY_TRY(const bool prepared, hook(e.arm_of(arm).prepare, "prepare", number, arm));
-    if (!prepared) return false;
-    if (store_) ASSAY_TRY_VOID(store_->remember());
-    ProcessRequest request{.words = ready_[arm].words,
-                           .environment = ready_[arm].environment,
-                           .out = journal_.output(number, name, "out"),
-                           .err = journal_.output(number, name, "err"),
-                           .timeout = e.timeout,
-                           .time_output = e.steps.has_value() && reads_output(e)};
-    request.environment.push_back(pad);
-    RunRecord record{.run = number,
+    RunRecord record{.run = measured_.next_run(),
                      .block = block,
                      .arm = arm,
                      .started = base::utc_millis_text(base::system_clock().wall_ns())};
-    ASSAY_TRY(const ProcessOutcome outcome, run_process(request, interrupts_));
-    our_cpu_s_ += outcome.cpu_s;
-    if (outcome.interrupted) return false;
-    if (!outcome.ok()) return base::fail(failed_run(record, outcome.how(), request));
-    record.wall_s = outcome.wall_s;
-    record.cpu_s = outcome.cpu_s;
-    if (auto read = read_values(outcome, request, record); !read) {
-      base::Error error = std::move(read).error();
-      base::Error told = failed_run(record, error.what, request);
-      told.hint = error.hint.empty() ? told.hint : error.hint + "; " + told.hint;
-      return base::fail(std::move(told));
+    auto ran = run_prepared(record, pad);
+    if (ran && *ran) {
+      ASSAY_TRY_VOID(journal_.add(record));
+      measured_.runs.push_back(record);
+    } else if (!ran && arm_failed_) {
+      measured_.failures.push_back({record.run, block, arm, record.started, ran.error().what});
+      ASSAY_TRY_VOID(journal_.add(measured_.failures.back()));
     }
-    remove_if_empty(request.out);
-    remove_if_empty(request.err);
-    ASSAY_TRY_VOID(journal_.add(record));
-    measured_.runs.push_back(std::move(record));
-    return hook(e.arm_of(arm).cleanup, "cleanup", number, arm);
+    // A first Ctrl-C ends the run, a second one this.
+    interrupts_.hear();
+    auto cleaned = hook(measured_.experiment.arm_of(arm).cleanup, "cleanup", record);
+    if (!ran) return base::fail(std::move(ran).error());
+    if (!cleaned) return base::fail(std::move(cleaned).error());
+    return *ran && *cleaned;
   }
 
-  base::Result<bool> hook(const std::string& command, const char* what, std::int64_t number,
-                          std::size_t arm) {
-    if (command.empty()) return true;
-    const std::string name = measured_.experiment.name_of(arm);
-    const std::string extension = std::string(what) + ".";
-    const ProcessRequest request{.words = shell_words(command),
-                                 .environment = ready_[arm].environment,
-                                 .out = journal_.output(number, name, (extension + "out").c_str()),
-                                 .err = journal_.output(number, name, (extension + "err").c_str())};
-    ASSAY_TRY(const ProcessOutcome outcome, run_process(request, interrupts_));
-    our_cpu_s_ += outcome.cpu_s;
-    if (outcome.interrupted) return false;
-    if (!outcome.ok()) {
-      return base::fail(failed_run({.run = number, .arm = arm},
-                                   fmt::format("--{} {}", what, outcome.how()), request));
+  base::Result<bool> run_prepared(RunRecord& record, const std::string& pad) {
+    const Experiment& e = measured_.experiment;
+    const std::string name = e.name_of(record.arm);
+    ASSAY_TRY(const bool prepared, hook(e.arm_of(record.arm).prepare, "prepare", record));
+    if (!prepared) return false;
+    ASSAY_TRY_VOID(reading_->begin());
+    ProcessRequest request{.words = ready_[record.arm].words,
+                           .environment = ready_[record.arm].environment,
+                           .out = journal_.output(record.run, name, "out"),
+                           .err = journal_.output(record.run, name, "err"),
+                           .timeout = e.timeout,
+                           .time_output = e.steps.has_value() && reads_output(e)};
+    request.environment.push_back(pad);
+    const std::int64_t started_ns = base::system_clock().wall_ns();
+    record.started = base::utc_millis_text(started_ns);
+    const auto outcome = run_process(request, interrupts_);
+    if (!outcome) return failed_run(record, outcome.error(), request);
+    our_cpu_s_ += outcome->cpu_s;
+    if (outcome->interrupted) return false;
+    if (!outcome->ok()) {
+      return failed_run(record, base::unfit_error("", outcome->how()), request);
+    }
+    record.wall_s = outcome->wall_s;
+    record.cpu_s = outcome->cpu_s;
+    if (auto read = reading_->read(*outcome, request, started_ns, record); !read) {
+      if (interrupts_.happened()) return false;
+      return failed_run(record, read.error(), request);
     }
     remove_if_empty(request.out);
     remove_if_empty(request.err);
     return true;
   }
 
-  base::Result<void> read_values(const ProcessOutcome& outcome, const ProcessRequest& request,
-                                 RunRecord& record) {
-    const Experiment& e = measured_.experiment;
-    std::string output;
-    if (reads_output(e)) {
-      ASSAY_TRY(output, base::read_file(request.out, kLargestOutput));
-      ASSAY_TRY(const std::string errors, base::read_file(request.err, kLargestOutput));
-      output += errors;
+  base::Result<bool> hook(const std::string& command, const char* what, const RunRecord& record) {
+    if (command.empty()) return true;
+    const std::string name = measured_.experiment.name_of(record.arm);
+    const std::string extension = std::string(what) + ".";
+    const ProcessRequest request{
+        .words = shell_words(command),
+        .environment = ready_[record.arm].environment,
+        .out = journal_.output(record.run, name, (extension + "out").c_str()),
+        .err = journal_.output(record.run, name, (extension + "err").c_str())};
+    const auto outcome = run_process(request, interrupts_);
+    if (!outcome) return failed_run(record, outcome.error(), request);
+    our_cpu_s_ += outcome->cpu_s;
+    if (outcome->interrupted) return false;
+    if (!outcome->ok()) {
+      return failed_run(record, base::unfit_error("", fmt::format("--{} {}", what, outcome->how())),
+                        request);
     }
-    if (e.steps) {
-      ASSAY_TRY(record.steps, steps_of(*e.steps, output));
-      split_time(record.steps, e.step_seconds, outcome.moments, record);
-      record.value = steady_step(record.steps);
-    } else {
-      ASSAY_TRY(record.value, value_of(e.metric, output, record));
-    }
-    if (!(record.value > 0)) {
-      return base::fail(
-          base::unfit_error("", fmt::format("'{}' is {}, and ratios are of numbers above 0",
-                                            base::shortened(e.metric.text(), 100), record.value)));
-    }
-    if (e.quality) {
-      ASSAY_TRY(record.quality, quality_of(*e.quality, output, record));
-    }
-    return {};
+    remove_if_empty(request.out);
+    remove_if_empty(request.err);
+    return true;
   }
 
-  base::Result<std::vector<StepValue>> steps_of(const Metric& metric, std::string_view output) {
-    if (metric.kind != MetricKind::kStored) return steps_in(metric, output);
-    ASSAY_TRY(std::vector<StepValue> steps, store_->steps(metric.pattern));
-    std::erase_if(steps, [](const StepValue& step) { return !(step.value > 0); });
-    if (steps.empty()) {
-      return base::fail(base::unfit_error(
-          "", fmt::format("'{}' has no value above 0", base::shortened(metric.text(), 100))));
-    }
-    return steps;
-  }
-
-  base::Result<double> value_of(const Metric& metric, std::string_view output,
-                                const RunRecord& record) {
-    switch (metric.kind) {
-      case MetricKind::kWall:
-        return record.wall_s;
-      case MetricKind::kCpu:
-        return record.cpu_s;
-      case MetricKind::kStored: {
-        ASSAY_TRY(const std::vector<StepValue> steps, steps_of(metric, output));
-        return steady_step(steps);
-      }
-      default:
-        return value_in(metric, output);
-    }
-  }
-
-  // What training ended with, where a time would be that of a usual step.
-  base::Result<double> quality_of(const Metric& metric, std::string_view output,
-                                  const RunRecord& record) {
-    if (metric.kind != MetricKind::kStored) return value_of(metric, output, record);
-    ASSAY_TRY(const std::vector<StepValue> steps, store_->steps(metric.pattern));
-    return steps.back().value;
-  }
-
-  base::Error failed_run(const RunRecord& record, const std::string& what,
-                         const ProcessRequest& request) const {
+  // What went wrong, with where and what to do about it.
+  tl::unexpected<base::Error> failed_run(const RunRecord& record, const base::Error& error,
+                                         const ProcessRequest& request) {
+    arm_failed_ = true;
     std::error_code ignored;
     const bool said = fs::file_size(request.err, ignored) > 0 && !ignored;
-    return base::unfit_error(
+    const std::string what = error.where.empty() ? error.what : error.where + " " + error.what;
+    const std::string go_on =
+        fmt::format("{} runs are kept; go on with assay compare --resume {}", measured_.runs.size(),
+                    base::shell_quoted(journal_.directory().string()));
+    return base::fail(base::unfit_error(
         fmt::format("run {}, arm {}", record.run, measured_.experiment.name_of(record.arm)),
         fmt::format("{}; its output is in {}", what, (said ? request.err : request.out).string()),
-        fmt::format("{} runs are kept; go on with assay compare --resume {}", measured_.runs.size(),
-                    base::shell_quoted(journal_.directory().string())));
+        error.hint.empty() ? go_on : error.hint + "; " + go_on));
   }
 
   static void remove_if_empty(const fs::path& file) {
@@ -265,10 +217,12 @@ class Conductor {
   Measured& measured_;
   Journal& journal_;
   Host& host_;
-  const Interrupts& interrupts_;
+  Interrupts& interrupts_;
   std::vector<Ready> ready_;
   std::vector<std::size_t> sizes_;
-  std::optional<StoredMetrics> store_;
+  std::optional<Reading> reading_;
+  bool arm_failed_ = false;
+  bool first_ = true;  // block of this sitting
   HostSample stretch_;
   std::int64_t stretch_block_ = 0;
   double our_cpu_s_ = 0;
@@ -276,17 +230,22 @@ class Conductor {
 
 }  // namespace
 
-base::Result<Stop> conduct(Measured& measured, Journal& journal, Host& host,
-                           const Interrupts& interrupts, const Watcher& watcher) {
+base::Result<Conducted> conduct(Measured& measured, Journal& journal, Host& host,
+                                Interrupts& interrupts, const Watcher& watcher) {
   Conductor conductor(measured, journal, host, interrupts);
   ASSAY_TRY_VOID(conductor.prepare());
   const base::Stopwatch watch;
   Standing standing{.estimate = widest_estimate(measured)};
   const StopRule& rule = measured.experiment.stop;
-  Stop stop = stop_after(rule, standing.estimate, watch.elapsed());
-  while (stop == Stop::kNo) {
-    ASSAY_TRY(const bool went_on, conductor.run_block());
-    if (!went_on) break;
+  Conducted conducted{.stop = stop_after(rule, standing.estimate, watch.elapsed())};
+  while (conducted.stop == Stop::kNo) {
+    auto went_on = conductor.run_block();
+    if (!went_on && !conductor.arm_failed()) return base::fail(std::move(went_on).error());
+    if (!went_on) {
+      conducted.stop = Stop::kFailed;
+      conducted.failure = std::move(went_on).error();
+    }
+    if (!went_on || !*went_on) break;
     ++standing.blocks;
     standing.elapsed = watch.elapsed();
     if (standing.blocks % (standing.estimate.pairs / kPairsPerLook + 1) == 0 ||
@@ -294,12 +253,13 @@ base::Result<Stop> conduct(Measured& measured, Journal& journal, Host& host,
       standing.estimate = widest_estimate(measured);
       const base::Seconds per_block = standing.elapsed / static_cast<double>(standing.blocks);
       standing.left = time_left(rule, standing.estimate, standing.elapsed, per_block);
-      stop = stop_after(rule, standing.estimate, standing.elapsed);
+      conducted.stop = stop_after(rule, standing.estimate, standing.elapsed);
     }
     if (watcher) watcher(standing);
   }
   ASSAY_TRY_VOID(conductor.finish());
-  return stop;
+  conducted.estimate = widest_estimate(measured);
+  return conducted;
 }
 
 }  // namespace assay::compare

@@ -24,8 +24,15 @@ struct Standing {
 };
 using Watcher = std::function<void(const Standing&)>;
 
-// Goes on after what `measured` has, and adds to it. kNo: it was interrupted.
-base::Result<Stop> conduct(Measured& measured, Journal& journal, Host& host,
-                           const Interrupts& interrupts, const Watcher& watcher);
+struct Conducted {
+  Stop stop = Stop::kNo;                    // kNo: it was interrupted
+  Estimate estimate;                        // the widest, at the end
+  std::optional<base::Error> failure = {};  // with kFailed: which run, and why
+};
+
+// Goes on after what `measured` has, and adds to it. An error is one of ours, such as a full disk;
+// an arm that fails is an end like others.
+base::Result<Conducted> conduct(Measured& measured, Journal& journal, Host& host,
+                                Interrupts& interrupts, const Watcher& watcher);
 
 }  // namespace assay::compare

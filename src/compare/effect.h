@@ -78,6 +78,8 @@ std::string_view to_text(Verdict verdict);
 struct Judgement {
   double margin_pct = 1;        // B may be worse by so much
   bool more_is_better = false;  // of throughputs and the like
+
+  bool operator==(const Judgement&) const = default;
 };
 // By where the interval lies: all of it within the margin, all of it beyond, or neither.
 Verdict verdict_of(const Estimate& estimate, const Judgement& judgement);

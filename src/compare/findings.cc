@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
+#include "compare/looks.h"
+#include "compare/remarks.h"
 #include "compare/series.h"
 #include "compare/steps.h"
 
 namespace assay::compare {
 namespace {
-
-constexpr double kSurprising = 0.01;  // of a check that should not fail
-constexpr double kWidenedMuch = 1.2;
-constexpr double kBothAgree = 3;  // half-widths between mean and centre
 
 // Calls visit(baseline's run, the arm's) for every block after warm-up.
 template <class Visit>
@@ -46,7 +43,9 @@ void add_steps(const Experiment& experiment, const Blocks& blocks, Comparison& c
   std::vector<double> walls;
   each_pair(blocks, comparison.arm, [&](const RunRecord& a, const RunRecord& b) {
     walls.push_back(std::log(b.wall_s / a.wall_s));
-    if (const auto match = match_steps(a.steps, b.steps)) comparison.steps += match->steps;
+    const auto match = match_steps(a.steps, b.steps);
+    comparison.steps += match ? match->steps : 0;
+    comparison.unmatched += match ? 0 : 1;
   });
   const double alpha = experiment.alpha();
   comparison.whole_runs = effect_of(walls, alpha);
@@ -61,10 +60,14 @@ void add_steps(const Experiment& experiment, const Blocks& blocks, Comparison& c
   });
 }
 
-Comparison comparison_of(const Experiment& experiment, const Blocks& blocks, std::size_t arm) {
+Comparison comparison_of(const Experiment& experiment, const Blocks& blocks, std::size_t arm,
+                         double share) {
   Comparison made{.arm = arm};
-  made.effect = effect_of(differences(blocks, arm), experiment.alpha(), {.seed = experiment.seed});
-  made.verdict = verdict_of(made.effect.estimate, experiment.judgement);
+  const std::vector<double> found = differences(blocks, arm);
+  made.effect = effect_of(found, experiment.alpha(), {.seed = experiment.seed});
+  made.verdict = verdict_after(found, experiment.alpha(), share, experiment.judgement);
+  made.judged = share > 0 && share < 1 ? estimate_of(found, experiment.alpha() * share)
+                                       : made.effect.estimate;
   if (experiment.steps) add_steps(experiment, blocks, made);
   if (experiment.quality) {
     made.quality =
@@ -86,6 +89,9 @@ ArmSummary summary_of(const Blocks& blocks, std::size_t arm) {
     logs.push_back(std::log(run.value));
     walls.push_back(run.wall_s);
     cpus.push_back(run.cpu_s);
+    const auto steps = static_cast<std::int64_t>(run.steps.size());
+    summary.least_steps = values.size() == 1 ? steps : std::min(summary.least_steps, steps);
+    summary.most_steps = std::max(summary.most_steps, steps);
   }
   if (values.empty()) return summary;
   summary.runs = static_cast<std::int64_t>(values.size());
@@ -108,78 +114,40 @@ bool within_noise(const Shift& shift, const std::optional<Shift>& band) {
   return std::abs(shift.estimate.centre) <= std::max(std::abs(noise.low), std::abs(noise.high));
 }
 
-void remark_on(const std::string& name, const Effect& effect, std::vector<std::string>& remarks) {
-  const Estimate& e = effect.estimate;
-  if (e.method == Method::kNone) return;
-  if (e.widening > kWidenedMuch) {
-    remarks.push_back(fmt::format(
-        "{}: differences depend on the ones before (rank correlation {:.2f}): {} pairs say as much "
-        "as {:.0f}, and the interval is {:.1f} times as wide for it",
-        name, e.autocorrelation, e.pairs, e.effective_pairs(), e.widening));
+// How bad a comparison is: by its verdict, and among equal ones by how far the end of its interval
+// that is read for this verdict lies on the worse side.
+std::pair<int, double> badness(const Comparison& comparison, const Judgement& judgement) {
+  const Interval p = percent(comparison.judged.interval);
+  const Interval worse = judgement.more_is_better ? Interval{-p.high, -p.low} : p;
+  switch (comparison.verdict) {
+    case Verdict::kFail:
+      return {2, worse.low};
+    case Verdict::kInconclusive:
+      return {1, worse.high};
+    case Verdict::kPass:
+      break;
   }
-  if (effect.drift.p < kSurprising) {
-    remarks.push_back(
-        fmt::format("{}: the effect drifts, by {:+.2f} % from the first half to the "
-                    "second: it is an average over time",
-                    name, percent(effect.drift.change)));
-  }
-  if (!effect.outliers.empty()) {
-    remarks.push_back(fmt::format("{}: {} of {} pairs stand apart; they are in the result", name,
-                                  effect.outliers.size(), e.pairs));
-  }
-  if (std::abs(effect.mean - e.centre) > kBothAgree * e.interval.half_width()) {
-    remarks.push_back(
-        fmt::format("{}: the mean, {:+.2f} %, is far from the centre: rare slow runs "
-                    "decide it, and the verdict is about the usual ones",
-                    name, percent(effect.mean)));
-  }
+  return {0, worse.high};
 }
 
-void add_remarks(const Experiment& experiment, Findings& f) {
-  for (const Comparison& comparison : f.comparisons) {
-    remark_on(experiment.name_of(comparison.arm), comparison.effect, f.remarks);
-  }
-  if (f.second_baseline) {
-    const Estimate& e = f.second_baseline->effect.estimate;
-    if (e.method != Method::kNone && !e.interval.contains(0)) {
-      f.remarks.push_back(
-          fmt::format("two equal arms differ by {:+.2f} %: one experiment of twenty shows that by "
-                      "chance; if it "
-                      "happens again, distrust this machine",
-                      percent(e.centre)));
-    }
-  }
-  if (f.marked > 0) {
-    std::set<std::string> kinds;
-    for (const Block& block : f.blocks.complete)
-      kinds.insert(block.marks.begin(), block.marks.end());
-    f.remarks.push_back(fmt::format("the machine was disturbed in {} of {} blocks, e.g. {}",
-                                    f.marked, f.blocks.complete.size(), *kinds.begin()));
-  }
-  if (f.blocks.cut_short > 0) {
-    f.remarks.push_back(counted(f.blocks.cut_short, "block") + " cut short and not paired");
-  }
-}
-
-Verdict worst_of(const std::vector<Comparison>& comparisons) {
-  Verdict worst = Verdict::kPass;
-  for (const Comparison& comparison : comparisons) {
-    if (comparison.verdict == Verdict::kFail) return Verdict::kFail;
-    if (comparison.verdict == Verdict::kInconclusive) worst = Verdict::kInconclusive;
-  }
-  return worst;
+std::size_t worst_of(const std::vector<Comparison>& comparisons, const Judgement& judgement) {
+  const auto worst = std::max_element(comparisons.begin(), comparisons.end(),
+                                      [&](const Comparison& a, const Comparison& b) {
+                                        return badness(a, judgement) < badness(b, judgement);
+                                      });
+  return static_cast<std::size_t>(worst - comparisons.begin());
 }
 
 }  // namespace
 
-Findings findings_of(const Measured& measured, bool complete) {
+Findings findings_of(const Measured& measured, double share) {
   const Experiment& experiment = measured.experiment;
   Findings f{.blocks = blocks_of(measured)};
   for (std::size_t arm = 0; arm < experiment.runs_per_block(); ++arm) {
     f.arms.push_back(summary_of(f.blocks, arm));
   }
   if (experiment.second_baseline) {
-    f.second_baseline = comparison_of(experiment, f.blocks, experiment.arms.size());
+    f.second_baseline = comparison_of(experiment, f.blocks, experiment.arms.size(), 1);
     const Estimate& e = f.second_baseline->effect.estimate;
     const Interval p = percent(e.interval);
     if (e.method != Method::kNone) {
@@ -187,8 +155,7 @@ Findings findings_of(const Measured& measured, bool complete) {
     }
   }
   for (std::size_t arm = 1; arm < experiment.arms.size(); ++arm) {
-    Comparison made = comparison_of(experiment, f.blocks, arm);
-    if (!complete) made.verdict = Verdict::kInconclusive;
+    Comparison made = comparison_of(experiment, f.blocks, arm, share);
     if (made.quality) {
       made.quality_within_noise = within_noise(
           *made.quality, f.second_baseline ? f.second_baseline->quality : std::nullopt);
@@ -197,8 +164,9 @@ Findings findings_of(const Measured& measured, bool complete) {
   }
   f.marked = std::count_if(f.blocks.complete.begin(), f.blocks.complete.end(),
                            [](const Block& block) { return !block.marks.empty(); });
-  f.verdict = worst_of(f.comparisons);
-  add_remarks(experiment, f);
+  f.decided_by = worst_of(f.comparisons, experiment.judgement);
+  f.verdict = f.deciding().verdict;
+  f.remarks = remarks_on(measured, share, f);
   return f;
 }
 

@@ -21,8 +21,10 @@ struct Comparison {
   std::size_t arm = 1;
   Effect effect;
   Verdict verdict = Verdict::kInconclusive;
+  Estimate judged;  // what the verdict is read off: wider than the effect's after looks
   // Step by step, where steps are known. `effect` is of steady steps then.
   std::int64_t steps = 0;            // in common, over all pairs
+  std::int64_t unmatched = 0;        // pairs without one, which are left out
   std::optional<Effect> whole_runs;  // wall time
   std::optional<Shift> startup_s;    // before the first step
   std::optional<Shift> after_s;      // after the last
@@ -41,6 +43,8 @@ struct ArmSummary {
   double deviation_pct = 0;  // robust, of one run
   double wall_s = 0;         // median
   double cpu_s = 0;
+  std::int64_t least_steps = 0;  // found in a run
+  std::int64_t most_steps = 0;
 };
 
 struct Findings {
@@ -52,11 +56,17 @@ struct Findings {
   std::int64_t marked = 0;                    // blocks in which the host misbehaved
   std::vector<std::string> remarks;           // what a sceptic should know
   Verdict verdict = Verdict::kInconclusive;   // the worst of all
+  std::size_t decided_by = 0;                 // the place of the comparison that it is of
+
+  // There is one as long as there are two arms.
+  [[nodiscard]] const Comparison& deciding() const { return comparisons[decided_by]; }
 };
 
-// `complete`: it was not cut off by hand, which makes every verdict inconclusive: who watches the
-// estimate and stops when they like it has decided it themselves.
-Findings findings_of(const Measured& measured, bool complete);
+// `share` of the errors that are allowed may be spent on this verdict: 1 at the end that was
+// planned, less after looks (Look::share), and 0 where it was cut off by hand, which makes every
+// verdict inconclusive: who watches the estimate and stops when they like it has decided it
+// themselves.
+Findings findings_of(const Measured& measured, double share);
 
 // "1 block", "2 blocks"
 std::string counted(std::int64_t count, std::string_view what);

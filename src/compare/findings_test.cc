@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Noise that is the same every time.
 double wobble(std::int64_t i) {
@@ -41,7 +42,7 @@ Measured measured_of(int blocks, double effect, std::size_t arms = 2) {
 
 TEST(Findings, AnEffectBeyondTheMarginFails) {
   const Measured m = measured_of(30, 0.02);
-  const Findings f = findings_of(m, true);
+  const Findings f = findings_of(m, 1);
   EXPECT_EQ(f.verdict, Verdict::kFail);
   const Estimate& e = f.comparisons.at(0).effect.estimate;
   EXPECT_EQ(e.pairs, 30);
@@ -55,22 +56,70 @@ TEST(Findings, AnEffectBeyondTheMarginFails) {
 
 TEST(Findings, CutOffByHandDecidesNothing) {
   const Measured m = measured_of(30, 0.02);
-  EXPECT_EQ(findings_of(m, false).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(findings_of(m, 0).verdict, Verdict::kInconclusive);
 }
 
 TEST(Findings, TheWorstOfSeveralArmsCounts) {
   Measured m = measured_of(30, 0.02, 3);
-  Findings f = findings_of(m, true);
+  Findings f = findings_of(m, 1);
   EXPECT_EQ(f.comparisons.at(0).verdict, Verdict::kFail);
   EXPECT_EQ(f.comparisons.at(1).verdict, Verdict::kPass);
   EXPECT_EQ(f.verdict, Verdict::kFail);
   EXPECT_DOUBLE_EQ(f.comparisons.at(0).effect.alpha, 0.025);
 }
 
+TEST(Findings, TheDecidingArmIsTheOneThatDecided) {
+  Measured m = measured_of(30, 0, 4);
+  for (RunRecord& run : m.runs) run.value *= run.arm == 2 ? 1.05 : run.arm == 3 ? 1.02 : 1;
+  EXPECT_EQ(findings_of(m, 1).deciding().arm, 2U);
+  m.experiment.judgement.margin_pct = 10;
+  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kPass);
+  EXPECT_EQ(findings_of(m, 1).deciding().arm, 2U);
+  m.experiment.judgement.margin_pct = 5;
+  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(findings_of(m, 1).deciding().arm, 2U);
+  m.experiment.judgement = {1, true};
+  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kPass);
+  EXPECT_EQ(findings_of(m, 1).deciding().arm, 1U);
+}
+
+// Runs that are all equal have an interval without width, and a mean that rounding moves.
+TEST(Findings, RoundingIsNoRareSlowRun) {
+  Measured m = measured_of(12, 0);
+  for (RunRecord& run : m.runs) run.value = run.arm == 1 ? 102 : 100;
+  EXPECT_THAT(findings_of(m, 1).remarks, Not(Contains(HasSubstr("far from the centre"))));
+  m.runs[1].value = 300;
+  EXPECT_THAT(findings_of(m, 1).remarks, Contains(HasSubstr("far from the centre")));
+}
+
+TEST(Findings, AfterLooksTheVerdictMustBeSurer) {
+  Measured m = measured_of(8, 0.02);
+  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kFail);
+  m.looks = {{.run = 15, .pairs = 5}, {.run = 24, .pairs = 8, .share = 1.0 / 12}};
+  const Findings f = findings_of(m, 1.0 / 12);
+  EXPECT_EQ(f.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(f.remarks, Contains(HasSubstr("looked at 1 time before")));
+  EXPECT_LT(f.deciding().judged.interval.low, f.deciding().effect.estimate.interval.low);
+}
+
+TEST(Findings, WhatWasChangedOrExchangedIsSaid) {
+  Measured m = measured_of(12, 0);
+  RuleChange change{.pairs = 7};
+  change.to.judgement.margin_pct = 5;
+  m.changes = {change};
+  m.sittings = {{.host = "a", .kernel = "6.1"}, {.begun = "later", .host = "b", .kernel = "6.1"}};
+  m.failures = {{.run = 9, .arm = 1, .what = "exited with 7"}};
+  const auto remarks = findings_of(m, 1).remarks;
+  EXPECT_THAT(remarks, Contains("after 7 pairs, the margin was changed from 1 % to 5 %"));
+  EXPECT_THAT(remarks, Contains("it went on later with another host: b in the place of a"));
+  EXPECT_THAT(remarks, Not(Contains(HasSubstr("kernel"))));
+  EXPECT_THAT(remarks, Contains("1 run failed and not counted, the last as run 9, arm B"));
+}
+
 TEST(Findings, ABlockThatWasCutShortIsNotPaired) {
   Measured m = measured_of(30, 0);
   m.runs.erase(m.runs.begin() + 4);
-  const Findings f = findings_of(m, true);
+  const Findings f = findings_of(m, 1);
   EXPECT_EQ(f.blocks.complete.size(), 29U);
   EXPECT_EQ(f.blocks.cut_short, 1);
   EXPECT_THAT(f.remarks, Contains("1 block cut short and not paired"));
@@ -79,18 +128,18 @@ TEST(Findings, ABlockThatWasCutShortIsNotPaired) {
 TEST(Findings, WarmUpIsShownAndNotCounted) {
   Measured m = measured_of(30, 0);
   for (std::size_t run = 0; run < 6; ++run) m.runs[run].value *= 3;
-  Findings f = findings_of(m, true);
+  Findings f = findings_of(m, 1);
   EXPECT_EQ(f.blocks.warm_up, 2);
   EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 28);
   m.experiment.warm_up = 5;
-  f = findings_of(m, true);
+  f = findings_of(m, 1);
   EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 25);
 }
 
 TEST(Findings, MarkedBlocksStayAndAreSaid) {
   Measured m = measured_of(30, 0);
   m.marks = {{3, 5, {"others used 1.0 processors"}}};
-  const Findings f = findings_of(m, true);
+  const Findings f = findings_of(m, 1);
   EXPECT_EQ(f.marked, 3);
   EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 30);
   EXPECT_THAT(f.remarks, Contains(HasSubstr("disturbed in 3 of 30 blocks")));
@@ -98,7 +147,7 @@ TEST(Findings, MarkedBlocksStayAndAreSaid) {
 
 TEST(Findings, OfNothing) {
   Measured m = measured_of(0, 0);
-  const Findings f = findings_of(m, true);
+  const Findings f = findings_of(m, 1);
   EXPECT_EQ(f.verdict, Verdict::kInconclusive);
   EXPECT_FALSE(f.noise_floor_pct);
   EXPECT_EQ(widest_estimate(m).method, Method::kNone);
@@ -127,7 +176,7 @@ TEST(Findings, StepsAreMatchedAndTheRestIsSaidApart) {
     run.after_s = 0.1 + wobble(run.run * 3);
     run.quality = 2.5 + wobble(run.run * 5);
   }
-  const Findings f = findings_of(m, true);
+  const Findings f = findings_of(m, 1);
   const Comparison& c = f.comparisons.at(0);
   EXPECT_NEAR(percent(c.effect.estimate.centre), 2, 0.1);
   EXPECT_EQ(c.steps, 8 * 57);  // 3 … 60 in both, without B's first
@@ -137,7 +186,21 @@ TEST(Findings, StepsAreMatchedAndTheRestIsSaidApart) {
   EXPECT_NEAR(c.quality->baseline, 2.5, 0.01);
   EXPECT_EQ(c.quality_within_noise, true);
   for (RunRecord& run : m.runs) *run.quality += run.arm == 1 ? 0.1 : 0;
-  EXPECT_EQ(findings_of(m, true).comparisons.at(0).quality_within_noise, false);
+  EXPECT_EQ(findings_of(m, 1).comparisons.at(0).quality_within_noise, false);
+}
+
+TEST(Findings, StepsThatWereNotFoundAreSaid) {
+  Measured m = measured_of(8, 0);
+  m.experiment.steps = *parse_steps("json:a,b");
+  for (RunRecord& run : m.runs) {
+    const bool other = run.arm == 1 && run.block == 3;
+    run.steps = steps_of_run(other ? 100 : 1, run.arm == 2 ? 3 : 20, 1, run.run);
+  }
+  const Findings f = findings_of(m, 1);
+  EXPECT_EQ(f.comparisons.at(0).unmatched, 1);
+  EXPECT_EQ(f.arms.at(1).least_steps, 20);
+  EXPECT_THAT(f.remarks, Contains("B: 1 pair without a step in common, and not counted"));
+  EXPECT_THAT(f.remarks, Contains("A': only 3 steps found in a run; does the pattern find all?"));
 }
 
 TEST(Steps, WithNoneInCommonSayNothing) {

@@ -15,47 +15,6 @@ using base::Json;
 constexpr const char* kJournalName = "runs.jsonl";
 constexpr base::Bytes kLargestJournal(std::int64_t{4} << 30U);
 
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-std::optional<double> optional_from(const Json& json, const char* key) {
-  return json.contains(key) && !json.at(key).is_null() ? std::optional(json.at(key).get<double>())
-                                                       : std::nullopt;
-}
-
-RunRecord run_from_json(const Json& json) {
-  RunRecord run{.run = json.at("run"),
-                .block = json.at("block"),
-                .arm = json.at("arm"),
-                .started = json.at("started"),
-                .wall_s = json.at("wall_s"),
-                .cpu_s = json.at("cpu_s"),
-                .value = json.at("value"),
-                .quality = optional_from(json, "quality"),
-                .startup_s = optional_from(json, "startup_s"),
-                .after_s = optional_from(json, "after_s")};
-  if (json.contains("steps")) {
-    for (const Json& step : json.at("steps")) {
-      run.steps.push_back({step.at(0).get<std::int64_t>(), step.at(1).get<double>(), 0});
-    }
-  }
-  return run;
-}
-
-base::Result<void> read_line(const Json& json, Measured& measured) {
-  if (json.contains("run")) {
-    RunRecord run = run_from_json(json);
-    if (run.arm >= measured.experiment.runs_per_block() || !(run.value > 0) || run.block < 0) {
-      return base::fail(base::unfit_error("", "has a run that does not fit the experiment"));
-    }
-    measured.runs.push_back(std::move(run));
-  } else if (json.contains("host")) {
-    measured.marks.push_back({json.at("first_block"), json.at("last_block"), json.at("host")});
-  }
-  return {};
-}
-
 base::Result<Measured> measured_from(std::string_view text) {
   Measured measured;
   bool first = true;
@@ -71,7 +30,7 @@ base::Result<Measured> measured_from(std::string_view text) {
       if (first) {
         ASSAY_TRY(measured.experiment, experiment_from_json(json.at("experiment")));
       } else {
-        ASSAY_TRY_VOID(read_line(json, measured));
+        ASSAY_TRY_VOID(add_line(json, measured));
       }
     } catch (const Json::exception& error) {
       return base::fail(base::unfit_error("", "has a line that no journal has"));
@@ -96,25 +55,6 @@ base::Result<void> lock(int fd, const fs::path& file) {
 }
 
 }  // namespace
-
-std::int64_t Measured::next_block() const {
-  return runs.empty() ? 0 : runs.back().block + 1;
-}
-
-Json to_json(const RunRecord& run) {
-  Json json = {{"run", run.run},         {"block", run.block},   {"arm", run.arm},
-               {"started", run.started}, {"wall_s", run.wall_s}, {"cpu_s", run.cpu_s},
-               {"value", run.value}};
-  if (run.quality) json["quality"] = *run.quality;
-  if (!run.steps.empty()) {
-    Json steps = Json::array();
-    for (const StepValue& step : run.steps) steps.push_back({step.step, step.value});
-    json["steps"] = std::move(steps);
-    json["startup_s"] = optional_json(run.startup_s);
-    json["after_s"] = optional_json(run.after_s);
-  }
-  return json;
-}
 
 base::Result<Journal> Journal::create(const fs::path& directory, const Experiment& experiment) {
   std::error_code error;
@@ -163,9 +103,24 @@ base::Result<void> Journal::add(const RunRecord& run) {
   return append(to_json(run));
 }
 
+base::Result<void> Journal::add(const FailedRun& run) {
+  return append({{"failed", to_json(run)}});
+}
+
 base::Result<void> Journal::add(const HostMark& mark) {
-  return append(
-      {{"host", mark.what}, {"first_block", mark.first_block}, {"last_block", mark.last_block}});
+  return append(to_json(mark));
+}
+
+base::Result<void> Journal::add(const Sitting& sitting) {
+  return append({{"sitting", to_json(sitting)}});
+}
+
+base::Result<void> Journal::add(const RuleChange& change) {
+  return append({{"rules", to_json(change)}});
+}
+
+base::Result<void> Journal::add(const Look& look) {
+  return append({{"look", to_json(look)}});
 }
 
 fs::path Journal::output(std::int64_t run, const std::string& arm, const char* extension) const {

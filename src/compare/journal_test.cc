@@ -83,6 +83,32 @@ TEST_F(JournalFile, WhatIsAddedIsThereAgain) {
   EXPECT_EQ(again.runs.size(), 2U);
 }
 
+TEST_F(JournalFile, LooksSittingsFailuresAndRulesAreThereAgain) {
+  const Sitting sitting{"2026-11-15T00:00:00Z", "h", "m", "k", "d", "0.1.0 abc", "def", {"load"}};
+  const FailedRun failed{4, 1, 1, "2026-11-15T00:00:00.000Z", "exited with 7"};
+  const Look look{.run = 3, .pairs = 1, .stop = Stop::kTime, .planned = true, .share = 0.25};
+  RuleChange change{.pairs = 1};
+  change.to = {{0.125, 3, 77, base::Seconds(5)}, {7.5, false}};
+  {
+    auto journal = Journal::create(folder(), every_setting());
+    ASSERT_TRUE(journal->add(sitting));
+    ASSERT_TRUE(journal->add(failed));
+    ASSERT_TRUE(journal->add(look));
+    ASSERT_TRUE(journal->add(change));
+  }
+  const auto read = read_journal(folder());
+  ASSERT_TRUE(read) << read.error().line();
+  EXPECT_EQ(read->sittings.at(0), sitting);
+  EXPECT_EQ(to_json(read->failures.at(0)), to_json(failed));
+  EXPECT_EQ(read->looks.at(0), look);
+  EXPECT_EQ(read->changes.at(0).from, (Rules{every_setting().stop, every_setting().judgement}));
+  EXPECT_EQ(read->changes.at(0).to, change.to);
+  // What counts is what was said last.
+  EXPECT_EQ(read->experiment.judgement, change.to.judgement);
+  EXPECT_EQ(read->experiment.stop, change.to.stop);
+  EXPECT_EQ(read->next_run(), 5);
+}
+
 TEST_F(JournalFile, TwoDoNotWriteOne) {
   const auto journal = Journal::create(folder(), every_setting());
   ASSERT_TRUE(journal);
@@ -108,6 +134,14 @@ TEST_F(JournalFile, WhatIsNoJournalIsRefused) {
     line.replace(line.find('%'), 1, arm);
     std::ofstream(file()) << first << line << "\n";
     EXPECT_FALSE(Journal::open(folder(), measured)) << arm;
+  }
+  for (const char* line :
+       {R"({"look":{}})", R"({"look":3})", R"({"sitting":[]})", R"({"rules":{"pairs":1}})",
+        R"({"failed":{"run":1,"block":0,"arm":9,"started":"","what":""}})",
+        R"({"rules":{"pairs":1,"half_width_pct":-1,"min_pairs":2,"max_pairs":1,"max_time_s":1,)"
+        R"("margin_pct":1,"more_is_better":false}})"}) {
+    std::ofstream(file()) << first << line << "\n";
+    EXPECT_FALSE(Journal::open(folder(), measured)) << line;
   }
 }
 

@@ -7,18 +7,18 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <regex>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "compare/documents.h"
 
 namespace assay::compare {
 namespace {
 
 using base::Json;
 
-// The library's matcher recurses for every character: a longer line could exhaust the stack.
-constexpr std::size_t kLongestLine = 4000;
+// Patterns that try every end from every beginning take the square of it.
+constexpr std::size_t kLongestLine = 65'536;
 constexpr std::array<std::pair<MetricKind, std::string_view>, 5> kMetricNames = {{
     {MetricKind::kWall, "wall"},
     {MetricKind::kCpu, "cpu"},
@@ -27,15 +27,6 @@ constexpr std::array<std::pair<MetricKind, std::string_view>, 5> kMetricNames = 
     {MetricKind::kStored, "stored:"},
 }};
 constexpr const char* kMetricForms = "one of wall, cpu, regex:PATTERN, json:PATH, stored:NAME";
-
-base::Result<std::regex> regex_of(const std::string& pattern) {
-  try {
-    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error& error) {
-    return base::fail(base::usage_error("", fmt::format("'{}' is no regular expression", pattern),
-                                        "groups are (…), a digit is [0-9]"));
-  }
-}
 
 std::optional<double> number_of(std::string_view text) {
   text = base::trim(text);
@@ -55,14 +46,16 @@ std::optional<std::int64_t> whole_number_of(std::string_view text) {
   return value;
 }
 
-// Calls visit(line, offset of its end) for each line, the last one too if nothing ends it.
+// Calls visit(line, offset of its end) for each line, the last one too if nothing ends it. What is
+// written over itself with a carriage return, as progress bars are, is a line each time.
 template <class Visit>
-void each_line(std::string_view text, const Visit& visit) {
+base::Result<void> each_line(std::string_view text, const Visit& visit) {
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    visit(text.substr(begin, end - begin), end);
+    const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
+    ASSAY_TRY_VOID(visit(text.substr(begin, end - begin), end));
     begin = end + 1;
   }
+  return {};
 }
 
 const Json* at_path(const Json& document, std::string_view path) {
@@ -95,48 +88,87 @@ Json parsed(std::string_view text) {
   return Json::parse(text.begin(), text.end(), nullptr, false);
 }
 
-using LineMatch = std::match_results<std::string_view::const_iterator>;
-
 base::Error not_found(const Metric& metric, std::string_view what) {
   return base::unfit_error(
       "", fmt::format("'{}' {} in its output", base::shortened(metric.text(), 100), what));
 }
 
-base::Result<double> last_match(const Metric& metric, std::string_view output) {
-  ASSAY_TRY(const std::regex pattern, regex_of(metric.pattern));
+// The last match, as it stands there.
+base::Result<std::optional<std::string>> last_match(const Pattern& pattern, std::string_view text,
+                                                    const Patience& patience) {
   std::optional<std::string> found;
-  each_line(output, [&](std::string_view line, std::size_t) {
+  const auto search = [&](std::string_view line, std::size_t) -> base::Result<void> {
     line = line.substr(0, kLongestLine);
-    LineMatch match;
-    while (std::regex_search(line.begin(), line.end(), match, pattern)) {
-      found = match.size() > 1 ? match[1].str() : match[0].str();
+    for (std::size_t from = 0;;) {
+      ASSAY_TRY(const auto match, pattern.search(line, from, patience));
+      if (!match) return {};
+      found = match->groups[pattern.groups() > 0 ? 1 : 0];
       // The rest of the line may have another; an empty match would not move on.
-      const auto used = static_cast<std::size_t>(match[0].second - line.begin());
-      if (match.length(0) == 0) break;
-      line.remove_prefix(used);
+      if (match->groups[0].empty()) return {};
+      from = match->end;
     }
-  });
-  if (!found) return base::fail(not_found(metric, "was not found"));
-  const auto value = number_of(*found);
-  if (!value) {
+  };
+  ASSAY_TRY_VOID(each_line(text, search));
+  return found;
+}
+
+base::Result<double> matched_value(const Metric& metric, const Printed& printed,
+                                   const Patience& patience) {
+  ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
+  for (const std::string_view text : {printed.out, printed.err}) {
+    ASSAY_TRY(const auto found, last_match(pattern, text, patience));
+    if (!found) continue;
+    if (const auto value = number_of(*found)) return *value;
     return base::fail(not_found(
         metric, fmt::format("matched '{}', which is no number,", base::shortened(*found, 60))));
   }
-  return *value;
+  return base::fail(not_found(metric, "was not found"));
 }
 
-base::Result<double> last_json(const Metric& metric, std::string_view output) {
-  const Json whole = parsed(output);
-  std::optional<double> found;
-  if (!whole.is_discarded()) {
-    found = number_at(whole, metric.pattern);
-  } else {
-    each_line(output, [&](std::string_view line, std::size_t) {
-      if (const auto value = number_at(parsed(line), metric.pattern)) found = value;
-    });
+base::Result<double> value_in_documents(const Metric& metric, const Printed& printed,
+                                        const Patience& patience) {
+  for (const std::string_view text : {printed.out, printed.err}) {
+    std::optional<double> found;
+    ASSAY_TRY_VOID(each_document(text, patience, [&](const Json& document) {
+      const auto value = number_at(document, metric.pattern);
+      if (value && std::isfinite(*value)) found = value;
+    }));
+    if (found) return *found;
   }
-  if (!found || !std::isfinite(*found)) return base::fail(not_found(metric, "has no number"));
-  return *found;
+  return base::fail(not_found(metric, "has no number"));
+}
+
+using StepsByNumber = std::map<std::int64_t, StepValue>;
+
+void keep_step(std::optional<std::int64_t> step, std::optional<double> value, std::size_t offset,
+               StepsByNumber& steps) {
+  if (step && value && std::isfinite(*value) && *value > 0) steps[*step] = {*step, *value, offset};
+}
+
+base::Result<void> steps_by_pattern(const Metric& metric, std::string_view text,
+                                    const Patience& patience, StepsByNumber& steps) {
+  ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
+  return each_line(text, [&](std::string_view line, std::size_t end) -> base::Result<void> {
+    ASSAY_TRY(const auto match, pattern.search(line.substr(0, kLongestLine), 0, patience));
+    if (!match) return {};
+    keep_step(whole_number_of(match->groups[1]), number_of(match->groups[2]), end, steps);
+    return {};
+  });
+}
+
+base::Result<void> steps_by_path(const Metric& metric, std::string_view text,
+                                 const Patience& patience, StepsByNumber& steps) {
+  const std::size_t comma = metric.pattern.find(',');
+  const std::string step_path = metric.pattern.substr(0, comma);
+  const std::string value_path = metric.pattern.substr(comma + 1);
+  return each_line(text, [&](std::string_view line, std::size_t end) -> base::Result<void> {
+    ASSAY_TRY_VOID(patience.check());
+    const Json document = parsed(line);
+    const auto step = number_at(document, step_path);
+    if (!step || std::abs(*step) > 1e15) return {};
+    keep_step(static_cast<std::int64_t>(*step), number_at(document, value_path), end, steps);
+    return {};
+  });
 }
 
 }  // namespace
@@ -157,7 +189,7 @@ base::Result<Metric> parse_metric(std::string_view text) {
     if (!text.starts_with(name)) continue;
     Metric metric{kind, std::string(text.substr(name.size()))};
     if (metric.pattern.empty()) break;
-    if (kind == MetricKind::kRegex) ASSAY_TRY_VOID(regex_of(metric.pattern));
+    if (kind == MetricKind::kRegex) ASSAY_TRY_VOID(Pattern::compile(metric.pattern));
     return metric;
   }
   return base::fail(base::usage_error("", fmt::format("'{}' is no metric", text), kMetricForms));
@@ -166,8 +198,8 @@ base::Result<Metric> parse_metric(std::string_view text) {
 base::Result<Metric> parse_steps(std::string_view text) {
   ASSAY_TRY(Metric metric, parse_metric(text));
   if (metric.kind == MetricKind::kRegex) {
-    ASSAY_TRY(const std::regex pattern, regex_of(metric.pattern));
-    if (pattern.mark_count() == 2) return metric;
+    ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
+    if (pattern.groups() == 2) return metric;
   } else if (metric.kind == MetricKind::kJson) {
     if (std::count(metric.pattern.begin(), metric.pattern.end(), ',') == 1) return metric;
   } else if (metric.kind == MetricKind::kStored) {
@@ -178,40 +210,28 @@ base::Result<Metric> parse_steps(std::string_view text) {
       "regex:PATTERN with two groups, step and value, or json:STEP,VALUE, or stored:NAME"));
 }
 
-base::Result<double> value_in(const Metric& metric, std::string_view output) {
-  return metric.kind == MetricKind::kRegex ? last_match(metric, output) : last_json(metric, output);
+base::Result<double> value_in(const Metric& metric, const Printed& printed,
+                              const Patience& patience) {
+  return metric.kind == MetricKind::kRegex ? matched_value(metric, printed, patience)
+                                           : value_in_documents(metric, printed, patience);
 }
 
-base::Result<std::vector<StepValue>> steps_in(const Metric& metric, std::string_view output) {
-  std::map<std::int64_t, StepValue> steps;
-  const auto keep = [&](std::optional<std::int64_t> step, std::optional<double> value,
-                        std::size_t offset) {
-    if (step && value && std::isfinite(*value) && *value > 0)
-      steps[*step] = {*step, *value, offset};
-  };
-  if (metric.kind == MetricKind::kRegex) {
-    ASSAY_TRY(const std::regex pattern, regex_of(metric.pattern));
-    each_line(output, [&](std::string_view line, std::size_t end) {
-      line = line.substr(0, kLongestLine);
-      LineMatch match;
-      if (!std::regex_search(line.begin(), line.end(), match, pattern)) return;
-      keep(whole_number_of(match[1].str()), number_of(match[2].str()), end);
-    });
-  } else {
-    const std::size_t comma = metric.pattern.find(',');
-    const std::string step_path = metric.pattern.substr(0, comma);
-    const std::string value_path = metric.pattern.substr(comma + 1);
-    each_line(output, [&](std::string_view line, std::size_t end) {
-      const Json document = parsed(line);
-      const auto step = number_at(document, step_path);
-      if (!step || std::abs(*step) > 1e15) return;
-      keep(static_cast<std::int64_t>(*step), number_at(document, value_path), end);
-    });
+base::Result<double> value_in(const Metric& metric, std::string_view text) {
+  return value_in(metric, Printed{text});
+}
+
+base::Result<FoundSteps> steps_in(const Metric& metric, const Printed& printed,
+                                  const Patience& patience) {
+  const auto search = metric.kind == MetricKind::kRegex ? steps_by_pattern : steps_by_path;
+  for (const bool in_err : {false, true}) {
+    StepsByNumber steps;
+    ASSAY_TRY_VOID(search(metric, in_err ? printed.err : printed.out, patience, steps));
+    if (steps.empty()) continue;
+    FoundSteps found{.in_err = in_err};
+    for (const auto& [step, value] : steps) found.steps.push_back(value);
+    return found;
   }
-  if (steps.empty()) return base::fail(not_found(metric, "found no step"));
-  std::vector<StepValue> found;
-  for (const auto& [step, value] : steps) found.push_back(value);
-  return found;
+  return base::fail(not_found(metric, "found no step"));
 }
 
 }  // namespace assay::compare

@@ -7,7 +7,8 @@
 //   stored:NAME      the median, over steps, of what the job that it recorded measured
 //
 // Steps are found in the same ways: regex:PATTERN with two groups, step and value, in every line;
-// json:STEP,VALUE in every line; stored:NAME.
+// json:STEP,VALUE in every line; stored:NAME. A carriage return ends a line, too. Standard output
+// is searched first; standard error counts where that has nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compare/pattern.h"
 
 namespace assay::compare {
 
@@ -42,11 +44,24 @@ struct StepValue {
   bool operator==(const StepValue&) const = default;
 };
 
-// In standard output and standard error together, of kinds kRegex and kJson. An error says what was
-// not found.
-base::Result<double> value_in(const Metric& metric, std::string_view output);
+// What a run printed.
+struct Printed {
+  std::string_view out;
+  std::string_view err = {};
+};
+
+// Of kinds kRegex and kJson. An error says what was not found.
+base::Result<double> value_in(const Metric& metric, const Printed& printed,
+                              const Patience& patience = Patience());
+// Of text that did not come in two streams.
+base::Result<double> value_in(const Metric& metric, std::string_view text);
+
+struct FoundSteps {
+  std::vector<StepValue> steps;  // never empty
+  bool in_err = false;           // in standard error, which their offsets are of then
+};
 // Every step in order, if its value is more than 0; of a step that stands there twice, the last.
-// Never empty.
-base::Result<std::vector<StepValue>> steps_in(const Metric& metric, std::string_view output);
+base::Result<FoundSteps> steps_in(const Metric& metric, const Printed& printed,
+                                  const Patience& patience = Patience());
 
 }  // namespace assay::compare

@@ -64,18 +64,74 @@ TEST(Metric, StepsByLine) {
   const auto regex = parse_steps("regex:step ([0-9]+).*dt ([0-9.]+)ms");
   ASSERT_TRUE(regex);
   const auto steps =
-      steps_in(*regex, "step 2 dt 20ms\nstep 1 dt 10ms\nx\nstep 2 dt 30ms\nstep 3 dt 0ms");
+      steps_in(*regex, {"step 2 dt 20ms\nstep 1 dt 10ms\nx\nstep 2 dt 30ms\nstep 3 dt 0ms"});
   ASSERT_TRUE(steps);
-  ASSERT_EQ(steps->size(), 2U);
-  EXPECT_EQ((*steps)[0].step, 1);
-  EXPECT_EQ((*steps)[1].value, 30);
+  ASSERT_EQ(steps->steps.size(), 2U);
+  EXPECT_EQ(steps->steps[0].step, 1);
+  EXPECT_EQ(steps->steps[1].value, 30);
   const auto json = parse_steps("json:n,time.s");
   ASSERT_TRUE(json);
-  EXPECT_EQ(steps_in(*json, "{\"n\": 4, \"time\": {\"s\": 0.5}}\n{\"n\": 5}\n")->size(), 1U);
-  EXPECT_FALSE(steps_in(*json, "nothing"));
+  EXPECT_EQ(steps_in(*json, {"{\"n\": 4, \"time\": {\"s\": 0.5}}\n{\"n\": 5}\n"})->steps.size(),
+            1U);
+  EXPECT_FALSE(steps_in(*json, {"nothing"}));
   for (const char* text : {"wall", "regex:x", "regex:(a)", "json:a", "json:a,b,c"}) {
     EXPECT_FALSE(parse_steps(text)) << text;
   }
+}
+
+// As tqdm prints: one line for people, a step after the other.
+TEST(Metric, ACarriageReturnEndsALine) {
+  std::string bar;
+  for (int step = 1; step <= 199; ++step) {
+    bar += "\rstep " + std::to_string(step) + " of 199 dt: " + std::to_string(step) + "ms   ";
+  }
+  const auto regex = parse_steps("regex:step ([0-9]+).*dt: ([0-9.]+)ms");
+  const auto found = steps_in(*regex, {"loading\n", bar + "\n"});
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->in_err);
+  ASSERT_EQ(found->steps.size(), 199U);
+  for (const StepValue& step : found->steps) EXPECT_EQ(step.value, static_cast<double>(step.step));
+  EXPECT_EQ(found->steps.back().offset, bar.size());
+  EXPECT_EQ(value_in(*parse_metric("regex:dt: ([0-9.]+)"), Printed{"", bar}), 199);
+}
+
+TEST(Metric, StandardOutputGoesBeforeStandardError) {
+  EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), Printed{"t=1\nt=2", "t=3"}), 2);
+  EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), Printed{"t", "t=3"}), 3);
+  EXPECT_FALSE(steps_in(*parse_steps("regex:([0-9]) ([0-9])"), {"1 2", "3 4"})->in_err);
+  // The end of one and the beginning of the other are no line.
+  EXPECT_FALSE(value_in(*parse_metric("regex:a=1"), Printed{"a", "=1"}));
+}
+
+TEST(Metric, JsonAmongOtherLines) {
+  const char* pretty = "{\n  \"loss\": 2.5,\n  \"list\": [\n    {\"loss\": 9}\n  ]\n}\n";
+  EXPECT_EQ(value_in(*parse_metric("json:loss"), Printed{pretty, "warning: slow\n"}), 2.5);
+  EXPECT_EQ(
+      value_in(*parse_metric("json:loss"), Printed{std::string("loading\n") + pretty + "bye"}),
+      2.5);
+  EXPECT_EQ(value_in(*parse_metric("json:loss"), Printed{"hello", pretty}), 2.5);
+  EXPECT_EQ(value_in(*parse_metric("json:list.0.loss"), Printed{pretty}), 9);
+}
+
+TEST(Metric, LinesAreLong) {
+  const std::string line = std::string(60'000, 'x') + " dt 4";
+  EXPECT_EQ(found("regex:dt ([0-9.]+)", line), 4);
+  EXPECT_EQ(found("regex:^x+ dt ([0-9.]+)$", line), 4);
+}
+
+// Two to the power of 50 ways to fail, and a square of a long line: neither may hang.
+TEST(Metric, PatternsThatNeverEndAreEnded) {
+  const base::Stopwatch watch;
+  EXPECT_THAT(missing("regex:(a+)+b", std::string(50, 'a') + "cb"), HasSubstr("too many ways"));
+  EXPECT_EQ(found("regex:(?:a+)+b([0-9])", std::string(50, 'a') + "b7"), 7);
+  const std::string wide(65'536, 'a');
+  const Patience short_one({}, base::Seconds(0.2));
+  const auto slow = value_in(*parse_metric("regex:a*a*b"), Printed{wide}, short_one);
+  EXPECT_FALSE(slow);
+  const Patience interrupted([] { return true; });
+  EXPECT_THAT(value_in(*parse_metric("regex:a"), Printed{wide}, interrupted).error().line(),
+              HasSubstr("was interrupted"));
+  EXPECT_LT(watch.elapsed().count(), 10);
 }
 
 }  // namespace

@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cmath>
-#include <cstdlib>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -43,24 +41,6 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
   result.push_back(nullptr);
   return result;
-}
-
-bool is_program(const std::string& path) {
-  return ::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);
-}
-
-// As a shell would look; empty when there is none.
-std::string program_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
-  while (!rest.empty()) {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (is_program(candidate)) return candidate;
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  return {};
 }
 
 // Everything that posix_spawn wants to be told, and gives back.
@@ -101,7 +81,28 @@ double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
   return static_cast<double>(to_ns - from_ns) / 1e9;
 }
 
-// Waits for a process that runs, passing its output on if there is a pipe.
+// What a process writes into a pipe, and the file that it goes to.
+struct Stream {
+  int pipe = -1;
+  int file = -1;
+  std::size_t bytes = 0;
+};
+
+// A pipe, or nothing where none is needed.
+struct Pipe {
+  base::UniqueFd read_end;
+  base::UniqueFd write_end;
+};
+
+base::Result<Pipe> pipe_if(bool needed) {
+  std::array<int, 2> ends = {-1, -1};
+  if (needed && ::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return base::fail(base::system_error("pipe", "cannot be made", errno));
+  }
+  return Pipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
+}
+
+// Waits for a process that runs, passing its output on if there are pipes.
 class Watch {
  public:
   Watch(pid_t child, std::int64_t started_ns, const ProcessRequest& request,
@@ -115,14 +116,17 @@ class Watch {
     }
   }
 
-  ProcessOutcome wait(int pipe, int out) {
+  // Of pipes that are -1 nothing is passed on.
+  ProcessOutcome wait(Stream out, Stream err) {
     while (!ended_) {
-      std::array<pollfd, 3> fds = {{{fd_.get(), POLLIN, 0},
+      std::array<pollfd, 4> fds = {{{fd_.get(), POLLIN, 0},
                                     {told_ ? -1 : interrupts_.fd(), POLLIN, 0},
-                                    {pipe_closed_ ? -1 : pipe, POLLIN, 0}}};
+                                    {out.pipe, POLLIN, 0},
+                                    {err.pipe, POLLIN, 0}}};
       ::poll(fds.data(), fds.size(), patience_ms());
       const std::int64_t now = base::system_clock().monotonic_ns();
-      if (fds[2].revents != 0) pass_on(pipe, out, now);
+      if (fds[2].revents != 0) pass_on(out, outcome_.moments, now);
+      if (fds[3].revents != 0) pass_on(err, outcome_.err_moments, now);
       if (fds[0].revents != 0 || !fd_.valid()) {
         outcome_.wall_s = seconds_between(started_ns_, now);
         ended_ = true;
@@ -136,14 +140,15 @@ class Watch {
     }
     reap();
     // What it wrote last may still be in the pipe; descendants that live on may keep it open.
-    while (pipe >= 0 && !pipe_closed_ && readable(pipe)) {
-      pass_on(pipe, out, started_ns_ + static_cast<std::int64_t>(outcome_.wall_s * 1e9));
-    }
+    const std::int64_t end = started_ns_ + static_cast<std::int64_t>(outcome_.wall_s * 1e9);
+    while (readable(out.pipe)) pass_on(out, outcome_.moments, end);
+    while (readable(err.pipe)) pass_on(err, outcome_.err_moments, end);
     return std::move(outcome_);
   }
 
  private:
   static bool readable(int pipe) {
+    if (pipe < 0) return false;
     pollfd fd = {pipe, POLLIN, 0};
     return ::poll(&fd, 1, 0) == 1;
   }
@@ -161,16 +166,16 @@ class Watch {
     deadline_ns_ = now + kGraceNs;
   }
 
-  void pass_on(int pipe, int out, std::int64_t now) {
+  void pass_on(Stream& stream, std::vector<OutputMoment>& moments, std::int64_t now) const {
     std::array<char, 65536> buffer;
-    const ssize_t got = ::read(pipe, buffer.data(), buffer.size());
+    const ssize_t got = ::read(stream.pipe, buffer.data(), buffer.size());
     if (got <= 0) {
-      pipe_closed_ = got == 0 || errno != EINTR;
+      if (got == 0 || errno != EINTR) stream.pipe = -1;
       return;
     }
-    bytes_ += static_cast<std::size_t>(got);
-    outcome_.moments.push_back({bytes_, seconds_between(started_ns_, now)});
-    base::write_all(out, {buffer.data(), static_cast<std::size_t>(got)});
+    stream.bytes += static_cast<std::size_t>(got);
+    moments.push_back({stream.bytes, seconds_between(started_ns_, now)});
+    base::write_all(stream.file, {buffer.data(), static_cast<std::size_t>(got)});
   }
 
   void reap() {
@@ -191,8 +196,6 @@ class Watch {
   std::optional<std::int64_t> deadline_ns_;
   bool told_ = false;
   bool ended_ = false;
-  bool pipe_closed_ = false;
-  std::size_t bytes_ = 0;
   ProcessOutcome outcome_;
 };
 
@@ -209,52 +212,21 @@ base::Result<Interrupts> Interrupts::watch() {
 Interrupts::~Interrupts() {
   if (!fd_.valid()) return;
   // What came was heard: it must not end the process afterwards.
-  signalfd_siginfo heard;
-  while (::read(fd_.get(), &heard, sizeof heard) == sizeof heard) {
-  }
+  hear();
   const sigset_t signals = interrupting_signals();
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 bool Interrupts::happened() const {
   pollfd fd = {fd_.get(), POLLIN, 0};
-  return ::poll(&fd, 1, 0) == 1;
+  return heard_ || ::poll(&fd, 1, 0) == 1;
 }
 
-std::optional<std::vector<std::string>> plain_words(const std::string& command) {
-  constexpr std::string_view kPlain = "_@%+=:,./-";
-  std::vector<std::string> words;
-  bool inside = false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (c == ' ' || c == '\t') {
-      inside = false;
-      continue;
-    }
-    if (!inside) words.emplace_back();
-    inside = true;
-    if (c == '\'') {
-      const std::size_t close = command.find('\'', i + 1);
-      if (close == std::string::npos) return std::nullopt;
-      words.back() += command.substr(i + 1, close - i - 1);
-      i = close;
-    } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-               kPlain.find(c) != std::string_view::npos) {
-      words.back() += c;
-    } else {
-      return std::nullopt;
-    }
+void Interrupts::hear() {
+  heard_ = happened();
+  signalfd_siginfo heard;
+  while (::read(fd_.get(), &heard, sizeof heard) == sizeof heard) {
   }
-  // "A=1 command" sets a variable; "cd", "exit" and what is misspelt are the shell's to tell.
-  if (words.empty() || words.front().find('=') != std::string::npos ||
-      program_path(words.front()).empty()) {
-    return std::nullopt;
-  }
-  return words;
-}
-
-std::vector<std::string> shell_words(const std::string& command) {
-  return {"/bin/sh", "-c", command};
 }
 
 std::string ProcessOutcome::how() const {
@@ -269,15 +241,11 @@ base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
                                          const Interrupts& interrupts) {
   ASSAY_TRY(const base::UniqueFd out, output_file(request.out));
   ASSAY_TRY(const base::UniqueFd err, output_file(request.err));
-  std::array<int, 2> ends = {-1, -1};
-  if (request.time_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return base::fail(base::system_error("pipe", "cannot be made", errno));
-  }
-  const base::UniqueFd read_end(ends[0]);
-  base::UniqueFd write_end(ends[1]);
+  ASSAY_TRY(Pipe out_pipe, pipe_if(request.time_output));
+  ASSAY_TRY(Pipe err_pipe, pipe_if(request.time_output));
   Spawn spawn;
-  spawn.give(request.time_output ? write_end.get() : out.get(), STDOUT_FILENO);
-  spawn.give(err.get(), STDERR_FILENO);
+  spawn.give(request.time_output ? out_pipe.write_end.get() : out.get(), STDOUT_FILENO);
+  spawn.give(request.time_output ? err_pipe.write_end.get() : err.get(), STDERR_FILENO);
   const std::vector<char*> arguments = pointers(request.words);
   const std::vector<char*> environment = pointers(request.environment);
   const std::string path = program_path(request.words.front());
@@ -288,8 +256,10 @@ base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
   const std::int64_t started = base::system_clock().monotonic_ns();
   const int error = spawn.start(path, arguments.data(), environment.data(), child);
   if (error != 0) return base::fail(base::system_error(path, "cannot be started", error));
-  write_end.reset();
-  return Watch(child, started, request, interrupts).wait(read_end.get(), out.get());
+  out_pipe.write_end.reset();
+  err_pipe.write_end.reset();
+  return Watch(child, started, request, interrupts)
+      .wait({out_pipe.read_end.get(), out.get()}, {err_pipe.read_end.get(), err.get()});
 }
 
 }  // namespace assay::compare

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "compare/command.h"
 
 namespace assay::compare {
 
@@ -26,17 +27,14 @@ class Interrupts {
 
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool happened() const;  // stays so
+  // What came until now was heard: processes that are run from here on are ended by another one.
+  void hear();
 
  private:
   explicit Interrupts(base::UniqueFd fd) : fd_(std::move(fd)) {}
   base::UniqueFd fd_;
+  bool heard_ = false;
 };
-
-// The words of a command that needs no shell: plain words and quoted ones, the first of which is a
-// program that is there. Nothing if it needs one.
-std::optional<std::vector<std::string>> plain_words(const std::string& command);
-// {"/bin/sh", "-c", command}
-std::vector<std::string> shell_words(const std::string& command);
 
 struct ProcessRequest {
   std::vector<std::string> words;
@@ -58,7 +56,8 @@ struct ProcessOutcome {
   int wait_status = 0;
   bool timed_out = false;
   bool interrupted = false;
-  std::vector<OutputMoment> moments;
+  std::vector<OutputMoment> moments;      // of standard output
+  std::vector<OutputMoment> err_moments;  // of standard error
 
   [[nodiscard]] bool ok() const { return wait_status == 0 && !timed_out && !interrupted; }
   // "exited with 1", "was killed by signal 9", "ran into the timeout"

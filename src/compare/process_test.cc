@@ -97,6 +97,29 @@ TEST_F(Process, OutputHasItsMoments) {
   EXPECT_GE(outcome.moments[1].seconds - outcome.moments[0].seconds, 0.09);
 }
 
+TEST_F(Process, StandardErrorHasItsOwnMoments) {
+  const auto outcome = run(shell_words("echo a; echo bcd >&2; sleep 0.1; echo e >&2"),
+                           {.environment = {"PATH=/usr/bin:/bin"}, .time_output = true});
+  EXPECT_EQ(read("out"), "a\n");
+  EXPECT_EQ(read("err"), "bcd\ne\n");
+  ASSERT_EQ(outcome.err_moments.size(), 2U);
+  EXPECT_EQ(outcome.err_moments[1].end, 6U);
+  EXPECT_GE(outcome.err_moments[1].seconds - outcome.err_moments[0].seconds, 0.09);
+  EXPECT_EQ(outcome.moments.back().end, 2U);
+}
+
+TEST_F(Process, WhatWasHeardEndsNoOther) {
+  auto interrupts = Interrupts::watch();
+  ::kill(::getpid(), SIGINT);
+  interrupts->hear();
+  EXPECT_TRUE(interrupts->happened());
+  const auto outcome = run_process(
+      {.words = {"/bin/true"}, .out = directory_.path() / "o", .err = directory_.path() / "e"},
+      *interrupts);
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->ok());
+}
+
 TEST(PlainWords, AreThoseThatNeedNoShell) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(plain_words("true"), (Words{"true"}));

@@ -57,13 +57,18 @@ std::optional<StepMatch> match_steps(std::span<const StepValue> a, std::span<con
 void split_time(std::span<const StepValue> steps, double step_seconds,
                 std::span<const OutputMoment> moments, RunRecord& run) {
   if (steps.empty() || moments.empty()) return;
+  split_time_at(steps, step_seconds,
+                {arrival(moments, steps.front().offset), arrival(moments, steps.back().offset)},
+                run);
+}
+
+void split_time_at(std::span<const StepValue> steps, double step_seconds, const StepEnds& ends,
+                   RunRecord& run) {
   double stepping = 0;
   for (const StepValue& step : steps.subspan(1)) stepping += step.value * step_seconds;
-  const double first = arrival(moments, steps.front().offset);
-  const double last = arrival(moments, steps.back().offset);
-  if (last - first < kHeldBack * stepping) return;
-  run.startup_s = std::max(0.0, first - steps.front().value * step_seconds);
-  run.after_s = std::max(0.0, run.wall_s - last);
+  if (ends.last - ends.first < kHeldBack * stepping) return;
+  run.startup_s = std::max(0.0, ends.first - steps.front().value * step_seconds);
+  run.after_s = std::max(0.0, run.wall_s - ends.last);
 }
 
 }  // namespace assay::compare

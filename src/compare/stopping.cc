@@ -14,6 +14,8 @@ std::string_view to_text(Stop stop) {
       return "the time was over";
     case Stop::kPairs:
       return "all pairs were made";
+    case Stop::kFailed:
+      return "an arm failed";
   }
   return "";
 }

@@ -3,6 +3,7 @@
 // in every third experiment that has none.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,9 +18,13 @@ struct StopRule {
   std::int64_t min_pairs = 20;  // before a narrow interval is believed
   std::int64_t max_pairs = 100'000;
   base::Seconds max_time = base::Seconds(600);
+
+  bool operator==(const StopRule&) const = default;
 };
 
-enum class Stop { kNo, kNarrow, kTime, kPairs };
+enum class Stop { kNo, kNarrow, kTime, kPairs, kFailed };
+inline constexpr std::array kEveryStop = {Stop::kNo, Stop::kNarrow, Stop::kTime, Stop::kPairs,
+                                          Stop::kFailed};
 // "the interval is narrow enough"
 std::string_view to_text(Stop stop);
 

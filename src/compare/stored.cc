@@ -6,6 +6,11 @@
 #include "store/metrics.h"
 
 namespace assay::compare {
+namespace {
+
+constexpr const char* kStepEnds = "unix_s";  // as assay train writes it
+
+}  // namespace
 
 base::Result<StoredMetrics> StoredMetrics::open(const std::filesystem::path& directory) {
   ASSAY_TRY(const auto found, store::find(directory));
@@ -22,6 +27,16 @@ base::Result<std::int64_t> StoredMetrics::newest() {
 base::Result<void> StoredMetrics::remember() {
   ASSAY_TRY(before_, newest());
   return {};
+}
+
+base::Result<std::vector<StepValue>> StoredMetrics::step_ends() {
+  ASSAY_TRY(const std::int64_t job, newest());
+  ASSAY_TRY(const auto points, store::load_series(store_, job, kStepEnds));
+  std::vector<StepValue> ends;
+  for (const store::MetricPoint& point : points) {
+    if (point.value && job > before_) ends.push_back({point.step, *point.value, 0});
+  }
+  return ends;
 }
 
 base::Result<std::vector<StepValue>> StoredMetrics::steps(const std::string& name) {

@@ -22,6 +22,8 @@ class StoredMetrics {
   // The quantity, step by step, of the newest job since; an error when there is no such job or it
   // has no such quantity.
   base::Result<std::vector<StepValue>> steps(const std::string& name);
+  // When the steps of that job ended, in seconds since 1970; empty where it did not say.
+  base::Result<std::vector<StepValue>> step_ends();
 
  private:
   explicit StoredMetrics(store::Store store) : store_(std::move(store)) {}

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testing/temp_dir.h"
+#include "compare/reading.h"
 #include "store/metrics.h"
 #include "store/testing/jobs.h"
 
@@ -33,9 +34,37 @@ TEST(StoredMetrics, AreThoseOfTheJobThatCameAfter) {
   const std::vector<StepValue> expected = {{1, 0.5, 0}, {2, 0.25, 0}};
   EXPECT_EQ(*stored->steps("seconds"), expected);
   EXPECT_EQ(stored->steps("loss")->back().value, -1);
+  EXPECT_TRUE(stored->step_ends()->empty());
   EXPECT_THAT(stored->steps("watts").error().line(), HasSubstr("measured no such quantity"));
   ASSERT_TRUE(stored->remember());
   EXPECT_FALSE(stored->steps("seconds"));
+}
+
+// A job that says when its steps ended is split like one whose lines were seen to come.
+TEST(StoredMetrics, StartUpIsFoundWhereStepsSayWhenTheyEnded) {
+  const base::testing::TempDir directory;
+  auto store = store::Store::create(store::location_in(directory.path()), store::Program{});
+  ASSERT_TRUE(store) << store.error().line();
+  Experiment experiment;
+  experiment.steps = *parse_steps("stored:seconds");
+  experiment.directory = directory.path();
+  const auto interrupts = Interrupts::watch();
+  auto reading = Reading::of(experiment, *interrupts);
+  ASSERT_TRUE(reading) << reading.error().line();
+  ASSERT_TRUE(reading->begin());
+  const store::JobId id = store::testing::record(*store, "train a=1 -> b=2");
+  ASSERT_TRUE(store->database().exec("UPDATE job SET uid = '00000000000000ac' WHERE id = " +
+                                     std::to_string(id)));
+  std::vector<store::MetricRow> rows;
+  for (int step = 1; step <= 5; ++step) {
+    rows.push_back({step, {{"seconds", "s", 0.5}, {"unix_s", "s", 1'790'000'003 + 0.5 * step}}});
+  }
+  ASSERT_TRUE(*store::MetricWriter::begin(*store, "00000000000000ac")->write(rows));
+  RunRecord record{.wall_s = 7};
+  ASSERT_TRUE(reading->read({}, {}, 1'790'000'000'000'000'000, record));
+  EXPECT_EQ(record.steps.size(), 5U);
+  EXPECT_EQ(record.startup_s, 3);
+  EXPECT_EQ(record.after_s, 1.5);
 }
 
 }  // namespace

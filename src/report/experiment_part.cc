@@ -29,6 +29,10 @@ Outcome outcome_of_verdict(compare::Verdict verdict) {
   return Outcome::kOpen;
 }
 
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "—" : text;
+}
+
 std::string margin_text(const Experiment& e) {
   return fmt::format("{:g} %{}", e.judgement.margin_pct,
                      e.judgement.more_is_better ? " less" : " more");
@@ -142,7 +146,7 @@ Table fingerprint_of(const ExperimentRecord& record) {
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
   };
-  add("metric", e.metric.text());
+  if (!e.steps) add("metric", e.metric.text());
   if (e.steps) add("steps", e.steps->text());
   if (e.quality) add("quality", e.quality->text());
   add("margin", margin_text(e));
@@ -164,6 +168,46 @@ Table fingerprint_of(const ExperimentRecord& record) {
   return table;
 }
 
+// Where it was run: a row for every time that it began or went on.
+Table sittings_table(const ExperimentRecord& record) {
+  Table table{"Where it was run",
+              {"begun", "host", "machine", "kernel", "GPU driver", "assay", "project"}};
+  for (const compare::Sitting& sitting : record.measured.sittings) {
+    table.rows.push_back({Cell(sitting.begun), Cell(sitting.host), Cell(sitting.machine),
+                          Cell(sitting.kernel), Cell(or_dash(sitting.driver)), Cell(sitting.assay),
+                          Cell(or_dash(sitting.project))});
+  }
+  return table;
+}
+
+// When somebody was told the estimate, and how sure a verdict had to be by then.
+Table looks_table(const ExperimentRecord& record) {
+  Table table{"Looks", {"pairs", "it ended because", "as planned", "confidence of the verdict"}};
+  const double alpha = record.measured.experiment.alpha();
+  for (const compare::Look& look : record.measured.looks) {
+    const double confidence = 100 * (1 - alpha * look.share);
+    table.rows.push_back({Cell(base::grouped(look.pairs), static_cast<double>(look.pairs)),
+                          Cell(std::string(to_text(look.stop))), Cell(look.planned ? "yes" : "no"),
+                          look.share > 0 ? Cell(fmt::format("{:.5g} %", confidence), confidence)
+                                         : Cell("none: it decided nothing")});
+  }
+  return table;
+}
+
+Section history_section(const ExperimentRecord& record) {
+  Section section{"How it came about"};
+  if (!record.measured.sittings.empty()) section.blocks.emplace_back(sittings_table(record));
+  if (!record.measured.looks.empty()) section.blocks.emplace_back(looks_table(record));
+  Table failed{"Runs that failed", {"run", "arm", "started", "what"}};
+  for (const compare::FailedRun& run : record.measured.failures) {
+    failed.rows.push_back({Cell(std::to_string(run.run), static_cast<double>(run.run)),
+                           Cell(record.measured.experiment.name_of(run.arm)), Cell(run.started),
+                           Cell(run.what)});
+  }
+  if (!failed.rows.empty()) section.blocks.emplace_back(std::move(failed));
+  return section;
+}
+
 }  // namespace
 
 std::string metric_text(const Experiment& e, double value) {
@@ -176,18 +220,18 @@ std::string metric_text(const Experiment& e, double value) {
 Part experiment_part(ExperimentRecord record) {
   const Experiment& e = record.measured.experiment;
   const compare::Findings& f = record.findings;
-  const Comparison& first = f.comparisons.front();
+  const Comparison& decided = f.deciding();
   Part part{.kind = "experiment",
-            .title = fmt::format("What {} adds to {}", e.name_of(first.arm), e.arms.front().name),
+            .title = fmt::format("What {} adds to {}", e.name_of(decided.arm), e.arms.front().name),
             .subtitle = record.directory,
             .verdict = {outcome_of_verdict(f.verdict), std::string(to_text(f.verdict)), {}}};
   if (f.comparisons.size() > 1) {
     part.title = fmt::format("{} arms against {}", f.comparisons.size(), e.arms.front().name);
   }
-  const std::string interval = interval_text(first.effect.estimate);
-  part.verdict.text = fmt::format("{}: {} ({:.4g} % interval {}); allowed: {}", against(e, first),
-                                  signed_percent(compare::percent(first.effect.estimate.centre)),
-                                  100 * (1 - first.effect.alpha), interval, margin_text(e));
+  const std::string interval = interval_text(decided.effect.estimate);
+  part.verdict.text = fmt::format("{}: {} ({:.4g} % interval {}); allowed: {}", against(e, decided),
+                                  signed_percent(compare::percent(decided.effect.estimate.centre)),
+                                  100 * (1 - decided.effect.alpha), interval, margin_text(e));
   add_section(part, {"Goals", {goals_table(record), arms_table(record)}});
   for (const Comparison& comparison : f.comparisons) {
     Section section{against(e, comparison)};
@@ -202,6 +246,9 @@ Part experiment_part(ExperimentRecord record) {
   }
   add_section(part, {"Every run", {runs_chart(record)}});
   add_section(part, notes_section(record));
+  if (Section history = history_section(record); !history.blocks.empty()) {
+    add_section(part, std::move(history));
+  }
   add_section(part, {"Fingerprint", {fingerprint_of(record)}});
   part.data = std::move(record.data);
   return part;

@@ -26,6 +26,7 @@ using base::Json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 class CompareCli : public testing::Test {
@@ -205,11 +206,101 @@ TEST_F(CompareCli, AFailingArmIsNamedAndNothingIsLost) {
                                            "output is in "),
                                  HasSubstr("go on with assay compare --resume ")));
   const int kept = runs_in("x/runs.jsonl");
+  EXPECT_THAT(read("x/runs.jsonl"), Not(HasSubstr("\"look\"")));  // there was nothing to see
   write("good", "");
   const auto resumed = compare({"--resume", "x", "--json"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_GE(runs_in("x/runs.jsonl"), kept + 18);
   EXPECT_EQ(Json::parse(resumed.out)["pairs"], 6);
+}
+
+// What was measured until an arm failed is said, kept, and no verdict.
+TEST_F(CompareCli, WhatWasMeasuredBeforeAFailureIsSaid) {
+  write("b.sh", "echo took 102; echo x >> count; test $(wc -l < count) -lt 5 || exit 7\n");
+  const std::vector<std::string> arguments = {"--a",      kA,    "--b",       "sh b.sh",
+                                              "--metric", kTook, "--cleanup", "echo c >> cleaned"};
+  std::vector<std::string> text = arguments;
+  text.insert(text.end(), {"-o", "t"});
+  const auto outcome = compare(text);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("B against A"), HasSubstr("INCONCLUSIVE: an arm failed"),
+                                 HasSubstr("+2.00 %")));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  const std::string cleaned = read("cleaned");
+  EXPECT_EQ(std::count(cleaned.begin(), cleaned.end(), 'c'), runs_in("t/runs.jsonl") + 1);
+  fs::remove(directory_.path() / "count");
+  const Json json = compare_json(arguments, 3);
+  EXPECT_EQ(json["pairs"], 4);
+  EXPECT_EQ(json["verdict"], "INCONCLUSIVE");
+  EXPECT_EQ(json["stopped"], "an arm failed");
+  EXPECT_THAT(std::string(json["failure"]), HasSubstr("arm B: exited with 7"));
+  ASSERT_EQ(json["failed_runs"].size(), 1U);
+  EXPECT_THAT(std::string(json["failed_runs"][0]["what"]), StartsWith("exited with 7"));
+  EXPECT_EQ(Json::parse(read("x/result.json")), json);
+  // The next run does not overwrite what the failing one printed.
+  const auto number = json["failed_runs"][0]["run"].get<int>();
+  fs::remove(directory_.path() / "count");
+  compare({"--resume", "x", "--max-pairs", "5"});
+  EXPECT_THAT(read("x/runs.jsonl"), HasSubstr("{\"run\":" + std::to_string(number + 1) + ","));
+  EXPECT_THAT(read("x/runs.jsonl"), Not(HasSubstr("\n{\"run\":" + std::to_string(number) + ",")));
+}
+
+TEST_F(CompareCli, ACommandThatVanishesIsNamed) {
+  write("prog",
+        "#!/bin/sh\necho took 1; echo x >> count; test $(wc -l < count) -lt 3 || rm prog\n");
+  fs::permissions(directory_.path() / "prog", fs::perms::owner_all);
+  const auto outcome =
+      compare({"--a", "echo took 1", "--b", "./prog", "--metric", kTook, "-o", "x"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("assay: run "),
+                                 HasSubstr("arm B: ./prog is no program that can be run"),
+                                 HasSubstr("runs are kept; go on with assay compare --resume ")));
+}
+
+TEST_F(CompareCli, CleanUpFollowsATimeoutAndAnInterrupt) {
+  compare({"--a", "sleep 9", "--b", "sleep 9", "--timeout", "50ms", "--cleanup", "echo c > late"});
+  EXPECT_EQ(read("late"), "c\n");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::chdir(directory_.path().c_str()) != 0) ::_exit(99);
+    ::execl(support::program().c_str(), "assay", "compare", "--a", "echo > began; sleep 9", "--b",
+            "echo > began; sleep 9", "--cleanup", "sleep 0.1; echo c > cut", "-o", "x", "--quiet",
+            nullptr);
+    ::_exit(99);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!fs::exists(directory_.path() / "began") && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(read("cut"), "c\n");
+}
+
+TEST_F(CompareCli, ArmsWithoutACommonStepFailAtOnce) {
+  const auto outcome = compare({"--a", "printf '1 5\\n2 5\\n'", "--b", "printf '11 5\\n12 5\\n'",
+                                "--steps", "regex:([0-9]+) ([0-9]+)", "-o", "x"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.err,
+            "assay: arm B: has no steady step in common with A: A has steps 1 to 2, B has steps 11 "
+            "to 12; steps are matched by their number: arms must count alike\n");
+  EXPECT_EQ(runs_in("x/runs.jsonl"), 3);
+}
+
+TEST_F(CompareCli, ProgressBarsAndTheirStartUpAreSeen) {
+  write("bar.sh",
+        "sleep $1\nfor i in 1 2 3 4 5 6 7 8; do sleep 0.01; printf '\\rstep %d took 10' $i >&2; "
+        "done\n");
+  const Json json =
+      compare_json({"--a", "sh bar.sh 0", "--b", "sh bar.sh 0.2", "--steps",
+                    "regex:step ([0-9]+) took ([0-9]+)", "--step-unit", "ms", "--max-pairs", "6"},
+                   0);
+  EXPECT_EQ(json["arms"][0]["steps_per_run"]["least"], 8);
+  EXPECT_EQ(json["comparisons"][0]["steps"], 6 * 7);
+  EXPECT_GT(json["comparisons"][0]["startup_s"]["difference"].get<double>(), 0.05);
 }
 
 TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
@@ -294,9 +385,101 @@ TEST_F(CompareCli, AnInterruptedExperimentGoesOn) {
   const auto outcome = compare({"--resume", "x", "--min-pairs", "2", "--max-pairs",
                                 std::to_string(before["pairs"].get<int>() + 2), "--half-width",
                                 "0.0001%", "--json"});
+  // Twice as long, every time: that is seen after a look, too. The end was not planned, though.
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_GE(Json::parse(outcome.out)["pairs"], before["pairs"]);
+  const Json after = Json::parse(outcome.out);
+  EXPECT_GE(after["pairs"], before["pairs"]);
   EXPECT_GE(runs_in("x/runs.jsonl"), kept);
+  ASSERT_EQ(before["looks"].size(), 1U);
+  EXPECT_TRUE(before["looks"][0]["confidence"].is_null());
+  ASSERT_EQ(after["looks"].size(), 2U);
+  EXPECT_EQ(after["looks"][0], before["looks"][0]);
+  EXPECT_EQ(after["looks"][1]["planned"], false);
+  EXPECT_NEAR(after["looks"][1]["confidence"].get<double>(), 1 - 0.05 / 12, 1e-12);
+  EXPECT_THAT(after["remarks"].dump(), HasSubstr("looked at 1 time before"));
+}
+
+// Six pairs that all say more decide, if that was the plan. After a look it is one of the sixth of
+// chances that somebody can wait for.
+TEST_F(CompareCli, WhoLooksAndGoesOnMustBeSurer) {
+  const std::vector<std::string> arms = {"--a", kA, "--b", kB, "--metric", kTook};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), arms.begin(), arms.end());
+    return compare(more);
+  };
+  EXPECT_EQ(with({"--max-pairs", "7", "-o", "planned"}).exit_code, 1);
+  EXPECT_EQ(with({"--max-pairs", "1", "-o", "peeked"}).exit_code, 2);
+  const auto resumed = compare({"--resume", "peeked", "--max-pairs", "7"});
+  EXPECT_EQ(resumed.exit_code, 2) << resumed.out;
+  EXPECT_THAT(resumed.out, AllOf(HasSubstr("looked at 1 time before"),
+                                 HasSubstr("the largest number of pairs was changed from 1 to 7")));
+}
+
+// What was asked for is met: nothing would happen, so what must be changed is said.
+TEST_F(CompareCli, WhatIsSuggestedChangesSomething) {
+  const auto one =
+      compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "1", "-o", "x"});
+  EXPECT_THAT(one.out + one.err,
+              HasSubstr("--resume " + (directory_.path() / "x").string() + " --max-pairs 2\n"));
+  const auto again = compare({"--resume", "x", "--max-pairs", "2", "--json"});
+  EXPECT_EQ(Json::parse(again.out)["pairs"], 2);
+  const auto narrow =
+      compare({"--a", kA, "--b", kA, "--metric", kTook, "--min-pairs", "2", "--margin", "0%"});
+  EXPECT_EQ(narrow.exit_code, 2);
+  EXPECT_THAT(narrow.out + narrow.err, HasSubstr("--half-width 0.125%\n"));
+}
+
+// One experiment has one verdict, and what was changed to get it is said.
+TEST_F(CompareCli, AMarginThatWasChangedIsTheReportsToo) {
+  EXPECT_EQ(
+      compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "8", "-o", "mar"}).exit_code,
+      1);
+  const auto resumed = compare({"--resume", "mar", "--margin", "5%", "--json"});
+  EXPECT_EQ(resumed.exit_code, 0);
+  const Json json = Json::parse(resumed.out);
+  EXPECT_EQ(json["rule_changes"][0]["from"]["margin_pct"], 1.0);
+  EXPECT_EQ(json["rule_changes"][0]["to"]["margin_pct"], 5.0);
+  const auto page =
+      support::run({{support::program(), "report", "mar", "-o", "page.md"}, "", directory_.path()});
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_THAT(read("page.md"),
+              AllOf(HasSubstr("PASS"), HasSubstr("allowed: 5 % more"), Not(HasSubstr("FAIL")),
+                    HasSubstr("the margin was changed from 1 % to 5 %")));
+}
+
+TEST_F(CompareCli, TheArmThatDecidedIsNamed) {
+  const std::vector<std::string> arms = {"--a",         kA,
+                                         "--arm",       "ok=echo took 100",
+                                         "--arm",       "slow=echo took 110",
+                                         "--metric",    kTook,
+                                         "--max-pairs", "8"};
+  std::vector<std::string> text = arms;
+  text.insert(text.end(), {"-o", "y"});
+  EXPECT_THAT(compare(text).out, HasSubstr("FAIL: slow: the interval is beyond a margin of 1 %"));
+  const Json json = compare_json(arms, 1);
+  EXPECT_EQ(json["arm"], "slow");
+  EXPECT_NEAR(json["effect_pct"].get<double>(), 10, 1e-9);
+  const auto page =
+      support::run({{support::program(), "report", "x", "-o", "page.md"}, "", directory_.path()});
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_THAT(read("page.md"), HasSubstr("slow against A: \\+10.00 %"));
+}
+
+// Where it ran is known, and going on elsewhere is noticed.
+TEST_F(CompareCli, AnotherMachineIsNoticed) {
+  const Json json = compare_json({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "1"}, 2);
+  ASSERT_EQ(json["sittings"].size(), 1U);
+  const std::string kernel = json["sittings"][0]["kernel"];
+  EXPECT_FALSE(kernel.empty());
+  EXPECT_FALSE(std::string(json["sittings"][0]["assay"]).empty());
+  std::string journal = read("x/runs.jsonl");
+  const std::size_t at = journal.find("\"kernel\":\"");
+  ASSERT_NE(at, std::string::npos);
+  journal.insert(at + 10, "not-");
+  write("x/runs.jsonl", journal);
+  const auto resumed = compare({"--resume", "x", "--max-pairs", "2"});
+  EXPECT_THAT(resumed.out,
+              HasSubstr("with another kernel: " + kernel + " in the place of not-" + kernel));
 }
 
 TEST_F(CompareCli, TablesFitAHundredColumns) {
