@@ -50,7 +50,8 @@ TEST(MetricsTextTest, SaysWhatTheViewSays) {
             0x1p64);
   EXPECT_EQ(read.value("assay_gpu_job_collectives_total", {{"title", "python train.py"}}), 12);
   EXPECT_EQ(read.value("assay_gpu_job_matmuls_total", {{"assay_job", "0123456789abcdef"}}), 9);
-  EXPECT_EQ(read.value("assay_gpu_job_matmul_flops_total", {{"assay_job", "0123456789abcdef"}}), 3.5e21);
+  EXPECT_EQ(read.value("assay_gpu_job_matmul_flops_total", {{"assay_job", "0123456789abcdef"}}),
+            3.5e21);
   const std::string uuid = uuid_text({1, 2});
   EXPECT_EQ(read.value("assay_gpu_job_memory_limit_bytes", {{"uuid", uuid}, {"gpu", "0"}}), 50);
   EXPECT_EQ(read.value("assay_gpu_job_compute_limit_ratio", {{"uuid", uuid}}), 0.125);

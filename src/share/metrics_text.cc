@@ -143,7 +143,7 @@ void add_jobs(const View& view, std::string& text) {
   Family flops("assay_gpu_job_matmul_flops_total", "counter",
                "Flops of those matmuls, less those that went into graphs.");
   for (const JobView& job : view.jobs) {
-    flops.add({{"job", job.job.uid}, {"title", job.job.title}}, job.job.state.matmul_flops);
+    flops.add({{"assay_job", job.job.uid}, {"title", job.job.title}}, job.job.state.matmul_flops);
   }
   flops.append_to(text);
 }
