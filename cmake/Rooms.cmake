@@ -44,12 +44,13 @@ if(ASSAY_TESTS)
   # Test programs are many and large; lld links them in a quarter of the time.
   find_program(ASSAY_LLD ld.lld)
 
-  # Test code is compiled for a fast build, not for speed: what it calls is the real thing.
+  # Test code is compiled for a fast build, not for speed: what it calls is the real thing. Nor for a
+  # debugger, and the twins neither: `make asan` has the lines.
   add_library(assay_test_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
   target_link_libraries(assay_test_pch PUBLIC
     assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected
     GTest::gmock GTest::gtest_main rapidcheck)
-  target_compile_options(assay_test_pch PUBLIC -O0)
+  target_compile_options(assay_test_pch PUBLIC -O0 -g0)
   target_precompile_headers(assay_test_pch PRIVATE
     ${_heavy_headers} <fstream> <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
 
@@ -60,7 +61,7 @@ if(ASSAY_TESTS)
     target_link_libraries(assay_pch_checked PUBLIC assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected)
     sanitize(assay_pch_checked PUBLIC address,undefined)
     # Pointer checks on every access cost a third of the compile time; `make asan` has them.
-    target_compile_options(assay_pch_checked PUBLIC -O0 -UNDEBUG -fno-sanitize=null,alignment,object-size,vptr)
+    target_compile_options(assay_pch_checked PUBLIC -O0 -g0 -UNDEBUG -fno-sanitize=null,alignment,object-size,vptr)
     set_target_properties(assay_pch_checked PROPERTIES EXCLUDE_FROM_ALL ON)
     target_precompile_headers(assay_pch_checked PRIVATE ${_heavy_headers})
   endif()
@@ -80,15 +81,17 @@ function(_room_library name suffix libraries sources)
   endforeach()
 endfunction()
 
-# room(NAME [PLAIN_TEST] [FOLDERS …] [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …] [TEST_DEFINITIONS …]
-# [TEST_NEEDS …] [TWIN_WITHOUT CASES] [ONLY_IF CONDITION]): the library of all *.cc here and in the folders, which are
-# parts of a large room and no rooms themselves, and a test of all *_test.cc (plus
-# TEST_SOURCES) that links the libraries, sees the definitions and is built after the targets it
-# needs. PLAIN_TEST: arithmetic that sanitizers have little to say about is tested once; `make asan`
-# runs it under them, and the cases that the twin leaves out because they take long there. Where the condition does not hold, the room is its *_fallback.cc and has no test; where it
+# room(NAME [PLAIN_TEST] [COLD] [FOLDERS …] [LIBRARIES …] [TEST_SOURCES …] [TEST_LIBRARIES …]
+# [TEST_DEFINITIONS …] [TEST_NEEDS …] [TWIN_WITHOUT CASES] [ONLY_IF CONDITION]): the library of all
+# *.cc here and in the folders, which are parts of a large room and no rooms themselves, and a test
+# of all *_test.cc (plus TEST_SOURCES) that links the libraries, sees the definitions and is built
+# after the targets it needs. PLAIN_TEST: arithmetic that sanitizers have little to say about is
+# tested once; `make asan` runs it under them, and the cases that the twin leaves out because they
+# take long there. COLD: what it does is done once per command, so it is compiled quickly rather than
+# well. Where the condition does not hold, the room is its *_fallback.cc and has no test; where it
 # does, it is everything else.
 function(room name)
-  cmake_parse_arguments(arg "PLAIN_TEST" "ONLY_IF;TWIN_WITHOUT" "FOLDERS;LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
+  cmake_parse_arguments(arg "PLAIN_TEST;COLD" "ONLY_IF;TWIN_WITHOUT" "FOLDERS;LIBRARIES;TEST_SOURCES;TEST_LIBRARIES;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
   list(TRANSFORM arg_FOLDERS APPEND /*.cc)
   file(GLOB sources CONFIGURE_DEPENDS *.cc ${arg_FOLDERS})
   set(tests ${sources})
@@ -105,6 +108,9 @@ function(room name)
 
   string(REPLACE "/" "_" flat ${name})  # a target's name has no slash
   _room_library(${name} "" "${arg_LIBRARIES}" "${sources}")
+  if(arg_COLD)
+    target_compile_options(assay_${flat} PRIVATE -O1)
+  endif()
   if(ASSAY_TWINS)
     _room_library(${name} _checked "${arg_LIBRARIES}" "${sources}")
     set_target_properties(assay_${flat}_checked PROPERTIES
