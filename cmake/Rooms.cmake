@@ -32,7 +32,7 @@ add_library(assay_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cc)
 target_link_libraries(assay_pch PUBLIC assay_options fmt::fmt nlohmann_json::nlohmann_json tl::expected)
 target_precompile_headers(assay_pch PRIVATE ${_heavy_headers})
 
-# Every room is built a second time, checked by sanitizers, and its test is linked against both:
+# Most rooms are built a second time, checked by sanitizers, and their tests linked against both:
 # `make test` covers the sanitizers at the price of the rooms, without compiling the tests twice.
 # The twins are built by the target `checked` only, so that plain `make` stays quick.
 # The sanitized build trees (make asan, make tsan) check the test code as well and need no twins.
@@ -85,8 +85,8 @@ endfunction()
 # [TEST_DEFINITIONS …] [TEST_NEEDS …] [TWIN_WITHOUT CASES] [ONLY_IF CONDITION]): the library of all
 # *.cc here and in the folders, which are parts of a large room and no rooms themselves, and a test
 # of all *_test.cc (plus TEST_SOURCES) that links the libraries, sees the definitions and is built
-# after the targets it needs. PLAIN_TEST: arithmetic that sanitizers have little to say about is
-# tested once; `make asan` runs it under them, and the cases that the twin leaves out because they
+# after the targets it needs. PLAIN_TEST: arithmetic that sanitizers have little to say about,
+# or what would take too long, is tested once; `make asan` runs it under them, and the cases that the twin leaves out because they
 # take long there. COLD: what it does is done once per command, so it is compiled quickly rather than
 # well. Where the condition does not hold, the room is its *_fallback.cc and has no test; where it
 # does, it is everything else.

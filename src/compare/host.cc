@@ -145,6 +145,13 @@ std::vector<std::string> Host::preflight() const {
   }
   for (const Gpu& gpu : gpus_) {
     const machine::Reading reading = gpu.meter->read();
+    if (reading.clock_mhz) {
+      said.push_back(
+          fmt::format("GPU {}: its clock is at {:.0f} MHz and moves with load, heat and power "
+                      "unless it is fixed "
+                      "(nvidia-smi --lock-gpu-clocks)",
+                      gpu.index, *reading.clock_mhz));
+    }
     for (const std::string& trouble : machine::clock_troubles(reading.clock_limits.value_or(0))) {
       said.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
     }

@@ -43,7 +43,7 @@ class Host {
 
   [[nodiscard]] HostSample sample();
   [[nodiscard]] int cpus() const { return cpus_; }
-  // What should be known before anything is measured: load, governor, swap.
+  // What should be known before anything is measured: load, governor, swap, clocks of GPUs.
   [[nodiscard]] std::vector<std::string> preflight() const;
 
  private:
