@@ -11,7 +11,8 @@
 //                pools.cc, graph_memory.cc: what is kept for later)
 //   told.cc, nvml.cc   what programs are told about memory
 //   pace.h       what a share or a priority adds: paced.cc, pace.cc, lanes.cc, costs.cc, turns.cc
-//   process.cc, slots.cc   the region, this process's slot, blocks of threads, fork, the dead
+//   process.cc, slots.cc, liveness.cc   the region, this process's slot, blocks of threads, fork,
+//                the dead
 //   hami.cc      limits of HAMi's environment variables, in a region of our own
 //
 // It runs inside programs it knows nothing about: no exceptions, no C++ runtime, no exit, nothing

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "observe/shim/gpu/limits.h"
+#include "observe/shim/gpu/liveness.h"
 #include "observe/shim/gpu/process.h"
 #include "observe/wire/gpu_ledger.h"
 
@@ -45,28 +46,6 @@ bool lock_byte(std::size_t byte, short type) {
   lock.l_start = static_cast<off_t>(byte);
   lock.l_len = 1;
   return fcntl(process.file, F_SETLK, &lock) == 0;
-}
-
-// Field 22 of /proc/PID/stat; 0: there is no such process, or nothing of it but its exit status.
-std::uint64_t start_ticks_of(int pid) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char text[1024];
-  const ssize_t size = read(file, text, sizeof text - 1);
-  close(file);
-  if (size <= 0) return 0;
-  text[size] = 0;
-  const char* at = strrchr(text, ')');  // the name before it may hold anything
-  if (at != nullptr && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X')) return 0;
-  for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
-  return at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);
-}
-
-std::uint64_t pid_namespace() {
-  struct stat status {};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 bool is_alive(const GpuSlot& owner) {

@@ -15,6 +15,7 @@
 #include <atomic>
 
 #include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/liveness.h"
 #include "observe/shim/gpu/spin_lock.h"
 
 namespace assay::gpu {
@@ -57,26 +58,10 @@ wire::GpuTurns* own_memory() {
 
 // The pid and the low half of its start time; 0: there is no such process, or only its remains.
 std::uint64_t process_word(int pid) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char text[1024];
-  const ssize_t size = read(file, text, sizeof text - 1);
-  close(file);
-  if (size <= 0) return 0;
-  text[size] = 0;
-  const char* at = strrchr(text, ')');  // the name before it may hold anything
-  if (at == nullptr || at[1] == 0 || at[2] == 'Z' || at[2] == 'X') return 0;
-  for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
-  if (at == nullptr) return 0;
-  const auto start = static_cast<std::uint32_t>(strtoull(at + 1, nullptr, 10));
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(pid)) << 32U | start;
-}
-
-std::uint64_t namespace_of_pids() {
-  struct stat status {};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+  const std::uint64_t start = start_ticks_of(pid);
+  if (start == 0) return 0;
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(pid)) << 32U |
+         static_cast<std::uint32_t>(start);
 }
 
 }  // namespace
@@ -104,13 +89,13 @@ wire::GpuTurns* turns() {
 }
 
 wire::TurnProcess& own_place(wire::TurnJob& job) {
-  return wire::join_job(job, process_word(getpid()), namespace_of_pids(), is_process_alive);
+  return wire::join_job(job, process_word(getpid()), pid_namespace(), is_process_alive);
 }
 
 // Of another namespace of pids nothing can be known; its promises end by themselves.
 bool is_process_alive(const wire::TurnProcess& process) {
   const std::uint64_t word = process.process.load();
-  if (word == 0 || process.namespace_id.load() != namespace_of_pids()) return false;
+  if (word == 0 || process.namespace_id.load() != pid_namespace()) return false;
   return process_word(static_cast<int>(word >> 32U)) == word;
 }
 
