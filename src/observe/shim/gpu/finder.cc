@@ -90,6 +90,10 @@ bool Finder::find_all() {
   return true;
 }
 
+bool Finder::ready() {
+  return state.load(std::memory_order_acquire) == kReady || find();
+}
+
 bool Finder::find() {
   constexpr int kPatience = 100'000;  // times a thread looks whether another is done
   for (int round = 0; round < kPatience; ++round) {

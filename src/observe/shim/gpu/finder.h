@@ -29,7 +29,9 @@ struct Finder {
   std::atomic<int> state{kUnknown};
 
   // Whether the library is loaded and its functions are known.
-  bool ready() { return state.load(std::memory_order_acquire) == kReady || find(); }
+  // Not inline: who calls it may be compiled without a sanitizer (lookup.cc), which would then not
+  // see that what was found happened before.
+  bool ready();
 
  private:
   bool find();
