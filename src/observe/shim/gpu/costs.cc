@@ -27,6 +27,10 @@ std::uint32_t cost_of(std::uint32_t place) {
   return assay_gpu_costs[place % kCosts].load(std::memory_order_relaxed);
 }
 
+bool is_settled(std::uint32_t place) {
+  return timed[place % kCosts].load(std::memory_order_relaxed) >= kSettled;
+}
+
 void learn_cost(std::uint32_t place, double ns) {
   place %= kCosts;
   ns = ns < kLeastNs ? kLeastNs : (ns > kMostNs ? kMostNs : ns);

@@ -29,6 +29,8 @@ std::uint32_t cost_of(std::uint32_t place);
 // Down at once and up in steps at first: a first launch is slow for reasons that do not come again.
 // Slowly later: one and the same grid may be long and short in turn.
 void learn_cost(std::uint32_t place, double ns);
+// It has been timed several times: one more changes little.
+bool is_settled(std::uint32_t place);
 
 }  // namespace assay::gpu
 

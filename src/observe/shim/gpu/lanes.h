@@ -57,6 +57,7 @@ struct Lane {
   std::uint64_t unmarked_ns = 0;  // and behind the last of them
   bool unmarked_known = true;
   std::uint32_t unmarked_parts = 0;
+  std::uint32_t checkpoints = 0;
   Scale scale;                  // what is estimated, times this, is what it takes
   std::uint64_t busy_from = 0;  // charged until here; 0: nothing is in flight
   std::uint64_t until = 0;      // when everything will have run, by estimates and scale

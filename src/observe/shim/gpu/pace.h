@@ -23,6 +23,7 @@ struct Ticket {
   Lane* lane = nullptr;     // null: nothing more to do
   std::uint32_t place = 0;  // of its cost
   int pair = -1;            // of events
+  bool timed = false;       // between the two
   void* stream = nullptr;
   bool per_thread = false;  // the stream's kind, where it is the default one
 };
