@@ -7,7 +7,7 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kActivationThreads = 256;
 
 // GELU in its tanh form, as GPT-2 was trained with.
 constexpr float kGeluScale = 0.7978845608F;  // sqrt(2 / pi)
@@ -52,9 +52,10 @@ struct ActivationArguments {
 };
 
 template <spec::Mlp kKind>
-__global__ void __launch_bounds__(kThreads) activate_kernel(ActivationArguments p) {
+__global__ void __launch_bounds__(kActivationThreads) activate_kernel(ActivationArguments p) {
   constexpr bool kGated = kKind == spec::Mlp::kSwiglu;
-  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::uint64_t item =
+      static_cast<std::uint64_t>(blockIdx.x) * kActivationThreads + threadIdx.x;
   if (item >= p.all) return;
   const auto row = static_cast<std::int64_t>(item / p.vectors);
   const std::int64_t at = static_cast<std::int64_t>(item % p.vectors) * 8;
@@ -76,9 +77,10 @@ __global__ void __launch_bounds__(kThreads) activate_kernel(ActivationArguments 
 }
 
 template <spec::Mlp kKind>
-__global__ void __launch_bounds__(kThreads) activate_grad_kernel(ActivationArguments p) {
+__global__ void __launch_bounds__(kActivationThreads) activate_grad_kernel(ActivationArguments p) {
   constexpr bool kGated = kKind == spec::Mlp::kSwiglu;
-  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::uint64_t item =
+      static_cast<std::uint64_t>(blockIdx.x) * kActivationThreads + threadIdx.x;
   if (item >= p.all) return;
   const auto row = static_cast<std::int64_t>(item / p.vectors);
   const std::int64_t at = static_cast<std::int64_t>(item % p.vectors) * 8;
@@ -137,7 +139,8 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a) {
   p.all = static_cast<std::uint64_t>(a.rows) * p.vectors;
   with_kind(kind, [&](auto constant) {
     activate_kernel<decltype(constant)::value>
-        <<<blocks_for(static_cast<std::int64_t>(p.all), kThreads), kThreads, 0, device.stream>>>(p);
+        <<<blocks_for(static_cast<std::int64_t>(p.all), kActivationThreads), kActivationThreads, 0,
+           device.stream>>>(p);
   });
   device.launched("activation");
 }
@@ -156,7 +159,8 @@ void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matr
   p.all = static_cast<std::uint64_t>(da.rows) * p.vectors;
   with_kind(kind, [&](auto constant) {
     activate_grad_kernel<decltype(constant)::value>
-        <<<blocks_for(static_cast<std::int64_t>(p.all), kThreads), kThreads, 0, device.stream>>>(p);
+        <<<blocks_for(static_cast<std::int64_t>(p.all), kActivationThreads), kActivationThreads, 0,
+           device.stream>>>(p);
   });
   device.launched("activation gradient");
 }

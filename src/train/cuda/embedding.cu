@@ -6,12 +6,13 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kEmbeddingThreads = 128;
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kEmbeddingThreads)
     embed_kernel(const std::int32_t* tokens, const Half* table, const Half* positions,
                  unsigned sequence, Half* x, unsigned vectors, std::uint64_t all) {
-  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::uint64_t item =
+      static_cast<std::uint64_t>(blockIdx.x) * kEmbeddingThreads + threadIdx.x;
   if (item >= all) return;
   const std::uint64_t row = item / vectors;
   const std::uint64_t at = (item % vectors) * 8;
@@ -30,11 +31,11 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // `ids`, `starts`, `order`: token i of the distinct ones stands at order[starts[i]] … of the batch.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kEmbeddingThreads)
     embed_grad_kernel(const std::int32_t* ids, const std::int32_t* starts,
                       const std::int32_t* order, const Half* dx, Half* dtable, unsigned vectors,
                       bool adds) {
-  const unsigned at = blockIdx.y * kThreads + threadIdx.x;
+  const unsigned at = blockIdx.y * kEmbeddingThreads + threadIdx.x;
   if (at >= vectors) return;
   const std::uint64_t width = std::uint64_t{vectors} * 8;
   Half* to = dtable + static_cast<std::uint64_t>(ids[blockIdx.x]) * width + at * 8;
@@ -51,10 +52,10 @@ __global__ void __launch_bounds__(kThreads)
   store8(to, narrow(sum));
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kEmbeddingThreads)
     positions_kernel(const Half* dx, unsigned rows, unsigned sequence, Half* dpositions,
                      unsigned vectors, bool adds) {
-  const unsigned at = blockIdx.y * kThreads + threadIdx.x;
+  const unsigned at = blockIdx.y * kEmbeddingThreads + threadIdx.x;
   if (at >= vectors) return;
   const std::uint64_t width = std::uint64_t{vectors} * 8;
   Half* to = dpositions + blockIdx.x * width + at * 8;
@@ -76,9 +77,9 @@ void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::i
   device.did(step::Kind::kEmbed, {tokens, table, positions}, {x});
   const auto vectors = static_cast<unsigned>(x.cols / 8);
   const auto all = static_cast<std::uint64_t>(x.rows) * vectors;
-  embed_kernel<<<blocks_for(static_cast<std::int64_t>(all), kThreads), kThreads, 0,
-                 device.stream>>>(tokens.data, table.as<Half>(), positions.as<Half>(),
-                                  static_cast<unsigned>(sequence), x.as<Half>(), vectors, all);
+  embed_kernel<<<blocks_for(static_cast<std::int64_t>(all), kEmbeddingThreads), kEmbeddingThreads,
+                 0, device.stream>>>(tokens.data, table.as<Half>(), positions.as<Half>(),
+                                     static_cast<unsigned>(sequence), x.as<Half>(), vectors, all);
   device.launched("embedding");
 }
 
@@ -93,9 +94,9 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx,
   const std::int32_t* starts = order + tokens.count;
   const std::int32_t* ids = starts + tokens.count + 1;
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
-  const dim3 blocks(static_cast<unsigned>(distinct), blocks_for(vectors, kThreads));
-  embed_grad_kernel<<<blocks, kThreads, 0, device.stream>>>(ids, starts, order, dx.as<Half>(),
-                                                            dtable.as<Half>(), vectors, adds);
+  const dim3 blocks(static_cast<unsigned>(distinct), blocks_for(vectors, kEmbeddingThreads));
+  embed_grad_kernel<<<blocks, kEmbeddingThreads, 0, device.stream>>>(
+      ids, starts, order, dx.as<Half>(), dtable.as<Half>(), vectors, adds);
   device.launched("embedding gradient");
 }
 
@@ -103,8 +104,8 @@ void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpo
                     bool adds) {
   device.did(step::Kind::kPositionsGrad, {dx}, {dpositions});
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
-  const dim3 blocks(static_cast<unsigned>(dpositions.rows), blocks_for(vectors, kThreads));
-  positions_kernel<<<blocks, kThreads, 0, device.stream>>>(
+  const dim3 blocks(static_cast<unsigned>(dpositions.rows), blocks_for(vectors, kEmbeddingThreads));
+  positions_kernel<<<blocks, kEmbeddingThreads, 0, device.stream>>>(
       dx.as<Half>(), static_cast<unsigned>(dx.rows), static_cast<unsigned>(sequence),
       dpositions.as<Half>(), vectors, adds);
   device.launched("positions gradient");

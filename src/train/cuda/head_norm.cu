@@ -7,7 +7,7 @@ namespace assay::train::cuda {
 namespace {
 
 constexpr float kEpsilon = 1e-5F;
-constexpr int kThreads = 256;
+constexpr int kHeadNormThreads = 256;
 
 struct HeadArguments {
   const Half* dy;  // null in the forward pass
@@ -31,10 +31,10 @@ __device__ float lanes_sum(float value, int lanes) {
   return value;
 }
 
-__global__ void __launch_bounds__(kThreads) head_norm_kernel(HeadArguments a) {
-  __shared__ float sums[kThreads][8];
+__global__ void __launch_bounds__(kHeadNormThreads) head_norm_kernel(HeadArguments a) {
+  __shared__ float sums[kHeadNormThreads][8];
   const int lane = static_cast<int>(threadIdx.x) % a.lanes;
-  const unsigned per_block = kThreads / static_cast<unsigned>(a.lanes);
+  const unsigned per_block = kHeadNormThreads / static_cast<unsigned>(a.lanes);
   const bool inside = lane < a.vectors;
   const float width = static_cast<float>(a.vectors) * 8.0F;
   float weight[8] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -90,10 +90,10 @@ void launch(Device& device, HeadArguments a, std::int64_t head_dim, Matrix x, in
   a.vectors = static_cast<int>(head_dim / 8);
   a.lanes = 1;
   while (a.lanes < a.vectors) a.lanes *= 2;
-  const unsigned needed = blocks_for(a.all, kThreads / a.lanes);
+  const unsigned needed = blocks_for(a.all, kHeadNormThreads / a.lanes);
   auto grid = static_cast<unsigned>(blocks);
   if (a.dweight == nullptr && needed < grid) grid = needed;
-  head_norm_kernel<<<grid, kThreads, 0, device.stream>>>(a);
+  head_norm_kernel<<<grid, kHeadNormThreads, 0, device.stream>>>(a);
   device.launched("head norm");
 }
 

@@ -7,8 +7,8 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kSumThreads = 1024;
+constexpr int kLossThreads = 512;
+constexpr int kLossSumThreads = 1024;
 
 // The sum of exp(x - most) over some logits.
 struct Exponentials {
@@ -36,7 +36,7 @@ __device__ void see(Exponentials& e, const float (&x)[8]) {
   for (int j = 0; j < 8; ++j) e.sum += __expf(x[j] - e.most);
 }
 
-__device__ Exponentials over_block(Exponentials e, Exponentials (&shared)[kThreads / kWarp]) {
+__device__ Exponentials over_block(Exponentials e, Exponentials (&shared)[kLossThreads / kWarp]) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2) {
     Exponentials other;
     other.most = __shfl_down_sync(kEveryLane, e.most, offset);
@@ -46,7 +46,7 @@ __device__ Exponentials over_block(Exponentials e, Exponentials (&shared)[kThrea
   if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = e;
   __syncthreads();
   Exponentials all;
-  for (int w = 0; w < kThreads / kWarp; ++w) all.add(shared[w]);
+  for (int w = 0; w < kLossThreads / kWarp; ++w) all.add(shared[w]);
   return all;
 }
 
@@ -54,12 +54,12 @@ __device__ Exponentials over_block(Exponentials e, Exponentials (&shared)[kThrea
 // would not move a load before the store that may overwrite it.
 template <class Visit>
 __device__ void for_vectors(const Half* row, int vectors, Visit visit) {
-  for (int i = static_cast<int>(threadIdx.x); i < vectors; i += 2 * kThreads) {
-    const bool two = i + kThreads < vectors;
+  for (int i = static_cast<int>(threadIdx.x); i < vectors; i += 2 * kLossThreads) {
+    const bool two = i + kLossThreads < vectors;
     const uint4 first = load8(row + i * 8);
-    const uint4 second = two ? load8(row + (i + kThreads) * 8) : uint4{0, 0, 0, 0};
+    const uint4 second = two ? load8(row + (i + kLossThreads) * 8) : uint4{0, 0, 0, 0};
     visit(i, first);
-    if (two) visit(i + kThreads, second);
+    if (two) visit(i + kLossThreads, second);
   }
 }
 
@@ -75,7 +75,7 @@ struct LossArguments {
 };
 
 __device__ void write_zeros(Half* row, int vocab) {
-  for (int i = static_cast<int>(threadIdx.x); i < vocab / 8; i += kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < vocab / 8; i += kLossThreads) {
     store8(row + i * 8, uint4{0, 0, 0, 0});
   }
   const int i = vocab / 8 * 8 + static_cast<int>(threadIdx.x);
@@ -99,8 +99,8 @@ __device__ void write_gradient(Half* row, int vocab, int target, float times, fl
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 3) loss_kernel(LossArguments a) {
-  __shared__ Exponentials shared[kThreads / kWarp];
+__global__ void __launch_bounds__(kLossThreads, 3) loss_kernel(LossArguments a) {
+  __shared__ Exponentials shared[kLossThreads / kWarp];
   Half* row = a.logits + static_cast<std::int64_t>(blockIdx.x) * a.stride;
   const int target = a.targets[blockIdx.x];
   double* sums = a.row_sums + 2 * static_cast<std::int64_t>(blockIdx.x);
@@ -139,11 +139,11 @@ __global__ void __launch_bounds__(kThreads, 3) loss_kernel(LossArguments a) {
 }
 
 // One block adds up the rows in an order that only their number decides.
-__global__ void __launch_bounds__(kSumThreads)
+__global__ void __launch_bounds__(kLossSumThreads)
     loss_sum_kernel(const double* row_sums, const std::int32_t* targets, int rows, float* scalars) {
   __shared__ double shared[3][kWarp];
   double sums[3] = {0, 0, 0};
-  for (int i = static_cast<int>(threadIdx.x); i < rows; i += kSumThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows; i += kLossSumThreads) {
     sums[0] += row_sums[2 * i];
     sums[1] += row_sums[2 * i + 1];
     sums[2] += targets[i] >= 0 ? 1.0 : 0.0;
@@ -169,8 +169,8 @@ void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, Los
                         static_cast<int>(logits.cols),
                         weights,
                         gradient};
-  loss_kernel<<<static_cast<unsigned>(logits.rows), kThreads, 0, device.stream>>>(a);
-  loss_sum_kernel<<<1, kSumThreads, 0, device.stream>>>(
+  loss_kernel<<<static_cast<unsigned>(logits.rows), kLossThreads, 0, device.stream>>>(a);
+  loss_sum_kernel<<<1, kLossSumThreads, 0, device.stream>>>(
       row_sums, targets.data, static_cast<int>(logits.rows), scalars.as<float>());
   device.launched("loss");
 }

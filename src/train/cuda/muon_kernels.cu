@@ -5,8 +5,8 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kSumThreads = 1024;
+constexpr int kMuonThreads = 256;
+constexpr int kMuonSumThreads = 1024;
 
 struct MuonArguments {
   const float* scalars;
@@ -20,14 +20,14 @@ struct MuonArguments {
   MuonNumbers n;
 };
 
-__global__ void __launch_bounds__(kThreads) direction_kernel(MuonArguments a) {
+__global__ void __launch_bounds__(kMuonThreads) direction_kernel(MuonArguments a) {
   __shared__ double shared[1][kWarp];
   double square[1] = {0};
   const bool works = a.scalars[kNonFinitePlace] == 0;
   const float clip = a.scalars[kClipPlace];
   const std::uint32_t dice = mixed(a.n.dice);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * 8;
-  for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * 8;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kMuonThreads * 8;
+  for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kMuonThreads + threadIdx.x) * 8;
        at < a.elements; at += step) {
     float g[8];
     float m[8];
@@ -53,20 +53,20 @@ __global__ void __launch_bounds__(kThreads) direction_kernel(MuonArguments a) {
   if (threadIdx.x == 0) a.sums[blockIdx.x] = square[0];
 }
 
-__global__ void __launch_bounds__(kSumThreads) length_kernel(double* sums) {
+__global__ void __launch_bounds__(kMuonSumThreads) length_kernel(double* sums) {
   __shared__ double shared[1][kWarp];
   double sum[1] = {0};
-  for (int i = static_cast<int>(threadIdx.x); i < kSquareBlocks; i += kSumThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < kSquareBlocks; i += kMuonSumThreads) {
     sum[0] += sums[i];
   }
   block_sum(sum, shared);
   if (threadIdx.x == 0) sums[kSquareBlocks] = 1.0 / (sqrt(sum[0]) + 1e-7);
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMuonThreads)
     scale_kernel(Half* update, std::int64_t elements, const double* scale) {
   const auto times = static_cast<float>(*scale);
-  const std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * 8;
+  const std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kMuonThreads + threadIdx.x) * 8;
   if (at >= elements) return;
   float x[8];
   widen(load8(update + at), x);
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(kThreads)
   store8(update + at, narrow(x));
 }
 
-__global__ void __launch_bounds__(kThreads) move_kernel(MuonArguments a) {
-  const std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * 8;
+__global__ void __launch_bounds__(kMuonThreads) move_kernel(MuonArguments a) {
+  const std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kMuonThreads + threadIdx.x) * 8;
   if (at >= a.elements || a.scalars[kNonFinitePlace] != 0) return;
   float update[8];
   widen(load8(a.update + at), update);
@@ -100,9 +100,9 @@ void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, 
                         .sums = sums,
                         .elements = elements,
                         .n = numbers};
-  direction_kernel<<<kSquareBlocks, kThreads, 0, device.stream>>>(a);
-  length_kernel<<<1, kSumThreads, 0, device.stream>>>(sums);
-  scale_kernel<<<blocks_for(elements, kThreads * 8), kThreads, 0, device.stream>>>(
+  direction_kernel<<<kSquareBlocks, kMuonThreads, 0, device.stream>>>(a);
+  length_kernel<<<1, kMuonSumThreads, 0, device.stream>>>(sums);
+  scale_kernel<<<blocks_for(elements, kMuonThreads * 8), kMuonThreads, 0, device.stream>>>(
       update.as<Half>(), elements, sums + kSquareBlocks);
   device.launched("Muon's direction");
 }
@@ -115,7 +115,7 @@ void muon_move(Device& device, const MuonNumbers& numbers, Matrix scalars, Matri
                         .remainder = remainder.as<Half>(),
                         .elements = weight.rows * weight.cols,
                         .n = numbers};
-  move_kernel<<<blocks_for(a.elements, kThreads * 8), kThreads, 0, device.stream>>>(a);
+  move_kernel<<<blocks_for(a.elements, kMuonThreads * 8), kMuonThreads, 0, device.stream>>>(a);
   device.launched("Muon's move");
 }
 

@@ -9,17 +9,17 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kSumThreads = 1024;
+constexpr int kOptimizerThreads = 256;
+constexpr int kOptimizerSumThreads = 1024;
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kOptimizerThreads)
     square_kernel(const Half* gradient, std::int64_t vectors, double* sums) {
   __shared__ double shared[1][kWarp];
   double sum[1] = {0};
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kOptimizerThreads;
 #pragma unroll 4
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < vectors;
-       i += step) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kOptimizerThreads + threadIdx.x;
+       i < vectors; i += step) {
     float g[8];
     widen(load8(gradient + i * 8), g);
     // Squares of eight neighbours are far apart in size only if the small ones do not matter; what
@@ -33,11 +33,12 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum[0];
 }
 
-__global__ void __launch_bounds__(kSumThreads)
+__global__ void __launch_bounds__(kOptimizerSumThreads)
     norm_of_squares_kernel(const double* sums, int count, double clip, float* scalars) {
   __shared__ double shared[1][kWarp];
   double sum[1] = {0};
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += kSumThreads) sum[0] += sums[i];
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kOptimizerSumThreads)
+    sum[0] += sums[i];
   block_sum(sum, shared);
   if (threadIdx.x != 0) return;
   const double norm = sqrt(sum[0]);
@@ -69,8 +70,9 @@ __device__ uint4 halves(const Half (&h)[8]) {
   return {two(0), two(2), two(4), two(6)};
 }
 
-__global__ void __launch_bounds__(kThreads) adamw_kernel(AdamwArguments a) {
-  const std::int64_t vector = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments a) {
+  const std::int64_t vector =
+      static_cast<std::int64_t>(blockIdx.x) * kOptimizerThreads + threadIdx.x;
   if (vector >= a.vectors) return;
   const std::int64_t at = vector * 8;
   const uint4 raw_g = load8(a.gradient + at);
@@ -115,11 +117,11 @@ void gradient_norm(Device& device, std::span<const Matrix> gradients, double cli
   device.did(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
   double* sums = device.workspace.sums;
   for (const Matrix& gradient : gradients) {
-    square_kernel<<<kSquareBlocks, kThreads, 0, device.stream>>>(gradient.as<Half>(),
-                                                                 gradient.cols / 8, sums);
+    square_kernel<<<kSquareBlocks, kOptimizerThreads, 0, device.stream>>>(gradient.as<Half>(),
+                                                                          gradient.cols / 8, sums);
     sums += kSquareBlocks;
   }
-  norm_of_squares_kernel<<<1, kSumThreads, 0, device.stream>>>(
+  norm_of_squares_kernel<<<1, kOptimizerSumThreads, 0, device.stream>>>(
       device.workspace.sums, static_cast<int>(gradients.size()) * kSquareBlocks, clip,
       scalars.as<float>());
   device.launched("gradient norm");
@@ -131,7 +133,8 @@ void adamw(Device& device, const AdamwNumbers& numbers, Matrix scalars, Matrix g
   const AdamwArguments a{
       scalars.as<float>(), gradient.as<Half>(), weight.as<Half>(), remainder.as<Half>(),
       first.as<Half>(),    second.as<Half>(),   weight.cols / 8,   numbers};
-  adamw_kernel<<<blocks_for(a.vectors, kThreads), kThreads, 0, device.stream>>>(a);
+  adamw_kernel<<<blocks_for(a.vectors, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
+      a);
   device.launched("AdamW");
 }
 

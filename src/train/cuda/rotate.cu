@@ -9,7 +9,7 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRotateThreads = 256;
 
 struct RotateArguments {
   Half* heads;
@@ -26,9 +26,9 @@ struct RotateArguments {
 
 // kWide numbers of each half at a time: 8, or 4 for heads whose half is not a multiple of 8.
 template <int kWide>
-__global__ void __launch_bounds__(kThreads) rotate_kernel(RotateArguments a) {
+__global__ void __launch_bounds__(kRotateThreads) rotate_kernel(RotateArguments a) {
   using Raw = std::conditional_t<kWide == 8, uint4, uint2>;
-  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::uint64_t item = static_cast<std::uint64_t>(blockIdx.x) * kRotateThreads + threadIdx.x;
   const auto row = static_cast<unsigned>(item / a.items);
   if (row >= a.rows) return;
   const unsigned in_row = static_cast<unsigned>(item - std::uint64_t{row} * a.items);
@@ -95,11 +95,12 @@ void rotate(Device& device, Rotation rotation, int direction, Matrix heads) {
                     .chunks = half / wide,
                     .items = static_cast<unsigned>(heads.cols / 2 / wide),
                     .direction = static_cast<float>(direction)};
-  const unsigned blocks = blocks_for(heads.rows * static_cast<std::int64_t>(a.items), kThreads);
+  const unsigned blocks =
+      blocks_for(heads.rows * static_cast<std::int64_t>(a.items), kRotateThreads);
   if (wide == 8) {
-    rotate_kernel<8><<<blocks, kThreads, 0, device.stream>>>(a);
+    rotate_kernel<8><<<blocks, kRotateThreads, 0, device.stream>>>(a);
   } else {
-    rotate_kernel<4><<<blocks, kThreads, 0, device.stream>>>(a);
+    rotate_kernel<4><<<blocks, kRotateThreads, 0, device.stream>>>(a);
   }
   device.launched("rotation");
 }
