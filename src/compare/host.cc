@@ -69,6 +69,15 @@ Stretch stretch_between(const HostSample& from, const HostSample& to, double our
             .swapped_pages = to.swapped_pages - from.swapped_pages,
             .throttles = to.throttles - from.throttles,
             .gpu_troubles = to.gpu_troubles};
+  // A GPU that waits for the next run has cooled down: what counts is whether it was hot at all.
+  for (const auto& [gpu, ns] : to.gpu_hot_ns) {
+    const auto before = from.gpu_hot_ns.find(gpu);
+    std::string trouble = fmt::format("GPU {}: too hot", gpu);
+    if (before != from.gpu_hot_ns.end() && ns > before->second &&
+        std::ranges::count(s.gpu_troubles, trouble) == 0) {
+      s.gpu_troubles.push_back(std::move(trouble));
+    }
+  }
   if (s.seconds <= 0) return s;
   s.others_cpus = std::max(0.0, (to.busy_s - from.busy_s - our_cpu_s) / s.seconds);
   s.steal_share = (to.steal_s - from.steal_s) / (s.seconds * cpus);
@@ -119,6 +128,7 @@ HostSample Host::sample() {
     for (const std::string& trouble : machine::clock_troubles(reading.clock_limits.value_or(0))) {
       sample.gpu_troubles.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
     }
+    if (reading.too_hot_ns) sample.gpu_hot_ns[gpu.index] = *reading.too_hot_ns;
   }
   return sample;
 }

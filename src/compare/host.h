@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +19,9 @@ struct HostSample {
   double busy_s = 0;   // of all processors, but for what the hypervisor took
   double steal_s = 0;  // what it took
   std::int64_t swapped_pages = 0;
-  std::int64_t throttles = 0;  // times that a processor was too hot
-  std::vector<std::string> gpu_troubles;
+  std::int64_t throttles = 0;              // times that a processor was too hot
+  std::vector<std::string> gpu_troubles;   // at this moment
+  std::map<int, std::int64_t> gpu_hot_ns;  // time in which each was slowed down for heat
 };
 
 // What happened between two samples.

@@ -62,6 +62,16 @@ TEST_F(HostTest, HeatAndSwapAreSeen) {
               ElementsAre("GPU 0: too hot", "5 pages were swapped", "processors were too hot"));
 }
 
+TEST_F(HostTest, AGpuThatWasHotInBetweenIsSeen) {
+  HostSample before;
+  HostSample after;
+  before.gpu_hot_ns = {{0, 500}, {1, 500}};
+  after.gpu_hot_ns = {{0, 500}, {1, 501}, {2, 9}};  // of the third nothing was known before
+  EXPECT_THAT(complaints(stretch_between(before, after, 0, 4)), ElementsAre("GPU 1: too hot"));
+  after.gpu_troubles = {"GPU 1: too hot"};
+  EXPECT_THAT(complaints(stretch_between(before, after, 0, 4)), ElementsAre("GPU 1: too hot"));
+}
+
 TEST_F(HostTest, PreflightNamesLoadGovernorAndSwap) {
   tree_.write("/proc/loadavg", "3.50 1 1 1/1 1\n");
   tree_.write("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave\n");

@@ -44,6 +44,11 @@ class GpuMeter : public Meter {
     if (nvml::call(f.clock_limits, device_, &limits) == nvml::kSuccess && limits < kMostLimits) {
       reading.clock_limits = limits;
     }
+    nvml::ViolationTime hot{};
+    if (nvml::call(f.violation, device_, nvml::kPolicyThermal, &hot) == nvml::kSuccess &&
+        hot.violated_ns < std::numeric_limits<std::int64_t>::max()) {
+      reading.too_hot_ns = static_cast<std::int64_t>(hot.violated_ns);
+    }
     return reading;
   }
 

@@ -15,6 +15,7 @@ struct Reading {
   std::optional<double> watts;   // now
   std::optional<double> clock_mhz;
   std::optional<std::uint64_t> clock_limits;  // why it runs no faster, as NVML's bits
+  std::optional<std::int64_t> too_hot_ns;     // slowed down for heat, since some moment
 };
 
 // Those of them that say something is wrong: "too hot", "power brake". A card that idles, or that

@@ -26,11 +26,14 @@ TEST(GpuMeterTest, ReadsTheGpuOnThisBus) {
   const auto other = gpu_meter("0000:18:00.0", FAKE_NVML);  // at its power limit, as it may be
   EXPECT_TRUE(clock_troubles(*other->read().clock_limits).empty());
   EXPECT_DOUBLE_EQ(*second.joules - *first.joules, 50);
+  EXPECT_EQ(*second.too_hot_ns - *first.too_hot_ns, 50 * kMs);
+  EXPECT_EQ(other->read().too_hot_ns, 0);
 }
 
 TEST(GpuMeterTest, WhatIsNotToldIsNotThere) {
   ::setenv("FAKE_NVML", "pairs", 1);
-  EXPECT_FALSE(gpu_meter("0000:18:00.0", FAKE_NVML)->read().joules);
+  const Reading little = gpu_meter("0000:18:00.0", FAKE_NVML)->read();
+  EXPECT_FALSE(little.joules || little.too_hot_ns);
   EXPECT_EQ(gpu_meter("0000:77:00.0", FAKE_NVML), nullptr);
   EXPECT_EQ(gpu_meter("", FAKE_NVML), nullptr);
   EXPECT_EQ(gpu_meter("0000:18:00.0", FAKE_NVML_BARE), nullptr);
@@ -39,7 +42,8 @@ TEST(GpuMeterTest, WhatIsNotToldIsNotThere) {
   for (const char* scenario : {"errors", "garbage"}) {
     ::setenv("FAKE_NVML", scenario, 1);
     const Reading reading = meter->read();
-    EXPECT_FALSE(reading.watts || reading.clock_mhz || reading.clock_limits) << scenario;
+    EXPECT_FALSE(reading.watts || reading.clock_mhz || reading.clock_limits || reading.too_hot_ns)
+        << scenario;
   }
   ::setenv("FAKE_NVML", "driver_not_loaded", 1);
   EXPECT_EQ(gpu_meter("0000:18:00.0", FAKE_NVML), nullptr);

@@ -63,6 +63,13 @@ inline constexpr unsigned long long kLimitHotSoftware = 0x20;
 inline constexpr unsigned long long kLimitHotHardware = 0x40;
 inline constexpr unsigned long long kLimitPowerBrake = 0x80;
 
+inline constexpr int kPolicyThermal = 1;  // nvmlPerfPolicyType_t
+struct ViolationTime {
+  unsigned long long until_us;
+  unsigned long long violated_ns;
+};
+static_assert(sizeof(ViolationTime) == 16);
+
 struct Utilization {
   unsigned gpu;  // percent of the time in which some kernel ran
   unsigned memory;

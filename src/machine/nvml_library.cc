@@ -33,6 +33,7 @@ Functions look_up_all(void* handle) {
   look_up(handle, "nvmlDeviceGetPowerUsage", f.power_usage);
   look_up(handle, "nvmlDeviceGetClockInfo", f.clock_info);
   look_up(handle, "nvmlDeviceGetCurrentClocksThrottleReasons", f.clock_limits);
+  look_up(handle, "nvmlDeviceGetViolationStatus", f.violation);
   look_up(handle, "nvmlDeviceGetCurrPcieLinkGeneration", f.pcie_gen);
   look_up(handle, "nvmlDeviceGetCurrPcieLinkWidth", f.pcie_width);
   look_up(handle, "nvmlDeviceGetMaxPcieLinkGeneration", f.max_pcie_gen);

@@ -30,6 +30,7 @@ struct Functions {
   Function<Device, unsigned*> power_usage = nullptr;             // milliwatts
   Function<Device, int, unsigned*> clock_info = nullptr;         // MHz
   Function<Device, unsigned long long*> clock_limits = nullptr;  // bits
+  Function<Device, int, ViolationTime*> violation = nullptr;
   Function<Device, unsigned*> pcie_gen = nullptr;
   Function<Device, unsigned*> pcie_width = nullptr;
   Function<Device, unsigned*> max_pcie_gen = nullptr;
