@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "base/csv.h"
 #include "base/text.h"
@@ -65,22 +68,34 @@ TEST(Catalogue, EveryPublishedFigureStandsInTheDocumentationUnderItsTable) {
                 HasSubstr("\n| " + figure.what + " | " + published_text(table, figure) + " |\n"))
         << suite.name;
   });
-  EXPECT_GT(published, 70);
+  EXPECT_GT(published, 260);
 }
 
+// The published figures of a suite, by table and figure.
+class Published {
+ public:
+  explicit Published(std::string suite_name) : suite_(std::move(suite_name)) {
+    each_figure([&](const Suite& suite, const FigureTable& table, const Figure& figure) {
+      if (suite.name != suite_ || !figure.published) return;
+      const bool is_new =
+          by_name_.emplace(table.title + "/" + figure.what, *figure.published).second;
+      EXPECT_TRUE(is_new) << "twice: " << table.title << "/" << figure.what;
+    });
+  }
+  double operator()(const std::string& table, const std::string& what) const {
+    const auto found = by_name_.find(table + "/" + what);
+    EXPECT_NE(found, by_name_.end()) << suite_ << ": " << table << "/" << what;
+    return found == by_name_.end() ? 0.0 : found->second;
+  }
+
+ private:
+  std::string suite_;
+  std::map<std::string, double> by_name_;
+};
+
 // Published figures that follow from others, so that a slip in one shows.
-TEST(Catalogue, PublishedFiguresAgreeWithEachOtherWhereTheyMust) {
-  std::map<std::string, double> by_name;  // "suite/table/figure"
-  each_figure([&](const Suite& suite, const FigureTable& table, const Figure& figure) {
-    if (figure.published)
-      by_name[suite.name + "/" + table.title + "/" + figure.what] = *figure.published;
-  });
-  const auto at = [&](const std::string& suite, const std::string& table, const std::string& what) {
-    const auto found = by_name.find(suite + "/" + table + "/" + what);
-    EXPECT_NE(found, by_name.end()) << suite << "/" << table << "/" << what;
-    return found == by_name.end() ? 0.0 : found->second;
-  };
-  // Hours are steps of so many milliseconds, and dollars are hours at a price.
+TEST(Catalogue, ThePublishedHoursAndDollarsOfInterconnectFollowFromItsSteps) {
+  const Published published("interconnect");
   struct Machine {
     const char* step;
     const char* cost;
@@ -89,16 +104,173 @@ TEST(Catalogue, PublishedFiguresAgreeWithEachOtherWhereTheyMust) {
   for (const Machine& one : {Machine{"SXM (NVSwitch)", "SXM, Vast.ai at $12.85", 12.85},
                              Machine{"PCIe", "PCIe, RunPod at $19.12", 19.12},
                              Machine{"NVL", "NVL, RunPod at $21.52", 21.52}}) {
-    const double hours = at("interconnect", "training time, 14,889 steps", one.step);
-    EXPECT_NEAR(at("interconnect", "step time", one.step) * 14889 / 3.6e6, hours, 0.006);
+    const double hours = published("training time, 14,889 steps", one.step);
+    EXPECT_NEAR(published("step time", one.step) * 14889 / 3.6e6, hours, 0.006);
     EXPECT_NEAR(hours * one.price,
-                at("interconnect", "training cost, at the published prices per hour", one.cost),
-                0.01);
+                published("training cost, at the published prices per hour", one.cost), 0.01);
   }
-  const char* const disk = "checkpoint, as fast as the disk takes and gives it";
-  EXPECT_NEAR(at("survival", disk, "save: 28 GB in 8 s (FSx)"), 28.0 / 8, 0.005);
-  EXPECT_NEAR(at("survival", disk, "save: 28 GB in 18 s (S3)"), 28.0 / 18, 0.005);
-  EXPECT_NEAR(at("survival", disk, "load: 28 GB in 5 s (FSx)"), 28.0 / 5, 0.005);
+}
+
+TEST(Catalogue, ThePublishedExchangeOfInterconnectAddsUp) {
+  const Published published("interconnect");
+  const char* const size = "size of a call, at 2 bytes an element";
+  const char* const by_op = "exchanged by collective, at 2 bytes an element";
+  const auto calls = [&](const char* what) { return published("calls per optimizer step", what); };
+  double elements = 0;
+  double mb = 0;
+  double muon_mb = 0;
+  for (const char* group : {"lm_head", "wte", "value_embeds", "muon (13, 32)", "muon (1664, 1664)",
+                            "muon (1664, 6656)", "muon (6656, 1664)"}) {
+    const double count = published("elements of a group, with padding", group);
+    const double scattered = published(
+        "reduce-scatter of a group at 2 bytes an element; its all-gather is as large", group);
+    EXPECT_NEAR(count * 2e-6, scattered, 0.06) << group;
+    elements += count;
+    mb += scattered;
+    if (std::string_view(group).starts_with("muon")) muon_mb += scattered;
+  }
+  EXPECT_NEAR(elements * 2e-6, published(by_op, "AllGather, both types"), 0.06);
+  EXPECT_NEAR(mb, published(by_op, "ReduceScatter, both types"), 0.2);
+  EXPECT_NEAR(muon_mb, published(by_op, "ReduceScatter f32"), 0.2);
+  EXPECT_NEAR(published(by_op, "ReduceScatter bf16") + published(by_op, "ReduceScatter f32"),
+              published(by_op, "ReduceScatter, both types"), 0.06);
+  EXPECT_NEAR(published(by_op, "AllGather, both types") / calls("AllGather bf16"),
+              published(size, "AllGather, mean"), 0.06);
+  EXPECT_NEAR(published(by_op, "ReduceScatter bf16") / calls("ReduceScatter bf16"),
+              published(size, "ReduceScatter bf16, mean"), 0.06);
+  EXPECT_NEAR(published(by_op, "ReduceScatter f32") / calls("ReduceScatter f32"),
+              published(size, "ReduceScatter f32, mean"), 0.06);
+  // 8.5 tokens for each parameter that is multiplied.
+  EXPECT_EQ(std::floor(8.5 * 918426912 / published("length of the run", "tokens per step")),
+            published("length of the run", "steps"));
+}
+
+TEST(Catalogue, ThePublishedTimesOfInterconnectFollowFromEachOther) {
+  const Published published("interconnect");
+  const char* const optimizer =
+      "exchange that is not hidden, beside the published optimizer step, which has more in it";
+  for (const char* machine : {"SXM (NVSwitch)", "PCIe", "NVL", "NVL without shared memory"}) {
+    EXPECT_NEAR(100 * published(optimizer, machine) / published("step time", machine),
+                published("that exchange, of the step", machine), 0.06)
+        << machine;
+  }
+  const auto ratio = [&](const char* what, double more, double less) {
+    EXPECT_NEAR(more / less, published("times as long", what), 0.06) << what;
+  };
+  const auto step = [&](const char* machine) { return published("step time", machine); };
+  const char* const without = "NVL without shared memory";
+  ratio("step: PCIe, of SXM", step("PCIe"), step("SXM (NVSwitch)"));
+  ratio("step: NVL, of SXM", step("NVL"), step("SXM (NVSwitch)"));
+  ratio("step: NVL without shared memory, of NVL", step(without), step("NVL"));
+  ratio("optimizer step: NVL without shared memory, of NVL", published(optimizer, without),
+        published(optimizer, "NVL"));
+  const char* const kernels = "NCCL's kernels in 10 steps, on all 8 GPUs";
+  ratio("NCCL: NVL without shared memory, of NVL", published(kernels, without),
+        published(kernels, "NVL"));
+  const char* const call = "a call on NVL";
+  ratio("AllGather: NVL without shared memory, of NVL",
+        published(call, "without shared memory: AllGather, mean"),
+        published(call, "AllGather, mean"));
+  ratio("ReduceScatter f32: NVL without shared memory, of NVL",
+        published(call, "without shared memory: ReduceScatter f32, mean"),
+        published(call, "ReduceScatter f32, mean"));
+  for (const std::string machine : {"SXM", "NVL"}) {
+    double phases = 0;
+    for (const char* phase : {", phase 1: reduces", ", phase 2: computes and gathers",
+                              ", phase 3: waits for gathers"}) {
+      phases += published("d12: the optimizer step by phase", machine + phase);
+    }
+    EXPECT_NEAR(phases, published(optimizer, "d12, " + machine), 0.11);
+  }
+}
+
+TEST(Catalogue, ThePublishedThroughputOfSurvivalFollowsFromItself) {
+  const Published published("survival");
+  for (const std::string model : {"GPT-7B", "LLaMA-13B", "Custom-30B", "GPT-175B, 16 nodes"}) {
+    EXPECT_NEAR(published("throughput, optimized", model) /
+                    published("throughput, baseline", model + ", tokens/s"),
+                published("throughput, baseline", model + ", speed-up over it"), 0.006)
+        << model;
+  }
+  // Efficiencies are one tenth of a percent off what their throughput gives.
+  const double one = published("7B by number of nodes", "1 node, 8 GPUs");
+  for (const int nodes : {1, 2, 4, 8, 16}) {
+    const std::string name = fmt::format("{} node{}", nodes, nodes > 1 ? "s" : "");
+    const double efficiency = published("scaling efficiency of 7B", name);
+    EXPECT_NEAR(
+        100 * published("7B by number of nodes", fmt::format("{}, {} GPUs", name, 8 * nodes)) /
+            one / nodes,
+        efficiency, 0.11);
+    EXPECT_NEAR(published("exchange that is not hidden, of a step of 7B", name), 100 - efficiency,
+                0.001);
+  }
+  double busy = 0;
+  for (const char* part : {"forward pass", "backward pass", "optimizer", "exchange"}) {
+    busy += published("where a GPU's time goes", part);
+  }
+  EXPECT_EQ(busy, published("where a GPU's time goes", "busy, optimized"));
+  EXPECT_EQ(busy + published("where a GPU's time goes", "data loading") +
+                published("where a GPU's time goes", "idle"),
+            100);
+  // Seconds are 2 GB over the rate, and two or three percent more.
+  for (const auto& [network, rate] : {std::pair("same rack, 600 Gb/s", 75.0),
+                                      {"same zone, 400 Gb/s", 50.0},
+                                      {"between zones, 100 Gb/s", 12.5},
+                                      {"between regions, 25 Gb/s", 3.125}}) {
+    EXPECT_NEAR(published("all-reduce of 2 GB by network", network) * rate / 2000, 1.02, 0.01)
+        << network;
+  }
+}
+
+TEST(Catalogue, ThePublishedSecondsHoursAndDollarsOfSurvivalFollowFromEachOther) {
+  const Published published("survival");
+  for (const char* name :
+       {"save: 28 GB in 8 s (FSx)", "save: 120 GB in 31 s (FSx)", "load: 28 GB in 5 s (FSx)",
+        "load: 120 GB in 19 s (FSx)", "save: 28 GB in 18 s (S3)", "save: 52 GB in 34 s (S3)",
+        "save: 120 GB in 78 s (S3)", "load: 28 GB in 12 s (S3)", "load: 52 GB in 23 s (S3)",
+        "load: 120 GB in 52 s (S3)"}) {
+    int gb = 0;
+    int seconds = 0;
+    ASSERT_EQ(std::sscanf(name + 6, "%d GB in %d s", &gb, &seconds), 2) << name;
+    EXPECT_NEAR(published("checkpoint, as fast as the disk takes and gives it", name),
+                static_cast<double>(gb) / seconds, 0.005)
+        << name;
+  }
+  const char* const hours = "7B on 4 nodes, time to train";
+  const char* const cost = "7B on 4 nodes, cost";
+  for (const auto& [size, part] :
+       {std::pair("100B tokens", 0.1), {"500B tokens", 0.5}, {"1T tokens", 1.0}}) {
+    const std::string name = size;
+    EXPECT_NEAR(published(hours, name), 57 * part, 0.001);
+    EXPECT_NEAR(published(hours, name + ", baseline"), 183 * part, 0.001);
+    for (const std::string price : {"lowest price", "highest price"}) {
+      EXPECT_NEAR(published(cost, name + ", spot, " + price), 892 * part, 0.001);
+      EXPECT_NEAR(published(cost, name + ", on demand, " + price), 2416 * part, 0.001);
+    }
+  }
+  EXPECT_NEAR(published(cost, "10^9 tokens, spot, lowest price"), 0.892, 0.003);
+  const char* const parts = "7B on 4 nodes, 10^12 tokens, cost by component";
+  const double besides = published(parts, "storage (FSx)") + published(parts, "network transfer") +
+                         published(parts, "checkpoints (S3)");
+  EXPECT_NEAR(published(parts, "compute, on demand") + besides, published(parts, "all, on demand"),
+              0.001);
+  EXPECT_NEAR(published(parts, "compute, spot") + besides, published(parts, "all, spot"), 0.001);
+  EXPECT_NEAR(
+      100 * published(parts, "compute, spot") / published(parts, "compute, on demand"),
+      published("cost with a technique, of the cost without", "spot machines, lowest prices"), 0.1);
+  EXPECT_NEAR(1000 / published("spot machines", "preemptions in 1,000 hours"),
+              published("spot machines", "hours between preemptions"), 0.05);
+  const double watts =
+      published("power while training", "per GPU (published: A100); here: the processors");
+  const double kw = published("power of 32 GPUs at 320 W", "4 nodes");
+  EXPECT_NEAR(32 * watts / 1000, kw, 0.001);
+  EXPECT_NEAR(published("throughput, optimized", "GPT-7B") / kw,
+              published("work per energy", "7B on A100 (published), 8B on one H200"), 50);
+  // "69 % less"
+  EXPECT_NEAR(
+      published("CO2 of 10^12 tokens, 7B on 4 nodes", "optimized, at 320 W and a PUE of 1.12") /
+          published("CO2 of 10^12 tokens, 7B on 4 nodes", "baseline"),
+      0.31, 0.005);
 }
 
 // Where a recorded figure stands: the page, and the very words with the number in them.
@@ -131,7 +303,11 @@ constexpr OnRecord kOnRecord[] = {
      "written (1.8 GB/s, this disk)", 1.8, "on the same card, 0a0e23d:"},
     {"survival", "checkpoint of", "a step while state is copied, of one without", "train",
      "| 7, while state is copied | 2.5620 | 1.0007 |", 1.0007, "on the same card, 0a0e23d:"},
-    {"survival", "power", "per GPU (published: A100); here: the processors", "train",
+    {"survival", "where", "optimizer", "train", "| AdamW | 34 | 4.2 TB/s |", 1.3,
+     "122.6 / 123 GiB | 408e404 |"},
+    {"survival", "where", "idle", "train", "| between ops | 3 |", 0.1,
+     "122.6 / 123 GiB | 408e404 |"},
+    {"survival", "power while", "per GPU (published: A100); here: the processors", "train",
      "While a step runs: 692 W, 1509 MHz,", 692, "f13ead7"},
     {"survival", "work", "7B on A100 (published), 8B on one H200", "train",
      "0.0536 J per token (18.7 tokens per joule) in bf16 on text", 18700, "f13ead7"},

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <sstream>
+#include <vector>
 
 #include "base/text.h"
 #include "plan/network/network.h"
@@ -21,7 +22,7 @@ constexpr std::array kCollectives = {CollectiveKind::kAllReduce, CollectiveKind:
 
 base::Error no_collective(std::string_view text) {
   return base::usage_error("collective", fmt::format("'{}' is none", base::printable(text)),
-                           "all_reduce 1GB h100-sxm-8 8, for example");
+                           "all_reduce 1GB p4d-24xlarge 32 cluster.nodes=4, for example");
 }
 
 }  // namespace
@@ -32,16 +33,25 @@ base::Result<base::Json> collective_json(std::string_view text) {
   std::string size;
   std::string cluster_name;
   std::string ranks_text;
-  std::string more;
-  words >> name >> size >> cluster_name >> ranks_text >> more;
+  std::vector<std::string> changes;
+  words >> name >> size >> cluster_name;
+  for (std::string word; words >> word;) {
+    if (word.find('=') != std::string::npos) {
+      changes.push_back(word);
+    } else if (ranks_text.empty() && changes.empty()) {
+      ranks_text = word;
+    } else {
+      return base::fail(no_collective(text));
+    }
+  }
   const auto* const kind =
       std::find_if(kCollectives.begin(), kCollectives.end(),
                    [&](CollectiveKind each) { return step::to_text(each) == name; });
   const auto bytes = base::parse_bytes(size);
-  if (kind == kCollectives.end() || !bytes || cluster_name.empty() || !more.empty()) {
+  if (kind == kCollectives.end() || !bytes || cluster_name.empty()) {
     return base::fail(no_collective(text));
   }
-  ASSAY_TRY(const spec::Loaded loaded, spec::load(cluster_name));
+  ASSAY_TRY(const spec::Loaded loaded, spec::load(cluster_name, {.overrides = changes}));
   const auto* cluster = std::get_if<spec::ClusterSpec>(&loaded.spec);
   if (cluster == nullptr) return base::fail(no_collective(text));
   ASSAY_TRY(const plan::Network network, plan::Network::of(*cluster));

@@ -66,9 +66,10 @@ class FigureFinder {
 
   [[nodiscard]] Ours from_step(const Source& source, Label when_done) const {
     const StepRun* run = run_of(source.step);
-    if (run == nullptr) return without(Label::kNotReached, "the step did not run");
-    if (run->state != StepState::kDone) {
-      return without(label_of(run->state), run->why);
+    const StepRun* divisor = source.per_step.empty() ? run : run_of(source.per_step);
+    for (const StepRun* each : {run, divisor}) {
+      if (each == nullptr) return without(Label::kNotReached, "the step did not run");
+      if (each->state != StepState::kDone) return without(label_of(each->state), each->why);
     }
     std::vector<double> values;
     Ours ours{.label = when_done, .remark = source.note};
@@ -108,6 +109,20 @@ class FigureFinder {
     return compare::value_in(metric, output);
   }
 
+  // What a value of `run` is divided by; of another step that was repeated, the median.
+  [[nodiscard]] base::Result<double> divisor_at(const Source& source, const StepRun& run,
+                                                std::size_t repetition) const {
+    if (source.per_step.empty()) return value_at(*source.per, run, repetition);
+    const StepRun& other = *run_of(source.per_step);
+    std::vector<double> values;
+    for (std::size_t i = 0; i < other.outputs.size(); ++i) {
+      ASSAY_TRY(const double value, value_at(*source.per, other, i));
+      values.push_back(value);
+    }
+    if (values.empty()) return base::fail(base::unfit_error("", "the step left nothing"));
+    return median_of(std::move(values));
+  }
+
   [[nodiscard]] std::optional<double> bound_at(const Source& source,
                                                const std::optional<Metric>& metric,
                                                const StepRun& run) const {
@@ -121,7 +136,7 @@ class FigureFinder {
                                                const StepRun& run, std::size_t repetition) const {
     ASSAY_TRY(double value, value_at(metric, run, repetition));
     if (source.per) {
-      ASSAY_TRY(const double divisor, value_at(*source.per, run, repetition));
+      ASSAY_TRY(const double divisor, divisor_at(source, run, repetition));
       value /= divisor;
     }
     value = (source.over ? *source.over / value : value) * source.times;

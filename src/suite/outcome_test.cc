@@ -65,6 +65,9 @@ figures = [
   { what = "impossible", measured = "needy", recorded = { value = 9, low = 8, high = 9.5, note = "half as many", machine = "m", date = 2026-01-02, commit = "c", command = "x" }, goal = ">= 10" },
   { what = "long", measured = "long" },
   { what = "not found", measured = "wordless" },
+  { what = "of another", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "prints", value = "regex:took ([0-9]+)" }, times = 10 } },
+  { what = "of one that breaks", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "breaks", value = "regex:took ([0-9]+)" } } },
+  { what = "of one without it", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "wordless", value = "regex:took ([0-9]+)" } } },
   { what = "may be missing", measured = { step = "wordless", value = "json:watts", missing = "nobody tells" } },
 ]
 )toml";
@@ -130,6 +133,10 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(impossible.ours[1].remark, "m, 2026-01-02, c; half as many");
   EXPECT_EQ(figure(outcome, "long").ours[0].value, 6);
   EXPECT_EQ(figure(outcome, "not found").ours[0].label, Label::kFailed);
+  EXPECT_EQ(figure(outcome, "of another").ours[0].value, 30);  // 6 by the median of 1, 2, 3
+  EXPECT_EQ(figure(outcome, "of one that breaks").ours[0].label, Label::kFailed);
+  EXPECT_THAT(figure(outcome, "of one that breaks").ours[0].remark, HasSubstr("exited with 7"));
+  EXPECT_EQ(figure(outcome, "of one without it").ours[0].label, Label::kFailed);
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].label, Label::kImpossible);
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].remark, "nobody tells");
 
@@ -145,6 +152,7 @@ TEST_F(SuiteRun, OnlyWhatRanHereIsCalledMeasured) {
   for (const base::Json& figure : json["figures"]) {
     for (const base::Json& ours : figure["ours"]) {
       const bool from_command = figure["what"] == "measured" || figure["what"] == "long" ||
+                                figure["what"] == "of another" ||
                                 (figure["what"] == "noted" && ours["remark"] != "");
       EXPECT_EQ(ours["label"] == "measured", from_command) << figure.dump();
       if (ours["label"] != "measured" && ours["label"] != "planned" &&
@@ -262,8 +270,22 @@ TEST(CollectiveJson, AsThePlannerHasItOrARefusal) {
   // A bus moves 2 (n-1)/n of the bytes in that time.
   const double seconds = (*json)["seconds"].get<double>();
   EXPECT_NEAR((*json)["bus_gb_s"].get<double>(), 1e9 * 2 * 7 / 8 / seconds / 1e9, 1e-6);
+  // What is written over the cluster: more nodes, and a network of another rate.
+  const auto all_of = [](const std::string& text) {
+    const auto made = collective_json(text);
+    EXPECT_TRUE(made.has_value()) << made.error().line();
+    return *made;
+  };
+  const base::Json four = all_of("all_reduce 1GB p4d-24xlarge 32 cluster.nodes=4");
+  EXPECT_EQ(four["ranks"], 32);
+  EXPECT_EQ(all_of("all_reduce 1GB p4d-24xlarge cluster.nodes=4"), four);
+  const base::Json slow =
+      all_of("all_reduce 1GB p4d-24xlarge 32 cluster.nodes=4 cluster.network.bandwidth=100Gb/s");
+  EXPECT_NEAR(slow["seconds"].get<double>() / four["seconds"].get<double>(), 4, 0.2);
   for (const char* none :
-       {"", "all_reduce", "all_reduce 1GB", "some_reduce 1GB h100-sxm-8", "all_reduce x h100-sxm-8",
+       {"all_reduce 1GB p4d-24xlarge 32", "all_reduce 1GB p4d-24xlarge cluster.nodes=4 32",
+        "all_reduce 1GB p4d-24xlarge 32 cluster.nods=4", "all_reduce 1GB cluster.nodes=4", "",
+        "all_reduce", "all_reduce 1GB", "some_reduce 1GB h100-sxm-8", "all_reduce x h100-sxm-8",
         "all_reduce 1GB h100-sxm-8 1", "all_reduce 1GB h100-sxm-8 9",
         "all_reduce 1GB h100-sxm-8 8 8", "all_reduce 1GB llama3-8b", "all_reduce 1GB no-such"}) {
     EXPECT_FALSE(collective_json(none).has_value()) << none;

@@ -67,7 +67,7 @@ class FigureReader {
     ASSAY_TRY_VOID(keys.parsed("value", source.value, place_of));
     ASSAY_TRY_VOID(keys.parsed("low", source.low, place_of));
     ASSAY_TRY_VOID(keys.parsed("high", source.high, place_of));
-    ASSAY_TRY_VOID(keys.parsed("per", source.per, place_of));
+    ASSAY_TRY_VOID(read_per(keys.take("per"), source));
     ASSAY_TRY_VOID(keys.number("times", source.times));
     const Value* over = keys.take("over");
     if (over == nullptr) return {};
@@ -77,6 +77,28 @@ class FigureReader {
       return base::fail(wrong_value(*over, "over", "a number"));
     }
     source.over = whole != nullptr ? static_cast<double>(*whole) : *real;
+    return {};
+  }
+
+  // A place in the same output; or { step, value } in another's.
+  static base::Result<void> read_per(const Value* value, Source& source) {
+    if (value == nullptr) return {};
+    source.per_step.clear();
+    if (const auto* text = value->get<std::string>()) {
+      ASSAY_TRY(source.per, place_of(value->origin().text() + ": per", *text));
+      return {};
+    }
+    if (value->get<Value::Table>() == nullptr) {
+      return base::fail(wrong_value(*value, "per", "a place, or { step = …, value = … }"));
+    }
+    TableKeys keys(*value);
+    source.per.reset();
+    ASSAY_TRY_VOID(keys.text("step", source.per_step));
+    ASSAY_TRY_VOID(keys.parsed("value", source.per, place_of));
+    ASSAY_TRY_VOID(keys.no_others());
+    if (source.per_step.empty() || !source.per) {
+      return base::fail(wrong_value(*value, "per", "a place, or { step = …, value = … }"));
+    }
     return {};
   }
 
@@ -122,25 +144,35 @@ class FigureReader {
       ASSAY_TRY_VOID(keys.text("note", source.note));
       ASSAY_TRY_VOID(keys.no_others());
     }
-    const Step* step = suite_.step(source.step);
+    ASSAY_TRY_VOID(check_place(*value, source.step, source.value, is_measured));
+    if (!source.per_step.empty()) {
+      ASSAY_TRY_VOID(check_place(*value, source.per_step, *source.per, is_measured));
+    }
+    return source;
+  }
+
+  // What is divided is of one kind with what divides it, or the label would be true of one only.
+  base::Result<void> check_place(const Value& value, const std::string& name, const Metric& place,
+                                 bool is_measured) const {
+    const Step* step = suite_.step(name);
     if (step == nullptr) {
       std::vector<std::string> names;
       for (const Step& each : suite_.steps) names.push_back(each.name);
-      return base::fail(base::usage_error(value->origin().text(),
-                                          fmt::format("there is no step '{}'", source.step),
-                                          base::suggestion(source.step, names)));
+      return base::fail(base::usage_error(value.origin().text(),
+                                          fmt::format("there is no step '{}'", name),
+                                          base::suggestion(name, names)));
     }
     if (measures(step->kind) != is_measured) {
       return base::fail(base::usage_error(
-          value->origin().text(),
+          value.origin().text(),
           fmt::format("step '{}' ({}) {}", step->name, to_text(step->kind),
                       is_measured ? "computes and measures nothing" : "measures and plans nothing"),
           is_measured ? "planned = …" : "measured = …"));
     }
-    if (source.value.kind == MetricKind::kWall && step->kind != StepKind::kCommand) {
-      return base::fail(no_place(*value));
+    if (place.kind == MetricKind::kWall && step->kind != StepKind::kCommand) {
+      return base::fail(no_place(value));
     }
-    return source;
+    return {};
   }
 
   static base::Error no_place(const Value& value) {

@@ -83,6 +83,24 @@ TEST(ReadSuite, EveryKeyIsRead) {
   EXPECT_EQ(suite->tables[0].figures[1].published_as, "< 5");
 }
 
+TEST(ReadSuite, WhatDividesIsInTheSameOutputOrInAnother) {
+  const auto same = read_suite(
+      replaced(kGood, "planned = \"plan\"", "planned = { step = \"plan\", per = \"json:b\" }"),
+      "f");
+  ASSERT_TRUE(same.has_value()) << same.error().line();
+  EXPECT_EQ(same->tables[0].figures[0].planned->per->text(), "json:b");
+  EXPECT_EQ(same->tables[0].figures[0].planned->per_step, "");
+  EXPECT_EQ(same->tables[0].figures[0].planned->times, 1000);
+  std::string text = replaced(kGood, "name = \"run\"",
+                              "name = \"other\"\nplan = \"demo\"\n[[step]]\nname = \"run\"");
+  text = replaced(text, "times = 1000",
+                  "times = 1000\nper = { step = \"other\", value = \"json:b\" }");
+  const auto other = read_suite(text, "f");
+  ASSERT_TRUE(other.has_value()) << other.error().line();
+  EXPECT_EQ(other->tables[0].figures[0].planned->per_step, "other");
+  EXPECT_EQ(other->tables[0].figures[0].measured->per_step, "");  // a place of its own begins anew
+}
+
 struct BadSuite {
   const char* from;
   const char* to;
@@ -116,6 +134,21 @@ TEST(ReadSuite, WhatIsWrongIsToldWithFileAndLine) {
        "f.toml:35: step 'plan' (plan) computes and measures nothing"},
       {"planned = \"plan\"", "planned = \"run\"",
        "f.toml:35: step 'run' (command) measures and plans nothing"},
+      {"planned = \"plan\"", "planned = { step = \"plan\", per = 3 }",
+       "f.toml:35: per is 3, not a place, or { step"},
+      {"planned = \"plan\"", "planned = { step = \"plan\", per = { step = \"plan\" } }",
+       "f.toml:35: per is a table, not a place, or { step"},
+      {"planned = \"plan\"",
+       "planned = { step = \"plan\", per = { step = \"plam\", value = \"json:b\" } }",
+       "f.toml:35: there is no step 'plam'; did you mean 'plan'?"},
+      {"planned = \"plan\"",
+       "planned = { step = \"plan\", per = { step = \"run\", value = \"json:b\" } }",
+       "f.toml:35: step 'run' (command) measures and plans nothing"},
+      {"planned = \"plan\"",
+       "planned = { step = \"plan\", per = { step = \"plan\", value = \"wall\" } }",
+       "f.toml:35: does not say where the figure is"},
+      {"planned = \"plan\"", "planned = { step = \"plan\", per = \"stored:loss\" }",
+       "f.toml:35: per: 'stored:loss' is in no step's output"},
       {"value = \"json:a\"\n", "", "f.toml:34: does not say where the figure is"},
       {"regex:([0-9]+)", "regex:([0-9]+", "f.toml:35: value: '([0-9]+' is no regular expression"},
       {"regex:([0-9]+)", "stored:loss", "f.toml:35: value: 'stored:loss' is in no step's output"},

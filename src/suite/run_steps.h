@@ -19,8 +19,9 @@ base::Result<std::vector<StepRun>> run_steps(const SuiteFolder& folder, const He
                                              const compare::Interrupts& interrupts,
                                              const StepWatcher& watcher = {});
 
-// collective.cc: "all_reduce 1GB h100-sxm-8 8", the last being ranks and all of the cluster's if
-// left out: {"seconds", "bus_gb_s", "algorithm"} as the planner's network has it.
+// collective.cc: "all_reduce 1GB p4d-24xlarge 32 cluster.nodes=4", 32 being ranks and all of the
+// cluster's if left out, and what follows written over the cluster: {"seconds", "bus_gb_s",
+// "algorithm"} as the planner's network has it.
 base::Result<base::Json> collective_json(std::string_view text);
 
 }  // namespace assay::suite

@@ -64,6 +64,7 @@ struct Source {
   std::optional<compare::Metric> low;
   std::optional<compare::Metric> high;
   std::optional<compare::Metric> per;  // another value that it is divided by
+  std::string per_step;                // whose output has that one; empty: the same step's
   double times = 1;                    // the result, times this
   std::optional<double> over;          // this, divided by the value
   std::string missing;                 // why it may not be there

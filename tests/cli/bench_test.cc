@@ -112,7 +112,37 @@ TEST_F(BenchCli, PlannedSuitesPlan) {
   // As `assay plan` says, to the last bit.
   const auto plan =
       support::run({{support::program(), "plan", "nanochat-d26-h100", "--json"}, "", {}});
-  EXPECT_EQ(sxm["ours"][1]["value"], Json::parse(plan.out)["step_s"].get<double>() * 1000);
+  const Json planned = Json::parse(plan.out);
+  EXPECT_EQ(sxm["ours"][1]["value"], planned["step_s"].get<double>() * 1000);
+  // The suite names groups and collectives by their place in the plan.
+  const std::vector<std::string> groups = {
+      "embedding",    "value_embeddings", "residual_lambdas", "embedding_lambdas", "head",
+      "muon 13 x 32", "muon 1664 x 1664", "muon 1664 x 6656", "muon 6656 x 1664"};
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    EXPECT_EQ(planned["comm_groups"][i]["group"], groups[i]);
+  }
+  const std::vector<std::string> collectives = {"reduce_scatter bf16", "reduce_scatter f32",
+                                                "all_reduce f32", "all_gather bf16",
+                                                "all_gather f32"};
+  double gathers = 0;
+  double gathered = 0;
+  for (std::size_t i = 0; i < collectives.size(); ++i) {
+    const Json& each = planned["collectives"][i];
+    EXPECT_EQ(each["op"].get<std::string>() + " " + each["dtype"].get<std::string>(),
+              collectives[i]);
+    if (each["op"] != "all_gather") continue;
+    gathers += each["calls"].get<double>();
+    gathered += each["bytes"].get<double>();
+  }
+  EXPECT_EQ(gathers, 19);
+  // Calls that the suite prices are as large as the plan's mean.
+  EXPECT_NEAR(gathered / gathers, 301.7e6, 0.05e6);
+  EXPECT_NEAR(planned["collectives"][1]["mean_bytes"].get<double>(), 841.1e6, 0.05e6);
+  // One plan's figure by another's.
+  const Json pcie = Json::parse(
+      support::run({{support::program(), "plan", "nanochat-d26-h100-pcie", "--json"}, "", {}}).out);
+  EXPECT_EQ(figure(interconnect, "step: PCIe, of SXM")["ours"][0]["value"],
+            pcie["step_s"].get<double>() / planned["step_s"].get<double>());
   std::ifstream file(directory_.path() / "x/result.json");
   EXPECT_EQ(Json::parse(file), interconnect);
 
@@ -145,13 +175,39 @@ TEST_F(BenchCli, SurvivalQuick) {
   if (disk.f_type != TMPFS_MAGIC && cached["label"] == "measured") {
     EXPECT_EQ(cached["value"], 0);
   }
-  EXPECT_EQ(figure(result, "hours")["ours"][0]["label"], "planned");
-  // The search's second candidate is the one on spot machines.
-  std::ifstream file(directory_.path() / "x" /
-                     step(result, "spot")["outputs"][0].get<std::string>());
-  const Json spot = Json::parse(file);
+  EXPECT_EQ(figure(result, "1T tokens")["ours"][0]["label"], "planned");
+  const auto printed = [&](const char* name) {
+    std::ifstream file(directory_.path() / "x" /
+                       step(result, name)["outputs"][0].get<std::string>());
+    return Json::parse(file);
+  };
+  // The search's second candidate is the one on spot machines, and so is the plan's first cost.
+  const Json spot = printed("spot");
   EXPECT_EQ(spot["candidates"][0]["policy"], "on demand");
   EXPECT_EQ(spot["candidates"][1]["policy"], "spot");
+  const Json whole = printed("whole");
+  EXPECT_EQ(whole["cost"].size(), 2U);
+  EXPECT_EQ(whole["cost"][0]["market"], "spot");
+  EXPECT_EQ(whole["cost"][1]["market"], "on-demand");
+  // Throughput is tokens of a step over its time: the tokens stand in the suite.
+  for (const auto& [what, plan] :
+       {std::pair("GPT-7B", "whole"),
+        {"GPT-7B, their best configuration: micro-batch 1, accumulated 8", "best"},
+        {"LLaMA-13B", "13b"},
+        {"Custom-30B", "30b"},
+        {"GPT-175B, 16 nodes", "175b"},
+        {"1 node, 8 GPUs", "1-node"},
+        {"2 nodes, 16 GPUs", "2-nodes"},
+        {"8 nodes, 64 GPUs", "8-nodes"},
+        {"16 nodes, 128 GPUs", "16-nodes"}}) {
+    EXPECT_NEAR(figure(result, what)["ours"][0]["value"].get<double>() /
+                    printed(plan)["tokens_per_s"].get<double>(),
+                1, 1e-9)
+        << what;
+  }
+  // As the suite says of these two.
+  EXPECT_EQ(printed("175b")["memory_gib"]["fits"], false);
+  EXPECT_EQ(printed("ddp")["memory_gib"]["fits"], false);
   // What steps recorded is in no project of the user's.
   EXPECT_FALSE(fs::exists(directory_.path() / ".assay"));
 }
