@@ -2,6 +2,7 @@
 // whatever stands in front of the driver. Prints nanoseconds of processor time per call of each
 // thread (launch), or of a free and of an allocation with so many blocks live (free). Processor
 // time, so that others who use the machine matter less.
+#include <dlfcn.h>
 #include <time.h>
 
 #include <algorithm>
@@ -72,6 +73,12 @@ void frees(std::size_t blocks, long rounds) {
 
 int main(int count, char** arguments) {
   if (count != 4) return 64;
+  if (::dlsym(RTLD_DEFAULT, "fakecuda_calls") == nullptr) {
+    std::fprintf(stderr,
+                 "gpu_launch_load: the driver that was loaded is not the one that does nothing; "
+                 "take the real one's folder out of LD_LIBRARY_PATH\n");
+    return 3;
+  }
   const long first = std::strtol(arguments[2], nullptr, 10);
   const long times = std::strtol(arguments[3], nullptr, 10);
   if (std::string(arguments[1]) == "free") {

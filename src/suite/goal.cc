@@ -59,6 +59,7 @@ GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> publ
     const double off = std::abs(*ours.value / *published - 1) * 100;
     return verdict(off <= goal.bound, off > goal.bound);
   }
+  if (ours.unsure) return GoalVerdict::kInconclusive;
   const double low = ours.low.value_or(*ours.value);
   const double high = ours.high.value_or(*ours.value);
   if (goal.kind == GoalKind::kSizeAtMost) {

@@ -90,6 +90,11 @@ class FigureFinder {
     ours.low = bound_at(source, source.low, *run);
     ours.high = bound_at(source, source.high, *run);
     if (ours.low && ours.high && *ours.low > *ours.high) std::swap(ours.low, ours.high);
+    if ((source.low && !ours.low) || (source.high && !ours.high)) {
+      ours.unsure = true;
+      ours.remark = fmt::format("too few runs for an interval{}{}", source.note.empty() ? "" : "; ",
+                                source.note);
+    }
     return ours;
   }
 

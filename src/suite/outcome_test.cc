@@ -68,6 +68,7 @@ figures = [
   { what = "of another", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "prints", value = "regex:took ([0-9]+)" }, times = 10 } },
   { what = "of one that breaks", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "breaks", value = "regex:took ([0-9]+)" } } },
   { what = "of one without it", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "wordless", value = "regex:took ([0-9]+)" } } },
+  { what = "without its interval", measured = { step = "long", value = "regex:took ([0-9]+)", low = "regex:from ([0-9]+)", high = "regex:to ([0-9]+)", note = "one pair" }, goal = "<= 9" },
   { what = "may be missing", measured = { step = "wordless", value = "json:watts", missing = "nobody tells" } },
 ]
 )toml";
@@ -121,6 +122,12 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(figure(outcome, "noted").ours[0].remark, "median of 3, least to most; twice as wide");
   EXPECT_EQ(figure(outcome, "noted").ours[1].remark, "");
 
+  // A figure that could lie anywhere passes no goal.
+  const Ours& unsure = figure(outcome, "without its interval").ours[0];
+  EXPECT_EQ(unsure.value, 6);
+  EXPECT_TRUE(unsure.unsure);
+  EXPECT_EQ(unsure.remark, "too few runs for an interval; one pair");
+
   const Ours& failed = figure(outcome, "failed").ours[0];
   EXPECT_EQ(failed.label, Label::kFailed);
   EXPECT_FALSE(failed.value.has_value());
@@ -140,10 +147,11 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].label, Label::kImpossible);
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].remark, "nobody tells");
 
-  ASSERT_EQ(outcome.goals.size(), 3U);
+  ASSERT_EQ(outcome.goals.size(), 4U);
   EXPECT_EQ(outcome.goals[0].verdict, GoalVerdict::kPass);
   EXPECT_EQ(outcome.goals[1].verdict, GoalVerdict::kNotJudged);
   EXPECT_EQ(outcome.goals[2].verdict, GoalVerdict::kFail);  // by what was recorded
+  EXPECT_EQ(outcome.goals[3].verdict, GoalVerdict::kInconclusive);
   EXPECT_TRUE(outcome.any_failed());
 }
 
@@ -153,6 +161,7 @@ TEST_F(SuiteRun, OnlyWhatRanHereIsCalledMeasured) {
     for (const base::Json& ours : figure["ours"]) {
       const bool from_command = figure["what"] == "measured" || figure["what"] == "long" ||
                                 figure["what"] == "of another" ||
+                                figure["what"] == "without its interval" ||
                                 (figure["what"] == "noted" && ours["remark"] != "");
       EXPECT_EQ(ours["label"] == "measured", from_command) << figure.dump();
       if (ours["label"] != "measured" && ours["label"] != "planned" &&
