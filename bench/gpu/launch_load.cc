@@ -73,7 +73,7 @@ void frees(std::size_t blocks, long rounds) {
 
 int main(int count, char** arguments) {
   if (count != 4) return 64;
-  if (::dlsym(RTLD_DEFAULT, "fakecuda_calls") == nullptr) {
+  if (::dlsym(RTLD_DEFAULT, "fakecuda_does_nothing") == nullptr) {
     std::fprintf(stderr,
                  "gpu_launch_load: the driver that was loaded is not the one that does nothing; "
                  "take the real one's folder out of LD_LIBRARY_PATH\n");

@@ -164,7 +164,7 @@ TEST(Catalogue, ThePublishedTimesOfInterconnectFollowFromEachOther) {
   ratio("step: NVL without shared memory, of NVL", step(without), step("NVL"));
   ratio("optimizer step: NVL without shared memory, of NVL", published(optimizer, without),
         published(optimizer, "NVL"));
-  const char* const kernels = "NCCL's kernels in 10 steps, on all 8 GPUs";
+  const char* const kernels = "NCCL's kernels in 10 steps";
   ratio("NCCL: NVL without shared memory, of NVL", published(kernels, without),
         published(kernels, "NVL"));
   const char* const call = "a call on NVL";
@@ -212,7 +212,7 @@ TEST(Catalogue, ThePublishedThroughputOfSurvivalFollowsFromItself) {
   EXPECT_EQ(busy + published("where a GPU's time goes", "data loading") +
                 published("where a GPU's time goes", "idle"),
             100);
-  // Seconds are 2 GB over the rate, and two or three percent more.
+  // Seconds are 2 GB over the rate, and one to three percent more.
   for (const auto& [network, rate] : {std::pair("same rack, 600 Gb/s", 75.0),
                                       {"same zone, 400 Gb/s", 50.0},
                                       {"between zones, 100 Gb/s", 12.5},

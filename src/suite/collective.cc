@@ -36,6 +36,9 @@ base::Result<base::Json> collective_json(std::string_view text) {
   std::vector<std::string> changes;
   words >> name >> size >> cluster_name;
   for (std::string word; words >> word;) {
+    if (word.starts_with("cluster.extends=")) {
+      return base::fail(no_collective(text));  // it is named already
+    }
     if (word.find('=') != std::string::npos) {
       changes.push_back(word);
     } else if (ranks_text.empty() && changes.empty()) {
@@ -60,10 +63,9 @@ base::Result<base::Json> collective_json(std::string_view text) {
   if (!ranks_text.empty()) {
     const char* const last = ranks_text.data() + ranks_text.size();
     const auto [end, error] = std::from_chars(ranks_text.data(), last, ranks);
-    if (error != std::errc() || end != last || ranks < 2 || ranks > devices) {
-      return base::fail(no_collective(text));
-    }
+    if (error != std::errc() || end != last) return base::fail(no_collective(text));
   }
+  if (ranks < 2 || ranks > devices || bytes->count() <= 0) return base::fail(no_collective(text));
   const plan::CollectiveTime time =
       network.time(*kind, static_cast<double>(bytes->count()), network.group(ranks));
   return base::Json{{"seconds", time.total.count()},

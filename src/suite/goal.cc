@@ -53,13 +53,13 @@ GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> publ
     if (all_within) return GoalVerdict::kPass;
     return all_beyond ? GoalVerdict::kFail : GoalVerdict::kInconclusive;
   };
+  if (ours.unsure && ours.label == Label::kMeasured) return GoalVerdict::kInconclusive;
   if (goal.kind == GoalKind::kWithin) {
     if (!published || *published == 0) return GoalVerdict::kNotJudged;
     // Of the figure itself: a plan's interval says how sure it is, not how good it was.
     const double off = std::abs(*ours.value / *published - 1) * 100;
     return verdict(off <= goal.bound, off > goal.bound);
   }
-  if (ours.unsure) return GoalVerdict::kInconclusive;
   const double low = ours.low.value_or(*ours.value);
   const double high = ours.high.value_or(*ours.value);
   if (goal.kind == GoalKind::kSizeAtMost) {

@@ -69,7 +69,10 @@ class FigureFinder {
     const StepRun* divisor = source.per_step.empty() ? run : run_of(source.per_step);
     for (const StepRun* each : {run, divisor}) {
       if (each == nullptr) return without(Label::kNotReached, "the step did not run");
-      if (each->state != StepState::kDone) return without(label_of(each->state), each->why);
+      if (each->state != StepState::kDone) {
+        return without(label_of(each->state),
+                       each == run ? each->why : fmt::format("{}: {}", each->step, each->why));
+      }
     }
     std::vector<double> values;
     Ours ours{.label = when_done, .remark = source.note};
@@ -87,14 +90,19 @@ class FigureFinder {
                                 source.note.empty() ? "" : "; ", source.note);
       return ours;
     }
-    ours.low = bound_at(source, source.low, *run);
-    ours.high = bound_at(source, source.high, *run);
-    if (ours.low && ours.high && *ours.low > *ours.high) std::swap(ours.low, ours.high);
-    if ((source.low && !ours.low) || (source.high && !ours.high)) {
-      ours.unsure = true;
-      ours.remark = fmt::format("too few runs for an interval{}{}", source.note.empty() ? "" : "; ",
-                                source.note);
+    for (const auto& [metric, bound] :
+         {std::pair(&source.low, &ours.low), std::pair(&source.high, &ours.high)}) {
+      if (!*metric) continue;
+      const auto value = scaled_at(source, **metric, *run, 0);
+      if (value) {
+        *bound = *value;
+      } else {  // such as a comparison of one pair
+        ours.unsure = true;
+        ours.remark = fmt::format("no interval: {}{}{}", value.error().what,
+                                  source.note.empty() ? "" : "; ", source.note);
+      }
     }
+    if (ours.low && ours.high && *ours.low > *ours.high) std::swap(ours.low, ours.high);
     return ours;
   }
 
@@ -126,15 +134,6 @@ class FigureFinder {
     }
     if (values.empty()) return base::fail(base::unfit_error("", "the step left nothing"));
     return median_of(std::move(values));
-  }
-
-  [[nodiscard]] std::optional<double> bound_at(const Source& source,
-                                               const std::optional<Metric>& metric,
-                                               const StepRun& run) const {
-    if (!metric) return std::nullopt;
-    const auto value = scaled_at(source, *metric, run, 0);
-    if (!value) return std::nullopt;
-    return *value;
   }
 
   [[nodiscard]] base::Result<double> scaled_at(const Source& source, const Metric& metric,

@@ -28,7 +28,7 @@ struct Ours {
   std::optional<double> value;
   std::optional<double> low;
   std::optional<double> high;
-  bool unsure = false;  // it should have an interval, and what there is does not give one
+  bool unsure = false;  // it should have an interval, and the step does not tell one
   std::string remark;   // where it is from, or why there is none
   std::string command;  // of what was recorded
 };

@@ -38,6 +38,9 @@ unsigned long fakecuda_calls(const char* symbol) {
   }
   return ~0UL;
 }
+#ifdef FAKECUDA_BARE
+void fakecuda_does_nothing() {}  // by this it is known
+#endif
 unsigned long fakecuda_had_ns() {
   return fakecuda::had();
 }

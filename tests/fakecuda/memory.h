@@ -59,6 +59,7 @@ class Memory {
   struct Pool {
     int device;
     std::uint64_t used, reserved;
+    std::uint64_t fresh;      // freed since somebody last waited: cannot be trimmed, as on a card
     std::uint64_t threshold;  // what is kept when somebody waits for the device
     bool destroyed;           // lives as long as something of it is allocated
   };
@@ -74,6 +75,7 @@ class Memory {
       pool->reserved += more;
     }
     pool->used += size;
+    pool->fresh = std::min(pool->fresh, pool->reserved - pool->used);
     *address = new_address(size);
     live_[*address] = {size, pool->device, context, pool};
     return kOk;
@@ -84,20 +86,25 @@ class Memory {
   }
   Pool* new_pool(int device) {
     const std::lock_guard lock(mutex_);
-    pools_.push_back(new Pool{device, 0, 0, 0, false});
+    pools_.push_back(new Pool{device, 0, 0, 0, 0, false});
     return pools_.back();
   }
   void destroy_pool(Pool* pool) {
     const std::lock_guard lock(mutex_);
     pool->destroyed = true;
+    pool->fresh = 0;
     shrink(pool, 0);
     if (pool->used == 0) forget(pool);
   }
   // Somebody has waited for the device.
   void settle_pools() {
     const std::lock_guard lock(mutex_);
-    for (Pool& pool : default_pools_) shrink(&pool, pool.threshold);
-    for (Pool* pool : pools_) shrink(pool, pool->threshold);
+    const auto settle = [&](Pool& pool) {
+      pool.fresh = 0;
+      shrink(&pool, pool.threshold);
+    };
+    for (Pool& pool : default_pools_) settle(pool);
+    for (Pool* pool : pools_) settle(*pool);
   }
 
   // Handles and mappings.
@@ -244,7 +251,7 @@ class Memory {
     return address;
   }
   void shrink(Pool* pool, std::uint64_t keep) {
-    const std::uint64_t left = std::max(pool->used, std::min(keep, pool->reserved));
+    const std::uint64_t left = std::max(pool->used + pool->fresh, std::min(keep, pool->reserved));
     if (pool->device >= 0) give(pool->device, pool->reserved - left);
     pool->reserved = left;
   }
@@ -255,6 +262,7 @@ class Memory {
   void drop(const Live& live) {
     if (live.pool != nullptr) {
       live.pool->used -= live.size;
+      if (!live.pool->destroyed) live.pool->fresh += live.size;
       if (!live.pool->destroyed) return;
       shrink(live.pool, 0);
       if (live.pool->used == 0) forget(live.pool);

@@ -40,7 +40,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.passed = -1;
   lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
   lane.unmarked_known = true;
-  lane.unmarked_parts = 0;
+  lane.unmarked_parts = lane.checkpoints = 0;
   lane.scale = {};
   lane.context.store(context, std::memory_order_relaxed);
   if (!lane.has_events) tell("no events: shares are kept by estimates alone");

@@ -146,9 +146,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
   return locked;
 }
 
-// An event in a full queue costs the device some ten microseconds, twice that where a launch is
-// timed by two. Of a launch whose cost is settled it is enough now and then; in an empty queue it
-// is what tells the launch's time from the device's rest.
+// Two events around a launch cost a full queue some twenty microseconds, one behind it almost
+// nothing. Of a launch whose cost is settled it is enough now and then; in an empty queue they are
+// what tells the launch's time from the device's rest.
 bool is_worth_timing(Lane& lane, const Launch& launch, std::uint32_t place) {
   constexpr std::uint32_t kOneOf = 4;
   return !launch.known || lane.count == 0 || !is_settled(place) || ++lane.checkpoints % kOneOf == 0;
@@ -168,9 +168,11 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
     const std::uint64_t now = now_ns();
     const bool marked =
         !launch.known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= quantum_of(lane) / 2;
-    ticket = {
-        &lane, place, -1, is_worth_timing(lane, launch, place), launch.stream, launch.per_thread};
-    if (marked) ticket.pair = take_pair(lane, ticket.timed, launch.stream, launch.per_thread);
+    ticket = {&lane, place, -1, false, launch.stream, launch.per_thread};
+    if (marked) {
+      ticket.timed = is_worth_timing(lane, launch, place);
+      ticket.pair = take_pair(lane, ticket.timed, launch.stream, launch.per_thread);
+    }
     add_work(lane, launch.cost_ns, now, launch.known);
     lane.place->until_ns.store(lane.until + kQuantumNs + kMarginNs, std::memory_order_relaxed);
   }

@@ -45,7 +45,7 @@ TEST_F(GpuPools, ArraysWithoutMemoryOfTheirOwnCountNothing) {
 TEST_F(GpuPools, AContextLeavesPoolsAlone) {
   limit(1000);
   const Ran ran = memory(
-      "primary async:700 reset x=real a=alloc:301 b=alloc:300 free:0 c=alloc:700 y=real "
+      "primary async:700 reset x=real a=alloc:301 b=alloc:300 free:0 sync c=alloc:700 y=real "
       "ctx async:0 destroy");
   EXPECT_EQ(ran.told.at("x.used"), 700) << ran.text;
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory);
@@ -58,7 +58,7 @@ TEST_F(GpuPools, AContextLeavesPoolsAlone) {
 TEST_F(GpuPools, WhatPoolsKeepIsNotHadTwice) {
   limit(2000);
   const Ran ran = memory(
-      "keep async:1500 free:0 i=info a=async:1500 x=real free:1 b=alloc:1500 y=real "
+      "keep async:1500 free:0 i=info a=async:1500 x=real free:1 sync b=alloc:1500 y=real "
       "c=async:600 d=async:500 z=real e=create:1");
   EXPECT_EQ(ran.told.at("i.free"), 500) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);  // from what it keeps
@@ -70,6 +70,15 @@ TEST_F(GpuPools, WhatPoolsKeepIsNotHadTwice) {
   EXPECT_EQ(ran.told.at("z.used"), 2000);
   EXPECT_EQ(ran.told.at("e"), kOutOfMemory);
   EXPECT_EQ(used(), 2000);
+}
+
+// As at the end of a card: what was freed is the pool's until somebody waits.
+TEST_F(GpuPools, WhatNobodyWaitedForIsStillThePools) {
+  limit(2000);
+  const Ran ran = memory("async:1500 free:0 a=alloc:1500 b=async:1500 free:2 sync c=alloc:1500");
+  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.told.at("c"), 0);
 }
 
 TEST_F(GpuPools, WhatAPoolKeepsNoOtherProcessCanHave) {
@@ -119,9 +128,8 @@ TEST_F(GpuPools, PoolsCountWhatIsAllocatedFromThem) {
   const std::string cost = "FAKECUDA_CONTEXT=100";
   // The pool keeps what was freed, and that is nobody's overhead: also after NVML has been asked.
   const Ran ran = memory(
-      "primary async:800 free:0 fromnew:700 free:1 b=async:800 free:2 module sleep:1100 "
-      "c=async:800 "
-      "d=async:101 free:3 e=fromnew:900 f=async:1",
+      "primary async:800 free:0 sync fromnew:700 free:1 sync b=async:800 free:2 module sleep:1100 "
+      "c=async:800 d=async:101 free:3 sync e=fromnew:900 f=async:1",
       cost);
   EXPECT_EQ(ran.told.at("b"), 0) << ran.text;
   EXPECT_EQ(ran.told.at("c"), 0);
@@ -205,7 +213,8 @@ TEST_F(GpuPools, AChildsGraphsAreItsOwn) {
 TEST_F(GpuPools, ThreadsThatShareAPoolStayBelowTheLimit) {
   limit(9000);
   for (const std::string keep : {"keep ", ""}) {
-    const Ran ran = memory(keep + "c=churnpool:5000:1500 x=real a=alloc:9000 y=real b=async:1");
+    const Ran ran =
+        memory(keep + "c=churnpool:5000:1500 sync x=real a=alloc:9000 y=real b=async:1");
     EXPECT_LE(ran.told.at("c.most"), 9000) << ran.text;
     EXPECT_GT(ran.told.at("c.most"), 8000);
     EXPECT_LE(ran.told.at("x.used"), 9000);
@@ -228,7 +237,7 @@ TEST_F(GpuPools, ALoweredLimitHoldsForWhatPoolsKeepToo) {
   const std::uint64_t bytes = 900;
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
   constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
-  const Ran ran = memory("keep async:1000 async:800 free:1 shell:OTHER a=async:100 x=real",
+  const Ran ran = memory("keep async:1000 async:800 free:1 sync shell:OTHER a=async:100 x=real",
                          "OTHER='dd if=" + file + " of=" + job_.path() +
                              " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
   ::unlink(file.c_str());

@@ -65,6 +65,7 @@ int churn(State& state, const Word& word) {
 // The same from the device's pool; tells the most that was in use of the device.
 int churn_pool(State& state, const Word& word) {
   auto* used = reinterpret_cast<unsigned long (*)(int)>(::dlsym(state.driver, "fakecuda_used"));
+  if (used == nullptr) return -1;
   std::atomic<std::uint64_t> most{0};
   const auto get = [&](std::uint64_t& address, std::size_t size) {
     return state.call("cuMemAllocAsync", &address, size, state.stream);

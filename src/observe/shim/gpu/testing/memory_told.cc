@@ -54,6 +54,7 @@ int nvml(const Word& word) {
 // What the fake driver has given out.
 int real_use(State& state, const Word& word) {
   auto* used = reinterpret_cast<unsigned long (*)(int)>(::dlsym(state.driver, "fakecuda_used"));
+  if (used == nullptr) return -1;
   tell(word, "used", used(static_cast<int>(word.number(0))));
   return 0;
 }
