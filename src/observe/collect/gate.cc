@@ -239,17 +239,17 @@ void take_gate_over(int listener) {
 
 bool wave_through(int listener, int timeout_ms) {
   const Sizes sizes = notification_sizes();
-  std::vector<std::byte> request(sizes.request);
   std::vector<std::byte> response(sizes.response);
   for (;;) {
     const Waiting waiting = look(listener, timeout_ms);
     if (waiting == Waiting::kOver) return false;
     if (waiting == Waiting::kNothing && timeout_ms >= 0) return true;
     if (waiting == Waiting::kNothing ||
-        receive_notification(listener, request.data(), request.size()) != 0) {
+        receive_notification(listener, shared_request(), sizes.request) != 0) {
       continue;
     }
-    let_go_on(listener, reinterpret_cast<const seccomp_notif*>(request.data())->id, response);
+    // Whoever does this may be killed as well, here too.
+    let_go_on(listener, reinterpret_cast<const seccomp_notif*>(shared_request())->id, response);
   }
 }
 

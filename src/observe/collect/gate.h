@@ -87,8 +87,9 @@ class Gate {
 };
 
 // Where the call that is being answered stands: memory that processes forked after the first call
-// of this function share. If the collector is killed in the middle of an answer, the kernel waits
-// for that answer and asks nobody else; whoever knows the call's number can give it.
+// of this function share. If the collector, or a guard in its place, is killed in the middle of an
+// answer, the kernel waits for that answer and asks nobody else; whoever knows the call's number
+// can give it.
 std::byte* shared_request();
 // For another process than the collector, when that is gone: answers what it left unanswered and
 // waves everything through until nobody is left.
