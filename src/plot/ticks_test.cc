@@ -82,7 +82,7 @@ RC_GTEST_PROP(TicksProperty, LogarithmicOnesCoverAreFewAscendAndAreRound, ()) {
   RC_ASSERT(ticks.front() <= low * (1 + kRounding));
   RC_ASSERT(ticks.back() >= high * (1 - kRounding));
   for (std::size_t i = 0; i < ticks.size(); ++i) {
-    RC_ASSERT(i == 0 || ticks[i] > ticks[i - 1]);
+    if (i > 0) RC_ASSERT(ticks[i] > ticks[i - 1]);
     int exponent = 0;
     const bool power_of_two = std::frexp(ticks[i], &exponent) == 0.5;
     const bool round = scale == Scale::kLog2 ? power_of_two : is_one_two_five(ticks[i]);

@@ -121,7 +121,7 @@ TEST_F(ConcurrencyTest, WritersKilledAtRandomLoseNothingTheyPromised) {
   std::mt19937 random(11);
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2000);
   int kills = 0;
-  while (std::chrono::steady_clock::now() < end) {
+  while (std::chrono::steady_clock::now() < end || kills <= 20) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
     const std::size_t victim = random() % kWriters;
     writers[victim]->kill();
@@ -146,7 +146,6 @@ TEST_F(ConcurrencyTest, WritersKilledAtRandomLoseNothingTheyPromised) {
         store->database().integer(fmt::format("SELECT max(n) FROM work WHERE writer = {}", i));
     EXPECT_EQ(*count, *last);
   }
-  EXPECT_GT(kills, 20);
 }
 
 }  // namespace

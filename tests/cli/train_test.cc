@@ -148,7 +148,8 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
     const Json& rows = shown["sources"][0]["rows"];
     ASSERT_EQ(rows.size(), expected.size());
     for (const Json& row : rows) EXPECT_EQ(row, expected[row["step"].get<std::int64_t>()]);
-    for (const Json& series : json_of({"show", job, "--json"})["metrics"]) {
+    const Json whole = json_of({"show", job, "--json"});
+    for (const Json& series : whole["metrics"]) {
       if (series["name"] != "loss") continue;
       EXPECT_EQ(series["first_step"], first);
       EXPECT_EQ(series["last"], expected[last]["loss"]);

@@ -102,7 +102,7 @@ TEST(IntervalTable, ClassWithFewRowsIsBetweenItselfAndAll) {
   auto residuals = spread(SoftwareClass::kFused, "some source", 1000, 0.1);
   for (Residual& one : spread(SoftwareClass::kMoe, "other source", 25, 0.5))
     residuals.push_back(std::move(one));
-  const Interval& few = interval_table(residuals).of(SoftwareClass::kMoe);
+  const Interval few = interval_table(residuals).of(SoftwareClass::kMoe);
   EXPECT_GT(few.high, std::exp(0.1));
   EXPECT_LT(few.high, std::exp(0.4));
 }

@@ -29,7 +29,8 @@ TEST(Network, ProtocolsTakeTurnsAsMessagesGrow) {
 TEST(Network, TiersAreWhatTheClusterHas) {
   const auto kinds = [](const spec::ClusterSpec& cluster) {
     std::string text;
-    for (const Tier& tier : network_of(cluster).tiers()) {
+    const Network network = network_of(cluster);
+    for (const Tier& tier : network.tiers()) {
       text += fmt::format("{}{}:{}", text.empty() ? "" : " ", to_text(tier.kind), tier.devices);
     }
     return text;

@@ -98,7 +98,9 @@ RC_GTEST_PROP(SearchProperty, EveryCandidateIsAValidJobWithTheSameStep, ()) {
 // Rent times time, where all that is rented is paid for all the time.
 RC_GTEST_PROP(SearchProperty, CostIsRentTimesTime, ()) {
   const JobSpec job = any_job();
-  for (const Candidate& c : search(job, machines_of(job), quick_choices())->candidates) {
+  const auto found = search(job, machines_of(job), quick_choices());
+  RC_ASSERT(found.has_value());
+  for (const Candidate& c : found->candidates) {
     const double per_hour = c.offer.per_hour.high.units() * static_cast<double>(c.rented);
     const double all_the_time = per_hour * c.time_p50.count() / 3600;
     RC_ASSERT(c.rented * c.offer.devices >= c.devices);
