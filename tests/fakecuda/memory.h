@@ -262,8 +262,10 @@ class Memory {
   void drop(const Live& live) {
     if (live.pool != nullptr) {
       live.pool->used -= live.size;
-      if (!live.pool->destroyed) live.pool->fresh += live.size;
-      if (!live.pool->destroyed) return;
+      if (!live.pool->destroyed) {
+        live.pool->fresh += live.size;
+        return;
+      }
       shrink(live.pool, 0);
       if (live.pool->used == 0) forget(live.pool);
     } else {
