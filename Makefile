@@ -19,7 +19,7 @@ build/%/build.ninja:
 demo: all
 	@scripts/demo
 
-# Tests named …_checked run the same cases on rooms built with sanitizers.
+# Tests named …_sanitized run the same cases on modules built with sanitizers.
 test: setup build/build.ninja format-check
 	@cmake --build --preset test
 	@ctest --preset release

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/collect/ebpf.h"
+#include "observe/collect/ebpf/ebpf.h"
 
 namespace {
 

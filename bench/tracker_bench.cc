@@ -16,8 +16,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "lineage/stamp.h"
-#include "lineage/tracker.h"
+#include "lineage/track/stamp.h"
+#include "lineage/track/tracker.h"
 
 namespace {
 

@@ -20,5 +20,5 @@ function(embed_files room namespace root)
     DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake
     COMMENT "Embedding files of ${root}"
     VERBATIM)
-  room_sources(${room} ${output})
+  module_sources(${room} ${output})
 endfunction()

@@ -1,6 +1,6 @@
 // The program `assay`: which verbs it has.
+#include "assay/verbs.h"
 #include "cli/program.h"
-#include "verbs.h"
 
 namespace assay::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "project.h"
+#include "assay/project.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "lineage/recovery.h"
+#include "lineage/record/recovery.h"
 #include "store/location.h"
 
 namespace assay::cli {

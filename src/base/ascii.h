@@ -13,4 +13,9 @@ constexpr bool is_upper(char c) {
   return c >= 'A' && c <= 'Z';
 }
 
+// Blanks, tabs and line ends.
+constexpr bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 }  // namespace assay::base

@@ -20,7 +20,7 @@ namespace {
 
 constexpr Bytes kLimit(1 << 20);
 
-class ReadFile : public testing::Test {
+class ReadFile : public ::testing::Test {
  protected:
   ReadFile() {
     std::string pattern = testing::TempDir() + "read_file_XXXXXX";

@@ -142,7 +142,7 @@ TEST(LogDeathTest, ReadsTheEnvironmentAtTheFirstLine) {
         log_warn("second");
         std::exit(0);
       },
-      testing::ExitedWithCode(0),
+      ::testing::ExitedWithCode(0),
       "^assay: warn: ASSAY_LOG is ignored value=loud hint=\"expected one of: debug, info, warn, "
       "error, off\"\nassay: warn: first\nassay: warn: second\n$");
 }

@@ -31,7 +31,7 @@ class FakeTerminal final : public ProgressTerminal {
   std::vector<std::string> writes_;
 };
 
-class ProgressTest : public testing::Test {
+class ProgressTest : public ::testing::Test {
  protected:
   ProgressOptions options(std::optional<std::int64_t> total) {
     return {.label = "work", .total = total, .terminal = &terminal_, .clock = &clock_};

@@ -36,6 +36,17 @@ std::string suggestion(std::string_view name, std::span<const std::string> candi
 // has no '%'.
 std::string percent_encoded(std::string_view text, std::string_view kept);
 
+// Calls visit(line) for every line of `text`, without its line end (LF or CRLF).
+template <class Visit>
+void for_each_line(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() < text.size() ? line.size() + 1 : text.size());
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    visit(line);
+  }
+}
+
 std::string_view trim(std::string_view text);
 
 // The text as one word of a shell command line: as it is when that is safe, else in quotes.

@@ -13,9 +13,9 @@
 namespace assay::machine {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class GpuTest : public testing::Test {
+class GpuTest : public ::testing::Test {
  protected:
   // Holding the fake open lets us see whether discovery left it initialised.
   void SetUp() override { fake_ = ::dlopen(FAKE_NVML, RTLD_NOW | RTLD_LOCAL); }
@@ -110,7 +110,7 @@ TEST_F(GpuTest, AnOldLibraryLeavesTheRestToTheBus) {
   EXPECT_EQ(machine.gpus[0].nvlinks, std::nullopt);
   EXPECT_EQ(machine.drivers.cuda, "");
   EXPECT_THAT(machine.notes,
-              testing::Contains("NVML does not tell the memory of GPU 0, 1, 2, 3, 4, 5, 6, 7"));
+              ::testing::Contains("NVML does not tell the memory of GPU 0, 1, 2, 3, 4, 5, 6, 7"));
 }
 
 TEST_F(GpuTest, EveryQuestionFails) {

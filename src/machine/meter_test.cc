@@ -49,7 +49,7 @@ TEST(GpuMeterTest, WhatIsNotToldIsNotThere) {
   EXPECT_EQ(gpu_meter("0000:18:00.0", FAKE_NVML), nullptr);
 }
 
-class ProcessorMeterTest : public testing::Test {
+class ProcessorMeterTest : public ::testing::Test {
  protected:
   void zone(const std::string& folder, const std::string& name, const std::string& energy) {
     const std::string path = "/sys/class/powercap/" + folder;

@@ -20,11 +20,11 @@ namespace assay::spec {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class Compose : public testing::Test {
+class Compose : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) {
     fs::create_directories((directory_ / name).parent_path());

@@ -23,7 +23,7 @@ std::string dotted(const std::string& part, int parts) {
   return part + repeat("." + part, parts - 1);
 }
 
-class AnyPart : public testing::TestWithParam<const char*> {};
+class AnyPart : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(AnyPart, SixteenPartsAreAllowedAndSeventeenAreNot) {
   const std::string part = GetParam();
@@ -34,9 +34,9 @@ TEST_P(AnyPart, SixteenPartsAreAllowedAndSeventeenAreNot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nesting, AnyPart,
-                         testing::Values("a", "\"a\"", "'a'", "\"!\"", "\"=\"", "\"a b\"", "\"\"",
-                                         "''", "'\\'", "\"\\\"\"", "\"\\\\\"", "\"\\n\"", "\"[\"",
-                                         "\"#\"", "'\"'", "\"'\"", " a ", "\t\"}\" ", "\"é\""));
+                         ::testing::Values("a", "\"a\"", "'a'", "\"!\"", "\"=\"", "\"a b\"", "\"\"",
+                                           "''", "'\\'", "\"\\\"\"", "\"\\\\\"", "\"\\n\"", "\"[\"",
+                                           "\"#\"", "'\"'", "\"'\"", " a ", "\t\"}\" ", "\"é\""));
 
 TEST(Nesting, DotsInStringsAndCommentsAreText) {
   const std::string dots = repeat("a.", 40);

@@ -22,7 +22,7 @@ struct Figure {
   std::int64_t total;
 };
 
-class PublishedCount : public testing::TestWithParam<Figure> {};
+class PublishedCount : public ::testing::TestWithParam<Figure> {};
 
 TEST_P(PublishedCount, IsExact) {
   const Parameters parameters = parameters_of(GetParam().preset);
@@ -36,12 +36,12 @@ TEST_P(PublishedCount, IsExact) {
 // depths: C = 64 d rounded up to 128, V = 32768, ceil(d/2) value embeddings, worked out by hand.
 INSTANTIATE_TEST_SUITE_P(
     Presets, PublishedCount,
-    testing::Values(Figure{"llama3-8b", 8'030'261'248}, Figure{"llama3-13b", 14'840'386'560},
-                    Figure{"llama3-70b", 70'553'706'496}, Figure{"moe-9b", 9'233'205'248},
-                    Figure{"gpt2-124m", 124'439'808}, Figure{"nanochat-d26", 1'681'790'292},
-                    Figure{"nanochat-d24", 1'384'124'976}, Figure{"nanochat-d20", 896'535'720},
-                    Figure{"nanochat-d15", 524'290'078}, Figure{"nanochat-d12", 286'262'424},
-                    Figure{"tiny", 853'120}),
+    ::testing::Values(Figure{"llama3-8b", 8'030'261'248}, Figure{"llama3-13b", 14'840'386'560},
+                      Figure{"llama3-70b", 70'553'706'496}, Figure{"moe-9b", 9'233'205'248},
+                      Figure{"gpt2-124m", 124'439'808}, Figure{"nanochat-d26", 1'681'790'292},
+                      Figure{"nanochat-d24", 1'384'124'976}, Figure{"nanochat-d20", 896'535'720},
+                      Figure{"nanochat-d15", 524'290'078}, Figure{"nanochat-d12", 286'262'424},
+                      Figure{"tiny", 853'120}),
     [](const auto& param) {
       std::string name = param.param.preset;
       std::replace(name.begin(), name.end(), '-', '_');

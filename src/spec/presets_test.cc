@@ -12,8 +12,8 @@
 namespace assay::spec {
 namespace {
 
-using testing::Contains;
-using testing::IsSupersetOf;
+using ::testing::Contains;
+using ::testing::IsSupersetOf;
 
 TEST(Presets, NamesAreUniqueOverAllKinds) {
   std::set<std::string> seen;

@@ -19,7 +19,7 @@ struct Case {
   const char* message;  // what follows "--set …: ", or the whole line
 };
 
-class BrokenRule : public testing::TestWithParam<Case> {};
+class BrokenRule : public ::testing::TestWithParam<Case> {};
 
 TEST_P(BrokenRule, SaysSo) {
   const Case& broken = GetParam();
@@ -36,7 +36,7 @@ TEST_P(BrokenRule, SaysSo) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, BrokenRule,
-    testing::Values(
+    ::testing::Values(
         Case{"KvHeads",
              "llama3-8b",
              {"model.kv_heads=5"},
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, BrokenRule,
-    testing::Values(
+    ::testing::Values(
         Case{"ProductTooLarge",
              "llama3-8b-h200",
              {"layout.fsdp=8"},
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     JobsAndClusters, BrokenRule,
-    testing::Values(
+    ::testing::Values(
         Case{"SequenceBeyondContext",
              "demo",
              {"batch.sequence=512"},

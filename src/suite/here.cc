@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "machine/discover.h"
-#include "observe/collect/collector.h"
+#include "observe/collect/tracers.h"
 
 namespace assay::suite {
 namespace {

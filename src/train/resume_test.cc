@@ -144,7 +144,7 @@ base::Result<void> fill_at_random(Held& held) {
   return {};
 }
 
-class ShardedState : public testing::TestWithParam<std::pair<spec::Precision, spec::Optimizer>> {
+class ShardedState : public ::testing::TestWithParam<std::pair<spec::Precision, spec::Optimizer>> {
  protected:
   spec::JobSpec job_ = job_of(GetParam().first, GetParam().second);
 };
@@ -181,11 +181,11 @@ TEST_P(ShardedState, IsRestoredOnOtherRanksBitForBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, ShardedState,
-                         testing::Values(std::pair{spec::Precision::kFp32, spec::Optimizer::kAdamw},
-                                         std::pair{spec::Precision::kBf16, spec::Optimizer::kAdamw},
-                                         std::pair{spec::Precision::kBf16,
-                                                   spec::Optimizer::kMuon}));
+INSTANTIATE_TEST_SUITE_P(
+    Precisions, ShardedState,
+    ::testing::Values(std::pair{spec::Precision::kFp32, spec::Optimizer::kAdamw},
+                      std::pair{spec::Precision::kBf16, spec::Optimizer::kAdamw},
+                      std::pair{spec::Precision::kBf16, spec::Optimizer::kMuon}));
 
 }  // namespace
 }  // namespace assay::train

@@ -9,8 +9,8 @@
 namespace assay::chaos {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // In a mount namespace of its own, so that nothing stays mounted. `text` runs in the project, which
 // is a small file system of so many bytes; $W is a folder elsewhere.
@@ -77,7 +77,7 @@ TEST_P(Disk, FilledWhileItRuns) {
   // Either all was recorded after all, or the job says that it was not.
   if (outcome.out.find("lines 0\n") == std::string::npos) {
     EXPECT_THAT(outcome.out, HasSubstr("lines 1\nassay: "));
-    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\"complete\": true")));
+    EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("\"complete\": true")));
   }
 }
 
@@ -120,7 +120,7 @@ TEST_P(Disk, ReadOnlyProject) {
   EXPECT_THAT(said[2], HasSubstr("not recorded"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Disk, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Disk, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 // Limits that were meant for the command: it runs as it would by itself, and at most one line says
@@ -169,7 +169,7 @@ TEST_P(Limits, OfOpenFiles) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Limits, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Limits, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 TEST(ReadOnly, FolderThatMayNotBeWritten) {

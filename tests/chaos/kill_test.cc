@@ -14,8 +14,8 @@ namespace assay::chaos {
 namespace {
 
 using base::Json;
-using testing::AnyOf;
-using testing::HasSubstr;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 constexpr int kRounds = 400;  // of busy: at least 200 ms on any machine we have seen
 
@@ -55,7 +55,7 @@ void expect_outputs_of_busy(const Json& shown, const Project& project) {
     const auto path = file["path"].get<std::string>();
     if (!path.starts_with(project.path().string())) continue;  // standard output and error
     EXPECT_THAT(path.substr(project.path().string().size()),
-                testing::MatchesRegex("/((made|kept)_[0-9]+|log|passing)[.]txt"));
+                ::testing::MatchesRegex("/((made|kept)_[0-9]+|log|passing)[.]txt"));
   }
 }
 
@@ -267,7 +267,7 @@ TEST_P(Kill, WhatWasSeenIsRecovered) {
   EXPECT_THAT(shown["inputs"].dump(), HasSubstr((project.path() / "in.txt").string()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Kill, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Kill, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -8,9 +8,9 @@
 namespace assay::chaos {
 namespace {
 
-using testing::Contains;
-using testing::IsSupersetOf;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 class Neighbours : public WithTracer {
  protected:
@@ -83,7 +83,7 @@ TEST_P(Neighbours, PreloadedForTheWholeSystem) {
                   "echo $P/libredirecting.so > /etc/ld.so.preload; $RUN $P/redirected" + end);
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Neighbours, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Neighbours, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace assay::chaos {
 namespace {
 
 using base::Json;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class PassedOn : public WithTracer {
  protected:
@@ -74,7 +74,7 @@ TEST_P(PassedOn, WhatTheShellWroteJustBeforeIsNotTheJobs) {
               ElementsAre("out.txt created"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, PassedOn, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, PassedOn, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace assay::chaos {
 namespace {
 
-using testing::IsSupersetOf;
+using ::testing::IsSupersetOf;
 
 class Processes : public WithTracer {};
 
@@ -43,7 +43,7 @@ TEST_P(Processes, AsTheProgramItselfTellsThem) {
   EXPECT_THAT(lines(stored.out), IsSupersetOf(expected));
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Processes, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Processes, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

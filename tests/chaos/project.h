@@ -67,7 +67,7 @@ std::string read_file(const std::filesystem::path& path);
 std::vector<std::string> lines(const std::string& text);
 
 // A test that is done once under each tracer, where it works.
-class WithTracer : public testing::TestWithParam<std::string> {
+class WithTracer : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
 };

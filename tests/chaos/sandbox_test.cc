@@ -8,7 +8,7 @@
 namespace assay::chaos {
 namespace {
 
-using testing::Contains;
+using ::testing::Contains;
 
 class Sandbox : public WithTracer {
  protected:
@@ -48,7 +48,7 @@ TEST_P(Sandbox, AProgramStartedInsideIsInItToo) {
   expect_unharmed({"prctl", "exec"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Sandbox, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Sandbox, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace assay::chaos {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A program whose terminal this is.
 class OnTerminal {
@@ -150,7 +150,7 @@ TEST_P(Terminal, TheCommandHasTheTerminal) {
   EXPECT_TRUE(shell.sees("said hello")) << shell.seen();
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Terminal, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Terminal, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace assay::chaos {
 namespace {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class Transparent : public WithTracer {
  protected:
@@ -131,7 +131,7 @@ TEST_P(Transparent, Environment) {
     // The last lets programs built with the address sanitizer bear a library before theirs.
     expected.insert(expected.end(), {"LD_PRELOAD", "ASSAY_EVENT_LOG", "ASAN_OPTIONS"});
   }
-  EXPECT_THAT(added, testing::UnorderedElementsAreArray(expected));
+  EXPECT_THAT(added, ::testing::UnorderedElementsAreArray(expected));
 }
 
 TEST_P(Transparent, AnotherPreloadedLibraryStays) {
@@ -209,10 +209,10 @@ TEST_P(Lingering, NoWait) {
   expect_all_is_recorded();
 }
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Lingering, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Lingering, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
-INSTANTIATE_TEST_SUITE_P(Chaos, Transparent, testing::Values("preload", "ebpf", "ptrace"),
+INSTANTIATE_TEST_SUITE_P(Chaos, Transparent, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -18,7 +18,7 @@ using base::Json;
 const std::string kIn = "caf\xe9";
 const std::string kOut = "caf\xe8";
 
-class AnyBytesCli : public testing::Test {
+class AnyBytesCli : public ::testing::Test {
  protected:
   AnyBytesCli() {
     store::Job job = project_.describe("copy x=1 -> y=1");

@@ -23,12 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
-class BenchCli : public testing::Test {
+class BenchCli : public ::testing::Test {
  protected:
   support::Outcome bench(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {support::program(), "bench"});
@@ -244,7 +244,7 @@ TEST_F(BenchCli, SlowDownQuick) {
     EXPECT_TRUE(goal["label"] != "measured" || goal["verdict"] == "NOT JUDGED") << goal.dump();
   }
   for (const Json& ran : result["steps"]) {
-    EXPECT_THAT(ran["state"], testing::AnyOf("done", "not possible here")) << ran.dump();
+    EXPECT_THAT(ran["state"], ::testing::AnyOf("done", "not possible here")) << ran.dump();
   }
 }
 

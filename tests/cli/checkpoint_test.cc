@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class CheckpointVerb : public testing::Test {
+class CheckpointVerb : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(checkpoint::prepare_root(directory_.path() / "run"));
@@ -77,7 +77,7 @@ TEST_F(CheckpointVerb, DamageIsOneLineThatNamesTheFile) {
   EXPECT_EQ(json["checkpoints"][1]["ok"], false);
   EXPECT_EQ(json["checkpoints"][1]["error"]["where"], "run/step-200/optimizer.safetensors");
   // Lengths are all that a list looks at.
-  EXPECT_THAT(run_verb({"list", "run"}).out, testing::Not(HasSubstr("damaged")));
+  EXPECT_THAT(run_verb({"list", "run"}).out, ::testing::Not(HasSubstr("damaged")));
 }
 
 TEST_F(CheckpointVerb, MissingFilesAndFolders) {

@@ -15,9 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 support::Outcome assay(std::vector<std::string> arguments, const fs::path& directory = {},
                        const std::string& input = {}) {
@@ -35,7 +35,7 @@ void expect_usage_error(const support::Outcome& outcome, const std::string& line
 TEST(Cli, VersionNamesCommitAndFlags) {
   const auto text = assay({"--version"});
   EXPECT_EQ(text.exit_code, 0);
-  EXPECT_THAT(text.out, testing::ContainsRegex("assay [0-9.]+ \\(commit [0-9a-z-]+\\)"));
+  EXPECT_THAT(text.out, ::testing::ContainsRegex("assay [0-9.]+ \\(commit [0-9a-z-]+\\)"));
   EXPECT_THAT(text.out, HasSubstr("-O"));
   const Json json = Json::parse(assay({"--version", "--json"}).out);
   for (const char* key : {"release", "commit", "compiler", "build_type", "flags", "sanitizers"}) {
@@ -47,7 +47,7 @@ TEST(Cli, LinksNoCudaAndNoMpi) {
   const auto libraries = support::run({{"ldd", support::program()}});
   ASSERT_EQ(libraries.exit_code, 0);
   for (const char* name : {"cuda", "cublas", "nvidia", "nccl", "mpi", "python"}) {
-    EXPECT_THAT(libraries.out, testing::Not(HasSubstr(name)));
+    EXPECT_THAT(libraries.out, ::testing::Not(HasSubstr(name)));
   }
 }
 
@@ -59,7 +59,7 @@ TEST(Cli, WithoutAVerbItHelps) {
 
 TEST(Cli, EveryVerbHelpsWithAnExample) {
   const std::vector<std::string> verbs = all_verbs();
-  EXPECT_THAT(verbs, testing::IsSupersetOf({"presets", "presets show", "init", "completion"}));
+  EXPECT_THAT(verbs, ::testing::IsSupersetOf({"presets", "presets show", "init", "completion"}));
   for (const std::string& verb : verbs) {
     const auto outcome =
         support::run({{"bash", "-c", support::program() + " " + verb + " --help"}});
@@ -89,7 +89,7 @@ TEST(Cli, MistakesAreOneLineWithTheNearestName) {
 TEST(Cli, HostileArgumentsDoNotReachTheTerminal) {
   const auto outcome = assay({"presets", "show", "\x1b[31mred\nsecond line\xff"});
   EXPECT_EQ(outcome.exit_code, 64);
-  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("\x1b")));
+  EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("\x1b")));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
 }
 
@@ -101,7 +101,7 @@ TEST(Cli, HostileFilesDoNotReachTheTerminalEither) {
   for (const char* verb : {"show", "check"}) {
     const auto outcome = assay({"presets", verb, "./" + name}, directory.path());
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\x1b")));
+    EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("\x1b")));
   }
 }
 

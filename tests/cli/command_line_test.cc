@@ -7,11 +7,11 @@
 namespace assay::cli {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class CommandLine : public testing::Test {
+class CommandLine : public ::testing::Test {
  protected:
   CommandLine() {
     root_.verbs = {{.name = "run",
@@ -114,7 +114,7 @@ TEST_F(CommandLine, HelpNamesEverything) {
   ASSERT_TRUE(request);
   EXPECT_THAT(
       std::get<ShowHelp>(*request).text,
-      testing::AllOf(HasSubstr("COMMAND"), HasSubstr("--tracer NAME"), HasSubstr("-b,--build")));
+      ::testing::AllOf(HasSubstr("COMMAND"), HasSubstr("--tracer NAME"), HasSubstr("-b,--build")));
 }
 
 }  // namespace

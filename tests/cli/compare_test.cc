@@ -23,13 +23,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-class CompareCli : public testing::Test {
+class CompareCli : public ::testing::Test {
  protected:
   // What it keeps goes where the test does.
   support::Outcome compare(std::vector<std::string> arguments) {

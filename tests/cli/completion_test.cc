@@ -7,8 +7,8 @@
 namespace assay {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // What bash would offer for a line that ends where the cursor is.
 std::string bash_offers(const std::string& words, int cursor, const std::string& before = "") {

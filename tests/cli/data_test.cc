@@ -13,12 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const std::string kTokenizers = std::string(ASSAY_SOURCE_DIR) + "/tests/tokenizers/";
 
-class DataCli : public testing::Test {
+class DataCli : public ::testing::Test {
  protected:
   support::Outcome data(std::vector<std::string> arguments, const std::string& input = {}) {
     arguments.insert(arguments.begin(), {support::program(), "data"});

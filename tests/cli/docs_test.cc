@@ -17,7 +17,7 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string read(const fs::path& file) {
   std::ifstream stream(fs::path(ASSAY_SOURCE_DIR) / file);
@@ -139,7 +139,7 @@ bool matches(const std::string& shown, const std::string& actual) {
   return gap || at == actual.size();
 }
 
-class ConsoleBlocks : public testing::TestWithParam<const char*> {};
+class ConsoleBlocks : public ::testing::TestWithParam<const char*> {};
 
 // Pages show commands with their real output: "$ command", then what it prints.
 TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
@@ -171,9 +171,9 @@ TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pages, ConsoleBlocks,
-                         testing::Values("README.md", "docs/specs.md", "docs/data.md",
-                                         "docs/bench.md", "docs/checkpoint.md", "docs/compare.md",
-                                         "docs/plan.md", "docs/report.md"),
+                         ::testing::Values("README.md", "docs/specs.md", "docs/data.md",
+                                           "docs/bench.md", "docs/checkpoint.md", "docs/compare.md",
+                                           "docs/plan.md", "docs/report.md"),
                          [](const auto& page) { return fs::path(page.param).stem().string(); });
 
 }  // namespace

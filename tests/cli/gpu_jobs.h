@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kMi = 1U << 20U;
 inline constexpr const char* kFirstGpu = "GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a000";
 inline constexpr const char* kSecondGpu = "GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a001";
 
-class GpuShareTest : public testing::Test {
+class GpuShareTest : public ::testing::Test {
  protected:
   support::Outcome shell(const std::string& script) {
     return support::run({{"sh", "-c", preamble() + script}, "", project_.path()});

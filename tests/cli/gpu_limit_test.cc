@@ -11,8 +11,8 @@ namespace assay {
 namespace {
 
 using base::Json;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using GpuLimit = GpuShareTest;
 

@@ -13,11 +13,11 @@ namespace assay {
 namespace {
 
 using base::Json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class GpuCli : public testing::Test {
+class GpuCli : public ::testing::Test {
  protected:
   support::Outcome shell(const std::string& script) {
     return support::run({{"sh", "-c",

@@ -15,9 +15,9 @@ namespace {
 
 using base::Json;
 using share::testing::Exposition;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using GpuTop = GpuShareTest;
 

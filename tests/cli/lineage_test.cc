@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-class LineageCli : public testing::Test {
+class LineageCli : public ::testing::Test {
  protected:
   support::Outcome assay(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), support::program());

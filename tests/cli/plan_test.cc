@@ -14,8 +14,8 @@ namespace assay {
 namespace {
 
 using base::Json;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr const char* kJob = "nanochat-d26-h100";
 
@@ -170,7 +170,7 @@ TEST(PlanCli, DrawsPictures) {
     std::ifstream stream(folder + "/" + file);
     std::stringstream text;
     text << stream.rdbuf();
-    EXPECT_THAT(text.str(), testing::StartsWith("<svg")) << file;
+    EXPECT_THAT(text.str(), ::testing::StartsWith("<svg")) << file;
   }
 }
 
@@ -223,11 +223,11 @@ TEST(PlanCli, RowsArePredictedAndNonsenseGetsAReason) {
   std::getline(lines, line);
   EXPECT_EQ(line, "id,step_s,pred_step_s,pred_low,pred_high,pred_mem_gb,reason");
   std::getline(lines, line);
-  EXPECT_THAT(line, testing::MatchesRegex("good,0\\.25(,[0-9.]+)+,.*"));
+  EXPECT_THAT(line, ::testing::MatchesRegex("good,0\\.25(,[0-9.]+)+,.*"));
   std::getline(lines, line);
-  EXPECT_THAT(line, testing::AllOf(testing::StartsWith("bad,0.1,,,,,"), HasSubstr("dim")));
+  EXPECT_THAT(line, ::testing::AllOf(::testing::StartsWith("bad,0.1,,,,,"), HasSubstr("dim")));
   std::getline(lines, line);
-  EXPECT_THAT(line, testing::StartsWith("short,,,,,,"));
+  EXPECT_THAT(line, ::testing::StartsWith("short,,,,,,"));
   std::getline(lines, line);
   EXPECT_THAT(line, HasSubstr("beyond what was measured: 99,968 ranks"));
   std::getline(lines, line);

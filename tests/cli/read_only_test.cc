@@ -10,9 +10,9 @@
 namespace assay {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ReadOnlyCli : public testing::Test {
+class ReadOnlyCli : public ::testing::Test {
  protected:
   support::Outcome shell(const std::string& script) {
     return support::run(

@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // What a hostile command line may look like.
 constexpr const char* kHostile = "<script>alert(1)</script>";
 
-class ReportCli : public testing::Test {
+class ReportCli : public ::testing::Test {
  protected:
   // A job that trained for so many steps, and its project.
   store::JobId train(std::int64_t steps, const std::string& argument = "") {
@@ -137,7 +137,7 @@ TEST_F(ReportCli, FormatsSayTheSame) {
   EXPECT_EQ(json["parts"][0]["data"]["metrics"][1]["values"].size(), 40U);
   // The name of a file says its form as well.
   run({"report", "-o", "r.md"});
-  EXPECT_THAT(read("r.md"), testing::StartsWith("# Job"));
+  EXPECT_THAT(read("r.md"), ::testing::StartsWith("# Job"));
   run({"report", "-o", "r.json"});
   EXPECT_EQ(Json::parse(read("r.json"))["parts"].size(), 1U);
 }
@@ -158,7 +158,7 @@ TEST_F(ReportCli, PricesComeFromPresetsWithTheirDates) {
   ASSERT_GT(offers.size(), 0U);
   for (const Json& offer : offers) {
     EXPECT_DOUBLE_EQ(offer[3], 2 * offer[2].get<double>());  // two hours of it
-    EXPECT_THAT(offer[4].get<std::string>(), testing::StartsWith("20"));
+    EXPECT_THAT(offer[4].get<std::string>(), ::testing::StartsWith("20"));
   }
 }
 
@@ -231,7 +231,7 @@ TEST_F(ReportCli, MistakesAreOneLine) {
   refused({"x.json", "-o", "nowhere/r.html"}, 64, "x.json: is no JSON; name the result of a suite");
   const auto nowhere = run({"report", "-o", "nowhere/r.html"});
   EXPECT_EQ(nowhere.exit_code, 3);
-  EXPECT_THAT(nowhere.err, testing::StartsWith("assay: nowhere/r.html: "));
+  EXPECT_THAT(nowhere.err, ::testing::StartsWith("assay: nowhere/r.html: "));
   EXPECT_EQ(std::count(nowhere.err.begin(), nowhere.err.end(), '\n'), 1);
   // An experiment of which nothing is done yet.
   compare();
@@ -377,7 +377,7 @@ TEST_F(ReportCli, APageInABrowser) {
                   ->value("document.querySelector('[data-chart=\"throughput\"] .readout')"
                           ".textContent")
                   .get<std::string>(),
-              testing::MatchesRegex("at [0-9.]+: measured [0-9.]+"));
+              ::testing::MatchesRegex("at [0-9.]+: measured [0-9.]+"));
   EXPECT_EQ(browser->value("(() => { const a = document.querySelector('.download a'); a.click();"
                            "return a.href.startsWith('blob:') })()"),
             true);

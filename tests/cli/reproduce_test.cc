@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ReproduceCli : public testing::Test {
+class ReproduceCli : public ::testing::Test {
  protected:
   void SetUp() override {
     shell(
@@ -103,7 +103,7 @@ TEST_F(ReproduceCli, NoExportHasThePasswordOfTheRemote) {
   shell("$ASSAY run -- sh -c 'sort raw.txt > z'");
   for (const char* format : {"prov", "ro-crate", "in-toto", "openlineage"}) {
     EXPECT_THAT(shell(std::string("$ASSAY export z --format ") + format).out,
-                testing::Not(HasSubstr("hunter2")));
+                ::testing::Not(HasSubstr("hunter2")));
   }
   EXPECT_THAT(shell("$ASSAY export z --format in-toto").out,
               HasSubstr("\"git+https://example.org/p.git\""));

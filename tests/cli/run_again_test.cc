@@ -13,13 +13,13 @@ namespace assay {
 namespace {
 
 using base::Json;
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
-class RunAgain : public testing::Test {
+class RunAgain : public ::testing::Test {
  protected:
   void SetUp() override { shell("$A init -q"); }
   support::Outcome shell(const std::string& script) {

@@ -13,11 +13,11 @@ namespace assay {
 namespace {
 
 using base::Json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class StepsCli : public testing::Test {
+class StepsCli : public ::testing::Test {
  protected:
   void SetUp() override { shell("$ASSAY init -q"); }
   support::Outcome shell(const std::string& script) {

@@ -23,14 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::vector<std::string> kSmall = {
     "model.dim=32",   "model.layers=2",       "model.heads=4",      "model.kv_heads=2",
     "model.ffn=64",   "model.context=32",     "batch.sequence=32",  "batch.micro_batch=4",
     "train.steps=12", "train.warmup_steps=2", "checkpoint.every=1", "checkpoint.keep=3"};
 
-class TrainCli : public testing::Test {
+class TrainCli : public ::testing::Test {
  protected:
   std::vector<std::string> words(std::vector<std::string> more) const {
     std::vector<std::string> list = {support::program(), "train", "demo", "--device", "cpu"};

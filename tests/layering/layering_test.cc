@@ -12,9 +12,9 @@ namespace assay::layering {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 const fs::path kRepository = ASSAY_SOURCE_DIR;
 
@@ -24,7 +24,7 @@ void write(const fs::path& file, const std::string& text) {
 }
 
 // A copy of this repository's sources, to break.
-class CopiedTree : public testing::Test {
+class CopiedTree : public ::testing::Test {
  protected:
   void SetUp() override {
     fs::copy(kRepository / "src", root() / "src", fs::copy_options::recursive);
@@ -49,9 +49,9 @@ TEST_F(CopiedTree, IsCleanBeforeItIsBroken) {
 
 TEST_F(CopiedTree, AnIncludeUpwardIsFound) {
   append("src/base/error.cc", "#include \"spec/load.h\"");
-  EXPECT_THAT(problems(root()),
-              ElementsAre(testing::AllOf(StartsWith("src/base/error.cc:"),
-                                         testing::HasSubstr("must not include \"spec/load.h\""))));
+  EXPECT_THAT(problems(root()), ElementsAre(::testing::AllOf(
+                                    StartsWith("src/base/error.cc:"),
+                                    ::testing::HasSubstr("must not include \"spec/load.h\""))));
 }
 
 TEST_F(CopiedTree, AnIncludeSidewaysIsFound) {
@@ -74,25 +74,36 @@ TEST_F(CopiedTree, AHeaderOwnedByOneFileIsFoundInItsNeighbour) {
 
 TEST_F(CopiedTree, IncludingTheProgramIsFound) {
   append("src/spec/load.cc", "#include \"apps/assay/verb.h\"");
-  EXPECT_THAT(problems(root()), ElementsAre(testing::HasSubstr("knows neither apps nor tests")));
+  EXPECT_THAT(problems(root()), ElementsAre(::testing::HasSubstr("knows neither apps nor tests")));
 }
 
 TEST_F(CopiedTree, ClimbingOutIsFound) {
   append("src/spec/load.cc", "#include \"../store/store.h\"");
-  EXPECT_THAT(problems(root()), ElementsAre(testing::HasSubstr("climbs out")));
+  EXPECT_THAT(problems(root()), ElementsAre(::testing::HasSubstr("climbs out")));
 }
 
-TEST_F(CopiedTree, AHeaderWithoutItsRoomIsFound) {
+TEST_F(CopiedTree, AHeaderWithoutItsModuleIsFound) {
   append("src/spec/load.cc", "#include \"value.h\"");
-  EXPECT_THAT(problems(root()), ElementsAre(testing::HasSubstr("in no room")));
+  EXPECT_THAT(problems(root()), ElementsAre(::testing::HasSubstr("in no module")));
 }
 
-TEST_F(CopiedTree, ARoomThatIsNotListedIsFound) {
+TEST_F(CopiedTree, AModuleThatIsNotListedIsFound) {
   write(root() / "src/shed/shed.cc", "#include <vector>\n");
-  EXPECT_THAT(problems(root()), ElementsAre("src/shed/shed.cc: in no room of src/LAYERS"));
+  EXPECT_THAT(problems(root()), ElementsAre("src/shed/shed.cc: in no module of src/LAYERS"));
 }
 
-TEST(Layering, ARoomMayOnlyUseRoomsListedAboveIt) {
+TEST_F(CopiedTree, AnIncludeUpwardInsideALibraryIsFound) {
+  append("src/lineage/redact/environment.cc", "#include \"lineage/record/recorder.h\"");
+  EXPECT_THAT(problems(root()), ElementsAre(StartsWith("src/lineage/redact/environment.cc:")));
+}
+
+TEST_F(CopiedTree, ATestMayIncludeItsWholeLibraryAndNothingAboveIt) {
+  append("src/lineage/redact/environment_test.cc", "#include \"lineage/record/recorder.h\"");
+  append("src/lineage/redact/environment_test.cc", "#include \"report/page.h\"");
+  EXPECT_THAT(problems(root()), ElementsAre(::testing::HasSubstr("\"report/page.h\"")));
+}
+
+TEST(Layering, AModuleMayOnlyUseModulesListedAboveIt) {
   base::testing::TempDir directory;
   write(directory.path() / "src/LAYERS", "low | high | x\nhigh | | y\n");
   EXPECT_THAT(problems(directory.path()),
@@ -101,7 +112,7 @@ TEST(Layering, ARoomMayOnlyUseRoomsListedAboveIt) {
 
 TEST(Layering, AMissingFileIsAProblemNotASuccess) {
   base::testing::TempDir directory;
-  EXPECT_THAT(problems(directory.path()), ElementsAre(testing::HasSubstr("cannot be read")));
+  EXPECT_THAT(problems(directory.path()), ElementsAre(::testing::HasSubstr("cannot be read")));
 }
 
 }  // namespace

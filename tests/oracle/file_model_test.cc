@@ -7,9 +7,9 @@
 namespace assay::oracle {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 // A folder /t with files a and b, a folder d with file c, and a link l to d.
 Snapshot before() {

@@ -103,7 +103,7 @@ std::vector<std::string> tracers_for(const Case& which) {
   return {all[number % all.size()]};
 }
 
-class Oracle : public testing::TestWithParam<std::string> {};
+class Oracle : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Oracle, SameFilesAsStrace) {
   const Case& which = case_named(GetParam());
@@ -125,11 +125,11 @@ std::vector<std::string> all_names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, Oracle, testing::ValuesIn(all_names()),
+INSTANTIATE_TEST_SUITE_P(Corpus, Oracle, ::testing::ValuesIn(all_names()),
                          [](const auto& one) { return one.param; });
 
 // Root is a special case of everybody: the same without its rights, where tests run as root.
-class Unprivileged : public testing::TestWithParam<std::string> {};
+class Unprivileged : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Unprivileged, SameFilesAsStrace) {
   if (::geteuid() != 0) GTEST_SKIP() << "every other test is this one";
@@ -147,8 +147,8 @@ TEST_P(Unprivileged, SameFilesAsStrace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, Unprivileged,
-                         testing::Values("stdio", "stdio_static", "shell_pipeline", "inherited",
-                                         "pre_images", "raw_calls", "daemon", "thread_exec"),
+                         ::testing::Values("stdio", "stdio_static", "shell_pipeline", "inherited",
+                                           "pre_images", "raw_calls", "daemon", "thread_exec"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/testing/temp_dir.h"
-#include "lineage/child.h"
+#include "lineage/source/child.h"
 
 extern char** environ;
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "lineage/export.h"
+#include "lineage/export/export.h"
 
 namespace assay::lineage::testing {
 

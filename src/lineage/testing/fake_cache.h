@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "lineage/hash_queue.h"
+#include "lineage/track/hash_queue.h"
 
 namespace assay::lineage::testing {
 

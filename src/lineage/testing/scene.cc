@@ -11,7 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "hash/blake3.h"
-#include "lineage/stamp.h"
+#include "lineage/track/stamp.h"
 
 namespace assay::lineage::testing {
 

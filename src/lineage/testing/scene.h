@@ -13,7 +13,7 @@
 
 #include "base/testing/temp_dir.h"
 #include "hash/digest.h"
-#include "lineage/tracker.h"
+#include "lineage/track/tracker.h"
 #include "store/testing/jobs.h"
 
 namespace assay::lineage::testing {

@@ -15,8 +15,8 @@
 #include "base/file.h"
 #include "base/process_stat.h"
 #include "base/unique_fd.h"
-#include "observe/collect/preload.h"
-#include "observe/collect/variables.h"
+#include "observe/collect/gate/preload.h"
+#include "observe/collect/process/variables.h"
 
 namespace assay::collect {
 namespace {

@@ -16,9 +16,9 @@
 
 #include "base/stderr_line.h"
 #include "base/wait_status.h"
-#include "observe/collect/gate.h"
-#include "observe/collect/inherited.h"
-#include "observe/collect/launch.h"
+#include "observe/collect/gate/gate.h"
+#include "observe/collect/process/inherited.h"
+#include "observe/collect/process/launch.h"
 #include "observe/wire/pass_descriptor.h"
 
 namespace assay::collect {

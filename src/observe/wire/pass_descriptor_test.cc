@@ -8,7 +8,7 @@
 namespace assay::wire {
 namespace {
 
-class PassDescriptorTest : public testing::Test {
+class PassDescriptorTest : public ::testing::Test {
  protected:
   void connect(int type) { ASSERT_EQ(::socketpair(AF_UNIX, type, 0, ends_.data()), 0); }
   void TearDown() override {

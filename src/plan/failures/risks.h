@@ -9,8 +9,8 @@
 
 #include "base/money.h"
 #include "base/units.h"
+#include "plan/cost/money.h"
 #include "plan/failures/spot.h"
-#include "plan/money.h"
 
 namespace assay::plan {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/collect/remote_path.h"
+#include "observe/collect/call/remote_path.h"
 #include "observe/collect/testing/probe.h"
 
 namespace assay::collect::testing {

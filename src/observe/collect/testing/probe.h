@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/testing/temp_dir.h"
-#include "observe/collect/path_call.h"
+#include "observe/collect/call/path_call.h"
 
 namespace assay::collect::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/collect/collector.h"
+#include "observe/collect/tracers.h"
 
 namespace assay::collect::testing {
 

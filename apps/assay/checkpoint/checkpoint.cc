@@ -1,0 +1,157 @@
+// assay checkpoint list|verify: which checkpoints a folder has, and whether they are what was
+// written.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/checkpoint/hf.h"
+#include "assay/verbs.h"
+#include "base/clock.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/folder.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::ExitCode;
+using base::Result;
+using checkpoint::Listed;
+using checkpoint::Manifest;
+
+base::Json checkpoint_json(const Listed& one) {
+  base::Json json{
+      {"step", one.step}, {"folder", one.folder.string()}, {"ok", one.manifest.has_value()}};
+  if (!one.manifest) {
+    const base::Error& error = one.manifest.error();
+    json["error"] = {{"where", error.where}, {"what", error.what}, {"hint", error.hint}};
+    return json;
+  }
+  const Manifest& manifest = *one.manifest;
+  json["tokens"] = manifest.state.tokens;
+  json["written"] = base::utc_text(manifest.written_unix_ns);
+  json["bytes"] = manifest.bytes();
+  json["files"] = base::Json::array();
+  for (const checkpoint::FileRecord& file : manifest.files) {
+    json["files"].push_back(
+        {{"name", file.name}, {"bytes", file.bytes}, {"blake3", file.blake3.hex()}});
+  }
+  return json;
+}
+
+// `good`: what a checkpoint without damage is called, which depends on how closely it was looked
+// at.
+void print_checkpoints(const Session& session, const std::vector<Listed>& all, const char* good) {
+  base::Json list = base::Json::array();
+  base::Table table({"step", "written", "tokens", "files", "size", "state"});
+  for (const Listed& one : all) {
+    if (session.json) list.push_back(checkpoint_json(one));
+    const std::string step = base::grouped(one.step);
+    if (!one.manifest) {
+      table.row({step, "", "", "", "", "damaged: " + one.manifest.error().what});
+      continue;
+    }
+    const Manifest& manifest = *one.manifest;
+    table.row({step, base::utc_text(manifest.written_unix_ns),
+               base::short_count(manifest.state.tokens), fmt::format("{}", manifest.files.size()),
+               base::to_text(base::Bytes(manifest.bytes())), good});
+  }
+  session.print_json(base::Json{{"checkpoints", std::move(list)}});
+  if (all.empty()) {
+    session.print("there are no checkpoints\n");
+  } else {
+    session.print(table);
+  }
+}
+
+Result<ExitCode> list_checkpoints(const Session& session, const std::string& directory) {
+  ASSAY_TRY(const std::vector<Listed> all, checkpoint::list(directory));
+  print_checkpoints(session, all, "not verified");
+  if (!all.empty()) {
+    session.next(
+        fmt::format("assay checkpoint verify {}", base::shell_quoted(all.back().folder.string())));
+  }
+  return ExitCode::kYes;
+}
+
+// The checkpoint that the directory is, or all those in it.
+Result<std::vector<Listed>> checkpoints_at(const fs::path& directory) {
+  std::error_code ignored;
+  const fs::path plain = directory.has_filename() ? directory : directory.parent_path();
+  const bool is_one = fs::exists(plain / checkpoint::kManifestName, ignored) ||
+                      checkpoint::step_of(plain.filename().string());
+  if (!is_one || !fs::exists(plain, ignored)) {
+    ASSAY_TRY(std::vector<Listed> all, checkpoint::list(plain));
+    if (!all.empty()) return all;
+    return base::fail(base::usage_error(directory.string(), "holds no checkpoint",
+                                        "expected a folder step-N, or one with such folders"));
+  }
+  const auto opened = checkpoint::Checkpoint::open(plain);
+  std::vector<Listed> one;
+  if (opened) {
+    one.push_back({opened->manifest().state.step, plain, opened->manifest()});
+  } else {
+    const auto step = checkpoint::step_of(plain.filename().string());
+    one.push_back({step.value_or(0), plain, base::fail(opened.error())});
+  }
+  return one;
+}
+
+Result<ExitCode> verify_checkpoints(const Session& session, const std::string& directory) {
+  ASSAY_TRY(std::vector<Listed> all, checkpoints_at(directory));
+  std::int64_t bytes = 0;
+  for (const Listed& one : all) bytes += one.manifest ? one.manifest->bytes() : 0;
+  base::Progress progress({.label = "verifying",
+                           .total = bytes,
+                           .unit = base::ProgressUnit::kBytes,
+                           .quiet = session.quiet});
+  std::optional<base::Error> damage;
+  for (Listed& one : all) {
+    if (one.manifest) {
+      one.manifest = checkpoint::verify(
+          one.folder, {.progress = [&progress](std::int64_t more) { progress.advance(more); }});
+    }
+    if (!one.manifest && !damage) damage = one.manifest.error();
+  }
+  progress.finish();
+  print_checkpoints(session, all, "whole");
+  if (!damage) return ExitCode::kYes;
+  // A checkpoint that is not whole is an answer, whatever it is that stands in its file's place.
+  if (damage->code == ExitCode::kUsage) damage->code = ExitCode::kNo;
+  return base::fail(*damage);
+}
+
+}  // namespace
+
+Verb checkpoint_verb(const Session& session) {
+  const auto directory = std::make_shared<std::string>();
+  Verb verb{"checkpoint",
+            "what training saved: which there are, whether they are whole",
+            {"assay checkpoint list checkpoints", "assay checkpoint verify checkpoints/step-2000"}};
+  verb.verbs = {
+      {.name = "list",
+       .description = "the checkpoints in a folder, oldest first",
+       .examples = {"assay checkpoint list checkpoints",
+                    "assay checkpoint list checkpoints --json"},
+       .arguments = {{"DIR", "where step-N are", directory.get(), true, {}, true}},
+       .action = [&session, directory] { return list_checkpoints(session, *directory); }},
+      {.name = "verify",
+       .description = "is every byte as it was written? hashes all files",
+       .examples = {"assay checkpoint verify checkpoints/step-2000",
+                    "assay checkpoint verify checkpoints --json"},
+       .arguments = {{"DIR", "a checkpoint, or where step-N are", directory.get(), true, {}, true}},
+       .action = [&session, directory] { return verify_checkpoints(session, *directory); }},
+      export_hf_verb(session),
+      import_hf_verb(session),
+  };
+  return verb;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,204 @@
+// What an experiment found, as JSON: the counterpart of print_compare.cc.
+#include "assay/compare/print.h"
+
+namespace assay::cli {
+namespace {
+
+using base::Json;
+using compare::Comparison;
+using compare::Effect;
+using compare::Estimate;
+using compare::Experiment;
+using compare::Interval;
+using compare::Method;
+
+Json interval_json(double centre, const Interval& interval) {
+  const Interval p = compare::percent(interval);
+  return {{"effect_pct", compare::percent(centre)}, {"ci_low_pct", p.low}, {"ci_high_pct", p.high}};
+}
+
+void add_estimate(const Estimate& e, Json& json) {
+  const bool known = e.method != Method::kNone;
+  const Interval p = compare::percent(e.interval);
+  json["effect_pct"] = e.pairs > 0 ? Json(compare::percent(e.centre)) : Json(nullptr);
+  json["ci_low_pct"] = known ? Json(p.low) : Json(nullptr);
+  json["ci_high_pct"] = known ? Json(p.high) : Json(nullptr);
+  json["method"] = to_text(e.method);
+  json["pairs"] = e.pairs;
+}
+
+Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json shift_json(const std::optional<compare::Shift>& shift) {
+  if (!shift || shift->estimate.method == Method::kNone) return nullptr;
+  return {{"baseline", shift->baseline},
+          {"difference", shift->estimate.centre},
+          {"ci_low", shift->estimate.interval.low},
+          {"ci_high", shift->estimate.interval.high}};
+}
+
+Json effect_json(const Effect& effect) {
+  const Estimate& e = effect.estimate;
+  Json json;
+  add_estimate(e, json);
+  json["confidence"] = 1 - effect.alpha;
+  json["student_t"] = effect.student ? interval_json(effect.mean, *effect.student) : Json(nullptr);
+  json["bootstrap_bca"] =
+      effect.bootstrap ? interval_json(effect.mean, *effect.bootstrap) : Json(nullptr);
+  json["signs"] = {{"more", effect.signs.more},
+                   {"less", effect.signs.less},
+                   {"equal", effect.signs.equal},
+                   {"p", effect.signs.p}};
+  json["autocorrelation"] = e.autocorrelation;
+  json["widening"] = e.widening;
+  json["effective_pairs"] = e.effective_pairs();
+  json["drift"] = {{"change_pct", compare::percent(effect.drift.change)}, {"p", effect.drift.p}};
+  json["outliers"] = effect.outliers;
+  json["pairs_needed"] = {
+      {"for_0.1_pct", number_or_null(compare::pairs_to_detect(e, 0.1, effect.alpha))},
+      {"for_1_pct", number_or_null(compare::pairs_to_detect(e, 1, effect.alpha))}};
+  return json;
+}
+
+// The interval that the verdict is read off.
+Json judged_json(const Comparison& comparison) {
+  const Estimate& e = comparison.judged;
+  if (e.method == Method::kNone) return nullptr;
+  const Interval p = compare::percent(e.interval);
+  return {{"ci_low_pct", p.low}, {"ci_high_pct", p.high}, {"method", to_text(e.method)}};
+}
+
+// When the estimate was told to somebody, and how sure a verdict had to be then; the last one is
+// this.
+Json looks_json(const compare::Measured& measured) {
+  Json looks = Json::array();
+  for (const compare::Look& look : measured.looks) {
+    const double alpha = measured.experiment.alpha() * look.share;
+    looks.push_back({{"pairs", look.pairs},
+                     {"stopped", to_text(look.stop)},
+                     {"planned", look.planned},
+                     {"confidence", look.share > 0 ? Json(1 - alpha) : Json(nullptr)}});
+  }
+  return looks;
+}
+
+Json changes_json(const compare::Measured& measured) {
+  Json changes = Json::array();
+  for (const compare::RuleChange& change : measured.changes) {
+    changes.push_back(
+        {{"pairs", change.pairs}, {"from", to_json(change.from)}, {"to", to_json(change.to)}});
+  }
+  return changes;
+}
+
+template <class Items>
+Json list_json(const Items& items) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(to_json(item));
+  return list;
+}
+
+Json comparison_json(const Experiment& experiment, const Comparison& comparison) {
+  Json json = {{"arm", experiment.name_of(comparison.arm)},
+               {"baseline", experiment.arms.front().name},
+               {"verdict", to_text(comparison.verdict)},
+               {"judged_by", judged_json(comparison)}};
+  json.update(effect_json(comparison.effect));
+  if (experiment.steps) {
+    json["steps"] = comparison.steps;
+    json["pairs_without_common_steps"] = comparison.unmatched;
+    json["whole_runs"] =
+        comparison.whole_runs ? effect_json(*comparison.whole_runs) : Json(nullptr);
+    json["startup_s"] = shift_json(comparison.startup_s);
+    json["after_s"] = shift_json(comparison.after_s);
+    json["outside_steps_s"] = shift_json(comparison.outside_s);
+  }
+  if (experiment.quality) {
+    json["quality"] = shift_json(comparison.quality);
+    json["quality_within_noise"] =
+        comparison.quality_within_noise ? Json(*comparison.quality_within_noise) : Json(nullptr);
+  }
+  return json;
+}
+
+Json arms_json(const Compared& c) {
+  const Experiment& experiment = c.measured.experiment;
+  Json arms = Json::array();
+  for (const compare::ArmSummary& arm : c.findings.arms) {
+    const compare::Arm& given = experiment.arm_of(arm.arm);
+    arms.push_back({{"name", experiment.name_of(arm.arm)},
+                    {"command", given.command},
+                    {"environment", given.environment},
+                    {"runs", arm.runs},
+                    {"median", arm.median},
+                    {"least", arm.low},
+                    {"most", arm.high},
+                    {"noise_pct", arm.deviation_pct},
+                    {"wall_s", arm.wall_s},
+                    {"cpu_s", arm.cpu_s}});
+    if (experiment.steps) {
+      arms.back()["steps_per_run"] = {{"least", arm.least_steps}, {"most", arm.most_steps}};
+    }
+  }
+  return arms;
+}
+
+// A row per block: what every arm measured, in the order of arms[].
+Json pairs_json(const Compared& c) {
+  Json rows = Json::array();
+  for (const compare::Block& block : c.findings.blocks.complete) {
+    Json runs = Json::array();
+    Json values = Json::array();
+    for (const compare::RunRecord* run : block.runs) {
+      runs.push_back(run->run);
+      values.push_back(run->value);
+    }
+    rows.push_back({{"block", block.number},
+                    {"values", values},
+                    {"runs", runs},
+                    {"warm_up", block.warm_up},
+                    {"host", block.marks}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Json compared_json(const Compared& c) {
+  const Experiment& experiment = c.measured.experiment;
+  const compare::Findings& f = c.findings;
+  Json json;
+  json["arm"] = experiment.name_of(f.deciding().arm);
+  add_estimate(f.deciding().effect.estimate, json);
+  json["noise_floor_pct"] = number_or_null(f.noise_floor_pct);
+  json["verdict"] = to_text(f.verdict);
+  json["margin_pct"] = experiment.judgement.margin_pct;
+  json["metric"] = experiment.steps ? experiment.steps->text() : experiment.metric.text();
+  json["stopped"] = to_text(c.stop);
+  json["failure"] = c.failure.empty() ? Json(nullptr) : Json(c.failure);
+  json["looks"] = looks_json(c.measured);
+  json["rule_changes"] = changes_json(c.measured);
+  json["arms"] = arms_json(c);
+  Json comparisons = Json::array();
+  for (const Comparison& comparison : f.comparisons) {
+    comparisons.push_back(comparison_json(experiment, comparison));
+  }
+  json["comparisons"] = std::move(comparisons);
+  json["second_baseline"] =
+      f.second_baseline ? comparison_json(experiment, *f.second_baseline) : Json(nullptr);
+  json["warm_up_blocks"] = f.blocks.warm_up;
+  json["blocks_cut_short"] = f.blocks.cut_short;
+  json["blocks_marked"] = f.marked;
+  json["failed_runs"] = list_json(c.measured.failures);
+  json["sittings"] = list_json(c.measured.sittings);
+  json["preflight"] = c.preflight;
+  json["remarks"] = f.remarks;
+  json["seed"] = experiment.seed;
+  json["directory"] = c.directory;
+  json["pairs_raw"] = pairs_json(c);
+  return json;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,93 @@
+// assay dag [JOB|PATH|HASH]: jobs and the files between them, as text or a picture.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "assay/project.h"
+#include "assay/verbs.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "lineage/graph/dag_writers.h"
+
+namespace assay::cli {
+namespace {
+
+struct DagOptions {
+  std::string what, format = "text", file;
+  bool all = false;
+};
+
+std::vector<std::string> formats() {
+  return {"text", "json", "dot", "svg"};
+}
+
+base::Result<lineage::Dag> dag_of(store::Store& store, const DagOptions& options,
+                                  const std::filesystem::path& directory) {
+  if (!options.what.empty()) {
+    ASSAY_TRY(const auto named, lineage::anything_named(store, options.what, directory));
+    return lineage::dag_around(store, named, {});
+  }
+  if (options.all) return lineage::whole_dag(store);
+  ASSAY_TRY(const lineage::LiveSteps steps, lineage::load_live_steps(store));
+  return lineage::live_dag(steps);
+}
+
+base::Result<base::ExitCode> dag(const Session& session, const DagOptions& options) {
+  const auto known = formats();
+  if (std::find(known.begin(), known.end(), options.format) == known.end()) {
+    return base::fail(base::usage_error("dag", fmt::format("unknown format '{}'", options.format),
+                                        base::suggestion(options.format, known)));
+  }
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
+  ASSAY_TRY(const lineage::Dag graph, dag_of(store, options, directory));
+  const std::string format = session.json ? "json" : options.format;
+  const lineage::DagView view = lineage::view_of(graph, directory);
+  std::string text;
+  if (format == "json") text = base::json_text(lineage::dag_json(graph));
+  if (format == "dot") text = lineage::dag_dot(view);
+  if (format == "svg") text = lineage::dag_svg(view);
+  if (format == "text") text = lineage::dag_text(view);
+  if (!options.file.empty()) {
+    ASSAY_TRY_VOID(base::write_file(options.file, text));
+    session.print_json(base::Json{{"file", options.file}});
+    session.print(fmt::format("{}: {} jobs, {} files\n", base::printable(options.file),
+                              graph.jobs.size(), graph.files.size()));
+    return base::ExitCode::kYes;
+  }
+  if (session.json) {
+    session.print_json(lineage::dag_json(graph));
+    return base::ExitCode::kYes;
+  }
+  session.print(text);
+  if (format != "text") return base::ExitCode::kYes;
+  if (graph.jobs.empty() && graph.files.empty()) {
+    session.print("no job has succeeded yet\n");
+    session.next("assay run -- COMMAND");
+  } else {
+    session.next("assay dag --format svg -o dag.svg");
+  }
+  return base::ExitCode::kYes;
+}
+
+}  // namespace
+
+Verb dag_verb(const Session& session) {
+  const auto given = std::make_shared<DagOptions>();
+  return {.name = "dag",
+          .description = "jobs and the files between them",
+          .examples = {"assay dag", "assay dag last", "assay dag --format svg -o dag.svg"},
+          .arguments = {{"WHAT",
+                         "a job, path or hash: only what it came from and what came from it;"
+                         " default: the current steps",
+                         &given->what,
+                         false,
+                         {},
+                         true}},
+          .options = {{"--format", "text, json, dot or svg", &given->format, formats, "FORMAT"},
+                      {"-o,--output", "write to this file", &given->file, {}, "FILE", true},
+                      {"--all", "every recorded job, not only the current steps", &given->all}},
+          .action = [&session, given] { return dag(session, *given); }};
+}
+
+}  // namespace assay::cli

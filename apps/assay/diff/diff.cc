@@ -1,0 +1,80 @@
+// assay diff JOB JOB: what two jobs do not have in common.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "assay/project.h"
+#include "assay/verbs.h"
+#include "base/text.h"
+#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/dag_view.h"
+#include "lineage/graph/job_diff.h"
+#include "store/job_reader.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::size_t kRows = 200;
+constexpr std::size_t kValueColumns = 48;
+
+struct DiffOptions {
+  std::string before, after;
+};
+
+base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& options) {
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
+  ASSAY_TRY(const store::JobId before_id, lineage::job_named(store, options.before));
+  ASSAY_TRY(const store::JobId after_id, lineage::job_named(store, options.after));
+  ASSAY_TRY(const store::Job before, store::load_job(store, before_id));
+  ASSAY_TRY(const store::Job after, store::load_job(store, after_id));
+  const std::vector<lineage::JobDifference> found = lineage::job_diff(before, after);
+  base::Json list = base::Json::array();
+  base::Table table({"", "", fmt::format("job {}", before_id), fmt::format("job {}", after_id)});
+  table.align(2, base::Align::kLeft).align(3, base::Align::kLeft);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const lineage::JobDifference& one = found[i];
+    if (session.json) {
+      list.push_back({{"section", one.section},
+                      {"what", one.what},
+                      {"before", one.before.empty() ? base::Json(nullptr) : base::Json(one.before)},
+                      {"after", one.after.empty() ? base::Json(nullptr) : base::Json(one.after)}});
+    }
+    if (i >= kRows) continue;
+    const auto cell = [](const std::string& value) {
+      return value.empty() ? "—" : base::shortened(base::printable(value), kValueColumns);
+    };
+    const bool file = one.section == "input" || one.section == "output";
+    table.row({one.section,
+               base::printable(file ? lineage::shown_path(one.what, directory) : one.what),
+               cell(one.before), cell(one.after)});
+  }
+  session.print_json(base::Json{{"before", before_id},
+                                {"after", after_id},
+                                {"same", found.empty()},
+                                {"differences", std::move(list)}});
+  if (found.empty()) {
+    session.print(fmt::format("jobs {} and {} are the same\n", before_id, after_id));
+    return base::ExitCode::kYes;
+  }
+  session.print(table);
+  if (found.size() > kRows) {
+    session.print(fmt::format("and {} more; --json has them all\n", found.size() - kRows));
+  }
+  session.next(fmt::format("assay show {}", after_id));
+  return base::ExitCode::kNo;
+}
+
+}  // namespace
+
+Verb diff_verb(const Session& session) {
+  const auto given = std::make_shared<DiffOptions>();
+  return {.name = "diff",
+          .description = "what two jobs do not have in common; exits 1 if anything",
+          .examples = {"assay diff 1 2", "assay diff 1 2 --json"},
+          .arguments = {{"BEFORE", "a job", &given->before, true},
+                        {"AFTER", "another job", &given->after, true}},
+          .action = [&session, given] { return diff(session, *given); }};
+}
+
+}  // namespace assay::cli

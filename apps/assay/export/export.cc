@@ -1,0 +1,99 @@
+// assay export [WHAT] --format F [-o FILE]: a job, or an artifact and what it came from, in a
+// format that other tools read.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "assay/project.h"
+#include "assay/verbs.h"
+#include "base/file.h"
+#include "lineage/export/export.h"
+#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/upstream.h"
+#include "store/job_reader.h"
+
+namespace assay::cli {
+namespace {
+
+using base::ExitCode;
+using base::Result;
+
+struct Given {
+  std::string what = "last";
+  std::string format;
+  std::string file;
+};
+
+// A job alone, or an artifact with every job it came from.
+Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string& what) {
+  lineage::ExportSubject subject{.jobs = {},
+                                 .project_root = store.location().project.string(),
+                                 .project_id = store.project().id};
+  ASSAY_TRY(const std::filesystem::path here, working_directory());
+  ASSAY_TRY(const lineage::Named named, lineage::anything_named(store, what, here));
+  if (const auto* job = std::get_if<store::JobId>(&named)) {
+    ASSAY_TRY(store::Job loaded, store::load_job(store, *job));
+    subject.jobs.push_back(std::move(loaded));
+    return subject;
+  }
+  const auto& artifact = std::get<lineage::Artifact>(named);
+  ASSAY_TRY(const store::JobId producer, lineage::producer_of(store, artifact));
+  ASSAY_TRY(subject.jobs, lineage::upstream_of(store, {producer}, artifact.path));
+  subject.artifact_path = artifact.path;
+  return subject;
+}
+
+Result<ExitCode> run(const Session& session, const Given& given) {
+  if (given.format.empty()) {
+    return base::fail(base::usage_error(
+        "export", "--format is missing",
+        fmt::format("one of {}", fmt::join(lineage::export_format_names(), ", "))));
+  }
+  ASSAY_TRY(const lineage::ExportFormat format, lineage::parse_export_format(given.format));
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const lineage::ExportSubject subject, subject_of(store, given.what));
+  ASSAY_TRY(const std::string text, lineage::export_text(format, subject));
+  if (given.file.empty() || given.file == "-") {
+    // The document is the fact, for people and programs alike.
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return ExitCode::kYes;
+  }
+  ASSAY_TRY_VOID(base::write_file(given.file, text));
+  const std::size_t described = lineage::jobs_described(format, subject);
+  session.print_json(base::Json{
+      {"format", given.format}, {"file", given.file}, {"jobs", described}, {"bytes", text.size()}});
+  session.print(fmt::format(
+      "{}: {} of {} {}{}\n", given.file, given.format, described, described == 1 ? "job" : "jobs",
+      described < subject.jobs.size() ? fmt::format(", the last of {}", subject.jobs.size()) : ""));
+  return ExitCode::kYes;
+}
+
+}  // namespace
+
+Verb export_verb(const Session& session) {
+  const auto given = std::make_shared<Given>();
+  return {.name = "export",
+          .description = "a job or an artifact's lineage as PROV, RO-Crate, in-toto, OpenLineage",
+          .examples = {"assay export last --format prov",
+                       "assay export model.bin --format in-toto -o statement.json"},
+          .arguments = {{"WHAT",
+                         "a job, or a file by path or hash; default: last",
+                         &given->what,
+                         false,
+                         {},
+                         true}},
+          .options = {{"--format", "prov, ro-crate, in-toto or openlineage", &given->format,
+                       lineage::export_format_names, "FORMAT"},
+                      {"-o,--output",
+                       "write here instead of to standard output",
+                       &given->file,
+                       {},
+                       "FILE",
+                       true}},
+          .action = [&session, given] { return run(session, *given); }};
+}
+
+}  // namespace assay::cli

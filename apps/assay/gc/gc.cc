@@ -1,0 +1,94 @@
+// assay gc: forgets what no current step, label or lineage needs.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "assay/project.h"
+#include "assay/show/print_job.h"
+#include "assay/verbs.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "lineage/graph/job_json.h"
+#include "store/cleaning.h"
+
+namespace assay::cli {
+namespace {
+
+// A file that has not been read for so long is hashed again when it is.
+constexpr double kHashesKept_s = 90 * 86400.0;
+
+struct GcArguments {
+  std::string keep, older_than;
+  bool dry_run = false;
+};
+
+base::Result<store::GcOptions> options_of(const GcArguments& given) {
+  store::GcOptions options{.dry_run = given.dry_run};
+  const std::int64_t now = base::system_clock().wall_ns();
+  options.hashes_before_unix_ns = now - static_cast<std::int64_t>(kHashesKept_s * 1e9);
+  if (!given.keep.empty()) {
+    ASSAY_TRY(options.keep, count_option("gc", "--keep", given.keep));
+  }
+  if (!given.older_than.empty()) {
+    const auto age = base::parse_seconds(given.older_than);
+    if (!age || age->count() < 0 || age->count() > 5e9) {
+      return base::fail(
+          base::usage_error("gc", fmt::format("--older-than '{}' is not an age", given.older_than),
+                            "for example 30d or 12h"));
+    }
+    options.before_unix_ns = now - static_cast<std::int64_t>(age->count() * 1e9);
+  }
+  return options;
+}
+
+base::Result<base::ExitCode> gc(const Session& session, const GcArguments& given) {
+  ASSAY_TRY(const store::GcOptions options, options_of(given));
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, options));
+  base::Json list = base::Json::array();
+  base::Table table({"job", "when", "outcome", "files", "command"});
+  for (const store::Job& job : report.jobs) {
+    if (session.json) list.push_back(lineage::job_head_json(job));
+    table.row({fmt::format("{}", job.id), base::utc_text(job.started_unix_ns), outcome_text(job),
+               base::grouped(job.input_count + job.output_count), log_command(job)});
+  }
+  session.print_json(base::Json{{"dry_run", given.dry_run},
+                                {"jobs", std::move(list)},
+                                {"files", report.files},
+                                {"documents", report.documents},
+                                {"packages", report.packages},
+                                {"hashes", report.hashes},
+                                {"bytes_before", report.bytes_before},
+                                {"bytes_after", report.bytes_after}});
+  if (!table.empty()) {
+    session.print(table);
+    session.print("\n");
+  }
+  session.print(fmt::format("{} {} jobs with {} files, {} shared texts, {} cached hashes\n",
+                            given.dry_run ? "would remove" : "removed", report.jobs.size(),
+                            base::grouped(report.files), report.documents,
+                            base::grouped(report.hashes)));
+  if (!given.dry_run) {
+    session.print(fmt::format("the store has {}, it had {}\n",
+                              base::to_text(base::Bytes(report.bytes_after)),
+                              base::to_text(base::Bytes(report.bytes_before))));
+  }
+  session.next(given.dry_run ? "assay gc" : "assay log");
+  return base::ExitCode::kYes;
+}
+
+}  // namespace
+
+Verb gc_verb(const Session& session) {
+  const auto given = std::make_shared<GcArguments>();
+  return {
+      .name = "gc",
+      .description = "forget jobs that no step, label or lineage needs",
+      .examples = {"assay gc --dry-run", "assay gc --older-than 30d --keep 10"},
+      .options = {{"--keep", "so many of the newest stay anyway", &given->keep, {}, "N"},
+                  {"--older-than", "only jobs this old: 30d, 12h", &given->older_than, {}, "AGE"},
+                  {"--dry-run", "only say what would go", &given->dry_run}},
+      .action = [&session, given] { return gc(session, *given); }};
+}
+
+}  // namespace assay::cli

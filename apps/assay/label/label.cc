@@ -1,0 +1,129 @@
+// assay label: gives a job or a content a name, takes names away, or lists them.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "assay/project.h"
+#include "assay/verbs.h"
+#include "base/text.h"
+#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/dag_view.h"
+#include "store/artifacts.h"
+#include "store/labels.h"
+
+namespace assay::cli {
+namespace {
+
+struct LabelOptions {
+  std::string what;
+  std::vector<std::string> names;
+  bool remove = false;
+};
+
+std::string target_text(const store::Labelled& target) {
+  if (const store::JobId* id = std::get_if<store::JobId>(&target))
+    return fmt::format("job {}", *id);
+  return std::get<hash::Digest>(target).hex();
+}
+
+base::Json label_json(const std::string& name, const store::Labelled& target) {
+  if (const store::JobId* id = std::get_if<store::JobId>(&target)) {
+    return {{"name", name}, {"job", *id}};
+  }
+  return {{"name", name}, {"blake3", std::get<hash::Digest>(target).hex()}};
+}
+
+base::Result<base::ExitCode> list_labels(const Session& session, store::Store& store) {
+  ASSAY_TRY(const auto labels, store::all_labels(store));
+  base::Json list = base::Json::array();
+  base::Table table({"label", "names"});
+  table.align(1, base::Align::kLeft);
+  for (const store::Label& label : labels) {
+    list.push_back(label_json(label.name, label.target));
+    table.row({label.name, target_text(label.target)});
+  }
+  session.print_json(base::Json{{"labels", std::move(list)}});
+  if (labels.empty()) {
+    session.print("there are no labels\n");
+  } else {
+    session.print(table);
+  }
+  session.next("assay label last NAME");
+  return base::ExitCode::kYes;
+}
+
+// With --remove all words are labels; there is nothing else to name.
+base::Result<base::ExitCode> remove_labels(const Session& session, store::Store& store,
+                                           const LabelOptions& options) {
+  std::vector<std::string> names = {options.what};
+  names.insert(names.end(), options.names.begin(), options.names.end());
+  base::Json removed = base::Json::array();
+  for (const std::string& name : names) {
+    ASSAY_TRY(const bool was, store::remove_label(store, name));
+    if (!was) {
+      return base::fail(base::usage_error("label", fmt::format("there is no label '{}'", name),
+                                          "assay label lists them"));
+    }
+    removed.push_back(name);
+  }
+  session.print_json(base::Json{{"removed", removed}});
+  session.print(fmt::format("removed {}\n", fmt::join(names, ", ")));
+  return base::ExitCode::kYes;
+}
+
+base::Result<store::Labelled> target_of(store::Store& store, const std::string& what) {
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
+  ASSAY_TRY(const lineage::Named named, lineage::anything_named(store, what, directory));
+  if (const store::JobId* id = std::get_if<store::JobId>(&named)) return *id;
+  const auto& artifact = std::get<lineage::Artifact>(named);
+  if (!artifact.blake3) {
+    return base::fail(base::usage_error(fmt::format("'{}'", what), "has no content to label",
+                                        "its last job deleted it"));
+  }
+  return *artifact.blake3;
+}
+
+base::Result<base::ExitCode> label(const Session& session, const LabelOptions& options) {
+  ASSAY_TRY(store::Store store, open_store());
+  if (options.what.empty() && options.names.empty() && !options.remove) {
+    return list_labels(session, store);
+  }
+  if (options.remove) return remove_labels(session, store, options);
+  if (options.names.empty()) {
+    return base::fail(
+        base::usage_error("label", "no label is given",
+                          fmt::format("assay label {} NAME", base::shell_quoted(options.what))));
+  }
+  for (const std::string& name : options.names) ASSAY_TRY_VOID(store::check_label(name));
+  ASSAY_TRY(const store::Labelled target, target_of(store, options.what));
+  base::Json list = base::Json::array();
+  for (const std::string& name : options.names) {
+    ASSAY_TRY(const auto before, store::set_label(store, name, target));
+    const bool moved = before && *before != target;
+    session.print(fmt::format("{} names {}{}\n", name, target_text(target),
+                              moved ? fmt::format(", no longer {}", target_text(*before)) : ""));
+    list.push_back(label_json(name, target));
+  }
+  session.print_json(base::Json{{"labels", std::move(list)}});
+  session.next(std::holds_alternative<store::JobId>(target)
+                   ? fmt::format("assay show {}", options.names.front())
+                   : fmt::format("assay lineage {}", options.names.front()));
+  return base::ExitCode::kYes;
+}
+
+}  // namespace
+
+Verb label_verb(const Session& session) {
+  const auto given = std::make_shared<LabelOptions>();
+  return {.name = "label",
+          .description = "name a job or a content; without arguments, list the names",
+          .examples = {"assay label last baseline", "assay label", "assay label --remove baseline"},
+          .arguments = {{"WHAT", "a job, path or hash", &given->what, false, {}, true},
+                        {.name = "NAME",
+                         .help = "labels for it; one that is taken moves",
+                         .values = &given->names}},
+          .options = {{"--remove", "take labels away: assay label --remove NAME…", &given->remove}},
+          .action = [&session, given] { return label(session, *given); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,152 @@
+// assay plan JOB: what it will exchange, take, hold and cost.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "assay/plan/options.h"
+#include "assay/plan/pictures.h"
+#include "assay/plan/print.h"
+#include "assay/presets/print.h"
+#include "base/decimal.h"
+#include "base/text.h"
+#include "plan/search/layouts.h"
+#include "spec/enum_names.h"
+#include "spec/presets.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr double kLongestStep = 1e6;  // seconds: what is longer was meant otherwise
+
+base::Result<std::optional<base::Watts>> watts_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const bool bare = base::decimal_size(text) == text.size();
+  auto value = base::parse_watts(bare ? text + " W" : text);
+  if (!value) {
+    value.error().where = "--watts";
+    return base::fail(std::move(value).error());
+  }
+  if (value->count() <= 0) {
+    return base::fail(base::usage_error("--watts", fmt::format("'{}' is not more than 0", text)));
+  }
+  return *value;
+}
+
+base::Result<std::optional<double>> factor_of(const std::string& option, const std::string& text,
+                                              double least, double most) {
+  if (text.empty()) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || !(value >= least && value <= most)) {
+    return base::fail(base::usage_error(
+        option, fmt::format("'{}' is not a number from {} to {}", text, least, most)));
+  }
+  return value;
+}
+
+base::Result<plan::EnergyChoices> energy_choices(const PlanWords& words) {
+  plan::EnergyChoices choices;
+  ASSAY_TRY(choices.watts_per_device, watts_of(words.watts));
+  ASSAY_TRY(choices.pue, factor_of("--pue", words.pue, 1, 100));
+  ASSAY_TRY(choices.grid_g_per_kwh, factor_of("--grid", words.grid, 0, 10'000));
+  return choices;
+}
+
+// What is not known is said beside what is.
+template <class T, class Known>
+void take(base::Result<T> result, Plan& plan, Known known) {
+  if (result) {
+    known(*std::move(result));
+  } else {
+    plan.unknown.push_back(result.error().line());
+  }
+}
+
+void add_prediction(Plan& plan, const plan::Assumed& assumed,
+                    const plan::Calibration& calibration) {
+  const plan::ModelConstants constants{calibration.constants, calibration.memory};
+  take(plan::predict(plan.job(), assumed, constants), plan, [&](plan::Prediction made) {
+    const plan::Work& work = made.work;
+    plan.interval = calibration.unknown_source.of(work.software.kind(work.shape.is_moe()));
+    plan.extrapolations = plan::extrapolations(work, calibration.ranges);
+    plan.prediction = std::move(made);
+  });
+  if (!plan.prediction) return;
+  take(plan::scaling_of(plan.job(), assumed, constants), plan,
+       [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
+}
+
+// With the recomputation that was chosen where the job leaves it open.
+void add_activations(Plan& plan) {
+  spec::Recompute recompute = plan.job().train.recompute;
+  if (recompute == spec::Recompute::kAuto && plan.prediction &&
+      plan.prediction->work.recompute == plan::RecomputeKind::kFull) {
+    recompute = spec::Recompute::kFull;
+  }
+  plan.activations = plan::activation_calls(plan.job(), plan.communication.stage, recompute);
+}
+
+base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
+                           const plan::EnergyChoices& choices) {
+  const spec::JobSpec& job = plan.job();
+  if (!given && !plan.prediction) return {};
+  const auto steps = spec::training_steps(job);
+  if (!steps) {
+    const auto error =
+        base::usage_error(plan.loaded.name, "does not say how long it trains",
+                          "set train.steps, train.tokens or train.tokens_per_matmul_parameter");
+    if (given) return base::fail(error);
+    plan.unknown.push_back(error.line());
+    return {};
+  }
+  plan.step_given = given.has_value();
+  plan.run = plan::RunTime{.step = given ? *given : plan.prediction->step.total, .steps = *steps};
+  const base::Seconds time = plan.run->total();
+  ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
+  take(plan::costs_of(offers_for(plan.loaded, prices), job.cluster, time), plan,
+       [&](std::vector<plan::OfferCost> costs) { plan.costs = std::move(costs); });
+  for (const spec::Market market : {spec::Market::kOnDemand, spec::Market::kSpot}) {
+    const bool priced = std::any_of(plan.costs.begin(), plan.costs.end(),
+                                    [&](const auto& cost) { return cost.offer.market == market; });
+    if (!plan.costs.empty() && !priced) {
+      plan.unknown.push_back(fmt::format("price: no {} price is known for '{}'",
+                                         spec::to_text(market), job.cluster.device.name));
+    }
+  }
+  take(plan::energy_of(job.cluster, time, choices), plan,
+       [&](plan::Energy energy) { plan.energy = std::move(energy); });
+  return {};
+}
+
+}  // namespace
+
+base::Result<base::ExitCode> plan_job(const Session& session, const PlanWords& words) {
+  ASSAY_TRY(const auto step, duration_of("--step-time", words.step_time, " s"));
+  if (step && step->count() > kLongestStep) {
+    return base::fail(base::usage_error(
+        "--step-time", fmt::format("'{}' is longer than a step can take", words.step_time),
+        "give the time of one optimizer step, in seconds"));
+  }
+  ASSAY_TRY(const plan::EnergyChoices choices, energy_choices(words));
+  ASSAY_TRY(const plan::Assumed assumed, assumed_by(words));
+  ASSAY_TRY(const plan::Calibration calibration, calibration_by(words));
+  ASSAY_TRY(spec::Loaded loaded, load_job(words));
+  const auto& job = std::get<spec::JobSpec>(loaded.spec);
+  ASSAY_TRY(plan::Communication communication, plan::communication_of(job));
+  Plan plan{.loaded = std::move(loaded), .communication = std::move(communication)};
+  add_prediction(plan, assumed, calibration);
+  add_activations(plan);
+  ASSAY_TRY_VOID(add_run(plan, step, choices));
+  session.print_json(plan_json(plan));
+  print_plan(session, plan);
+  if (!words.svg.empty()) ASSAY_TRY_VOID(draw_plan(session, plan, words.svg));
+  if (plan.prediction) {
+    session.next(fmt::format("assay plan {} --search, for other layouts, machines and offers",
+                             base::shell_quoted(base::printable(words.job))));
+  }
+  return base::ExitCode::kYes;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,68 @@
+#include "assay/plan/options.h"
+
+#include <fmt/format.h>
+
+#include "base/decimal.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "plan/search/layouts.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr base::Bytes kLongestConstants{1 << 20};
+
+}  // namespace
+
+base::Result<spec::Loaded> load_job(const PlanWords& words) {
+  const auto advice = [](const spec::JobSpec& job) {
+    const auto nearest = plan::nearest_valid(job);
+    return nearest ? "the nearest that is possible: " + plan::to_text(nearest->layout) : "";
+  };
+  ASSAY_TRY(spec::Loaded loaded,
+            spec::load(words.job, {.overrides = words.sets, .possible_layout = advice}));
+  if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
+    return base::fail(
+        base::usage_error(words.job, fmt::format("is a {}, no job", spec::to_text(loaded.kind())),
+                          "a job has a [model] and a [batch] or [train]"));
+  }
+  return loaded;
+}
+
+base::Result<plan::Assumed> assumed_by(const PlanWords& words) {
+  if (words.framework.empty()) return plan::Assumed{};
+  const auto framework = plan::parse_framework(words.framework);
+  if (!framework) {
+    return base::fail(
+        base::usage_error("--framework", fmt::format("unknown framework '{}'", words.framework),
+                          base::suggestion(words.framework, plan::framework_names())));
+  }
+  return plan::Assumed{.framework = framework};
+}
+
+base::Result<plan::Calibration> calibration_by(const PlanWords& words) {
+  if (words.constants.empty()) return plan::shipped_calibration();
+  ASSAY_TRY(const std::string text, base::read_file(words.constants, kLongestConstants));
+  return plan::calibration_from_json(text, words.constants);
+}
+
+base::Result<std::optional<base::Seconds>> duration_of(const std::string& option,
+                                                       const std::string& text, const char* unit) {
+  if (text.empty()) return std::nullopt;
+  const bool bare = base::decimal_size(text) == text.size();
+  if (bare && unit == nullptr) {
+    return base::fail(
+        base::usage_error(option, fmt::format("'{}' of what", text), "give a unit: 48h, 30d"));
+  }
+  auto value = base::parse_seconds(bare ? text + unit : text);
+  if (!value) {
+    value.error().where = option;
+    return base::fail(std::move(value).error());
+  }
+  if (value->count() <= 0) {
+    return base::fail(base::usage_error(option, fmt::format("'{}' is not more than 0", text)));
+  }
+  return *value;
+}
+
+}  // namespace assay::cli

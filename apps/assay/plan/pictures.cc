@@ -1,0 +1,122 @@
+#include "assay/plan/pictures.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "plan/search/layouts.h"
+#include "plot/lines.h"
+#include "plot/scatter.h"
+#include "plot/stacked_bars.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+
+base::Result<void> write_picture(const Session& session, const std::filesystem::path& folder,
+                                 const char* file, const std::string& svg) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    return base::fail(base::usage_error("--svg",
+                                        fmt::format("{}: {}", folder.string(), failed.message()),
+                                        "name a folder that can be made"));
+  }
+  ASSAY_TRY_VOID(base::write_file(folder / file, svg));
+  session.print(fmt::format("\nwrote {}\n", base::printable((folder / file).string())));
+  return {};
+}
+
+// One bar per number of devices, so that what grows with it is seen.
+plot::StackedBars breakdown(const Plan& plan) {
+  const bool in_seconds = plan.prediction->step.total >= base::Seconds(1);
+  plot::StackedBars chart{
+      .heading = {"Where a step goes", plan.loaded.name + ", predicted"},
+      .value = {.title = in_seconds ? "seconds per step" : "milliseconds per step"}};
+  std::vector<std::size_t> shown;
+  const auto own = parts_of(plan.prediction->step);
+  std::vector<plan::ScalePoint> points;
+  for (const plan::ScalePoint& point : plan.scaling) {
+    if (point.prediction.fits || point.is_job) points.push_back(point);
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    double largest = own[i].time / plan.prediction->step.total;
+    for (const plan::ScalePoint& point : points) {
+      const plan::StepTime& step = point.prediction.step;
+      largest = std::max(largest, parts_of(step)[i].time / step.total);
+    }
+    if (largest < 1e-3) continue;  // too thin to see
+    shown.push_back(i);
+    chart.parts.emplace_back(own[i].name);
+  }
+  const auto add = [&](const std::string& label, const plan::StepTime& step) {
+    const auto parts = parts_of(step);
+    std::vector<double> values;
+    for (const std::size_t i : shown)
+      values.push_back((in_seconds ? 1 : 1e3) * parts[i].time.count());
+    chart.bars.push_back({label, std::move(values)});
+  };
+  if (points.empty()) add("this job", plan.prediction->step);
+  for (const plan::ScalePoint& point : points) {
+    add(fmt::format("{} devices", base::grouped(point.devices)), point.prediction.step);
+  }
+  return chart;
+}
+
+plot::Lines scaling(const Plan& plan) {
+  plot::LineSeries series{.name = "predicted", .points = {}};
+  double per_device = 0;
+  for (const plan::ScalePoint& point : plan.scaling) {
+    if (!point.prediction.fits) continue;
+    const double rate = point.prediction.tokens_per_second;
+    const auto devices = static_cast<double>(point.devices);
+    if (per_device == 0) per_device = rate / devices;
+    series.points.push_back(
+        {devices, rate, plot::Interval{rate / plan.interval.high, rate / plan.interval.low}});
+  }
+  return {.heading = {"Tokens per second", plan.loaded.name + ", each rank with the same work"},
+          .x = {.title = "devices", .scale = plot::Scale::kLog2},
+          .y = {.title = "tokens per second", .scale = plot::Scale::kLog10},
+          .series = {std::move(series)},
+          .reference = plot::Reference{.name = "ideal", .per_x = per_device},
+          .interval_name = "80 % interval"};
+}
+
+plot::Scatter pareto(const std::string& name, const plan::Found& found) {
+  plot::Scatter chart{.heading = {"Time against money", name + ", P50 with failures"},
+                      .x = {.title = "cost of the run, $", .scale = plot::Scale::kLog10},
+                      .y = {.title = "hours", .scale = plot::Scale::kLog10},
+                      .groups = {"on demand", "spot"},
+                      .points = {},
+                      .front_name = "cheapest for its time"};
+  for (const plan::Candidate& one : found.candidates) {
+    if (!one.misses.empty()) continue;
+    chart.points.push_back(
+        {.x = one.cost(),
+         .y = one.time_p50.count() / kSecondsPerHour,
+         .label = fmt::format("{} x {}", base::grouped(one.devices), one.machines),
+         .group = one.policy == plan::SpotPolicy::kOnDemand ? 0U : 1U});
+  }
+  return chart;
+}
+
+}  // namespace
+
+base::Result<void> draw_plan(const Session& session, const Plan& plan, const std::string& folder) {
+  if (!plan.prediction) {
+    return base::fail(
+        base::usage_error("--svg", "there is no prediction to draw", "see what is not known"));
+  }
+  ASSAY_TRY_VOID(write_picture(session, folder, "breakdown.svg", plot::draw(breakdown(plan))));
+  return write_picture(session, folder, "scaling.svg", plot::draw(scaling(plan)));
+}
+
+base::Result<void> draw_search(const Session& session, const std::string& name,
+                               const plan::Found& found, const std::string& folder) {
+  return write_picture(session, folder, "pareto.svg", plot::draw(pareto(name, found)));
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,259 @@
+// assay plan --rows and --calibrate: predictions of measured steps, and constants fitted to them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "assay/plan/options.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/stderr_line.h"
+#include "base/text.h"
+#include "plan/calibrate/cross_validation.h"
+#include "plan/calibrate/fit.h"
+#include "plan/calibrate/scores.h"
+#include "plan/prediction.h"
+
+namespace assay::cli {
+namespace {
+
+using base::Json;
+
+constexpr base::Bytes kLongestRows{std::int64_t{256} << 20};
+constexpr std::size_t kMostSources = 60;
+
+base::Result<std::vector<plan::Row>> read_rows(const std::string& path) {
+  ASSAY_TRY(const std::string text, base::read_file(path, kLongestRows));
+  return plan::parse_rows(text, path);
+}
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.6g}", *value) : "";
+}
+
+std::string as_percent(double share) {
+  return fmt::format("{:.2f} %", 100 * share);
+}
+
+// Why there is no prediction, or what was assumed for it and what it is beyond.
+std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
+                      const plan::RangeTable& ranges) {
+  constexpr base::Bytes kOneGib(std::int64_t{1} << 30);
+  std::string reason = row.reason;
+  const auto add = [&](const std::string& more) {
+    if (!reason.empty()) reason += "; ";
+    reason += more;
+  };
+  if (made.work == nullptr) return reason;
+  for (const std::string& beyond : plan::extrapolations(*made.work, ranges))
+    add("beyond what was measured: " + beyond);
+  const double card_gib = made.work->card.memory / kOneGib;
+  if (made.memory_gib && *made.memory_gib > card_gib)
+    add(fmt::format("predicted memory: {:.4g} GiB on a card of {:.4g}", *made.memory_gib,
+                    card_gib));
+  return reason;
+}
+
+std::vector<std::string> reasons_of(const std::vector<plan::Row>& rows,
+                                    const std::vector<plan::RowPrediction>& predictions,
+                                    const plan::RangeTable& ranges) {
+  std::vector<std::string> reasons;
+  reasons.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    reasons.push_back(reason_of(rows[i], predictions[i], ranges));
+  return reasons;
+}
+
+void print_csv(const Session& session, const std::vector<plan::Row>& rows,
+               const std::vector<plan::RowPrediction>& predictions,
+               const std::vector<std::string>& reasons) {
+  std::string text = "id,step_s,pred_step_s,pred_low,pred_high,pred_mem_gb,reason\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const plan::RowPrediction& made = predictions[i];
+    text += base::csv_field(rows[i].id) + ',' + number(rows[i].step_s) + ',' + number(made.step_s);
+    if (made.step_s) {
+      text += fmt::format(",{:.6g},{:.6g},", made.low, made.high);
+    } else {
+      text += ",,,";
+    }
+    text += number(made.memory_gib) + ',' + base::csv_field(reasons[i]) + '\n';
+  }
+  session.print(text);
+}
+
+Json rows_json(const std::vector<plan::Row>& rows,
+               const std::vector<plan::RowPrediction>& predictions,
+               const std::vector<std::string>& reasons) {
+  const auto known = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  Json all = Json::array();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const plan::RowPrediction& made = predictions[i];
+    all.push_back({{"id", rows[i].id},
+                   {"source", rows[i].source},
+                   {"step_s", known(rows[i].step_s)},
+                   {"pred_step_s", known(made.step_s)},
+                   {"pred_low", made.step_s ? Json(made.low) : Json(nullptr)},
+                   {"pred_high", made.step_s ? Json(made.high) : Json(nullptr)},
+                   {"pred_mem_gb", known(made.memory_gib)},
+                   {"scored", plan::has_time(rows[i])},
+                   {"assumed", rows[i].assumed},
+                   {"reason", reasons[i]}});
+  }
+  return all;
+}
+
+Json errors_json(const plan::ErrorSummary& errors) {
+  return {{"rows", errors.rows},
+          {"mean_abs_pct_error", 100 * errors.mean},
+          {"median_abs_pct_error", 100 * errors.median}};
+}
+
+Json score_json(const plan::Score& score) {
+  Json sources = Json::array();
+  for (const plan::SourceScore& source : score.sources) {
+    Json one = errors_json(source.time);
+    one["source"] = source.source;
+    sources.push_back(std::move(one));
+  }
+  return {{"step_time", errors_json(score.time)},
+          {"interval_coverage", score.time.rows > 0 ? Json(score.coverage) : Json(nullptr)},
+          {"memory", errors_json(score.memory)},
+          {"sources", std::move(sources)}};
+}
+
+std::string errors_line(const char* what, const plan::ErrorSummary& errors) {
+  if (errors.rows == 0) return fmt::format("{}: no row to compare with\n", what);
+  return fmt::format("{}: mean error {}, median {}, {} rows\n", what, as_percent(errors.mean),
+                     as_percent(errors.median),
+                     base::grouped(static_cast<std::int64_t>(errors.rows)));
+}
+
+std::string score_text(const plan::Score& score) {
+  std::string text = errors_line("step time", score.time);
+  if (score.time.rows > 0) {
+    text += fmt::format("80 % intervals: {} of the measured steps are inside\n",
+                        as_percent(score.coverage));
+  }
+  text += errors_line("memory", score.memory);
+  if (score.sources.size() < 2) return text;
+  base::Table table({"rows", "mean %", "median %", "source"});
+  std::vector<plan::SourceScore> shown = score.sources;
+  if (shown.size() > kMostSources) {
+    std::stable_sort(shown.begin(), shown.end(), [](const auto& one, const auto& other) {
+      return one.time.mean > other.time.mean;
+    });
+    shown.resize(kMostSources);
+    text += fmt::format("the worst {} of {} sources\n", kMostSources,
+                        base::grouped(static_cast<std::int64_t>(score.sources.size())));
+  }
+  for (const plan::SourceScore& source : shown) {
+    table.row({base::grouped(static_cast<std::int64_t>(source.time.rows)),
+               fmt::format("{:.2f}", 100 * source.time.mean),
+               fmt::format("{:.2f}", 100 * source.time.median), source.source});
+  }
+  return text + table.text();
+}
+
+// What `assay train` wrote about its steps: their median, once the first ones have warmed up.
+base::Result<plan::Row> measured_run(const std::string& path, const plan::Work& work) {
+  constexpr std::size_t kWarmUp = 3;
+  ASSAY_TRY(const std::string text, base::read_file(path, kLongestRows));
+  std::vector<double> seconds;
+  std::size_t line_number = 0;
+  std::string line;
+  for (std::istringstream lines(text); std::getline(lines, line);) {
+    ++line_number;
+    if (base::trim(line).empty()) continue;
+    const Json json = Json::parse(line, nullptr, false);
+    const auto found = json.is_object() ? json.find("seconds") : json.end();
+    if (!json.is_object() || found == json.end() || !found->is_number()) {
+      return base::fail(base::usage_error(fmt::format("{}:{}", path, line_number),
+                                          "is no step of a run",
+                                          "give the metrics.jsonl of assay train"));
+    }
+    seconds.push_back(found->get<double>());
+  }
+  if (seconds.size() <= kWarmUp) {
+    return base::fail(base::usage_error(
+        path, fmt::format("has {} steps, and {} of them warm up", seconds.size(), kWarmUp),
+        "train a little longer"));
+  }
+  const auto steady = seconds.begin() + kWarmUp;
+  const auto middle = steady + (seconds.end() - steady) / 2;
+  std::nth_element(steady, middle, seconds.end());
+  return plan::Row{.id = path, .source = path, .step_s = *middle, .candidates = {work}};
+}
+
+base::Result<plan::Calibration> calibrate_to_own(const PlanWords& words,
+                                                 std::vector<plan::Row>& rows) {
+  ASSAY_TRY(const plan::Calibration general, calibration_by(words));
+  ASSAY_TRY(const plan::Assumed assumed, assumed_by(words));
+  ASSAY_TRY(const spec::Loaded loaded, load_job(words));
+  ASSAY_TRY(const plan::Prediction made,
+            plan::predict(std::get<spec::JobSpec>(loaded.spec), assumed,
+                          {general.constants, general.memory}));
+  for (const std::string& path : words.calibrate) {
+    ASSAY_TRY(plan::Row row, measured_run(path, made.work));
+    rows.push_back(std::move(row));
+  }
+  return plan::calibrate_to_runs(rows, general);
+}
+
+base::Result<plan::Calibration> calibrate_to_tables(const PlanWords& words,
+                                                    std::vector<plan::Row>& rows) {
+  for (const std::string& path : words.calibrate) {
+    ASSAY_TRY(std::vector<plan::Row> more, read_rows(path));
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+  }
+  return plan::calibrate(rows);
+}
+
+}  // namespace
+
+base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& words) {
+  ASSAY_TRY(const plan::Calibration calibration, calibration_by(words));
+  ASSAY_TRY(const std::vector<plan::Row> rows, read_rows(words.rows));
+  const std::vector<plan::RowPrediction> predictions = plan::predict_all(rows, calibration);
+  const plan::Score score = plan::score(rows, predictions);
+  const auto reasons = reasons_of(rows, predictions, calibration.ranges);
+  if (session.json) {
+    session.print_json(
+        {{"rows", rows_json(rows, predictions, reasons)}, {"summary", score_json(score)}});
+  } else {
+    print_csv(session, rows, predictions, reasons);
+  }
+  if (!session.quiet) base::write_stderr(score_text(score));
+  return base::ExitCode::kYes;
+}
+
+base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanWords& words) {
+  std::vector<plan::Row> rows;
+  const bool own = !words.job.empty();
+  ASSAY_TRY(const plan::Calibration calibration,
+            own ? calibrate_to_own(words, rows) : calibrate_to_tables(words, rows));
+  const std::string text = plan::to_json(calibration);
+  if (words.out.empty()) {
+    session.print(text);
+    session.print_json(Json::parse(text));
+  } else {
+    ASSAY_TRY_VOID(base::write_file(words.out, text));
+  }
+  if (!session.quiet) {
+    std::string said = "with the new constants\n" +
+                       score_text(plan::score(rows, plan::predict_all(rows, calibration)));
+    if (!own) {
+      said += "\neach source by constants that were fitted without it\n" +
+              score_text(plan::score(rows, plan::cross_validate(rows)));
+    }
+    base::write_stderr(said);
+  }
+  if (!words.out.empty()) {
+    session.next(fmt::format("assay plan JOB --constants {}", base::shell_quoted(words.out)));
+  }
+  return base::ExitCode::kYes;
+}
+
+}  // namespace assay::cli

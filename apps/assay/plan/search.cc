@@ -1,0 +1,285 @@
+// assay plan JOB --search: which machines, how many, from whom, and how the job is spread.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "assay/plan/options.h"
+#include "assay/plan/pictures.h"
+#include "base/text.h"
+#include "plan/search/search.h"
+#include "spec/presets.h"
+
+namespace assay::cli {
+namespace {
+
+using base::grouped;
+using base::Json;
+using base::Table;
+using plan::Candidate;
+
+constexpr double kHour = 3600;
+constexpr base::Bytes kBytesOfGib(std::int64_t{1} << 30);
+constexpr std::size_t kReasonsShown = 8;
+
+base::Result<void> count_of(const char* option, const std::string& text, std::int64_t& count) {
+  if (text.empty()) return {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1) {
+    return base::fail(
+        base::usage_error(option, fmt::format("'{}' is not a number of devices", text)));
+  }
+  return {};
+}
+
+// "5000", "$40k", "1.5M", "5000 EUR".
+base::Result<std::optional<base::Money>> money_of(const char* option, std::string text) {
+  if (text.empty()) return std::nullopt;
+  if (text.front() == '$') text.erase(0, 1);
+  double amount = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const double times = rest.empty() ? 1 : rest == "k" ? 1e3 : rest == "M" ? 1e6 : 0;
+  if (error == std::errc() && times > 0 && amount > 0 && amount * times < 1e12) {
+    text = fmt::format("{:.2f}", amount * times);
+  }
+  const bool bare = text.find(' ') == std::string::npos;
+  auto money = base::parse_money(bare ? text + " USD" : text, {});
+  if (!money) {
+    money.error().where = option;
+    return base::fail(std::move(money).error());
+  }
+  if (money->micros() <= 0) return base::fail(base::usage_error(option, "is not more than 0"));
+  return *money;
+}
+
+base::Result<plan::SearchChoices> choices_of(const PlanWords& words) {
+  plan::SearchChoices choices;
+  plan::SearchLimits& limits = choices.limits;
+  ASSAY_TRY(limits.deadline, duration_of("--deadline", words.deadline));
+  ASSAY_TRY(limits.budget, money_of("--budget", words.budget));
+  ASSAY_TRY_VOID(count_of("--min-devices", words.min_devices, limits.min_devices));
+  ASSAY_TRY_VOID(count_of("--max-devices", words.max_devices, limits.max_devices));
+  if (limits.min_devices > limits.max_devices) {
+    return base::fail(base::usage_error("--min-devices", "is more than --max-devices"));
+  }
+  ASSAY_TRY(choices.assumed, assumed_by(words));
+  ASSAY_TRY(const plan::Calibration calibration, calibration_by(words));
+  choices.constants = {calibration.constants, calibration.memory};
+  choices.intervals = calibration.unknown_source;
+  if (!words.memory.empty()) {
+    auto memory = base::parse_bytes(words.memory);
+    if (!memory) {
+      memory.error().where = "--memory";
+      return base::fail(std::move(memory).error());
+    }
+    limits.memory = *memory;
+  }
+  return choices;
+}
+
+std::string hours(base::Seconds time) {
+  const double h = time.count() / kHour;
+  return fmt::format("{}",
+                     h < 1000 ? fmt::format("{:.3g}", h) : grouped(static_cast<std::int64_t>(h)));
+}
+
+std::string dollars(const base::Money& money) {
+  const double amount = money.units();
+  return amount < 1000 ? fmt::format("{:.2f}", amount)
+                       : grouped(static_cast<std::int64_t>(amount + 0.5));
+}
+
+std::string range(const spec::PriceRange& cost) {
+  if (cost.low == cost.high) return dollars(cost.low);
+  return dollars(cost.low) + " - " + dollars(cost.high);
+}
+
+// What a candidate is, in one line.
+std::string layout_of(const Candidate& one) {
+  return fmt::format("{}, {} x {}, {}", plan::to_text(one.choice.layout),
+                     one.choice.batch.micro_batch, one.choice.batch.accumulate,
+                     plan::to_text(one.choice.recompute));
+}
+
+void print_front(const Session& session, const plan::Found& found) {
+  Table table({"", "devices", "machines", "offer", "hours", "P90", "cost $", "P90 $", "layout"});
+  for (const std::size_t at : found.front) {
+    const Candidate& one = found.candidates[at];
+    table.row({found.recommended == at ? ">" : "", grouped(one.devices), one.machines,
+               fmt::format("{} {} {}", one.offer.provider, plan::to_text(one.policy),
+                           base::to_text(one.offer.date)),
+               hours(one.time_p50), hours(one.time_p90), range(one.cost_p50), range(one.cost_p90),
+               layout_of(one)});
+  }
+  session.print(
+      "\ntime against money, P50 and P90 with failures: nothing else is faster and "
+      "cheaper (micro-batch x accumulation, recomputation)\n");
+  session.print(table);
+}
+
+// Of candidates none of which keeps the limits: the fastest and the cheapest, and what they miss.
+void print_misses(const Session& session, const plan::Found& found) {
+  if (found.candidates.empty()) return;
+  const auto cheapest =
+      std::min_element(found.candidates.begin(), found.candidates.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.cost() < b.cost(); });
+  Table table({"nearest", "devices", "offer", "misses"});
+  table.align(3, base::Align::kLeft);
+  const auto add = [&](const char* what, const Candidate& one) {
+    table.row({what, grouped(one.devices),
+               fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy)), one.misses});
+  };
+  add("fastest", found.candidates.front());
+  add("cheapest", *cheapest);
+  session.print(table);
+}
+
+void print_recommended(const Session& session, const plan::Found& found) {
+  session.print("\n" + found.why + "\n");
+  if (!found.recommended) {
+    print_misses(session, found);
+    return;
+  }
+  const Candidate& one = found.candidates[*found.recommended];
+  Table table({"recommended", ""});
+  table.align(1, base::Align::kLeft);
+  table.row({"machines", fmt::format("{} x {}", grouped(one.nodes), one.machines)});
+  table.row({"offer", fmt::format("{} {}, {} x, {} per hour, {}", one.offer.provider,
+                                  one.offer.offer, grouped(one.rented), to_text(one.offer.per_hour),
+                                  base::to_text(one.offer.date))});
+  table.row({"policy", std::string(plan::to_text(one.policy))});
+  table.row({"layout", plan::to_text(one.choice.layout)});
+  table.row({"batch", fmt::format("micro-batch {}, {} per step, sequences of {}",
+                                  one.choice.batch.micro_batch, one.choice.batch.accumulate,
+                                  one.choice.batch.sequence)});
+  table.row({"recomputation", std::string(plan::to_text(one.choice.recompute))});
+  table.row({"step", fmt::format("{:.4g} s", one.choice.step.count())});
+  table.row({"memory", fmt::format("{:.1f} GiB", one.choice.memory.total() / kBytesOfGib)});
+  table.row({"useful time", base::to_text(one.work)});
+  table.row({"checkpoint every", base::to_text(one.interval)});
+  table.row({"interruptions", fmt::format("{:.3g} expected", one.interruptions)});
+  table.row({"time",
+             fmt::format("{} h, {} h in 9 of 10 runs", hours(one.time_p50), hours(one.time_p90))});
+  table.row(
+      {"cost", fmt::format("${}, ${} in 9 of 10 runs", range(one.cost_p50), range(one.cost_p90))});
+  session.print(table);
+}
+
+void print_found(const Session& session, const plan::Found& found) {
+  session.print(fmt::format("{} configurations looked at, {} of machines and offers priced\n",
+                            grouped(found.considered),
+                            grouped(static_cast<std::int64_t>(found.candidates.size()))));
+  if (!found.front.empty()) print_front(session, found);
+  print_recommended(session, found);
+  if (!found.rejected.empty()) {
+    Table table({"not possible", "how many"});
+    for (std::size_t i = 0; i < std::min(kReasonsShown, found.rejected.size()); ++i) {
+      table.row({found.rejected[i].reason, grouped(found.rejected[i].count)});
+    }
+    session.print("\n");
+    session.print(table);
+    if (found.rejected.size() > kReasonsShown) {
+      session.print(fmt::format("and {} other reasons: --json has all\n",
+                                found.rejected.size() - kReasonsShown));
+    }
+  }
+  Table table({"assumed", "", "source"});
+  table.align(2, base::Align::kLeft);
+  for (const plan::Assumption& one : found.assumptions)
+    table.row({one.what, one.value, one.source});
+  session.print("\n");
+  session.print(table);
+}
+
+Json money_json(const spec::PriceRange& cost) {
+  return {{"low", cost.low.units()}, {"high", cost.high.units()}};
+}
+
+Json candidate_json(const Candidate& one) {
+  const spec::LayoutSpec& layout = one.choice.layout;
+  return {{"machines", one.machines},
+          {"nodes", one.nodes},
+          {"devices", one.devices},
+          {"provider", one.offer.provider},
+          {"offer", one.offer.offer},
+          {"price_date", base::to_text(one.offer.date)},
+          {"rented", one.rented},
+          {"policy", plan::to_text(one.policy)},
+          {"layout",
+           {{"dp", layout.dp},
+            {"fsdp", layout.fsdp},
+            {"zero", layout.zero},
+            {"tp", layout.tp},
+            {"sequence_parallel", layout.sequence_parallel},
+            {"pp", layout.pp},
+            {"pp_chunks", layout.pp_chunks},
+            {"cp", layout.cp},
+            {"ep", layout.ep}}},
+          {"micro_batch", one.choice.batch.micro_batch},
+          {"accumulate", one.choice.batch.accumulate},
+          {"recompute", plan::to_text(one.choice.recompute)},
+          {"step_s", one.choice.step.count()},
+          {"step_low_s", one.step_low.count()},
+          {"step_high_s", one.step_high.count()},
+          {"memory_gib", one.choice.memory.total() / kBytesOfGib},
+          {"work_hours", one.work.count() / kHour},
+          {"checkpoint_interval_s", one.interval.count()},
+          {"interruptions", one.interruptions},
+          {"hours_p50", one.time_p50.count() / kHour},
+          {"hours_p90", one.time_p90.count() / kHour},
+          {"cost_p50", money_json(one.cost_p50)},
+          {"cost_p90", money_json(one.cost_p90)},
+          {"miss_chance", one.miss_chance},
+          {"misses", one.misses.empty() ? Json(nullptr) : Json(one.misses)}};
+}
+
+Json found_json(const plan::Found& found) {
+  const auto at = [&](const std::optional<std::size_t>& index) {
+    return index ? candidate_json(found.candidates[*index]) : Json(nullptr);
+  };
+  Json front = Json::array();
+  for (const std::size_t index : found.front)
+    front.push_back(candidate_json(found.candidates[index]));
+  Json candidates = Json::array();
+  for (const Candidate& one : found.candidates) candidates.push_back(candidate_json(one));
+  Json rejected = Json::array();
+  for (const plan::Rejection& one : found.rejected) {
+    rejected.push_back({{"reason", one.reason}, {"count", one.count}});
+  }
+  Json assumed = Json::array();
+  for (const plan::Assumption& one : found.assumptions) {
+    assumed.push_back({{"what", one.what}, {"value", one.value}, {"source", one.source}});
+  }
+  return {{"considered", found.considered},       {"front", std::move(front)},
+          {"fastest", at(found.fastest)},         {"cheapest", at(found.cheapest)},
+          {"recommended", at(found.recommended)}, {"why", found.why},
+          {"candidates", std::move(candidates)},  {"rejected", std::move(rejected)},
+          {"assumptions", std::move(assumed)}};
+}
+
+}  // namespace
+
+base::Result<base::ExitCode> plan_search(const Session& session, const PlanWords& words) {
+  ASSAY_TRY(const plan::SearchChoices choices, choices_of(words));
+  ASSAY_TRY(const spec::Loaded loaded, load_job(words));
+  const auto& job = std::get<spec::JobSpec>(loaded.spec);
+  ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
+  ASSAY_TRY(const std::vector<plan::Machines> machines,
+            plan::machines_for(job, job.cluster.device.name, prices, words.everywhere));
+  ASSAY_TRY(const plan::Found found, plan::search(job, machines, choices));
+  session.print_json(found_json(found));
+  print_found(session, found);
+  if (!words.svg.empty()) {
+    ASSAY_TRY_VOID(draw_search(session, loaded.name, found, words.svg));
+  }
+  if (found.recommended) {
+    const plan::Candidate& best = found.candidates[*found.recommended];
+    session.next(
+        fmt::format("assay plan {} --set cluster.nodes={} and the layout above, for its parts",
+                    base::shell_quoted(base::printable(words.job)), best.nodes));
+  }
+  return found.recommended ? base::ExitCode::kYes : base::ExitCode::kNo;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,142 @@
+// The text of `assay presets show` and the one-line summary of `check`.
+#include "assay/presets/print.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/text.h"
+#include "spec/enum_names.h"
+#include "spec/parameters.h"
+#include "spec/schema.h"
+
+namespace assay::cli {
+namespace {
+
+using base::grouped;
+using base::Table;
+
+template <class T>
+void print_section(const Session& session, const std::string& title, const T& section) {
+  Table table({title, ""});
+  table.align(1, base::Align::kLeft);
+  for (spec::Row& row : spec::section_rows(section)) {
+    table.row({std::move(row.key), std::move(row.value)});
+  }
+  session.print("\n");
+  session.print(table);
+}
+
+std::string shape(const spec::ParameterGroup& group) {
+  if (group.role == spec::Role::kVector) return grouped(group.cols);
+  return fmt::format("{} x {}", grouped(group.rows), grouped(group.cols));
+}
+
+void print_parameters(const Session& session, const spec::ModelSpec& model) {
+  const auto parameters = spec::parameters_of(model);
+  Table table({"parameters", "shape", "tensors", "elements"});
+  table.align(1, base::Align::kRight);
+  for (const spec::ParameterGroup& group : parameters.groups) {
+    table.row({group.name, shape(group), grouped(group.count), grouped(group.parameters())});
+  }
+  table.rule();
+  table.row({"total", "", "", grouped(parameters.total)});
+  if (parameters.active != parameters.total) {
+    table.row({"active per token", "", "", grouped(parameters.active)});
+  }
+  table.row({"multiplying activations", "", "", grouped(parameters.matmul)});
+  session.print("\n");
+  session.print(table);
+}
+
+void print_one(const Session& session, const spec::ModelSpec& model) {
+  print_section(session, "model", model);
+  print_parameters(session, model);
+}
+void print_one(const Session& session, const spec::DeviceSpec& device) {
+  print_section(session, "device", device);
+}
+void print_one(const Session& session, const spec::ClusterSpec& cluster) {
+  print_section(session, "cluster", cluster);
+}
+void print_one(const Session& session, const spec::LayoutSpec& layout) {
+  print_section(session, "layout", layout);
+}
+void print_one(const Session& session, const spec::PriceList& prices) {
+  session.print("\n");
+  session.print(price_table(prices));
+}
+void print_one(const Session& session, const spec::JobSpec& job) {
+  print_one(session, job.model);
+  print_section(session, "batch", job.batch);
+  print_section(session, "train", job.train);
+  print_section(session, "data", job.data);
+  print_section(session, "checkpoint", job.checkpoint);
+  print_one(session, job.layout);
+  print_one(session, job.cluster);
+}
+
+std::string describe(const spec::ModelSpec& model) {
+  const auto parameters = spec::parameters_of(model);
+  return fmt::format("{} parameters, {} layers of {}", grouped(parameters.total), model.layers,
+                     model.dim);
+}
+std::string describe(const spec::DeviceSpec& device) {
+  return device.name;
+}
+std::string describe(const spec::ClusterSpec& cluster) {
+  return fmt::format("{} node{} of {} x {}", cluster.nodes, cluster.nodes == 1 ? "" : "s",
+                     cluster.devices_per_node, cluster.device.name);
+}
+std::string describe(const spec::LayoutSpec& layout) {
+  return fmt::format("{} ranks", grouped(layout.ranks.value_or(1)));
+}
+std::string describe(const spec::PriceList& prices) {
+  return fmt::format("{} price{}", prices.size(), prices.size() == 1 ? "" : "s");
+}
+std::string describe(const spec::JobSpec& job) {
+  const auto steps = spec::training_steps(job);
+  return fmt::format(
+      "{}; {} tokens per step{}; on {}", describe(job.model), grouped(job.tokens_per_step()),
+      steps ? fmt::format(", {} steps", grouped(*steps)) : "", describe(job.cluster));
+}
+
+}  // namespace
+
+std::string summary(const spec::Loaded& loaded) {
+  return std::visit([](const auto& one) { return describe(one); }, loaded.spec);
+}
+
+spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& prices) {
+  const auto* job = std::get_if<spec::JobSpec>(&loaded.spec);
+  const auto* cluster =
+      job != nullptr ? &job->cluster : std::get_if<spec::ClusterSpec>(&loaded.spec);
+  if (cluster == nullptr) return {};
+  // A cluster's device may be written out or changed, so it is known by its name only.
+  std::set<std::string> same_device;
+  for (const std::string& name : spec::preset_names(spec::Kind::kDevice)) {
+    const auto device = spec::load(name);
+    if (device && std::get<spec::DeviceSpec>(device->spec).name == cluster->device.name) {
+      same_device.insert(name);
+    }
+  }
+  spec::PriceList offers = job != nullptr ? job->prices : spec::PriceList{};
+  for (const spec::PriceSpec& price : prices) {
+    if (same_device.contains(price.device)) offers.push_back(price);
+  }
+  return offers;
+}
+
+void print_spec(const Session& session, const spec::Loaded& loaded, const spec::PriceList& prices) {
+  session.print(fmt::format("{} ({}): {}\n", base::printable(loaded.name),
+                            spec::to_text(loaded.kind()), base::printable(summary(loaded))));
+  if (!loaded.description.empty()) session.print(base::printable(loaded.description) + "\n");
+  std::visit([&](const auto& one) { print_one(session, one); }, loaded.spec);
+  const spec::PriceList offers = offers_for(loaded, prices);
+  if (!offers.empty()) {
+    session.print("\noffers of this device\n");
+    session.print(price_table(offers));
+  }
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,108 @@
+// A job of the store as a report needs it.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "assay/project.h"
+#include "assay/report/sources.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/dag_view.h"
+#include "store/artifacts.h"
+#include "store/job_reader.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::size_t kBoxesShown = 12;
+constexpr std::size_t kBoxCommand = 40;
+
+std::string job_text(const store::Job& job) {
+  return fmt::format("{} {}", lineage::short_name(job),
+                     base::shortened(lineage::command_text(job), kBoxCommand));
+}
+
+void add_rest(std::vector<plot::FlowBox>& boxes, std::int64_t all) {
+  const std::int64_t more = all - static_cast<std::int64_t>(boxes.size());
+  if (more > 0) boxes.push_back({fmt::format("and {} more", base::grouped(more)), "assay show"});
+}
+
+base::Result<void> add_lineage(store::Store& store, const std::filesystem::path& directory,
+                               report::RunRecord& run) {
+  ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
+  for (const store::Input& input : run.job.inputs) {
+    if (run.lineage.inputs.size() == kBoxesShown) break;
+    ASSAY_TRY(const auto from, producers.of(run.job, input));
+    std::string detail = base::to_text(base::Bytes(input.size));
+    if (from) {
+      ASSAY_TRY(const store::Job maker, store::head_of(store, from->job));
+      detail = fmt::format("from {}", job_text(maker));
+    }
+    run.lineage.inputs.push_back({lineage::shown_path(input.path, directory), std::move(detail)});
+  }
+  add_rest(run.lineage.inputs, run.job.input_count);
+  for (const store::Output& output : run.job.outputs) {
+    if (run.lineage.outputs.size() == kBoxesShown) break;
+    ASSAY_TRY(const auto readers, producers.readers(run.job, output));
+    std::string detail = fmt::format("{}, {}", store::name_of(output.status),
+                                     base::to_text(base::Bytes(output.size)));
+    if (!readers.empty()) {
+      ASSAY_TRY(const store::Job reader, store::head_of(store, readers.front().job));
+      detail =
+          fmt::format("read by {}{}", job_text(reader),
+                      readers.size() > 1 ? fmt::format(" and {} more", readers.size() - 1) : "");
+    }
+    run.lineage.outputs.push_back({lineage::shown_path(output.path, directory), std::move(detail)});
+  }
+  add_rest(run.lineage.outputs, run.job.output_count);
+  return {};
+}
+
+base::Result<std::optional<double>> rate_of(const char* option, std::string_view text, double most,
+                                            const char* example) {
+  if (text.empty()) return std::nullopt;
+  if (text.starts_with('$')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || !(value >= 0 && value <= most)) {
+    return base::fail(base::usage_error(
+        option, fmt::format("'{}' is not a number from 0 to {:g}", text, most), example));
+  }
+  return value;
+}
+
+}  // namespace
+
+base::Result<report::Rates> rates_of(const ReportWords& words) {
+  constexpr double kMostPerHour = 1e7;
+  constexpr double kMostGrams = 1e4;
+  report::Rates rates;
+  ASSAY_TRY(rates.dollars_per_hour,
+            rate_of("--price", words.price, kMostPerHour,
+                    "dollars per hour for all machines, as in --price 31.92"));
+  ASSAY_TRY(rates.grams_per_kwh, rate_of("--carbon", words.carbon, kMostGrams,
+                                         "grams of CO2 per kWh, as in --carbon 380"));
+  return rates;
+}
+
+base::Result<report::RunRecord> run_record(store::Store& store, const std::string& name,
+                                           const report::Rates& rates) {
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
+  ASSAY_TRY(const store::JobId id, lineage::job_named(store, name));
+  report::RunRecord run;
+  ASSAY_TRY(run.job, store::load_job(store, id));
+  ASSAY_TRY(run.metrics, store::load_metrics(store, id));
+  run.seen_unix_ns = base::system_clock().wall_ns();
+  run.command = lineage::command_text(run.job);
+  run.rates = rates;
+  if (!rates.dollars_per_hour) run.rates.offers = offers_of(run.job);
+  ASSAY_TRY_VOID(add_lineage(store, directory, run));
+  add_prediction(run);
+  return run;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,258 @@
+// assay reproduce HASH|PATH [--run]: the plan for making an artifact again, and with --run the
+// making: a fresh copy, every step, every output compared.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "assay/project.h"
+#include "assay/verbs.h"
+#include "base/log.h"
+#include "base/stderr_line.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+#include "lineage/export/parts.h"
+#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/dag_view.h"
+#include "lineage/graph/upstream.h"
+#include "lineage/record/context.h"
+#include "lineage/reproduce/reproduce.h"
+#include "lineage/reproduce/reproduce_run.h"
+#include "store/artifacts.h"
+#include "store/job_reader.h"
+
+namespace assay::cli {
+namespace {
+
+using base::ExitCode;
+using base::Result;
+
+struct Given {
+  std::string what;
+  std::string directory;
+  bool run = false;
+  bool allow_outside = false;
+};
+
+std::map<std::string, std::string> environment_here() {
+  std::map<std::string, std::string> values;
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string_view entry = *at;
+    const std::size_t equals = entry.find('=');
+    if (equals != entry.npos) values.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return values;
+}
+
+// Everywhere a content was seen, for inputs that are not at their place any more.
+Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
+    store::Store& store, const std::vector<store::Job>& jobs) {
+  constexpr std::int64_t kMost = 16;
+  std::map<hash::Digest, std::vector<std::string>> places;
+  for (const store::Job& job : jobs) {
+    for (const store::Input& input : job.inputs) {
+      if (!input.blake3 || places.contains(*input.blake3)) continue;
+      std::vector<std::string>& paths = places[*input.blake3];
+      ASSAY_TRY(const auto made, store::producers_of(store, *input.blake3, kMost));
+      ASSAY_TRY(const auto read, store::consumers_of(store, *input.blake3, kMost));
+      for (const auto* files : {&made, &read}) {
+        for (const store::FileAt& file : *files) paths.push_back(file.path);
+      }
+    }
+  }
+  return places;
+}
+
+// Of the inputs that no job made where they were read.
+Result<std::map<std::pair<store::JobId, std::string>, lineage::Twin>> twins_of(
+    store::Store& store, const std::vector<store::Job>& jobs) {
+  ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
+  std::map<std::pair<store::JobId, std::string>, lineage::Twin> twins;
+  for (const store::Job& job : jobs) {
+    for (const store::Input& input : job.inputs) {
+      ASSAY_TRY(const auto made, producers.of(job, input));
+      if (made) continue;
+      ASSAY_TRY(const auto twin, producers.twin(job, input));
+      if (twin) twins.insert({{job.id, input.path}, {twin->job, twin->path}});
+    }
+  }
+  return twins;
+}
+
+Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
+  ASSAY_TRY(const std::filesystem::path here, working_directory());
+  ASSAY_TRY(const lineage::Artifact artifact, lineage::artifact_named(store, what, here));
+  ASSAY_TRY(const store::JobId producer, lineage::producer_of(store, artifact));
+  ASSAY_TRY(const store::Job head, store::head_of(store, producer));
+  ASSAY_TRY(std::vector<store::JobId> roots, lineage::build_jobs_before(store, head));
+  roots.push_back(producer);
+  ASSAY_TRY(std::vector<store::Job> jobs, lineage::upstream_of(store, roots, artifact.path));
+  ASSAY_TRY(auto places, places_of(store, jobs));
+  ASSAY_TRY(auto twins, twins_of(store, jobs));
+  const base::Json machine = lineage::machine_facts(store.location().directory);
+  std::vector<lineage::Difference> differences = lineage::differences_to_here(jobs, machine);
+  return lineage::make_plan({.jobs = std::move(jobs),
+                             .project_root = store.location().project.string(),
+                             .artifact_path = artifact.path,
+                             .artifact = artifact.blake3,
+                             .differences = std::move(differences),
+                             .places = std::move(places),
+                             .twins = std::move(twins),
+                             .environment = environment_here()});
+}
+
+std::string short_hash(const std::optional<hash::Digest>& digest) {
+  return digest ? digest->hex().substr(0, 12) : "";
+}
+
+std::string source_text(const store::Job& job) {
+  const auto& git = job.context.git;
+  if (!git) return "no git: inputs are copied";
+  const std::string where = git->remote.empty() ? git->root : git->remote;
+  const std::string commit = git->commit.empty() ? "no commit" : git->commit.substr(0, 12);
+  if (!git->dirty) return fmt::format("{} at {}", where, commit);
+  return fmt::format("{} at {} + difference of {}", where, commit,
+                     to_text(base::Bytes(static_cast<std::int64_t>(git->diff.size()))));
+}
+
+// With what the shell around it did.
+std::string shown_command(const store::Job& job) {
+  std::string text = lineage::command_text(job);
+  for (const std::string& redirect : job.redirects) text += " " + redirect;
+  return text;
+}
+
+std::string here_text(const lineage::External& one) {
+  std::string text(to_text(one.state));
+  if (one.twin)
+    text += fmt::format(", same content as {} of job {}", one.twin->path, one.twin->job);
+  return text;
+}
+
+void print_plan(const Session& session, const lineage::Plan& plan) {
+  session.print(
+      fmt::format("{} ({})\n\n", base::printable(plan.artifact_path), short_hash(plan.artifact)));
+  base::Table steps({"step", "job", "kind", "command", "source"});
+  int number = 0;
+  for (const lineage::PlanStep& step : plan.steps) {
+    steps.row({std::to_string(++number), std::to_string(step.job.id),
+               step.job.build ? "build" : "run", shown_command(step.job), source_text(step.job)});
+  }
+  session.print(steps);
+
+  base::Table inputs({"needed", "by job", "size", "blake3", "here", "copied from"});
+  for (const lineage::PlanStep& step : plan.steps) {
+    for (const lineage::External& one : step.externals) {
+      inputs.row({one.path, std::to_string(step.job.id),
+                  one.size < 0 ? "" : to_text(base::Bytes(one.size)), short_hash(one.blake3),
+                  here_text(one), one.found == one.path ? "" : one.found});
+    }
+  }
+  if (!inputs.empty()) {
+    session.print("\n");
+    session.print(inputs);
+  }
+  base::Table differences({"different here", "recorded", "here"});
+  for (const lineage::Difference& one : plan.differences) {
+    differences.row({one.what, one.recorded, one.here});
+  }
+  session.print("\n");
+  if (differences.empty())
+    session.print("system, CPU, GPUs, driver and packages are as recorded\n");
+  if (!differences.empty()) session.print(differences);
+  for (const std::string& note : plan.notes) session.print("note: " + base::printable(note) + "\n");
+  for (const lineage::Obstacle& one : plan.obstacles) {
+    session.print("cannot run: " + base::printable(one.text) + "\n");
+  }
+}
+
+void print_verdicts(const Session& session, const lineage::Reproduction& done) {
+  base::Table table({"verdict", "job", "recorded", "now", "path"});
+  for (const lineage::StepVerdict& step : done.steps) {
+    for (const lineage::OutputVerdict& one : step.outputs) {
+      table.row({std::string(to_text(one.verdict)), std::to_string(step.job),
+                 short_hash(one.recorded), short_hash(one.now), one.path});
+    }
+  }
+  if (!table.empty()) session.print(table);
+  switch (done.exit_code()) {
+    case ExitCode::kYes:
+      session.print("reproduced: every output is identical\n");
+      break;
+    case ExitCode::kNo:
+      session.print("not reproduced\n");
+      break;
+    default:
+      session.print(fmt::format(
+          "undecided: {}\n",
+          base::printable(done.undecided.empty() ? "contents were not recorded" : done.undecided)));
+  }
+  if (!done.directory.empty()) {
+    session.print(fmt::format("the copy: {}\n", base::printable(done.directory.string())));
+  }
+}
+
+Result<ExitCode> reproduce(const Session& session, const Given& given) {
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const lineage::Plan plan, plan_for(store, given.what));
+  base::Json document = to_json(plan);
+  if (!given.run) {
+    session.print_json(document);
+    print_plan(session, plan);
+    const bool allowed = std::all_of(plan.obstacles.begin(), plan.obstacles.end(),
+                                     [](const lineage::Obstacle& one) { return one.outside; });
+    if (allowed) {
+      session.next(fmt::format("assay reproduce {} --run{}", base::shell_quoted(given.what),
+                               plan.obstacles.empty() ? "" : " --allow-outside"));
+    }
+    return ExitCode::kYes;
+  }
+  // Standard output is for the verdict.
+  base::UniqueFd silent;
+  if (session.quiet) silent.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  ASSAY_TRY(const lineage::Reproduction done,
+            lineage::run_plan(plan, {.directory = given.directory,
+                                     .environment = environment_here(),
+                                     .allow_outside = given.allow_outside,
+                                     .output_fd = session.quiet ? silent.get() : STDERR_FILENO,
+                                     .progress = [&session](std::string_view line) {
+                                       if (!session.quiet) {
+                                         base::write_stderr(base::printable(line) + "\n");
+                                       }
+                                     }}));
+  document["reproduction"] = to_json(done);
+  document["verdict"] = done.exit_code() == ExitCode::kYes  ? "identical"
+                        : done.exit_code() == ExitCode::kNo ? "different"
+                                                            : "undecided";
+  session.print_json(document);
+  print_verdicts(session, done);
+  return done.exit_code();
+}
+
+}  // namespace
+
+Verb reproduce_verb(const Session& session) {
+  const auto given = std::make_shared<Given>();
+  return {.name = "reproduce",
+          .description = "how to make an artifact again, and whether it comes out the same",
+          .examples = {"assay reproduce model.bin", "assay reproduce model.bin --json"},
+          .arguments = {{"ARTIFACT", "a file by path or hash", &given->what, true, {}, true}},
+          .options = {{"--run", "make it, in a fresh folder, and compare", &given->run},
+                      {"--directory",
+                       "the fresh folder; default: a temporary one",
+                       &given->directory,
+                       {},
+                       "DIR",
+                       true},
+                      {"--allow-outside", "let steps write again what they wrote outside",
+                       &given->allow_outside}},
+          .action = [&session, given] { return reproduce(session, *given); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,142 @@
+#include "assay/top/live_screen.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/terminal.h"
+#include "base/text.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
+// ECMA-48 and xterm: the second screen, without a cursor; and back.
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";
+constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
+constexpr std::string_view kHome = "\x1b[H";
+constexpr std::string_view kEndOfLine = "\x1b[K";
+constexpr std::string_view kRestOfScreen = "\x1b[J";
+constexpr std::size_t kUsualColumns = 80;
+constexpr std::size_t kUsualRows = 24;
+
+volatile sig_atomic_t end_asked = 0;
+volatile sig_atomic_t stop_asked = 0;
+
+void on_end(int /*signal*/) {
+  end_asked = 1;
+}
+void on_stop(int /*signal*/) {
+  stop_asked = 1;
+}
+void on_size(int /*signal*/) {}
+
+void take(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+// All of it: half an escape sequence would stay on the screen.
+void write_all(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::size_t terminal_rows() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return kUsualRows;
+  return size.ws_row;
+}
+
+}  // namespace
+
+LiveScreen::LiveScreen(bool draws) : draws_(draws) {
+  end_asked = 0;
+  stop_asked = 0;
+  sigset_t ours{};
+  ::sigemptyset(&ours);
+  for (const int signal : kEnds) ::sigaddset(&ours, signal);
+  if (draws_) {
+    ::sigaddset(&ours, SIGWINCH);
+    ::sigaddset(&ours, SIGTSTP);
+  }
+  // Blocked but for the waits, so that none comes between a look at the flag and the wait.
+  ::sigprocmask(SIG_BLOCK, &ours, &before_);
+  for (const int signal : kEnds) take(signal, on_end);
+  if (draws_) {
+    take(SIGWINCH, on_size);
+    take(SIGTSTP, on_stop);
+    enter();
+  }
+}
+
+LiveScreen::~LiveScreen() {
+  if (draws_) leave();
+}
+
+void LiveScreen::enter() const {
+  write_all(kEnter);
+}
+
+void LiveScreen::leave() const {
+  write_all(kLeave);
+}
+
+bool LiveScreen::ended() const {
+  return end_asked != 0;
+}
+
+bool LiveScreen::wait_until(std::int64_t deadline_ns) {
+  const std::int64_t left =
+      std::max<std::int64_t>(deadline_ns - base::system_clock().monotonic_ns(), 0);
+  const timespec wait{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+  if (::ppoll(nullptr, 0, &wait, &before_) == 0) return true;
+  if (stop_asked != 0) {
+    // The shell gets its screen back before it gets the terminal.
+    stop_asked = 0;
+    leave();
+    ::raise(SIGSTOP);
+    enter();
+  }
+  return false;
+}
+
+std::size_t LiveScreen::columns() const {
+  return base::terminal_columns(STDOUT_FILENO).value_or(kUsualColumns);
+}
+
+void LiveScreen::draw(const std::string& text) const {
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    lines.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  const std::size_t rows = std::max<std::size_t>(terminal_rows(), 2);
+  const std::size_t shown = lines.size() <= rows ? lines.size() : rows - 1;
+  std::string out(kHome);
+  for (std::size_t i = 0; i < shown; ++i) {
+    out += fmt::format("{}{}{}", i == 0 ? "" : "\r\n", base::shortened(lines[i], columns()),
+                       kEndOfLine);
+  }
+  if (shown < lines.size()) {
+    out += fmt::format("\r\n… {} lines more{}", lines.size() - shown, kEndOfLine);
+  }
+  out += kRestOfScreen;
+  write_all(out);
+}
+
+}  // namespace assay::cli

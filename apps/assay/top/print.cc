@@ -1,0 +1,212 @@
+#include "assay/top/print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/table.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace assay::cli {
+namespace {
+
+using base::printable;
+
+constexpr const char* kNothing = "—";
+constexpr std::size_t kTitleColumns = 60;
+constexpr std::size_t kFewestWords = 20;
+
+std::string bytes_text(std::uint64_t bytes) {
+  return base::to_text(base::Bytes(static_cast<std::int64_t>(bytes)));
+}
+
+std::string percent_text(const std::optional<double>& percent) {
+  return percent ? fmt::format("{:.0f}%", *percent) : kNothing;
+}
+
+std::string rate_text(const std::optional<base::BytesPerSecond>& rate) {
+  return rate ? base::to_text(*rate) : kNothing;
+}
+
+// "412", "12.3K": people compare these at a glance.
+std::string count_rate(const std::optional<share::JobRates>& rates, double share::JobRates::*what) {
+  if (!rates) return kNothing;
+  const double value = (*rates).*what;
+  if (value > 0 && value < 10) return fmt::format("{:.1f}", value);
+  return base::short_count(static_cast<std::int64_t>(std::llround(std::min(value, 1e18))));
+}
+
+std::string used_text(const share::DeviceState& device) {
+  if (device.limit == 0) return bytes_text(device.used);
+  return fmt::format("{} of {}", bytes_text(device.used), bytes_text(device.limit));
+}
+
+std::string lent_text(const wire::GpuShare& share) {
+  if (!share.limited()) return kNothing;
+  std::string text = share_text(share.thousandths);
+  if (share.borrow) text += "+";
+  if (share.priority != wire::GpuPriority::kNormal) {
+    text += fmt::format(" {}", share::name_of(share.priority));
+  }
+  return text;
+}
+
+// A table of which columns can be left out.
+struct Wide {
+  std::vector<std::string> headers;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> least;  // headers, in the order in which they go
+  std::set<std::string> left;      // columns of words
+
+  [[nodiscard]] std::string text(const std::optional<std::size_t>& columns) const {
+    std::set<std::string> gone;
+    if (!columns) return without(gone, kTitleColumns).text();
+    for (const std::string& next : least) {
+      // Words are cut before numbers are left out, as long as they say something.
+      if (base::display_width(rule_of(without(gone, kFewestWords).text())) <= *columns) break;
+      gone.insert(next);
+    }
+    return without(gone, kTitleColumns).text(columns);
+  }
+
+ private:
+  // The rule under the headers is as wide as the table.
+  static std::string_view rule_of(std::string_view text) {
+    const std::size_t end = text.find('\n');
+    const std::string_view rest = text.substr(end + 1);
+    return rest.substr(0, rest.find('\n'));
+  }
+  [[nodiscard]] base::Table without(const std::set<std::string>& gone, std::size_t words) const {
+    const auto kept = [&](const std::vector<std::string>& cells) {
+      std::vector<std::string> out;
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (gone.contains(headers[i])) continue;
+        out.push_back(left.contains(headers[i]) ? base::shortened(cells[i], words) : cells[i]);
+      }
+      return out;
+    };
+    base::Table table(kept(headers));
+    const std::vector<std::string> names = kept(headers);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      table.align(i, left.contains(names[i]) ? base::Align::kLeft : base::Align::kRight);
+    }
+    for (const auto& row : rows) table.row(kept(row));
+    return table;
+  }
+};
+
+std::string gpus_text(const share::View& view, const std::optional<std::size_t>& columns) {
+  if (view.gpus.empty()) return fmt::format("no GPU: {}\n", printable(view.no_gpus));
+  Wide table{.headers = {"GPU", "name", "memory", "of", "busy", "SM", "tensor", "DRAM", "PCIe in",
+                         "PCIe out", "NVLink in", "NVLink out", "W", "MHz"},
+             .rows = {},
+             .least = {"NVLink out", "NVLink in", "MHz", "PCIe out", "PCIe in", "name", "SM", "of",
+                       "DRAM", "W"},
+             .left = {"GPU", "name"}};
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.0f}", *value) : kNothing;
+  };
+  const auto size = [](const std::optional<base::Bytes>& value) {
+    return value ? base::to_text(*value) : kNothing;
+  };
+  for (const share::GpuView& gpu : view.gpus) {
+    const machine::GpuActivity& now = gpu.activity;
+    table.rows.push_back({short_name(gpu.name), printable(gpu.name.name), size(now.memory_used),
+                          size(gpu.name.memory), percent_text(now.busy_percent),
+                          percent_text(now.sm_percent), percent_text(now.tensor_percent),
+                          percent_text(now.dram_percent), rate_text(now.pcie_received),
+                          rate_text(now.pcie_sent), rate_text(now.nvlink_received),
+                          rate_text(now.nvlink_sent), number(now.watts), number(now.clock_mhz)});
+  }
+  return table.text(columns);
+}
+
+std::string device_name(const share::DeviceView& device) {
+  return device.gpu.empty() ? base::shortened(device.uuid, 12) : device.gpu;
+}
+
+std::string job_name(const share::JobLook& job) {
+  return job.id ? fmt::format("{}", *job.id) : job.uid.substr(0, 8);
+}
+
+std::string jobs_text(const share::View& view, const std::optional<std::size_t>& columns) {
+  if (view.jobs.empty()) return "no job is running on GPUs\n";
+  Wide table{.headers = {"job", "GPU", "memory", "share", "had", "waited", "launches/s",
+                         "collectives/s", "refused", "what"},
+             .rows = {},
+             .least = {"refused", "collectives/s", "waited", "launches/s", "had", "share"},
+             .left = {"job", "GPU", "what"}};
+  for (const share::JobView& view_of_job : view.jobs) {
+    const share::JobLook& job = view_of_job.job;
+    const std::string title = base::shortened(printable(job.title), kTitleColumns);
+    // A job's own numbers stand in its first line.
+    const auto line = [&](bool first, std::string gpu, std::string memory, std::string share,
+                          std::string had, std::string waited) {
+      const auto once = [&](std::string text) { return first ? std::move(text) : std::string(); };
+      table.rows.push_back({once(printable(job_name(job))), std::move(gpu), std::move(memory),
+                            std::move(share), std::move(had), std::move(waited),
+                            once(count_rate(view_of_job.rates, &share::JobRates::launches)),
+                            once(count_rate(view_of_job.rates, &share::JobRates::collectives)),
+                            once(fmt::format("{}", job.state.refused)), once(title)});
+    };
+    if (view_of_job.devices.empty()) {
+      line(true, kNothing, kNothing, kNothing, kNothing, kNothing);
+    }
+    bool first = true;
+    for (const share::DeviceView& device : view_of_job.devices) {
+      line(first, printable(device_name(device)), used_text(device.state),
+           lent_text(device.state.share), percent_text(device.had_percent),
+           percent_text(device.waited_percent));
+      first = false;
+    }
+  }
+  return table.text(columns);
+}
+
+std::string seconds_text(std::uint64_t ns) {
+  return ns == 0 ? kNothing : base::to_text(base::Seconds(static_cast<double>(ns) / 1e9));
+}
+
+}  // namespace
+
+std::string share_text(std::uint32_t thousandths) {
+  if (thousandths % 10 == 0) return fmt::format("{}%", thousandths / 10);
+  return fmt::format("{}.{}%", thousandths / 10, thousandths % 10);
+}
+
+std::string top_text(const share::View& view, std::optional<std::size_t> columns) {
+  return gpus_text(view, columns) + "\n" + jobs_text(view, columns);
+}
+
+std::string limits_text(const share::JobView& job, std::optional<std::size_t> columns) {
+  base::Table table({"GPU", "memory", "limit", "share", "priority", "borrows", "had", "waited"});
+  table.align(4, base::Align::kLeft);
+  const auto row = [&](const std::string& gpu, const std::string& used, std::uint64_t limit,
+                       const wire::GpuShare& share, const std::string& had,
+                       const std::string& waited) {
+    table.row({gpu, used, limit == 0 ? "none" : bytes_text(limit),
+               share.thousandths < wire::kGpuWholeShare ? share_text(share.thousandths) : "none",
+               std::string(share::name_of(share.priority)), share.borrow ? "yes" : "no", had,
+               waited});
+  };
+  for (const share::DeviceView& device : job.devices) {
+    row(printable(device_name(device)), bytes_text(device.state.used), device.state.limit,
+        device.state.share, seconds_text(device.state.busy_ns),
+        seconds_text(device.state.waited_ns));
+  }
+  // What a device gets that the job has not touched yet.
+  const share::Limits& all = job.job.state.all;
+  wire::GpuShare share;
+  share.thousandths = all.thousandths.value_or(wire::kGpuWholeShare);
+  share.priority = all.priority.value_or(wire::GpuPriority::kNormal);
+  share.borrow = all.borrow.value_or(false);
+  const std::uint64_t bytes = all.bytes.value_or(0);
+  row(job.devices.empty() ? "all" : "others", kNothing, bytes == wire::kGpuUnlimited ? 0 : bytes,
+      share, kNothing, kNothing);
+  return table.text(columns);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,108 @@
+// in-toto Statement v1 with the predicate SLSA Provenance v1. One statement about the last job:
+// provenance is not transitive, each earlier job has a statement of its own. It is not signed;
+// whoever publishes it puts it into an envelope.
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "lineage/export/export.h"
+#include "lineage/export/parts.h"
+#include "store/needs.h"
+
+namespace assay::lineage {
+namespace {
+
+using base::Json;
+
+// A package URL: pkg:deb/debian/libc6@2.36-9
+std::string package_url(const store::Package& package) {
+  constexpr std::string_view kKept =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
+  std::string type = package.manager, name = package.name;
+  if (package.manager == "dpkg") type = "deb/debian";
+  if (package.manager == "pip") {
+    type = "pypi";
+    // Its names are the same in either case and with either dash; the URL has one spelling.
+    for (char& c : name) {
+      c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return fmt::format("pkg:{}/{}@{}", type, percent_encoded(name, kKept),
+                     percent_encoded(package.version, kKept));
+}
+
+Json dependencies(const store::Job& job) {
+  Json list = Json::array();
+  if (const auto& git = job.context.git; git && !git->commit.empty()) {
+    Json source{{"uri", "git+" + source_uri(*git)}, {"digest", {{"gitCommit", git->commit}}}};
+    if (git->dirty) source["annotations"] = {{"dirty", true}};
+    list.push_back(std::move(source));
+  }
+  for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+    Json file{{"name", text_path(input.path)}, {"uri", file_uri(input.path)}};
+    if (input.blake3) file["digest"] = {{"blake3", input.blake3->hex()}};
+    list.push_back(std::move(file));
+  }
+  for (const store::Package& package : job.context.packages) {
+    list.push_back({{"name", package.name}, {"uri", package_url(package)}});
+  }
+  return list;
+}
+
+Json missed(const store::Job& job) {
+  Json list = Json::array();
+  for (const store::Missed& one : job.missed) {
+    list.push_back({{"what", one.what}, {"text", one.text}});
+  }
+  return list;
+}
+
+}  // namespace
+
+base::Result<Json> export_in_toto(const ExportSubject& subject) {
+  if (subject.jobs.empty()) return base::fail(base::usage_error("export", "no job to export"));
+  const store::Job& job = subject.jobs.back();
+  Json files = Json::array();
+  for (const store::Output& output : job.outputs) {
+    if (!is_left(output) || !output.blake3) continue;
+    if (!subject.artifact_path.empty() && output.path != subject.artifact_path) continue;
+    files.push_back({{"name", text_path(output.path)},
+                     {"uri", file_uri(output.path)},
+                     {"digest", {{"blake3", output.blake3->hex()}}}});
+  }
+  if (files.empty()) {
+    return base::fail(base::usage_error(fmt::format("job {}", job.id),
+                                        "left no file, and an attestation is about files",
+                                        "choose a job with outputs, or another format"));
+  }
+  Json parameters{{"status", store::name_of(job.status)},
+                  {"tracer", job.tracer},
+                  {"complete", job.complete},
+                  {"dropped", job.dropped},
+                  {"missed", missed(job)}};
+  if (job.exit_code) parameters["exit_code"] = *job.exit_code;
+  if (job.signal) parameters["signal"] = *job.signal;
+  Json metadata{{"invocationId", "urn:uuid:" + uuid_of(job)},
+                {"startedOn", base::utc_text(job.started_unix_ns)}};
+  if (job.status != store::JobStatus::kRunning) {
+    metadata["finishedOn"] = base::utc_text(ended_unix_ns(job));
+  }
+  return Json{{"_type", "https://in-toto.io/Statement/v1"},
+              {"subject", std::move(files)},
+              {"predicateType", "https://slsa.dev/provenance/v1"},
+              {"predicate",
+               {{"buildDefinition",
+                 {{"buildType", "urn:assay:run:1"},
+                  {"externalParameters", {{"command", job.command}, {"directory", job.directory}}},
+                  {"internalParameters", std::move(parameters)},
+                  {"resolvedDependencies", dependencies(job)}}},
+                {"runDetails",
+                 {{"builder",
+                   {{"id", "urn:assay:builder:" + subject.project_id},
+                    {"version", {{"assay", base::version().release}}}}},
+                  {"metadata", std::move(metadata)}}}}}};
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,162 @@
+// OpenLineage run events: START and COMPLETE, FAIL or ABORT of each job, with files as datasets.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "hash/blake3.h"
+#include "lineage/export/export.h"
+#include "lineage/export/parts.h"
+#include "lineage/graph/dag_view.h"
+#include "store/needs.h"
+
+namespace assay::lineage {
+namespace {
+
+using base::Json;
+
+constexpr const char* kEventSchema =
+    "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent";
+
+// Every facet says who made it and which schema it follows.
+Json facet(const char* schema, Json content) {
+  Json json{{"_producer", producer_uri()},
+            {"_schemaURL", fmt::format("https://openlineage.io/spec/facets/{}", schema)}};
+  json.update(content);
+  return json;
+}
+
+std::string files_namespace(const store::Job& job) {
+  return job.context.host.empty() ? "file" : "file://" + job.context.host;
+}
+
+Json dataset(const store::Job& job, const std::string& path,
+             const std::optional<hash::Digest>& digest, std::int64_t size) {
+  Json json{
+      {"namespace", files_namespace(job)}, {"name", text_path(path)}, {"facets", Json::object()}};
+  if (digest) {
+    json["facets"]["version"] =
+        facet("1-0-0/DatasetVersionDatasetFacet.json#/$defs/DatasetVersionDatasetFacet",
+              {{"datasetVersion", "blake3:" + digest->hex()}});
+  }
+  if (size < 0) return json;  // not known
+  // Public facets have a size only beside a count of rows.
+  Json file{{"_producer", producer_uri()}, {"_schemaURL", "urn:assay:facet:file:1"}};
+  file["size"] = size;
+  json["facets"]["assay_file"] = std::move(file);
+  return json;
+}
+
+const char* state_change(store::OutputStatus status) {
+  switch (status) {
+    case store::OutputStatus::kModified:
+      return "OVERWRITE";
+    case store::OutputStatus::kRenamed:
+      return "RENAME";
+    case store::OutputStatus::kDeleted:
+      return "DROP";
+    case store::OutputStatus::kCreated:
+    case store::OutputStatus::kLinked:
+      break;
+  }
+  return "CREATE";
+}
+
+Json output_json(const store::Job& job, const store::Output& output) {
+  Json json = dataset(job, output.path, output.blake3, output.size);
+  Json change{{"lifecycleStateChange", state_change(output.status)}};
+  if (output.status == store::OutputStatus::kRenamed) {
+    change["previousIdentifier"] = {{"namespace", files_namespace(job)},
+                                    {"name", text_path(output.from)}};
+  }
+  json["facets"]["lifecycleStateChange"] =
+      facet("1-0-0/LifecycleStateChangeDatasetFacet.json#/$defs/LifecycleStateChangeDatasetFacet",
+            std::move(change));
+  return json;
+}
+
+Json run_json(const store::Job& job, bool ended) {
+  Json facets{{"processing_engine",
+               facet("1-1-0/ProcessingEngineRunFacet.json#/$defs/ProcessingEngineRunFacet",
+                     {{"version", base::version().release}, {"name", "assay"}})}};
+  if (ended && job.status != store::JobStatus::kDone) {
+    facets["errorMessage"] =
+        facet("1-0-0/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
+              {{"message", failure_text(job)}, {"programmingLanguage", "UNKNOWN"}});
+  }
+  return {{"runId", uuid_of(job)}, {"facets", std::move(facets)}};
+}
+
+// A job is named alike whenever it runs. What is no step goes by its command and directory, cut
+// short for people and with a digest of both, so that no two are mixed up.
+std::string job_name(const ExportSubject& subject, const store::Job& job) {
+  if (!job.name.empty() || job.step > 0) return title_of(job);
+  std::string identity = shown_path(job.directory, subject.project_root);
+  for (const std::string& word : job.command) identity += '\0' + word;
+  const std::string digest = hash::blake3(std::as_bytes(std::span(identity))).hex();
+  return fmt::format("{} [{}]", title_of(job), digest.substr(0, 8));
+}
+
+Json job_json(const ExportSubject& subject, const store::Job& job) {
+  Json facets{
+      {"jobType",
+       facet("2-0-2/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
+             {{"processingType", "BATCH"}, {"integration", "ASSAY"}, {"jobType", "COMMAND"}})},
+      {"documentation", facet("1-0-0/DocumentationJobFacet.json#/$defs/DocumentationJobFacet",
+                              {{"description", command_text(job)}})}};
+  const auto& git = job.context.git;
+  if (git && !git->remote.empty()) {
+    facets["sourceCodeLocation"] =
+        facet("1-0-0/SourceCodeLocationJobFacet.json#/$defs/SourceCodeLocationJobFacet",
+              {{"type", "git"},
+               {"url", source_uri(*git)},
+               {"repoUrl", source_uri(*git)},
+               {"version", git->commit},
+               {"branch", git->branch}});
+  }
+  return {{"namespace", "assay:" + subject.project_id},
+          {"name", job_name(subject, job)},
+          {"facets", std::move(facets)}};
+}
+
+Json event_json(const ExportSubject& subject, const store::Job& job, const char* type,
+                std::int64_t time_ns, bool ended) {
+  Json inputs = Json::array(), outputs = Json::array();
+  if (ended) {
+    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+      inputs.push_back(dataset(job, input.path, input.blake3, input.size));
+    }
+    for (const store::Output& output : job.outputs) outputs.push_back(output_json(job, output));
+  }
+  return {{"eventType", type},           {"eventTime", base::utc_millis_text(time_ns)},
+          {"run", run_json(job, ended)}, {"job", job_json(subject, job)},
+          {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)},
+          {"producer", producer_uri()},  {"schemaURL", kEventSchema}};
+}
+
+const char* end_type(store::JobStatus status) {
+  if (status == store::JobStatus::kDone) return "COMPLETE";
+  return status == store::JobStatus::kInterrupted ? "ABORT" : "FAIL";
+}
+
+}  // namespace
+
+std::vector<Json> export_openlineage(const ExportSubject& subject) {
+  std::vector<std::pair<std::int64_t, Json>> timed;
+  for (const store::Job& job : subject.jobs) {
+    timed.emplace_back(job.started_unix_ns,
+                       event_json(subject, job, "START", job.started_unix_ns, false));
+    if (job.status == store::JobStatus::kRunning) continue;
+    const std::int64_t end = ended_unix_ns(job);
+    timed.emplace_back(end, event_json(subject, job, end_type(job.status), end, true));
+  }
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Json> events;
+  for (auto& [time, event] : timed) events.push_back(std::move(event));
+  return events;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,196 @@
+// PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents at their places, as
+// PROV has it that what a copy used is not what it generated; activities are jobs, agents are the
+// person and this program. An entity is generated once (PROV-CONSTRAINTS, generation-uniqueness),
+// so what a job left is an entity of that job, and a specialization of the content at its place,
+// which documents of other jobs may speak of too.
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "lineage/export/export.h"
+#include "lineage/export/parts.h"
+#include "lineage/graph/dag_view.h"
+#include "store/needs.h"
+
+namespace assay::lineage {
+namespace {
+
+using base::Json;
+
+class ProvDocument {
+ public:
+  explicit ProvDocument(const ExportSubject& subject) {
+    for (const store::Job& job : subject.jobs) add(job);
+  }
+
+  [[nodiscard]] Json json() const {
+    Json entities = Json::object();
+    for (const auto& [id, entity] : entities_) entities[id] = entity_json(entity);
+    Json document{{"prefix",
+                   {{"assay", "urn:assay:term:"},
+                    {"file", "urn:assay:file:"},
+                    {"job", "urn:assay:job:"},
+                    {"agent", "urn:assay:agent:"},
+                    {"xsd", "http://www.w3.org/2001/XMLSchema#"}}},
+                  {"entity", std::move(entities)},
+                  {"activity", activities_},
+                  {"agent", agents_}};
+    // An empty relation says nothing.
+    const auto put = [&document](const char* name, const Json& relation) {
+      if (!relation.empty()) document[name] = relation;
+    };
+    put("used", used_);
+    put("wasGeneratedBy", generated_);
+    put("wasAssociatedWith", associated_);
+    put("wasInformedBy", informed_);
+    put("specializationOf", specialized_);
+    return document;
+  }
+
+ private:
+  struct Entity {
+    std::string path;
+    std::optional<hash::Digest> content;
+    std::int64_t size = -1;  // not known
+  };
+
+  static Json entity_json(const Entity& entity) {
+    Json json{{"prov:type", qualified("assay:File")},
+              {"prov:label", text_path(entity.path)},
+              {"prov:location", text_path(entity.path)}};
+    json["assay:content"] = entity.content ? "blake3:" + entity.content->hex() : "unknown";
+    if (entity.content && entity.size >= 0) json["assay:size"] = entity.size;
+    return json;
+  }
+
+  // Without the type it would be a text and not a name.
+  static Json qualified(const char* name) { return {{"$", name}, {"type", "prov:QUALIFIED_NAME"}}; }
+
+  // "file:WHICH/path", where WHICH tells contents and generations of one path apart.
+  std::string entity(const std::string& which, const std::string& path,
+                     const std::optional<hash::Digest>& digest, std::int64_t size) {
+    const std::string id =
+        fmt::format("file:{}{}", which,
+                    percent_encoded(path,
+                                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                    "0123456789-._/"));
+    Entity& found = entities_[id];
+    found = {path, digest, std::max(found.size, size)};
+    return id;
+  }
+
+  struct Generation {
+    std::string entity, activity;
+  };
+
+  // Of what the job read: by the newest job before it; else by one that ran at the same time.
+  const Generation* generation_of(const store::Input& input, store::JobId reader) const {
+    const auto found = generations_.find({input.path, input.blake3});
+    if (!input.blake3 || found == generations_.end()) return nullptr;
+    const auto after = found->second.lower_bound(reader);
+    if (after != found->second.begin()) return &std::prev(after)->second;
+    return after->first == reader ? nullptr : &after->second;
+  }
+
+  // A file whose content is not known is an entity of its job alone.
+  std::string used_entity(const store::Job& job, const store::Input& input,
+                          const Generation* generation) {
+    if (generation == nullptr) {
+      return entity(input.blake3 ? input.blake3->hex() : "unread-" + job.uid, input.path,
+                    input.blake3, input.size);
+    }
+    Entity& known = entities_.at(generation->entity);
+    known.size = std::max(known.size, input.size);
+    return generation->entity;
+  }
+
+  std::string generated_entity(const store::Job& job, const store::Output& output) {
+    if (!output.blake3) return entity("unknown-" + job.uid, output.path, {}, output.size);
+    const std::string hex = output.blake3->hex();
+    std::string id = entity(hex + "-" + job.uid, output.path, output.blake3, output.size);
+    specialized_[next("specialized", specialized_)] = {
+        {"prov:specificEntity", id},
+        {"prov:generalEntity", entity(hex, output.path, output.blake3, output.size)}};
+    return id;
+  }
+
+  static std::string next(const char* name, const Json& relation) {
+    return fmt::format("_:{}{}", name, relation.size() + 1);
+  }
+
+  void add(const store::Job& job) {
+    const std::string id = "job:" + job.uid;
+    Json activity{{"prov:startTime", base::utc_millis_text(job.started_unix_ns)}};
+    if (job.status != store::JobStatus::kRunning) {
+      activity["prov:endTime"] = base::utc_millis_text(ended_unix_ns(job));
+    }
+    activity["prov:type"] = qualified("assay:Job");
+    activity["prov:label"] = title_of(job);
+    activity["assay:command"] = command_text(job);
+    activity["assay:directory"] = job.directory;
+    if (job.exit_code) activity["assay:exitCode"] = *job.exit_code;
+    activity["assay:complete"] = job.complete;
+    if (const auto& git = job.context.git) {
+      activity["assay:gitCommit"] = git->commit;
+      activity["assay:gitDirty"] = git->dirty;
+    }
+    activities_[id] = std::move(activity);
+    associate(job, id);
+
+    std::set<std::string> producers;
+    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+      const Generation* generation = generation_of(input, job.id);
+      used_[next("used", used_)] = {{"prov:activity", id},
+                                    {"prov:entity", used_entity(job, input, generation)}};
+      if (generation != nullptr) producers.insert(generation->activity);
+    }
+    for (const std::string& producer : producers) {
+      informed_[next("informed", informed_)] = {{"prov:informed", id},
+                                                {"prov:informant", producer}};
+    }
+    for (const store::Output& output : job.outputs) {
+      if (!is_left(output)) continue;
+      const std::string file = generated_entity(job, output);
+      generations_[{output.path, output.blake3}].emplace(job.id, Generation{file, id});
+      generated_[next("generated", generated_)] = {
+          {"prov:entity", file},
+          {"prov:activity", id},
+          {"prov:time", base::utc_millis_text(ended_unix_ns(job))}};
+    }
+  }
+
+  void associate(const store::Job& job, const std::string& id) {
+    const std::string program = fmt::format("agent:assay-{}", base::version().release);
+    agents_[program] = {{"prov:type", qualified("prov:SoftwareAgent")},
+                        {"prov:label", fmt::format("assay {}", base::version().release)}};
+    associated_[next("associated", associated_)] = {{"prov:activity", id}, {"prov:agent", program}};
+    if (job.context.user.empty()) return;
+    const std::string name = job.context.user + "@" + job.context.host;
+    const std::string person =
+        "agent:" + percent_encoded(name,
+                                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789-._");
+    agents_[person] = {{"prov:type", qualified("prov:Person")}, {"prov:label", name}};
+    associated_[next("associated", associated_)] = {{"prov:activity", id}, {"prov:agent", person}};
+  }
+
+  std::map<std::string, Entity> entities_;
+  using Content = std::pair<std::string, std::optional<hash::Digest>>;  // at its path
+  std::map<Content, std::map<store::JobId, Generation>> generations_;
+  Json activities_ = Json::object();
+  Json agents_ = Json::object();
+  Json used_ = Json::object(), generated_ = Json::object(), associated_ = Json::object();
+  Json informed_ = Json::object(), specialized_ = Json::object();
+};
+
+}  // namespace
+
+Json export_prov(const ExportSubject& subject) {
+  return ProvDocument(subject).json();
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,151 @@
+// RO-Crate 1.1 with the profile Process Run Crate 0.5: the project is the crate, each job is an
+// action with its files as objects and results. To be saved as ro-crate-metadata.json in the
+// project's root.
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "base/clock.h"
+#include "lineage/export/crate_files.h"
+#include "lineage/export/export.h"
+#include "lineage/export/parts.h"
+#include "lineage/graph/dag_view.h"
+#include "store/needs.h"
+
+namespace assay::lineage {
+namespace {
+
+using base::Json;
+
+constexpr const char* kProfile = "https://w3id.org/ro/wfrun/process/0.5";
+
+Json reference(const std::string& id) {
+  return {{"@id", id}};
+}
+
+// The profile's examples, and its validator, have an offset in digits.
+std::string crate_time(std::int64_t unix_ns) {
+  std::string text = base::utc_millis_text(unix_ns);
+  text.replace(text.size() - 1, 1, "+00:00");
+  return text;
+}
+
+class Crate {
+ public:
+  explicit Crate(const ExportSubject& subject) : subject_(subject), files_(subject) {
+    for (const store::Job& job : subject.jobs) add(job);
+  }
+
+  [[nodiscard]] Json json() const {
+    Json graph = Json::array();
+    graph.push_back({{"@id", kCrateMetadata},
+                     {"@type", "CreativeWork"},
+                     {"conformsTo", reference("https://w3id.org/ro/crate/1.1")},
+                     {"about", reference("./")}});
+    graph.push_back(root());
+    graph.push_back({{"@id", kProfile},
+                     {"@type", "CreativeWork"},
+                     {"name", "Process Run Crate"},
+                     {"version", "0.5"}});
+    for (const Json& action : actions_) graph.push_back(action);
+    for (const auto* group : {&tools_, &people_}) {
+      for (const auto& [id, entity] : *group) graph.push_back(entity);
+    }
+    for (Json& file : files_.json()) graph.push_back(std::move(file));
+    return {{"@context",
+             {"https://w3id.org/ro/crate/1.1/context",
+              "https://w3id.org/ro/terms/workflow-run/context"}},
+            {"@graph", std::move(graph)}};
+  }
+
+ private:
+  [[nodiscard]] Json root() const {
+    std::int64_t latest = 0;
+    Json mentions = Json::array(), parts = Json::array();
+    std::string names;
+    for (const store::Job& job : subject_.jobs) {
+      latest = std::max(latest, ended_unix_ns(job));
+      mentions.push_back(reference(action_id(job)));
+      names += (names.empty() ? "" : ", ") + title_of(job);
+    }
+    for (const std::string& id : files_.ids()) parts.push_back(reference(id));
+    return {
+        {"@id", "./"},
+        {"@type", "Dataset"},
+        {"conformsTo", reference(kProfile)},
+        {"name", fmt::format("Recorded by assay: {}", names)},
+        {"description", "Files and the commands that read and made them, as they were observed"},
+        // Not the moment of export: the same jobs give the same document.
+        {"datePublished", crate_time(latest)},
+        {"license", "Not stated; the rights of the files' owners apply"},
+        {"identifier", "urn:assay:project:" + subject_.project_id},
+        {"mentions", std::move(mentions)},
+        {"hasPart", std::move(parts)}};
+  }
+
+  static std::string action_id(const store::Job& job) { return "urn:uuid:" + uuid_of(job); }
+
+  std::string tool(const store::Job& job) {
+    const std::string program = job.command.empty() ? "command" : job.command[0];
+    const std::string id = "#tool-" + percent_encoded(program.substr(program.rfind('/') + 1),
+                                                      "abcdefghijklmnopqrstuvwxyz"
+                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
+    tools_.try_emplace(id, Json{{"@id", id}, {"@type", "SoftwareApplication"}, {"name", program}});
+    return id;
+  }
+
+  void add(const store::Job& job) {
+    Json objects = Json::array(), results = Json::array();
+    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+      objects.push_back(reference(files_.add(job, input.path, input.blake3, input.size)));
+    }
+    for (const store::Output& output : job.outputs) {
+      if (is_left(output)) {
+        results.push_back(reference(files_.add(job, output.path, output.blake3, output.size)));
+      }
+    }
+    const std::string id = action_id(job);
+    // The profile's word for a run that leaves nothing.
+    Json action{{"@id", id},
+                {"@type", results.empty() ? "ActivateAction" : "CreateAction"},
+                {"name", title_of(job)},
+                {"description", command_text(job)},
+                {"instrument", reference(tool(job))},
+                {"startTime", crate_time(job.started_unix_ns)}};
+    if (job.status != store::JobStatus::kRunning) {
+      const bool done = job.status == store::JobStatus::kDone;
+      action["endTime"] = crate_time(ended_unix_ns(job));
+      action["actionStatus"] =
+          done ? "http://schema.org/CompletedActionStatus" : "http://schema.org/FailedActionStatus";
+      if (!done) action["error"] = failure_text(job);
+    } else {
+      action["actionStatus"] = "http://schema.org/ActiveActionStatus";
+    }
+    if (!job.context.user.empty()) {
+      const std::string person = "#person-" + percent_encoded(job.context.user,
+                                                              "abcdefghijklmnopqrstuvwxyz"
+                                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                              "0123456789-._");
+      people_.try_emplace(person,
+                          Json{{"@id", person}, {"@type", "Person"}, {"name", job.context.user}});
+      action["agent"] = reference(person);
+    }
+    if (!objects.empty()) action["object"] = std::move(objects);
+    if (!results.empty()) action["result"] = std::move(results);
+    actions_.push_back(std::move(action));
+  }
+
+  const ExportSubject& subject_;
+  std::vector<Json> actions_;  // in the order of the jobs
+  std::map<std::string, Json> tools_, people_;
+  CrateFiles files_;
+};
+
+}  // namespace
+
+Json export_ro_crate(const ExportSubject& subject) {
+  return Crate(subject).json();
+}
+
+}  // namespace assay::lineage

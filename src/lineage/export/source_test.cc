@@ -1,0 +1,149 @@
+// How the formats tell of the source, the packages and the outcome of a job.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lineage/export/export.h"
+#include "lineage/export/parts.h"
+#include "lineage/testing/export_subject.h"
+#include "lineage/testing/required_fields.h"
+#include "lineage/testing/sample_jobs.h"
+
+namespace assay::lineage {
+namespace {
+
+using base::Json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::output;
+using testing::subject_of;
+
+store::Job from_remote(const std::string& remote) {
+  store::Job job = testing::job(1, {"make"});
+  job.outputs = {output("/project/x", "x")};
+  job.context.git = store::Git{
+      .root = "/pro ject/sub", .commit = std::string(40, 'a'), .branch = "main", .remote = remote};
+  return job;
+}
+
+TEST(ExportSource, RemotesAreUris) {
+  for (const auto& [remote, uri] : std::vector<std::pair<std::string, std::string>>{
+           {"", "file:///pro%20ject/sub"},
+           {"https://example.org/p.git", "https://example.org/p.git"},
+           {"https://example.org/a b/\xc3\xa4%20%zz?x#y[1]",
+            "https://example.org/a%20b/%C3%A4%20%25zz?x#y%5B1%5D"},
+           {"ssh://git@[::1]:22/p", "ssh://git@[::1]:22/p"},
+           {"git@example.org:p q.git", "ssh://git@example.org/p%20q.git"},
+           {"example.org:/srv/p.git", "ssh://example.org/srv/p.git"},
+           {"git@[::1]:p.git", "ssh://git@[::1]/p.git"},
+           {"example.org:", "ssh://example.org/"},
+           {"ext::sh -c x", "ext::sh%20-c%20x"},
+           {"/srv/a b.git", "file:///srv/a%20b.git"},
+           {"../other.git", "file:///pro%20ject/other.git"},
+           {"./a:b", "file:///pro%20ject/sub/a:b"},
+           {"bare", "file:///pro%20ject/sub/bare"}}) {
+    const store::Job job = from_remote(remote);
+    EXPECT_EQ(source_uri(*job.context.git), uri) << remote;
+    EXPECT_TRUE(testing::is_of_kind(uri, testing::Kind::kUri)) << uri;
+    const Json statement = *export_in_toto(subject_of({job}));
+    EXPECT_EQ(statement["predicate"]["buildDefinition"]["resolvedDependencies"][0]["uri"],
+              "git+" + uri);
+    const Json facets = export_openlineage(subject_of({job}))[0]["job"]["facets"];
+    ASSERT_EQ(facets.contains("sourceCodeLocation"), !remote.empty());
+    if (remote.empty()) continue;
+    EXPECT_EQ(facets["sourceCodeLocation"]["url"], uri);
+  }
+}
+
+// The recorder takes credentials out; a store that holds some all the same gives none away.
+TEST(ExportSource, NoFormatHasThePasswordOfARemote) {
+  for (const char* remote :
+       {"https://ann:hunter2@example.org/p.git", "https://hunter2@example.org/p",
+        "https://ann:hun/ter2@example.org/p.git", "ssh://ann:hunter2@example.org/p",
+        "http://ann:@hunter2@h:80/p"}) {
+    for (const std::string& format : export_format_names()) {
+      EXPECT_THAT(*export_text(*parse_export_format(format), subject_of({from_remote(remote)})),
+                  Not(HasSubstr("ter2")))
+          << format << " " << remote;
+    }
+  }
+}
+
+TEST(ExportSource, PackagesHaveOneSpelling) {
+  store::Job job = testing::job(1, {"make"});
+  job.outputs = {output("/project/x", "x")};
+  job.context.packages = {{"dpkg", "libc6", "1:2.36-9+deb12u1~x"},
+                          {"pip", "Typing_Extensions", "4.0"},
+                          {"conda", "A_b", "1!2"}};
+  const Json statement = *export_in_toto(subject_of({job}));
+  std::vector<std::string> uris;
+  for (const Json& one : statement["predicate"]["buildDefinition"]["resolvedDependencies"]) {
+    uris.push_back(one["uri"]);
+  }
+  EXPECT_THAT(uris, ElementsAre("pkg:deb/debian/libc6@1:2.36-9%2Bdeb12u1~x",
+                                "pkg:pypi/typing-extensions@4.0", "pkg:conda/A_b@1%212"));
+}
+
+TEST(ExportSource, InTotoSaysHowTheJobEnded) {
+  const auto parameters = [](store::Job job) {
+    job.outputs = {output("/project/x", "x")};
+    return (
+        *export_in_toto(subject_of({job})))["predicate"]["buildDefinition"]["internalParameters"];
+  };
+  store::Job failed = testing::job(1, {"false"});
+  failed.status = store::JobStatus::kFailed;
+  failed.exit_code = 3;
+  EXPECT_EQ(parameters(failed)["status"], "failed");
+  EXPECT_EQ(parameters(failed)["exit_code"], 3);
+  EXPECT_FALSE(parameters(failed).contains("signal"));
+  failed.exit_code = 137;
+  failed.signal = 9;
+  EXPECT_EQ(parameters(failed)["signal"], 9);
+  EXPECT_EQ(parameters(testing::job(1, {"true"}))["status"], "done");
+}
+
+TEST(ExportSource, AnAttestationIsOfOneJob) {
+  const ExportSubject subject = subject_of(testing::pipeline());
+  EXPECT_EQ(jobs_described(ExportFormat::kInToto, subject), 1U);
+  EXPECT_EQ(jobs_described(ExportFormat::kProv, subject), 2U);
+}
+
+TEST(ExportSource, OpenLineageTellsFailedCommandsApart) {
+  const auto name = [](std::vector<std::string> command, const std::string& directory,
+                       const std::string& root) {
+    store::Job job = testing::job(1, std::move(command));
+    job.status = store::JobStatus::kFailed;
+    job.step = 0;
+    job.directory = directory;
+    ExportSubject subject = subject_of({job});
+    subject.project_root = root;
+    return export_openlineage(subject)[0]["job"]["name"].get<std::string>();
+  };
+  const std::string text(100, 'x');
+  const std::set<std::string> names = {
+      name({"sh", "-c", "exit 1"}, "/p", "/p"), name({"sh", "-c", "exit 2"}, "/p", "/p"),
+      name({"sh", "-c", "exit 2"}, "/p/sub", "/p"), name({"sh", text + "1"}, "/p", "/p"),
+      name({"sh", text + "2"}, "/p", "/p")};
+  EXPECT_EQ(names.size(), 5U);
+  EXPECT_THAT(names, ::testing::Contains(::testing::StartsWith("sh -c 'exit 1' [")));
+  for (const std::string& one : names) EXPECT_LT(one.size(), 80U);
+  // The same in a project that was moved.
+  EXPECT_EQ(name({"sh", "x"}, "/p/sub", "/p"), name({"sh", "x"}, "/q/sub", "/q"));
+}
+
+TEST(ExportSource, OnlyRoCrateHasTimesWithAnOffset) {
+  for (const std::string& format : export_format_names()) {
+    const std::string text =
+        *export_text(*parse_export_format(format), subject_of(testing::pipeline()));
+    const bool crate = format == "ro-crate";
+    EXPECT_EQ(text.find(".000Z\"") == std::string::npos && text.find(":00Z\"") == std::string::npos,
+              crate)
+        << format;
+    EXPECT_EQ(text.find(".000+00:00\"") != std::string::npos, crate) << format;
+  }
+}
+
+}  // namespace
+}  // namespace assay::lineage

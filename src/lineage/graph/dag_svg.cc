@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "lineage/graph/dag_writers.h"
+#include "lineage/graph/layout.h"
+
+namespace assay::lineage {
+namespace {
+
+constexpr double kCharWidth = 7.3;  // of 12 px monospace, generously
+constexpr double kSmallWidth = 6.1;
+constexpr double kPadding = 11;
+constexpr double kHeight = 40;
+constexpr double kMargin = 20;
+constexpr std::size_t kColumns = 38;
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : base::printable(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+struct Drawn {
+  std::string kind;   // CSS class
+  std::string title;  // first line, already short
+  std::string detail;
+  std::string hover;
+};
+
+Drawn drawn_job(const store::Job& job) {
+  const std::string command = command_text(job);
+  std::string kind = "job";
+  if (job.superseded) kind += " old";
+  if (job.status == store::JobStatus::kFailed || job.status == store::JobStatus::kInterrupted) {
+    kind += " bad";
+  }
+  return {kind, base::shortened(base::printable(command), kColumns),
+          fmt::format(
+              "{}{} · {}", job.step != 0 && !job.superseded ? fmt::format("@{} · ", job.step) : "",
+              fmt::format("job {}", job.id),
+              job.status == store::JobStatus::kDone ? base::to_text(base::Seconds(job.duration_s))
+                                                    : std::string(store::name_of(job.status))),
+          fmt::format("{}\nin {}", command, job.directory)};
+}
+
+Drawn drawn_bundle(const DagView& view, const Bundle& bundle) {
+  std::string hover;
+  constexpr std::size_t kListed = 30;
+  for (std::size_t i = 0; i < std::min(bundle.files.size(), kListed); ++i) {
+    const DagFile& file = view.dag->files[bundle.files[i]];
+    hover += fmt::format("{}{}  {}", i == 0 ? "" : "\n", file.path,
+                         file.blake3 ? file.blake3->hex() : "");
+  }
+  if (bundle.files.size() > kListed) hover += "\n…";
+  std::string kind = "file";
+  if (!bundle.producer) kind += " outside";
+  if (view.dag->file && bundle.files == std::vector{*view.dag->file}) kind += " asked";
+  return {kind, base::shortened_middle(view.label(bundle, 2), kColumns), view.detail(bundle),
+          hover};
+}
+
+// Control characters are shown by printable(), but a hover text has lines of its own.
+std::string escaped_lines(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    result += (at == 0 ? "" : "\n") + escaped(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+  }
+  return result;
+}
+
+// A smooth line through the points: level where it passes a layer.
+std::string curve(const std::vector<Point>& points) {
+  std::string path = fmt::format("M{:.1f} {:.1f}", points[0].x, points[0].y);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const Point& a = points[i - 1];
+    const Point& b = points[i];
+    const double middle = (a.x + b.x) / 2;
+    path += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", middle, a.y, middle, b.y, b.x,
+                        b.y);
+  }
+  return path;
+}
+
+// A marker does not take the colour of its line, so each colour has one.
+std::string tip(std::string_view id, std::string_view attributes) {
+  return fmt::format(
+      "<marker id=\"{}\"{} viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\""
+      " markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker>",
+      id, attributes);
+}
+
+// Whatever is written stands out from what is behind it by 4.5, lines from the page by 3 (WCAG 2
+// AA), in either scheme. So an old job has fainter colours and not less opacity.
+constexpr const char* kStyle = R"(<style>
+  svg { --page: #ffffff; --ink: #1d2733; --soft: #5b6775; --line: #828d9a;
+        --job: #e4edfb; --job-edge: #4a78c2; --old: #f4f7fc; --old-edge: #7a96c0;
+        --file: #f6f4ee; --file-edge: #94896a;
+        --outside: #ffffff; --bad: #fbe4e2; --bad-edge: #c2504a; --asked: #fff2c4; }
+  @media (prefers-color-scheme: dark) {
+    svg { --page: #14181d; --ink: #e6ebf1; --soft: #a6b1bf; --line: #6b7785;
+          --job: #1e3150; --job-edge: #6d9be3; --old: #182231; --old-edge: #56749f;
+          --file: #262621; --file-edge: #7d7660;
+          --outside: #14181d; --bad: #44211f; --bad-edge: #e0746d; --asked: #4a3f14; } }
+  .page { fill: var(--page); }
+  text { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: var(--ink); }
+  text.detail { font-size: 10px; fill: var(--soft); }
+  rect { stroke-width: 1.2; }
+  .job rect { fill: var(--job); stroke: var(--job-edge); }
+  .job.old rect { fill: var(--old); stroke: var(--old-edge); }
+  .job.bad rect { fill: var(--bad); stroke: var(--bad-edge); }
+  .file rect { fill: var(--file); stroke: var(--file-edge); }
+  .file.outside rect { fill: var(--outside); stroke-dasharray: 4 3; }
+  .file.asked rect { fill: var(--asked); stroke-width: 2; }
+  path.line { fill: none; stroke: var(--line); stroke-width: 1.3; }
+  path.stale { stroke: var(--bad-edge); stroke-dasharray: 5 4; }
+  marker path { fill: var(--line); }
+  marker.stale path { fill: var(--bad-edge); }
+</style>
+)";
+
+}  // namespace
+
+std::string dag_svg(const DagView& view) {
+  std::vector<Drawn> drawn;
+  std::vector<Line> lines;
+  std::vector<bool> stale;
+  std::vector<std::size_t> box_of(view.dag->jobs.size());
+  for (const std::size_t job : view.order) {
+    box_of[job] = drawn.size();
+    drawn.push_back(drawn_job(view.dag->jobs[job].job));
+  }
+  for (const Bundle& bundle : view.bundles) {
+    if (bundle.producer) {
+      lines.push_back({box_of[*bundle.producer], drawn.size()});
+      stale.push_back(false);
+    }
+    for (std::size_t i = 0; i < bundle.consumers.size(); ++i) {
+      lines.push_back({drawn.size(), box_of[bundle.consumers[i]]});
+      stale.push_back(bundle.stale[i]);
+    }
+    drawn.push_back(drawn_bundle(view, bundle));
+  }
+  std::vector<Box> boxes;
+  for (const Drawn& one : drawn) {
+    const double title = static_cast<double>(base::display_width(one.title)) * kCharWidth;
+    const double detail = static_cast<double>(base::display_width(one.detail)) * kSmallWidth;
+    boxes.push_back({.width = std::max(title, detail) + 2 * kPadding, .height = kHeight});
+  }
+  const Point size = lay_out(boxes, lines);
+
+  const double width = size.x + 2 * kMargin;
+  const double height = size.y + 2 * kMargin;
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\""
+      " height=\"{1:.0f}\" role=\"img\">\n<title>{2} jobs and {3} files</title>\n{4}"
+      "<defs>{6}{7}</defs>\n"
+      "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
+      "<g transform=\"translate({5} {5})\">\n",
+      width, height, view.dag->jobs.size(), view.dag->files.size(), kStyle, kMargin, tip("tip", ""),
+      tip("tip-stale", " class=\"stale\""));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    svg += fmt::format("<path class=\"line{}\" marker-end=\"url(#tip{})\" d=\"{}\"/>\n",
+                       stale[i] ? " stale" : "", stale[i] ? "-stale" : "", curve(lines[i].points));
+  }
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const Drawn& one = drawn[i];
+    const double radius = one.kind.starts_with("job") ? 8 : 2;
+    svg += fmt::format(
+        "<g class=\"{}\"><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\""
+        " height=\"{:.1f}\" rx=\"{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
+        "<text class=\"detail\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n",
+        one.kind, escaped_lines(one.hover), boxes[i].x, boxes[i].y, boxes[i].width, boxes[i].height,
+        radius, boxes[i].x + kPadding, boxes[i].y + 17, escaped(one.title), boxes[i].x + kPadding,
+        boxes[i].y + 32, escaped(one.detail));
+  }
+  return svg + "</g>\n</svg>\n";
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,315 @@
+// Graphs by content: the shapes people build, and random ones against brute force.
+#include "lineage/graph/dag.h"
+
+#include <rapidcheck/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "base/testing/temp_dir.h"
+#include "lineage/graph/dag_writers.h"
+#include "lineage/testing/random_jobs.h"
+#include "store/job_reader.h"
+#include "store/job_writer.h"
+#include "store/testing/jobs.h"
+
+namespace assay::lineage {
+namespace {
+
+// In memory where possible: a hundred stores are made below, and each waits for the disk.
+const int kInMemory = ::access("/dev/shm", W_OK) == 0 ? ::setenv("TMPDIR", "/dev/shm", 0) : 0;
+
+using store::JobId;
+using store::testing::digest_of;
+using store::testing::record;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::set<JobId> ids(const Dag& dag) {
+  std::set<JobId> found;
+  for (const DagJob& job : dag.jobs) found.insert(job.job.id);
+  return found;
+}
+
+class DagTest : public ::testing::Test {
+ protected:
+  DagTest() : store_(*store::Store::create(store::location_in(directory_.path()), {})) {}
+
+  Artifact artifact(const std::string& name) {
+    const auto found = artifact_named(store_, name, "/project");
+    EXPECT_TRUE(found) << found.error().line();
+    return found.value_or(Artifact{});
+  }
+  std::set<JobId> up(const std::string& name, std::int64_t depth = -1) {
+    return ids(*dag_around(store_, artifact(name), {.down = false, .depth = depth}));
+  }
+  std::set<JobId> down(const std::string& name, std::int64_t depth = -1) {
+    return ids(*dag_around(store_, artifact(name), {.up = false, .depth = depth}));
+  }
+
+  base::testing::TempDir directory_;
+  store::Store store_;
+};
+
+TEST_F(DagTest, Linear) {
+  record(store_, "a raw=0 -> x=1");
+  record(store_, "b x=1 -> y=2");
+  record(store_, "c y=2 -> z=3");
+  EXPECT_THAT(up("z"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(up("y"), ElementsAre(1, 2));
+  EXPECT_THAT(up("z", 1), ElementsAre(2, 3));  // depth: who made it, and who made what that read
+  EXPECT_THAT(up("raw"), IsEmpty());
+  EXPECT_THAT(down("x"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(down("raw"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(down("raw", 1), ElementsAre(1));
+  EXPECT_THAT(down("z"), ElementsAre(3));
+}
+
+TEST_F(DagTest, Diamond) {
+  record(store_, "split raw=0 -> l=1 r=2");
+  record(store_, "left l=1 -> l2=3");
+  record(store_, "right r=2 -> r2=4");
+  record(store_, "join l2=3 r2=4 -> out=5");
+  EXPECT_THAT(up("out"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(up("l2"), ElementsAre(1, 2));
+  EXPECT_THAT(down("l"), ElementsAre(1, 2, 4));
+}
+
+TEST_F(DagTest, EnsembleAndFanIn) {
+  record(store_, "prepare -> data=0");
+  for (int i = 1; i <= 5; ++i) record(store_, fmt::format("train data=0 -> m{}=m{}", i, i));
+  record(store_, "vote m1=m1 m2=m2 m3=m3 m4=m4 m5=m5 -> answer=7");
+  EXPECT_EQ(up("answer").size(), 7U);
+  EXPECT_EQ(down("data").size(), 7U);
+  EXPECT_THAT(up("m3"), ElementsAre(1, 4));
+  EXPECT_THAT(down("m3"), ElementsAre(4, 7));
+}
+
+TEST_F(DagTest, AReRunIsAnotherOrigin) {
+  record(store_, "make -> a=1");
+  record(store_, "use a=1 -> b=2");
+  record(store_, "make -> a=3");
+  record(store_, "use2 a=3 -> c=4");
+  EXPECT_THAT(up("b"), ElementsAre(1, 2));
+  EXPECT_THAT(up("c"), ElementsAre(3, 4));
+  EXPECT_THAT(down("a"), ElementsAre(3, 4));  // the path means what it holds now
+  EXPECT_THAT(down(digest_of("1").hex()), ElementsAre(1, 2));
+}
+
+TEST_F(DagTest, RenameChains) {
+  record(store_, "make -> a=1");
+  record(store_, "mv a=1 -> a>b=1");
+  record(store_, "mv b=1 -> b>c=1");
+  record(store_, "use c=1 -> d=2");
+  EXPECT_THAT(up("d"), ElementsAre(1, 2, 3, 4));
+  // Moved by hand in between: nobody saw it, so it is from outside, with a remark.
+  record(store_, "use elsewhere=1 -> e=3");
+  const Dag dag = *dag_around(store_, artifact("e"), {.down = false});
+  EXPECT_THAT(ids(dag), ElementsAre(5));
+  ASSERT_EQ(dag.files.size(), 2U);
+  EXPECT_EQ(dag.files[1].path, "/project/elsewhere");
+  EXPECT_EQ(dag.files[1].twin, (Twin{3, "/project/c"}));
+}
+
+TEST_F(DagTest, ContentsThatAreAlikeByChanceAreNotConnected) {
+  record(store_, "cat 1=x -> out1=x");
+  EXPECT_THAT(up("./1"), IsEmpty());
+  record(store_, "cat a=1 -> b=1");
+  record(store_, "cat2 b=1 -> c=1");
+  record(store_, "cat a=1 -> b=1");
+  EXPECT_THAT(ids(*dag_around(store_, JobId{4}, {.down = false})), ElementsAre(4));
+  const Dag live = live_dag(*load_live_steps(store_));
+  for (const DagJob& job : live.jobs) {
+    if (job.job.id != 4) continue;
+    ASSERT_EQ(job.inputs.size(), 1U);
+    EXPECT_EQ(live.files[job.inputs[0].file].path, "/project/a");
+    EXPECT_FALSE(live.files[job.inputs[0].file].producer);
+  }
+}
+
+TEST_F(DagTest, WhatWasMadeTwiceWentIntoTheReadersOfBoth) {
+  record(store_, "seq -> a=1");
+  record(store_, "tac a=1 -> b=2");
+  record(store_, "seq -> a=1");
+  EXPECT_THAT(down("a"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(down(digest_of("1").hex()), ElementsAre(1, 2, 3));
+  EXPECT_THAT(up("a"), ElementsAre(3));
+  EXPECT_THAT(ids(*dag_around(store_, artifact("a"), {})), ElementsAre(1, 2, 3));
+  const Dag dag = *dag_around(store_, artifact("a"), {.up = false});
+  EXPECT_THAT(lineage_down_text(view_of(dag, "/project")),
+              AllOf(::testing::StartsWith("a  "), HasSubstr("→ tac  (job 2)"), HasSubstr("b  ")));
+}
+
+TEST_F(DagTest, ChangesInPlaceAreAChain) {
+  record(store_, "make -> log=1");
+  record(store_, "append log=1 -> ~log=2");
+  record(store_, "append -> ~log<2=3");
+  record(store_, "wc log=3 -> n=4");
+  EXPECT_THAT(up("n"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(up(digest_of("2").hex()), ElementsAre(1, 2));
+  EXPECT_THAT(down(digest_of("1").hex()), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(DagTest, ContentsThatGoInACircleEnd) {
+  record(store_, "pack a=1 -> b=2");
+  record(store_, "unpack b=2 -> a=1");
+  record(store_, "pack a=1 -> b=2");
+  record(store_, "unpack b=2 -> a=1");
+  EXPECT_THAT(up("a"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(down("b"), ElementsAre(1, 2, 3, 4));  // it was made twice
+}
+
+TEST_F(DagTest, JobsThatRanAtTheSameTimeAndFedEachOtherEnd) {
+  store::Job ping = store::testing::job_of("ping b=2 -> a=1");
+  store::Job pong = store::testing::job_of("pong a=1 -> b=2");
+  ping.duration_s = pong.duration_s = 3600;
+  ASSERT_TRUE(store::record_job(store_, ping));
+  ASSERT_TRUE(store::record_job(store_, pong));
+  EXPECT_THAT(up("a"), ElementsAre(1, 2));
+  EXPECT_THAT(down("a"), ElementsAre(1, 2));
+  EXPECT_EQ(whole_dag(store_)->files.size(), 2U);
+}
+
+TEST_F(DagTest, AroundAJobAreItsFilesAndTheirs) {
+  record(store_, "a raw=0 -> x=1");
+  record(store_, "b x=1 other=9 -> y=2 unused=3");
+  record(store_, "c y=2 -> z=3");
+  const Dag dag = *dag_around(store_, JobId{2}, {});
+  EXPECT_THAT(ids(dag), ElementsAre(1, 2, 3));
+  EXPECT_EQ(dag.files.size(), 6U);
+  EXPECT_EQ(dag.jobs[*dag.job].job.id, 2);
+  const Dag near = *dag_around(store_, JobId{2}, {.depth = 0});
+  EXPECT_EQ(near.files.size(), 4U);
+}
+
+// A graph is consistent: every edge is in both lists, and no file and no job is there twice.
+void check_consistent(const Dag& dag) {
+  std::set<JobId> jobs;
+  for (std::size_t j = 0; j < dag.jobs.size(); ++j) {
+    RC_ASSERT(jobs.insert(dag.jobs[j].job.id).second);
+    for (const DagInput& input : dag.jobs[j].inputs) {
+      const auto& consumers = dag.files[input.file].consumers;
+      RC_ASSERT(std::count(consumers.begin(), consumers.end(), j) == 1);
+    }
+    for (const std::size_t file : dag.jobs[j].outputs) RC_ASSERT(dag.files[file].producer == j);
+  }
+  std::set<std::tuple<std::string, std::optional<hash::Digest>, std::optional<std::size_t>>> files;
+  for (const DagFile& file : dag.files) {
+    RC_ASSERT(files.insert({file.path, file.blake3, file.producer}).second);
+  }
+}
+
+RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
+  const std::vector<store::Job> jobs = *testing::random_jobs();
+  base::testing::TempDir directory;
+  auto store = *store::Store::create(store::location_in(directory.path()), {});
+  for (const store::Job& job : jobs) RC_ASSERT(store::record_job(store, job).has_value());
+
+  // edge[k][j]: j read what k made, by the definition, spelled out on the vectors.
+  const std::size_t n = jobs.size();
+  std::vector<std::vector<bool>> edge(n, std::vector<bool>(n));
+  for (std::size_t j = 0; j < n; ++j) {
+    std::map<std::string, std::optional<hash::Digest>> needs;
+    for (const store::Output& output : jobs[j].outputs) {
+      if (output.before) needs[output.path] = output.before;
+    }
+    for (const store::Input& input : jobs[j].inputs) needs[input.path] = input.blake3;
+    for (const auto& [path, content] : needs) {
+      std::optional<std::size_t> maker;
+      for (std::size_t k = 0; k < j; ++k) {
+        for (const store::Output& output : jobs[k].outputs) {
+          if (output.path == path && output.blake3 == content) maker = k;
+        }
+      }
+      if (maker) edge[*maker][j] = true;
+    }
+  }
+  auto reach = edge;  // Warshall
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        if (reach[i][k] && reach[k][j]) reach[i][j] = true;
+      }
+    }
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    std::set<JobId> above = {static_cast<JobId>(j + 1)};
+    std::set<JobId> below = above;
+    for (std::size_t k = 0; k < n; ++k) {
+      if (reach[k][j]) above.insert(static_cast<JobId>(k + 1));
+      if (reach[j][k]) below.insert(static_cast<JobId>(k + 1));
+    }
+    const auto id = static_cast<JobId>(j + 1);
+    const Dag up = *dag_around(store, id, {.down = false});
+    const Dag down = *dag_around(store, id, {.up = false});
+    check_consistent(up);
+    check_consistent(down);
+    // The job's own inputs are shown with their makers either way.
+    std::set<JobId> direct = below;
+    for (std::size_t k = 0; k < n; ++k) {
+      if (edge[k][j]) direct.insert(static_cast<JobId>(k + 1));
+    }
+    RC_ASSERT(ids(up) == above);
+    RC_ASSERT(ids(down) == direct);
+  }
+  const Dag whole = *whole_dag(store);
+  check_consistent(whole);
+  for (std::size_t j = 0; j < n; ++j) {
+    std::set<std::size_t> makers;
+    for (const DagInput& input : whole.jobs[j].inputs) {
+      if (whole.files[input.file].producer) makers.insert(*whole.files[input.file].producer);
+    }
+    for (std::size_t k = 0; k < n; ++k) RC_ASSERT(makers.contains(k) == edge[k][j]);
+  }
+}
+
+TEST_F(DagTest, WordsNameJobsFilesAndContents) {
+  record(store_, "make raw=0 -> data/x=1");
+  const auto kind = [&](const std::string& text) -> std::string {
+    const auto named = anything_named(store_, text, "/project/data");
+    if (!named) return named.error().line();
+    if (const JobId* id = std::get_if<JobId>(&*named)) return fmt::format("job {}", *id);
+    return std::get<Artifact>(*named).path;
+  };
+  EXPECT_EQ(kind("last"), "job 1");
+  EXPECT_EQ(kind("1"), "job 1");
+  EXPECT_EQ(kind("@1"), "job 1");
+  EXPECT_EQ(kind("x"), "/project/data/x");
+  EXPECT_EQ(kind("../raw"), "/project/raw");
+  EXPECT_EQ(kind("/project/./data//x"), "/project/data/x");
+  EXPECT_EQ(kind(digest_of("1").hex().substr(0, 4)), "/project/data/x");
+  EXPECT_EQ(kind(digest_of("1").hex().substr(0, 2)), "/project/data/x");
+  EXPECT_EQ(kind("nowhere"),
+            "'nowhere': neither a job nor a file that one read or wrote; see `assay log`");
+  EXPECT_EQ(kind(""), "'': neither a job nor a file that one read or wrote; see `assay log`");
+}
+
+TEST_F(DagTest, AnAmbiguousPrefixListsUpToFiveCandidates) {
+  // Contents whose digests start alike, found by trying.
+  std::map<std::string, std::vector<std::string>> by_prefix;
+  std::string found;
+  for (int i = 0; found.empty(); ++i) {
+    auto& alike = by_prefix[digest_of(std::to_string(i)).hex().substr(0, 4)];
+    alike.push_back(std::to_string(i));
+    if (alike.size() == 7) found = digest_of(alike[0]).hex().substr(0, 4);
+  }
+  std::string description = "make ->";
+  for (const std::string& content : by_prefix[found]) {
+    description += fmt::format(" f{}={}", content, content);
+  }
+  record(store_, description);
+  const auto named = artifact_named(store_, found, "/project");
+  ASSERT_FALSE(named);
+  EXPECT_EQ(named.error().code, base::ExitCode::kUsage);
+  EXPECT_THAT(named.error().line(),
+              HasSubstr("several contents start with this; give more digits"));
+  EXPECT_THAT(named.error().line(), HasSubstr(", …"));
+  const std::string line = named.error().line();
+  EXPECT_EQ(std::count(line.begin(), line.end(), '('), 5);
+}
+
+}  // namespace
+}  // namespace assay::lineage

@@ -1,0 +1,161 @@
+#include "lineage/graph/dag_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace assay::lineage {
+namespace {
+
+std::vector<Bundle> bundles_of(const Dag& dag) {
+  std::map<std::pair<std::size_t, std::size_t>, const DagInput*> inputs;  // (file, job)
+  for (std::size_t job = 0; job < dag.jobs.size(); ++job) {
+    for (const DagInput& input : dag.jobs[job].inputs) inputs[{input.file, job}] = &input;
+  }
+  using Key = std::tuple<std::optional<std::size_t>, std::vector<std::size_t>, std::vector<bool>,
+                         std::vector<bool>, bool, bool,
+                         std::optional<std::pair<store::JobId, std::string>>>;
+  std::map<Key, std::size_t> known;
+  std::vector<Bundle> bundles;
+  for (std::size_t file = 0; file < dag.files.size(); ++file) {
+    const DagFile& one = dag.files[file];
+    std::vector<std::size_t> consumers = one.consumers;
+    std::sort(consumers.begin(), consumers.end());
+    std::vector<bool> old, into;
+    for (const std::size_t job : consumers) {
+      const DagInput& input = *inputs.at({file, job});
+      old.push_back(input.stale);
+      into.push_back(input.written_into);
+    }
+    // What was asked about stands alone, and so does what there is a remark on.
+    std::optional<std::pair<store::JobId, std::string>> twin;
+    if (one.twin) twin.emplace(one.twin->job, one.twin->path);
+    const auto [at, is_new] = known.try_emplace(
+        {one.producer, consumers, old, into, one.deleted, is_asked(dag, file), std::move(twin)},
+        bundles.size());
+    if (is_new) {
+      bundles.push_back({{}, one.producer, std::move(consumers), std::move(old), std::move(into)});
+    }
+    bundles[at->second].files.push_back(file);
+  }
+  for (Bundle& bundle : bundles) {
+    std::sort(bundle.files.begin(), bundle.files.end(),
+              [&](std::size_t a, std::size_t b) { return dag.files[a].path < dag.files[b].path; });
+  }
+  return bundles;
+}
+
+// Depth first, by job number, so that the order is the same every time.
+std::vector<std::size_t> order_of(const Dag& dag) {
+  enum class Mark : char { kNew, kOpen, kDone };
+  std::vector<std::size_t> order;
+  std::vector<Mark> marks(dag.jobs.size(), Mark::kNew);
+  std::vector<std::size_t> roots(dag.jobs.size());
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i] = i;
+  std::sort(roots.begin(), roots.end(), [&](std::size_t a, std::size_t b) {
+    const auto key = [&](std::size_t i) {
+      const store::Job& job = dag.jobs[i].job;
+      return std::pair(job.superseded || job.step == 0 ? job.id : job.step, job.id);
+    };
+    return key(a) < key(b);
+  });
+  // Not recursive: a project may have a chain of a hundred thousand jobs.
+  std::vector<std::pair<std::size_t, std::size_t>> stack;  // job, next input
+  for (const std::size_t root : roots) {
+    if (marks[root] != Mark::kNew) continue;
+    stack.push_back({root, 0});
+    marks[root] = Mark::kOpen;
+    while (!stack.empty()) {
+      auto& [job, next] = stack.back();
+      const auto& inputs = dag.jobs[job].inputs;
+      if (next == inputs.size()) {
+        marks[job] = Mark::kDone;
+        order.push_back(job);
+        stack.pop_back();
+        continue;
+      }
+      const auto producer = dag.files[inputs[next++].file].producer;
+      if (producer && marks[*producer] == Mark::kNew) {
+        marks[*producer] = Mark::kOpen;
+        stack.push_back({*producer, 0});
+      }
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+std::string shown_path(const std::string& path, const std::filesystem::path& directory) {
+  const std::string prefix = directory == "/" ? "/" : directory.string() + "/";
+  return path.starts_with(prefix) && path.size() > prefix.size() ? path.substr(prefix.size())
+                                                                 : path;
+}
+
+std::string command_text(const store::Job& job) {
+  std::string text;
+  for (const std::string& word : job.command) {
+    if (!text.empty()) text += " ";
+    text += base::shell_quoted(word);
+  }
+  return text;
+}
+
+std::string short_name(const store::Job& job) {
+  const bool live = job.step != 0 && !job.superseded;
+  return live ? fmt::format("@{}", job.step) : fmt::format("job {}", job.id);
+}
+
+std::string DagView::label(const Bundle& bundle, std::size_t names) const {
+  std::string text;
+  const std::size_t count = bundle.files.size();
+  // "and 1 more" takes the room of the name itself.
+  const std::size_t listed = count <= names + 1 && names > 1 ? count : std::min(count, names);
+  for (std::size_t i = 0; i < listed; ++i) {
+    const DagFile& file = dag->files[bundle.files[i]];
+    text += (i == 0 ? "" : ", ") + base::printable(shown_path(file.path, directory));
+  }
+  if (listed < count)
+    text += fmt::format(" and {} more", base::grouped(static_cast<std::int64_t>(count - listed)));
+  if (dag->files[bundle.files[0]].deleted) text += " (deleted)";
+  return text;
+}
+
+std::string DagView::detail(const Bundle& bundle) const {
+  std::int64_t size = 0;
+  for (const std::size_t file : bundle.files)
+    size += std::max<std::int64_t>(0, dag->files[file].size);
+  const DagFile& first = dag->files[bundle.files[0]];
+  if (first.deleted) return "deleted";
+  if (first.size < 0 && first.blake3) return first.blake3->hex().substr(0, 8);
+  const std::string bytes = base::to_text(base::Bytes(size));
+  if (bundle.files.size() > 1) return fmt::format("{} files · {}", bundle.files.size(), bytes);
+  return fmt::format("{} · {}", first.blake3 ? first.blake3->hex().substr(0, 8) : "not hashed",
+                     bytes);
+}
+
+std::string DagView::remark(const Bundle& bundle) const {
+  const auto& twin = dag->files[bundle.files[0]].twin;
+  if (!twin) return "";
+  return fmt::format("same content as {} of job {}",
+                     base::printable(shown_path(twin->path, directory)), twin->job);
+}
+
+bool is_asked(const Dag& dag, std::size_t file) {
+  if (!dag.file) return false;
+  const DagFile& asked = dag.files[*dag.file];
+  return dag.file == file ||
+         (dag.files[file].path == asked.path && asked.blake3 == dag.files[file].blake3 &&
+          asked.producer.has_value() && dag.files[file].producer.has_value());
+}
+
+DagView view_of(const Dag& dag, const std::filesystem::path& directory) {
+  return {&dag, directory, bundles_of(dag), order_of(dag)};
+}
+
+}  // namespace assay::lineage

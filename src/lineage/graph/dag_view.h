@@ -1,0 +1,50 @@
+// A Dag as people see it: files that come from and go to the same jobs are one bundle, paths are
+// relative to where one stands. dag_text, dag_dot and dag_svg draw this.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lineage/graph/dag.h"
+
+namespace assay::lineage {
+
+// Relative when the path lies in `directory`, else as it is. Not made printable.
+std::string shown_path(const std::string& path, const std::filesystem::path& directory);
+
+// "python train.py --lr 0.1", quoted as a shell wants it; not made printable.
+std::string command_text(const store::Job& job);
+// "@3" for a live step, else "job 12".
+std::string short_name(const store::Job& job);
+
+struct Bundle {
+  std::vector<std::size_t> files;  // never empty
+  std::optional<std::size_t> producer;
+  std::vector<std::size_t> consumers;
+  // For each consumer: it read something else than there is now; it did not read but write into it.
+  std::vector<bool> stale, written_into;
+};
+
+struct DagView {
+  const Dag* dag = nullptr;
+  std::filesystem::path directory;
+  std::vector<Bundle> bundles;
+  std::vector<std::size_t> order;  // of the jobs: producers first, as far as there is no circle
+
+  // "train.bin, valid.bin and 12 more": at most `names` names. Printable.
+  [[nodiscard]] std::string label(const Bundle& bundle, std::size_t names) const;
+  // "3f2a9c01 · 1.20 MiB", or the sum of the sizes. Printable.
+  [[nodiscard]] std::string detail(const Bundle& bundle) const;
+  // "same content as out/model.bin of job 3", or nothing. Printable.
+  [[nodiscard]] std::string remark(const Bundle& bundle) const;
+};
+
+// Whether the file is what the Dag was asked about: several jobs may have left the same content at
+// the same path.
+bool is_asked(const Dag& dag, std::size_t file);
+
+// The Dag must outlive it.
+DagView view_of(const Dag& dag, const std::filesystem::path& directory);
+
+}  // namespace assay::lineage

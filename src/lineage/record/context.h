@@ -1,0 +1,56 @@
+// What a job runs in, apart from its files: user, host, git state, environment, machine.
+//
+//   ContextTask task({.directory = …, .environment = …});   // starts at once, in a thread
+//   …                                                       // open the store meanwhile
+//   Gathered gathered = task.take();                        // before the command is started
+#pragma once
+
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "lineage/source/git.h"
+#include "machine/discover.h"
+#include "store/job.h"
+
+namespace assay::lineage {
+
+struct ContextOptions {
+  std::filesystem::path directory;       // where the command will run
+  std::vector<std::string> environment;  // "NAME=value", what the command will get
+  GitLimits git = {};
+};
+
+struct Gathered {
+  store::Context context;             // without machine and packages
+  std::vector<std::string> problems;  // one sentence each: what could not be learnt
+};
+
+// In this thread.
+Gathered gather_context(const ContextOptions& options);
+
+class ContextTask {
+ public:
+  explicit ContextTask(ContextOptions options);
+  // Waits. The git state is that of the working tree between construction and return, so the
+  // command must not run before. Once only.
+  Gathered take() { return future_.get(); }
+
+ private:
+  std::future<Gathered> future_;
+};
+
+// machine::to_json, remembered in the store's folder until the machine is started again, the driver
+// changes, or other GPUs are to be seen: asking the driver takes tens of milliseconds.
+// What belongs to this process rather than to the machine (affinity, limits) is looked up always.
+// A cache that cannot be read or written is no error.
+base::Json machine_facts(const std::filesystem::path& store_directory,
+                         const machine::DiscoverOptions& options = {});
+
+store::Usage usage_of(const struct rusage& usage);
+
+}  // namespace assay::lineage

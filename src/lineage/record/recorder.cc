@@ -1,0 +1,350 @@
+#include "lineage/record/recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/process_stat.h"
+#include "base/wait_status.h"
+#include "lineage/record/context.h"
+#include "lineage/record/gpu_work.h"
+#include "lineage/record/inherited_stamps.h"
+#include "lineage/record/redirects.h"
+#include "lineage/record/staged_results.h"
+#include "lineage/redact/environment.h"
+#include "lineage/track/filter_file.h"
+#include "observe/collect/gate/gate.h"
+#include "observe/collect/process/launch.h"
+#include "observe/collect/process/outside_writers.h"
+#include "share/region.h"
+#include "store/cleaning.h"
+#include "store/job_row.h"
+#include "store/job_writer.h"
+#include "store/this_job.h"
+
+extern char** environ;  // NOLINT: POSIX has it nowhere else
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As shells and env(1) answer for a program that cannot be run.
+constexpr int kNotFound = 127;
+constexpr int kNotRunnable = 126;
+
+std::vector<std::string> environment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
+  return out;
+}
+
+fs::path home(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    if (variable.starts_with("HOME=/")) return variable.substr(5);
+  }
+  return {};
+}
+
+base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wanted) {
+  if (wanted) {
+    const collect::Preflight preflight = collect::preflight(*wanted);
+    if (preflight.available) return *wanted;
+    return base::fail(base::unfit_error(std::string(collect::name_of(*wanted)), preflight.reason,
+                                        "`assay tracers` tells what works here"));
+  }
+  std::string reasons;
+  for (const collect::Tracer tracer : collect::kTracers) {
+    const collect::Preflight preflight = collect::preflight(tracer);
+    if (preflight.available) return tracer;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", collect::name_of(tracer),
+                           preflight.reason);
+  }
+  return base::fail(base::unfit_error("no tracer works here", reasons));
+}
+
+// As they can be given again.
+std::vector<std::string> options_of(const RunRequest& request) {
+  std::vector<std::string> options;
+  if (request.tracer) {
+    options.push_back(fmt::format("--tracer={}", collect::name_of(*request.tracer)));
+  }
+  for (const Filter::Choice& choice : request.choices) {
+    options.push_back((choice.keep ? "--keep=" : "--leave-out=") + choice.pattern);
+  }
+  for (std::string& option : share::options_of(request.gpu_words)) {
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+}  // namespace
+
+int exit_code_of(const base::Error& not_started) {
+  return not_started.code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+}
+
+Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
+    : request_(request), channel_(channel) {
+  launch_.words = request_.words;
+  launch_.environment = environment();
+  launch_.inherited = collect::inherited_files();
+  launch_.keep_words = redacted_joined_words;
+  descriptors_ = collect::inherited_descriptors();
+}
+
+void Recorder::say(const base::Error& error) {
+  channel_.say("assay: " + error.line());
+}
+
+int Recorder::record() {
+  const auto tracer = choose(request_.tracer);
+  // Named explicitly, a tracer is a condition; otherwise recording is, like all we do, no reason
+  // not to run the command.
+  if (!tracer && request_.tracer) {
+    say(tracer.error());
+    return static_cast<int>(tracer.error().code);
+  }
+  if (!tracer && collect::under_another_gate()) {
+    return run_unrecorded(base::unfit_error(
+        "run", "another `assay run` is around this one and records it as its own"));
+  }
+  if (!tracer) return run_unrecorded(tracer.error());
+  if (const auto ready = prepare(*tracer); !ready) {
+    give_up();
+    return run_unrecorded(ready.error());
+  }
+  const auto done = run();
+  if (done) return 0;
+  give_up();
+  if (done.error().code == base::ExitCode::kUnfit) return run_unrecorded(done.error());
+  say(done.error());
+  return exit_code_of(done.error());
+}
+
+// The store, the context, the row of a running job.
+base::Result<void> Recorder::prepare(collect::Tracer tracer) {
+  std::error_code error;
+  const fs::path directory = fs::current_path(error);
+  if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
+  ContextTask context({.directory = directory, .environment = launch_.environment});
+  ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::Program{}));
+  store_.emplace(std::move(opened));
+  const store::Location& location = store_->location();
+
+  job_.command = redacted_words(request_.words);
+  job_.directory = directory;
+  job_.redirects = redirects_of(launch_.inherited);
+  job_.name = request_.name;
+  job_.build = request_.build;
+  job_.repeats = request_.step;
+  job_.options = options_of(request_);
+  job_.collector_pid = ::getpid();
+  if (const auto stat = base::process_stat(::getpid())) {
+    job_.collector_start_ticks = stat->start_ticks;
+  }
+  job_.started_unix_ns = base::system_clock().wall_ns();
+  ASSAY_TRY(job_.uid, store::random_uid());
+  job_.spool = location.directory / "spool" / job_.uid;
+  if (!fs::create_directories(job_.spool, error) || error) {
+    return base::fail(base::unfit_error(job_.spool, "cannot be made: " + error.message()));
+  }
+  Gathered gathered = context.take();
+  job_.context = std::move(gathered.context);
+  for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
+  job_.tracer = collect::name_of(tracer);
+  collector_ = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+  ASSAY_TRY_VOID(collector_->prepare());
+  ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
+  store::tell_job({location, job_.uid}, launch_.environment);
+  ASSAY_TRY_VOID(prepare_gpu());
+
+  ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
+  choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
+  filter_.emplace(Filter::Options{
+      .root = location.project, .home = home(launch_.environment), .choices = std::move(choices)});
+  ASSAY_TRY(StoredDigests digests, StoredDigests::over(*store_));
+  digests_ = std::make_unique<StoredDigests>(std::move(digests));
+  return {};
+}
+
+// Without limits, counting is no reason not to run the command; with them, it runs limited or not
+// at all.
+base::Result<void> Recorder::prepare_gpu() {
+  if (collect::gpu_wanted(launch_.environment)) {
+    gpu_ = collect::GpuCount::make(job_.uid, job_.spool);
+    if (gpu_ && !gpu_->add_to(launch_.environment)) {
+      gpu_->remove();
+      gpu_.reset();
+    }
+  }
+  if (request_.gpu_limits.empty()) return {};
+  if (gpu_ && share::apply(request_.gpu_limits, gpu_->region())) return {};
+  return base::fail(base::unfit_error("GPU limits", "there is no memory to keep them in",
+                                      "make room in /dev/shm"));
+}
+
+base::Result<void> Recorder::run() {
+  take_stamps(launch_.inherited);
+  const auto outside = std::make_shared<collect::OutsideWriters>(launch_.inherited);
+  started_ns_ = base::system_clock().monotonic_ns();
+  Tracker::Options options{.started_ns = started_ns_, .hashing = {.cache = digests_.get()}};
+  // While the command still runs, it is itself one of those who have the file open.
+  options.written_outside = [this, outside](const wire::Stamp& file) {
+    return !abandoned_ && outside->may_have_written(file);
+  };
+  tracker_ = std::make_unique<Tracker>(options, *filter_);
+  collect::Control control;
+  control.keeper = channel_.descriptor();
+  control.started = [&](pid_t pid, int listener) {
+    release_descriptors();
+    channel_.started(pid, listener);
+  };
+  control.ended = [&](int status) {
+    wait_status_ = status;
+    job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
+    channel_.ended(status);
+  };
+  control.detached = [&] { return detached_ = channel_.detached(); };
+  control.abandoned = [&] {
+    abandoned_ = true;
+    collect::Outcome outcome;
+    outcome.missed.push_back({"killed",
+                              "`assay run` was killed; what the command did after that "
+                              "was not recorded"});
+    if (!store(outcome, store::JobStatus::kInterrupted)) return;
+    remove_spool();
+  };
+  const auto outcome = collector_->run(launch_, control, *tracker_);
+  if (abandoned_) return {};
+  if (!outcome) return base::fail(outcome.error());
+  store::JobStatus status =
+      outcome->wait_status == 0 ? store::JobStatus::kDone : store::JobStatus::kFailed;
+  // Killed so late that the collector did not notice: all was seen, but nobody was told the result.
+  if (!detached_ && keeper_gone()) status = store::JobStatus::kInterrupted;
+  if (auto stored = store(*outcome, status); !stored) {
+    // The row still says that the job runs, and the event log is there: recovery will finish it.
+    stored.error().hint = "its event log is kept and the next `assay log` tries again";
+    say(stored.error());
+    return {};
+  }
+  remove_spool();
+  return {};
+}
+
+base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobStatus status) {
+  if (job_.duration_s == 0) {
+    job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
+  }
+  job_.status = status;
+  if (wait_status_) {
+    job_.exit_code = base::shell_exit_code(*wait_status_);
+    if (WIFSIGNALED(*wait_status_)) job_.signal = WTERMSIG(*wait_status_);
+  }
+  job_.dropped = static_cast<std::int64_t>(outcome.dropped);
+  job_.usage = usage_of(outcome.usage);
+  job_.context.machine = machine_facts(store_->location().directory);
+
+  ASSAY_TRY(
+      StagedResults results,
+      StagedResults::in(job_.spool, request_.explain
+                                        ? [this](const std::string& line) { channel_.say(line); }
+                                        : StagedResults::Explain{}));
+  tracker_->finish(results);
+  for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
+  if (outcome.dropped > 0) {
+    results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
+  }
+  job_.complete = results.complete();
+  const store::GpuWork gpu = gpu_ ? gpu_work(gpu_->report(), problems_) : store::GpuWork{};
+  // What could not be learnt of the context is said, but the files were all seen.
+  for (store::Missed& problem : problems_) results.missed(std::move(problem));
+
+  ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(*store_, job_.id));
+  ASSAY_TRY_VOID(results.write(writer));
+  ASSAY_TRY_VOID(digests_->write());
+  ASSAY_TRY_VOID(writer.add_gpu(gpu));
+  ASSAY_TRY(job_.step, writer.finish(job_));
+  if (request_.summary) {
+    channel_.say(fmt::format("assay: job {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
+                             job_.id, results.inputs(), results.outputs(),
+                             job_.complete ? "complete" : "NOT complete", job_.tracer, job_.id));
+  }
+  return {};
+}
+
+bool Recorder::keeper_gone() const {
+  pollfd keeper{channel_.descriptor(), POLLIN, 0};
+  return ::poll(&keeper, 1, 0) > 0 && !channel_.detached();
+}
+
+// Nothing ran, so there is nothing to remember. All that was opened is closed again: it may have
+// been too much.
+void Recorder::give_up() {
+  tracker_.reset();
+  collector_.reset();
+  if (job_.id != 0) {
+    job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
+    auto writer = store::JobWriter::begin(*store_, job_.id);
+    if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
+  }
+  if (!job_.spool.empty()) remove_spool();
+  digests_.reset();
+  store_.reset();
+  launch_.environment = environment();  // without the job
+}
+
+// A pipe must end when the command closes it, so nobody else may hold it.
+void Recorder::release_descriptors() {
+  const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (null.valid()) ::dup2(null.get(), standard);
+  }
+  for (const int descriptor : descriptors_) ::close(descriptor);
+  descriptors_.clear();
+}
+
+void Recorder::remove_spool() {
+  if (gpu_) gpu_->remove();
+  std::error_code ignored;
+  fs::remove_all(job_.spool, ignored);
+}
+
+// Without a store or a tracer: the command runs as if we were not there, and a line says so.
+int Recorder::run_unrecorded(const base::Error& why) {
+  base::Error told = why;
+  if (!request_.gpu_limits.empty()) {
+    // Who asked for limits does not want to run without.
+    told.what = "not run, because limits could not be kept: " + told.what;
+    say(told);
+    return static_cast<int>(base::ExitCode::kUnfit);
+  }
+  told.what = "this run is not recorded: " + told.what;
+  say(told);
+  auto child = collect::launch(launch_, [] { return true; });
+  std::optional<base::Error> failure;
+  if (!child) {
+    failure = child.error();
+  } else {
+    failure = collect::exec_failure(launch_, child->exec_result.get());
+  }
+  if (failure) {
+    if (child) ::waitpid(child->pid, nullptr, 0);
+    say(*failure);
+    return exit_code_of(*failure);
+  }
+  release_descriptors();
+  channel_.started(child->pid, -1);
+  int status = 0;
+  while (::waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  channel_.ended(status);
+  return 0;
+}
+
+}  // namespace assay::lineage

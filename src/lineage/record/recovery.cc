@@ -1,0 +1,98 @@
+#include "lineage/record/recovery.h"
+
+#include <sys/wait.h>
+
+#include <filesystem>
+
+#include "base/wait_status.h"
+#include "lineage/record/gpu_work.h"
+#include "lineage/record/staged_results.h"
+#include "lineage/record/stored_digests.h"
+#include "lineage/track/tracker.h"
+#include "observe/collect/event/log.h"
+#include "observe/collect/gpu_count.h"
+#include "store/job_reader.h"
+#include "store/job_writer.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKilled =
+    "the collector was killed, or found no room to store what it saw: what the command did after "
+    "that was not recorded, and files are known as they were found afterwards";
+
+// Times in the log are of a clock that means nothing later: the first record stands for the start.
+class FirstEvent : public collect::Sink {
+ public:
+  void happened(const collect::Event& event) override {
+    if (start_ns == 0) start_ns = event.time_ns;
+    last_ns = std::max(last_ns, event.time_ns);
+  }
+  void about_to_change(std::string_view, const wire::Stamp&, collect::Change) override {}
+  std::int64_t start_ns = 0;
+  std::int64_t last_ns = 0;
+};
+
+base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
+  ASSAY_TRY(collect::Log log, collect::Log::open(path));
+  log.finish(sink);
+  return {};
+}
+
+base::Result<bool> recover(store::Store& store, store::Job job,
+                           const std::optional<EndedJob>& ended) {
+  const fs::path events = fs::path(job.spool) / "events";
+  FirstEvent times;
+  const auto readable = replay(events, times);
+
+  Filter filter({.root = store.location().project});
+  ASSAY_TRY(StoredDigests digests, StoredDigests::over(store));
+  Tracker tracker({.started_ns = times.start_ns, .live = false, .hashing = {.cache = &digests}},
+                  filter);
+  if (readable) ASSAY_TRY_VOID(replay(events, tracker));
+  std::error_code ignored;
+  fs::create_directories(job.spool, ignored);
+  ASSAY_TRY(StagedResults results, StagedResults::in(job.spool, {}));
+  tracker.finish(results);
+  results.missed({"killed", kKilled});
+  std::vector<store::Missed> problems;
+  auto counted = collect::GpuCount::find(job.uid, job.spool);
+  const store::GpuWork gpu = counted ? gpu_work(counted->report(), problems) : store::GpuWork{};
+  for (store::Missed& problem : problems) results.missed(std::move(problem));
+  if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
+
+  ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(store, job.id));
+  // Another process may have been first.
+  ASSAY_TRY(const store::Job now, store::head_of(store, job.id));
+  if (now.status != store::JobStatus::kRunning) return false;
+  ASSAY_TRY_VOID(results.write(writer));
+  ASSAY_TRY_VOID(writer.add_gpu(gpu));
+  job.status = store::JobStatus::kInterrupted;
+  job.complete = false;
+  if (ended && ended->collector == job.collector_pid) {
+    job.exit_code = base::shell_exit_code(ended->wait_status);
+    if (WIFSIGNALED(ended->wait_status)) job.signal = WTERMSIG(ended->wait_status);
+  }
+  job.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
+  ASSAY_TRY_VOID(writer.finish(job));
+  if (counted) counted->remove();
+  fs::remove_all(job.spool, ignored);
+  return true;
+}
+
+}  // namespace
+
+base::Result<int> recover_jobs(store::Store& store, const std::optional<EndedJob>& ended) {
+  ASSAY_TRY(const std::vector<store::Job> stale, store::stale_running_jobs(store));
+  int count = 0;
+  for (const store::Job& listed : stale) {
+    ASSAY_TRY(store::Job job, store::head_of(store, listed.id, store::WithContext::kYes));
+    ASSAY_TRY(const bool done, recover(store, std::move(job), ended));
+    count += done ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,42 @@
+#include "lineage/reproduce/path_map.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace assay::lineage {
+namespace {
+
+TEST(PathMap, Paths) {
+  const PathMap map("/home/u/p", "/tmp/copy");
+  EXPECT_EQ(map.path("/home/u/p/a/b"), "/tmp/copy/a/b");
+  EXPECT_EQ(map.path("/home/u/p"), "/tmp/copy");
+  EXPECT_EQ(map.path("/home/u/p2/a"), "/home/u/p2/a");
+  EXPECT_EQ(map.path("/data"), "/data");
+}
+
+TEST(PathMap, Words) {
+  const PathMap map("/home/u/p", "/c");
+  struct Case {
+    const char *word, *expected;
+  };
+  for (const Case& c :
+       std::vector<Case>{{"/home/u/p/x", "/c/x"},
+                         {"/home/u/p", "/c"},
+                         {"--data=/home/u/p/x", "--data=/c/x"},
+                         {"-I/home/u/p/include", "-I/c/include"},
+                         {"/home/u/p/a:/home/u/p/b:/usr", "/c/a:/c/b:/usr"},
+                         {"cd /home/u/p && run '/home/u/p/x'", "cd /c && run '/c/x'"},
+                         {"file:///home/u/p/x", "file:///home/u/p/x"},  // no path by itself
+                         {"/mnt/home/u/p/x", "/mnt/home/u/p/x"},
+                         {"/home/u/p2", "/home/u/p2"},
+                         {"/home/u/p.bak/x", "/home/u/p.bak/x"},
+                         {"/home/u/p-old", "/home/u/p-old"},
+                         {"plain", "plain"},
+                         {"", ""}}) {
+    EXPECT_EQ(map.word(c.word), c.expected) << c.word;
+  }
+}
+
+}  // namespace
+}  // namespace assay::lineage

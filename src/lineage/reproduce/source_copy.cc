@@ -1,0 +1,162 @@
+#include "lineage/reproduce/source_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "lineage/source/child.h"
+#include "lineage/source/git_program.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of `git apply --exclude`, in which * ? [ and \ mean something.
+std::string literal_pattern(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// Puts files aside while git rewrites the tree, and back.
+class SetAside {
+ public:
+  SetAside(const std::set<std::string>& files, fs::path folder) : folder_(std::move(folder)) {
+    std::error_code ignored;
+    fs::create_directories(folder_, ignored);
+    for (const std::string& file : files) {
+      if (!fs::exists(fs::symlink_status(file, ignored))) continue;
+      const fs::path aside = folder_ / std::to_string(moved_.size());
+      fs::rename(file, aside, ignored);
+      if (!ignored) moved_.emplace_back(aside, file);
+    }
+  }
+  SetAside(const SetAside&) = delete;
+  SetAside& operator=(const SetAside&) = delete;
+  ~SetAside() {
+    std::error_code ignored;
+    for (const auto& [aside, file] : moved_) {
+      fs::create_directories(file.parent_path(), ignored);
+      fs::rename(aside, file, ignored);
+    }
+    fs::remove_all(folder_, ignored);
+  }
+
+ private:
+  fs::path folder_;
+  std::vector<std::pair<fs::path, fs::path>> moved_;
+};
+
+}  // namespace
+
+SourceCopy::SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
+                       std::vector<std::string> environment)
+    : map_(map),
+      not_from_source_(std::move(not_from_source)),
+      environment_(std::move(environment)) {
+  // Where git would look when run from one of its hooks.
+  std::erase_if(environment_, [](const std::string& entry) {
+    return entry.starts_with("GIT_DIR=") || entry.starts_with("GIT_WORK_TREE=") ||
+           entry.starts_with("GIT_INDEX_FILE=") || entry.starts_with("GIT_PREFIX=");
+  });
+  environment_.emplace_back("LC_ALL=C");
+}
+
+base::Result<std::string> SourceCopy::run(const std::string& folder,
+                                          const std::vector<std::string>& words,
+                                          const std::string& input) const {
+  ChildOptions options{.words = {"git"},
+                       .environment = environment_,
+                       .directory = folder,
+                       .input = input,
+                       .timeout = std::chrono::hours(1)};
+  options.words.insert(options.words.end(), words.begin(), words.end());
+  ASSAY_TRY(ChildResult result, run_child(std::move(options)));
+  if (!result.ok()) {
+    return base::fail(base::failed_error("git " + words[0], failure_text(result)));
+  }
+  return std::move(result.output);
+}
+
+// From the repository itself where it still is, else from its remote.
+base::Result<void> SourceCopy::clone(const store::Git& git, const std::string& folder) {
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  if (git.commit.empty()) {
+    ASSAY_TRY_VOID(run(folder, {"init", "--quiet"}));
+    return {};
+  }
+  const bool local = fs::exists(git.root, ignored) &&
+                     run(git.root, {"cat-file", "-e", git.commit + "^{commit}"}).has_value();
+  if (!local && git.remote.empty()) {
+    return base::fail(base::failed_error(
+        git.root,
+        fmt::format("has no commit {} any more, and no remote was recorded", git.commit)));
+  }
+  ASSAY_TRY_VOID(
+      run(folder, {"clone", "--quiet", "--no-checkout", "--", local ? git.root : git.remote, "."}));
+  // A commit that no branch reaches is not cloned; its objects can be read where they are.
+  if (local && !run(folder, {"cat-file", "-e", git.commit + "^{commit}"})) {
+    ASSAY_TRY(std::string objects,
+              run(git.root, {"rev-parse", "--path-format=absolute", "--git-path", "objects"}));
+    std::ofstream(fs::path(folder) / ".git/objects/info/alternates") << objects;
+  }
+  return {};
+}
+
+base::Result<void> SourceCopy::apply(const store::Git& git, const std::string& folder) {
+  if (git.diff.empty()) return {};
+  std::vector<std::string> words = {"apply", "--whitespace=nowarn", "--allow-empty"};
+  const PathMap here(git.root, "");
+  for (const std::string& path : not_from_source_) {
+    if (!here.inside(path) || path == git.root) continue;
+    words.push_back("--exclude=" + literal_pattern(path.substr(git.root.size() + 1)));
+  }
+  words.emplace_back("-");
+  // Untracked files of an earlier state are in the way of the same ones of this state.
+  std::vector<std::string> listing = words;
+  listing.insert(listing.begin() + 1, {"--numstat", "-z"});
+  ASSAY_TRY(const std::string listed, run(folder, listing, git.diff));
+  std::string_view rest = listed;
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::size_t name = line.rfind('\t');
+    std::error_code ignored;
+    if (name != line.npos) fs::remove(fs::path(folder) / line.substr(name + 1), ignored);
+  }
+  if (!git.commit.empty()) {
+    ASSAY_TRY_VOID(run(folder, {"checkout", "--quiet", "--force", git.commit}));
+  }
+  ASSAY_TRY_VOID(run(folder, words, git.diff));
+  return {};
+}
+
+base::Result<void> SourceCopy::bring_to(const store::Git& git, const std::set<std::string>& made) {
+  const std::string folder = map_.path(git.root);
+  const auto at = at_.find(git.root);
+  if (at != at_.end() && at->second.commit == git.commit && at->second.diff == git.diff) return {};
+  if (at == at_.end()) ASSAY_TRY_VOID(clone(git, folder));
+  const SetAside aside(made, fs::path(folder) / ".git/assay-made");
+  if (!git.commit.empty()) {
+    ASSAY_TRY_VOID(run(
+        folder, {"-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", git.commit}));
+    std::error_code ignored;
+    if (at == at_.end() && fs::exists(fs::path(folder) / ".gitmodules", ignored)) {
+      // Best effort: what is missing shows as a missing input.
+      (void)run(folder, {"submodule", "--quiet", "update", "--init", "--recursive"});
+    }
+  }
+  ASSAY_TRY_VOID(apply(git, folder));
+  at_[git.root] = {git.commit, git.diff};
+  return {};
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,41 @@
+// SourceCopy: the source in a copy of the project as it was when a step began: the commit, and the
+// stored difference on it. Between steps it moves on to the next state and keeps what steps made.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/reproduce/path_map.h"
+#include "store/job.h"
+
+namespace assay::lineage {
+
+class SourceCopy {
+ public:
+  // `not_from_source` are the paths (of the original) that the steps make: a difference that has
+  // them, because they were there untracked, must not bring them.
+  SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
+             std::vector<std::string> environment);
+
+  // Clones on the first call. `made` are files in the copy that steps left; they stay as they are.
+  base::Result<void> bring_to(const store::Git& git, const std::set<std::string>& made);
+
+ private:
+  struct At {
+    std::string commit, diff;
+  };
+  base::Result<void> clone(const store::Git& git, const std::string& folder);
+  base::Result<void> apply(const store::Git& git, const std::string& folder);
+  base::Result<std::string> run(const std::string& folder, const std::vector<std::string>& words,
+                                const std::string& input = {}) const;
+
+  const PathMap& map_;
+  std::set<std::string> not_from_source_;
+  std::vector<std::string> environment_;
+  std::map<std::string, At> at_;  // by the repository's original root
+};
+
+}  // namespace assay::lineage

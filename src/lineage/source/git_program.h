@@ -1,0 +1,38 @@
+// Running git so that its answers depend on the repository and on nothing else: no pager, no
+// external differences, no locks, no network, no translations.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/source/child.h"
+#include "lineage/source/git.h"
+
+namespace assay::lineage {
+
+class GitProgram {
+ public:
+  GitProgram(std::filesystem::path directory, const std::vector<std::string>& environment,
+             const GitLimits& limits);
+
+  // `words` follow "git" and our settings.
+  [[nodiscard]] base::Result<Child> start(const std::vector<std::string>& words,
+                                          std::string input = {}) const;
+  [[nodiscard]] base::Result<ChildResult> run(const std::vector<std::string>& words,
+                                              std::string input = {}) const;
+  // "NAME=value" on top of the environment.
+  void set(const std::string& entry) { environment_.push_back(entry); }
+  void move_to(std::filesystem::path directory) { directory_ = std::move(directory); }
+
+ private:
+  std::filesystem::path directory_;
+  std::vector<std::string> environment_;
+  GitLimits limits_;
+};
+
+// What a git that failed said, or what became of it, as one line.
+std::string failure_text(const ChildResult& result);
+
+}  // namespace assay::lineage

@@ -1,0 +1,81 @@
+// FileTable: the files behind the paths, each known by device and inode while it lives, with its
+// state before the job changed it and the digest of that state.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hash/digest.h"
+#include "lineage/track/path_table.h"
+#include "observe/wire/record.h"
+
+namespace assay::lineage {
+
+namespace file_flag {
+inline constexpr std::uint16_t kForeign = 1;     // not made by the job: it was there before
+inline constexpr std::uint16_t kWanted = 2;      // its content before the job's changes is wanted
+inline constexpr std::uint16_t kWritten = 4;     // opened for writing by the job, or cut
+inline constexpr std::uint16_t kRacy = 8;        // was so new that a change need not show
+inline constexpr std::uint16_t kQueued = 16;     // the queue has it
+inline constexpr std::uint16_t kGivenUp = 32;    // no digest will come; it has been said why
+inline constexpr std::uint16_t kInherited = 64;  // standard output or error: always an output
+inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty then
+inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE
+inline constexpr std::uint16_t kAppeared = 512;  // came to a known path and nobody said from where
+inline constexpr std::uint16_t kOutside = 1024;  // changed by another program; that has been said
+inline constexpr std::uint16_t kRenamed = 2048;  // the job changed a name of it, so its ctime
+inline constexpr std::uint16_t kElsewhere = 4096;  // has more names than we know
+inline constexpr std::uint16_t kPassedOn = 8192;   // writable from the start in another way, only
+inline constexpr std::uint16_t kEmptied = 16384;   // nothing of what it held was left by the job
+}  // namespace file_flag
+
+struct File {
+  std::uint64_t inode = 0;  // 0: not known yet
+  std::int64_t size = 0;    // with the next two: as it was when first seen
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+  std::uint32_t digest = 0;  // 0: none
+  PathId name = 0;           // a path at which it is or, if it has no name left, was
+  std::uint16_t device = 0;  // number in the table of devices
+  std::uint16_t flags = 0;   // file_flag
+  std::uint32_t names = 0;   // how many paths lead to it now, of those we know
+
+  [[nodiscard]] bool has(std::uint16_t flag) const { return (flags & flag) != 0; }
+  // Otherwise its inode may belong to another file by now.
+  [[nodiscard]] bool is_alive() const {
+    return names > 0 || has(file_flag::kUnnamed | file_flag::kElsewhere);
+  }
+};
+static_assert(sizeof(File) == 48);
+
+class FileTable {
+ public:
+  FileTable() : devices_{0} {}
+
+  FileId add(const wire::Stamp* stamp, std::uint16_t flags);
+  // The latest file with this identity, alive or not; 0 if there was none.
+  [[nodiscard]] FileId find(std::uint64_t device, std::uint64_t inode) const;
+  [[nodiscard]] bool is(FileId id, const wire::Stamp& stamp) const;
+  // From now on the file has this identity.
+  void identify(FileId id, const wire::Stamp& stamp);
+  void set_state(FileId id, const wire::Stamp& stamp);
+  [[nodiscard]] wire::Stamp stamp(FileId id) const;
+
+  void set_digest(FileId id, const hash::Digest& digest);
+  // Only where File::digest is not 0.
+  [[nodiscard]] const hash::Digest& digest(FileId id) const { return digests_[files_[id].digest]; }
+
+  File& operator[](FileId id) { return files_[id]; }
+  const File& operator[](FileId id) const { return files_[id]; }
+  [[nodiscard]] FileId end() const { return files_.end(); }
+
+ private:
+  std::uint16_t device_number(std::uint64_t device);
+
+  Chunks<File> files_;
+  Chunks<hash::Digest> digests_;
+  std::vector<std::uint64_t> devices_;
+  IdIndex index_;
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,309 @@
+#include "lineage/track/hash_queue.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "hash/segments.h"
+
+namespace assay::lineage {
+namespace {
+
+constexpr std::int64_t kLarge = std::int64_t{1} << 20U;  // has parts for several threads
+constexpr std::size_t kBatch = 32;                       // small files per visit to the queue
+
+constexpr int kWhoProcess = 1;  // of ioprio_set, which has no header
+
+// Only if nothing else wants the processor or the disk.
+void lower_priority() {
+  constexpr int kIdleClass = 3 << 13;
+  sched_param parameter{};
+  ::sched_setscheduler(0, SCHED_IDLE, &parameter);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
+  ::syscall(SYS_ioprio_set, kWhoProcess, 0, kIdleClass);
+}
+
+// So that it comes to its end soon. Going back to normal is not allowed without privileges, except
+// for the disk: that is why raise() starts new threads for the rest.
+void raise_priority(pid_t thread) {
+  constexpr int kBestEffort = (2 << 13) | 4;
+  sched_param parameter{};
+  ::sched_setscheduler(thread, SCHED_OTHER, &parameter);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread), 0);
+  ::syscall(SYS_ioprio_set, kWhoProcess, thread, kBestEffort);
+}
+
+// Signals are the owner's business.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+HashResult found(const HashTask& task, const hash::Digest& digest) {
+  HashResult result;
+  result.id = task.id;
+  result.state = HashResult::State::kDone;
+  result.digest = digest;
+  result.stamp = task.expected;
+  return result;
+}
+
+}  // namespace
+
+// A thread and what it is at.
+struct HashQueue::Worker {
+  std::thread thread;
+  // Guarded by the queue's mutex:
+  pid_t thread_id = 0;
+  std::uint32_t id = 0;  // of the task at hand
+  std::stop_source stop;
+};
+
+HashQueue::HashQueue(const Options& options)
+    : options_(options), processors_(std::max(1U, hash::usable_threads())) {}
+
+HashQueue::~HashQueue() {
+  end_workers();
+}
+
+std::optional<hash::Digest> HashQueue::known(const HashTask& task) {
+  if (options_.cache == nullptr || task.expected.size < options_.cache_from) return std::nullopt;
+  return options_.cache->find(task.expected);
+}
+
+void HashQueue::remember(const HashResult& result) {
+  if (options_.cache == nullptr || !result.cacheable) return;
+  if (result.stamp.size >= options_.cache_from) options_.cache->insert(result.stamp, result.digest);
+}
+
+void HashQueue::submit(HashTask task) {
+  if (const auto digest = known(task)) {
+    found_.push_back(found(task, *digest));
+    ready_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (task.fd.valid()) held_.fetch_add(1, std::memory_order_relaxed);
+  outbox_.push_back(std::move(task));
+  hand_over();
+}
+
+// Whether the mutex was free.
+bool HashQueue::hand_over() {
+  std::size_t sleeping = 0;
+  std::size_t tasks = 0;
+  {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock && !raised_) return false;
+    if (!lock) lock.lock();
+    for (HashTask& task : outbox_) {
+      task.fd.valid() ? tasks_.push_front(std::move(task)) : tasks_.push_back(std::move(task));
+    }
+    tasks_.free_spent();
+    sleeping = sleeping_;
+    tasks = tasks_.size();
+    queued_ = tasks + running_;
+  }
+  outbox_.clear();
+  if (tasks == 0) return true;
+  if (sleeping > 0) {
+    work_.notify_one();
+  } else if (!raised_ || tasks > kBatch) {
+    start_worker();
+  }
+  return true;
+}
+
+// After raise() the owner is one of the workers, and a few files are not worth a thread.
+void HashQueue::start_worker() {
+  const unsigned wanted = raised_                 ? processors_ - 1
+                          : options_.threads != 0 ? options_.threads
+                                                  : std::min(processors_, 4U);
+  if (workers_.size() >= wanted) return;
+  const SignalsBlocked blocked;
+  try {
+    auto worker = std::make_unique<Worker>();
+    worker->thread = std::thread([this, worker = worker.get()] {
+      if (!raised_) lower_priority();
+      work(*worker);
+    });
+    workers_.push_back(std::move(worker));
+  } catch (const std::system_error&) {
+    // No more threads to be had: those we have do the work, or the owner in wait().
+  }
+}
+
+void HashQueue::take(std::vector<HashResult>& results) {
+  if (!outbox_.empty()) hand_over();
+  ready_.fetch_sub(found_.size(), std::memory_order_relaxed);
+  std::ranges::move(found_, std::back_inserter(results));
+  found_.clear();
+  const std::size_t from = results.size();
+  {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock && !raised_) return;
+    if (!lock) lock.lock();
+    ready_.fetch_sub(results_.size(), std::memory_order_relaxed);
+    std::ranges::move(results_, std::back_inserter(results));
+    results_.clear();
+    queued_ = tasks_.size() + running_;
+  }
+  for (std::size_t i = from; i < results.size(); ++i) remember(results[i]);
+}
+
+bool HashQueue::wait(std::vector<HashResult>& results) {
+  while (!outbox_.empty() && !hand_over()) std::this_thread::yield();
+  const std::size_t had = results.size();
+  while (results.size() == had) {
+    if (found_.empty()) {
+      std::unique_lock lock(mutex_);
+      while (results_.empty()) {
+        if (!tasks_.empty() && (raised_ || workers_.empty())) {
+          do_tasks(lock, next_tasks(), nullptr);
+        } else if (tasks_.empty() && running_ == 0) {
+          return false;
+        } else {
+          done_.wait(lock);
+        }
+      }
+    }
+    take(results);
+  }
+  return true;
+}
+
+HashResult HashQueue::hash_now(HashTask task) {
+  if (const auto digest = known(task)) return found(task, *digest);
+  {
+    // It would only compete with us.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    for (const auto& worker : workers_) {
+      if (lock && worker->id == task.id) worker->stop.request_stop();
+    }
+  }
+  const unsigned threads = task.expected.size < kLarge ? 1 : processors_;
+  HashResult result = hash_task(task, {.threads = threads});
+  remember(result);
+  return result;
+}
+
+void HashQueue::raise() {
+  if (raised_) return;
+  end_workers();
+  raised_ = true;
+  std::size_t tasks = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = false;
+    tasks = tasks_.size() + outbox_.size();
+  }
+  hand_over();
+  for (std::size_t i = kBatch; i < tasks && i < kBatch + processors_; ++i) start_worker();
+}
+
+// What they were at goes back to the queue.
+void HashQueue::end_workers() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+    for (const auto& worker : workers_) {
+      worker->stop.request_stop();
+      if (worker->thread_id != 0) raise_priority(worker->thread_id);
+    }
+  }
+  work_.notify_all();
+  for (const auto& worker : workers_) worker->thread.join();
+  workers_.clear();
+}
+
+// What one thread takes at a time: one large file, or some small ones, but never so many that
+// others go without.
+std::vector<HashTask> HashQueue::next_tasks() {
+  std::vector<HashTask> taken;
+  const std::size_t most =
+      std::clamp<std::size_t>(tasks_.size() / (2 * std::size_t{processors_}), 1, kBatch);
+  while (!tasks_.empty() && taken.size() < most) {
+    const bool large = tasks_.front().expected.size >= kLarge;
+    if (large && !taken.empty()) break;
+    taken.push_back(tasks_.pop_front());
+    if (large) break;
+  }
+  return taken;
+}
+
+void HashQueue::work(Worker& worker) {
+  std::unique_lock lock(mutex_);
+  worker.thread_id = ::gettid();
+  while (!ending_) {
+    if (tasks_.empty()) {
+      ++sleeping_;
+      work_.wait(lock);
+      --sleeping_;
+    } else {
+      do_tasks(lock, next_tasks(), &worker);
+    }
+  }
+}
+
+void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTask> tasks,
+                         Worker* worker) {
+  running_ += tasks.size();
+  std::vector<HashResult> results;
+  for (HashTask& task : tasks) {
+    std::stop_token stop;
+    if (worker != nullptr) {
+      worker->id = task.id;
+      worker->stop = std::stop_source();
+      stop = worker->stop.get_token();
+      if (ending_) worker->stop.request_stop();
+    }
+    // Files share the processors that small ones leave to them; while the job runs, one is enough.
+    const auto rivals = static_cast<unsigned>(
+        std::min<std::size_t>(tasks_.size() + running_, std::size_t{processors_}));
+    const unsigned threads =
+        raised_ && task.expected.size >= kLarge ? std::max(1U, processors_ / rivals) : 1;
+    HashResult result;
+    if (!stop.stop_requested()) {
+      lock.unlock();
+      // Mapping would stop the whole process now and then, in which only this thread may be slow.
+      const auto reading = raised_ ? hash::Reading::kMapped : hash::Reading::kCopied;
+      result = hash_task(task, {.threads = threads, .stop = stop, .reading = reading});
+      lock.lock();
+    }
+    if (worker != nullptr) worker->id = 0;
+    const bool stopped = stop.stop_requested() && result.state != HashResult::State::kDone;
+    if (!stopped) {
+      results.push_back(std::move(result));
+    } else {
+      --running_;
+      if (ending_) {
+        tasks_.push_front(std::move(task));
+        continue;
+      }
+      // Else hash_now() stopped it, whose result is the one that counts.
+    }
+    if (task.fd.valid()) held_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  running_ -= results.size();
+  ready_.fetch_add(results.size(), std::memory_order_release);
+  std::ranges::move(results, std::back_inserter(results_));
+  done_.notify_all();
+}
+
+}  // namespace assay::lineage

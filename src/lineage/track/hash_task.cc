@@ -1,0 +1,96 @@
+#include "lineage/track/hash_task.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "base/error.h"
+#include "base/timespec.h"
+#include "lineage/track/stamp.h"
+
+namespace assay::lineage {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+// Two ticks of the slowest clock that Linux is built with (100 per second).
+constexpr std::int64_t kTicks = 20'000'000;
+
+HashResult unreadable(HashResult result, std::string text) {
+  result.state = HashResult::State::kUnreadable;
+  result.error = std::make_unique<std::string>(std::move(text));
+  return result;
+}
+
+HashResult with(HashResult result, HashResult::State state) {
+  result.state = state;
+  return result;
+}
+
+HashResult hash_open(int fd, const std::string& where, HashResult result,
+                     const hash::FileStamp& expected, const hash::HashOptions& options) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) {
+    return unreadable(std::move(result), base::system_error(where, "cannot read", errno).what);
+  }
+  const auto before = stamp_of(status);
+  if (!S_ISREG(status.st_mode) || !same_file(to_wire(before), to_wire(expected))) {
+    return with(std::move(result), HashResult::State::kGone);
+  }
+  if (!same_content(to_wire(before), to_wire(expected))) {
+    return with(std::move(result), HashResult::State::kChanged);
+  }
+  const std::int64_t now_ns = file_clock_ns();
+  const auto hashed = hash::hash_file(fd, where, options);
+  if (!hashed) return unreadable(std::move(result), hashed.error().what);
+  if (hashed->changed) {
+    // By the name only, or the bytes? Nothing else tells: that is why it does not go to the cache.
+    const bool same = ::fstat(fd, &status) == 0 &&
+                      same_content(to_wire(stamp_of(status)), to_wire(expected)) &&
+                      hashed->size.count() == expected.size;
+    if (!same) return with(std::move(result), HashResult::State::kChanged);
+  }
+  result.state = HashResult::State::kDone;
+  result.digest = hashed->digest;
+  result.stamp = hashed->stamp;
+  result.cacheable = !hashed->changed && !racily_new(hashed->stamp, now_ns);
+  return result;
+}
+
+}  // namespace
+
+HashResult hash_task(const HashTask& task, const hash::HashOptions& options) {
+  HashResult result;
+  result.id = task.id;
+  const std::string path = *task.folder + "/" + task.name;
+  if (task.fd.valid()) {
+    return hash_open(task.fd.get(), path, std::move(result), task.expected, options);
+  }
+  const base::UniqueFd fd(
+      ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  if (fd.valid()) {
+    return hash_open(fd.get(), path, std::move(result), task.expected, options);
+  }
+  if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
+    return with(std::move(result), HashResult::State::kGone);
+  }
+  return unreadable(std::move(result), base::system_error(path, "cannot open", errno).what);
+}
+
+bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns) {
+  // Whole seconds in both times: a file system that knows no finer ones (two seconds on FAT).
+  const bool coarse = stamp.mtime_ns % kSecond == 0 && stamp.ctime_ns % kSecond == 0;
+  const std::int64_t tick = coarse ? 2 * kSecond : kTicks;
+  return now_ns - std::max(stamp.mtime_ns, stamp.ctime_ns) <= tick;
+}
+
+std::int64_t file_clock_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return base::nanoseconds(now);
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,47 @@
+// ProcessList: the processes of a job, from the events that mention them. A process number that
+// comes back after its process has ended is another process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "observe/collect/event/event.h"
+#include "store/job.h"
+
+namespace assay::lineage {
+
+class ProcessList {
+ public:
+  // Times are counted from `started_ns`, the monotonic clock at the job's start.
+  explicit ProcessList(std::int64_t started_ns) : started_ns_(started_ns) {}
+
+  void happened(const collect::Event& event);
+  // In the order in which they were first seen.
+  void for_each(const std::function<void(store::Process)>& tell) const;
+  [[nodiscard]] std::size_t size() const { return processes_.size(); }
+
+ private:
+  static constexpr std::int32_t kUnknown = -1;  // no wait status is negative
+  struct Process {
+    std::int64_t started_ns = 0;
+    std::int64_t ended_ns = -1;
+    std::string words;  // NUL between them
+    std::uint32_t program = 0;
+    std::int32_t pid = 0;
+    std::int32_t parent = 0;
+    std::int32_t wait_status = kUnknown;
+  };
+
+  std::uint32_t program(std::string_view path);
+
+  std::int64_t started_ns_;
+  std::vector<Process> processes_;
+  std::unordered_map<pid_t, std::uint32_t> latest_;  // by number, ended ones too
+  std::vector<std::string> programs_{std::string()};
+  std::unordered_map<std::string, std::uint32_t> program_ids_;
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,115 @@
+// The end of a job: names are compared with the file system, which has the last word; what is still
+// to be hashed is hashed with all processors; results are told in the order of their paths.
+#include <algorithm>
+
+#include "lineage/track/stamp.h"
+#include "lineage/track/tracker.h"
+
+namespace assay::lineage {
+
+namespace file = file_flag;
+
+void Tracker::finish(Results& results) {
+  take_digests();
+  settle_names();
+  mark_origins();
+  settle_links();
+  hash_the_rest();
+  judge_again();
+  const std::vector<PathId> order = in_order();
+  tell_inputs(order, results);
+  tell_outputs(order, results);
+  tell_left_out(order, results);
+  processes_.for_each([&](store::Process process) { results.process(std::move(process)); });
+  for (auto& missed : missed_.list()) results.missed(std::move(missed));
+}
+
+void Tracker::settle_names() {
+  const PathId end = paths_.end();
+  for (PathId id = 1; id < end; ++id) {
+    if ((paths_[id].flags & path_flag::kNamed) != 0) settle_name(id);
+  }
+}
+
+// Calls that were told and then failed, and what other programs did.
+void Tracker::settle_name(PathId id) {
+  const auto [real, hidden] = standing_at(paths_.text(id));
+  const FileId now = paths_[id].now;
+  if (hidden) return;  // then what was told is all we know
+  if (!real) return unbind(id);
+  if (now != 0 && (files_[now].inode == 0 || files_.is(now, *real))) return;
+  const FileId known = files_.find(real->device, real->inode);
+  if (known != 0 && (known == paths_[id].before || files_[known].is_alive())) {
+    unbind(id);
+    bind(id, known);
+  } else if (now != 0) {
+    files_.identify(now, *real);  // replaced by someone; what is there is what the job left
+  } else if (paths_[id].before != 0) {
+    bind(id, files_.add(&*real, 0));
+  }
+}
+
+// What was renamed or linked counts as read where it came from, unless the job had put its own
+// content there.
+void Tracker::mark_origins() {
+  for (PathId id = 1; id < paths_.end(); ++id) {
+    const Path& path = paths_[id];
+    if (path.now == 0 || path.now == path.before || path.from == 0) continue;
+    Path& from = paths_[path.from];
+    File& moved = files_[path.now];
+    if (!moved.has(file::kForeign) || from.before != path.now) continue;
+    if (from.now != path.now) from.flags |= path_flag::kCarried;
+    if (moved.has(file::kWritten) && !moved.has(file::kWanted)) {
+      const auto real = standing_at(paths_.text(id)).stamp;
+      if (!real || !is_unchanged(path.now, *real)) continue;
+      moved.flags = static_cast<std::uint16_t>(moved.flags & ~file::kWritten);
+    }
+    from.flags |= path_flag::kRead;
+    if (kept(path.from)) moved.flags |= file::kWanted;
+  }
+}
+
+// An environment may have been made by the job itself, after files in it were judged.
+void Tracker::judge_again() {
+  filter_.forget();
+  for (FolderId folder = 1; folder < paths_.folder_end(); ++folder) {
+    const std::string& text = paths_.folder_path(folder);
+    const RuleId rule = filter_.judge_folder(text);
+    if (paths_.verdict(folder) == rule) continue;
+    paths_.verdict(folder) = rule;
+    for (PathId id = paths_.first_in(folder); id != 0; id = paths_[id].next_in_folder) {
+      paths_[id].rule = filter_.judge_name(rule, text, paths_.name(id));
+    }
+  }
+}
+
+std::vector<PathId> Tracker::in_order() const {
+  std::vector<PathId> order;
+  order.reserve(paths_.end());
+  for (PathId id = 1; id < paths_.end(); ++id) order.push_back(id);
+  std::ranges::sort(order, [this](PathId a, PathId b) { return paths_.less(a, b); });
+  return order;
+}
+
+void Tracker::tell_inputs(const std::vector<PathId>& order, Results& results) {
+  for (const PathId id : order) {
+    const Path& path = paths_[id];
+    const FileId before = path.before;
+    if ((path.flags & path_flag::kRead) == 0 || before == 0 || !kept(id)) continue;
+    const File& file = files_[before];
+    store::Input input{.path = paths_.text(id), .size = file.size};
+    if (file.digest != 0) {
+      input.blake3 = files_.digest(before);
+    } else if (!file.has(file::kGivenUp)) {
+      give_up(before, "gone", input.path + " was gone before it could be hashed");
+    }
+    if (!file.has(file::kWritten | file::kGivenUp) && path.now == before) {
+      const auto [real, hidden] = standing_at(input.path);
+      const bool same = real && same_content(*real, files_.stamp(before));
+      if (!same && !hidden) doubt({id, before}, real);
+    }
+    results.input(std::move(input), filter_.rule(path.rule));
+  }
+}
+
+}  // namespace assay::lineage

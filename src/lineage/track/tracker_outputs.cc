@@ -1,0 +1,195 @@
+// What a job leaves: which files are other than before, what they hold now, and why the rest is not
+// told.
+//
+// A window of outputs is hashed at a time, so that digests of a million files need not be kept.
+#include <fmt/format.h>
+
+#include "lineage/track/stamp.h"
+#include "lineage/track/tracker.h"
+
+namespace assay::lineage {
+
+using store::OutputStatus;
+using wire::Stamp;
+namespace file = file_flag;
+
+namespace {
+
+constexpr std::size_t kWindow = 4096;
+
+const Rule kUnchanged{"unchanged", false, "the job opened it for writing and did not change it"};
+const Rule kShared{"shared", false,
+                   "a program outside the job has it open for writing too and wrote meanwhile"};
+const Rule kTemporary{"gone", false, "the job made it and removed it"};
+
+}  // namespace
+
+struct Tracker::Changed {
+  PathId path = 0;
+  PathId from = 0;
+  OutputStatus status = OutputStatus::kCreated;
+  Stamp stamp;
+  std::optional<hash::Digest> digest;
+};
+
+// What is other at this path than before the job.
+std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
+  const Path& path = paths_[id];
+  Changed changed{.path = id};
+  const bool carried = (path.flags & path_flag::kCarried) != 0;
+  if (path.now == 0) {
+    if (path.before == 0 || carried) return std::nullopt;
+    changed.status = OutputStatus::kDeleted;
+    return changed;
+  }
+  const File& file = files_[path.now];
+  const bool same_file = path.now == path.before;
+  if (same_file && !file.has(file::kWritten)) return std::nullopt;
+  auto [real, hidden] = standing_at(paths_.text(id));
+  // Hashing it will fail, and say why.
+  if (hidden) real = files_.stamp(path.now);
+  if (same_file && is_anothers(path.now, real)) return std::nullopt;
+  if (!real) {
+    if (path.before == 0) return std::nullopt;
+    missed_.add("gone", fmt::format("{} was removed by another program", paths_.text(id)));
+    changed.status = OutputStatus::kDeleted;
+    return changed;
+  }
+  changed.stamp = *real;
+  if (same_file) {
+    const bool same = (path.flags & path_flag::kSame) != 0;
+    const bool unchanged = same || (!hidden && is_unchanged(path.now, *real));
+    if (unchanged && !file.has(file::kInherited)) return std::nullopt;
+    changed.status =
+        file.has(file::kInheritedEmpty) ? OutputStatus::kCreated : OutputStatus::kModified;
+    return changed;
+  }
+  const bool linked = path.from != 0 && paths_[path.from].now == path.now;
+  if (file.has(file::kForeign)) {
+    if (path.from == 0) {
+      changed_outside(path.now);
+      return std::nullopt;
+    }
+    changed.status = linked ? OutputStatus::kLinked : OutputStatus::kRenamed;
+    changed.from = path.from;
+    const bool still = !file.has(file::kWritten) && same_content(*real, files_.stamp(path.now));
+    if (still && file.digest != 0) changed.digest = files_.digest(path.now);
+  } else if (linked) {
+    changed.status = OutputStatus::kLinked;
+    changed.from = path.from;
+  } else {
+    changed.status = path.before != 0 ? OutputStatus::kModified : OutputStatus::kCreated;
+  }
+  return changed;
+}
+
+// Of a file that the job did not open but was passed open, not as a standard stream. If the file
+// did not change, nothing was written. If it did, the job wrote it, unless others who have it open
+// wrote something, too. Then whose change it was cannot be known, and need not be: what several
+// programs write to at once is a stream between them, as a pipe or a terminal is, and not a file
+// that the job leaves. The same if the name leads elsewhere by now, and not by the job's doing: a
+// log was rotated.
+bool Tracker::is_anothers(FileId id, const std::optional<Stamp>& now) const {
+  const File& file = files_[id];
+  if (!file.has(file::kPassedOn) || file.has(file::kInherited)) return false;
+  if (!now || !files_.is(id, *now)) return true;
+  if (!options_.written_outside || is_unchanged(id, *now)) return false;
+  return options_.written_outside(*now);
+}
+
+void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
+  std::vector<Changed> window;
+  for (std::size_t at = 0; at < order.size();) {
+    window.clear();
+    for (; at < order.size() && window.size() < kWindow; ++at) {
+      if (!kept(order[at])) continue;
+      if (auto changed = change_at(order[at])) window.push_back(*changed);
+    }
+    hash_outputs(window);
+    for (const Changed& changed : window) {
+      if (changed.digest && holds_the_same(changed.path, changed.stamp, *changed.digest)) {
+        paths_[changed.path].flags |= path_flag::kSame;
+        continue;
+      }
+      store::Output output{.path = paths_.text(changed.path),
+                           .blake3 = changed.digest,
+                           .size = changed.stamp.size,
+                           .status = changed.status};
+      if (changed.from != 0) output.from = paths_.text(changed.from);
+      output.before = before_of(changed);
+      results.output(std::move(output), filter_.rule(paths_[changed.path].rule));
+    }
+  }
+}
+
+// What the job wrote into, where it left some of it.
+std::optional<hash::Digest> Tracker::before_of(const Changed& changed) const {
+  const FileId id = paths_[changed.path].now;
+  if (id == 0 || changed.status == OutputStatus::kDeleted) return std::nullopt;
+  const File& file = files_[id];
+  const bool into = file.has(file::kForeign) && file.has(file::kWritten);
+  if (!into || file.has(file::kEmptied) || file.digest == 0) return std::nullopt;
+  return files_.digest(id);
+}
+
+void Tracker::hash_outputs(std::vector<Changed>& window) {
+  for (std::uint32_t i = 0; i < window.size(); ++i) {
+    const Changed& changed = window[i];
+    if (changed.digest || changed.status == OutputStatus::kDeleted) continue;
+    HashTask task;
+    task.id = i;
+    task.folder = &paths_.folder_path(paths_[changed.path].folder);
+    task.name = paths_.name_text(changed.path);
+    task.expected = to_hash(changed.stamp);
+    queue_.submit(std::move(task));
+  }
+  taken_.clear();
+  while (queue_.wait(taken_)) {
+    for (const HashResult& result : taken_) {
+      Changed& changed = window[result.id];
+      if (result.state == HashResult::State::kDone) {
+        changed.digest = result.digest;
+      } else if (result.state == HashResult::State::kUnreadable) {
+        missed_.add("unreadable", fmt::format("{}: {}", paths_.text(changed.path), *result.error));
+      } else {
+        missed_.add("changed", fmt::format("{} was still being changed when the job had ended",
+                                           paths_.text(changed.path)));
+      }
+    }
+    taken_.clear();
+  }
+}
+
+// Why nothing was told of this path; nullptr where there is nothing to be said.
+const Rule* Tracker::reason_left_out(PathId id) const {
+  const Path& path = paths_[id];
+  const bool made = path.now == 0 && path.before == 0;
+  const bool opened = path.now != 0 && files_[path.now].has(file::kWritten);
+  const bool touched =
+      made || opened || path.now != path.before || (path.flags & path_flag::kRead) != 0;
+  if (!touched) return nullptr;
+  if (!kept(id)) return &filter_.rule(path.rule);
+  if (made) return &kTemporary;
+  return opened && path.now == path.before ? &kUnchanged : nullptr;
+}
+
+void Tracker::tell_left_out(const std::vector<PathId>& order, Results& results) {
+  for (const PathId id : order) {
+    const Path& path = paths_[id];
+    if ((path.flags & path_flag::kTaken) == 0) continue;
+    const Rule* rule = reason_left_out(id);
+    if (rule == nullptr) continue;
+    if (rule == &kUnchanged) {
+      // Whether it is an output has been decided before; here it is asked again for the few files
+      // that were opened for writing.
+      if (change_at(id)) continue;
+      if (is_anothers(path.now, standing_at(paths_.text(id)).stamp)) rule = &kShared;
+    }
+    const bool read = (path.flags & path_flag::kRead) != 0;
+    const bool changed = rule != &kUnchanged && (path.now != path.before || path.now == 0 ||
+                                                 files_[path.now].has(file::kWritten));
+    results.left_out({.path = paths_.text(id), .read = read, .changed = changed}, *rule);
+  }
+}
+
+}  // namespace assay::lineage

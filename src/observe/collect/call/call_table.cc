@@ -1,0 +1,119 @@
+#include "observe/collect/call/call_table.h"
+
+#include <linux/audit.h>
+
+#include <array>
+#include <cstddef>
+
+#include "observe/collect/call/path_call.h"
+
+namespace assay::collect {
+namespace {
+
+using enum CallKind;
+
+constexpr std::array kCalls = std::to_array<CallRow>({
+    {"open", kOpen, 2, 2, 5},
+    {"openat", kOpenAt, 257, 257, 295},
+    {"openat2", kOpenAt2, 437, 437, 437},
+    {"creat", kCreat, 85, 85, 8},
+    {"mknod", kMknod, 133, 133, 14},
+    {"mknodat", kMknodAt, 259, 259, 297},
+    {"truncate", kTruncate, 76, 76, 92},
+    {"truncate64", kTruncate, -1, -1, 193},
+    {"unlink", kUnlink, 87, 87, 10},
+    {"unlinkat", kUnlinkAt, 263, 263, 301},
+    {"rename", kRename, 82, 82, 38},
+    {"renameat", kRenameAt, 264, 264, 302},
+    {"renameat2", kRenameAt2, 316, 316, 353},
+    {"link", kLink, 86, 86, 9},
+    {"linkat", kLinkAt, 265, 265, 303},
+    {"symlink", kSymlink, 88, 88, 83},
+    {"symlinkat", kSymlinkAt, 266, 266, 304},
+    {"utime", kSetTimes, 132, 132, 30},
+    {"utimes", kSetTimes, 235, 235, 271},
+    {"futimesat", kSetTimesAt, 261, 261, 299},
+    {"utimensat", kSetTimesAtFlags, 280, 280, 320},
+    {"utimensat_time64", kSetTimesAtFlags, -1, -1, 412},
+    {"execve", kExec, 59, 520, 11},
+    {"execveat", kExecAt, 322, 545, 358},
+    {"io_uring_setup", kIoUring, 425, 425, 425},
+    {"open_by_handle_at", kOpenByHandle, 304, 304, 342},
+    {"pidfd_getfd", kPidfdGetfd, 438, 438, 438},
+    {"fanotify_init", kFanotify, 300, 300, 338},
+    {"chroot", kNewRoot, 161, 161, 61},
+    {"pivot_root", kMount, 155, 155, 217},
+    {"mount", kMount, 165, 165, 21},
+    {"umount2", kMount, 166, 166, 52},
+    {"move_mount", kMount, 429, 429, 429},
+    {"open_tree", kMount, 428, 428, 428},
+    {"open_tree_attr", kMount, 467, 467, 467},
+    {"fsmount", kMount, 432, 432, 432},
+    {"setns", kSetNs, 308, 308, 346},
+    {"unshare", kUnshare, 272, 272, 310},
+    {"seccomp", kSeccomp, 317, 317, 354},
+    {"chdir", kNewDirectory, 80, 80, 12},
+    {"fchdir", kNewDirectory, 81, 81, 133},
+    {"prctl", kSandbox, 157, 157, 172},
+});
+
+constexpr int flags_argument(CallKind kind) {
+  if (kind == kOpen) return 1;
+  if (kind == kOpenAt) return 2;
+  return -1;
+}
+
+constexpr std::size_t count(int CallRow::*column) {
+  std::size_t rows = 0;
+  for (const CallRow& row : kCalls) rows += row.*column >= 0 ? 1 : 0;
+  return rows;
+}
+
+// One list for the architecture: the kernel reports x32 calls as x86-64's.
+constexpr auto kStopped64 = [] {
+  std::array<Stopped, count(&CallRow::x86_64) + count(&CallRow::x32)> list{};
+  std::size_t used = 0;
+  for (const CallRow& row : kCalls) {
+    if (row.x86_64 >= 0) list[used++] = {row.x86_64, flags_argument(row.kind)};
+  }
+  for (const CallRow& row : kCalls) {
+    if (row.x32 >= 0) list[used++] = {row.x32 | kX32Bit, flags_argument(row.kind)};
+  }
+  return list;
+}();
+
+constexpr auto kStopped32 = [] {
+  std::array<Stopped, count(&CallRow::i386)> list{};
+  std::size_t used = 0;
+  for (const CallRow& row : kCalls) {
+    if (row.i386 >= 0) list[used++] = {row.i386, flags_argument(row.kind)};
+  }
+  return list;
+}();
+
+}  // namespace
+
+std::span<const CallRow> all_calls() {
+  return kCalls;
+}
+
+const CallRow* find_call(std::uint32_t arch, int number) {
+  if (arch != AUDIT_ARCH_I386 && arch != AUDIT_ARCH_X86_64) return nullptr;
+  const bool x32 = (number & kX32Bit) != 0;
+  const auto column = arch == AUDIT_ARCH_I386 ? &CallRow::i386
+                      : x32                   ? &CallRow::x32
+                                              : &CallRow::x86_64;
+  const int wanted = number & ~kX32Bit;
+  for (const CallRow& row : kCalls) {
+    if (row.*column == wanted) return &row;
+  }
+  return nullptr;
+}
+
+std::span<const Stopped> stopped_calls(std::uint32_t arch) {
+  if (arch == AUDIT_ARCH_X86_64) return kStopped64;
+  if (arch == AUDIT_ARCH_I386) return kStopped32;
+  return {};
+}
+
+}  // namespace assay::collect

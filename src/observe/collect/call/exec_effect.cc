@@ -1,0 +1,104 @@
+// What execve and execveat do: the process becomes the program, and the kernel reads files of which
+// the process knows nothing: interpreters of scripts, and the loader that an ELF file names.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "observe/collect/call/call_effect.h"
+#include "observe/collect/call/remote_status.h"
+#include "observe/collect/event/stamp.h"
+#include "observe/collect/process/interpreter.h"
+
+namespace assay::collect {
+namespace {
+
+using wire::Op;
+
+constexpr int kMostScripts = 5;  // interpreters that are scripts, one after the other
+
+Interpreter look_into(const Found& file) {
+  return interpreter_of(fmt::format("/proc/self/fd/{}", file.fd.get()));
+}
+
+// Whether programs of other kinds can be run here (binfmt_misc): then we cannot know which.
+bool other_kinds_run() {
+  return ::access("/proc/sys/fs/binfmt_misc/register", F_OK) == 0;
+}
+
+void add_read(Effect& effect, const Found& file) {
+  effect.told.push_back({.op = Op::kRead, .stamp = stamp_of(file.status), .path = file.path});
+}
+
+// Whether the program would have got rights that the process does not have, and will not.
+bool loses_rights(const RemoteView& view, const Found& file) {
+  const mode_t mode = file.status.st_mode;
+  const std::string path = fmt::format("/proc/self/fd/{}", file.fd.get());
+  const bool capable = ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  const bool set_group = (mode & S_ISGID) != 0 && (mode & S_IXGRP) != 0;
+  if ((mode & S_ISUID) == 0 && !set_group && !capable) return false;
+  const RemoteStatus status = read_remote_status(view.thread());
+  if (!status.no_new_privileges) return false;
+  const bool differs = ((mode & S_ISUID) != 0 && file.status.st_uid != status.user) ||
+                       (set_group && file.status.st_gid != status.group) ||
+                       (capable && status.user != 0);
+  struct statvfs system {};
+  const bool honoured = ::fstatvfs(file.fd.get(), &system) != 0 || (system.f_flag & ST_NOSUID) == 0;
+  return differs && honoured;
+}
+
+}  // namespace
+
+std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint64_t flags) {
+  // A namespace that clone made is met here at the latest.
+  const bool other_mounts = in_other_mounts(view.thread());
+  if (other_mounts) RemoteView::views_may_differ();
+  Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
+                   ? view.find_descriptor(given.dirfd)
+                   : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+  bool untold = file.accept_untold();
+  if (!file.regular()) return std::nullopt;
+  Effect effect;
+  effect.will_succeed = view.may(file, X_OK);
+  // Memory that is executed (memfd_create) is nobody's file.
+  const bool memory = file.path.starts_with("/memfd:");
+  effect.told.push_back({.op = Op::kExec,
+                         .flags = memory ? wire::flag::kNoStamp : std::uint16_t{0},
+                         .stamp = stamp_of(file.status),
+                         .path = file.path});
+  if (other_mounts) {
+    effect.told.push_back(std::move(missed_effect(view, kNamespace, kOtherMounts).told.front()));
+  }
+  if (loses_rights(view, file)) {
+    effect.told.push_back(
+        {.op = Op::kMissed,
+         .flags = wire::flag::kNoStamp,
+         .path = "setuid",
+         .other = fmt::format("{} is setuid and ran without its privileges", file.path)});
+  }
+  if (!memory) add_read(effect, file);
+  for (int scripts = 0;; ++scripts) {
+    const Interpreter interpreter = look_into(file);
+    const bool nameless = interpreter.kind == ProgramKind::kScript && interpreter.path.empty();
+    const bool unknown = interpreter.kind == ProgramKind::kUnknown && !other_kinds_run();
+    if (nameless || unknown) effect.will_succeed = false;
+    if (interpreter.path.empty()) break;
+    file = view.find(AT_FDCWD, interpreter.path, true);
+    untold = file.accept_untold() || untold;
+    if (!file.regular() || scripts == kMostScripts || !view.may(file, X_OK)) {
+      effect.will_succeed = false;
+      break;
+    }
+    add_read(effect, file);
+    if (interpreter.last()) break;
+  }
+  if (untold) return long_path_effect(view, "ran", given, effect.will_succeed);
+  return effect;
+}
+
+}  // namespace assay::collect

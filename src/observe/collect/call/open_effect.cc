@@ -1,0 +1,156 @@
+// What open, openat, openat2, creat, mknod, truncate and the utime family do.
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "observe/collect/call/call_effect.h"
+#include "observe/collect/event/stamp.h"
+
+namespace assay::collect {
+namespace {
+
+using wire::Op;
+
+constexpr std::uint64_t kUnnamedFile = O_TMPFILE & ~O_DIRECTORY;
+
+bool is_pseudo(int fd) {
+  struct statfs system {};
+  if (::fstatfs(fd, &system) != 0) return false;
+  switch (static_cast<std::uint32_t>(system.f_type)) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+    case SECURITYFS_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+    case BPF_FS_MAGIC:
+    case SELINUX_MAGIC:
+    case PSTOREFS_MAGIC:
+    case EFIVARFS_MAGIC:
+    case BINFMTFS_MAGIC:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A file that will be made: there is nothing to stamp yet.
+std::optional<Effect> creation(const RemoteView& view, Given file, FoundName made) {
+  const bool untold = made.accept_untold();
+  if (made.error != 0 || made.only_directory) return std::nullopt;
+  Effect effect;
+  effect.told.push_back({.op = Op::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
+  effect.will_succeed = made.file.error == ENOENT && view.may(made.parent, W_OK | X_OK);
+  if (untold) return long_path_effect(view, "made", file, effect.will_succeed);
+  return effect;
+}
+
+std::optional<Effect> unnamed_creation(const RemoteView& view, const Found& directory) {
+  if (!directory.directory()) return std::nullopt;
+  Effect effect;
+  effect.told.push_back({.op = Op::kCreate,
+                         .flags = wire::flag::kNoStamp | wire::flag::kUnnamed,
+                         .path = directory.path});
+  effect.will_succeed = view.may(directory, W_OK | X_OK);
+  return effect;
+}
+
+struct Access {
+  bool read = false;
+  bool write = false;
+  bool cut = false;
+  bool all = true;  // with `cut`: to nothing
+};
+
+// Nothing if it is no regular file.
+std::optional<Effect> existing(const RemoteView& view, Given given, Found file, Access access) {
+  const bool untold = file.accept_untold();
+  if (!file.regular()) return std::nullopt;
+  Effect effect;
+  Effect::Told told{.op = Op::kRead, .stamp = stamp_of(file.status)};
+  if (access.cut) {
+    told.op = Op::kTruncate;
+  } else if (access.write && access.read) {
+    told.flags = wire::flag::kWritable;
+  } else if (access.write) {
+    told.op = Op::kWrite;
+  }
+  if (access.write || access.cut) {
+    const Change kept = access.read ? Change::kContentReadable : Change::kContent;
+    add_ahead(effect, file, access.cut && access.all ? Change::kCut : kept);
+  }
+  const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
+  effect.will_succeed = view.may(file, mode);
+  if (untold) {
+    return long_path_effect(view, access.cut ? "cut" : "opened", given, effect.will_succeed);
+  }
+  told.path = std::move(file.path);
+  effect.told.push_back(std::move(told));
+  return effect;
+}
+
+}  // namespace
+
+void add_ahead(Effect& effect, const Found& file, Change change) {
+  if (file.fd.valid() && is_pseudo(file.fd.get())) return;
+  effect.ahead.push_back({.path = file.path, .stamp = stamp_of(file.status), .change = change});
+}
+
+std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
+                                  std::uint64_t resolve) {
+  if ((flags & O_PATH) != 0) return std::nullopt;
+  if ((flags & kUnnamedFile) != 0) {
+    return unnamed_creation(view, view.find(file.dirfd, file.path, true, resolve));
+  }
+  if ((flags & O_DIRECTORY) != 0) return std::nullopt;
+
+  const bool create = (flags & O_CREAT) != 0;
+  const bool exclusive = create && (flags & O_EXCL) != 0;
+  const bool follow = (flags & O_NOFOLLOW) == 0 && !exclusive;
+  Found found = view.find(file.dirfd, file.path, follow, resolve);
+  if (found.error == ENOENT && create) {
+    return creation(view, file, view.find_creation(file.dirfd, file.path, follow, resolve));
+  }
+  // memfd_create's, reopened through /proc: in no directory, so nobody's input.
+  if (found.path.starts_with("/memfd:")) return std::nullopt;
+
+  const std::uint64_t mode = flags & O_ACCMODE;
+  const Access access{.read = mode == O_RDONLY || mode == O_RDWR,
+                      .write = mode == O_WRONLY || mode == O_RDWR,
+                      .cut = (flags & O_TRUNC) != 0};
+  if (!access.read && !access.write) return std::nullopt;  // for ioctl only
+  std::optional<Effect> effect = existing(view, file, std::move(found), access);
+  if (effect && exclusive) effect->will_succeed = false;
+  return effect;
+}
+
+std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode) {
+  const std::uint64_t type = mode & S_IFMT;
+  if (type != 0 && type != S_IFREG) return std::nullopt;
+  return creation(view, file, view.find_creation(file.dirfd, file.path, false));
+}
+
+std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length) {
+  return existing(view, file, view.find(file.dirfd, file.path, true),
+                  {.cut = true, .all = length == 0});
+}
+
+std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint64_t flags) {
+  Found found = file.path.empty() && (flags & AT_EMPTY_PATH) != 0
+                    ? view.find_descriptor(file.dirfd)
+                    : view.find(file.dirfd, file.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+  // The content of a file whose path cannot be told is not hashed anyway.
+  if (found.accept_untold() || !found.regular()) return std::nullopt;
+  Effect effect;
+  add_ahead(effect, found, Change::kTimes);
+  effect.will_succeed = true;  // if not, nothing is lost
+  return effect;
+}
+
+}  // namespace assay::collect

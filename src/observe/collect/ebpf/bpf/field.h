@@ -1,0 +1,23 @@
+// FIELD(type, pointer, field): reads a field of a kernel structure by an address that is only a
+// number. Since Linux 6.2 the verifier can be told what the address points to, and the read is one
+// instruction; before, it is a call of ten nanoseconds.
+#pragma once
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "observe/collect/ebpf/bpf/kernel.h"
+
+// Set by the loader, before the verifier looks: it drops the branch that is not taken.
+const volatile bool can_cast SEC(".rodata.flags") = false;
+
+extern void* bpf_rdonly_cast(const void* object, __u32 type) __ksym __weak;
+
+// The address is taken first: a field read inside the arguments would be relocated, too.
+#define FIELD(type, pointer, field)                                                               \
+  ({                                                                                              \
+    const void* from_ = (const void*)(pointer);                                                   \
+    can_cast ? ((const struct type*)bpf_rdonly_cast(from_, bpf_core_type_id_kernel(struct type))) \
+                   ->field                                                                        \
+             : BPF_CORE_READ((const struct type*)from_, field);                                   \
+  })

@@ -1,0 +1,87 @@
+// An open that succeeded becomes a message, once per process, name, kind of access and state of
+// the file.
+#pragma once
+
+#include "observe/collect/ebpf/bpf/job.h"
+
+static __always_inline enum assay_access access_of(unsigned int mode, unsigned int flags) {
+  if (flags & kOpenTemporary) return kAssayCreateUnnamed;
+  if (mode & kFmodeCreated) return kAssayCreate;
+  if (flags & kOpenTruncate) return kAssayTruncate;
+  if (!(mode & kFmodeWrite)) return kAssayRead;
+  return mode & kFmodeRead ? kAssayReadWrite : kAssayWrite;
+}
+
+// `flags` may have more than the file remembers (O_TRUNC is forgotten once it is done); `gated`
+// says whether the call went through the gate.
+static __always_inline int opened(struct task_struct* task, const struct member* member,
+                                  const struct file* file, unsigned int flags, bool gated) {
+  const unsigned int mode = FIELD(file, file, f_mode);
+  flags |= FIELD(file, file, f_flags);
+  // A program being executed is told as such; what a file system opens beneath itself is not the
+  // command's doing.
+  if (mode & (kFmodePath | kFmodeNoAccount) || flags & kFmodeExec) return 0;
+  const struct inode* inode = FIELD(file, file, f_inode);
+  if ((FIELD(inode, inode, i_mode) & kTypeMask) != kTypeRegular) return 0;
+  const struct super_block* super = FIELD(inode, inode, i_sb);
+  if (FIELD(super_block, super, s_flags) & kSuperInternal) return 0;
+
+  const enum assay_access access = access_of(mode, flags);
+  const bool change =
+      access == kAssayReadWrite || access == kAssayWrite || access == kAssayTruncate;
+  if ((change || access == kAssayCreateUnnamed) && gated && shared.gate_stops_changes) return 0;
+
+  const __u32 zero = 0;
+  struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
+  if (!scratch) return 0;
+  struct assay_message* message = &scratch->message;
+  message->hints = change && !gated ? kAssayUnseenChange : 0;
+  take_stamp(message, inode, super);
+
+  // Told already? The same inode by another name (hard link, rename, bind mount) is another thing
+  // to tell, and so is a state that changed. A new file under a reused inode number differs in
+  // i_generation, and in ctime where a file system does not count generations.
+  const struct vfsmount* mount = FIELD(file, file, f_path.mnt);
+  const struct dentry* dentry = FIELD(file, file, f_path.dentry);
+  struct walk* walk = &scratch->walk;
+  begin_walk(walk, &shared, mount, dentry);
+  __u64 hash = mixed(shared.seed ^ shared.epoch, member->id | (__u64)access << 32);
+  hash = mixed(hash, message->device << 32 | FIELD(inode, inode, i_generation));
+  hash = mixed(hash, message->inode);
+  hash = mixed(hash, message->size);
+  hash = mixed(hash, message->mtime_ns);
+  hash = mixed(hash, message->ctime_ns);
+  hash = mixed(hash, walk->mount);
+  hash = mixed(hash, FIELD(dentry, dentry, d_name.hash_len));
+  __u64* slot = &seen[hash & (kAssaySeenSlots - 1)];
+  if (*slot == hash) return 0;
+
+  const __u64 namespace = (__u64)FIELD(mount, walk->mount, mnt_ns);
+  const __u64 length = write_path(walk, scratch->text);
+  if (length > kAssayPathMax) {
+    count(&shared.dropped_path);
+    return 0;
+  }
+  if (namespace != shared.mnt_namespace) {
+    message->hints |= kAssayOtherNamespace;
+  }
+  address(message, task);
+  message->kind = kAssayOpen;
+  message->access = access;
+  message->path_length = length;
+  message->other_length = 0;
+  message->parent = 0;
+  message->value = 0;
+  if (send(message, length, kAssayPathMax, false)) *slot = hash;
+  return 0;
+}
+
+// The file at a descriptor of this process, or nothing.
+static __always_inline struct file* file_at(struct task_struct* task, long descriptor) {
+  struct file* file = 0;
+  const struct files_struct* files = FIELD(task_struct, task, files);
+  const struct fdtable* table = FIELD(files_struct, files, fdt);
+  if (descriptor < 0 || descriptor >= FIELD(fdtable, table, max_fds)) return 0;
+  if (bpf_probe_read_kernel(&file, sizeof file, FIELD(fdtable, table, fd) + descriptor)) return 0;
+  return file;
+}

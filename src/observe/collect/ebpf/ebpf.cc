@@ -1,0 +1,271 @@
+#include "observe/collect/ebpf/ebpf.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "observe/collect/ebpf/intake.h"
+#include "observe/collect/ebpf/messages.h"
+#include "observe/collect/ebpf/programs.h"
+#include "observe/collect/event/clock.h"
+#include "observe/collect/event/log.h"
+#include "observe/collect/gate/gate.h"
+#include "observe/collect/process/launch.h"
+#include "observe/collect/process/reaper.h"
+
+namespace assay::collect {
+namespace {
+
+// How long messages may wait for a look when nothing else happens (bpf/job.h, send).
+constexpr int kShortestWait_ms = 5;
+constexpr int kLongestWait_ms = 100;
+// Messages are first written to the log, which has room, and told to the sink after so many, so
+// that the ring does not fill up while the sink thinks.
+constexpr std::size_t kRound = 1 << 16;
+
+// Holds the command back until the programs know it.
+class Barrier {
+ public:
+  Barrier() {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    reading_.reset(ends[0]);
+    writing_.reset(ends[1]);
+  }
+  // In the child. False if the collector gave up.
+  bool wait() {
+    writing_.reset();
+    char byte = 0;
+    ssize_t got = 0;
+    do {
+      got = ::read(reading_.get(), &byte, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got == 1) return true;
+    errno = ECANCELED;
+    return false;
+  }
+  void open() {
+    [[maybe_unused]] const auto written = ::write(writing_.get(), "", 1);
+    close();
+  }
+  void close() { writing_.reset(); }
+
+ private:
+  base::UniqueFd reading_;
+  base::UniqueFd writing_;
+};
+
+std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messages) {
+  const volatile assay_shared& shared = programs.shared();
+  std::vector<Missed> missed;
+  const auto add = [&](std::uint64_t count, const char* what, std::string_view text) {
+    if (count > 0) missed.push_back({what, fmt::format("{} {}", count, text)});
+  };
+  add(shared.dropped_full, "dropped", "events found the kernel's ring buffer full");
+  add(shared.dropped_path, "dropped",
+      "files were opened whose path is longer than the kernel's limit or was gone at once");
+  add(shared.dropped_member, "unseen", "processes could not be followed");
+  add(programs.skipped_runs(), "dropped", "events came while another was taken on that processor");
+  add(messages.strangers(), "namespace",
+      "files were opened in another mount namespace, where their paths mean other files");
+  add(shared.uring_changes, "io_uring", "files were renamed, linked, cut or removed by io_uring");
+  add(shared.uring_unfollowed, "io_uring", "files were opened into io_uring's own table");
+  if (programs.mode() == EbpfMode::kSyscall &&
+      shared.uring_opens_begun > shared.uring_opens_ended) {
+    add(shared.uring_opens_begun - shared.uring_opens_ended, "io_uring",
+        "opens by io_uring whose end was not seen");
+  }
+  if (!programs.follows_uring())
+    add(shared.uring_rings, "io_uring",
+        "rings were set up, which this kernel does not let us follow");
+  add(messages.unseen_changes(), "unseen",
+      "existing files were opened for writing past the gate: their former content is not known");
+  return missed;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// One run: the programs, the gate, and what ties them together.
+class EbpfRun {
+ public:
+  EbpfRun(Log& log, EbpfPrograms& programs, Sink& sink)
+      : log_(log),
+        programs_(programs),
+        sink_(sink),
+        gate_(
+            GateMode::kChanges, {},
+            {.before = [this] { take_all(); }, .told = [this](const auto& told) { note(told); }}) {
+    programs_.shared().gate_stops_changes = 1;
+  }
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control) {
+    Reaper reaper;
+    ASSAY_TRY(child_,
+              collect::launch(launch, [this] { return barrier_.wait() && gate_.install(); }));
+    ASSAY_TRY_VOID(adopt());
+    append_inherited(launch.inherited, child_.pid, log_);
+    log_.drain(sink_);           // while the command waits: it may be about to write into these
+    intake_.emplace(programs_);  // after the fork: it has a thread
+    barrier_.open();
+    if (!gate_.receive()) return base::fail(gate_failure(launch, child_));
+    ASSAY_TRY_VOID(loop(launch, control, reaper));
+    Outcome outcome = reaper.outcome();
+    outcome.missed = missed_by(programs_, messages_);
+    outcome.dropped = programs_.shared().dropped_full + programs_.shared().dropped_path +
+                      programs_.skipped_runs();
+    return outcome;
+  }
+
+ private:
+  base::Result<void> adopt() {
+    if (auto adopted = programs_.adopt(child_.pid); !adopted) {
+      barrier_.close();
+      ::waitpid(child_.pid, nullptr, 0);
+      return adopted;
+    }
+    log_.append({.op = wire::Op::kProcess,
+                 .source = wire::Source::kEbpf,
+                 .flags = wire::flag::kNoStamp,
+                 .thread = child_.pid,
+                 .process = child_.pid,
+                 .parent = ::getpid(),
+                 .time_ns = monotonic_ns()});
+    return {};
+  }
+
+  std::size_t take() {
+    const EbpfMessages::Teller append = [&](const Event& event) {
+      // The command's own end is told by the reaper, after everything else it did.
+      if (event.op != wire::Op::kExit || event.process != child_.pid) log_.append(event);
+    };
+    return intake_->take(
+        [&](const assay_message& message, std::string_view names, std::string_view other) {
+          messages_.receive(message, names, other, append);
+        },
+        kRound);
+  }
+
+  // Everything that happened before now: a call that waits at the gate came after it.
+  void take_all() {
+    while (take() == kRound) {
+    }
+  }
+
+  // The ring's memory is given back before the sink needs the most.
+  void finish_taking() {
+    programs_.stop();
+    take_all();
+    intake_.reset();
+    programs_.release_ring();
+  }
+
+  // A file that moves is another file to the programs; files below a directory that moves are not.
+  void note(const Effect::Told& told) {
+    if (told.op != wire::Op::kRename || !is_directory(told.path)) return;
+    programs_.shared().epoch = programs_.shared().epoch + 1;
+  }
+
+  base::Result<void> loop(const Launch& launch, const Control& control, Reaper& reaper) {
+    ExecWatch watch(launch, child_);
+    bool gate_open = true;
+    bool kept = true;
+    bool watched = true;
+    int wait_ms = kShortestWait_ms;
+    while (gate_open || !reaper.ended() || (kept && programs_.shared().live > 0)) {
+      std::array<pollfd, 5> waiting{{{gate_open ? gate_.listener() : -1, POLLIN, 0},
+                                     {reaper.descriptor(), POLLIN, 0},
+                                     {watch.descriptor(), POLLIN, 0},
+                                     {watched ? control.keeper : -1, POLLIN, 0},
+                                     {kept ? programs_.descriptor() : -1, POLLIN, 0}}};
+      ::poll(waiting.data(), waiting.size(), wait_ms);
+      if (waiting[0].revents != 0) {
+        gate_open = kept ? gate_.serve(log_, sink_) : wave_through(gate_.listener(), 0);
+      }
+      ASSAY_TRY(const bool began, watch.began());
+      if (began) control.started(child_.pid, gate_.listener());
+      const std::size_t taken = kept ? take() : 0;
+      if (waiting[1].revents != 0) {
+        if (kept) take_all();
+        if (reaper.reap(child_.pid, log_)) control.ended(reaper.status());
+      }
+      if (kept) log_.drain(sink_);
+      if (waiting[3].revents != 0) watched = false;
+      if (waiting[3].revents != 0 && !control.detached()) {
+        finish_taking();
+        log_.drain(sink_);
+        control.abandoned();
+        kept = false;
+      }
+      if (kept) sink_.meanwhile();
+      wait_ms = taken == kRound ? 0
+                : taken > 0     ? kShortestWait_ms
+                                : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
+    }
+    if (!kept) return {};
+    finish_taking();
+    log_.finish(sink_);
+    return {};
+  }
+
+  Log& log_;
+  EbpfPrograms& programs_;
+  Sink& sink_;
+  std::optional<EbpfIntake> intake_;
+  EbpfMessages messages_;
+  Barrier barrier_;
+  Gate gate_;
+  Launched child_;
+};
+
+class EbpfCollector : public Collector {
+ public:
+  explicit EbpfCollector(std::filesystem::path log) : path_(std::move(log)) {}
+
+  base::Result<void> prepare() override {
+    ASSAY_TRY(Log log, Log::create(path_));
+    ASSAY_TRY_VOID(load());
+    log_.emplace(std::move(log));
+    // What reading the kernel's types took. The command is forked from here, and the kernel counts
+    // what a process begins with as memory that it had.
+    ::malloc_trim(0);
+    return {};
+  }
+
+  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+    if (!log_) ASSAY_TRY_VOID(prepare());
+    log_->keep_words(launch.keep_words);
+    return EbpfRun(*log_, *programs_, sink).run(launch, control);
+  }
+
+ private:
+  base::Result<void> load() {
+    ASSAY_TRY(const KernelTypes types, KernelTypes::read());
+    ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
+    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
+    programs_.emplace(std::move(programs));
+    return {};
+  }
+
+  std::filesystem::path path_;
+  std::optional<Log> log_;
+  std::optional<EbpfPrograms> programs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> make_ebpf_collector(const std::filesystem::path& log) {
+  return std::make_unique<EbpfCollector>(log);
+}
+
+}  // namespace assay::collect

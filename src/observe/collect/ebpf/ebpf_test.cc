@@ -1,0 +1,474 @@
+// The eBPF collector on real commands. The oracle is strace: what it says every open returned.
+#include "observe/collect/ebpf/ebpf.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/testing/temp_dir.h"
+#include "observe/collect/ebpf/programs.h"
+
+namespace assay::collect {
+namespace {
+
+namespace fs = std::filesystem;
+using base::testing::TempDir;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Key;
+using ::testing::UnorderedElementsAre;
+using wire::Op;
+
+struct ToldEvent {
+  Op op;
+  std::uint16_t flags;
+  pid_t process, parent;
+  int value;
+  wire::Stamp stamp;
+  std::string path, other;
+};
+
+class Recorder : public Sink {
+ public:
+  void happened(const Event& event) override {
+    events.push_back({event.op, event.flags, event.process, event.parent, event.value, event.stamp,
+                      std::string(event.path), std::string(event.other)});
+  }
+  void about_to_change(std::string_view path, const wire::Stamp&, Change) override {
+    ahead.emplace_back(path);
+  }
+
+  std::vector<ToldEvent> events;
+  std::vector<std::string> ahead;
+
+  [[nodiscard]] std::set<std::string> paths(Op op) const {
+    std::set<std::string> out;
+    for (const ToldEvent& told : events) {
+      if (told.op == op) out.insert(told.path);
+    }
+    return out;
+  }
+  [[nodiscard]] std::size_t count(Op op) const {
+    return static_cast<std::size_t>(std::count_if(events.begin(), events.end(),
+                                                  [&](const ToldEvent& t) { return t.op == op; }));
+  }
+  [[nodiscard]] const ToldEvent* find(Op op, const std::string& path) const {
+    for (const ToldEvent& told : events) {
+      if (told.op == op && told.path == path) return &told;
+    }
+    return nullptr;
+  }
+};
+
+class EbpfTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const Preflight found = ebpf_preflight(); !found.available) GTEST_SKIP() << found.reason;
+  }
+
+  Outcome run(std::vector<std::string> words, Recorder& recorder) {
+    Launch launch{
+        .words = std::move(words), .environment = {"PATH=/usr/bin:/bin"}, .directory = {}};
+    const auto log = logs_.path() / std::to_string(++runs_);
+    auto outcome = make_ebpf_collector(log)->run(launch, {}, recorder);
+    EXPECT_TRUE(outcome.has_value()) << outcome.error().line();
+    return outcome ? *outcome : Outcome{};
+  }
+  Outcome subject(std::vector<std::string> words, Recorder& recorder) {
+    words.insert(words.begin(), ASSAY_EBPF_SUBJECT);
+    return run(std::move(words), recorder);
+  }
+
+  // FOLDER/0 … COUNT-1
+  std::set<std::string> numbered(int count) {
+    std::set<std::string> paths;
+    for (int i = 0; i < count; ++i) paths.insert(make(std::to_string(i)));
+    return paths;
+  }
+  std::string make(const std::string& name) {
+    const fs::path path = folder() / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << name;
+    return path;
+  }
+  fs::path folder() { return folder_.path(); }
+  // Only what is inside the test's folder.
+  std::set<std::string> mine(const std::set<std::string>& paths) {
+    std::set<std::string> out;
+    for (const std::string& path : paths) {
+      if (path.starts_with(folder().string() + "/")) out.insert(path);
+    }
+    return out;
+  }
+
+  TempDir folder_;
+  TempDir logs_;
+  int runs_ = 0;
+};
+
+wire::Stamp stamp_at(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  const auto ns = [](const timespec& time) { return time.tv_sec * 1'000'000'000LL + time.tv_nsec; };
+  return {status.st_dev, status.st_ino, status.st_size, ns(status.st_mtim), ns(status.st_ctim)};
+}
+
+// The regular files that a command's opens returned, as strace saw them.
+std::set<std::string> strace_opens(const std::string& command, const fs::path& output) {
+  const std::string line = fmt::format(
+      "env -i PATH=/usr/bin:/bin strace -f -y -qq -e trace=open,openat,openat2,creat "
+      "-e signal=none -s 5000 -o {} {} > /dev/null",
+      output.string(), command);
+  EXPECT_EQ(std::system(line.c_str()), 0) << line;
+  std::set<std::string> paths;
+  std::ifstream stream(output);
+  for (std::string text; std::getline(stream, text);) {
+    const std::size_t result = text.rfind("= ");
+    const std::size_t open = text.find('<', result);
+    if (result == std::string::npos || open == std::string::npos) continue;
+    std::string path = text.substr(open + 1, text.rfind('>') - open - 1);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        !path.starts_with("/proc/")) {
+      paths.insert(path);
+    }
+  }
+  return paths;
+}
+
+TEST_F(EbpfTest, TellsTheLifeOfTheCommand) {
+  Recorder recorder;
+  const Outcome outcome = run({"sh", "-c", "/bin/cat /dev/null; (exit 3); exit 5"}, recorder);
+  EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 5);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_EQ(outcome.dropped, 0U);
+
+  const ToldEvent* cat = recorder.find(Op::kExec, fs::canonical("/bin/cat"));
+  ASSERT_NE(cat, nullptr);
+  EXPECT_EQ(cat->other, std::string("/bin/cat\0/dev/null", 18));
+  EXPECT_EQ(cat->stamp, stamp_at("/bin/cat"));
+  EXPECT_EQ(recorder.count(Op::kExec), 2U);
+
+  std::vector<int> ends;
+  for (const ToldEvent& told : recorder.events) {
+    if (told.op == Op::kExit) ends.push_back(WEXITSTATUS(told.value));
+  }
+  EXPECT_THAT(ends, UnorderedElementsAre(0, 3, 5));
+  EXPECT_EQ(recorder.count(Op::kProcess), 3U);  // the command and two children
+}
+
+// What the collector has mapped when it forks counts as the command's for ever.
+TEST_F(EbpfTest, TheRingIsNotTheCommandsMemory) {
+  Recorder recorder;
+  const Outcome outcome = run({"/bin/true"}, recorder);
+  // A plain child of this process: with sanitizers that is a lot.
+  const pid_t child = ::fork();
+  if (child == 0) ::execl("/bin/true", "true", nullptr);
+  rusage plain{};
+  ASSERT_EQ(::wait4(child, nullptr, 0, &plain), child);
+  EXPECT_GT(outcome.usage.ru_maxrss, 0);
+  EXPECT_LT(outcome.usage.ru_maxrss, plain.ru_maxrss + kAssayRingSize / 1024);
+}
+
+TEST_F(EbpfTest, AgreesWithStraceOnAShellPipeline) {
+  make("in");
+  const std::string script = folder() / "script.sh";
+  std::ofstream(script) << "#!/bin/sh\ncd " << folder().string()
+                        << "\ncat in | sort > out; (cp in copy; grep -r i . > found; ls -R)\n";
+  fs::permissions(script, fs::perms::owner_all);
+  const auto expected = strace_opens(script, logs_.path() / "strace");
+  for (const char* made : {"out", "copy", "found"}) fs::remove(folder() / made);
+
+  Recorder recorder;
+  const Outcome outcome = run({script}, recorder);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  std::set<std::string> seen = recorder.paths(Op::kRead);
+  seen.merge(recorder.paths(Op::kCreate));
+  seen.merge(recorder.paths(Op::kTruncate));
+  seen.merge(recorder.paths(Op::kWrite));
+  EXPECT_THAT(seen, IsSupersetOf(expected));
+  // Beyond strace's opens there are only the programs and what the kernel read to run them.
+  std::set<std::string> more = recorder.paths(Op::kExec);
+  more.insert({"/bin/sh", "/lib64/ld-linux-x86-64.so.2"});
+  for (const std::string& path : seen) {
+    // /proc has other numbers each time.
+    EXPECT_TRUE(expected.contains(path) || more.contains(path) || path.starts_with("/proc/"))
+        << path;
+  }
+  EXPECT_THAT(recorder.paths(Op::kExec), Contains(script));
+  EXPECT_THAT(mine(recorder.paths(Op::kCreate)),
+              UnorderedElementsAre(folder() / "out", folder() / "copy", folder() / "found"));
+}
+
+TEST_F(EbpfTest, SeesEveryWayToOpen) {
+  for (const char* name : {"written", "both", "cut", "path", "openat2", "relative", "target"}) {
+    make(name);
+  }
+  fs::create_symlink("target", folder() / "symlink");
+  fs::create_hard_link(folder() / "relative", folder() / "hard");
+  Recorder recorder;
+  subject({"ways", folder()}, recorder);
+  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+              UnorderedElementsAre(folder() / "both", folder() / "openat2", folder() / "relative",
+                                   folder() / "target", folder() / "hard"));
+  EXPECT_NE(recorder.find(Op::kRead, folder() / "both")->flags & wire::flag::kWritable, 0);
+  EXPECT_EQ(recorder.find(Op::kRead, folder() / "hard")->flags, 0);
+  std::set<std::string> created = recorder.paths(Op::kCreate);
+  created.erase(folder());  // O_TMPFILE
+  EXPECT_THAT(created, UnorderedElementsAre(folder() / "created", folder() / "exclusive",
+                                            folder() / "creat"));
+  EXPECT_THAT(mine(recorder.paths(Op::kWrite)), Contains(folder() / "written"));
+  const ToldEvent* read = recorder.find(Op::kRead, folder() / "openat2");
+  EXPECT_EQ(read->stamp, stamp_at(folder() / "openat2"));
+  // memfd has no path
+  for (const ToldEvent& told : recorder.events)
+    EXPECT_EQ(told.path.find("memory"), std::string::npos);
+}
+
+TEST_F(EbpfTest, TenThousandFilesOnceEach) {
+  const auto expected = numbered(10'000);
+  Recorder recorder;
+  const Outcome outcome = subject({"many", folder(), "10000", "3"}, recorder);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
+  // Repeats are told again only where two files share a slot of the memory.
+  EXPECT_LT(recorder.count(Op::kRead), 16'000U);
+}
+
+TEST_F(EbpfTest, ThreadsBelongToTheirProcess) {
+  const auto expected = numbered(50);
+  Recorder recorder;
+  const Outcome outcome = subject({"threads", folder(), "50"}, recorder);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
+  std::set<pid_t> processes;
+  for (const ToldEvent& told : recorder.events) processes.insert(told.process);
+  EXPECT_EQ(processes.size(), 1U);
+  EXPECT_EQ(recorder.count(Op::kExit), 1U);
+}
+
+TEST_F(EbpfTest, FollowsChildrenThatOutliveTheirParents) {
+  const auto expected = numbered(300);
+  Recorder recorder;
+  const Outcome outcome = subject({"chain", folder(), "300"}, recorder);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
+  EXPECT_EQ(recorder.count(Op::kProcess), 301U);
+  EXPECT_EQ(recorder.count(Op::kExit), 301U);
+  std::set<pid_t> known;
+  for (const ToldEvent& told : recorder.events) {
+    if (told.op != Op::kProcess) continue;
+    EXPECT_TRUE(known.empty() || known.contains(told.parent)) << told.parent;
+    known.insert(told.process);
+  }
+}
+
+TEST_F(EbpfTest, FollowsThousandsOfProcesses) {
+  const auto expected = numbered(3000);
+  Recorder recorder;
+  const Outcome outcome = subject({"forks", folder(), "3000"}, recorder);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
+  EXPECT_EQ(recorder.count(Op::kExit), 3001U);
+}
+
+TEST_F(EbpfTest, TheLastThreadEndsTheProcess) {
+  Recorder recorder;
+  const Outcome outcome = subject({"outlived", "."}, recorder);
+  EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 7);
+  ASSERT_EQ(recorder.count(Op::kExit), 1U);
+  EXPECT_EQ(recorder.events.back().value, outcome.wait_status);
+}
+
+TEST_F(EbpfTest, AReusedInodeIsAnotherFile) {
+  Recorder recorder;
+  subject({"reuse", folder(), "100"}, recorder);
+  EXPECT_EQ(recorder.count(Op::kCreate), 100U);
+  std::size_t reads = 0;
+  for (const ToldEvent& told : recorder.events) {
+    if (told.op == Op::kRead && told.path == folder() / "again") ++reads;
+  }
+  EXPECT_EQ(reads, 100U);
+}
+
+TEST_F(EbpfTest, PathsUpToTheKernelsLimit) {
+  rlimit limit{};  // remove_all holds every level open
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  // As long as open() can take (4095 bytes), by long names and by short ones.
+  for (const std::string& name : {std::string(200, 'n'), std::string("d")}) {
+    fs::path path = folder() / "deep";
+    fs::create_directory(path);
+    while (path.native().size() + 1 + name.size() + 5 <= 4095) {
+      path /= name;
+      fs::create_directory(path);
+    }
+    const std::string file = path / std::string(4094 - path.native().size(), 'f');
+    ASSERT_EQ(file.size(), 4095U);
+    std::ofstream(file) << "x";
+    Recorder recorder;
+    const Outcome outcome = run({"/bin/cat", file}, recorder);
+    EXPECT_THAT(outcome.missed, IsEmpty());
+    EXPECT_THAT(recorder.paths(Op::kRead), Contains(file));
+    fs::remove_all(folder() / "deep");
+  }
+}
+
+TEST_F(EbpfTest, CountsWhatIsDeeperThanAnyPath) {
+  const std::string name(200, 'n');
+  const int before = ::open(".", O_PATH);
+  ASSERT_EQ(::chdir(folder().c_str()), 0);
+  for (int i = 0; i < 25; ++i) {
+    ASSERT_EQ(::mkdir(name.c_str(), 0700), 0);
+    ASSERT_EQ(::chdir(name.c_str()), 0);
+  }
+  ::close(::open("file", O_WRONLY | O_CREAT, 0600));
+  ASSERT_EQ(::fchdir(before), 0);
+  ::close(before);
+  Recorder recorder;
+  const Outcome outcome = subject({"descend", folder(), name}, recorder);
+  EXPECT_EQ(outcome.dropped, 1U);
+  ASSERT_EQ(outcome.missed.size(), 1U);
+  EXPECT_EQ(outcome.missed[0].what, "dropped");
+}
+
+TEST_F(EbpfTest, CrossesMounts) {
+  const fs::path outer = folder() / "outer";
+  const fs::path inner = folder() / "inner/real";
+  fs::create_directories(outer);
+  fs::create_directories(inner);
+  std::ofstream(inner / "file") << "x";
+  if (::mount(inner.c_str(), outer.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+    GTEST_SKIP() << "mounting is not allowed here";
+  }
+  Recorder recorder;
+  const Outcome outcome = run({"/bin/cat", outer / "file", inner / "file"}, recorder);
+  ::umount2(outer.c_str(), MNT_DETACH);
+  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+              UnorderedElementsAre(outer / "file", inner / "file"));
+  EXPECT_THAT(outcome.missed, IsEmpty());
+}
+
+TEST_F(EbpfTest, SaysWhenPathsMeanOtherFiles) {
+  Recorder recorder;
+  const std::string script = fmt::format(
+      "mount -t tmpfs none {0} && echo x > {0}/hidden && cat {0}/hidden", folder().string());
+  const Outcome outcome = run({"unshare", "-m", "sh", "-c", script}, recorder);
+  if (outcome.wait_status != 0) GTEST_SKIP() << "no mount namespaces here";
+  ASSERT_EQ(outcome.missed.size(), 1U);
+  EXPECT_EQ(outcome.missed[0].what, "namespace");
+}
+
+TEST_F(EbpfTest, SeesIoUring) {
+  for (const char* name : {"inline", "worker", "written"}) make(name);
+  Recorder recorder;
+  const Outcome outcome = subject({"uring", folder()}, recorder);
+  if (WEXITSTATUS(outcome.wait_status) == 77) GTEST_SKIP() << "io_uring is not allowed here";
+  ASSERT_EQ(outcome.wait_status, 0);
+  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+              UnorderedElementsAre(folder() / "inline", folder() / "worker"));
+  EXPECT_THAT(mine(recorder.paths(Op::kWrite)), ElementsAre(folder() / "written"));
+  EXPECT_THAT(mine(recorder.paths(Op::kCreate)), ElementsAre(folder() / "created"));
+  ASSERT_EQ(outcome.missed.size(), 1U);  // the content that was there before
+  EXPECT_EQ(outcome.missed[0].what, "unseen");
+}
+
+TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
+  // Whether the sink could still read what was there: the oracle is the file itself.
+  class Reader : public Recorder {
+   public:
+    void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
+      Recorder::about_to_change(path, stamp, change);
+      std::ifstream stream{std::string(path)};
+      contents.emplace_back(std::istreambuf_iterator<char>(stream),
+                            std::istreambuf_iterator<char>());
+      reads_before.push_back(paths(Op::kRead).contains(std::string(path)));
+    }
+    std::vector<std::string> contents;
+    std::vector<bool> reads_before;
+  } reader;
+  const std::string file = make("kept");
+  const Outcome outcome = run(
+      {"sh", "-c", fmt::format("read x < {0}; echo new > {0}; echo more >> {0}", file)}, reader);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_THAT(reader.contents, ElementsAre("kept", "new\n"));
+  EXPECT_THAT(reader.reads_before,
+              ElementsAre(true, true));        // what happened before was told before
+  EXPECT_EQ(reader.count(Op::kTruncate), 1U);  // by the gate, and not a second time by the programs
+}
+
+TEST_F(EbpfTest, LosesNothingWhileTheSinkThinks) {
+  // More messages than the ring holds, while the sink is held up by a file about to be overwritten.
+  class Slow : public Recorder {
+   public:
+    void about_to_change(std::string_view, const wire::Stamp&, Change) override {
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+    }
+  } slow;
+  // 80,000 messages of more than 300 bytes.
+  const std::string name(250, 'n');
+  for (int i = 0; i < 2'000; ++i) make(fmt::format("{}/{}", name, i));
+  const std::string file = make("kept");
+  std::ofstream(folder() / "script.sh")
+      << "echo new > " << file << " &\n"
+      << "i=0; while [ $i -lt 40 ]; do i=$((i+1))\n"
+      << ASSAY_EBPF_SUBJECT << " many " << (folder() / name).string() << " 2000; done; wait\n";
+  const Outcome outcome = run({"sh", folder() / "script.sh"}, slow);
+  EXPECT_THAT(outcome.missed, IsEmpty());
+  EXPECT_GE(slow.count(Op::kRead), 80'000U);
+}
+
+TEST_F(EbpfTest, FilesOfADirectoryThatMovedAreToldAgain) {
+  make("old/file");
+  Recorder recorder;
+  const std::string script = fmt::format(
+      "cd {0}; read x < old/file; read x < old/file; /bin/mv old new; read x < new/file",
+      folder().string());
+  run({"sh", "-c", script}, recorder);
+  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+              UnorderedElementsAre(folder() / "old/file", folder() / "new/file"));
+}
+
+TEST_F(EbpfTest, SeesNobodyElse) {
+  make("mine");
+  make("other");
+  const std::string log = logs_.path() / "ready";
+  const pid_t other = ::fork();
+  if (other == 0) {
+    for (int i = 0; i < 200; ++i) {
+      ::close(::open((folder() / "other").c_str(), O_RDONLY));
+      ::usleep(1000);
+    }
+    ::_exit(0);
+  }
+  Recorder recorder;
+  run({"sh", "-c", fmt::format("cat {}; sleep 0.1", (folder() / "mine").string())}, recorder);
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  EXPECT_THAT(mine(recorder.paths(Op::kRead)), ElementsAre(folder() / "mine"));
+}
+
+TEST_F(EbpfTest, AProgramThatIsNotThere) {
+  Recorder recorder;
+  const Launch launch{.words = {"no-such-program"}, .environment = {}, .directory = {}};
+  const auto outcome = make_ebpf_collector(logs_.path() / "log")->run(launch, {}, recorder);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, base::ExitCode::kUsage);
+}
+
+}  // namespace
+}  // namespace assay::collect

@@ -1,0 +1,59 @@
+#include "observe/collect/ebpf/intake.h"
+
+#include <signal.h>
+
+#include <limits>
+
+namespace assay::collect {
+
+EbpfIntake::EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds patience)
+    : programs_(programs), patience_(patience), last_taken_(std::chrono::steady_clock::now()) {
+  // Signals are the collector's own thread's.
+  sigset_t all{};
+  sigset_t before{};
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { look_after(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+EbpfIntake::~EbpfIntake() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+std::size_t EbpfIntake::take(const EbpfPrograms::Receiver& receive, std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  std::size_t taken = 0;
+  for (; taken < most && !kept_.empty(); ++taken) {
+    const Kept& kept = kept_.front();
+    receive(kept.message, kept.path, kept.other);
+    kept_.pop_front();
+  }
+  if (taken < most) taken += programs_.take(receive, most - taken);
+  last_taken_ = std::chrono::steady_clock::now();
+  return taken;
+}
+
+std::uint64_t EbpfIntake::kept_in_all() {
+  const std::lock_guard lock(mutex_);
+  return kept_in_all_;
+}
+
+void EbpfIntake::look_after() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, patience_, [this] { return over_; })) {
+    if (std::chrono::steady_clock::now() - last_taken_ < patience_) continue;
+    kept_in_all_ += programs_.take(
+        [this](const assay_message& message, std::string_view path, std::string_view other) {
+          kept_.push_back({message, std::string(path), std::string(other)});
+        },
+        std::numeric_limits<std::size_t>::max());
+  }
+}
+
+}  // namespace assay::collect

@@ -1,0 +1,199 @@
+#include "observe/collect/ebpf/messages.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+
+#include "base/file.h"
+#include "observe/collect/event/stamp.h"
+
+namespace assay::collect {
+namespace {
+
+using wire::Op;
+
+constexpr int kMostInterpreters = 5;  // as the kernel: scripts that are run by scripts
+
+std::optional<wire::Stamp> stamp_at(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return stamp_of(status);
+}
+
+Event event_of(const assay_message& message) {
+  return {.source = wire::Source::kEbpf,
+          .thread = message.thread,
+          .process = message.process,
+          .parent = message.parent,
+          .value = message.value,
+          .time_ns = static_cast<std::int64_t>(message.time_ns),
+          .stamp = {.device = message.device,
+                    .inode = message.inode,
+                    .size = message.size,
+                    .mtime_ns = message.mtime_ns,
+                    .ctime_ns = message.ctime_ns}};
+}
+
+// The name that was given to execve, as a path. A script run by descriptor is "/dev/fd/N", which
+// only the process itself can follow: the kernel leaves the descriptor open for the interpreter.
+std::string script_path(std::string_view directory, std::string_view name, pid_t process) {
+  constexpr std::string_view kByDescriptor = "/dev/fd/";
+  if (name.starts_with(kByDescriptor)) {
+    name.remove_prefix(kByDescriptor.size());
+    const std::string_view number = name.substr(0, name.find('/'));
+    const std::string link = fmt::format("/proc/{}/fd/{}", process, number);
+    std::error_code error;
+    const auto target = std::filesystem::read_symlink(link, error);
+    return (error ? link : target.string()) + std::string(name.substr(number.size()));
+  }
+  if (name.starts_with('/')) return std::string(name);
+  return fmt::format("{}/{}", directory, name);
+}
+
+std::string words_of(pid_t process) {
+  auto words = base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{4 << 20});
+  return words ? *std::move(words) : std::string();
+}
+
+}  // namespace
+
+void turn_round(std::string_view names, std::string& path) {
+  path.clear();
+  while (!names.empty()) {
+    names.remove_suffix(1);  // the '/' after the outermost name
+    const std::size_t slash = names.rfind('/');
+    const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
+    path += '/';
+    path += names.substr(begin);
+    names = names.substr(0, begin);
+  }
+}
+
+void EbpfMessages::receive(const assay_message& message, std::string_view names,
+                           std::string_view other, const Teller& tell) {
+  turn_round(names, path_);
+  Event event = event_of(message);
+  switch (message.kind) {
+    case kAssayOpen:
+      opened(message, event, tell);
+      break;
+    case kAssayFork:
+      event.op = Op::kProcess;
+      event.flags = wire::flag::kNoStamp;
+      tell(event);
+      break;
+    case kAssayScript:
+      scripts_[message.process] = script_path(path_, other, message.process);
+      break;
+    case kAssayExec:
+      event.other = other;
+      executed(message, event, tell);
+      break;
+    case kAssayExit:
+      event.op = Op::kExit;
+      event.flags = wire::flag::kNoStamp;
+      tell(event);
+      break;
+    default:
+      break;
+  }
+}
+
+void EbpfMessages::opened(const assay_message& message, Event event, const Teller& tell) {
+  switch (message.access) {
+    case kAssayRead:
+      event.op = Op::kRead;
+      break;
+    case kAssayReadWrite:
+      event.op = Op::kRead;
+      event.flags = wire::flag::kWritable;
+      break;
+    case kAssayWrite:
+      event.op = Op::kWrite;
+      break;
+    case kAssayTruncate:
+      event.op = Op::kTruncate;
+      break;
+    case kAssayCreate:
+      event.op = Op::kCreate;
+      break;
+    case kAssayCreateUnnamed: {
+      event.op = Op::kCreate;
+      event.flags = wire::flag::kUnnamed;
+      // Its name is "#inode" and nobody can find it; like the gate we tell the directory.
+      path_.resize(path_.rfind('/'));
+      break;
+    }
+    default:
+      return;
+  }
+  if ((message.hints & (kAssayAskStat | kAssayOtherNamespace)) != 0 &&
+      message.access != kAssayCreateUnnamed) {
+    const std::optional<wire::Stamp> found = stamp_at(path_);
+    const bool comparable = found && (message.hints & kAssayAskStat) == 0;
+    if ((message.hints & kAssayOtherNamespace) != 0 &&
+        (!found || (comparable &&
+                    (found->device != event.stamp.device || found->inode != event.stamp.inode)))) {
+      ++strangers_;
+    }
+    if ((message.hints & kAssayAskStat) != 0) {
+      event.stamp = found.value_or(wire::Stamp{});
+      if (!found) event.flags |= wire::flag::kNoStamp;
+    }
+  }
+  if ((message.hints & kAssayUnseenChange) != 0) ++unseen_changes_;
+  event.path = path_;
+  tell(event);
+}
+
+const Interpreter& EbpfMessages::interpreter(const std::string& program, const wire::Stamp& stamp) {
+  Known& known = interpreters_[program];
+  if (known.stamp != stamp || known.interpreter.kind == ProgramKind::kUnreadable) {
+    known = {stamp, interpreter_of(program)};
+  }
+  return known.interpreter;
+}
+
+void EbpfMessages::executed(const assay_message& message, Event event, const Teller& tell) {
+  const std::string running = path_;
+  const auto script = scripts_.extract(message.process);
+  std::string file = script.empty() ? running : script.mapped();
+  if (!script.empty() || (message.hints & kAssayAskStat) != 0) {
+    const std::optional<wire::Stamp> found = stamp_at(file);
+    event.stamp = found.value_or(wire::Stamp{});
+    event.flags = found ? 0 : wire::flag::kNoStamp;
+  }
+  std::string words;
+  if ((message.hints & kAssayWordsCut) != 0) words = words_of(message.process);
+  if (!words.empty()) event.other = words;
+  while (event.other.ends_with('\0')) event.other.remove_suffix(1);
+
+  event.op = Op::kExec;
+  event.path = file;
+  tell(event);
+  // The same files as the gate tells: the program, and what the kernel reads to run it.
+  event.op = Op::kRead;
+  event.other = {};
+  tell(event);
+  for (int i = 0; i < kMostInterpreters; ++i) {
+    const Interpreter& found = interpreter(file, event.stamp);
+    // A script that is gone already: the kernel told us at least what runs it.
+    const bool readable = found.kind != ProgramKind::kUnreadable;
+    const std::string next = readable || file == running ? found.path : running;
+    if (next.empty()) break;
+    const bool last = readable && found.last();
+    const std::optional<wire::Stamp> stamp = stamp_at(next);
+    if (!stamp) break;
+    file = next;
+    event.path = file;
+    event.stamp = *stamp;
+    event.flags = 0;
+    tell(event);
+    if (last) break;
+  }
+}
+
+}  // namespace assay::collect

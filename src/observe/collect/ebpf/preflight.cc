@@ -1,0 +1,113 @@
+// What `assay tracers` says of eBPF: what is missing and how to get it, or how it will work.
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "observe/collect/ebpf/ebpf.h"
+#include "observe/collect/ebpf/programs.h"
+#include "observe/collect/gate/gate.h"
+
+namespace assay::collect {
+namespace {
+
+// Numbers of linux/capability.h.
+constexpr unsigned kCapSysAdmin = 21;
+constexpr unsigned kCapPerfmon = 38;
+constexpr unsigned kCapBpf = 39;
+
+std::uint64_t capabilities() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "CapEff:") continue;
+    std::uint64_t bits = 0;
+    status >> std::hex >> bits;
+    return bits;
+  }
+  return 0;
+}
+
+std::string missing_capabilities() {
+  const std::uint64_t have = capabilities();
+  const auto has = [&](unsigned bit) { return (have >> bit & 1U) != 0; };
+  if (has(kCapSysAdmin)) return {};
+  std::string missing;
+  if (!has(kCapBpf)) missing = "CAP_BPF";
+  if (!has(kCapPerfmon)) missing += missing.empty() ? "CAP_PERFMON" : " and CAP_PERFMON";
+  return missing;
+}
+
+// "none [integrity] confidentiality" -> "integrity"
+std::string lockdown() {
+  std::ifstream stream("/sys/kernel/security/lockdown");
+  std::string text;
+  std::getline(stream, text);
+  const std::size_t open = text.find('[');
+  const std::size_t close = text.find(']');
+  if (open == std::string::npos || close == std::string::npos) return "none";
+  return text.substr(open + 1, close - open - 1);
+}
+
+}  // namespace
+
+Preflight ebpf_preflight() {
+  Preflight out{.tracer = Tracer::kEbpf};
+  if (const std::string missing = missing_capabilities(); !missing.empty()) {
+    out.reason = fmt::format(
+        "no {}; run as root (sudo assay run …), or: sudo setcap cap_bpf,cap_perfmon+ep assay",
+        missing);
+    return out;
+  }
+  if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+    out.reason =
+        "the kernel tells nothing of its types: /sys/kernel/btf/vmlinux is not there "
+        "(CONFIG_DEBUG_INFO_BTF; Debian 11, Ubuntu 20.10 and newer have it)";
+    return out;
+  }
+  utsname system{};
+  int major = 0;
+  int minor = 0;
+  ::uname(&system);
+  std::sscanf(system.release, "%d.%d", &major, &minor);
+  if (major < 5 || (major == 5 && minor < 13)) {
+    out.reason = fmt::format("Linux {} is too old: following processes needs 5.13", system.release);
+    return out;
+  }
+  const std::string locked = lockdown();
+  if (locked == "confidentiality") {
+    out.reason = "kernel lockdown is set to confidentiality: no program may read kernel memory";
+    return out;
+  }
+  if (const auto gate = gate_available(); !gate) {
+    out.reason = gate.error().line();
+    return out;
+  }
+  const auto types = KernelTypes::read();
+  if (!types) {
+    out.reason = types.error().line();
+    return out;
+  }
+  const auto mode = ebpf_mode(*types);
+  if (!mode) {
+    out.reason = mode.error().line();
+    return out;
+  }
+  const bool vfs = *mode == EbpfMode::kVfs;
+  out.available = true;
+  out.reason =
+      vfs ? "opens are seen inside the kernel's own open" : "opens are seen as system calls end";
+  out.notes.push_back(fmt::format("Linux {}, lockdown {}", system.release, locked));
+  if (!vfs) {
+    out.notes.emplace_back(
+        "the kernel refuses programs at its functions (fentry): every system call of every process "
+        "becomes a little slower while a command runs");
+  }
+  if (!vfs && !follows_uring(*types)) {
+    out.notes.emplace_back("cannot see: files opened through io_uring (said in the verdict)");
+  }
+  return out;
+}
+
+}  // namespace assay::collect

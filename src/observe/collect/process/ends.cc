@@ -1,0 +1,140 @@
+#include "observe/collect/process/ends.h"
+
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "observe/collect/event/clock.h"
+
+namespace assay::collect {
+namespace {
+
+// linux/pidfd.h of Linux 6.15, which is newer than Debian 12's.
+struct PidfdInfo {
+  std::uint64_t mask = 0;
+  std::uint64_t cgroup = 0;
+  std::array<std::uint32_t, 11> ids{};
+  std::int32_t exit_code = 0;
+};
+static_assert(sizeof(PidfdInfo) == 64);
+constexpr unsigned long kGetInfo = _IOWR(0xFF, 11, PidfdInfo);
+constexpr std::uint64_t kInfoExit = 1 << 3;
+
+// Open files are not ours alone: the tracker holds some.
+constexpr std::size_t kMost = 2000;
+
+constexpr int kLastMoment_ms = 100;
+
+// Orphans are ours, and nobody else waits for them.
+std::optional<int> status_of_orphan(pid_t process) {
+  int status = 0;
+  if (::waitpid(process, &status, WNOHANG) == process) return status;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Ends::Ends(pid_t command, Sink& sink)
+    : command_(command),
+      us_(::getpid()),
+      keeper_(::getppid()),
+      sink_(sink),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void Ends::happened(const Event& event) {
+  // A process is told with its parent at least once.
+  if (event.op == wire::Op::kExit) {
+    watched_.erase(event.process);
+    fresh_.erase(event.process);
+  } else if (event.parent != 0 && event.process != command_ && !watched_.contains(event.process)) {
+    fresh_.insert(event.process);
+  }
+  // Ours is every orphan. Whose child it was is not known then.
+  const bool adopted = event.parent == us_ || event.parent == keeper_;
+  if (!adopted || event.process == command_) return sink_.happened(event);
+  Event orphan = event;
+  orphan.parent = 0;
+  sink_.happened(orphan);
+}
+
+void Ends::watch(pid_t process) {
+  if (watched_.size() >= kMost) return;
+  base::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!pidfd.valid()) return;  // gone already, or a kernel before 5.3
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLHUP | EPOLLET;  // the end, and being waited for by its parent
+  event.data.fd = process;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, pidfd.get(), &event) != 0) return;
+  watched_.emplace(process, Watched{std::move(pidfd)});
+}
+
+void Ends::append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log) {
+  log.append({.op = wire::Op::kExit,
+              .source = wire::Source::kGate,
+              .flags = static_cast<std::uint16_t>(wire::flag::kNoStamp |
+                                                  (status ? 0 : wire::flag::kNoStatus)),
+              .thread = process,
+              .process = process,
+              .value = status.value_or(0),
+              .time_ns = time_ns});
+}
+
+// False if more will be known later.
+bool Ends::tell(pid_t process, Watched& watched, bool last, Log& log) {
+  if (watched.ended_ns == 0) watched.ended_ns = monotonic_ns();
+  PidfdInfo info;
+  info.mask = kInfoExit;
+  std::optional<int> status = status_of_orphan(process);
+  if (!status && ::ioctl(watched.pidfd.get(), kGetInfo, &info) == 0 &&
+      (info.mask & kInfoExit) != 0) {
+    status = info.exit_code;
+  }
+  if (!status && !last) return false;
+  append(process, status, watched.ended_ns, log);
+  return true;
+}
+
+void Ends::idle(Log& log) {
+  take(log);
+  for (const pid_t process : std::exchange(fresh_, {})) {
+    if (const auto status = status_of_orphan(process)) {
+      append(process, status, monotonic_ns(), log);
+    } else {
+      watch(process);
+    }
+  }
+}
+
+void Ends::take(Log& log, int wait_ms) {
+  std::array<epoll_event, 64> events;
+  int count = 0;
+  while ((count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms)) > 0) {
+    for (int i = 0; i < count; ++i) {
+      const auto found = watched_.find(events[static_cast<std::size_t>(i)].data.fd);
+      if (found == watched_.end()) continue;
+      const bool waited_for = (events[static_cast<std::size_t>(i)].events & EPOLLHUP) != 0;
+      if (tell(found->first, found->second, waited_for, log)) watched_.erase(found);
+    }
+    if (watched_.empty()) return;
+  }
+}
+
+void Ends::finish(Log& log) {
+  idle(log);
+  // The gate closes when the last process begins to end, a moment before it has ended.
+  if (!watched_.empty()) take(log, kLastMoment_ms);
+  for (auto& [process, watched] : watched_) {
+    if (watched.ended_ns != 0) tell(process, watched, true, log);
+  }
+  watched_.clear();
+}
+
+}  // namespace assay::collect

@@ -1,0 +1,190 @@
+#include "observe/collect/process/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+namespace assay::collect {
+namespace {
+
+// What the child could not do, and the error of it.
+enum class Stage : int { kDirectory, kPrepare, kExec };
+struct Report {
+  Stage stage;
+  int error;
+};
+
+// What could hinder us in our own work. The stack's limit decides how large threads are, so it
+// stays.
+constexpr std::array kRaised = {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU};
+
+struct Signals {
+  sigset_t mask{};
+  std::array<bool, NSIG> ignored{};
+  std::array<rlimit, kRaised.size()> limits{};
+  bool known = false;
+  bool raised = false;
+};
+
+Signals& remembered() {
+  static Signals signals;
+  return signals;
+}
+
+void restore_limits() {
+  const Signals& signals = remembered();
+  if (!signals.raised) return;
+  for (std::size_t i = 0; i < kRaised.size(); ++i) ::setrlimit(kRaised[i], &signals.limits[i]);
+}
+
+void restore_signals() {
+  const Signals& signals = remembered();
+  struct sigaction action {};
+  for (int number = 1; number < NSIG; ++number) {
+    action.sa_handler = signals.ignored[static_cast<std::size_t>(number)] ? SIG_IGN : SIG_DFL;
+    ::sigaction(number, &action, nullptr);
+  }
+  ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> out;
+  out.reserve(words.size() + 1);
+  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+[[noreturn]] void give_up(int pipe, Stage stage) {
+  const Report report{stage, errno};
+  [[maybe_unused]] const auto written = ::write(pipe, &report, sizeof report);
+  ::_exit(127);
+}
+
+base::Error why_not(const Launch& launch, const Report& report) {
+  switch (report.stage) {
+    case Stage::kDirectory:
+      return base::system_error(launch.directory, "cannot enter the directory", report.error);
+    case Stage::kPrepare:
+      return base::system_error("tracer", "the kernel refused to trace the command", report.error,
+                                "`assay tracers` tells what works here");
+    case Stage::kExec:
+      break;
+  }
+  const std::string program = launch.words.front().empty() ? "''" : launch.words.front();
+  if (report.error == ENOENT) {
+    const bool is_path = program.find('/') != std::string::npos;
+    return base::usage_error(program, is_path ? "no such program" : "command not found",
+                             is_path ? "" : "it is in no folder of PATH");
+  }
+  base::Error error = base::system_error(program, "cannot run it", report.error);
+  error.code = base::ExitCode::kNo;  // the command's own fault, not the machine's
+  return error;
+}
+
+}  // namespace
+
+void remember_signals() {
+  Signals& signals = remembered();
+  if (std::exchange(signals.known, true)) return;
+  ::sigprocmask(SIG_SETMASK, nullptr, &signals.mask);
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    signals.ignored[static_cast<std::size_t>(number)] =
+        ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+  }
+}
+
+void raise_limits() {
+  remember_signals();
+  Signals& signals = remembered();
+  if (std::exchange(signals.raised, true)) return;
+  for (std::size_t i = 0; i < kRaised.size(); ++i) {
+    rlimit& limit = signals.limits[i];
+    if (::getrlimit(kRaised[i], &limit) != 0) continue;
+    // Files may be as many as the kernel lets anyone have; "infinite" is more than that.
+    const rlim_t most =
+        kRaised[i] == RLIMIT_NOFILE ? std::max<rlim_t>(limit.rlim_max, 4096) : RLIM_INFINITY;
+    const rlimit freed{most, most};
+    const rlimit soft{limit.rlim_max, limit.rlim_max};
+    if (::setrlimit(kRaised[i], &freed) != 0) ::setrlimit(kRaised[i], &soft);
+  }
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGXFSZ, &ignore, nullptr);  // a file that may not grow is an error like others
+}
+
+base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child) {
+  remember_signals();
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return base::fail(base::system_error("pipe", "cannot start the command", errno));
+  }
+  base::UniqueFd reading(ends[0]);
+  const base::UniqueFd writing(ends[1]);
+  std::vector<char*> words = pointers(launch.words);
+  std::vector<char*> environment = pointers(launch.environment);
+
+  const pid_t pid = ::fork();
+  if (pid < 0) return base::fail(base::system_error("fork", "cannot start the command", errno));
+  if (pid == 0) {
+    if (!launch.directory.empty() && ::chdir(launch.directory.c_str()) != 0) {
+      give_up(writing.get(), Stage::kDirectory);
+    }
+    if (!in_child()) give_up(writing.get(), Stage::kPrepare);
+    restore_limits();
+    restore_signals();
+    ::execvpe(words.front(), words.data(), environment.data());
+    give_up(writing.get(), Stage::kExec);
+  }
+  return Launched{pid, std::move(reading)};
+}
+
+std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
+  Report report{};
+  ssize_t got = 0;
+  do {
+    got = ::read(exec_result, &report, sizeof report);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof report) return std::nullopt;
+  return why_not(launch, report);
+}
+
+base::Error become(const std::vector<std::string>& words) {
+  std::vector<char*> list = pointers(words);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  restore_limits();
+  restore_signals();
+  ::execvp(list.front(), list.data());
+  return why_not({.words = words}, {Stage::kExec, errno});
+}
+
+base::Result<bool> ExecWatch::began() {
+  // Asked now, not taken from the loop's poll: a child that could not exec says so before it ends,
+  // and its end may have been noticed since.
+  pollfd result{descriptor(), POLLIN, 0};
+  if (decided_ || ::poll(&result, 1, 0) <= 0) return false;
+  decided_ = true;
+  auto error = exec_failure(launch_, child_.exec_result.get());
+  if (!error) return true;
+  ::waitpid(child_.pid, nullptr, 0);
+  return base::fail(*std::move(error));
+}
+
+base::Error gate_failure(const Launch& launch, const Launched& child) {
+  ::waitpid(child.pid, nullptr, 0);
+  const auto error = exec_failure(launch, child.exec_result.get());
+  return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
+}
+
+}  // namespace assay::collect

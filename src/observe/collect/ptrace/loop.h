@@ -1,0 +1,71 @@
+// TraceLoop: waits for the stops of a traced command, tells what happened at each, and lets it go
+// on. The command runs when it is made, and has ended, with all its descendants, when run()
+// returns.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "observe/collect/call/path_call.h"
+#include "observe/collect/event/log.h"
+#include "observe/collect/process/collector.h"
+
+namespace assay::collect {
+
+class TraceLoop {
+ public:
+  // `root` is already traced, with tracee::options(), and has not executed its program yet.
+  TraceLoop(pid_t root, const std::vector<Inherited>& inherited, Log& log, const Control& control,
+            Sink& sink)
+      : root_(root), inherited_(inherited), log_(log), control_(control), sink_(sink) {}
+
+  Outcome run();
+  // Whether the command ever became its program.
+  [[nodiscard]] bool started() const { return started_; }
+
+ private:
+  struct Thread {
+    pid_t process = 0;
+    std::optional<Effect> pending;  // of the call that it is in
+  };
+  struct Process {
+    pid_t parent = 0;
+  };
+
+  // ptrace_loop.cc: waiting, who there is, telling
+  void look_up();
+  void ended(pid_t thread, int status, const struct rusage& usage);
+  Thread& known(pid_t thread);
+  void add_process(pid_t process, pid_t parent);
+  void tell(pid_t thread, const Thread& state, const Effect& effect);
+  void tell(Event event);
+
+  // ptrace_stops.cc: what happens at a stop
+  void stopped(pid_t thread, int status);
+  void at_call(pid_t thread, Thread& state);
+  void at_result(pid_t thread, Thread& state);
+  void at_exec(pid_t thread, Thread& state);
+  void at_fork(pid_t thread, const Thread& state);
+  void resume(pid_t thread, const Thread& state, int signal = 0);
+
+  pid_t root_;
+  const std::vector<Inherited>& inherited_;
+  Log& log_;
+  const Control& control_;
+  Sink& sink_;
+  std::unordered_map<pid_t, Thread> threads_;
+  std::unordered_map<pid_t, Process> processes_;
+  std::unordered_set<pid_t> early_;  // known before their parents told of them
+  Outcome outcome_;
+  bool started_ = false;
+  bool recording_ = true;
+  bool watched_ = true;  // by the keeper
+};
+
+}  // namespace assay::collect

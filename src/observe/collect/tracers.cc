@@ -1,0 +1,45 @@
+#include "observe/collect/tracers.h"
+
+#include "observe/collect/ebpf/ebpf.h"
+#include "observe/collect/gate/preload.h"
+#include "observe/collect/ptrace/ptrace.h"
+
+namespace assay::collect {
+
+std::string_view name_of(Tracer tracer) {
+  switch (tracer) {
+    case Tracer::kPreload:
+      return "preload";
+    case Tracer::kEbpf:
+      return "ebpf";
+    case Tracer::kPtrace:
+      return "ptrace";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<Collector> make_collector(Tracer tracer, const std::filesystem::path& log) {
+  switch (tracer) {
+    case Tracer::kPreload:
+      return make_preload_collector(log);
+    case Tracer::kEbpf:
+      return make_ebpf_collector(log);
+    case Tracer::kPtrace:
+      return make_ptrace_collector(log);
+  }
+  return nullptr;
+}
+
+Preflight preflight(Tracer tracer) {
+  switch (tracer) {
+    case Tracer::kPreload:
+      return preload_preflight();
+    case Tracer::kEbpf:
+      return ebpf_preflight();
+    case Tracer::kPtrace:
+      return ptrace_preflight();
+  }
+  return {};
+}
+
+}  // namespace assay::collect
