@@ -11,7 +11,7 @@ namespace {
 using assay::plan::Work;
 
 // Llama 3 70B on nodes of 8 H100 with a network port each, 4 sequences per device and step.
-assay::spec::JobSpec job_on(std::int64_t devices) {
+assay::spec::JobSpec run_on(std::int64_t devices) {
   const std::string nodes = std::to_string(devices / 8);
   const std::vector<std::string> set = {"cluster.devices_per_node=8",
                                         "cluster.device.extends=h100-sxm",
@@ -34,11 +34,11 @@ assay::spec::JobSpec job_on(std::int64_t devices) {
 
 // From a layout to seconds and bytes.
 void predict_one(benchmark::State& state) {
-  const auto job = job_on(state.range(0));
+  const auto run = run_on(state.range(0));
   const assay::plan::ModelConstants constants;
-  Work work = *assay::plan::work_of(job);
+  Work work = *assay::plan::work_of(run);
   for (auto _ : state) {
-    assay::plan::spread(work, job.layout, job.batch);
+    assay::plan::spread(work, run.layout, run.batch);
     benchmark::DoNotOptimize(assay::plan::step_seconds(work, constants.time));
     benchmark::DoNotOptimize(assay::plan::memory_need(work, constants.memory));
   }
@@ -48,16 +48,16 @@ BENCHMARK(predict_one)->Arg(8)->Arg(1024)->Arg(100'000);
 
 // Every layout, micro-batch and recomputation, each predicted: time and memory.
 void predict_all(benchmark::State& state) {
-  const auto job = job_on(state.range(0));
-  const std::int64_t sequences = assay::plan::sequences_per_step(job);
+  const auto run = run_on(state.range(0));
+  const std::int64_t sequences = assay::plan::sequences_per_step(run);
   const assay::plan::ModelConstants constants;
-  Work work = *assay::plan::work_of(job);
+  Work work = *assay::plan::work_of(run);
   std::int64_t predicted = 0;
   for (auto _ : state) {
-    for (const auto& layout : assay::plan::layouts_of(job, sequences).valid) {
+    for (const auto& layout : assay::plan::layouts_of(run, sequences).valid) {
       const std::int64_t per_rank = sequences / layout.data_ranks();
       for (const std::int64_t micro_batch : assay::plan::divisors_of(per_rank)) {
-        auto batch = job.batch;
+        auto batch = run.batch;
         batch.micro_batch = micro_batch;
         batch.accumulate = per_rank / micro_batch;
         assay::plan::spread(work, layout, batch);
@@ -76,12 +76,12 @@ BENCHMARK(predict_all)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 // The same as searches do it, which predict no time of what does not fit.
 void find_fastest(benchmark::State& state) {
-  const auto job = job_on(state.range(0));
-  const std::int64_t sequences = assay::plan::sequences_per_step(job);
-  const Work work = *assay::plan::work_of(job);
+  const auto run = run_on(state.range(0));
+  const std::int64_t sequences = assay::plan::sequences_per_step(run);
+  const Work work = *assay::plan::work_of(run);
   std::int64_t considered = 0;
   for (auto _ : state) {
-    const auto found = assay::plan::fastest_layout(job, work, sequences, work.card.memory, {});
+    const auto found = assay::plan::fastest_layout(run, work, sequences, work.card.memory, {});
     considered += found.considered;
   }
   state.SetItemsProcessed(considered);

@@ -1,6 +1,6 @@
-// Recording: record_bench FILES DIRECTORY records jobs with so many outputs and prints rows per
-// second and the process's largest memory; record_bench JOBS FILES DIRECTORY makes a store with so
-// many jobs for bench/lineage to ask, in pipelines of ten steps that each read what the last wrote.
+// Recording: record_bench FILES DIRECTORY records runs with so many outputs and prints rows per
+// second and the process's largest memory; record_bench RUNS FILES DIRECTORY makes a store with so
+// many runs for bench/lineage to ask, in pipelines of ten steps that each read what the last wrote.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "hash/blake3.h"
-#include "store/job_writer.h"
+#include "store/run_writer.h"
 
 namespace {
 
@@ -46,16 +46,16 @@ double processor_s() {
 
 void record(store::Store& store, std::int64_t files, std::uint64_t seed, const char* what) {
   std::mt19937_64 random(seed);
-  store::Job job;
-  job.command = {"make", "files"};
-  job.directory = "/project";
-  job.tracer = "preload";
-  job.id = must(store::begin_job(store, job));
-  job.status = store::JobStatus::kDone;
+  store::RunRecord run;
+  run.command = {"make", "files"};
+  run.directory = "/project";
+  run.tracer = "preload";
+  run.id = must(store::begin_run(store, run));
+  run.status = store::RunStatus::kDone;
   const base::Stopwatch watch;
   const double before_s = processor_s();
   {
-    store::JobWriter writer = must(store::JobWriter::begin(store, job.id));
+    store::RunWriter writer = must(store::RunWriter::begin(store, run.id));
     store::Output output;
     for (std::int64_t i = 0; i < files; ++i) {
       hash::Digest digest;
@@ -68,7 +68,7 @@ void record(store::Store& store, std::int64_t files, std::uint64_t seed, const c
       output.size = i;
       must(writer.add_output(output));
     }
-    must(writer.finish(job));
+    must(writer.finish(run));
   }
   const double seconds = watch.elapsed().count();
   const double used_s = processor_s() - before_s;
@@ -79,34 +79,34 @@ void record(store::Store& store, std::int64_t files, std::uint64_t seed, const c
       static_cast<double>(files) / used_s, static_cast<double>(usage().ru_maxrss) / 1024);
 }
 
-// Half of each job's files are inputs.
-void record_pipelines(store::Store& store, std::int64_t jobs, std::int64_t files) {
+// Half of each run's files are inputs.
+void record_pipelines(store::Store& store, std::int64_t runs, std::int64_t files) {
   constexpr std::int64_t kSteps = 10;
   const base::Stopwatch watch;
-  const auto file = [&](std::int64_t job, std::int64_t i) {
+  const auto file = [&](std::int64_t run, std::int64_t i) {
     const std::string path =
-        fmt::format("/home/user/project/p{:04}/s{}/file-{:04}.bin", job / kSteps, job % kSteps, i);
+        fmt::format("/home/user/project/p{:04}/s{}/file-{:04}.bin", run / kSteps, run % kSteps, i);
     return std::pair(path, hash::blake3(std::as_bytes(std::span(path.data(), path.size()))));
   };
-  for (std::int64_t j = 0; j < jobs; ++j) {
-    store::Job job;
-    job.command = {"python", "step.py", "--number", std::to_string(j)};
-    job.directory = "/home/user/project";
-    job.tracer = "preload";
-    job.exit_code = 0;
-    job.status = store::JobStatus::kDone;
-    job.started_unix_ns = 1'790'000'000'000'000'000 + j * 60'000'000'000;
-    job.duration_s = 10;
-    job.context.environment = {{"HOME", "/home/user"}, {"PATH", "/usr/bin:/bin"}};
+  for (std::int64_t j = 0; j < runs; ++j) {
+    store::RunRecord run;
+    run.command = {"python", "step.py", "--number", std::to_string(j)};
+    run.directory = "/home/user/project";
+    run.tracer = "preload";
+    run.exit_code = 0;
+    run.status = store::RunStatus::kDone;
+    run.started_unix_ns = 1'790'000'000'000'000'000 + j * 60'000'000'000;
+    run.duration_s = 10;
+    run.context.environment = {{"HOME", "/home/user"}, {"PATH", "/usr/bin:/bin"}};
     for (std::int64_t i = 0; i < files / 2; ++i) {
       const auto [from, read] = file(j % kSteps == 0 ? 1'000'000'000 + j : j - 1, i);
-      job.inputs.push_back({from, read, i});
+      run.inputs.push_back({from, read, i});
       const auto [to, written] = file(j, i);
-      job.outputs.push_back({to, written, i, store::OutputStatus::kCreated, ""});
+      run.outputs.push_back({to, written, i, store::OutputStatus::kCreated, ""});
     }
-    must(store::record_job(store, job));
+    must(store::record_run(store, run));
   }
-  fmt::print("{} jobs with {} files each recorded in {:.1f} s\n", jobs, files,
+  fmt::print("{} runs with {} files each recorded in {:.1f} s\n", runs, files,
              watch.elapsed().count());
 }
 

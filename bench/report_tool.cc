@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include "base/draws.h"
-#include "store/job_reader.h"
-#include "store/job_writer.h"
 #include "store/metrics.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
 
 namespace {
 
@@ -19,26 +19,26 @@ constexpr std::int64_t kBegan = 1'790'000'000'000'000'000;
 constexpr std::int64_t kTokens = 524'288;
 constexpr std::int64_t kRowsAtOnce = 5000;
 
-store::Job made_up_job(const std::string& directory, std::int64_t steps, double seconds) {
-  store::Job job;
-  job.command = {"assay-train", "train", "llama3-8b-h200"};
-  job.directory = directory;
-  job.name = "made-up";
-  job.status = store::JobStatus::kDone;
-  job.exit_code = 0;
-  job.tracer = "preload";
-  job.complete = true;
-  job.started_unix_ns = kBegan;
-  job.duration_s = seconds;
-  job.context.user = "ada";
-  job.context.host = "engine";
+store::RunRecord made_up_run(const std::string& directory, std::int64_t steps, double seconds) {
+  store::RunRecord run;
+  run.command = {"assay-train", "train", "llama3-8b-h200"};
+  run.directory = directory;
+  run.name = "made-up";
+  run.status = store::RunStatus::kDone;
+  run.exit_code = 0;
+  run.tracer = "preload";
+  run.complete = true;
+  run.started_unix_ns = kBegan;
+  run.duration_s = seconds;
+  run.context.user = "ada";
+  run.context.host = "engine";
   for (std::int64_t step = steps / 4; step <= steps && step > 0; step += steps / 4) {
     store::Output output;
     output.path = fmt::format("{}/runs/x/checkpoints/step-{}/model.safetensors", directory, step);
     output.size = 16'000'000'000;
-    job.outputs.push_back(output);
+    run.outputs.push_back(output);
   }
-  return job;
+  return run;
 }
 
 store::MetricRow made_up_row(std::int64_t step, double took, double& at, base::Draws& draws) {
@@ -76,11 +76,11 @@ int main(int argc, char** argv) {
   }
   auto store = store::Store::create(store::location_in(argv[1]), {});
   if (!store) return fmt::print(stderr, "{}\n", store.error().line()), 3;
-  const auto id = store::record_job(
-      *store, made_up_job(argv[1], steps, 60 + 1.01 * static_cast<double>(steps)));
+  const auto id = store::record_run(
+      *store, made_up_run(argv[1], steps, 60 + 1.01 * static_cast<double>(steps)));
   if (!id) return fmt::print(stderr, "{}\n", id.error().line()), 3;
-  const auto job = store::head_of(*store, *id);
-  auto writer = store::MetricWriter::begin(*store, job->uid);
+  const auto run = store::head_of(*store, *id);
+  auto writer = store::MetricWriter::begin(*store, run->uid);
   if (!writer) return fmt::print(stderr, "{}\n", writer.error().line()), 3;
   base::Draws draws(7);
   double at = 0;

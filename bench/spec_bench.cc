@@ -12,13 +12,13 @@ void load_model(benchmark::State& state) {
 }
 BENCHMARK(load_model)->Unit(benchmark::kMicrosecond);
 
-void load_job_with_overrides(benchmark::State& state) {
+void load_run_with_overrides(benchmark::State& state) {
   const std::vector<std::string> set = {"model.layers=4", "train.steps=10"};
   for (auto _ : state) {
     benchmark::DoNotOptimize(assay::spec::load("llama3-70b-h200x32", {.overrides = set}));
   }
 }
-BENCHMARK(load_job_with_overrides)->Unit(benchmark::kMicrosecond);
+BENCHMARK(load_run_with_overrides)->Unit(benchmark::kMicrosecond);
 
 void count_parameters(benchmark::State& state) {
   const auto loaded = assay::spec::load("moe-9b");

@@ -1,4 +1,4 @@
-// What the lineage tracker costs by itself: events per second and bytes per file for a job that
+// What the lineage tracker costs by itself: events per second and bytes per file for a run that
 // makes files and reads them again, in 1,000 folders. With a folder as second argument the files
 // are really made there (small ones) and hashed at the end; without, only events are told. With
 // "inputs" as third argument their making is not told: they are inputs, hashed while more are read.

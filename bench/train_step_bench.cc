@@ -5,7 +5,7 @@
 //       [--precision bf16|fp8]
 //       [--head-rows R] [--deterministic 0|1] [--tuning FILE]
 //
-// PRESET is a model or job that spec::load knows; KEY is as in `assay spec --set`. Prints a table
+// PRESET is a model or run that spec::load knows; KEY is as in `assay spec --set`. Prints a table
 // per kind of op from one more step in which each op is timed by itself.
 #include <fmt/format.h>
 
@@ -96,7 +96,7 @@ base::Result<Arguments> parse(const std::vector<std::string>& words) {
 base::Result<spec::ModelSpec> load_model(const Arguments& a) {
   ASSAY_TRY(const spec::Loaded loaded, spec::load(a.model, {.overrides = a.overrides}));
   if (const auto* model = std::get_if<spec::ModelSpec>(&loaded.spec)) return *model;
-  if (const auto* job = std::get_if<spec::JobSpec>(&loaded.spec)) return job->model;
+  if (const auto* run = std::get_if<spec::JobSpec>(&loaded.spec)) return run->model;
   return base::fail(base::usage_error(a.model, "is no model"));
 }
 

@@ -36,9 +36,9 @@ RunReport::RunReport(const Session& session, const spec::JobSpec& job, std::FILE
       stops_at_(last_step),
       terminal_(!session.quiet && ::isatty(STDERR_FILENO) == 1),
       prints_rows_(!(terminal_ && ::isatty(STDOUT_FILENO) == 1)) {
-  // Run by itself there is no job to measure for, and nothing to say about that.
-  if (auto this_job = store::this_job()) {
-    log_ = std::make_unique<train::MetricsLog>(*std::move(this_job),
+  // Run by itself there is no run to record metrics for, and nothing to say about that.
+  if (auto this_run = store::this_run()) {
+    log_ = std::make_unique<train::MetricsLog>(*std::move(this_run),
                                                [this](const std::string& line) { note(line); });
   }
 }

@@ -31,8 +31,8 @@ base::Result<store::Store> open_store() {
   for (const std::string& note : store.notes()) base::log_warn(note);
   if (store.is_read_only()) return store;
   // A store that cannot be written can still be asked.
-  if (const auto recovered = lineage::recover_jobs(store); !recovered) {
-    base::log_warn("an interrupted job could not be finished", {{"why", recovered.error().line()}});
+  if (const auto recovered = lineage::recover_runs(store); !recovered) {
+    base::log_warn("an interrupted run could not be finished", {{"why", recovered.error().line()}});
   }
   return store;
 }

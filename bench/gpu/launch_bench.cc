@@ -115,7 +115,7 @@ std::vector<double> start_together(const Way& way, int processes) {
   return took;
 }
 
-// A region is a job's: every round has a new one.
+// A region is a run's: every round has a new one.
 void measure_starts(const std::vector<Way>& ways, int processes, int rounds, int region) {
   std::vector<Spread> spreads(ways.size());
   for (int round = 0; round < rounds; ++round) {
@@ -171,7 +171,7 @@ int main(int count, char** arguments) {
   char path[] = "/dev/shm/assay-gpu-bench-XXXXXX";
   const int file = ::mkstemp(path);
   if (file < 0 || !assay::wire::make_gpu_region(file)) return 3;
-  // The job with a share may borrow, and is alone: it never waits for a turn.
+  // The run with a share may borrow, and is alone: it never waits for a turn.
   char limited_path[] = "/dev/shm/assay-gpu-bench-XXXXXX";
   const int limited = ::mkstemp(limited_path);
   if (limited < 0 || !make_limited(limited)) return 3;

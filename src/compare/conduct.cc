@@ -84,7 +84,7 @@ class Conductor {
     ASSAY_TRY_VOID(judge_host(block, kShortestStretch));
     ASSAY_TRY_VOID(journal_.sync());
     // An experiment without pairs would go on until its time is over.
-    const std::span<const RunRecord> runs = measured_.runs;
+    const std::span<const ArmRun> runs = measured_.runs;
     const auto common =
         first_ ? check_common_steps(e, runs.last(e.runs_per_block())) : base::Result<void>();
     first_ = false;
@@ -103,10 +103,10 @@ class Conductor {
  private:
   // Whatever happens to a run that was prepared, it is cleaned up after.
   base::Result<bool> run_arm(std::int64_t block, std::size_t arm, const std::string& pad) {
-    RunRecord record{.run = measured_.next_run(),
-                     .block = block,
-                     .arm = arm,
-                     .started = base::utc_millis_text(base::system_clock().wall_ns())};
+    ArmRun record{.run = measured_.next_run(),
+                  .block = block,
+                  .arm = arm,
+                  .started = base::utc_millis_text(base::system_clock().wall_ns())};
     auto ran = run_prepared(record, pad);
     if (ran && *ran) {
       ASSAY_TRY_VOID(journal_.add(record));
@@ -123,7 +123,7 @@ class Conductor {
     return *ran && *cleaned;
   }
 
-  base::Result<bool> run_prepared(RunRecord& record, const std::string& pad) {
+  base::Result<bool> run_prepared(ArmRun& record, const std::string& pad) {
     const Experiment& e = measured_.experiment;
     const std::string name = e.name_of(record.arm);
     ASSAY_TRY(const bool prepared, hook(e.arm_of(record.arm).prepare, "prepare", record));
@@ -156,7 +156,7 @@ class Conductor {
     return true;
   }
 
-  base::Result<bool> hook(const std::string& command, const char* what, const RunRecord& record) {
+  base::Result<bool> hook(const std::string& command, const char* what, const ArmRun& record) {
     if (command.empty()) return true;
     const std::string name = measured_.experiment.name_of(record.arm);
     const std::string extension = std::string(what) + ".";
@@ -179,7 +179,7 @@ class Conductor {
   }
 
   // What went wrong, with where and what to do about it.
-  tl::unexpected<base::Error> failed_run(const RunRecord& record, const base::Error& error,
+  tl::unexpected<base::Error> failed_run(const ArmRun& record, const base::Error& error,
                                          const ProcessRequest& request) {
     arm_failed_ = true;
     std::error_code ignored;

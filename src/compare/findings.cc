@@ -27,7 +27,7 @@ std::optional<Shift> shift_of(const Blocks& blocks, std::size_t arm, double alph
   std::vector<double> baseline;
   std::vector<double> shifts;
   bool all = true;
-  each_pair(blocks, arm, [&](const RunRecord& a, const RunRecord& b) {
+  each_pair(blocks, arm, [&](const ArmRun& a, const ArmRun& b) {
     const std::optional<double> ours = get(a);
     const std::optional<double> theirs = get(b);
     all = all && ours && theirs;
@@ -41,7 +41,7 @@ std::optional<Shift> shift_of(const Blocks& blocks, std::size_t arm, double alph
 
 void add_steps(const Experiment& experiment, const Blocks& blocks, Comparison& comparison) {
   std::vector<double> walls;
-  each_pair(blocks, comparison.arm, [&](const RunRecord& a, const RunRecord& b) {
+  each_pair(blocks, comparison.arm, [&](const ArmRun& a, const ArmRun& b) {
     walls.push_back(std::log(b.wall_s / a.wall_s));
     const auto match = match_steps(a.steps, b.steps);
     comparison.steps += match ? match->steps : 0;
@@ -50,10 +50,10 @@ void add_steps(const Experiment& experiment, const Blocks& blocks, Comparison& c
   const double alpha = experiment.alpha();
   comparison.whole_runs = effect_of(walls, alpha);
   comparison.startup_s =
-      shift_of(blocks, comparison.arm, alpha, [](const RunRecord& run) { return run.startup_s; });
+      shift_of(blocks, comparison.arm, alpha, [](const ArmRun& run) { return run.startup_s; });
   comparison.after_s =
-      shift_of(blocks, comparison.arm, alpha, [](const RunRecord& run) { return run.after_s; });
-  comparison.outside_s = shift_of(blocks, comparison.arm, alpha, [&](const RunRecord& run) {
+      shift_of(blocks, comparison.arm, alpha, [](const ArmRun& run) { return run.after_s; });
+  comparison.outside_s = shift_of(blocks, comparison.arm, alpha, [&](const ArmRun& run) {
     double stepping = 0;
     for (const StepValue& step : run.steps) stepping += step.value * experiment.step_seconds;
     return std::optional(run.wall_s - stepping);
@@ -71,7 +71,7 @@ Comparison comparison_of(const Experiment& experiment, const Blocks& blocks, std
   if (experiment.steps) add_steps(experiment, blocks, made);
   if (experiment.quality) {
     made.quality =
-        shift_of(blocks, arm, experiment.alpha(), [](const RunRecord& run) { return run.quality; });
+        shift_of(blocks, arm, experiment.alpha(), [](const ArmRun& run) { return run.quality; });
   }
   return made;
 }
@@ -84,7 +84,7 @@ ArmSummary summary_of(const Blocks& blocks, std::size_t arm) {
   std::vector<double> cpus;
   for (const Block& block : blocks.complete) {
     if (block.warm_up) continue;
-    const RunRecord& run = *block.runs[arm];
+    const ArmRun& run = *block.runs[arm];
     values.push_back(run.value);
     logs.push_back(std::log(run.value));
     walls.push_back(run.wall_s);

@@ -70,7 +70,7 @@ TEST(Findings, TheWorstOfSeveralArmsCounts) {
 
 TEST(Findings, TheDecidingArmIsTheOneThatDecided) {
   Measured m = measured_of(30, 0, 4);
-  for (RunRecord& run : m.runs) run.value *= run.arm == 2 ? 1.05 : run.arm == 3 ? 1.02 : 1;
+  for (ArmRun& run : m.runs) run.value *= run.arm == 2 ? 1.05 : run.arm == 3 ? 1.02 : 1;
   EXPECT_EQ(findings_of(m, 1).deciding().arm, 2U);
   m.experiment.judgement.margin_pct = 10;
   EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kPass);
@@ -86,7 +86,7 @@ TEST(Findings, TheDecidingArmIsTheOneThatDecided) {
 // Runs that are all equal have an interval without width, and a mean that rounding moves.
 TEST(Findings, RoundingIsNoRareSlowRun) {
   Measured m = measured_of(12, 0);
-  for (RunRecord& run : m.runs) run.value = run.arm == 1 ? 102 : 100;
+  for (ArmRun& run : m.runs) run.value = run.arm == 1 ? 102 : 100;
   EXPECT_THAT(findings_of(m, 1).remarks, Not(Contains(HasSubstr("far from the centre"))));
   m.runs[1].value = 300;
   EXPECT_THAT(findings_of(m, 1).remarks, Contains(HasSubstr("far from the centre")));
@@ -167,7 +167,7 @@ TEST(Findings, StepsAreMatchedAndTheRestIsSaidApart) {
   Measured m = measured_of(8, 0);
   m.experiment.steps = *parse_steps("json:a,b");
   m.experiment.quality = *parse_metric("json:loss");
-  for (RunRecord& run : m.runs) {
+  for (ArmRun& run : m.runs) {
     const bool b = run.arm == 1;
     run.steps = steps_of_run(b ? 3 : 1, 60, b ? 0.0102 : 0.01, run.run);
     run.value = steady_step(run.steps);
@@ -185,14 +185,14 @@ TEST(Findings, StepsAreMatchedAndTheRestIsSaidApart) {
   EXPECT_NEAR(c.after_s->estimate.centre, 0, 0.01);
   EXPECT_NEAR(c.quality->baseline, 2.5, 0.01);
   EXPECT_EQ(c.quality_within_noise, true);
-  for (RunRecord& run : m.runs) *run.quality += run.arm == 1 ? 0.1 : 0;
+  for (ArmRun& run : m.runs) *run.quality += run.arm == 1 ? 0.1 : 0;
   EXPECT_EQ(findings_of(m, 1).comparisons.at(0).quality_within_noise, false);
 }
 
 TEST(Findings, StepsThatWereNotFoundAreSaid) {
   Measured m = measured_of(8, 0);
   m.experiment.steps = *parse_steps("json:a,b");
-  for (RunRecord& run : m.runs) {
+  for (ArmRun& run : m.runs) {
     const bool other = run.arm == 1 && run.block == 3;
     run.steps = steps_of_run(other ? 100 : 1, run.arm == 2 ? 3 : 20, 1, run.run);
   }
@@ -214,11 +214,11 @@ TEST(Steps, TimeIsSplitWhereLinesCame) {
   // "1\n2\n3\n", a step a second, the first line after 3 seconds.
   const std::vector<StepValue> steps = {{1, 1, 1}, {2, 1, 3}, {3, 1, 5}};
   const std::vector<OutputMoment> live = {{2, 3}, {4, 4}, {6, 5}};
-  RunRecord run{.wall_s = 7};
+  ArmRun run{.wall_s = 7};
   split_time(steps, 1, live, run);
   EXPECT_EQ(run.startup_s, 2);
   EXPECT_EQ(run.after_s, 2);
-  RunRecord held{.wall_s = 7};
+  ArmRun held{.wall_s = 7};
   split_time(steps, 1, std::vector<OutputMoment>{{6, 7}}, held);
   EXPECT_FALSE(held.startup_s || held.after_s);
 }

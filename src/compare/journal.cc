@@ -99,7 +99,7 @@ base::Result<Measured> read_journal(const fs::path& directory) {
   return measured_in(file, std::string_view(text).substr(0, text.rfind('\n') + 1));
 }
 
-base::Result<void> Journal::add(const RunRecord& run) {
+base::Result<void> Journal::add(const ArmRun& run) {
   return append(to_json(run));
 }
 

@@ -22,7 +22,7 @@ class Journal {
   // One that is there, with what it says in `measured`; a line that was cut short is taken off.
   static base::Result<Journal> open(const std::filesystem::path& directory, Measured& measured);
 
-  base::Result<void> add(const RunRecord& run);
+  base::Result<void> add(const ArmRun& run);
   base::Result<void> add(const FailedRun& run);
   base::Result<void> add(const HostMark& mark);
   base::Result<void> add(const Sitting& sitting);

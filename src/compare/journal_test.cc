@@ -49,16 +49,16 @@ TEST(ExperimentJson, ComesBackAsItWas) {
 }
 
 TEST_F(JournalFile, WhatIsAddedIsThereAgain) {
-  const RunRecord run{.run = 1,
-                      .block = 0,
-                      .arm = 2,
-                      .started = "2026-11-15T00:00:00.000Z",
-                      .wall_s = 0.1,
-                      .cpu_s = 1.0 / 3,
-                      .value = 7,
-                      .quality = 2.5,
-                      .steps = {{1, 0.5, 0}, {2, 0.25, 0}},
-                      .startup_s = 0.01};
+  const ArmRun run{.run = 1,
+                   .block = 0,
+                   .arm = 2,
+                   .started = "2026-11-15T00:00:00.000Z",
+                   .wall_s = 0.1,
+                   .cpu_s = 1.0 / 3,
+                   .value = 7,
+                   .quality = 2.5,
+                   .steps = {{1, 0.5, 0}, {2, 0.25, 0}},
+                   .startup_s = 0.01};
   {
     auto journal = Journal::create(folder(), every_setting());
     ASSERT_TRUE(journal) << journal.error().line();

@@ -4,7 +4,7 @@
 //   cpu              processor seconds of it and its children
 //   regex:PATTERN    the last match in its output: the first group, or all of it
 //   json:PATH        in the last JSON document of its output that has it: a.b.0.c
-//   stored:NAME      the median, over steps, of what the job that it recorded measured
+//   stored:NAME      the median, over steps, of what the run that it recorded measured
 //
 // Steps are found in the same ways: regex:PATTERN with two groups, step and value, in every line;
 // json:STEP,VALUE in every line; stored:NAME. A carriage return ends a line, too. Standard output

@@ -17,7 +17,7 @@ bool is_complete(const Block& block) {
 // All arms together, so that it says nothing about any of them.
 double level_of(const Block& block) {
   double sum = 0;
-  for (const RunRecord* run : block.runs) sum += std::log(run->value);
+  for (const ArmRun* run : block.runs) sum += std::log(run->value);
   return sum / static_cast<double>(block.runs.size());
 }
 
@@ -41,7 +41,7 @@ void mark(const std::vector<HostMark>& marks, Block& block) {
 
 Blocks blocks_of(const Measured& measured) {
   std::map<std::int64_t, Block> by_number;
-  for (const RunRecord& run : measured.runs) {
+  for (const ArmRun& run : measured.runs) {
     Block& block = by_number[run.block];
     block.number = run.block;
     block.runs.resize(measured.experiment.runs_per_block());
@@ -66,8 +66,8 @@ std::vector<double> differences(const Blocks& blocks, std::size_t arm) {
   std::vector<double> found;
   for (const Block& block : blocks.complete) {
     if (block.warm_up) continue;
-    const RunRecord& a = *block.runs[0];
-    const RunRecord& b = *block.runs[arm];
+    const ArmRun& a = *block.runs[0];
+    const ArmRun& b = *block.runs[arm];
     if (a.steps.empty() || b.steps.empty()) {
       found.push_back(std::log(b.value / a.value));
     } else if (const auto match = match_steps(a.steps, b.steps)) {

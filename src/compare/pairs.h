@@ -11,7 +11,7 @@ namespace assay::compare {
 
 struct Block {
   std::int64_t number = 0;
-  std::vector<const RunRecord*> runs;  // by arm
+  std::vector<const ArmRun*> runs;  // by arm
   bool warm_up = false;
   std::vector<std::string> marks;  // what the host did
 };

@@ -48,7 +48,7 @@ Patience Reading::patience() const {
 }
 
 base::Result<void> Reading::read(const ProcessOutcome& outcome, const ProcessRequest& request,
-                                 std::int64_t started_ns, RunRecord& record) {
+                                 std::int64_t started_ns, ArmRun& record) {
   const Experiment& e = *experiment_;
   Texts texts;
   if (reads_output(e)) {
@@ -73,7 +73,7 @@ base::Result<void> Reading::read(const ProcessOutcome& outcome, const ProcessReq
 }
 
 base::Result<void> Reading::read_steps(const Texts& texts, const ProcessOutcome& outcome,
-                                       std::int64_t started_ns, RunRecord& record) {
+                                       std::int64_t started_ns, ArmRun& record) {
   const Metric& metric = *experiment_->steps;
   if (metric.kind == MetricKind::kStored) return read_stored_steps(started_ns, record);
   ASSAY_TRY(FoundSteps found, steps_in(metric, {texts.out, texts.err}, patience()));
@@ -83,7 +83,7 @@ base::Result<void> Reading::read_steps(const Texts& texts, const ProcessOutcome&
   return {};
 }
 
-base::Result<void> Reading::read_stored_steps(std::int64_t started_ns, RunRecord& record) {
+base::Result<void> Reading::read_stored_steps(std::int64_t started_ns, ArmRun& record) {
   ASSAY_TRY(record.steps, stored_above_zero(*experiment_->steps));
   ASSAY_TRY(const std::vector<StepValue> ends, store_->step_ends());
   const auto ended = [&](std::int64_t step) -> std::optional<double> {
@@ -112,7 +112,7 @@ base::Result<std::vector<StepValue>> Reading::stored_above_zero(const Metric& me
 }
 
 base::Result<double> Reading::value_of(const Metric& metric, const Texts& texts,
-                                       const RunRecord& record) {
+                                       const ArmRun& record) {
   switch (metric.kind) {
     case MetricKind::kWall:
       return record.wall_s;
@@ -129,19 +129,18 @@ base::Result<double> Reading::value_of(const Metric& metric, const Texts& texts,
 
 // What training ended with, where a time would be that of a usual step.
 base::Result<double> Reading::quality_of(const Metric& metric, const Texts& texts,
-                                         const RunRecord& record) {
+                                         const ArmRun& record) {
   if (metric.kind != MetricKind::kStored) return value_of(metric, texts, record);
   ASSAY_TRY(const std::vector<StepValue> steps, store_->steps(metric.pattern));
   return steps.back().value;
 }
 
-base::Result<void> check_common_steps(const Experiment& experiment,
-                                      std::span<const RunRecord> block) {
+base::Result<void> check_common_steps(const Experiment& experiment, std::span<const ArmRun> block) {
   if (!experiment.steps) return {};
   const auto baseline =
-      std::find_if(block.begin(), block.end(), [](const RunRecord& run) { return run.arm == 0; });
+      std::find_if(block.begin(), block.end(), [](const ArmRun& run) { return run.arm == 0; });
   if (baseline == block.end()) return {};
-  for (const RunRecord& run : block) {
+  for (const ArmRun& run : block) {
     if (match_steps(baseline->steps, run.steps)) continue;
     return base::fail(base::unfit_error(
         fmt::format("arm {}", experiment.name_of(run.arm)),

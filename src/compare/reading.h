@@ -24,7 +24,7 @@ class Reading {
   base::Result<void> begin();
   // Fills in what the run's outcome and output say. `started_ns` by the wall clock.
   base::Result<void> read(const ProcessOutcome& outcome, const ProcessRequest& request,
-                          std::int64_t started_ns, RunRecord& record);
+                          std::int64_t started_ns, ArmRun& record);
 
  private:
   // What a run printed, as far as it is asked about.
@@ -36,12 +36,11 @@ class Reading {
   Reading(const Experiment& experiment, const Interrupts& interrupts)
       : experiment_(&experiment), interrupts_(&interrupts) {}
   base::Result<void> read_steps(const Texts& texts, const ProcessOutcome& outcome,
-                                std::int64_t started_ns, RunRecord& record);
-  base::Result<void> read_stored_steps(std::int64_t started_ns, RunRecord& record);
+                                std::int64_t started_ns, ArmRun& record);
+  base::Result<void> read_stored_steps(std::int64_t started_ns, ArmRun& record);
   base::Result<std::vector<StepValue>> stored_above_zero(const Metric& metric);
-  base::Result<double> value_of(const Metric& metric, const Texts& texts, const RunRecord& record);
-  base::Result<double> quality_of(const Metric& metric, const Texts& texts,
-                                  const RunRecord& record);
+  base::Result<double> value_of(const Metric& metric, const Texts& texts, const ArmRun& record);
+  base::Result<double> quality_of(const Metric& metric, const Texts& texts, const ArmRun& record);
   [[nodiscard]] Patience patience() const;
 
   const Experiment* experiment_;
@@ -51,7 +50,6 @@ class Reading {
 
 // Runs of one block, by whatever order: an error where an arm has no step in common with the
 // baseline, so that no pair could ever be made.
-base::Result<void> check_common_steps(const Experiment& experiment,
-                                      std::span<const RunRecord> block);
+base::Result<void> check_common_steps(const Experiment& experiment, std::span<const ArmRun> block);
 
 }  // namespace assay::compare

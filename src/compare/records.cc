@@ -17,17 +17,17 @@ std::optional<double> optional_from(const Json& json, const char* key) {
                                                        : std::nullopt;
 }
 
-RunRecord run_from_json(const Json& json) {
-  RunRecord run{.run = json.at("run"),
-                .block = json.at("block"),
-                .arm = json.at("arm"),
-                .started = json.at("started"),
-                .wall_s = json.at("wall_s"),
-                .cpu_s = json.at("cpu_s"),
-                .value = json.at("value"),
-                .quality = optional_from(json, "quality"),
-                .startup_s = optional_from(json, "startup_s"),
-                .after_s = optional_from(json, "after_s")};
+ArmRun run_from_json(const Json& json) {
+  ArmRun run{.run = json.at("run"),
+             .block = json.at("block"),
+             .arm = json.at("arm"),
+             .started = json.at("started"),
+             .wall_s = json.at("wall_s"),
+             .cpu_s = json.at("cpu_s"),
+             .value = json.at("value"),
+             .quality = optional_from(json, "quality"),
+             .startup_s = optional_from(json, "startup_s"),
+             .after_s = optional_from(json, "after_s")};
   if (json.contains("steps")) {
     for (const Json& step : json.at("steps")) {
       run.steps.push_back({step.at(0).get<std::int64_t>(), step.at(1).get<double>(), 0});
@@ -71,7 +71,7 @@ RuleChange change_from_json(const Json& json, const Experiment& before) {
 }
 
 base::Result<void> add_run(const Json& line, Measured& measured) {
-  RunRecord run = run_from_json(line);
+  ArmRun run = run_from_json(line);
   if (run.arm >= measured.experiment.runs_per_block() || !(run.value > 0) || run.block < 0) {
     return base::fail(base::unfit_error("", "has a run that does not fit the experiment"));
   }
@@ -107,7 +107,7 @@ std::int64_t Measured::next_run() const {
   return std::max(last_run(), failures.empty() ? 0 : failures.back().run) + 1;
 }
 
-Json to_json(const RunRecord& run) {
+Json to_json(const ArmRun& run) {
   Json json = {{"run", run.run},         {"block", run.block},   {"arm", run.arm},
                {"started", run.started}, {"wall_s", run.wall_s}, {"cpu_s", run.cpu_s},
                {"value", run.value}};

@@ -13,7 +13,7 @@
 
 namespace assay::compare {
 
-struct RunRecord {
+struct ArmRun {
   std::int64_t run = 0;    // from 1, in the order in which they ran
   std::int64_t block = 0;  // from 0
   std::size_t arm = 0;     // place in the experiment: the last is the second baseline
@@ -83,7 +83,7 @@ struct Look {
 
 struct Measured {
   Experiment experiment;  // with its rules as they are now
-  std::vector<RunRecord> runs;
+  std::vector<ArmRun> runs;
   std::vector<HostMark> marks;
   std::vector<FailedRun> failures = {};
   std::vector<Sitting> sittings = {};
@@ -95,7 +95,7 @@ struct Measured {
   [[nodiscard]] std::int64_t last_run() const { return runs.empty() ? 0 : runs.back().run; }
 };
 
-base::Json to_json(const RunRecord& run);
+base::Json to_json(const ArmRun& run);
 base::Json to_json(const FailedRun& run);
 base::Json to_json(const HostMark& mark);
 base::Json to_json(const Sitting& sitting);

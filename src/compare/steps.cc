@@ -55,7 +55,7 @@ std::optional<StepMatch> match_steps(std::span<const StepValue> a, std::span<con
 }
 
 void split_time(std::span<const StepValue> steps, double step_seconds,
-                std::span<const OutputMoment> moments, RunRecord& run) {
+                std::span<const OutputMoment> moments, ArmRun& run) {
   if (steps.empty() || moments.empty()) return;
   split_time_at(steps, step_seconds,
                 {arrival(moments, steps.front().offset), arrival(moments, steps.back().offset)},
@@ -63,7 +63,7 @@ void split_time(std::span<const StepValue> steps, double step_seconds,
 }
 
 void split_time_at(std::span<const StepValue> steps, double step_seconds, const StepEnds& ends,
-                   RunRecord& run) {
+                   ArmRun& run) {
   double stepping = 0;
   for (const StepValue& step : steps.subspan(1)) stepping += step.value * step_seconds;
   if (ends.last - ends.first < kHeldBack * stepping) return;

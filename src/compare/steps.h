@@ -27,13 +27,13 @@ std::optional<StepMatch> match_steps(std::span<const StepValue> a, std::span<con
 // Where the run's time went, from when the lines of its first and last step came. A program that
 // keeps its output back until it ends has no such moments; then nothing is filled in.
 void split_time(std::span<const StepValue> steps, double step_seconds,
-                std::span<const OutputMoment> moments, RunRecord& run);
+                std::span<const OutputMoment> moments, ArmRun& run);
 // The same from when its first and last step ended, in seconds from its start.
 struct StepEnds {
   double first = 0;
   double last = 0;
 };
 void split_time_at(std::span<const StepValue> steps, double step_seconds, const StepEnds& ends,
-                   RunRecord& run);
+                   ArmRun& run);
 
 }  // namespace assay::compare

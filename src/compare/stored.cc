@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "store/job_reader.h"
 #include "store/metrics.h"
+#include "store/run_reader.h"
 
 namespace assay::compare {
 namespace {
@@ -20,8 +20,8 @@ base::Result<StoredMetrics> StoredMetrics::open(const std::filesystem::path& dir
 }
 
 base::Result<std::int64_t> StoredMetrics::newest() {
-  ASSAY_TRY(const std::vector<store::Job> jobs, store::list_jobs(store_, {.limit = 1}));
-  return jobs.empty() ? std::int64_t{0} : static_cast<std::int64_t>(jobs.front().id);
+  ASSAY_TRY(const std::vector<store::RunRecord> runs, store::list_runs(store_, {.limit = 1}));
+  return runs.empty() ? std::int64_t{0} : static_cast<std::int64_t>(runs.front().id);
 }
 
 base::Result<void> StoredMetrics::remember() {
@@ -30,31 +30,31 @@ base::Result<void> StoredMetrics::remember() {
 }
 
 base::Result<std::vector<StepValue>> StoredMetrics::step_ends() {
-  ASSAY_TRY(const std::int64_t job, newest());
-  ASSAY_TRY(const auto points, store::load_series(store_, job, kStepEnds));
+  ASSAY_TRY(const std::int64_t run, newest());
+  ASSAY_TRY(const auto points, store::load_series(store_, run, kStepEnds));
   std::vector<StepValue> ends;
   for (const store::MetricPoint& point : points) {
-    if (point.value && job > before_) ends.push_back({point.step, *point.value, 0});
+    if (point.value && run > before_) ends.push_back({point.step, *point.value, 0});
   }
   return ends;
 }
 
 base::Result<std::vector<StepValue>> StoredMetrics::steps(const std::string& name) {
-  ASSAY_TRY(const std::int64_t job, newest());
-  if (job <= before_) {
+  ASSAY_TRY(const std::int64_t run, newest());
+  if (run <= before_) {
     return base::fail(base::unfit_error("",
-                                        fmt::format("'stored:{}': it recorded no job in {}", name,
+                                        fmt::format("'stored:{}': it recorded no run in {}", name,
                                                     store_.location().project.string()),
                                         "run it under assay run, or as assay train"));
   }
-  ASSAY_TRY(const std::vector<store::MetricPoint> points, store::load_series(store_, job, name));
+  ASSAY_TRY(const std::vector<store::MetricPoint> points, store::load_series(store_, run, name));
   std::vector<StepValue> steps;
   for (const store::MetricPoint& point : points) {
     if (point.value) steps.push_back({point.step, *point.value, 0});
   }
   if (steps.empty()) {
     return base::fail(base::unfit_error(
-        "", fmt::format("'stored:{}': job {} measured no such quantity", name, job),
+        "", fmt::format("'stored:{}': run {} measured no such quantity", name, run),
         "assay show --metrics lists what it has"));
   }
   return steps;

@@ -1,5 +1,5 @@
-// What the jobs of a project measured of themselves, for metrics that are found in the store: a
-// command that records a job (`assay run`, `assay train`) leaves one more there.
+// What the runs of a project measured of themselves, for metrics that are found in the store: a
+// command that records a run (`assay run`, `assay train`) leaves one more there.
 #pragma once
 
 #include <filesystem>
@@ -17,12 +17,12 @@ class StoredMetrics {
   // The store at or above the folder.
   static base::Result<StoredMetrics> open(const std::filesystem::path& directory);
 
-  // Jobs that begin from now on are the next run's.
+  // Runs that begin from now on are the next run's.
   base::Result<void> remember();
-  // The quantity, step by step, of the newest job since; an error when there is no such job or it
+  // The quantity, step by step, of the newest run since; an error when there is no such run or it
   // has no such quantity.
   base::Result<std::vector<StepValue>> steps(const std::string& name);
-  // When the steps of that job ended, in seconds since 1970; empty where it did not say.
+  // When the steps of that run ended, in seconds since 1970; empty where it did not say.
   base::Result<std::vector<StepValue>> step_ends();
 
  private:

@@ -32,8 +32,8 @@ std::optional<plot::Interval> drawn(const Estimate& estimate) {
 
 // ln(arm/baseline) of one block; where runs have steps, of those that both have.
 std::optional<double> difference_of(const compare::Block& block, std::size_t arm) {
-  const compare::RunRecord& a = *block.runs.front();
-  const compare::RunRecord& b = *block.runs[arm];
+  const compare::ArmRun& a = *block.runs.front();
+  const compare::ArmRun& b = *block.runs[arm];
   if (a.steps.empty() && b.steps.empty()) return std::log(b.value / a.value);
   const auto match = compare::match_steps(a.steps, b.steps);
   return match ? std::optional(match->difference) : std::nullopt;
@@ -151,7 +151,7 @@ Chart runs_chart(const ExperimentRecord& record) {
                             .format = [&](double value) { return metric_text(e, value); }},
                       .points = {}};
   for (std::size_t arm = 0; arm < e.runs_per_block(); ++arm) chart.groups.push_back(e.name_of(arm));
-  for (const compare::RunRecord& run : record.measured.runs) {
+  for (const compare::ArmRun& run : record.measured.runs) {
     chart.points.push_back({.x = static_cast<double>(run.run), .y = run.value, .group = run.arm});
   }
   const std::size_t all = chart.points.size();

@@ -18,7 +18,7 @@ compare::Measured three_arms() {
   m.experiment.second_baseline = false;
   for (std::int64_t block = 0; block < 12; ++block) {
     for (std::size_t arm = 0; arm < 3; ++arm) {
-      compare::RunRecord run;
+      compare::ArmRun run;
       run.run = static_cast<std::int64_t>(m.runs.size()) + 1;
       run.block = block;
       run.arm = arm;
@@ -70,7 +70,7 @@ TEST(ExperimentPage, WithStepsTheMetricIsTheSteps) {
   compare::Measured m = three_arms();
   EXPECT_THAT(page_of(m, 1), HasSubstr("wall"));
   m.experiment.steps = *compare::parse_steps("stored:seconds");
-  for (compare::RunRecord& run : m.runs) {
+  for (compare::ArmRun& run : m.runs) {
     run.wall_s = 1;
     for (int step = 1; step <= 5; ++step) run.steps.push_back({step, run.value, 0});
   }

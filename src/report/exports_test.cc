@@ -45,7 +45,7 @@ std::map<std::string, std::vector<Json>> events_by_kind(const std::string& text)
 }
 
 TEST(Perfetto, StepsAreSlicesAndMetricsCounters) {
-  const RunRecord run = sample_run(50);
+  const ReportedRun run = sample_run(50);
   auto events = events_by_kind(perfetto(run));
   std::vector<Json> steps;
   std::map<std::string, std::size_t> slices;
@@ -78,7 +78,7 @@ TEST(Perfetto, StepsAreSlicesAndMetricsCounters) {
 TEST(Perfetto, HostileNamesAndRunsWithoutSteps) {
   for (const std::string& bytes :
        {std::string("\"},{\"ph\":\"X\""), std::string("\xff\x01\n\\"), std::string()}) {
-    RunRecord run = hostile_run(bytes);
+    ReportedRun run = hostile_run(bytes);
     const std::size_t all = events_by_kind(perfetto(run)).size();
     EXPECT_GE(all, 3U);
     run.metrics.clear();
@@ -113,9 +113,9 @@ std::map<std::string, double> gauges_in(const std::string& text) {
 }
 
 TEST(Prometheus, HasTheLatestValueOfEveryQuantity) {
-  const RunRecord run = sample_run(50);
+  const ReportedRun run = sample_run(50);
   const auto values = gauges_in(prometheus(run));
-  const std::string labels = "{job=\"12\",uid=\"0123456789abcdef\",run=\"demo\"";
+  const std::string labels = "{run=\"12\",uid=\"0123456789abcdef\",run=\"demo\"";
   for (const char* name : {"loss", "tokens_per_s", "watts", "memory_bytes"}) {
     const auto found = values.find("assay_run_" + std::string(name) + labels + ",process=\"1\"");
     ASSERT_NE(found, values.end()) << name;
@@ -130,7 +130,7 @@ TEST(Prometheus, HostileNamesStayInTheirPlaces) {
                                    std::string("up"), std::string("step")}) {
     gauges_in(prometheus(hostile_run(bytes)));
   }
-  RunRecord twice = sample_run(5);
+  ReportedRun twice = sample_run(5);
   twice.metrics.push_back({1, "tokens per s", "", {{1, 2.0}}});  // the same name when cleaned
   gauges_in(prometheus(twice));
 }

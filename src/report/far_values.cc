@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/run_record.h"
+#include "report/reported_run.h"
 
 namespace assay::report {
 

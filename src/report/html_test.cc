@@ -28,9 +28,10 @@ using ::testing::Not;
 using testing::read_html;
 using testing::sample_run;
 
-Page page_of(const RunRecord& run) {
-  return {
-      .title = run.job.name, .made_unix_ns = 1'790'000'000'000'000'000, .parts = {run_part(run)}};
+Page page_of(const ReportedRun& run) {
+  return {.title = run.record.name,
+          .made_unix_ns = 1'790'000'000'000'000'000,
+          .parts = {run_part(run)}};
 }
 
 std::set<std::string> charts_of(const HtmlPage& page) {
@@ -110,7 +111,7 @@ TEST(Html, ThePolicyLetsNothingElseIn) {
 }
 
 TEST(Html, TellsFiguresThatWereMeasured) {
-  const RunRecord run = sample_run(300);
+  const ReportedRun run = sample_run(300);
   const std::string text = html(page_of(run));
   EXPECT_THAT(text, HasSubstr(">300</dd>"));
   EXPECT_THAT(text, HasSubstr("NVIDIA H200"));
@@ -127,7 +128,7 @@ TEST(Html, TellsFiguresThatWereMeasured) {
 }
 
 TEST(Html, WhatIsNotKnownIsSaidAndNotInvented) {
-  RunRecord run = sample_run(10);
+  ReportedRun run = sample_run(10);
   run.rates = {};
   run.predicted.reset();
   run.not_predicted = "the device is a CPU";
@@ -148,13 +149,13 @@ TEST(Html, KeepsSecretsInTheStore) {
   }
 }
 
-TEST(Html, AJobThatMeasuredNothingHasAPageToo) {
-  RunRecord run = sample_run(10);
+TEST(Html, ARunThatMeasuredNothingHasAPageToo) {
+  ReportedRun run = sample_run(10);
   run.metrics.clear();
   run.lineage = {};
-  run.job.outputs.clear();
-  run.job.context.machine = nullptr;
-  run.job.context.git.reset();
+  run.record.outputs.clear();
+  run.record.context.machine = nullptr;
+  run.record.context.git.reset();
   const std::string text = html(page_of(run));
   read_html(text);
   EXPECT_THAT(text, HasSubstr("measured nothing of itself"));
@@ -207,7 +208,7 @@ RC_GTEST_PROP(HtmlProperty, AnyBytesGiveTheSameElements, ()) {
 
 TEST(RunSummary, QuantilesAreThoseOfSortedValues) {
   for (const std::int64_t steps : {1, 2, 3, 10, 99, 1000}) {
-    const RunRecord run = sample_run(steps);
+    const ReportedRun run = sample_run(steps);
     std::vector<double> sorted;
     for (const auto& point : series_of(run, "watts")->points) sorted.push_back(*point.value);
     std::sort(sorted.begin(), sorted.end());
@@ -221,7 +222,7 @@ TEST(RunSummary, QuantilesAreThoseOfSortedValues) {
 }
 
 TEST(Html, AHundredThousandStepsStaySmallAndKeepExtremes) {
-  RunRecord run = sample_run(100'000);
+  ReportedRun run = sample_run(100'000);
   run.metrics[2].points[61'803].value = 77;  // seconds
   const std::string text = html(page_of(run));
   EXPECT_LT(text.size(), 3'000'000U);
@@ -266,7 +267,7 @@ TEST(Markdown, RowsHaveTheirColumnsWhateverIsInThem) {
 }
 
 TEST(PageJson, HasSectionsAndEveryPoint) {
-  const RunRecord run = sample_run(3000);
+  const ReportedRun run = sample_run(3000);
   const Page page{.title = "t", .made_unix_ns = 0, .parts = {run_part(run, 1'000'000)}};
   const Json document = json(page);
   const Json& metrics = document.at("parts").at(0).at("data").at("metrics");

@@ -180,7 +180,7 @@ compare::Measured measured(std::int64_t blocks) {
   m.experiment.metric = *compare::parse_metric("regex:took");
   for (std::int64_t block = 0; block < blocks; ++block) {
     for (std::size_t arm = 0; arm < 3; ++arm) {
-      compare::RunRecord run;
+      compare::ArmRun run;
       run.run = static_cast<std::int64_t>(m.runs.size()) + 1;
       run.block = block;
       run.arm = arm;

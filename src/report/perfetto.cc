@@ -70,7 +70,7 @@ double when(const std::vector<StepEnd>& ends, std::int64_t step) {
   return ends.empty() ? 0 : (end == ends.end() ? ends.back() : *end).at_s;
 }
 
-void add_steps(const RunRecord& run, const std::vector<StepEnd>& ends, Trace& trace) {
+void add_steps(const ReportedRun& run, const std::vector<StepEnd>& ends, Trace& trace) {
   if (ends.empty()) return;
   trace.name_row(kSteps, "steps");
   for (const StepEnd& end : ends) {
@@ -89,7 +89,7 @@ void add_steps(const RunRecord& run, const std::vector<StepEnd>& ends, Trace& tr
                   when(ends, point.step), std::max(0.0, point.value.value_or(0)));
     }
   }
-  const std::vector<CheckpointLeft> saved = checkpoints_of(run.job);
+  const std::vector<CheckpointLeft> saved = checkpoints_of(run.record);
   if (saved.empty()) return;
   trace.name_row(kCheckpoints, "checkpoints");
   for (const CheckpointLeft& one : saved) {
@@ -98,7 +98,7 @@ void add_steps(const RunRecord& run, const std::vector<StepEnd>& ends, Trace& tr
   }
 }
 
-void add_counters(const RunRecord& run, const std::vector<StepEnd>& ends, Trace& trace) {
+void add_counters(const ReportedRun& run, const std::vector<StepEnd>& ends, Trace& trace) {
   if (ends.empty()) return;
   for (const char* name : kCounters) {
     const store::MetricSeries* series = series_of(run, name);
@@ -111,9 +111,9 @@ void add_counters(const RunRecord& run, const std::vector<StepEnd>& ends, Trace&
   }
 }
 
-void add_processes(const RunRecord& run, Trace& trace) {
+void add_processes(const ReportedRun& run, Trace& trace) {
   int row = kFirstProcess;
-  for (const store::Process& process : run.job.processes) {
+  for (const store::Process& process : run.record.processes) {
     const double from = static_cast<double>(process.started_ns) / 1e9;
     const double to = process.ended_ns ? static_cast<double>(*process.ended_ns) / 1e9 : ran_s(run);
     const std::string name = process.program.empty() ? "forked" : process.program;
@@ -124,11 +124,11 @@ void add_processes(const RunRecord& run, Trace& trace) {
 
 }  // namespace
 
-std::string perfetto(const RunRecord& run) {
+std::string perfetto(const ReportedRun& run) {
   Trace trace;
-  trace.name_process(fmt::format("job {}: {}", run.job.id, run.command));
+  trace.name_process(fmt::format("run {}: {}", run.record.id, run.command));
   trace.name_row(kPhases, "run");
-  trace.slice(kPhases, store::name_of(run.job.status), 0, ran_s(run));
+  trace.slice(kPhases, store::name_of(run.record.status), 0, ran_s(run));
   const std::vector<StepEnd> ends = step_ends(run);
   add_steps(run, ends, trace);
   add_counters(run, ends, trace);

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "report/run_record.h"
+#include "report/reported_run.h"
 
 namespace assay::report {
 
-// JSON, the format of Chrome's traces. Times are microseconds since the job began.
-std::string perfetto(const RunRecord& run);
+// JSON, the format of Chrome's traces. Times are microseconds since the run began.
+std::string perfetto(const ReportedRun& run);
 
 }  // namespace assay::report

@@ -53,17 +53,18 @@ struct Gauge {
 
 }  // namespace
 
-std::string prometheus(const RunRecord& run) {
-  const std::string labels = fmt::format("job=\"{}\",uid=\"{}\",run=\"{}\"", run.job.id,
-                                         label_text(run.job.uid), label_text(run.job.name));
+std::string prometheus(const ReportedRun& run) {
+  const std::string labels = fmt::format("run=\"{}\",uid=\"{}\",run=\"{}\"", run.record.id,
+                                         label_text(run.record.uid), label_text(run.record.name));
   std::string out;
   const auto one = [&](const char* name, const char* help, double value) {
     fmt::format_to(std::back_inserter(out), "# HELP {0} {1}\n# TYPE {0} gauge\n{0}{{{2}}} {3}\n",
                    name, help, labels, value);
   };
-  one("assay_run_up", "1 while the job runs", run.job.status == store::JobStatus::kRunning ? 1 : 0);
+  one("assay_run_up", "1 while the run runs",
+      run.record.status == store::RunStatus::kRunning ? 1 : 0);
   one("assay_run_started_seconds", "when it began, since 1970",
-      static_cast<double>(run.job.started_unix_ns / 1'000'000) / 1e3);
+      static_cast<double>(run.record.started_unix_ns / 1'000'000) / 1e3);
   one("assay_run_ran_seconds", "how long it has run", ran_s(run));
   std::map<std::string, Gauge> gauges;  // names may become equal
   const std::set<std::string> taken = {"assay_run_up", "assay_run_started_seconds",

@@ -24,7 +24,7 @@ constexpr std::size_t kMostOtherCurves = 6;  // of quantities that we know nothi
 // Where on the horizontal axis a step lies.
 class StepAxis {
  public:
-  explicit StepAxis(const RunRecord& run)
+  explicit StepAxis(const ReportedRun& run)
       : ends_(step_ends(run)), unit_(run_unit(ends_.empty() ? 0 : ends_.back().at_s)) {}
 
   [[nodiscard]] plot::Axis axis() const {
@@ -129,17 +129,19 @@ const std::vector<CurveChart>& known_charts() {
 }
 
 // Programs of other people measure losses in units of their own, or do not say in which.
-std::string loss_title(const RunRecord& run, const std::vector<const store::MetricSeries*>& drawn) {
+std::string loss_title(const ReportedRun& run,
+                       const std::vector<const store::MetricSeries*>& drawn) {
   std::set<std::string> units;
   for (const store::MetricSeries* series : drawn) units.insert(series->unit);
-  const bool ours = !run.job.command.empty() &&
-                    std::filesystem::path(run.job.command.front()).filename() == "assay-train";
+  const bool ours = !run.record.command.empty() &&
+                    std::filesystem::path(run.record.command.front()).filename() == "assay-train";
   if (ours && units == std::set<std::string>{""}) return "loss, nats per token";
   units.erase("");
   return units.empty() ? "loss" : fmt::format("loss, {}", fmt::join(units, " and "));
 }
 
-std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, const StepAxis& axis) {
+std::optional<Chart> chart_of(const ReportedRun& run, const CurveChart& known,
+                              const StepAxis& axis) {
   double factor = known.factor;
   std::string unit = known.unit;
   const auto memory = summary_of(series_of(run, known.curves.front().series));
@@ -190,7 +192,7 @@ std::optional<Chart> chart_of(const RunRecord& run, const CurveChart& known, con
 }
 
 // Quantities of other people's programs.
-void add_other_curves(const RunRecord& run, const StepAxis& axis, Section& section) {
+void add_other_curves(const ReportedRun& run, const StepAxis& axis, Section& section) {
   std::set<std::string> known = {"unix_s",
                                  "tokens",
                                  "seconds",
@@ -222,7 +224,7 @@ void add_other_curves(const RunRecord& run, const StepAxis& axis, Section& secti
 
 }  // namespace
 
-Section curves_section(const RunRecord& run) {
+Section curves_section(const ReportedRun& run) {
   Section section{"Over time"};
   const StepAxis axis(run);
   for (const CurveChart& known : known_charts()) {

@@ -67,7 +67,7 @@ Json if_predicted(double value) {
   return value > 0 ? Json(value) : Json(nullptr);
 }
 
-Json predicted_json(const RunRecord& run) {
+Json predicted_json(const ReportedRun& run) {
   if (!run.predicted) return nullptr;
   const Predicted& p = *run.predicted;
   Json parts = Json::object();
@@ -85,36 +85,36 @@ Json predicted_json(const RunRecord& run) {
 
 }  // namespace
 
-Json run_json(const RunRecord& run, std::size_t most_points) {
-  const store::Job& job = run.job;
+Json run_json(const ReportedRun& run, std::size_t most_points) {
+  const store::RunRecord& record = run.record;
   Json metrics = Json::array();
   for (const store::MetricSeries& series : run.metrics) {
     metrics.push_back(series_json(series, most_points));
   }
   Json checkpoints = Json::array();
-  for (const CheckpointLeft& one : checkpoints_of(job)) {
+  for (const CheckpointLeft& one : checkpoints_of(record)) {
     checkpoints.push_back({{"step", one.step}, {"files", one.files}, {"bytes", one.bytes}});
   }
-  return {{"job", job.id},
-          {"uid", job.uid},
-          {"name", job.name},
+  return {{"run", record.id},
+          {"uid", record.uid},
+          {"name", record.name},
           {"command", run.command},
-          {"directory", job.directory},
-          {"status", store::name_of(job.status)},
-          {"exit_code", or_null(job.exit_code)},
-          {"signal", or_null(job.signal)},
-          {"started_at", base::utc_millis_text(job.started_unix_ns)},
+          {"directory", record.directory},
+          {"status", store::name_of(record.status)},
+          {"exit_code", or_null(record.exit_code)},
+          {"signal", or_null(record.signal)},
+          {"started_at", base::utc_millis_text(record.started_unix_ns)},
           {"ran_s", ran_s(run)},
-          {"complete", job.complete},
+          {"complete", record.complete},
           {"usage",
-           {{"user_s", job.usage.user_s},
-            {"system_s", job.usage.system_s},
-            {"max_rss_bytes", job.usage.max_rss_bytes},
-            {"read_bytes", job.usage.read_bytes},
-            {"written_bytes", job.usage.written_bytes}}},
-          {"git", git_json(job.context.git)},
-          {"machine", job.context.machine},
-          {"gpu", gpu_json(job.gpu)},
+           {{"user_s", record.usage.user_s},
+            {"system_s", record.usage.system_s},
+            {"max_rss_bytes", record.usage.max_rss_bytes},
+            {"read_bytes", record.usage.read_bytes},
+            {"written_bytes", record.usage.written_bytes}}},
+          {"git", git_json(record.context.git)},
+          {"machine", record.context.machine},
+          {"gpu", gpu_json(record.gpu)},
           {"checkpoints", std::move(checkpoints)},
           {"predicted", predicted_json(run)},
           {"dollars_per_hour", or_null(run.rates.dollars_per_hour)},

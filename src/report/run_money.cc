@@ -41,12 +41,12 @@ void add_row(Table& table, const char* what, double predicted, std::optional<dou
                         Cell(std::move(note))});
 }
 
-std::optional<double> median_of(const RunRecord& run, std::string_view name) {
+std::optional<double> median_of(const ReportedRun& run, std::string_view name) {
   const auto summary = summary_of(series_of(run, name));
   return summary ? std::optional(summary->median) : std::nullopt;
 }
 
-void add_energy(const RunRecord& run, double hours, Table& table) {
+void add_energy(const ReportedRun& run, double hours, Table& table) {
   const auto joules = joules_of(run);
   if (!joules) {
     table.rows.push_back({Cell("energy"), Cell("not known"),
@@ -81,7 +81,7 @@ void add_energy(const RunRecord& run, double hours, Table& table) {
 
 }  // namespace
 
-Section predicted_section(const RunRecord& run) {
+Section predicted_section(const ReportedRun& run) {
   Section section{"Predicted and measured"};
   if (!run.not_predicted.empty()) {
     section.blocks.emplace_back(
@@ -123,11 +123,11 @@ Section predicted_section(const RunRecord& run) {
   return section;
 }
 
-Section cost_section(const RunRecord& run) {
+Section cost_section(const ReportedRun& run) {
   const double hours = ran_s(run) / kSecondsPerHour;
   if (hours <= 0) return {};
   Table table{"What it cost, with every input", {"input or result", "value", "where from"}};
-  const bool running = run.job.status == store::JobStatus::kRunning;
+  const bool running = run.record.status == store::RunStatus::kRunning;
   table.rows.push_back({Cell("time"), Cell(time_text(hours), hours),
                         Cell(running ? "from the command's start until now: it is still running"
                                      : "from the command's start to its end")});

@@ -10,44 +10,44 @@
 namespace assay::report {
 namespace {
 
-Verdict verdict_of_run(const RunRecord& run) {
-  const store::Job& job = run.job;
-  Verdict verdict{.word = std::string(store::name_of(job.status))};
-  switch (job.status) {
-    case store::JobStatus::kDone:
+Verdict verdict_of_run(const ReportedRun& run) {
+  const store::RunRecord& record = run.record;
+  Verdict verdict{.word = std::string(store::name_of(record.status))};
+  switch (record.status) {
+    case store::RunStatus::kDone:
       verdict.outcome = Outcome::kGood;
       break;
-    case store::JobStatus::kFailed:
+    case store::RunStatus::kFailed:
       verdict.outcome = Outcome::kBad;
       break;
-    case store::JobStatus::kInterrupted:
-    case store::JobStatus::kRunning:
+    case store::RunStatus::kInterrupted:
+    case store::RunStatus::kRunning:
       verdict.outcome = Outcome::kOpen;
       break;
   }
-  verdict.text = fmt::format("{} {}", job.status == store::JobStatus::kRunning ? "for" : "after",
+  verdict.text = fmt::format("{} {}", record.status == store::RunStatus::kRunning ? "for" : "after",
                              base::to_text(base::Seconds(ran_s(run))));
-  if (job.signal) {
-    verdict.text += fmt::format(", by signal {}", *job.signal);
-  } else if (job.exit_code && *job.exit_code != 0) {
-    verdict.text += fmt::format(", with exit code {}", *job.exit_code);
+  if (record.signal) {
+    verdict.text += fmt::format(", by signal {}", *record.signal);
+  } else if (record.exit_code && *record.exit_code != 0) {
+    verdict.text += fmt::format(", with exit code {}", *record.exit_code);
   }
-  verdict.text += job.complete ? "; everything it read and left was seen"
-                               : "; not everything it read and left was seen";
+  verdict.text += record.complete ? "; everything it read and left was seen"
+                                  : "; not everything it read and left was seen";
   return verdict;
 }
 
-void add_fact(Facts& facts, const RunRecord& run, const char* series, const char* name,
+void add_fact(Facts& facts, const ReportedRun& run, const char* series, const char* name,
               double Summary::*what, const char* note) {
   const store::MetricSeries* found = series_of(run, series);
   const auto summary = summary_of(found);
   if (summary) facts.facts.push_back({name, amount((*summary).*what, found->unit), note});
 }
 
-Section summary_section(const RunRecord& run) {
+Section summary_section(const ReportedRun& run) {
   Facts facts;
   facts.facts.push_back({"ran", base::to_text(base::Seconds(ran_s(run))),
-                         "since " + base::utc_text(run.job.started_unix_ns)});
+                         "since " + base::utc_text(run.record.started_unix_ns)});
   if (const auto steps = summary_of(series_of(run, "seconds"))) {
     const store::MetricSeries* series = series_of(run, "seconds");
     facts.facts.push_back({"steps", base::grouped(steps->count),
@@ -69,7 +69,7 @@ Section summary_section(const RunRecord& run) {
   if (const auto joules = joules_of(run)) {
     facts.facts.push_back({"energy", amount(*joules, "J"), "measured"});
   }
-  const store::Usage& usage = run.job.usage;
+  const store::Usage& usage = run.record.usage;
   if (usage.user_s + usage.system_s > 0) {
     facts.facts.push_back({"processor time",
                            base::to_text(base::Seconds(usage.user_s + usage.system_s)),
@@ -84,7 +84,7 @@ Section summary_section(const RunRecord& run) {
 
 }  // namespace
 
-std::optional<double> joules_of(const RunRecord& run) {
+std::optional<double> joules_of(const ReportedRun& run) {
   std::optional<double> joules;
   for (const store::MetricSeries& series : run.metrics) {
     if (series.name != "joules") continue;
@@ -93,11 +93,11 @@ std::optional<double> joules_of(const RunRecord& run) {
   return joules;
 }
 
-Part run_part(const RunRecord& run, std::size_t most_points) {
-  const store::Job& job = run.job;
+Part run_part(const ReportedRun& run, std::size_t most_points) {
+  const store::RunRecord& record = run.record;
   Part part{.kind = "run",
-            .title = job.name.empty() ? fmt::format("Job {}", job.id)
-                                      : fmt::format("Job {}: {}", job.id, job.name),
+            .title = record.name.empty() ? fmt::format("Run {}", record.id)
+                                         : fmt::format("Run {}: {}", record.id, record.name),
             .subtitle = run.command,
             .verdict = verdict_of_run(run)};
   add_section(part, summary_section(run));

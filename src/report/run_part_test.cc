@@ -30,7 +30,7 @@ Chart chart_named(const Part& part, std::string_view name) {
   return {};
 }
 
-store::MetricSeries& metric(RunRecord& run, std::string_view name) {
+store::MetricSeries& metric(ReportedRun& run, std::string_view name) {
   for (store::MetricSeries& series : run.metrics) {
     if (series.name == name) return series;
   }
@@ -39,7 +39,7 @@ store::MetricSeries& metric(RunRecord& run, std::string_view name) {
 }
 
 TEST(RunPart, WhatIsNotPredictedIsNeitherDrawnNorANumber) {
-  RunRecord run = sample_run(40);
+  ReportedRun run = sample_run(40);
   EXPECT_THAT(chart_named(run_part(run), "throughput").svg, HasSubstr("predicted"));
   run.predicted = Predicted{.of = "demo on CPUs", .memory_bytes = 9e9};
   const Part part = run_part(run);
@@ -50,25 +50,25 @@ TEST(RunPart, WhatIsNotPredictedIsNeitherDrawnNorANumber) {
   EXPECT_EQ(part.data.at("predicted").at("memory_bytes"), 9e9);
 }
 
-TEST(RunPart, AJobThatRunsHasRunUntilItWasLookedAt) {
-  RunRecord run = sample_run(1);
-  run.job.status = store::JobStatus::kRunning;
-  run.job.duration_s = 0;
+TEST(RunPart, ARunThatRunsHasRunUntilItWasLookedAt) {
+  ReportedRun run = sample_run(1);
+  run.record.status = store::RunStatus::kRunning;
+  run.record.duration_s = 0;
   run.metrics.clear();
-  run.seen_unix_ns = run.job.started_unix_ns + 90'000'000'000;
+  run.seen_unix_ns = run.record.started_unix_ns + 90'000'000'000;
   EXPECT_EQ(ran_s(run), 90);
   EXPECT_THAT(run_part(run).verdict.text, HasSubstr("for 1.50 min"));
   EXPECT_THAT(prometheus(run),
-              HasSubstr("assay_run_ran_seconds{job=\"12\",uid=\"0123456789abcdef\","
+              HasSubstr("assay_run_ran_seconds{run=\"12\",uid=\"0123456789abcdef\","
                         "run=\"demo\"} 90\n"));
-  run.seen_unix_ns = run.job.started_unix_ns - 5;  // another machine's clock
+  run.seen_unix_ns = run.record.started_unix_ns - 5;  // another machine's clock
   EXPECT_EQ(ran_s(run), 0);
 }
 
 TEST(RunPart, ShortTimesHaveNoExponent) {
-  RunRecord run = sample_run(1);
+  ReportedRun run = sample_run(1);
   run.metrics.clear();
-  run.job.duration_s = 0.00586;
+  run.record.duration_s = 0.00586;
   const std::string text = markdown({.title = "t", .parts = {run_part(run)}});
   EXPECT_THAT(text, HasSubstr("| time | 5.86 ms |"));
   EXPECT_THAT(text, HasSubstr("| cost | less than \\$0.01 |"));
@@ -78,7 +78,7 @@ TEST(RunPart, ShortTimesHaveNoExponent) {
 // A compile step, as any run has one.
 TEST(RunPart, OneSlowStepLeavesTheHistogramItsShape) {
   for (const std::int64_t steps : {30, 300, 100'000}) {
-    RunRecord run = sample_run(steps);
+    ReportedRun run = sample_run(steps);
     metric(run, "seconds").points[0].value = 200;  // a thousand times the others
     const std::string svg = chart_named(run_part(run), "step-times").svg;
     EXPECT_THAT(plot::words_of(svg), HasSubstr("beyond the axis")) << steps;
@@ -91,7 +91,7 @@ TEST(RunPart, OneSlowStepLeavesTheHistogramItsShape) {
 }
 
 TEST(RunPart, AThroughputFarAboveAllOthersIsToldNotDrawn) {
-  RunRecord run = sample_run(1000);
+  ReportedRun run = sample_run(1000);
   metric(run, "tokens_per_s").points[76].value = 1e9;
   const Chart chart = chart_named(run_part(run), "throughput");
   EXPECT_EQ(
@@ -103,12 +103,12 @@ TEST(RunPart, AThroughputFarAboveAllOthersIsToldNotDrawn) {
 }
 
 TEST(RunPart, ALossHasTheUnitThatItsProgramGaveIt) {
-  RunRecord run = sample_run(20);
+  ReportedRun run = sample_run(20);
   EXPECT_THAT(chart_named(run_part(run), "loss").svg, HasSubstr("loss, nats per token"));
   metric(run, "loss").unit = "bits per byte";
   EXPECT_THAT(chart_named(run_part(run), "loss").svg, HasSubstr("loss, bits per byte"));
   metric(run, "loss").unit = "";
-  run.job.command = {"python", "train.py"};
+  run.record.command = {"python", "train.py"};
   EXPECT_THAT(chart_named(run_part(run), "loss").svg, Not(HasSubstr("nats")));
 }
 

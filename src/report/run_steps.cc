@@ -17,7 +17,7 @@ TimeUnit step_unit(double seconds) {
 
 }  // namespace
 
-Section steps_section(const RunRecord& run) {
+Section steps_section(const ReportedRun& run) {
   Section section{"Step times"};
   const store::MetricSeries* series = series_of(run, "seconds");
   const auto summary = summary_of(series);

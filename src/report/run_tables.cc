@@ -29,36 +29,37 @@ void add(Table& table, const char* name, std::string value) {
   if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
 }
 
-Table machine_table(const RunRecord& run) {
-  const store::Job& job = run.job;
-  const Json& machine = job.context.machine;
+Table machine_table(const ReportedRun& run) {
+  const store::RunRecord& record = run.record;
+  const Json& machine = record.context.machine;
   Table table{"Where it ran", {"what", "value"}};
-  add(table, "commit", job.context.git ? job.context.git->commit : "");
-  if (job.context.git) {
-    add(table, "branch", job.context.git->branch);
-    add(table, "uncommitted changes", job.context.git->dirty ? "yes; the store has them" : "none");
+  add(table, "commit", record.context.git ? record.context.git->commit : "");
+  if (record.context.git) {
+    add(table, "branch", record.context.git->branch);
+    add(table, "uncommitted changes",
+        record.context.git->dirty ? "yes; the store has them" : "none");
   } else {
     add(table, "commit", "not in a git repository");
   }
-  add(table, "host", job.context.host);
+  add(table, "host", record.context.host);
   add_machine_rows(table, machine);
   if (const auto clock = summary_of(series_of(run, "sm_mhz"))) {
     add(table, "GPU clock while it ran",
         fmt::format("{:.0f} MHz median, {:.0f} to {:.0f}", clock->median, clock->least,
                     clock->most));
   }
-  add(table, "directory", job.directory);
-  add(table, "started", base::utc_millis_text(job.started_unix_ns));
-  add(table, "tracer", job.tracer);
-  add(table, "uid", job.uid);
+  add(table, "directory", record.directory);
+  add(table, "started", base::utc_millis_text(record.started_unix_ns));
+  add(table, "tracer", record.tracer);
+  add(table, "uid", record.uid);
   return table;
 }
 
 }  // namespace
 
-Section gpu_section(const RunRecord& run) {
+Section gpu_section(const ReportedRun& run) {
   Section section{"GPU work"};
-  const store::GpuWork& gpu = run.job.gpu;
+  const store::GpuWork& gpu = run.record.gpu;
   if (!gpu.use.empty()) {
     Table table{"What GPUs were asked to do", {"what", "times", "in all"}};
     for (const store::GpuUse& use : gpu.use) {
@@ -92,26 +93,26 @@ Section gpu_section(const RunRecord& run) {
   return section;
 }
 
-Section lineage_section(const RunRecord& run) {
+Section lineage_section(const ReportedRun& run) {
   Section section{"Lineage"};
   if (run.lineage.inputs.empty() && run.lineage.outputs.empty()) return section;
   const plot::Flow chart{.heading = {"What it read and what it left"},
                          .left = run.lineage.inputs,
-                         .middle = {run.command, fmt::format("job {}", run.job.id)},
+                         .middle = {run.command, fmt::format("run {}", run.record.id)},
                          .right = run.lineage.outputs};
-  section.blocks.emplace_back(
-      Chart{"lineage", "What it read and what it left", plot::draw(chart),
-            fmt::format("Files read: {}; left: {}; by content, as assay run recorded them.",
-                        base::grouped(run.job.input_count), base::grouped(run.job.output_count))});
+  section.blocks.emplace_back(Chart{
+      "lineage", "What it read and what it left", plot::draw(chart),
+      fmt::format("Files read: {}; left: {}; by content, as assay run recorded them.",
+                  base::grouped(run.record.input_count), base::grouped(run.record.output_count))});
   return section;
 }
 
-Section fingerprint_section(const RunRecord& run) {
+Section fingerprint_section(const ReportedRun& run) {
   Section section{"Fingerprint", {machine_table(run)}};
-  for (Table& gpus : gpu_tables(run.job.context.machine)) {
+  for (Table& gpus : gpu_tables(run.record.context.machine)) {
     section.blocks.emplace_back(std::move(gpus));
   }
-  const auto& packages = run.job.context.packages;
+  const auto& packages = run.record.context.packages;
   if (!packages.empty()) {
     Table table{"Packages of which it read a file", {"package", "version", "from"}};
     for (std::size_t i = 0; i < std::min(packages.size(), kMostPackages); ++i) {
@@ -124,9 +125,9 @@ Section fingerprint_section(const RunRecord& run) {
   return section;
 }
 
-Section metrics_section(const RunRecord& run) {
+Section metrics_section(const ReportedRun& run) {
   if (run.metrics.empty()) {
-    return {"What it measured", {Note{"The job measured nothing of itself."}}};
+    return {"What it measured", {Note{"The run measured nothing of itself."}}};
   }
   Table table{"Every quantity",
               {"quantity", "unit", "process", "points", "least", "median", "mean", "most", "last"}};

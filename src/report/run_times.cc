@@ -17,7 +17,7 @@ constexpr std::size_t kMostMoments = 200;
 constexpr std::size_t kMostStretches = 200;
 constexpr std::size_t kMostListed = 20;
 
-double sum_of(const RunRecord& run, std::string_view name) {
+double sum_of(const ReportedRun& run, std::string_view name) {
   const auto summary = summary_of(series_of(run, name));
   return summary ? summary->sum : 0;
 }
@@ -32,7 +32,7 @@ struct RunTimes {
   [[nodiscard]] double all() const { return start_up + steps + validation + between + after; }
 };
 
-std::optional<RunTimes> times_of(const RunRecord& run) {
+std::optional<RunTimes> times_of(const ReportedRun& run) {
   const std::vector<StepEnd> ends = step_ends(run);
   if (ends.empty()) return std::nullopt;
   RunTimes times;
@@ -74,7 +74,7 @@ double at_step(const std::vector<StepEnd>& ends, std::int64_t step) {
   return (end == ends.end() ? ends.back() : *end).at_s;
 }
 
-std::vector<std::int64_t> left_out_steps(const RunRecord& run) {
+std::vector<std::int64_t> left_out_steps(const ReportedRun& run) {
   std::vector<std::int64_t> steps;
   const store::MetricSeries* flags = series_of(run, "left_out");
   if (flags == nullptr) return steps;
@@ -84,7 +84,7 @@ std::vector<std::int64_t> left_out_steps(const RunRecord& run) {
   return steps;
 }
 
-std::vector<std::int64_t> steps_without_loss(const RunRecord& run) {
+std::vector<std::int64_t> steps_without_loss(const ReportedRun& run) {
   std::vector<std::int64_t> steps;
   const store::MetricSeries* loss = series_of(run, "loss");
   if (loss == nullptr) return steps;
@@ -114,7 +114,7 @@ plot::Lane moments_lane(std::string name, const std::vector<std::int64_t>& steps
   return lane;
 }
 
-plot::Lane validation_lane(const RunRecord& run, const std::vector<StepEnd>& ends) {
+plot::Lane validation_lane(const ReportedRun& run, const std::vector<StepEnd>& ends) {
   plot::Lane lane{.name = "validation"};
   const store::MetricSeries* took = series_of(run, "validation_seconds");
   if (took == nullptr) return lane;
@@ -128,7 +128,7 @@ plot::Lane validation_lane(const RunRecord& run, const std::vector<StepEnd>& end
   return lane;
 }
 
-Chart timeline_of(const RunRecord& run, const std::vector<StepEnd>& ends) {
+Chart timeline_of(const ReportedRun& run, const std::vector<StepEnd>& ends) {
   const double all = ran_s(run);
   const TimeUnit unit = run_unit(all);
   const double factor = unit.per_second;
@@ -137,16 +137,16 @@ Chart timeline_of(const RunRecord& run, const std::vector<StepEnd>& ends) {
                                 .from_zero = true,
                                 .format = figure},
                        .lanes = {}};
-  add_lane(chart, {"job", {{0, all, std::string(store::name_of(run.job.status))}}}, factor);
+  add_lane(chart, {"run", {{0, all, std::string(store::name_of(run.record.status))}}}, factor);
   add_lane(chart, {"steps", stretches_of(ends, all)}, factor);
   add_lane(chart, validation_lane(run, ends), factor);
   std::vector<std::int64_t> saved;
-  for (const CheckpointLeft& one : checkpoints_of(run.job)) saved.push_back(one.step);
+  for (const CheckpointLeft& one : checkpoints_of(run.record)) saved.push_back(one.step);
   add_lane(chart, moments_lane("checkpoints", saved, ends), factor);
   add_lane(chart, moments_lane("steps left out", left_out_steps(run), ends), factor);
-  if (run.job.status == store::JobStatus::kFailed ||
-      run.job.status == store::JobStatus::kInterrupted) {
-    add_lane(chart, {"end", {}, {{all, std::string(store::name_of(run.job.status))}}}, factor);
+  if (run.record.status == store::RunStatus::kFailed ||
+      run.record.status == store::RunStatus::kInterrupted) {
+    add_lane(chart, {"end", {}, {{all, std::string(store::name_of(run.record.status))}}}, factor);
   }
   return {"timeline", "What happened when", plot::draw(chart)};
 }
@@ -161,10 +161,10 @@ std::string listed(const std::vector<std::int64_t>& steps) {
 
 }  // namespace
 
-std::vector<CheckpointLeft> checkpoints_of(const store::Job& job) {
+std::vector<CheckpointLeft> checkpoints_of(const store::RunRecord& record) {
   constexpr std::string_view kFolder = "/checkpoints/step-";
   std::map<std::int64_t, CheckpointLeft> found;
-  for (const store::Output& output : job.outputs) {
+  for (const store::Output& output : record.outputs) {
     const std::size_t at = output.path.rfind(kFolder);
     if (at == std::string::npos || output.status == store::OutputStatus::kDeleted) continue;
     const char* begin = output.path.data() + at + kFolder.size();
@@ -182,7 +182,7 @@ std::vector<CheckpointLeft> checkpoints_of(const store::Job& job) {
   return list;
 }
 
-Section times_section(const RunRecord& run) {
+Section times_section(const ReportedRun& run) {
   Section section{"Where the time went"};
   const auto times = times_of(run);
   if (!times || times->all() <= 0) return section;
@@ -212,9 +212,9 @@ Section times_section(const RunRecord& run) {
   return section;
 }
 
-Section events_section(const RunRecord& run) {
+Section events_section(const ReportedRun& run) {
   Section section{"Checkpoints and failures"};
-  const std::vector<CheckpointLeft> saved = checkpoints_of(run.job);
+  const std::vector<CheckpointLeft> saved = checkpoints_of(run.record);
   if (!saved.empty()) {
     const std::vector<StepEnd> ends = step_ends(run);
     Table table{"Checkpoints that the run left", {"step", "files", "size", "after"}};
@@ -244,13 +244,13 @@ Section events_section(const RunRecord& run) {
   };
   add("steps left out: gradients not finite", left_out_steps(run));
   add("loss not finite", steps_without_loss(run));
-  if (run.job.status == store::JobStatus::kFailed ||
-      run.job.status == store::JobStatus::kInterrupted) {
+  if (run.record.status == store::RunStatus::kFailed ||
+      run.record.status == store::RunStatus::kInterrupted) {
     failures.rows.push_back(
-        {Cell(std::string(store::name_of(run.job.status)), std::nullopt, Outcome::kBad),
+        {Cell(std::string(store::name_of(run.record.status)), std::nullopt, Outcome::kBad),
          Cell("1", 1.0), Cell("after " + amount(ran_s(run), "s"))});
   }
-  for (const store::Missed& missed : run.job.missed) {
+  for (const store::Missed& missed : run.record.missed) {
     failures.rows.push_back(
         {Cell(missed.what, std::nullopt, Outcome::kOpen), Cell("1", 1.0), Cell(missed.text)});
   }

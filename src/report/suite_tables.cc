@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "plot/lines.h"
-#include "report/run_record.h"
+#include "report/reported_run.h"
 #include "report/suite_blocks.h"
 
 namespace assay::report {

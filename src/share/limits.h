@@ -1,4 +1,4 @@
-// What a job may have of a GPU, in the words of the command line: "20GiB", "30%", "high",
+// What a run may have of a GPU, in the words of the command line: "20GiB", "30%", "high",
 // "0=memory:20GiB,compute:30%". Pure: nothing here knows which GPUs there are.
 #pragma once
 

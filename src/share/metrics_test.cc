@@ -24,8 +24,8 @@ using ::testing::StartsWith;
 
 View example(const std::string& title) {
   Look look;
-  look.jobs.push_back({.uid = "0123456789abcdef", .id = 7, .title = title, .state = {}});
-  JobState& state = look.jobs[0].state;
+  look.runs.push_back({.uid = "0123456789abcdef", .id = 7, .title = title, .state = {}});
+  RunState& state = look.runs[0].state;
   state.launches = 18446744073709551615U;
   state.collectives = 12;
   state.matmuls = 9;
@@ -45,30 +45,30 @@ View example(const std::string& title) {
 TEST(MetricsTextTest, SaysWhatTheViewSays) {
   const auto read = testing::read_exposition(metrics_text(example("python train.py")));
   EXPECT_EQ(read.error, "");
-  EXPECT_EQ(read.value("assay_gpu_jobs", {}), 1);
-  EXPECT_EQ(read.value("assay_gpu_job_launches_total", {{"assay_job", "0123456789abcdef"}}),
+  EXPECT_EQ(read.value("assay_gpu_runs", {}), 1);
+  EXPECT_EQ(read.value("assay_gpu_run_launches_total", {{"assay_run", "0123456789abcdef"}}),
             0x1p64);
-  EXPECT_EQ(read.value("assay_gpu_job_collectives_total", {{"title", "python train.py"}}), 12);
-  EXPECT_EQ(read.value("assay_gpu_job_matmuls_total", {{"assay_job", "0123456789abcdef"}}), 9);
-  EXPECT_EQ(read.value("assay_gpu_job_matmul_flops_total", {{"assay_job", "0123456789abcdef"}}),
+  EXPECT_EQ(read.value("assay_gpu_run_collectives_total", {{"title", "python train.py"}}), 12);
+  EXPECT_EQ(read.value("assay_gpu_run_matmuls_total", {{"assay_run", "0123456789abcdef"}}), 9);
+  EXPECT_EQ(read.value("assay_gpu_run_matmul_flops_total", {{"assay_run", "0123456789abcdef"}}),
             3.5e21);
   const std::string uuid = uuid_text({1, 2});
-  EXPECT_EQ(read.value("assay_gpu_job_memory_limit_bytes", {{"uuid", uuid}, {"gpu", "0"}}), 50);
-  EXPECT_EQ(read.value("assay_gpu_job_compute_limit_ratio", {{"uuid", uuid}}), 0.125);
-  EXPECT_EQ(read.value("assay_gpu_job_had_seconds_total", {{"uuid", uuid}}), 1.5);
-  EXPECT_EQ(read.value("assay_gpu_job_memory_limit_bytes", {{"uuid", uuid_text({9, 9})}}),
+  EXPECT_EQ(read.value("assay_gpu_run_memory_limit_bytes", {{"uuid", uuid}, {"gpu", "0"}}), 50);
+  EXPECT_EQ(read.value("assay_gpu_run_compute_limit_ratio", {{"uuid", uuid}}), 0.125);
+  EXPECT_EQ(read.value("assay_gpu_run_had_seconds_total", {{"uuid", uuid}}), 1.5);
+  EXPECT_EQ(read.value("assay_gpu_run_memory_limit_bytes", {{"uuid", uuid_text({9, 9})}}),
             std::nullopt);
   EXPECT_EQ(read.value("assay_gpu_tensor_ratio", {{"gpu", "0"}}), 0.25);
   EXPECT_EQ(read.value("assay_gpu_power_watts", {}), 512.5);
   EXPECT_EQ(read.value("assay_gpu_nvlink_sent_bytes_per_second", {}), 1e9);
   EXPECT_FALSE(read.families.contains("assay_gpu_clock_hertz"));  // it was not told
-  EXPECT_EQ(testing::read_exposition(metrics_text({})).value("assay_gpu_jobs", {}), 0);
+  EXPECT_EQ(testing::read_exposition(metrics_text({})).value("assay_gpu_runs", {}), 0);
 }
 
 RC_GTEST_PROP(MetricsTextTest, NoTitleBreaksTheText, (const std::string& title)) {
   const auto read = testing::read_exposition(metrics_text(example(title)));
   RC_ASSERT(read.error == "");
-  RC_ASSERT(read.families.at("assay_gpu_job_launches_total").samples.size() == 1U);
+  RC_ASSERT(read.families.at("assay_gpu_run_launches_total").samples.size() == 1U);
 }
 
 TEST(ExpositionReaderTest, IsStrict) {

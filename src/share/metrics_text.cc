@@ -114,81 +114,81 @@ void add_gpus(const View& view, std::string& text) {
          });
 }
 
-// The label is not "job": that is the scraper's own, which it would keep and rename ours.
-void add_jobs(const View& view, std::string& text) {
+// The label is not "run": that is the scraper's own, which it would keep and rename ours.
+void add_runs(const View& view, std::string& text) {
   const auto metric = [&](const char* name, const char* type, const char* help,
-                          const std::function<std::uint64_t(const JobState&)>& value) {
+                          const std::function<std::uint64_t(const RunState&)>& value) {
     Family family(name, type, help);
-    for (const JobView& job : view.jobs) {
-      family.add({{"assay_job", job.job.uid}, {"title", job.job.title}}, value(job.job.state));
+    for (const RunView& run : view.runs) {
+      family.add({{"assay_run", run.run.uid}, {"title", run.run.title}}, value(run.run.state));
     }
     family.append_to(text);
   };
-  metric("assay_gpu_job_processes", "gauge", "Living processes of the job that use GPUs.",
-         [](const JobState& state) { return state.processes; });
-  metric("assay_gpu_job_launches_total", "counter", "Kernels and graphs launched by the job.",
-         [](const JobState& state) { return state.launches; });
-  metric("assay_gpu_job_kernels_total", "counter", "Kernels that ran, those of graphs included.",
-         [](const JobState& state) { return state.kernels; });
-  metric("assay_gpu_job_copied_bytes_total", "counter", "Bytes copied to, from and on GPUs.",
-         [](const JobState& state) { return state.copied_bytes; });
-  metric("assay_gpu_job_collectives_total", "counter", "NCCL collectives called by the job.",
-         [](const JobState& state) { return state.collectives; });
-  metric("assay_gpu_job_collective_bytes_total", "counter", "Bytes of those collectives.",
-         [](const JobState& state) { return state.collective_bytes; });
-  metric("assay_gpu_job_refused_allocations_total", "counter", "Allocations that were refused.",
-         [](const JobState& state) { return state.refused; });
-  metric("assay_gpu_job_matmuls_total", "counter", "Matmuls that cuBLAS was called for.",
-         [](const JobState& state) { return state.matmuls; });
-  Family flops("assay_gpu_job_matmul_flops_total", "counter",
+  metric("assay_gpu_run_processes", "gauge", "Living processes of the run that use GPUs.",
+         [](const RunState& state) { return state.processes; });
+  metric("assay_gpu_run_launches_total", "counter", "Kernels and graphs launched by the run.",
+         [](const RunState& state) { return state.launches; });
+  metric("assay_gpu_run_kernels_total", "counter", "Kernels that ran, those of graphs included.",
+         [](const RunState& state) { return state.kernels; });
+  metric("assay_gpu_run_copied_bytes_total", "counter", "Bytes copied to, from and on GPUs.",
+         [](const RunState& state) { return state.copied_bytes; });
+  metric("assay_gpu_run_collectives_total", "counter", "NCCL collectives called by the run.",
+         [](const RunState& state) { return state.collectives; });
+  metric("assay_gpu_run_collective_bytes_total", "counter", "Bytes of those collectives.",
+         [](const RunState& state) { return state.collective_bytes; });
+  metric("assay_gpu_run_refused_allocations_total", "counter", "Allocations that were refused.",
+         [](const RunState& state) { return state.refused; });
+  metric("assay_gpu_run_matmuls_total", "counter", "Matmuls that cuBLAS was called for.",
+         [](const RunState& state) { return state.matmuls; });
+  Family flops("assay_gpu_run_matmul_flops_total", "counter",
                "Flops of those matmuls, less those that went into graphs.");
-  for (const JobView& job : view.jobs) {
-    flops.add({{"assay_job", job.job.uid}, {"title", job.job.title}}, job.job.state.matmul_flops);
+  for (const RunView& run : view.runs) {
+    flops.add({{"assay_run", run.run.uid}, {"title", run.run.title}}, run.run.state.matmul_flops);
   }
   flops.append_to(text);
 }
 
-void add_devices_of_jobs(const View& view, std::string& text) {
+void add_devices_of_runs(const View& view, std::string& text) {
   const auto metric = [&](const char* name, const char* type, const char* help,
                           const std::function<std::optional<double>(const DeviceState&)>& value) {
     Family family(name, type, help);
-    for (const JobView& job : view.jobs) {
-      for (const DeviceView& device : job.devices) {
+    for (const RunView& run : view.runs) {
+      for (const DeviceView& device : run.devices) {
         const auto number = value(device.state);
         if (!number) continue;
-        family.add({{"assay_job", job.job.uid}, {"gpu", device.gpu}, {"uuid", device.uuid}},
+        family.add({{"assay_run", run.run.uid}, {"gpu", device.gpu}, {"uuid", device.uuid}},
                    *number);
       }
     }
     family.append_to(text);
   };
-  metric("assay_gpu_job_memory_used_bytes", "gauge", "Memory of the GPU that the job holds.",
+  metric("assay_gpu_run_memory_used_bytes", "gauge", "Memory of the GPU that the run holds.",
          [](const DeviceState& device) { return static_cast<double>(device.used); });
-  metric("assay_gpu_job_memory_limit_bytes", "gauge", "The most that the job may hold.",
+  metric("assay_gpu_run_memory_limit_bytes", "gauge", "The most that the run may hold.",
          [](const DeviceState& device) -> std::optional<double> {
            if (device.limit == 0) return std::nullopt;
            return static_cast<double>(device.limit);
          });
-  metric("assay_gpu_job_compute_limit_ratio", "gauge", "The job's share of the GPU's time.",
+  metric("assay_gpu_run_compute_limit_ratio", "gauge", "The run's share of the GPU's time.",
          [](const DeviceState& device) -> std::optional<double> {
            if (device.share.thousandths >= wire::kGpuWholeShare) return std::nullopt;
            return device.share.thousandths / 1e3;
          });
-  metric("assay_gpu_job_had_seconds_total", "counter", "Time on the GPU that the job has had.",
+  metric("assay_gpu_run_had_seconds_total", "counter", "Time on the GPU that the run has had.",
          [](const DeviceState& device) { return static_cast<double>(device.busy_ns) / 1e9; });
-  metric("assay_gpu_job_waited_seconds_total", "counter",
-         "Time that threads of the job waited for a turn.",
+  metric("assay_gpu_run_waited_seconds_total", "counter",
+         "Time that threads of the run waited for a turn.",
          [](const DeviceState& device) { return static_cast<double>(device.waited_ns) / 1e9; });
 }
 
 }  // namespace
 
 std::string metrics_text(const View& view) {
-  std::string text = "# HELP assay_gpu_jobs Jobs that are running.\n# TYPE assay_gpu_jobs gauge\n";
-  text += fmt::format("assay_gpu_jobs {}\n", view.jobs.size());
+  std::string text = "# HELP assay_gpu_runs Runs that are running.\n# TYPE assay_gpu_runs gauge\n";
+  text += fmt::format("assay_gpu_runs {}\n", view.runs.size());
   add_gpus(view, text);
-  add_jobs(view, text);
-  add_devices_of_jobs(view, text);
+  add_runs(view, text);
+  add_devices_of_runs(view, text);
   return text;
 }
 

@@ -9,7 +9,7 @@ namespace assay::share {
 
 inline constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// Totals of jobs are counters, everything else is a gauge. What is not known is left out.
+// Totals of runs are counters, everything else is a gauge. What is not known is left out.
 std::string metrics_text(const View& view);
 
 }  // namespace assay::share

@@ -1,5 +1,5 @@
 // plan_limits(): the words of a command line, held against the GPUs of this machine, become what is
-// written into a job's region. Pure, and all of it happens before a command starts.
+// written into a run's region. Pure, and all of it happens before a command starts.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct Surroundings {
   std::string why;
   CudaEnvironment cuda;
   // Limits that cannot be checked may be set all the same: somebody vouches for the driver, or the
-  // job runs already.
+  // run runs already.
   bool unchecked_allowed = false;
 };
 

@@ -97,8 +97,8 @@ void lift_all(wire::GpuRegion& region) {
   region.header.generation.fetch_add(1);
 }
 
-JobState state_of(const wire::GpuRegion& region, const std::vector<bool>& living) {
-  JobState state;
+RunState state_of(const wire::GpuRegion& region, const std::vector<bool>& living) {
+  RunState state;
   state.totals = wire::sum_of(region);
   const auto calls = [&](GpuQuantity quantity) { return state.totals[quantity].calls; };
   const std::uint64_t asked = calls(GpuQuantity::kKernel) + calls(GpuQuantity::kKernelEx) +

@@ -1,4 +1,4 @@
-// Limits into a job's region, and what the region tells: what holds, what is used, what was done.
+// Limits into a run's region, and what the region tells: what holds, what is used, what was done.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace assay::share {
 
-// What the plan says, and nothing else, is changed; processes of the job notice by the generation.
+// What the plan says, and nothing else, is changed; processes of the run notice by the generation.
 // False if the region has no line left for a device: then nothing was changed.
 bool apply(const LimitPlan& plan, wire::GpuRegion& region);
 // No limits at all.
@@ -19,14 +19,14 @@ void lift_all(wire::GpuRegion& region);
 struct DeviceState {
   Uuid uuid{};
   std::uint64_t total = 0;  // 0: not known
-  std::uint64_t used = 0;   // by all processes of the job
+  std::uint64_t used = 0;   // by all processes of the run
   std::uint64_t limit = 0;  // 0: none
   wire::GpuShare share;
-  std::uint64_t busy_ns = 0;  // 0 as long as the job's launches are not paced
+  std::uint64_t busy_ns = 0;  // 0 as long as the run's launches are not paced
   std::uint64_t waited_ns = 0;
 };
 
-struct JobState {
+struct RunState {
   wire::GpuTotals totals;
   std::uint64_t launches = 0;  // calls that gave a GPU work: kernels that ran at once, and graphs
   std::uint64_t kernels = 0;   // that ran, those of graphs among them
@@ -42,7 +42,7 @@ struct JobState {
 };
 
 // `living[i]`: the process of slot i lives; what lies beyond the list does not.
-JobState state_of(const wire::GpuRegion& region, const std::vector<bool>& living);
+RunState state_of(const wire::GpuRegion& region, const std::vector<bool>& living);
 
 // "GPU-a0a0a0a0-…", as NVML writes it. A slice's is told the same way: the region knows no kinds.
 std::string uuid_text(const Uuid& uuid);

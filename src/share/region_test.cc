@@ -1,4 +1,4 @@
-// A region as processes of a job would fill it, seen from outside.
+// A region as processes of a run would fill it, seen from outside.
 #include "share/region.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ TEST_F(RegionTest, AFullRegionIsLeftAsItIs) {
   EXPECT_TRUE(apply(plan, *region_));
 }
 
-TEST_F(RegionTest, WhatAJobDidIsAddedUp) {
+TEST_F(RegionTest, WhatARunDidIsAddedUp) {
   region_->header.next_block = 2;
   const auto count = [&](std::size_t block, wire::GpuQuantity quantity, std::uint64_t calls,
                          std::uint64_t amount = 0) {
@@ -102,7 +102,7 @@ TEST_F(RegionTest, WhatAJobDidIsAddedUp) {
   }
   const std::size_t line = wire::claim_device(*region_, first_[0], first_[1]);
   for (std::size_t slot = 0; slot < 3; ++slot) region_->slots[slot].used[line] = 10 << slot;
-  const JobState state = state_of(*region_, {true, false, true});
+  const RunState state = state_of(*region_, {true, false, true});
   EXPECT_EQ(state.launches, 84U);  // 110 asked for, 30 into graphs, 4 graphs
   EXPECT_EQ(state.kernels, 100U);
   EXPECT_EQ(state.copied_bytes, 550U);
@@ -122,37 +122,37 @@ TEST_F(RegionTest, WhatAJobDidIsAddedUp) {
 
 TEST(ViewTest, RatesAreDifferencesByTime) {
   Look before{.monotonic_ns = 1'000'000'000};
-  before.jobs.push_back({.uid = "a", .id = {}, .title = "x", .state = {}});
-  before.jobs[0].state.launches = 100;
+  before.runs.push_back({.uid = "a", .id = {}, .title = "x", .state = {}});
+  before.runs[0].state.launches = 100;
   DeviceState device{.uuid = {1, 2}};
   device.share.thousandths = 300;
   device.busy_ns = 1'000'000'000;
-  before.jobs[0].state.devices = {device};
+  before.runs[0].state.devices = {device};
   Look now = before;
   now.monotonic_ns = 3'000'000'000;
-  now.jobs[0].state.launches = 500;
-  now.jobs[0].state.matmul_flops = 3e12;
-  now.jobs[0].state.devices[0].busy_ns += 600'000'000;
-  now.jobs[0].state.devices[0].waited_ns += 1'000'000'000;
-  now.jobs.push_back({.uid = "b", .id = {}, .title = "y", .state = {}});
+  now.runs[0].state.launches = 500;
+  now.runs[0].state.matmul_flops = 3e12;
+  now.runs[0].state.devices[0].busy_ns += 600'000'000;
+  now.runs[0].state.devices[0].waited_ns += 1'000'000'000;
+  now.runs.push_back({.uid = "b", .id = {}, .title = "y", .state = {}});
   now.gpus.push_back({.index = 3, .uuid = uuid_text({1, 2}), .memory = base::Bytes(64)});
   now.activities.emplace_back();
   const View view = view_of(&before, now);
   EXPECT_DOUBLE_EQ(view.seconds, 2);
-  ASSERT_EQ(view.jobs.size(), 2U);
-  EXPECT_DOUBLE_EQ(view.jobs[0].rates->launches, 200);
-  EXPECT_DOUBLE_EQ(view.jobs[0].rates->matmul_flops, 1.5e12);
-  EXPECT_DOUBLE_EQ(*view.jobs[0].devices[0].had_percent, 30);
-  EXPECT_DOUBLE_EQ(*view.jobs[0].devices[0].waited_percent, 50);
-  EXPECT_EQ(view.jobs[0].devices[0].gpu, "3");
-  EXPECT_EQ(view.jobs[0].devices[0].state.total, 64U);
-  EXPECT_FALSE(view.jobs[1].rates);  // it was not there before
-  EXPECT_FALSE(view_of(nullptr, now).jobs[0].rates);
-  now.jobs[0].state.launches = 50;  // another region under the same name
-  EXPECT_DOUBLE_EQ(view_of(&before, now).jobs[0].rates->launches, 0);
+  ASSERT_EQ(view.runs.size(), 2U);
+  EXPECT_DOUBLE_EQ(view.runs[0].rates->launches, 200);
+  EXPECT_DOUBLE_EQ(view.runs[0].rates->matmul_flops, 1.5e12);
+  EXPECT_DOUBLE_EQ(*view.runs[0].devices[0].had_percent, 30);
+  EXPECT_DOUBLE_EQ(*view.runs[0].devices[0].waited_percent, 50);
+  EXPECT_EQ(view.runs[0].devices[0].gpu, "3");
+  EXPECT_EQ(view.runs[0].devices[0].state.total, 64U);
+  EXPECT_FALSE(view.runs[1].rates);  // it was not there before
+  EXPECT_FALSE(view_of(nullptr, now).runs[0].rates);
+  now.runs[0].state.launches = 50;  // another region under the same name
+  EXPECT_DOUBLE_EQ(view_of(&before, now).runs[0].rates->launches, 0);
   const base::Json json = view_json(view);
-  EXPECT_EQ(json["jobs"][0]["devices"][0]["compute_limit_percent"], 30.0);
-  EXPECT_TRUE(json["jobs"][1]["launches_per_s"].is_null());
+  EXPECT_EQ(json["runs"][0]["devices"][0]["compute_limit_percent"], 30.0);
+  EXPECT_TRUE(json["runs"][1]["launches_per_s"].is_null());
   EXPECT_TRUE(json["gpus"][0]["tensor_percent"].is_null());
 }
 

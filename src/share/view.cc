@@ -9,7 +9,7 @@ double per_second(std::uint64_t before, std::uint64_t now, double seconds) {
   return now > before ? static_cast<double>(now - before) / seconds : 0;
 }
 
-JobRates rates_between(const JobState& before, const JobState& now, double seconds) {
+RunRates rates_between(const RunState& before, const RunState& now, double seconds) {
   return {.launches = per_second(before.launches, now.launches, seconds),
           .kernels = per_second(before.kernels, now.kernels, seconds),
           .copied_bytes = per_second(before.copied_bytes, now.copied_bytes, seconds),
@@ -18,16 +18,16 @@ JobRates rates_between(const JobState& before, const JobState& now, double secon
           .matmul_flops = std::max(0.0, now.matmul_flops - before.matmul_flops) / seconds};
 }
 
-const JobLook* same_job(const Look* look, const std::string& uid) {
+const RunLook* same_run(const Look* look, const std::string& uid) {
   if (look == nullptr) return nullptr;
-  const auto found = std::find_if(look->jobs.begin(), look->jobs.end(),
-                                  [&](const JobLook& job) { return job.uid == uid; });
-  return found == look->jobs.end() ? nullptr : &*found;
+  const auto found = std::find_if(look->runs.begin(), look->runs.end(),
+                                  [&](const RunLook& run) { return run.uid == uid; });
+  return found == look->runs.end() ? nullptr : &*found;
 }
 
-const DeviceState* same_device(const JobLook* job, const Uuid& uuid) {
-  if (job == nullptr) return nullptr;
-  const auto& devices = job->state.devices;
+const DeviceState* same_device(const RunLook* run, const Uuid& uuid) {
+  if (run == nullptr) return nullptr;
+  const auto& devices = run->state.devices;
   const auto found = std::find_if(devices.begin(), devices.end(),
                                   [&](const DeviceState& device) { return device.uuid == uuid; });
   return found == devices.end() ? nullptr : &*found;
@@ -87,16 +87,16 @@ base::Json device_json(const DeviceView& device) {
       {"waited_percent", or_null(device.waited_percent)}};
 }
 
-base::Json job_json(const JobView& view) {
-  const JobState& state = view.job.state;
-  const auto rate = [&](double JobRates::*what) {
+base::Json run_json(const RunView& view) {
+  const RunState& state = view.run.state;
+  const auto rate = [&](double RunRates::*what) {
     return view.rates ? base::Json((*view.rates).*what) : base::Json(nullptr);
   };
   base::Json devices = base::Json::array();
   for (const DeviceView& device : view.devices) devices.push_back(device_json(device));
-  return {{"uid", view.job.uid},
-          {"job", or_null(view.job.id)},
-          {"title", view.job.title},
+  return {{"uid", view.run.uid},
+          {"run", or_null(view.run.id)},
+          {"title", view.run.title},
           {"processes", state.processes},
           {"launches", state.launches},
           {"kernels", state.kernels},
@@ -106,12 +106,12 @@ base::Json job_json(const JobView& view) {
           {"refused_allocations", state.refused},
           {"matmuls", state.matmuls},
           {"matmul_flops", state.matmul_flops},
-          {"launches_per_s", rate(&JobRates::launches)},
-          {"kernels_per_s", rate(&JobRates::kernels)},
-          {"copied_bytes_per_s", rate(&JobRates::copied_bytes)},
-          {"collectives_per_s", rate(&JobRates::collectives)},
-          {"collective_bytes_per_s", rate(&JobRates::collective_bytes)},
-          {"matmul_flops_per_s", rate(&JobRates::matmul_flops)},
+          {"launches_per_s", rate(&RunRates::launches)},
+          {"kernels_per_s", rate(&RunRates::kernels)},
+          {"copied_bytes_per_s", rate(&RunRates::copied_bytes)},
+          {"collectives_per_s", rate(&RunRates::collectives)},
+          {"collective_bytes_per_s", rate(&RunRates::collective_bytes)},
+          {"matmul_flops_per_s", rate(&RunRates::matmul_flops)},
           {"devices", std::move(devices)}};
 }
 
@@ -143,17 +143,17 @@ View view_of(const Look* before, const Look& now) {
     view.seconds = static_cast<double>(now.monotonic_ns - before->monotonic_ns) / 1e9;
   }
   view.no_gpus = now.no_gpus;
-  for (const JobLook& job : now.jobs) {
-    const JobLook* earlier = same_job(before, job.uid);
-    JobView one{.job = job};
+  for (const RunLook& run : now.runs) {
+    const RunLook* earlier = same_run(before, run.uid);
+    RunView one{.run = run};
     if (earlier != nullptr && view.seconds > 0) {
-      one.rates = rates_between(earlier->state, job.state, view.seconds);
+      one.rates = rates_between(earlier->state, run.state, view.seconds);
     }
-    for (const DeviceState& device : job.state.devices) {
+    for (const DeviceState& device : run.state.devices) {
       one.devices.push_back(
           device_view(device, same_device(earlier, device.uuid), now, view.seconds));
     }
-    view.jobs.push_back(std::move(one));
+    view.runs.push_back(std::move(one));
   }
   for (std::size_t i = 0; i < std::min(now.gpus.size(), now.activities.size()); ++i) {
     view.gpus.push_back({now.gpus[i], now.activities[i]});
@@ -173,12 +173,12 @@ base::Json limits_json(const Limits& limits) {
 }
 
 base::Json view_json(const View& view) {
-  base::Json jobs = base::Json::array();
-  for (const JobView& job : view.jobs) jobs.push_back(job_json(job));
+  base::Json runs = base::Json::array();
+  for (const RunView& run : view.runs) runs.push_back(run_json(run));
   base::Json gpus = base::Json::array();
   for (const GpuView& gpu : view.gpus) gpus.push_back(gpu_json(gpu));
   return {{"seconds", view.seconds > 0 ? base::Json(view.seconds) : base::Json(nullptr)},
-          {"jobs", std::move(jobs)},
+          {"runs", std::move(runs)},
           {"gpus", std::move(gpus)},
           {"no_gpus", text_or_null(view.no_gpus)}};
 }

@@ -1,4 +1,4 @@
-// What `assay top` shows: two looks at the jobs and GPUs of a machine, and what happened between
+// What `assay top` shows: two looks at the runs and GPUs of a machine, and what happened between
 // them. Pure; print_top, the JSON and the Prometheus text are made from a View.
 #pragma once
 
@@ -13,23 +13,23 @@
 
 namespace assay::share {
 
-struct JobLook {
+struct RunLook {
   std::string uid;
   std::optional<std::int64_t> id;  // in the store of this project
   std::string title;               // its name or its command
-  JobState state;
+  RunState state;
 };
 
 struct Look {
   std::int64_t monotonic_ns = 0;
-  std::vector<JobLook> jobs;
+  std::vector<RunLook> runs;
   std::vector<machine::GpuName> gpus;
   std::vector<machine::GpuActivity> activities;  // as many
   std::string no_gpus;                           // why there are none
 };
 
-// None: there was no look before, or the job was not there.
-struct JobRates {
+// None: there was no look before, or the run was not there.
+struct RunRates {
   double launches = 0;  // per second, as the rest
   double kernels = 0;
   double copied_bytes = 0;
@@ -46,9 +46,9 @@ struct DeviceView {
   std::optional<double> waited_percent;
 };
 
-struct JobView {
-  JobLook job;
-  std::optional<JobRates> rates;
+struct RunView {
+  RunLook run;
+  std::optional<RunRates> rates;
   std::vector<DeviceView> devices;
 };
 
@@ -59,7 +59,7 @@ struct GpuView {
 
 struct View {
   double seconds = 0;  // between the looks; 0: there was only one
-  std::vector<JobView> jobs;
+  std::vector<RunView> runs;
   std::vector<GpuView> gpus;
   std::string no_gpus;
 };

@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "store/job_reader.h"
 #include "store/rows.h"
+#include "store/run_reader.h"
 
 namespace assay::store {
 namespace {
@@ -43,48 +43,48 @@ base::Result<std::vector<FileAt>> files_of(Statement& select) {
 base::Result<std::vector<FileAt>> with_content(Store& store, std::string_view table,
                                                const hash::Digest& content, std::int64_t limit) {
   ASSAY_TRY(Statement select, store.database().prepare(fmt::format(
-                                  "SELECT job, path, blake3, size FROM {}"
+                                  "SELECT run, path, blake3, size FROM {}"
                                   " WHERE substr(blake3, 1, 8) = substr(?1, 1, 8) AND blake3 = ?1"
-                                  " ORDER BY job DESC LIMIT ?2",
+                                  " ORDER BY run DESC LIMIT ?2",
                                   table)));
   ASSAY_TRY_VOID(select.bind(content.bytes, limit));
   return files_of(select);
 }
 
 // Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first two are
-// producers, the second of them for jobs that ran at the same time; the third is the twin.
+// producers, the second of them for runs that ran at the same time; the third is the twin.
 constexpr std::array kProducerQueries = {
-    "SELECT job, path, blake3, size FROM job_output WHERE path = ?2 AND job < ?1 AND"
+    "SELECT run, path, blake3, size FROM run_output WHERE path = ?2 AND run < ?1 AND"
     " (?3 IS NULL AND status <> 'deleted' OR blake3 = ?3) AND ?4 IS NOT NULL"
-    " ORDER BY job DESC LIMIT 1",
-    "SELECT o.job, o.path, o.blake3, o.size FROM job_output o JOIN job j ON j.id = o.job"
-    " WHERE o.path = ?2 AND o.job > ?1 AND j.started_ns <= ?4 AND"
-    " (?3 IS NULL AND o.status <> 'deleted' OR o.blake3 = ?3) ORDER BY o.job LIMIT 1",
-    "SELECT o.job, o.path, o.blake3, o.size FROM job_output o JOIN job j ON j.id = o.job"
-    " WHERE substr(o.blake3, 1, 8) = substr(?3, 1, 8) AND o.blake3 = ?3 AND o.job < ?1"
+    " ORDER BY run DESC LIMIT 1",
+    "SELECT o.run, o.path, o.blake3, o.size FROM run_output o JOIN run j ON j.id = o.run"
+    " WHERE o.path = ?2 AND o.run > ?1 AND j.started_ns <= ?4 AND"
+    " (?3 IS NULL AND o.status <> 'deleted' OR o.blake3 = ?3) ORDER BY o.run LIMIT 1",
+    "SELECT o.run, o.path, o.blake3, o.size FROM run_output o JOIN run j ON j.id = o.run"
+    " WHERE substr(o.blake3, 1, 8) = substr(?3, 1, 8) AND o.blake3 = ?3 AND o.run < ?1"
     " AND o.path <> ?2 AND o.size > 0 AND j.status = 'done' AND ?4 IS NOT NULL AND NOT EXISTS"
-    " (SELECT 1 FROM job_input i WHERE i.path = ?2 AND i.job = o.job AND i.blake3 = ?3)"
-    " ORDER BY o.job DESC LIMIT 1",
+    " (SELECT 1 FROM run_input i WHERE i.path = ?2 AND i.run = o.run AND i.blake3 = ?3)"
+    " ORDER BY o.run DESC LIMIT 1",
 };
 constexpr std::size_t kEarlier = 0;
 constexpr std::size_t kContemporary = 1;
 constexpr std::size_t kTwin = 2;
-// Whether any job began while the reader ran: mostly none, which saves a query.
+// Whether any run began while the reader ran: mostly none, which saves a query.
 constexpr const char* kOverlapQuery =
-    "SELECT 1 FROM job WHERE id > ?1 AND started_ns <= ?2 LIMIT 1";
+    "SELECT 1 FROM run WHERE id > ?1 AND started_ns <= ?2 LIMIT 1";
 // Inputs, and files written into, that may come from an output with path ?1 and digest ?2.
 constexpr const char* kReaderQuery =
-    "SELECT job, path, blake3, size FROM job_input"
+    "SELECT run, path, blake3, size FROM run_input"
     " WHERE path = ?1 AND (blake3 = ?2 OR blake3 IS NULL)"
-    " UNION ALL SELECT o.job, o.path, o.before, -1 FROM job_output o"
+    " UNION ALL SELECT o.run, o.path, o.before, -1 FROM run_output o"
     " WHERE o.path = ?1 AND o.before = ?2 AND NOT EXISTS"
-    " (SELECT 1 FROM job_input i WHERE i.path = ?1 AND i.job = o.job)";
+    " (SELECT 1 FROM run_input i WHERE i.path = ?1 AND i.run = o.run)";
 constexpr std::size_t kOverlap = kProducerQueries.size();
 constexpr std::size_t kReaders = kOverlap + 1;
 
-std::int64_t end_of(const Job& job) {
-  if (job.status == JobStatus::kRunning) return std::numeric_limits<std::int64_t>::max();
-  return job.started_unix_ns + static_cast<std::int64_t>(job.duration_s * 1e9);
+std::int64_t end_of(const RunRecord& run) {
+  if (run.status == RunStatus::kRunning) return std::numeric_limits<std::int64_t>::max();
+  return run.started_unix_ns + static_cast<std::int64_t>(run.duration_s * 1e9);
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ std::int64_t end_of(const Job& job) {
 base::Result<std::vector<hash::Digest>> contents_starting(Store& store, std::string_view hex,
                                                           std::int64_t limit) {
   std::set<hash::Digest> found;
-  for (const char* table : {"job_output", "job_input"}) {
+  for (const char* table : {"run_output", "run_input"}) {
     ASSAY_TRY(Statement select,
               store.database().prepare(fmt::format(
                   "SELECT DISTINCT blake3 FROM {} WHERE substr(blake3, 1, 8) >= substr(?1, 1, 8)"
@@ -112,22 +112,22 @@ base::Result<std::vector<hash::Digest>> contents_starting(Store& store, std::str
 
 base::Result<std::vector<FileAt>> producers_of(Store& store, const hash::Digest& content,
                                                std::int64_t limit) {
-  return with_content(store, "job_output", content, limit);
+  return with_content(store, "run_output", content, limit);
 }
 
 base::Result<std::vector<FileAt>> consumers_of(Store& store, const hash::Digest& content,
                                                std::int64_t limit) {
-  return with_content(store, "job_input", content, limit);
+  return with_content(store, "run_input", content, limit);
 }
 
 base::Result<std::optional<FileAt>> latest_at(Store& store, std::string_view path) {
-  for (const char* table : {"job_output", "job_input"}) {
+  for (const char* table : {"run_output", "run_input"}) {
     ASSAY_TRY(Statement select,
-              store.database().prepare(fmt::format("SELECT job, path, blake3, size FROM {}"
-                                                   " WHERE path = ?1 ORDER BY job DESC LIMIT 1",
+              store.database().prepare(fmt::format("SELECT run, path, blake3, size FROM {}"
+                                                   " WHERE path = ?1 ORDER BY run DESC LIMIT 1",
                                                    table)));
     ASSAY_TRY_VOID(select.bind(path));
-    ASSAY_TRY(const bool row, select.step());
+    ASSAY_TRY(const bool row, select.next_row());
     if (row) return file_at(select);
   }
   return std::nullopt;
@@ -146,29 +146,29 @@ base::Result<Producers> Producers::prepare(Store& store) {
   return Producers(store, std::move(statements));
 }
 
-base::Result<std::optional<FileAt>> Producers::ask(std::size_t which, const Job& reader,
+base::Result<std::optional<FileAt>> Producers::ask(std::size_t which, const RunRecord& reader,
                                                    const Input& input) {
   Statement& query = statements_[which];
   ASSAY_TRY_VOID(query.bind(reader.id, input.path, bytes_of(input.blake3), end_of(reader)));
-  ASSAY_TRY(const bool row, query.step());
+  ASSAY_TRY(const bool row, query.next_row());
   std::optional<FileAt> found;
   if (row) found = file_at(query);
   query.reset();
   return found;
 }
 
-base::Result<bool> Producers::has_contemporaries(const Job& reader) {
+base::Result<bool> Producers::has_contemporaries(const RunRecord& reader) {
   const auto [known, is_new] = contemporaries_.try_emplace(reader.id, false);
   if (is_new) {
     Statement& query = statements_[kOverlap];
     ASSAY_TRY_VOID(query.bind(reader.id, end_of(reader)));
-    ASSAY_TRY(known->second, query.step());
+    ASSAY_TRY(known->second, query.next_row());
     query.reset();
   }
   return known->second;
 }
 
-base::Result<std::optional<FileAt>> Producers::of(const Job& reader, const Input& input) {
+base::Result<std::optional<FileAt>> Producers::of(const RunRecord& reader, const Input& input) {
   ASSAY_TRY(auto earlier, ask(kEarlier, reader, input));
   if (earlier) return earlier;
   ASSAY_TRY(const bool any, has_contemporaries(reader));
@@ -176,35 +176,35 @@ base::Result<std::optional<FileAt>> Producers::of(const Job& reader, const Input
   return ask(kContemporary, reader, input);
 }
 
-base::Result<std::optional<FileAt>> Producers::twin(const Job& reader, const Input& input) {
+base::Result<std::optional<FileAt>> Producers::twin(const RunRecord& reader, const Input& input) {
   if (!input.blake3) return std::nullopt;
   return ask(kTwin, reader, input);
 }
 
-base::Result<const Job*> Producers::head(JobId id) {
+base::Result<const RunRecord*> Producers::head(RunId id) {
   auto known = heads_.find(id);
   if (known == heads_.end()) {
-    ASSAY_TRY(Job job, head_of(*store_, id));
-    known = heads_.emplace(id, std::move(job)).first;
+    ASSAY_TRY(RunRecord run, head_of(*store_, id));
+    known = heads_.emplace(id, std::move(run)).first;
   }
   return &known->second;
 }
 
-base::Result<std::vector<FileAt>> Producers::readers(const Job& job, const Output& output) {
+base::Result<std::vector<FileAt>> Producers::readers(const RunRecord& run, const Output& output) {
   Statement& query = statements_[kReaders];
   ASSAY_TRY_VOID(query.bind(output.path, bytes_of(output.blake3)));
   ASSAY_TRY(std::vector<FileAt> candidates, files_of(query));
   std::vector<FileAt> readers;
   for (FileAt& file : candidates) {
-    if (file.job == job.id) continue;
-    ASSAY_TRY(const Job* reader, head(file.job));
+    if (file.run == run.id) continue;
+    ASSAY_TRY(const RunRecord* reader, head(file.run));
     ASSAY_TRY(const auto producer, of(*reader, {file.path, file.blake3, file.size}));
-    if (producer && producer->job == job.id && producer->path == output.path) {
+    if (producer && producer->run == run.id && producer->path == output.path) {
       readers.push_back(std::move(file));
     }
   }
   std::sort(readers.begin(), readers.end(), [](const FileAt& a, const FileAt& b) {
-    return std::tie(a.job, a.path) < std::tie(b.job, b.path);
+    return std::tie(a.run, a.path) < std::tie(b.run, b.path);
   });
   return readers;
 }

@@ -1,10 +1,10 @@
 #include "store/artifacts.h"
 
-#include "store/job_reader.h"
-#include "store/job_writer.h"
 #include "store/labels.h"
-#include "store/testing/jobs.h"
-#include "store/testing/jobs_fixture.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
+#include "store/testing/runs.h"
+#include "store/testing/runs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -12,35 +12,35 @@ namespace {
 using testing::digest_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::job_of;
 using testing::line_of;
 using testing::record;
+using testing::run_of;
 
-class ArtifactsTest : public testing::JobsTest {
+class ArtifactsTest : public testing::RunsTest {
  protected:
-  // "JOB path" of each.
+  // "RUN path" of each.
   static std::vector<std::string> text(const std::vector<FileAt>& files) {
     std::vector<std::string> lines;
-    for (const FileAt& file : files) lines.push_back(fmt::format("{} {}", file.job, file.path));
+    for (const FileAt& file : files) lines.push_back(fmt::format("{} {}", file.run, file.path));
     return lines;
   }
-  // "JOB path" of the producer of the job's only input, or "".
-  std::string producer(JobId reader) {
+  // "RUN path" of the producer of the run's only input, or "".
+  std::string producer(RunId reader) {
     Producers producers = *Producers::prepare(store_);
-    const Job job = *load_job(store_, reader);
-    const auto found = *producers.of(job, job.inputs.at(0));
-    return found ? fmt::format("{} {}", found->job, found->path) : "";
+    const RunRecord run = *load_run(store_, reader);
+    const auto found = *producers.of(run, run.inputs.at(0));
+    return found ? fmt::format("{} {}", found->run, found->path) : "";
   }
-  std::string twin(JobId reader) {
+  std::string twin(RunId reader) {
     Producers producers = *Producers::prepare(store_);
-    const Job job = *load_job(store_, reader);
-    const auto found = *producers.twin(job, job.inputs.at(0));
-    return found ? fmt::format("{} {}", found->job, found->path) : "";
+    const RunRecord run = *load_run(store_, reader);
+    const auto found = *producers.twin(run, run.inputs.at(0));
+    return found ? fmt::format("{} {}", found->run, found->path) : "";
   }
-  std::vector<std::string> readers(JobId writer) {
+  std::vector<std::string> readers(RunId writer) {
     Producers producers = *Producers::prepare(store_);
-    const Job job = *load_job(store_, writer);
-    return text(*producers.readers(job, job.outputs.at(0)));
+    const RunRecord run = *load_run(store_, writer);
+    return text(*producers.readers(run, run.outputs.at(0)));
   }
 };
 
@@ -115,13 +115,13 @@ TEST_F(ArtifactsTest, TheSameContentElsewhereIsARemarkAndNoProducer) {
   EXPECT_EQ(producer(5), "3 /project/empty");
 }
 
-TEST_F(ArtifactsTest, NoRemarkOnCopiesFailedJobsAndWhatCameLater) {
+TEST_F(ArtifactsTest, NoRemarkOnCopiesFailedRunsAndWhatCameLater) {
   record(store_, "cp raw=1 -> copy=1");
   record(store_, "cp raw=1 -> copy=1");
   EXPECT_EQ(producer(2) + twin(2), "");
-  Job failed = job_of("x -> other=2");
-  failed.status = JobStatus::kFailed;
-  ASSERT_TRUE(record_job(store_, failed));
+  RunRecord failed = run_of("x -> other=2");
+  failed.status = RunStatus::kFailed;
+  ASSERT_TRUE(record_run(store_, failed));
   record(store_, "use raw=2");
   record(store_, "x -> another=2");
   EXPECT_EQ(twin(4), "");
@@ -144,17 +144,17 @@ TEST_F(ArtifactsTest, TheSamePathIsPreferredToANewerCopy) {
 
 TEST_F(ArtifactsTest, AnUnhashedInputGoesByItsPath) {
   record(store_, "make -> a=1");
-  Job job = job_of("use a=1");
-  job.inputs[0].blake3.reset();
-  ASSERT_TRUE(record_job(store_, job));
+  RunRecord run = run_of("use a=1");
+  run.inputs[0].blake3.reset();
+  ASSERT_TRUE(record_run(store_, run));
   EXPECT_EQ(producer(2), "1 /project/a");
   EXPECT_THAT(readers(1), ElementsAre("2 /project/a"));
 }
 
-TEST_F(ArtifactsTest, JobsThatRanAtTheSameTimeCountToo) {
-  Job server = job_of("serve a=1");
+TEST_F(ArtifactsTest, RunsThatRanAtTheSameTimeCountToo) {
+  RunRecord server = run_of("serve a=1");
   server.duration_s = 3600;
-  ASSERT_TRUE(record_job(store_, server));
+  ASSERT_TRUE(record_run(store_, server));
   record(store_, "make -> a=1");  // began a minute later, while it ran
   EXPECT_EQ(producer(1), "2 /project/a");
   EXPECT_THAT(readers(2), ElementsAre("1 /project/a"));
@@ -163,12 +163,12 @@ TEST_F(ArtifactsTest, JobsThatRanAtTheSameTimeCountToo) {
 TEST_F(ArtifactsTest, LabelsNameOneThing) {
   record(store_, "make -> a=1");
   record(store_, "make -> b=2");
-  EXPECT_EQ(*set_label(store_, "best", JobId{1}), std::nullopt);
-  EXPECT_EQ(*set_label(store_, "best", JobId{2}), Labelled{JobId{1}});
+  EXPECT_EQ(*set_label(store_, "best", RunId{1}), std::nullopt);
+  EXPECT_EQ(*set_label(store_, "best", RunId{2}), Labelled{RunId{1}});
   EXPECT_EQ(*set_label(store_, "data", digest_of("1")), std::nullopt);
   EXPECT_EQ(*find_label(store_, "data"), Labelled{digest_of("1")});
-  EXPECT_EQ(find_job(store_, "best")->value_or(0), 2);
-  EXPECT_EQ(find_job(store_, "data")->value_or(0), 0);
+  EXPECT_EQ(find_run(store_, "best")->value_or(0), 2);
+  EXPECT_EQ(find_run(store_, "data")->value_or(0), 0);
   EXPECT_THAT(head_of(store_, 2)->labels, ElementsAre("best"));
   EXPECT_THAT(*labels_of(store_, digest_of("1")), ElementsAre("data"));
   EXPECT_EQ(all_labels(store_)->size(), 2U);
@@ -182,9 +182,9 @@ TEST_F(ArtifactsTest, LabelsCannotBeTakenForSomethingElse) {
        {std::string(), std::string("last"), std::string("12"), std::string("@1"), std::string("-x"),
         std::string("a/b"), std::string("a b"), std::string("a\nb"), std::string(".x"),
         std::string(101, 'x')}) {
-    EXPECT_THAT(line_of(set_label(store_, bad, JobId{1})), HasSubstr("use a word")) << bad;
+    EXPECT_THAT(line_of(set_label(store_, bad, RunId{1})), HasSubstr("use a word")) << bad;
   }
-  EXPECT_TRUE(set_label(store_, "über-best_2", JobId{1}));
+  EXPECT_TRUE(set_label(store_, "über-best_2", RunId{1}));
 }
 
 }  // namespace

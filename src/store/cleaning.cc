@@ -7,46 +7,46 @@
 #include <system_error>
 
 #include "store/artifacts.h"
-#include "store/job_reader.h"
-#include "store/job_row.h"
 #include "store/labels.h"
 #include "store/needs.h"
-#include "store/steps.h"
+#include "store/run_reader.h"
+#include "store/run_row.h"
+#include "store/stages.h"
 
 namespace assay::store {
 namespace {
 
 // Inside the caller's transaction. The lists go with the row (ON DELETE CASCADE).
-base::Result<void> erase(Database& database, JobId id) {
-  ASSAY_TRY_VOID(leave_step(database, id));
-  ASSAY_TRY(Statement remove, database.prepare("DELETE FROM job WHERE id = ?1"));
+base::Result<void> erase(Database& database, RunId id) {
+  ASSAY_TRY_VOID(leave_stage(database, id));
+  ASSAY_TRY(Statement remove, database.prepare("DELETE FROM run WHERE id = ?1"));
   ASSAY_TRY_VOID(remove.bind(id));
   return remove.run();
 }
 
-// The jobs that must stay, and those whose outputs these read, and so on.
-base::Result<std::set<JobId>> needed_jobs(Store& store) {
+// The runs that must stay, and those whose outputs these read, and so on.
+base::Result<std::set<RunId>> needed_runs(Store& store) {
   ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(store.database()));
   ASSAY_TRY(Statement select,
             store.database().prepare(
-                "SELECT id FROM job WHERE status = 'running' UNION SELECT job FROM step"
-                " UNION SELECT job FROM label WHERE job IS NOT NULL UNION"
-                " SELECT o.job FROM label l JOIN job_output o ON"
+                "SELECT id FROM run WHERE status = 'running' UNION SELECT run FROM stage"
+                " UNION SELECT run FROM label WHERE run IS NOT NULL UNION"
+                " SELECT o.run FROM label l JOIN run_output o ON"
                 " substr(o.blake3, 1, 8) = substr(l.blake3, 1, 8) AND o.blake3 = l.blake3"));
-  std::set<JobId> needed;
-  std::vector<JobId> todo;
+  std::set<RunId> needed;
+  std::vector<RunId> todo;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
     needed.insert(row.integer(0));
     todo.push_back(row.integer(0));
   }));
   ASSAY_TRY(Producers producers, Producers::prepare(store));
   while (!todo.empty()) {
-    ASSAY_TRY(const Job reader, head_of(store, todo.back()));
+    ASSAY_TRY(const RunRecord reader, head_of(store, todo.back()));
     todo.pop_back();
     ASSAY_TRY(const std::vector<Input> needs, load_needs(store, reader.id));
     for (const Input& input : needs) {
       ASSAY_TRY(const auto producer, producers.of(reader, input));
-      if (producer && needed.insert(producer->job).second) todo.push_back(producer->job);
+      if (producer && needed.insert(producer->run).second) todo.push_back(producer->run);
     }
   }
   return needed;
@@ -58,13 +58,13 @@ base::Result<std::int64_t> erase_unreferenced(Database& database, std::string_vi
 }
 
 constexpr const char* kUnreferencedDocuments =
-    "DELETE FROM document WHERE NOT EXISTS (SELECT 1 FROM job WHERE environment = document.id)"
-    " AND NOT EXISTS (SELECT 1 FROM job WHERE machine = document.id)"
-    " AND NOT EXISTS (SELECT 1 FROM job_git WHERE diff = document.id)"
-    " AND NOT EXISTS (SELECT 1 FROM job_rule WHERE paths = document.id)";
+    "DELETE FROM document WHERE NOT EXISTS (SELECT 1 FROM run WHERE environment = document.id)"
+    " AND NOT EXISTS (SELECT 1 FROM run WHERE machine = document.id)"
+    " AND NOT EXISTS (SELECT 1 FROM run_git WHERE diff = document.id)"
+    " AND NOT EXISTS (SELECT 1 FROM run_rule WHERE paths = document.id)";
 constexpr const char* kUnreferencedPackages =
     "DELETE FROM package WHERE NOT EXISTS"
-    " (SELECT 1 FROM job_package WHERE package = package.id)";
+    " (SELECT 1 FROM run_package WHERE package = package.id)";
 
 base::Result<void> erase_leftovers(Database& database, const GcOptions& options, GcReport& report) {
   ASSAY_TRY(report.documents, erase_unreferenced(database, kUnreferencedDocuments));
@@ -77,25 +77,25 @@ base::Result<void> erase_leftovers(Database& database, const GcOptions& options,
 }
 
 // A transaction for each, so that nobody waits long who wants to record; whatever has changed
-// since the jobs were chosen is looked at again.
-base::Result<void> erase_each(Store& store, std::vector<Job>& jobs) {
+// since the runs were chosen is looked at again.
+base::Result<void> erase_each(Store& store, std::vector<RunRecord>& runs) {
   Database& database = store.database();
   ASSAY_TRY(Statement in_use,
-            database.prepare("SELECT 1 FROM step WHERE job = ?1 UNION ALL"
-                             " SELECT 1 FROM label WHERE job = ?1 UNION ALL"
-                             " SELECT 1 FROM job WHERE id = ?1 AND status = 'running' LIMIT 1"));
-  for (auto job = jobs.begin(); job != jobs.end();) {
+            database.prepare("SELECT 1 FROM stage WHERE run = ?1 UNION ALL"
+                             " SELECT 1 FROM label WHERE run = ?1 UNION ALL"
+                             " SELECT 1 FROM run WHERE id = ?1 AND status = 'running' LIMIT 1"));
+  for (auto run = runs.begin(); run != runs.end();) {
     ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-    ASSAY_TRY_VOID(in_use.bind(job->id));
-    ASSAY_TRY(const bool stays, in_use.step());
+    ASSAY_TRY_VOID(in_use.bind(run->id));
+    ASSAY_TRY(const bool stays, in_use.next_row());
     in_use.reset();
     if (stays) {
-      job = jobs.erase(job);
+      run = runs.erase(run);
       continue;
     }
-    ASSAY_TRY_VOID(erase(database, job->id));
+    ASSAY_TRY_VOID(erase(database, run->id));
     ASSAY_TRY_VOID(transaction.commit());
-    ++job;
+    ++run;
   }
   return {};
 }
@@ -113,8 +113,8 @@ base::Result<void> shrink(Store& store) {
   ASSAY_TRY(const std::int64_t unused, database.integer("PRAGMA freelist_count"));
   if (unused * 4 < pages) return {};
   ASSAY_TRY(Statement running,
-            database.prepare("SELECT 1 FROM job WHERE status = 'running' LIMIT 1"));
-  ASSAY_TRY(const bool busy, running.step());
+            database.prepare("SELECT 1 FROM run WHERE status = 'running' LIMIT 1"));
+  ASSAY_TRY(const bool busy, running.next_row());
   running.reset();
   if (busy) return {};  // it would wait for us to copy the whole file
   static_cast<void>(database.exec("VACUUM"));
@@ -124,13 +124,13 @@ base::Result<void> shrink(Store& store) {
 
 }  // namespace
 
-base::Result<void> remove_job(Store& store, JobId id) {
+base::Result<void> remove_run(Store& store, RunId id) {
   Database& database = store.database();
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-  ASSAY_TRY(const Job job, head_of(store, id));
-  if (job.status == JobStatus::kRunning && is_alive(job.collector_pid, job.collector_start_ticks)) {
+  ASSAY_TRY(const RunRecord run, head_of(store, id));
+  if (run.status == RunStatus::kRunning && is_alive(run.collector_pid, run.collector_start_ticks)) {
     return base::fail(
-        base::usage_error(fmt::format("job {}", id), "is still running", "end it first, or wait"));
+        base::usage_error(fmt::format("run {}", id), "is still running", "end it first, or wait"));
   }
   ASSAY_TRY_VOID(erase(database, id));
   return transaction.commit();
@@ -139,20 +139,20 @@ base::Result<void> remove_job(Store& store, JobId id) {
 base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options) {
   GcReport report;
   report.bytes_before = size_of(store);
-  ASSAY_TRY(const std::set<JobId> needed, needed_jobs(store));
-  ASSAY_TRY(report.jobs, list_jobs(store));
+  ASSAY_TRY(const std::set<RunId> needed, needed_runs(store));
+  ASSAY_TRY(report.runs, list_runs(store));
   std::int64_t kept = 0;
-  std::erase_if(report.jobs, [&](const Job& job) {
-    if (needed.contains(job.id) || kept++ < options.keep) return true;
-    return options.before_unix_ns && job.started_unix_ns >= *options.before_unix_ns;
+  std::erase_if(report.runs, [&](const RunRecord& run) {
+    if (needed.contains(run.id) || kept++ < options.keep) return true;
+    return options.before_unix_ns && run.started_unix_ns >= *options.before_unix_ns;
   });
   if (options.dry_run) {
     // Everything, and then back: a dry run says exactly what a real one would do.
     ASSAY_TRY(Transaction undone, Transaction::begin(store.database()));
-    for (const Job& job : report.jobs) ASSAY_TRY_VOID(erase(store.database(), job.id));
+    for (const RunRecord& run : report.runs) ASSAY_TRY_VOID(erase(store.database(), run.id));
     ASSAY_TRY_VOID(erase_leftovers(store.database(), options, report));
   } else {
-    ASSAY_TRY_VOID(erase_each(store, report.jobs));
+    ASSAY_TRY_VOID(erase_each(store, report.runs));
     {
       ASSAY_TRY(Transaction transaction, Transaction::begin(store.database()));
       ASSAY_TRY_VOID(erase_leftovers(store.database(), options, report));
@@ -160,7 +160,7 @@ base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options) {
     }
     ASSAY_TRY_VOID(shrink(store));
   }
-  for (const Job& job : report.jobs) report.files += job.input_count + job.output_count;
+  for (const RunRecord& run : report.runs) report.files += run.input_count + run.output_count;
   report.bytes_after = size_of(store);
   return report;
 }

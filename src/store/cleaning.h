@@ -1,4 +1,4 @@
-// Taking jobs out of the store: `assay pop` the newest, `assay gc` those that nothing needs.
+// Taking runs out of the store: `assay pop` the newest, `assay gc` those that nothing needs.
 #pragma once
 
 #include <cstdint>
@@ -6,34 +6,34 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/job.h"
+#include "store/run.h"
 #include "store/store.h"
 
 namespace assay::store {
 
-// Removes a job and all that was recorded of it; its step falls back to its predecessor. A running
-// job is a usage error: whoever records it would write into nothing.
-base::Result<void> remove_job(Store& store, JobId id);
+// Removes a run and all that was recorded of it; its stage falls back to its predecessor. A running
+// run is a usage error: whoever records it would write into nothing.
+base::Result<void> remove_run(Store& store, RunId id);
 
 struct GcOptions {
-  std::int64_t keep = 0;                       // this many of the newest removable jobs stay
-  std::optional<std::int64_t> before_unix_ns;  // only jobs that began before
+  std::int64_t keep = 0;                       // this many of the newest removable runs stay
+  std::optional<std::int64_t> before_unix_ns;  // only runs that began before
   std::int64_t hashes_before_unix_ns = 0;      // cache entries made before are forgotten
   bool dry_run = false;
 };
 
 struct GcReport {
-  std::vector<Job> jobs;       // removed, or to be removed
-  std::int64_t files = 0;      // rows of inputs and outputs
-  std::int64_t documents = 0;  // diffs, environments and machines that nobody refers to
+  std::vector<RunRecord> runs;  // removed, or to be removed
+  std::int64_t files = 0;       // rows of inputs and outputs
+  std::int64_t documents = 0;   // diffs, environments and machines that nobody refers to
   std::int64_t packages = 0;
   std::int64_t hashes = 0;
   std::int64_t bytes_before = 0;  // the database's file
   std::int64_t bytes_after = 0;
 };
 
-// Removes jobs that are over, are no step's current one, have no label, left no labelled content,
-// and made nothing that a job which stays has read: what is explained stays explained. Then what
+// Removes runs that are over, are no stage's current one, have no label, left no labelled content,
+// and made nothing that a run which stays has read: what is explained stays explained. Then what
 // nobody refers to any more. Safe while others record.
 base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options);
 

@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "store/hash_cache.h"
-#include "store/job_reader.h"
-#include "store/job_writer.h"
 #include "store/labels.h"
-#include "store/steps.h"
-#include "store/testing/jobs.h"
-#include "store/testing/jobs_fixture.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
+#include "store/stages.h"
+#include "store/testing/runs.h"
+#include "store/testing/runs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -19,51 +19,51 @@ namespace {
 using testing::digest_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::job_of;
 using testing::line_of;
 using testing::record;
+using testing::run_of;
 
-class CleaningTest : public testing::JobsTest {
+class CleaningTest : public testing::RunsTest {
  protected:
-  std::vector<JobId> left() { return ids(*list_jobs(store_)); }
-  std::vector<JobId> collected(const GcOptions& options = {}) {
+  std::vector<RunId> left() { return ids(*list_runs(store_)); }
+  std::vector<RunId> collected(const GcOptions& options = {}) {
     const auto report = collect_garbage(store_, options);
     EXPECT_TRUE(report) << line_of(report);
-    return ids(report->jobs);
+    return ids(report->runs);
   }
   std::int64_t rows(const std::string& table) {
     return *store_.database().integer("SELECT count(*) FROM " + table);
   }
 };
 
-TEST_F(CleaningTest, ARemovedJobIsGoneWithAllThatWasRecorded) {
+TEST_F(CleaningTest, ARemovedRunIsGoneWithAllThatWasRecorded) {
   record(store_, "make -> a=1");
-  Job job = job_of("make b=1 -> a=2");
-  job.processes.push_back({});
-  job.missed.push_back({"x", "y"});
-  job.context.packages.push_back({"pip", "torch", "1"});
-  job.context.git = Git{};
-  ASSERT_TRUE(record_job(store_, job));
-  ASSERT_TRUE(set_label(store_, "it", JobId{2}));
-  ASSERT_TRUE(remove_job(store_, 2));
+  RunRecord run = run_of("make b=1 -> a=2");
+  run.processes.push_back({});
+  run.missed.push_back({"x", "y"});
+  run.context.packages.push_back({"pip", "torch", "1"});
+  run.context.git = Git{};
+  ASSERT_TRUE(record_run(store_, run));
+  ASSERT_TRUE(set_label(store_, "it", RunId{2}));
+  ASSERT_TRUE(remove_run(store_, 2));
   EXPECT_THAT(left(), ElementsAre(1));
-  EXPECT_EQ(step_job(store_, 1)->id, 1);
-  for (const char* table : {"job_input", "process", "missed", "job_package", "job_git", "label"}) {
+  EXPECT_EQ(stage_run(store_, 1)->id, 1);
+  for (const char* table : {"run_input", "process", "missed", "run_package", "run_git", "label"}) {
     EXPECT_EQ(rows(table), 0) << table;
   }
-  EXPECT_EQ(rows("job_output"), 1);
-  EXPECT_THAT(line_of(remove_job(store_, 2)), HasSubstr("no such job"));
+  EXPECT_EQ(rows("run_output"), 1);
+  EXPECT_THAT(line_of(remove_run(store_, 2)), HasSubstr("no such run"));
   // Its number is never used again.
   EXPECT_EQ(record(store_, "make -> a=3"), 3);
 }
 
-TEST_F(CleaningTest, ARunningJobStays) {
-  Job job = job_of("x");
-  job.status = JobStatus::kRunning;
-  job.collector_pid = ::getpid();
-  job.collector_start_ticks = testing::own_start_ticks();
-  ASSERT_TRUE(begin_job(store_, job));
-  EXPECT_THAT(line_of(remove_job(store_, 1)), HasSubstr("job 1: is still running"));
+TEST_F(CleaningTest, ARunningRunStays) {
+  RunRecord run = run_of("x");
+  run.status = RunStatus::kRunning;
+  run.collector_pid = ::getpid();
+  run.collector_start_ticks = testing::own_start_ticks();
+  ASSERT_TRUE(begin_run(store_, run));
+  EXPECT_THAT(line_of(remove_run(store_, 1)), HasSubstr("run 1: is still running"));
   EXPECT_THAT(collected(), ElementsAre());
   EXPECT_THAT(left(), ElementsAre(1));
 }
@@ -73,9 +73,9 @@ TEST_F(CleaningTest, WhatNothingNeedsIsCollected) {
   record(store_, "use a=1 -> b=1");
   record(store_, "make -> a=2");  // superseded, and nobody read it
   record(store_, "make -> a=3");
-  Job failed = job_of("broken");
-  failed.status = JobStatus::kFailed;
-  ASSERT_TRUE(record_job(store_, failed));
+  RunRecord failed = run_of("broken");
+  failed.status = RunStatus::kFailed;
+  ASSERT_TRUE(record_run(store_, failed));
   EXPECT_THAT(collected({.dry_run = true}), ElementsAre(5, 3));
   EXPECT_THAT(left(), ElementsAre(5, 4, 3, 2, 1));
   EXPECT_THAT(collected({.keep = 1, .dry_run = true}), ElementsAre(3));
@@ -90,17 +90,17 @@ TEST_F(CleaningTest, LabelsProtect) {
   record(store_, "make -> a=1");
   record(store_, "make -> a=2");
   record(store_, "make -> a=3");
-  ASSERT_TRUE(set_label(store_, "job", JobId{1}));
+  ASSERT_TRUE(set_label(store_, "run", RunId{1}));
   ASSERT_TRUE(set_label(store_, "content", digest_of("2")));
   EXPECT_THAT(collected(), ElementsAre());
 }
 
 TEST_F(CleaningTest, WhatIsSharedGoesWithItsLastUser) {
   const auto with_context = [&](const char* description, const char* package, const char* diff) {
-    Job job = job_of(description);
-    job.context.packages = {{"pip", package, "1"}};
-    job.context.git = Git{.diff = diff};
-    ASSERT_TRUE(record_job(store_, job));
+    RunRecord run = run_of(description);
+    run.context.packages = {{"pip", package, "1"}};
+    run.context.git = Git{.diff = diff};
+    ASSERT_TRUE(record_run(store_, run));
   };
   with_context("make -> a=1", "old", "old diff");
   with_context("make -> a=2", "new", "new diff");
@@ -111,16 +111,16 @@ TEST_F(CleaningTest, WhatIsSharedGoesWithItsLastUser) {
   EXPECT_EQ(report.packages, 1);
   EXPECT_EQ(report.hashes, 1);
   EXPECT_EQ(report.files, 1);
-  EXPECT_EQ(load_job(store_, 2)->context.git->diff, "new diff");
+  EXPECT_EQ(load_run(store_, 2)->context.git->diff, "new diff");
   EXPECT_EQ(rows("package"), 1);
 }
 
 TEST_F(CleaningTest, AFileThatIsMostlyEmptyShrinks) {
-  Job job = job_of("make -> a=1");
+  RunRecord run = run_of("make -> a=1");
   for (int i = 0; i < 20'000; ++i) {
-    job.inputs.push_back({fmt::format("/project/file-{}", i), digest_of(std::to_string(i)), 1});
+    run.inputs.push_back({fmt::format("/project/file-{}", i), digest_of(std::to_string(i)), 1});
   }
-  ASSERT_TRUE(record_job(store_, job));
+  ASSERT_TRUE(record_run(store_, run));
   record(store_, "make -> a=2");
   ASSERT_TRUE(store_.database().exec("PRAGMA wal_checkpoint(TRUNCATE)"));
   const GcReport report = *collect_garbage(store_, {});
@@ -138,11 +138,11 @@ TEST_F(CleaningTest, IsSafeWhileOthersRecord) {
     recorders.emplace_back([&, r] {
       auto own = Store::open(store_.location(), {});
       for (int i = 0; own && i < kRuns; ++i) {
-        // Each repeats its step, so that there is always something to collect.
-        Job job = job_of("make -> x=1", fmt::format("/recorder-{}", r));
-        job.outputs[0].blake3 = digest_of(fmt::format("{} {}", r, i));
-        job.context.environment = {{"RUN", fmt::format("{} {}", r, i)}};
-        const auto id = record_job(*own, job);
+        // Each repeats its stage, so that there is always something to collect.
+        RunRecord run = run_of("make -> x=1", fmt::format("/recorder-{}", r));
+        run.outputs[0].blake3 = digest_of(fmt::format("{} {}", r, i));
+        run.context.environment = {{"RUN", fmt::format("{} {}", r, i)}};
+        const auto id = record_run(*own, run);
         if (!id) errors[static_cast<std::size_t>(r)] = id.error().line();
       }
       --running;
@@ -155,18 +155,18 @@ TEST_F(CleaningTest, IsSafeWhileOthersRecord) {
   for (std::thread& recorder : recorders) recorder.join();
   EXPECT_THAT(errors, ::testing::Each(""));
   EXPECT_TRUE(store_.check());
-  // Every step's last job is there, whole.
-  const auto jobs = *live_jobs(store_);
-  ASSERT_EQ(jobs.size(), static_cast<std::size_t>(kRecorders));
-  for (const Job& job : jobs) {
-    const Job whole = *load_job(store_, job.id);
+  // Every stage's last run is there, whole.
+  const auto runs = *live_runs(store_);
+  ASSERT_EQ(runs.size(), static_cast<std::size_t>(kRecorders));
+  for (const RunRecord& run : runs) {
+    const RunRecord whole = *load_run(store_, run.id);
     ASSERT_EQ(whole.outputs.size(), 1U);
-    const std::string run = whole.context.environment.at("RUN");
-    EXPECT_EQ(whole.outputs[0].blake3, digest_of(run));
-    EXPECT_THAT(run, ::testing::EndsWith(fmt::format(" {}", kRuns - 1)));
+    const std::string number = whole.context.environment.at("RUN");
+    EXPECT_EQ(whole.outputs[0].blake3, digest_of(number));
+    EXPECT_THAT(number, ::testing::EndsWith(fmt::format(" {}", kRuns - 1)));
   }
   EXPECT_TRUE(collect_garbage(store_, {}));
-  EXPECT_EQ(rows("job"), kRecorders);
+  EXPECT_EQ(rows("run"), kRecorders);
   EXPECT_EQ(rows("document"), kRecorders);
 }
 

@@ -4,7 +4,7 @@
 #include "store/schema.h"
 #include "store/store.h"
 #include "store/testing/child.h"
-#include "store/testing/jobs_fixture.h"
+#include "store/testing/runs_fixture.h"
 
 namespace assay::store {
 namespace {

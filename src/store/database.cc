@@ -96,7 +96,7 @@ base::Result<Statement> Database::prepare(std::string_view sql) {
 
 base::Result<Statement> Database::first_row(std::string_view sql) {
   ASSAY_TRY(Statement statement, prepare(sql));
-  ASSAY_TRY(const bool row, statement.step());
+  ASSAY_TRY(const bool row, statement.next_row());
   if (!row) return base::fail(base::failed_error(path_.string(), fmt::format("no row: {}", sql)));
   return statement;
 }

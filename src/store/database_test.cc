@@ -38,17 +38,17 @@ TEST_F(DatabaseTest, KeepsValuesOfEveryType) {
   EXPECT_EQ(database.last_insert_rowid(), 2);
 
   Statement select = *database.prepare("SELECT i, r, s, b FROM t ORDER BY rowid");
-  ASSERT_TRUE(*select.step());
+  ASSERT_TRUE(*select.next_row());
   EXPECT_EQ(select.integer(0), std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(select.real(1), 0.1);
   EXPECT_EQ(select.text(2), text);
   EXPECT_EQ(select.blob(3), (std::vector{std::byte{0}, std::byte{255}, std::byte{7}}));
-  ASSERT_TRUE(*select.step());
+  ASSERT_TRUE(*select.next_row());
   EXPECT_TRUE(select.is_null(0));
   EXPECT_TRUE(select.is_null(1));
   EXPECT_FALSE(select.is_null(2));  // an empty text is not NULL
   EXPECT_FALSE(select.is_null(3));
-  EXPECT_FALSE(*select.step());
+  EXPECT_FALSE(*select.next_row());
 }
 
 TEST_F(DatabaseTest, BindingStopsAtTheFirstError) {
@@ -91,7 +91,7 @@ TEST_F(DatabaseTest, AStatementOutlivesItsDatabaseObject) {
   auto database = std::make_unique<Database>(open());
   Statement select = *database->prepare("SELECT 42");
   database.reset();
-  EXPECT_TRUE(*select.step());
+  EXPECT_TRUE(*select.next_row());
   EXPECT_EQ(select.integer(0), 42);
 }
 

@@ -32,7 +32,7 @@ base::Result<std::optional<std::int64_t>> keep_document(Database& database, std:
   const hash::Digest digest = hash::blake3(bytes_of(text));
   ASSAY_TRY(Statement find, database.prepare("SELECT id FROM document WHERE blake3 = ?1"));
   ASSAY_TRY_VOID(find.bind(digest.bytes));
-  ASSAY_TRY(const bool known, find.step());
+  ASSAY_TRY(const bool known, find.next_row());
   if (known) return find.integer(0);
   ASSAY_TRY(Statement insert,
             database.prepare("INSERT INTO document (blake3, size, zlib) VALUES (?1, ?2, ?3)"));
@@ -46,7 +46,7 @@ base::Result<std::string> read_document(Database& database, std::optional<std::i
   if (!id) return std::string();
   ASSAY_TRY(Statement select, database.prepare("SELECT size, zlib FROM document WHERE id = ?1"));
   ASSAY_TRY_VOID(select.bind(*id));
-  ASSAY_TRY(const bool row, select.step());
+  ASSAY_TRY(const bool row, select.next_row());
   const auto damaged = [&] {
     return damaged_error(database.path().string(), fmt::format("document {} is damaged", *id));
   };

@@ -1,4 +1,4 @@
-// Documents: long texts that many jobs share (diffs, environments, machines), kept once by content
+// Documents: long texts that many runs share (diffs, environments, machines), kept once by content
 // and compressed. Table `document`.
 #pragma once
 

@@ -4,75 +4,75 @@
 
 namespace assay::store {
 
-base::Result<void> insert_gpu_work(Database& database, std::int64_t job, const GpuWork& work) {
+base::Result<void> insert_gpu_work(Database& database, std::int64_t run, const GpuWork& work) {
   for (const char* table : {"gpu_use", "gpu_memory", "gpu_collective", "gpu_share"}) {
     ASSAY_TRY(Statement clear,
-              database.prepare(std::string("DELETE FROM ") + table + " WHERE job = ?1"));
-    ASSAY_TRY_VOID(clear.bind(job));
+              database.prepare(std::string("DELETE FROM ") + table + " WHERE run = ?1"));
+    ASSAY_TRY_VOID(clear.bind(run));
     ASSAY_TRY_VOID(clear.run());
   }
-  ASSAY_TRY(Statement use, database.prepare("INSERT INTO gpu_use (job, number, quantity, calls,"
+  ASSAY_TRY(Statement use, database.prepare("INSERT INTO gpu_use (run, number, quantity, calls,"
                                             " amount) VALUES (?1, ?2, ?3, ?4, ?5)"));
   std::int64_t number = 0;
   for (const GpuUse& one : work.use) {
-    ASSAY_TRY_VOID(use.bind(job, ++number, one.quantity, one.calls, one.amount));
+    ASSAY_TRY_VOID(use.bind(run, ++number, one.quantity, one.calls, one.amount));
     ASSAY_TRY_VOID(use.run());
   }
   ASSAY_TRY(Statement memory,
-            database.prepare("INSERT OR REPLACE INTO gpu_memory (job, device, peak_bytes)"
+            database.prepare("INSERT OR REPLACE INTO gpu_memory (run, device, peak_bytes)"
                              " VALUES (?1, ?2, ?3)"));
   for (const GpuMemory& one : work.memory) {
-    ASSAY_TRY_VOID(memory.bind(job, one.device, one.peak_bytes));
+    ASSAY_TRY_VOID(memory.bind(run, one.device, one.peak_bytes));
     ASSAY_TRY_VOID(memory.run());
   }
   ASSAY_TRY(Statement collective,
-            database.prepare("INSERT OR REPLACE INTO gpu_collective (job, communicator, ranks,"
+            database.prepare("INSERT OR REPLACE INTO gpu_collective (run, communicator, ranks,"
                              " operation, type, calls, bytes)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
   for (const GpuCollective& one : work.collectives) {
-    ASSAY_TRY_VOID(collective.bind(job, one.communicator, one.ranks, one.operation, one.type,
+    ASSAY_TRY_VOID(collective.bind(run, one.communicator, one.ranks, one.operation, one.type,
                                    one.calls, one.bytes));
     ASSAY_TRY_VOID(collective.run());
   }
   ASSAY_TRY(Statement share,
-            database.prepare("INSERT OR REPLACE INTO gpu_share (job, device, memory_bytes,"
+            database.prepare("INSERT OR REPLACE INTO gpu_share (run, device, memory_bytes,"
                              " share_thousandths, priority, borrow, had_ns, waited_ns)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
   for (const GpuShare& one : work.shares) {
-    ASSAY_TRY_VOID(share.bind(job, one.device, one.memory_bytes, one.share_thousandths,
+    ASSAY_TRY_VOID(share.bind(run, one.device, one.memory_bytes, one.share_thousandths,
                               one.priority, one.borrow, one.had_ns, one.waited_ns));
     ASSAY_TRY_VOID(share.run());
   }
   return {};
 }
 
-base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t job) {
+base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t run) {
   GpuWork work;
   ASSAY_TRY(Statement use, database.prepare("SELECT quantity, calls, amount FROM gpu_use"
-                                            " WHERE job = ?1 ORDER BY number"));
-  ASSAY_TRY_VOID(use.bind(job));
+                                            " WHERE run = ?1 ORDER BY number"));
+  ASSAY_TRY_VOID(use.bind(run));
   ASSAY_TRY_VOID(use.each([&](const Statement& row) {
     work.use.push_back({row.text(0), row.integer(1), row.integer(2)});
   }));
   ASSAY_TRY(Statement memory, database.prepare("SELECT device, peak_bytes FROM gpu_memory"
-                                               " WHERE job = ?1 ORDER BY device"));
-  ASSAY_TRY_VOID(memory.bind(job));
+                                               " WHERE run = ?1 ORDER BY device"));
+  ASSAY_TRY_VOID(memory.bind(run));
   ASSAY_TRY_VOID(memory.each([&](const Statement& row) {
     work.memory.push_back({row.text(0), row.integer(1)});
   }));
   ASSAY_TRY(Statement collectives,
             database.prepare("SELECT communicator, ranks, operation, type, calls, bytes"
-                             " FROM gpu_collective WHERE job = ?1"
+                             " FROM gpu_collective WHERE run = ?1"
                              " ORDER BY communicator, operation, type"));
-  ASSAY_TRY_VOID(collectives.bind(job));
+  ASSAY_TRY_VOID(collectives.bind(run));
   ASSAY_TRY_VOID(collectives.each([&](const Statement& row) {
     work.collectives.push_back(
         {row.text(0), row.integer(1), row.text(2), row.text(3), row.integer(4), row.integer(5)});
   }));
   ASSAY_TRY(Statement shares,
             database.prepare("SELECT device, memory_bytes, share_thousandths, priority, borrow,"
-                             " had_ns, waited_ns FROM gpu_share WHERE job = ?1 ORDER BY device"));
-  ASSAY_TRY_VOID(shares.bind(job));
+                             " had_ns, waited_ns FROM gpu_share WHERE run = ?1 ORDER BY device"));
+  ASSAY_TRY_VOID(shares.bind(run));
   ASSAY_TRY_VOID(shares.each([&](const Statement& row) {
     GpuShare share{.device = row.text(0)};
     if (!row.is_null(1)) share.memory_bytes = row.integer(1);

@@ -1,4 +1,4 @@
-// GpuWork: what a job had GPUs do, in sums over all its processes. `assay run` counts it
+// GpuWork: what a run had GPUs do, in sums over all its processes. `assay run` counts it
 // (observe/collect/gpu_count.h); `assay show` and exports read it.
 #pragma once
 
@@ -32,7 +32,7 @@ struct GpuMemory {
   bool operator==(const GpuMemory&) const = default;
 };
 
-// What the job might have of a device when it ended, and what it had.
+// What the run might have of a device when it ended, and what it had.
 struct GpuShare {
   std::string device;  // its UUID; empty: every device without limits of its own
   std::optional<std::int64_t> memory_bytes;       // none: no limit
@@ -49,7 +49,7 @@ struct GpuCollective {
   std::int64_t ranks = 0;
   std::string operation;   // "all-reduce"
   std::string type;        // "bf16"
-  std::int64_t calls = 0;  // of the ranks that the job ran, together
+  std::int64_t calls = 0;  // of the ranks that the run ran, together
   std::int64_t bytes = 0;  // of the whole message, for each call
   bool operator==(const GpuCollective&) const = default;
 };
@@ -67,7 +67,7 @@ struct GpuWork {
 };
 
 // For this room.
-base::Result<void> insert_gpu_work(Database& database, std::int64_t job, const GpuWork& work);
-base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t job);
+base::Result<void> insert_gpu_work(Database& database, std::int64_t run, const GpuWork& work);
+base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t run);
 
 }  // namespace assay::store

@@ -28,7 +28,7 @@ base::Result<HashCache> HashCache::prepare(Store& store) {
 base::Result<std::optional<hash::Digest>> HashCache::find(const hash::FileStamp& stamp) {
   ASSAY_TRY_VOID(find_.bind(as_signed(stamp.device), as_signed(stamp.inode), stamp.size,
                             stamp.mtime_ns, stamp.ctime_ns));
-  ASSAY_TRY(const bool row, find_.step());
+  ASSAY_TRY(const bool row, find_.next_row());
   std::optional<hash::Digest> digest;
   if (row) digest = digest_at(find_, 0);
   find_.reset();

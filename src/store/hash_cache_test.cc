@@ -1,15 +1,15 @@
 #include "store/hash_cache.h"
 
-#include "store/job_writer.h"
-#include "store/testing/jobs.h"
-#include "store/testing/jobs_fixture.h"
+#include "store/run_writer.h"
+#include "store/testing/runs.h"
+#include "store/testing/runs_fixture.h"
 
 namespace assay::store {
 namespace {
 
 using testing::digest_of;
 
-class HashCacheTest : public testing::JobsTest {};
+class HashCacheTest : public testing::RunsTest {};
 
 // Device and inode use all 64 bits on some file systems.
 constexpr hash::FileStamp kStamp{~0ULL, 0x8000000000000001ULL, 12, 1000, 2000};
@@ -55,13 +55,13 @@ TEST_F(HashCacheTest, OldEntriesAreForgotten) {
   EXPECT_EQ(*cache.find(kStamp), std::nullopt);
 }
 
-TEST_F(HashCacheTest, TheWriterOfAJobAddsToIt) {
-  Job job = testing::job_of("x");
-  job.id = *begin_job(store_, job);
+TEST_F(HashCacheTest, TheWriterOfARunAddsToIt) {
+  RunRecord run = testing::run_of("x");
+  run.id = *begin_run(store_, run);
   {
-    JobWriter writer = *JobWriter::begin(store_, job.id);
+    RunWriter writer = *RunWriter::begin(store_, run.id);
     ASSERT_TRUE(writer.add_hash({kStamp, digest_of("a"), kLater}));
-    ASSERT_TRUE(writer.finish(job));
+    ASSERT_TRUE(writer.finish(run));
   }
   EXPECT_EQ(*HashCache::prepare(store_)->find(kStamp), digest_of("a"));
 }

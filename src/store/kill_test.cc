@@ -12,8 +12,8 @@
 #include "store/files.h"
 #include "store/store.h"
 #include "store/testing/child.h"
-#include "store/testing/jobs_fixture.h"
 #include "store/testing/kill_vfs.h"
+#include "store/testing/runs_fixture.h"
 
 namespace assay::store {
 namespace {

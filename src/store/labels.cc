@@ -6,8 +6,8 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "store/job_lists.h"
 #include "store/rows.h"
+#include "store/run_lists.h"
 
 namespace assay::store {
 namespace {
@@ -19,7 +19,7 @@ bool all_digits(std::string_view name) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Columns job and blake3, from `column` on.
+// Columns run and blake3, from `column` on.
 std::optional<Labelled> target_at(const Statement& row, int column) {
   if (!row.is_null(column)) return row.integer(column);
   if (const auto digest = digest_at(row, column + 1)) return *digest;
@@ -52,16 +52,16 @@ base::Result<std::optional<Labelled>> set_label(Store& store, std::string_view n
   Database& database = store.database();
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   ASSAY_TRY(const auto before, find_label(store, name));
-  ASSAY_TRY(Statement insert, database.prepare("INSERT OR REPLACE INTO label (name, job, blake3)"
+  ASSAY_TRY(Statement insert, database.prepare("INSERT OR REPLACE INTO label (name, run, blake3)"
                                                " VALUES (?1, ?2, ?3)"));
-  std::optional<JobId> job;
+  std::optional<RunId> run;
   std::optional<hash::Digest> content;
-  if (const JobId* id = std::get_if<JobId>(&target)) {
-    job = *id;
+  if (const RunId* id = std::get_if<RunId>(&target)) {
+    run = *id;
   } else {
     content = std::get<hash::Digest>(target);
   }
-  ASSAY_TRY_VOID(insert.bind(name, job, bytes_of(content)));
+  ASSAY_TRY_VOID(insert.bind(name, run, bytes_of(content)));
   ASSAY_TRY_VOID(insert.run());
   ASSAY_TRY_VOID(transaction.commit());
   return before;
@@ -76,16 +76,16 @@ base::Result<bool> remove_label(Store& store, std::string_view name) {
 
 base::Result<std::optional<Labelled>> find_label(Store& store, std::string_view name) {
   ASSAY_TRY(Statement select,
-            store.database().prepare("SELECT job, blake3 FROM label WHERE name = ?1"));
+            store.database().prepare("SELECT run, blake3 FROM label WHERE name = ?1"));
   ASSAY_TRY_VOID(select.bind(name));
-  ASSAY_TRY(const bool row, select.step());
+  ASSAY_TRY(const bool row, select.next_row());
   if (!row) return std::nullopt;
   return target_at(select, 0);
 }
 
 base::Result<std::vector<Label>> all_labels(Store& store) {
   ASSAY_TRY(Statement select,
-            store.database().prepare("SELECT job, blake3, name FROM label ORDER BY name"));
+            store.database().prepare("SELECT run, blake3, name FROM label ORDER BY name"));
   std::vector<Label> labels;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
     if (const auto target = target_at(row, 0)) labels.push_back({row.text(2), *target});
@@ -94,7 +94,7 @@ base::Result<std::vector<Label>> all_labels(Store& store) {
 }
 
 base::Result<std::vector<std::string>> labels_of(Store& store, const Labelled& target) {
-  if (const JobId* id = std::get_if<JobId>(&target)) return labels_of_job(store.database(), *id);
+  if (const RunId* id = std::get_if<RunId>(&target)) return labels_of_run(store.database(), *id);
   ASSAY_TRY(Statement select,
             store.database().prepare("SELECT name FROM label WHERE blake3 = ?1 ORDER BY name"));
   ASSAY_TRY_VOID(select.bind(std::get<hash::Digest>(target).bytes));

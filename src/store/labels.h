@@ -1,4 +1,4 @@
-// Labels: names that people give to a job or to a content. A label names one thing; given again, it
+// Labels: names that people give to a run or to a content. A label names one thing; given again, it
 // moves. Table `label`.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 #include "base/result.h"
 #include "hash/digest.h"
-#include "store/job.h"
+#include "store/run.h"
 #include "store/store.h"
 
 namespace assay::store {
 
-using Labelled = std::variant<JobId, hash::Digest>;
+using Labelled = std::variant<RunId, hash::Digest>;
 
 struct Label {
   std::string name;

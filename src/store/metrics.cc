@@ -19,17 +19,17 @@ MetricPoint point_at(const Statement& row, int column) {
 
 }  // namespace
 
-base::Result<MetricWriter> MetricWriter::begin(Store& store, const std::string& job_uid) {
+base::Result<MetricWriter> MetricWriter::begin(Store& store, const std::string& run_uid) {
   Database& database = store.database();
   ASSAY_TRY_VOID(database.set_busy_timeout(kMetricPatience));
-  ASSAY_TRY(Statement find, database.prepare("SELECT id FROM job WHERE uid = ?1"));
-  ASSAY_TRY_VOID(find.bind(job_uid));
-  ASSAY_TRY(const bool found, find.step());
+  ASSAY_TRY(Statement find, database.prepare("SELECT id FROM run WHERE uid = ?1"));
+  ASSAY_TRY_VOID(find.bind(run_uid));
+  ASSAY_TRY(const bool found, find.next_row());
   if (!found) {
     return base::fail(
-        base::failed_error(database.path().string(), fmt::format("there is no job {}", job_uid)));
+        base::failed_error(database.path().string(), fmt::format("there is no run {}", run_uid)));
   }
-  ASSAY_TRY(Statement series, database.prepare("INSERT INTO metric_series (job, source, name, unit)"
+  ASSAY_TRY(Statement series, database.prepare("INSERT INTO metric_series (run, source, name, unit)"
                                                " VALUES (?1, ?2, ?3, ?4)"));
   ASSAY_TRY(Statement point,
             database.prepare("INSERT INTO metric_point (series, step, value) VALUES (?1, ?2, ?3)"
@@ -40,22 +40,22 @@ base::Result<MetricWriter> MetricWriter::begin(Store& store, const std::string& 
 base::Result<std::int64_t> MetricWriter::next_source() {
   ASSAY_TRY(
       Statement last,
-      database_->prepare("SELECT coalesce(max(source), 0) FROM metric_series WHERE job = ?1"));
-  ASSAY_TRY_VOID(last.bind(job_));
-  ASSAY_TRY_VOID(last.step());
+      database_->prepare("SELECT coalesce(max(source), 0) FROM metric_series WHERE run = ?1"));
+  ASSAY_TRY_VOID(last.bind(run_));
+  ASSAY_TRY_VOID(last.next_row());
   return last.integer(0) + 1;
 }
 
 base::Result<std::int64_t> MetricWriter::series_of(const Metric& metric, Begun& begun) {
   const auto known = begun.series.find(metric.name);
   if (known != begun.series.end()) return known->second;
-  ASSAY_TRY_VOID(insert_series_.bind(job_, begun.source, metric.name, metric.unit));
+  ASSAY_TRY_VOID(insert_series_.bind(run_, begun.source, metric.name, metric.unit));
   ASSAY_TRY_VOID(insert_series_.run());
   return begun.series[metric.name] = database_->last_insert_rowid();
 }
 
 base::Result<void> MetricWriter::insert(std::span<const MetricRow> rows, Begun& begun) {
-  // Inside the transaction: another process of the job may begin at the same moment.
+  // Inside the transaction: another process of the run may begin at the same moment.
   if (begun.source == 0) {
     ASSAY_TRY(begun.source, next_source());
   }
@@ -87,16 +87,16 @@ base::Result<bool> MetricWriter::write(std::span<const MetricRow> rows) {
   return true;
 }
 
-base::Result<std::vector<MetricSeries>> load_metrics(Store& store, JobId job) {
+base::Result<std::vector<MetricSeries>> load_metrics(Store& store, RunId run) {
   Database& database = store.database();
   ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(database));
   ASSAY_TRY(Statement select,
-            database.prepare("SELECT id, source, name, unit FROM metric_series WHERE job = ?1"
+            database.prepare("SELECT id, source, name, unit FROM metric_series WHERE run = ?1"
                              " ORDER BY source, id"));
   ASSAY_TRY(Statement points,
             database.prepare("SELECT step, value FROM metric_point WHERE series = ?1"
                              " ORDER BY step"));
-  ASSAY_TRY_VOID(select.bind(job));
+  ASSAY_TRY_VOID(select.bind(run));
   std::vector<MetricSeries> list;
   std::vector<std::int64_t> ids;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
@@ -112,13 +112,13 @@ base::Result<std::vector<MetricSeries>> load_metrics(Store& store, JobId job) {
   return list;
 }
 
-base::Result<std::vector<MetricPoint>> load_series(Store& store, JobId job, std::string_view name) {
+base::Result<std::vector<MetricPoint>> load_series(Store& store, RunId run, std::string_view name) {
   ASSAY_TRY(Statement select,
             store.database().prepare(
                 "SELECT p.step, p.value FROM metric_point p JOIN metric_series s"
-                " ON s.id = p.series WHERE s.job = ?1 AND s.source = 1 AND s.name = ?2"
+                " ON s.id = p.series WHERE s.run = ?1 AND s.source = 1 AND s.name = ?2"
                 " ORDER BY p.step"));
-  ASSAY_TRY_VOID(select.bind(job, name));
+  ASSAY_TRY_VOID(select.bind(run, name));
   std::vector<MetricPoint> points;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) { points.push_back(point_at(row, 0)); }));
   return points;

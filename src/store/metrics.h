@@ -1,5 +1,5 @@
-// Metrics: what a job measured of itself while it ran, numbers by step. A program that is run as a
-// job writes them (MetricWriter); `assay show`, and whatever compares or draws runs, reads them.
+// Metrics: what a run measured of itself while it ran, numbers by step. A program that is run as a
+// run writes them (MetricWriter); `assay show`, and whatever compares or draws runs, reads them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/job.h"
+#include "store/run.h"
 #include "store/store.h"
 
 namespace assay::store {
@@ -29,11 +29,11 @@ struct MetricRow {
   std::vector<Metric> values;
 };
 
-// One source of one job: each writer is another.
+// One source of one run: each writer is another.
 class MetricWriter {
  public:
-  // The job must have begun. The Store must outlive the writer and stay where it is.
-  static base::Result<MetricWriter> begin(Store& store, const std::string& job_uid);
+  // The run must have begun. The Store must outlive the writer and stay where it is.
+  static base::Result<MetricWriter> begin(Store& store, const std::string& run_uid);
 
   // In one transaction. False: others kept the store locked, nothing was written, try again. Of a
   // quantity that a step has twice, the last one counts.
@@ -46,9 +46,9 @@ class MetricWriter {
     std::map<std::string, std::int64_t, std::less<>> series;
   };
 
-  MetricWriter(Database& database, JobId job, Statement insert_series, Statement insert_point)
+  MetricWriter(Database& database, RunId run, Statement insert_series, Statement insert_point)
       : database_(&database),
-        job_(job),
+        run_(run),
         insert_series_(std::move(insert_series)),
         insert_point_(std::move(insert_point)) {}
   base::Result<void> insert(std::span<const MetricRow> rows, Begun& begun);
@@ -56,7 +56,7 @@ class MetricWriter {
   base::Result<std::int64_t> series_of(const Metric& metric, Begun& begun);
 
   Database* database_;
-  JobId job_;
+  RunId run_;
   Begun begun_;
   Statement insert_series_;
   Statement insert_point_;
@@ -75,8 +75,8 @@ struct MetricSeries {
 };
 
 // By source, then in the order in which quantities first came.
-base::Result<std::vector<MetricSeries>> load_metrics(Store& store, JobId job);
-// One quantity of a job's first source, for who matches two jobs by step; empty if it has none.
-base::Result<std::vector<MetricPoint>> load_series(Store& store, JobId job, std::string_view name);
+base::Result<std::vector<MetricSeries>> load_metrics(Store& store, RunId run);
+// One quantity of a run's first source, for who matches two runs by step; empty if it has none.
+base::Result<std::vector<MetricPoint>> load_series(Store& store, RunId run, std::string_view name);
 
 }  // namespace assay::store

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "store/job_reader.h"
 #include "store/rows.h"
+#include "store/run_reader.h"
 
 namespace assay::store {
 namespace {
@@ -13,56 +13,56 @@ constexpr std::int64_t kUnknownSize = -1;
 
 }  // namespace
 
-std::set<std::string> stream_paths(const Job& job) {
+std::set<std::string> stream_paths(const RunRecord& run) {
   std::set<std::string> paths;
-  for (const std::string& redirect : job.redirects) {
+  for (const std::string& redirect : run.redirects) {
     const std::size_t path = redirect.find('/');
     if (path != std::string::npos) paths.insert(redirect.substr(path));
   }
   return paths;
 }
 
-std::set<std::string> log_paths(const Job& job) {
-  if (job.redirects.empty()) return {};
-  const std::set<std::string> streams = stream_paths(job);
+std::set<std::string> log_paths(const RunRecord& run) {
+  if (run.redirects.empty()) return {};
+  const std::set<std::string> streams = stream_paths(run);
   std::set<std::string> logs;
   bool leaves_files = false;
-  for (const Output& output : job.outputs) {
+  for (const Output& output : run.outputs) {
     const bool stream = streams.contains(output.path);
     if (stream) logs.insert(output.path);
     if (!stream && output.status != OutputStatus::kDeleted) leaves_files = true;
   }
   if (!leaves_files) return {};
-  for (const Input& input : job.inputs) logs.erase(input.path);
+  for (const Input& input : run.inputs) logs.erase(input.path);
   return logs;
 }
 
-std::vector<Input> needs_of(const Job& job, Logs logs) {
-  std::vector<Input> needs = job.inputs;
-  const bool any = std::any_of(job.outputs.begin(), job.outputs.end(),
+std::vector<Input> needs_of(const RunRecord& run, Logs logs) {
+  std::vector<Input> needs = run.inputs;
+  const bool any = std::any_of(run.outputs.begin(), run.outputs.end(),
                                [](const Output& output) { return output.before.has_value(); });
   if (!any) return needs;
   const std::set<std::string> left_out =
-      logs == Logs::kNo ? log_paths(job) : std::set<std::string>();
+      logs == Logs::kNo ? log_paths(run) : std::set<std::string>();
   std::unordered_set<std::string_view> read;
-  for (const Input& input : job.inputs) read.insert(input.path);
-  for (const Output& output : job.outputs) {
+  for (const Input& input : run.inputs) read.insert(input.path);
+  for (const Output& output : run.outputs) {
     if (!output.before || read.contains(output.path) || left_out.contains(output.path)) continue;
     needs.push_back({output.path, output.before, kUnknownSize});
   }
   return needs;
 }
 
-base::Result<std::vector<Input>> load_needs(Store& store, JobId job) {
+base::Result<std::vector<Input>> load_needs(Store& store, RunId run) {
   std::vector<Input> needs;
   ASSAY_TRY_VOID(
-      each_input(store, job, -1, [&](Input input) { needs.push_back(std::move(input)); }));
+      each_input(store, run, -1, [&](Input input) { needs.push_back(std::move(input)); }));
   ASSAY_TRY(Statement select,
             store.database().prepare(
-                "SELECT o.path, o.before FROM job_output o WHERE o.job = ?1 AND o.before IS NOT"
-                " NULL AND NOT EXISTS (SELECT 1 FROM job_input i WHERE i.path = o.path AND"
-                " i.job = ?1) ORDER BY o.path"));
-  ASSAY_TRY_VOID(select.bind(job));
+                "SELECT o.path, o.before FROM run_output o WHERE o.run = ?1 AND o.before IS NOT"
+                " NULL AND NOT EXISTS (SELECT 1 FROM run_input i WHERE i.path = o.path AND"
+                " i.run = ?1) ORDER BY o.path"));
+  ASSAY_TRY_VOID(select.bind(run));
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
     needs.push_back({row.text(0), digest_at(row, 1), kUnknownSize});
   }));

@@ -1,4 +1,4 @@
-// What a job depended on: the files it read, and those it wrote into (appended to, changed in
+// What a run depended on: the files it read, and those it wrote into (appended to, changed in
 // place), whose earlier content is part of what it left.
 #pragma once
 
@@ -7,24 +7,24 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/job.h"
+#include "store/run.h"
 #include "store/store.h"
 
 namespace assay::store {
 
 // The files it got as standard input, output and error.
-std::set<std::string> stream_paths(const Job& job);
+std::set<std::string> stream_paths(const RunRecord& run);
 
-// Files that a job left only as its standard output or error, where it leaves other files and did
-// not read them: logs. What they held before has no part in what the job made, and what others
+// Files that a run left only as its standard output or error, where it leaves other files and did
+// not read them: logs. What they held before has no part in what the run made, and what others
 // write to them later does not undo it.
-std::set<std::string> log_paths(const Job& job);
+std::set<std::string> log_paths(const RunRecord& run);
 enum class Logs { kNo, kYes };
 
 // Inputs, and {path, before} of the outputs that were written into and not read. The sizes of the
-// latter are not known: -1. Of the job's lists.
-std::vector<Input> needs_of(const Job& job, Logs logs);
+// latter are not known: -1. Of the run's lists.
+std::vector<Input> needs_of(const RunRecord& run, Logs logs);
 // The same from the store, with logs; sorted by path within each kind.
-base::Result<std::vector<Input>> load_needs(Store& store, JobId job);
+base::Result<std::vector<Input>> load_needs(Store& store, RunId run);
 
 }  // namespace assay::store

@@ -37,7 +37,7 @@ base::Result<void> insert_project(Database& database, const std::filesystem::pat
 base::Result<Project> read_project(Database& database) {
   ASSAY_TRY(Statement select,
             database.prepare("SELECT id, created_at, created_by, root FROM project"));
-  ASSAY_TRY(const bool row, select.step());
+  ASSAY_TRY(const bool row, select.next_row());
   if (!row) {
     return base::fail(damaged_error(database.path().string(), "the project's row is missing"));
   }

@@ -12,15 +12,15 @@ namespace {
 
 // ?1 the old root, ?2 the new one. '0' is the letter after '/': an index finds what lies between.
 constexpr std::array kBelow = {
-    "UPDATE OR IGNORE job_input SET path = ?2 || substr(path, length(?1) + 1)"
+    "UPDATE OR IGNORE run_input SET path = ?2 || substr(path, length(?1) + 1)"
     " WHERE path > ?1 || '/' AND path < ?1 || '0'",
-    "UPDATE OR IGNORE job_output SET path = ?2 || substr(path, length(?1) + 1)"
+    "UPDATE OR IGNORE run_output SET path = ?2 || substr(path, length(?1) + 1)"
     " WHERE path > ?1 || '/' AND path < ?1 || '0'",
-    "UPDATE job_output SET source = ?2 || substr(source, length(?1) + 1)"
+    "UPDATE run_output SET source = ?2 || substr(source, length(?1) + 1)"
     " WHERE source > ?1 || '/' AND source < ?1 || '0'",
-    "UPDATE job SET directory = ?2 || substr(directory, length(?1) + 1)"
+    "UPDATE run SET directory = ?2 || substr(directory, length(?1) + 1)"
     " WHERE directory = ?1 OR directory > ?1 || '/' AND directory < ?1 || '0'",
-    "UPDATE job_git SET root = ?2 || substr(root, length(?1) + 1)"
+    "UPDATE run_git SET root = ?2 || substr(root, length(?1) + 1)"
     " WHERE root = ?1 OR root > ?1 || '/' AND root < ?1 || '0'",
 };
 
@@ -28,7 +28,7 @@ constexpr std::array kBelow = {
 base::Result<void> relocate_redirects(Database& database, const std::string& from,
                                       const std::string& to) {
   ASSAY_TRY(Statement select,
-            database.prepare("SELECT id, redirects FROM job WHERE length(redirects) > 0"));
+            database.prepare("SELECT id, redirects FROM run WHERE length(redirects) > 0"));
   std::vector<std::pair<std::int64_t, std::vector<std::string>>> changed;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
     std::vector<std::string> words = words_at(row, 1);
@@ -40,7 +40,7 @@ base::Result<void> relocate_redirects(Database& database, const std::string& fro
     }
     changed.emplace_back(row.integer(0), std::move(words));
   }));
-  ASSAY_TRY(Statement update, database.prepare("UPDATE job SET redirects = ?2 WHERE id = ?1"));
+  ASSAY_TRY(Statement update, database.prepare("UPDATE run SET redirects = ?2 WHERE id = ?1"));
   for (const auto& [id, words] : changed) {
     ASSAY_TRY_VOID(update.bind(id, packed_words(words)));
     ASSAY_TRY_VOID(update.run());

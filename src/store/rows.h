@@ -1,5 +1,5 @@
-// How the values of a Job lie in columns: digests, lists of words, optional integers. For the .cc
-// files of this room that read and write jobs.
+// How the values of a RunRecord lie in columns: digests, lists of words, optional integers. For the
+// .cc files of this room that read and write runs.
 #pragma once
 
 #include <optional>

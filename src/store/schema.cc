@@ -56,7 +56,7 @@ base::Result<void> apply(Database& database, const Migration& migration, const P
 // Migrations run with foreign keys off, as rebuilding a table needs; here they are made good.
 base::Result<void> check_foreign_keys(Database& database) {
   ASSAY_TRY(Statement check, database.prepare("PRAGMA foreign_key_check"));
-  ASSAY_TRY(const bool violation, check.step());
+  ASSAY_TRY(const bool violation, check.next_row());
   if (!violation) return {};
   return base::fail(
       base::failed_error(database.path().string(),
@@ -93,7 +93,7 @@ base::Result<Schema> read_schema(Database& database) {
   ASSAY_TRY(Statement select, database.prepare("SELECT application_id, user_version,"
                                                " (SELECT count(*) FROM sqlite_schema)"
                                                " FROM pragma_application_id, pragma_user_version"));
-  ASSAY_TRY(const bool row, select.step());
+  ASSAY_TRY(const bool row, select.next_row());
   if (!row) return base::fail(damaged_error(database.path().string(), "its header has no version"));
   return Schema{select.integer(0), select.integer(1), select.integer(2) == 0};
 }

@@ -2,7 +2,7 @@
 #include "store/schema.h"
 
 #include "store/store.h"
-#include "store/testing/jobs_fixture.h"
+#include "store/testing/runs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -105,7 +105,7 @@ TEST_F(SchemaTest, TheDocumentationDescribesEveryColumn) {
       "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
       " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'");
   int described = 0;
-  for (; *columns.step(); ++described) {
+  for (; *columns.next_row(); ++described) {
     const std::size_t start = page.find("\n### " + columns.text(0) + "\n");
     ASSERT_NE(start, std::string::npos) << "no section for table " << columns.text(0);
     const std::string section = page.substr(start, page.find("\n##", start + 1) - start);

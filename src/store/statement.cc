@@ -51,7 +51,7 @@ base::Result<void> Statement::bind_null(int parameter) {
   return checked(sqlite3_bind_null(statement_.get(), parameter));
 }
 
-base::Result<bool> Statement::step() {
+base::Result<bool> Statement::next_row() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;

@@ -41,7 +41,7 @@ class Statement {
   base::Result<void> bind(const Values&... values);
 
   // True: a row is ready to be read. False: done.
-  base::Result<bool> step();
+  base::Result<bool> next_row();
   // Runs to the end, calling visit(*this) at each row, and makes the statement ready to be bound
   // and run again.
   template <class Visit>
@@ -97,7 +97,7 @@ base::Result<void> Statement::bind_one(int parameter, const Value& value) {
 template <class Visit>
 base::Result<void> Statement::each(Visit visit) {
   for (;;) {
-    ASSAY_TRY(const bool row, step());
+    ASSAY_TRY(const bool row, next_row());
     if (!row) break;
     visit(static_cast<const Statement&>(*this));
   }

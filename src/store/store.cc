@@ -103,10 +103,10 @@ base::Result<void> Store::prepare_to_read(const Program& program, std::int64_t v
 
 base::Result<void> Store::follow_the_project() {
   const std::string here = location_.project.string();
-  // Only migrations that know jobs have paths to change.
-  ASSAY_TRY(const std::int64_t knows_jobs,
-            database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'job_output'"));
-  if (project_.root == here || knows_jobs == 0) return {};
+  // Only migrations that know runs have paths to change.
+  ASSAY_TRY(const std::int64_t knows_runs,
+            database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'run_output'"));
+  if (project_.root == here || knows_runs == 0) return {};
   if (const auto moved = relocate(database_, project_.root, here); !moved) {
     note(fmt::format("the project has moved from {}, and the recorded paths still say so: {}",
                      project_.root, moved.error().what));

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "store/files.h"
-#include "store/job_reader.h"
-#include "store/job_writer.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
 #include "store/schema.h"
 #include "store/testing/child.h"
-#include "store/testing/jobs.h"
-#include "store/testing/jobs_fixture.h"
 #include "store/testing/kill_vfs.h"
+#include "store/testing/runs.h"
+#include "store/testing/runs_fixture.h"
 
 namespace assay::store {
 namespace {
@@ -247,28 +247,28 @@ TEST_F(StoreTest, AProjectThatMovesKeepsItsPaths) {
   const std::filesystem::path after = scratch() / "after it";
   {
     Store store = *Store::create(location_in(before), {});
-    Job job = testing::job_of("make in=1 -> out=2 /elsewhere/x=3", before.string());
-    job.redirects = {"1>>" + (before / "log").string(), "0</elsewhere/in"};
-    job.context.git = Git{.root = before.string()};
-    ASSERT_TRUE(record_job(store, job));
+    RunRecord run = testing::run_of("make in=1 -> out=2 /elsewhere/x=3", before.string());
+    run.redirects = {"1>>" + (before / "log").string(), "0</elsewhere/in"};
+    run.context.git = Git{.root = before.string()};
+    ASSERT_TRUE(record_run(store, run));
     testing::record(store, "make /other=1", before.string() + "2");
   }
   std::filesystem::rename(before, after);
   Store store = *Store::open(location_in(after), {});
-  const Job job = *load_job(store, 1);
-  EXPECT_EQ(job.directory, after.string());
-  EXPECT_EQ(job.inputs[0].path, after / "in");
-  EXPECT_THAT(job.outputs,
+  const RunRecord run = *load_run(store, 1);
+  EXPECT_EQ(run.directory, after.string());
+  EXPECT_EQ(run.inputs[0].path, after / "in");
+  EXPECT_THAT(run.outputs,
               ::testing::UnorderedElementsAre(::testing::Field(&Output::path, "/elsewhere/x"),
                                               ::testing::Field(&Output::path, after / "out")));
-  EXPECT_THAT(job.redirects,
+  EXPECT_THAT(run.redirects,
               ::testing::ElementsAre("1>>" + (after / "log").string(), "0</elsewhere/in"));
-  EXPECT_EQ(job.context.git->root, after.string());
-  EXPECT_EQ(load_job(store, 2)->directory, before.string() + "2");
-  // Run again there, by another command, it is the same step.
+  EXPECT_EQ(run.context.git->root, after.string());
+  EXPECT_EQ(load_run(store, 2)->directory, before.string() + "2");
+  // Run again there, by another command, it is the same stage.
   EXPECT_EQ(
-      load_job(store, testing::record(store, "made in=1 -> out=2 /elsewhere/x=3", after.string()))
-          ->step,
+      load_run(store, testing::record(store, "made in=1 -> out=2 /elsewhere/x=3", after.string()))
+          ->stage,
       1);
 }
 

@@ -12,8 +12,8 @@ constexpr int kLastTries = 3;
 
 }  // namespace
 
-MetricsLog::MetricsLog(store::ThisJob job, Note note, std::chrono::milliseconds every)
-    : job_(std::move(job)), note_(std::move(note)), every_(every), thread_([this] { work(); }) {}
+MetricsLog::MetricsLog(store::ThisRun run, Note note, std::chrono::milliseconds every)
+    : run_(std::move(run)), note_(std::move(note)), every_(every), thread_([this] { work(); }) {}
 
 MetricsLog::~MetricsLog() {
   {
@@ -46,13 +46,13 @@ void MetricsLog::give_up(const base::Error& why) {
 }
 
 bool MetricsLog::open() {
-  auto store = store::Store::open(job_.location, store::Program{});
+  auto store = store::Store::open(run_.location, store::Program{});
   if (!store) {
     give_up(store.error());
     return false;
   }
   store_.emplace(*std::move(store));
-  auto writer = store::MetricWriter::begin(*store_, job_.uid);
+  auto writer = store::MetricWriter::begin(*store_, run_.uid);
   if (!writer) {
     give_up(writer.error());
     return false;
@@ -89,7 +89,7 @@ void MetricsLog::work() {
   }
   lock.unlock();
   if (rows.empty()) return;
-  give_up(base::unfit_error(job_.location.database.string(),
+  give_up(base::unfit_error(run_.location.database.string(),
                             fmt::format("others kept it locked until the end, and {} steps are "
                                         "missing",
                                         rows.size()),

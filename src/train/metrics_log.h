@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "store/metrics.h"
-#include "store/this_job.h"
+#include "store/this_run.h"
 
 namespace assay::train {
 
@@ -23,7 +23,7 @@ class MetricsLog {
   // Called on the log's thread, at most once.
   using Note = std::function<void(const std::string& line)>;
 
-  MetricsLog(store::ThisJob job, Note note,
+  MetricsLog(store::ThisRun run, Note note,
              std::chrono::milliseconds every = std::chrono::seconds(1));
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
@@ -39,7 +39,7 @@ class MetricsLog {
   bool write(std::vector<store::MetricRow>& rows);
   void give_up(const base::Error& why);
 
-  const store::ThisJob job_;
+  const store::ThisRun run_;
   const Note note_;
   const std::chrono::milliseconds every_;
   std::optional<store::Store> store_;

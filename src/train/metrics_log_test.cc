@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/testing/temp_dir.h"
-#include "store/job_writer.h"
+#include "store/run_writer.h"
 
 namespace assay::train {
 namespace {
@@ -18,22 +18,22 @@ using ::testing::HasSubstr;
 class MetricsLogTest : public ::testing::Test {
  protected:
   MetricsLogTest() {
-    store::Job job;
-    job.uid = "00000000000000aa";
-    job_ = *store::begin_job(store_, job);
+    store::RunRecord run;
+    run.uid = "00000000000000aa";
+    run_ = *store::begin_run(store_, run);
   }
   std::unique_ptr<MetricsLog> log(std::chrono::milliseconds every = std::chrono::milliseconds(1)) {
     return std::make_unique<MetricsLog>(
-        store::ThisJob{location_, "00000000000000aa"},
+        store::ThisRun{location_, "00000000000000aa"},
         [this](const std::string& line) { notes_.push_back(line); }, every);
   }
-  std::size_t points() { return store::load_series(store_, job_, "loss")->size(); }
+  std::size_t points() { return store::load_series(store_, run_, "loss")->size(); }
   static store::MetricRow row(std::int64_t step) { return {step, {{"loss", "", 1.0}}}; }
 
   base::testing::TempDir dir_;
   store::Location location_ = store::location_in(dir_.path());
   store::Store store_ = *store::Store::create(location_, {});
-  store::JobId job_ = 0;
+  store::RunId run_ = 0;
   std::vector<std::string> notes_;
 };
 

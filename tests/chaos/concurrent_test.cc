@@ -31,15 +31,15 @@ TEST(Concurrent, AHundredRuns) {
   }
   EXPECT_EQ(project.integrity(), "ok");
   const Json log = Json::parse(project.assay({"log", "--all", "--json"}).out, nullptr, false);
-  const Json& jobs = log.is_object() ? log["jobs"] : log;
-  ASSERT_EQ(jobs.size(), static_cast<std::size_t>(kRuns));
+  const Json& recorded = log.is_object() ? log["runs"] : log;
+  ASSERT_EQ(recorded.size(), static_cast<std::size_t>(kRuns));
   std::set<std::string> made;
-  for (const Json& job : jobs) {
+  for (const Json& run : recorded) {
     const Json shown =
-        Json::parse(project.assay({"show", job["id"].dump(), "--json"}).out, nullptr, false);
-    ASSERT_TRUE(shown.is_object()) << job.dump();
-    EXPECT_EQ(shown["job"]["status"], "done");
-    EXPECT_TRUE(shown["job"]["complete"].get<bool>()) << shown["missed"].dump();
+        Json::parse(project.assay({"show", run["id"].dump(), "--json"}).out, nullptr, false);
+    ASSERT_TRUE(shown.is_object()) << run.dump();
+    EXPECT_EQ(shown["run"]["status"], "done");
+    EXPECT_TRUE(shown["run"]["complete"].get<bool>()) << shown["missed"].dump();
     ASSERT_EQ(shown["inputs"].size(), 1U) << shown.dump();
     int own = 0;  // besides the files to which its standard output and error went
     for (const Json& file : shown["outputs"]) {

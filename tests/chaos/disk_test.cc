@@ -57,14 +57,14 @@ TEST_P(Disk, FilledWhileItRuns) {
   Project project;
   const auto outcome = on_small_disk(
       project, "32m",
-      "cat > job <<\"E\"\n"
+      "cat > run <<\"E\"\n"
       "cd $W && echo text > in.txt && $P/busy 60 && cd - >/dev/null\n"
       "dd if=/dev/zero of=filler bs=4096 2>/dev/null\n"
       "cd $W && $P/busy 60 && for i in $(seq 2000); do echo $i > many_$i; done; cat many_2000\n"
       "E\n"
       "\"$A\" run --tracer " +
           GetParam() +
-          " -- sh job 2>\"$W/err\"\n"
+          " -- sh run 2>\"$W/err\"\n"
           "echo status $?; echo lines $(wc -l < \"$W/err\"); cat \"$W/err\"; rm filler\n"
           "\"$A\" log >/dev/null; echo log $?\n"
           "sqlite3 .assay/assay.db \"PRAGMA integrity_check\"\n"
@@ -74,7 +74,7 @@ TEST_P(Disk, FilledWhileItRuns) {
   EXPECT_THAT(outcome.out, StartsWith("finished\nfinished\n2000\nstatus 0\n")) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("log 0\nok\n"));
   EXPECT_THAT(outcome.out, HasSubstr("again 0\n"));
-  // Either all was recorded after all, or the job says that it was not.
+  // Either all was recorded after all, or the run says that it was not.
   if (outcome.out.find("lines 0\n") == std::string::npos) {
     EXPECT_THAT(outcome.out, HasSubstr("lines 1\nassay: "));
     EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("\"complete\": true")));

@@ -1,5 +1,5 @@
 // SIGKILL of the parts of `assay run` at moments of a command's work: the command must not notice,
-// the database must stay whole, and the job must not claim more than was seen.
+// the database must stay whole, and the run must not claim more than was seen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -124,11 +124,11 @@ TEST_P(Kill, Collector) {
                EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0) << *status;
                EXPECT_EQ(run.background().out(), "finished\n") << run.background().err();
                expect_whole(project);
-               const Json shown = project.finished_job();
+               const Json shown = project.finished_run();
                ASSERT_TRUE(shown.is_object());
-               EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+               EXPECT_FALSE(shown["run"]["complete"].get<bool>());
                EXPECT_FALSE(shown["missed"].empty());
-               EXPECT_EQ(shown["job"]["exit_code"], 0) << "assay run knew it";
+               EXPECT_EQ(shown["run"]["exit_code"], 0) << "assay run knew it";
                expect_nothing_forgotten(shown, project);
              });
 }
@@ -156,7 +156,7 @@ TEST_P(Kill, CollectorAndGuard) {
     ASSERT_TRUE(status) << "assay run hangs";
     EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0) << *status;
     EXPECT_EQ(run.background().out(), "finished\n") << run.background().err();
-    EXPECT_EQ(project.finished_job()["job"]["exit_code"], 0);
+    EXPECT_EQ(project.finished_run()["run"]["exit_code"], 0);
   }
 }
 
@@ -170,10 +170,10 @@ TEST(KillPtrace, TracerAndCommandEndTogether) {
   EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL) << *status;
   EXPECT_EQ(lines(run.background().err()).size(), 1U) << run.background().err();
   expect_whole(project);
-  const Json shown = project.finished_job();
+  const Json shown = project.finished_run();
   ASSERT_TRUE(shown.is_object());
-  EXPECT_EQ(shown["job"]["status"], "interrupted");
-  EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+  EXPECT_EQ(shown["run"]["status"], "interrupted");
+  EXPECT_FALSE(shown["run"]["complete"].get<bool>());
 }
 
 TEST_P(Kill, Keeper) {
@@ -182,9 +182,9 @@ TEST_P(Kill, Keeper) {
                ASSERT_TRUE(run.background().wait());
                EXPECT_TRUE(eventually([&] { return run.background().out() == "finished\n"; }))
                    << run.background().out() << run.background().err();
-               const Json shown = project.finished_job();
+               const Json shown = project.finished_run();
                ASSERT_TRUE(shown.is_object());
-               EXPECT_EQ(shown["job"]["status"], "interrupted");
+               EXPECT_EQ(shown["run"]["status"], "interrupted");
                EXPECT_TRUE(outputs_named_kept(shown) == kRounds || !shown["missed"].empty());
                expect_whole(project);
                expect_nothing_forgotten(shown, project);
@@ -207,10 +207,10 @@ TEST_P(Kill, KeeperAndCollector) {
           eventually([&] { return ::kill(run.parts().command, 0) != 0; });
         }
         expect_whole(project);
-        const Json shown = project.finished_job();
+        const Json shown = project.finished_run();
         ASSERT_TRUE(shown.is_object());
-        EXPECT_EQ(shown["job"]["status"], "interrupted");
-        EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+        EXPECT_EQ(shown["run"]["status"], "interrupted");
+        EXPECT_FALSE(shown["run"]["complete"].get<bool>());
         expect_nothing_forgotten(shown, project);
       });
 }
@@ -221,10 +221,10 @@ TEST_P(Kill, Command) {
                const auto status = run.background().wait();
                ASSERT_TRUE(status) << "assay run hangs";
                EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL) << *status;
-               const Json shown = project.finished_job();
+               const Json shown = project.finished_run();
                ASSERT_TRUE(shown.is_object());
-               EXPECT_EQ(shown["job"]["status"], "failed");
-               EXPECT_EQ(shown["job"]["exit_code"], 137);
+               EXPECT_EQ(shown["run"]["status"], "failed");
+               EXPECT_EQ(shown["run"]["exit_code"], 137);
                expect_whole(project);
                expect_nothing_forgotten(shown, project);
              });
@@ -240,14 +240,14 @@ TEST_P(Kill, Everything) {
       [this](Project& project, Victim& run) {
         ASSERT_TRUE(run.background().wait());
         expect_whole(project);
-        const Json shown = project.finished_job();
+        const Json shown = project.finished_run();
         ASSERT_TRUE(shown.is_object());
-        EXPECT_EQ(shown["job"]["status"], "interrupted");
-        EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+        EXPECT_EQ(shown["run"]["status"], "interrupted");
+        EXPECT_FALSE(shown["run"]["complete"].get<bool>());
         expect_nothing_forgotten(shown, project);
         // The project is as good as before.
         EXPECT_EQ(project.assay({"run", "--", "true"}).exit_code, 0);
-        EXPECT_TRUE(project.finished_job()["job"]["complete"].get<bool>());
+        EXPECT_TRUE(project.finished_run()["run"]["complete"].get<bool>());
       });
 }
 
@@ -261,7 +261,7 @@ TEST_P(Kill, WhatWasSeenIsRecovered) {
   ::kill(run.parts().collector, SIGKILL);
   ::kill(run.parts().command, SIGKILL);
   run.background().wait();
-  const Json shown = project.finished_job();
+  const Json shown = project.finished_run();
   ASSERT_TRUE(shown.is_object());
   EXPECT_GE(outputs_named_kept(shown), 30);
   EXPECT_THAT(shown["inputs"].dump(), HasSubstr((project.path() / "in.txt").string()));

@@ -34,8 +34,8 @@ class Neighbours : public WithTracer {
     EXPECT_EQ(watched.exit_code, bare.exit_code);
     EXPECT_EQ(watched.out, bare.out);
     EXPECT_EQ(watched.err, bare.err);
-    const base::Json shown = project_.finished_job();
-    EXPECT_TRUE(shown["job"]["complete"].get<bool>());
+    const base::Json shown = project_.finished_run();
+    EXPECT_TRUE(shown["run"]["complete"].get<bool>());
     std::vector<std::string> inputs;
     for (const base::Json& input : shown["inputs"]) {
       inputs.push_back(std::filesystem::path(input["path"].get<std::string>()).filename());

@@ -19,16 +19,16 @@ class PassedOn : public WithTracer {
  protected:
   PassedOn() { std::ofstream(project_.path() / "ci.log") << "begun\n"; }
 
-  // The outputs of `run` in a script, as "NAME status", when the job is over.
+  // The outputs of `run` in a script, as "NAME status", when the run is over.
   std::vector<std::string> outputs(const std::string& script) {
     const auto outcome =
         project_.bash("run() { \"$A\" run --tracer " + GetParam() + " -- \"$@\"; }\n" + script);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    job_ = project_.finished_job();
-    EXPECT_EQ(job_["job"]["complete"], true) << job_["missed"];
-    EXPECT_THAT(job_["missed"], IsEmpty());
+    run_ = project_.finished_run();
+    EXPECT_EQ(run_["run"]["complete"], true) << run_["missed"];
+    EXPECT_THAT(run_["missed"], IsEmpty());
     std::vector<std::string> found;
-    for (const Json& output : job_["outputs"]) {
+    for (const Json& output : run_["outputs"]) {
       const std::filesystem::path path = output["path"].get<std::string>();
       found.push_back(path.filename().string() + " " + output["status"].get<std::string>());
     }
@@ -36,7 +36,7 @@ class PassedOn : public WithTracer {
   }
   // The rule that left the log out.
   std::string log_left_out() {
-    for (const Json& rule : job_["rules"]) {
+    for (const Json& rule : run_["rules"]) {
       for (const Json& path : rule["paths"]) {
         if (path == (project_.path() / "ci.log").string()) return rule["name"];
       }
@@ -45,7 +45,7 @@ class PassedOn : public WithTracer {
   }
 
   Project project_;
-  Json job_;
+  Json run_;
 };
 
 TEST_P(PassedOn, ALogThatNobodyWritesToIsNothing) {
@@ -53,7 +53,7 @@ TEST_P(PassedOn, ALogThatNobodyWritesToIsNothing) {
   EXPECT_EQ(log_left_out(), "unchanged");
 }
 
-TEST_P(PassedOn, ALogThatItsOwnerGoesOnWritingIsNotTheJobs) {
+TEST_P(PassedOn, ALogThatItsOwnerGoesOnWritingIsNotTheRuns) {
   EXPECT_THAT(outputs("exec 9>>ci.log\n"
                       "(while sleep 0.01; do echo tick >&9; done) & writer=$!\n"
                       "run sh -c 'size=$(stat -c %s ci.log); cp in.txt out.txt;"
@@ -69,7 +69,7 @@ TEST_P(PassedOn, WhatTheCommandWritesIsItsOutputThoughTheShellHasItOpen) {
   EXPECT_THAT(outputs("run sh -c 'cat in.txt >&9' 9>new.txt"), ElementsAre("new.txt created"));
 }
 
-TEST_P(PassedOn, WhatTheShellWroteJustBeforeIsNotTheJobs) {
+TEST_P(PassedOn, WhatTheShellWroteJustBeforeIsNotTheRuns) {
   EXPECT_THAT(outputs("exec 9>>ci.log; echo started >&9; run cp in.txt out.txt"),
               ElementsAre("out.txt created"));
 }

@@ -1,4 +1,4 @@
-// The processes of a job: every one, with its parent and its end, whether it touched a file or not.
+// The processes of a run: every one, with its parent and its end, whether it touched a file or not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/utsname.h>
@@ -30,7 +30,7 @@ TEST_P(Processes, AsTheProgramItselfTellsThem) {
   const auto outcome =
       project.assay({"run", "--tracer", GetParam(), "--", CHAOS_PROGRAMS "/family"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  ASSERT_TRUE(project.finished_job().is_object());
+  ASSERT_TRUE(project.finished_run().is_object());
   const auto stored = support::run(
       {{"sqlite3", "-separator", " ", (project.path() / ".assay" / "assay.db").string(),
         "SELECT pid, parent, wait_status FROM process WHERE ended_ns >= started_ns"}});

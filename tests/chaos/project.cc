@@ -31,11 +31,11 @@ support::Outcome Project::bash(const std::string& text) const {
        path_});
 }
 
-base::Json Project::finished_job() const {
+base::Json Project::finished_run() const {
   base::Json shown;
   const bool over = eventually([&] {
     shown = base::Json::parse(assay({"show", "last", "--json"}).out, nullptr, false);
-    return shown.is_object() && shown.contains("job") && shown["job"]["status"] != "running";
+    return shown.is_object() && shown.contains("run") && shown["run"]["status"] != "running";
   });
   return over ? shown : base::Json();
 }

@@ -25,8 +25,8 @@ class Project {
 
   [[nodiscard]] support::Outcome assay(std::vector<std::string> words) const;
   [[nodiscard]] support::Outcome bash(const std::string& text) const;
-  // `assay show last --json` when the last job is over; empty if it never is.
-  [[nodiscard]] base::Json finished_job() const;
+  // `assay show last --json` when the last run is over; empty if it never is.
+  [[nodiscard]] base::Json finished_run() const;
   // What sqlite3 says of the database; "ok" is good.
   [[nodiscard]] std::string integrity() const;
 

@@ -25,9 +25,9 @@ class Sandbox : public WithTracer {
     EXPECT_EQ(watched.out, bare.out);
     EXPECT_EQ(watched.err, bare.err);
     // And all of it was seen.
-    const base::Json shown = project.finished_job();
+    const base::Json shown = project.finished_run();
     ASSERT_TRUE(shown.is_object());
-    EXPECT_TRUE(shown["job"]["complete"].get<bool>()) << shown["missed"];
+    EXPECT_TRUE(shown["run"]["complete"].get<bool>()) << shown["missed"];
     std::vector<std::string> outputs;
     for (const base::Json& output : shown["outputs"]) {
       outputs.push_back(std::filesystem::path(output["path"].get<std::string>()).filename());

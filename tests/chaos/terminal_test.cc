@@ -100,10 +100,10 @@ TEST_P(Terminal, ControlCReachesTheCommand) {
   const auto status = shell.wait();
   ASSERT_TRUE(status);
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 42) << *status;
-  const base::Json shown = project_.finished_job();
-  EXPECT_EQ(shown["job"]["exit_code"], 42);
-  EXPECT_EQ(shown["job"]["status"], "failed");
-  EXPECT_TRUE(shown["job"]["complete"].get<bool>());
+  const base::Json shown = project_.finished_run();
+  EXPECT_EQ(shown["run"]["exit_code"], 42);
+  EXPECT_EQ(shown["run"]["status"], "failed");
+  EXPECT_TRUE(shown["run"]["complete"].get<bool>());
 }
 
 TEST_P(Terminal, ControlCOnce) {
@@ -124,11 +124,11 @@ TEST_P(Terminal, ACommandThatDiesOfControlC) {
   const auto status = shell.wait();
   ASSERT_TRUE(status);
   EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == SIGINT) << *status;
-  EXPECT_EQ(project_.finished_job()["job"]["exit_code"], 130);
+  EXPECT_EQ(project_.finished_run()["run"]["exit_code"], 130);
 }
 
 TEST_P(Terminal, ControlZStopsAndGoesOn) {
-  // Job control as a shell does it: a group of its own in the foreground of the terminal.
+  // RunRecord control as a shell does it: a group of its own in the foreground of the terminal.
   OnTerminal shell(
       {"bash", "-i", "-c",
        "set -m; '" + support::program() + "' run --tracer " + GetParam() +

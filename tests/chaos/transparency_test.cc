@@ -41,7 +41,7 @@ TEST_P(Transparent, ExitCodes) {
     const auto outcome =
         support::run({run({"sh", "-c", "exit " + std::to_string(code)}), "", project_.path()});
     EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    EXPECT_EQ(project_.finished_job()["job"]["exit_code"], code);
+    EXPECT_EQ(project_.finished_run()["run"]["exit_code"], code);
   }
 }
 
@@ -52,7 +52,7 @@ TEST_P(Transparent, DeathBySignal) {
     const auto status = background.wait();
     ASSERT_TRUE(status);
     EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == number) << number << ": " << *status;
-    EXPECT_EQ(project_.finished_job()["job"]["exit_code"], 128 + number);
+    EXPECT_EQ(project_.finished_run()["run"]["exit_code"], 128 + number);
   }
 }
 
@@ -126,7 +126,7 @@ TEST_P(Transparent, Environment) {
       added.push_back(line.substr(0, line.find('=')));
   }
   // The first is for programs that measure themselves.
-  std::vector<std::string> expected = {"ASSAY_JOB"};
+  std::vector<std::string> expected = {"ASSAY_RUN"};
   if (GetParam() == "preload") {
     // The last lets programs built with the address sanitizer bear a library before theirs.
     expected.insert(expected.end(), {"LD_PRELOAD", "ASSAY_EVENT_LOG", "ASAN_OPTIONS"});
@@ -161,7 +161,7 @@ TEST_P(Transparent, AClosedStreamStaysClosed) {
   }
 }
 
-// Not in the store at the end, and not in any file while the job runs.
+// Not in the store at the end, and not in any file while the run runs.
 TEST_P(Transparent, SecretsOfChildrenDoNotReachTheDisk) {
   const auto outcome = project_.bash(
       "printf '#!/bin/sh\\ngrep -rac \"ZZra[w]\" .assay | grep -v :0\\nexit 0\\n' > tool; "
@@ -179,11 +179,11 @@ class Lingering : public Transparent {
   static constexpr const char* kLeavesOne =
       "(sleep 1.5; echo late > late.txt) >/dev/null 2>&1 & exit 7";
   void expect_all_is_recorded() {
-    const base::Json shown = project_.finished_job();
+    const base::Json shown = project_.finished_run();
     ASSERT_TRUE(shown.is_object());
-    EXPECT_EQ(shown["job"]["exit_code"], 7);
-    EXPECT_EQ(shown["job"]["status"], "failed");
-    EXPECT_TRUE(shown["job"]["complete"].get<bool>());
+    EXPECT_EQ(shown["run"]["exit_code"], 7);
+    EXPECT_EQ(shown["run"]["status"], "failed");
+    EXPECT_TRUE(shown["run"]["complete"].get<bool>());
     EXPECT_THAT(shown["outputs"].dump(), HasSubstr("/late.txt"));
   }
 };

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "cli/recorded_project.h"
-#include "store/testing/jobs.h"
+#include "store/testing/runs.h"
 #include "support/process.h"
 
 namespace assay {
@@ -21,14 +21,14 @@ const std::string kOut = "caf\xe8";
 class AnyBytesCli : public ::testing::Test {
  protected:
   AnyBytesCli() {
-    store::Job job = project_.describe("copy x=1 -> y=1");
-    job.inputs[0].path = absolute(kIn);
-    job.outputs[0].path = absolute(kOut);
-    job.outputs.push_back({absolute("plain é"), store::testing::digest_of("1"), 1,
+    store::RunRecord run = project_.describe("copy x=1 -> y=1");
+    run.inputs[0].path = absolute(kIn);
+    run.outputs[0].path = absolute(kOut);
+    run.outputs.push_back({absolute("plain é"), store::testing::digest_of("1"), 1,
                            store::OutputStatus::kRenamed, absolute(kIn)});
     for (const std::string& name : {kIn, kOut}) std::ofstream(project_.path() / name) << "1";
     std::ofstream(project_.path() / "plain é") << "1";
-    project_.record(job);
+    project_.record(run);
   }
   std::string absolute(const std::string& name) { return (project_.path() / name).string(); }
   Json json(std::vector<std::string> arguments) {
@@ -68,7 +68,7 @@ TEST_F(AnyBytesCli, DagAndLineage) {
 
 TEST_F(AnyBytesCli, Status) {
   std::ofstream(project_.path() / kOut) << "2";
-  const Json step = json({"status"})["steps"][0];
+  const Json step = json({"status"})["stages"][0];
   ASSERT_EQ(step["reasons"].size(), step["why"].size()) << step;
   ASSERT_FALSE(step["reasons"].empty()) << step;
   EXPECT_EQ(step["reasons"][0]["path_escaped"], in_project("caf%E8"));
@@ -76,7 +76,7 @@ TEST_F(AnyBytesCli, Status) {
 }
 
 TEST_F(AnyBytesCli, Diff) {
-  store::Job other = project_.describe("copy x=1 -> z=1");
+  store::RunRecord other = project_.describe("copy x=1 -> z=1");
   project_.record(other);
   std::vector<std::string> escaped;
   const Json found = json({"diff", "1", "2"});

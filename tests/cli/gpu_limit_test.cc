@@ -1,11 +1,11 @@
-// GPUs lent, as a user meets it: limits reach the job's region, bad ones start nothing, running
-// jobs are changed.
+// GPUs lent, as a user meets it: limits reach the run's region, bad ones start nothing, running
+// runs are changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "cli/gpu_jobs.h"
+#include "cli/gpu_runs.h"
 
 namespace assay {
 namespace {
@@ -39,7 +39,7 @@ TEST_F(GpuLimit, LimitsReachTheRegionBeforeTheCommandStarts) {
   });
   finish();
   EXPECT_EQ(text_of("rc"), "0\n");
-  // They are kept with the job.
+  // They are kept with the run.
   const Json shares = json("show last")["gpu"]["shares"];
   ASSERT_GE(shares.size(), 2U);
   EXPECT_TRUE(shares[0]["device"].is_null());
@@ -63,7 +63,7 @@ TEST_F(GpuLimit, DevicesAreCountedAsCudaDoes) {
     });
   };
   check(2, 1);
-  // `limit` counts as the job does, not as its own environment would.
+  // `limit` counts as the run does, not as its own environment would.
   json("limit last --gpu 0=memory:3MiB");
   check(2, 3);
 }
@@ -127,7 +127,7 @@ TEST_F(GpuLimit, AStepRunAgainHasItsLimits) {
   EXPECT_EQ(share["share_thousandths"], 60);
 }
 
-TEST_F(GpuLimit, ARunningJobIsChanged) {
+TEST_F(GpuLimit, ARunningRunIsChanged) {
   start("$ASSAY run --name train --gpu-memory 512MiB", "launch 3 alloc 4194304 wait go");
   std::uint64_t generation = 0;
   look([&](const wire::GpuRegion& region) { generation = region.header.generation.load(); });
@@ -163,7 +163,7 @@ TEST_F(GpuLimit, ARunningJobIsChanged) {
   const auto far = shell("mkdir -p far && cd far && $ASSAY init >/dev/null && $ASSAY limit " + uid +
                          " --gpu-memory 9MiB && $ASSAY limit " + uid + " --gpu 0=memory:1MiB");
   EXPECT_EQ(far.exit_code, 64) << far.err;
-  EXPECT_THAT(far.err, HasSubstr("job of another project"));
+  EXPECT_THAT(far.err, HasSubstr("run of another project"));
   look([&](const wire::GpuRegion& region) {
     EXPECT_EQ(wire::byte_limit(region, *device(region, 0)), 9 * kMi);
   });
@@ -179,7 +179,7 @@ TEST_F(GpuLimit, ARunningJobIsChanged) {
   EXPECT_EQ(shell("$ASSAY limit nobody").exit_code, 64);
 }
 
-TEST_F(GpuLimit, AJobWithoutGpusHasNothingToLimit) {
+TEST_F(GpuLimit, ARunWithoutGpusHasNothingToLimit) {
   shell(
       "mkfifo go; (ASSAY_GPU=0 $ASSAY run -- sh -c 'echo ready; read x < go' > out 2> err;"
       " echo $? > rc) > /dev/null 2>&1 &");

@@ -28,9 +28,9 @@ class GpuCli : public ::testing::Test {
                          "",
                          project_.path()});
   }
-  Json job() { return Json::parse(shell("$ASSAY show last --json 2>/dev/null").out); }
-  static Json use(const Json& job, const std::string& quantity) {
-    for (const Json& row : job["gpu"]["use"]) {
+  Json run() { return Json::parse(shell("$ASSAY show last --json 2>/dev/null").out); }
+  static Json use(const Json& run, const std::string& quantity) {
+    for (const Json& row : run["gpu"]["use"]) {
       if (row["quantity"] == quantity) return {row["calls"], row["amount"]};
     }
     return nullptr;
@@ -43,20 +43,20 @@ TEST_F(GpuCli, LaunchesOfAllProcessesAreInTheStore) {
   const auto ran =
       shell("$ASSAY run -- sh -c \"$PROBE threads 3 1000; $PROBE forks 2 50; $PROBE graphs 4\"");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const Json recorded = job();
+  const Json recorded = run();
   EXPECT_EQ(use(recorded, "kernels"), (Json{3000 + 5 + 3 * 50, 0}));
   EXPECT_EQ(use(recorded, "graphs"), (Json{4, 24}));
   EXPECT_EQ(use(recorded, "graph_kernels"), (Json{20, 0}));
-  EXPECT_TRUE(recorded["job"]["complete"].get<bool>()) << recorded["missed"];
+  EXPECT_TRUE(recorded["run"]["complete"].get<bool>()) << recorded["missed"];
   EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("kernels"), HasSubstr("24 nodes")));
 }
 
-// What we ourselves bring along is no input of the job, and nothing of it is gone afterwards.
+// What we ourselves bring along is no input of the run, and nothing of it is gone afterwards.
 TEST_F(GpuCli, OurOwnFilesAreNotInTheLineage) {
   for (const char* limits : {"", "--gpu-compute 50% --gpu-memory 100MiB"}) {
     const auto ran = shell(std::string("$ASSAY run ") + limits + " -- $PROBE threads 2 1000");
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
-    const Json recorded = job();
+    const Json recorded = run();
     EXPECT_THAT(recorded["inputs"].dump(), Not(HasSubstr("assay-gpu"))) << limits;
     EXPECT_THAT(recorded["outputs"].dump(), Not(HasSubstr("assay-gpu"))) << limits;
     EXPECT_EQ(shell("$ASSAY status").exit_code, 0) << shell("$ASSAY status").out;
@@ -76,7 +76,7 @@ TEST_F(GpuCli, MatmulsAndTheirFlopsAreInTheStore) {
     if (name == "mflops") asked[program++] = number;
   }
   EXPECT_GT(asked[0], 0);
-  const Json recorded = job();
+  const Json recorded = run();
   EXPECT_EQ(use(recorded, "matmuls"), (Json{100 + 41, asked[0]}));
   EXPECT_EQ(use(recorded, "captured_matmuls"), (Json{41, asked[1]}));
   EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("captured matmuls"), HasSubstr("GFLOP")));
@@ -85,7 +85,7 @@ TEST_F(GpuCli, MatmulsAndTheirFlopsAreInTheStore) {
 TEST_F(GpuCli, CollectivesAndMemoryAreInTheStore) {
   const auto ran = shell("$ASSAY run -- sh -c \"$PROBE nccl; $PROBE many_blocks 2\"");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const Json recorded = job();
+  const Json recorded = run();
   std::int64_t bytes = 0;
   for (const Json& row : recorded["gpu"]["collectives"]) {
     if (row["operation"] == "all-reduce" && row["type"] == "float32") {
@@ -100,27 +100,27 @@ TEST_F(GpuCli, CollectivesAndMemoryAreInTheStore) {
 
 TEST_F(GpuCli, WhatAKilledProcessCountedIsInTheStore) {
   shell("$ASSAY run -- $PROBE until_killed 77");
-  EXPECT_EQ(use(job(), "kernels"), (Json{77, 0}));
+  EXPECT_EQ(use(run(), "kernels"), (Json{77, 0}));
 }
 
-// Whoever comes next finds the region and finishes the job.
+// Whoever comes next finds the region and finishes the run.
 TEST_F(GpuCli, WhatWasCountedWhenTheCollectorWasKilledIsInTheStore) {
   const auto ran = shell("$ASSAY run -- sh -c \"$PROBE threads 1 55; kill -9 \\$PPID; sleep 0.3\"");
-  const Json recorded = job();
-  EXPECT_EQ(recorded["job"]["status"], "interrupted") << ran.err;
+  const Json recorded = run();
+  EXPECT_EQ(recorded["run"]["status"], "interrupted") << ran.err;
   EXPECT_EQ(use(recorded, "kernels"), (Json{55, 0}));
 }
 
 TEST_F(GpuCli, EveryTracerCounts) {
   const auto ran = shell("$ASSAY run --tracer ptrace -- $PROBE threads 1 9");
   if (ran.exit_code != 0) GTEST_SKIP() << ran.err;
-  EXPECT_EQ(use(job(), "kernels"), (Json{9, 0}));
+  EXPECT_EQ(use(run(), "kernels"), (Json{9, 0}));
 }
 
 TEST_F(GpuCli, WithoutGpusNothingIsLoadedOrTold) {
   const auto off = shell("ASSAY_GPU=0 $ASSAY run -- sh -c 'echo $LD_PRELOAD'");
   EXPECT_THAT(off.out, Not(HasSubstr("libassay-gpu")));
-  EXPECT_EQ(job()["gpu"]["use"].size(), 0U);
+  EXPECT_EQ(run()["gpu"]["use"].size(), 0U);
   EXPECT_THAT(shell("$ASSAY show").out, Not(HasSubstr("on GPUs")));
   const auto on =
       shell("ASSAY_GPU=1 $ASSAY run -- sh -c 'echo $LD_PRELOAD; echo $ASSAY_GPU_REGION'");

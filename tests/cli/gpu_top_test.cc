@@ -1,4 +1,4 @@
-// Jobs and GPUs watched, as a user meets it: in a pipe, in a terminal, as JSON, for Prometheus.
+// Runs and GPUs watched, as a user meets it: in a pipe, in a terminal, as JSON, for Prometheus.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/text.h"
-#include "cli/gpu_jobs.h"
+#include "cli/gpu_runs.h"
 #include "share/testing/exposition.h"
 
 namespace assay {
@@ -21,13 +21,13 @@ using ::testing::Not;
 
 using GpuTop = GpuShareTest;
 
-TEST_F(GpuTop, TopTellsWhatTheJobDid) {
+TEST_F(GpuTop, TopTellsWhatTheRunDid) {
   start("$ASSAY run --name busy --gpu-memory 512MiB --gpu-compute 30%",
         "launch 100 alloc 1048576 wait go");
   const Json view = json("top --once --interval 0.1");
   Json mine;
-  for (const Json& job : view["jobs"]) {
-    if (job["title"] == "busy" && job["job"] == 1) mine = job;
+  for (const Json& run : view["runs"]) {
+    if (run["title"] == "busy" && run["run"] == 1) mine = run;
   }
   ASSERT_FALSE(mine.is_null()) << view.dump();
   EXPECT_EQ(mine["launches"], 100);
@@ -74,9 +74,9 @@ TEST_F(GpuTop, RatesAddUpToWhatWasDone) {
   std::istringstream lines(text_of("lines"));
   for (std::string line; std::getline(lines, line);) {
     const Json view = Json::parse(line);
-    for (const Json& job : view["jobs"]) {
-      if (job["job"] != 1 || job["launches_per_s"].is_null()) continue;
-      launched += job["launches_per_s"].get<double>() * view["seconds"].get<double>();
+    for (const Json& run : view["runs"]) {
+      if (run["run"] != 1 || run["launches_per_s"].is_null()) continue;
+      launched += run["launches_per_s"].get<double>() * view["seconds"].get<double>();
     }
   }
   EXPECT_NEAR(launched, 1000, 1e-6);
@@ -101,10 +101,10 @@ TEST_F(GpuTop, TopServesMetrics) {
   const Exposition read =
       share::testing::read_exposition(got.out.substr(got.out.find("\r\n\r\n") + 4));
   EXPECT_EQ(read.error, "");
-  const Exposition::Labels job = {{"title", "a-b"}};
-  EXPECT_EQ(read.value("assay_gpu_job_launches_total", job), 42);
-  EXPECT_EQ(read.value("assay_gpu_job_processes", job), 1);
-  EXPECT_EQ(read.value("assay_gpu_job_memory_limit_bytes", {{"uuid", kFirstGpu}}), 512 * kMi);
+  const Exposition::Labels run = {{"title", "a-b"}};
+  EXPECT_EQ(read.value("assay_gpu_run_launches_total", run), 42);
+  EXPECT_EQ(read.value("assay_gpu_run_processes", run), 1);
+  EXPECT_EQ(read.value("assay_gpu_run_memory_limit_bytes", {{"uuid", kFirstGpu}}), 512 * kMi);
   EXPECT_EQ(read.value("assay_gpu_power_watts", {{"gpu", "1"}}), 501);
   EXPECT_THAT(shell("curl -si --max-time 10 " + url + "/x").out, HasSubstr("404"));
   const auto taken = shell("$ASSAY top --listen " + url.substr(7, url.rfind('/') - 7));
@@ -189,8 +189,8 @@ TEST_F(GpuTop, TopWithoutGpusSaysSo) {
   }
 }
 
-// What others left in /dev/shm under our names is no job, and does no harm.
-TEST_F(GpuTop, StrangeFilesAreNoJobs) {
+// What others left in /dev/shm under our names is no run, and does no harm.
+TEST_F(GpuTop, StrangeFilesAreNoRuns) {
   const std::string name = "/dev/shm/assay-gpu-strange-" + std::to_string(::getpid());
   const auto top = [&] { return shell("$ASSAY top --once --interval 0.1 --json").out; };
   shell("head -c 5000000 /dev/urandom > " + name);

@@ -1,4 +1,4 @@
-// The verbs that ask about recorded jobs, as a user meets them.
+// The verbs that ask about recorded runs, as a user meets them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "cli/recorded_project.h"
-#include "store/job_reader.h"
-#include "store/testing/jobs.h"
+#include "store/run_reader.h"
+#include "store/testing/runs.h"
 #include "support/process.h"
 
 namespace assay {
@@ -56,39 +56,39 @@ TEST_F(LineageCli, LogIsNewestFirstAndTheSameInJson) {
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_LT(text.out.find("--lr 0.2"), text.out.find("eval"));
   EXPECT_THAT(text.out, AllOf(HasSubstr("2 (old)"), HasSubstr("next: assay show 4")));
-  const Json jobs = json({"log"})["jobs"];
-  ASSERT_EQ(jobs.size(), 4U);
-  EXPECT_EQ(jobs[0]["command"], "train --lr 0.2");
-  EXPECT_EQ(jobs[2]["superseded"], true);
-  EXPECT_EQ(json({"log", "-n", "1"})["jobs"].size(), 1U);
-  EXPECT_EQ(json({"log", "--all"})["jobs"].size(), 4U);
+  const Json runs = json({"log"})["runs"];
+  ASSERT_EQ(runs.size(), 4U);
+  EXPECT_EQ(runs[0]["command"], "train --lr 0.2");
+  EXPECT_EQ(runs[2]["superseded"], true);
+  EXPECT_EQ(json({"log", "-n", "1"})["runs"].size(), 1U);
+  EXPECT_EQ(json({"log", "--all"})["runs"].size(), 4U);
   expect_error({"log", "-n", "x"}, 64, "log: -n 'x' is not a count; use a whole number");
   expect_error({"log", "-n"}, 64, "log: --count needs a value; see `assay log --help`");
 }
 
 TEST_F(LineageCli, ShowHasTheKeysThatProgramsRelyOn) {
-  store::Job job = project_.describe("train --lr 0.1 in.bin=i1 -> model.bin=m1 -old");
-  job.command.push_back("a b");
-  job.inputs.push_back({absolute("unread"), std::nullopt, 7});
-  job.outputs.push_back({absolute("zz"), store::testing::digest_of("m1"), 2,
+  store::RunRecord run = project_.describe("train --lr 0.1 in.bin=i1 -> model.bin=m1 -old");
+  run.command.push_back("a b");
+  run.inputs.push_back({absolute("unread"), std::nullopt, 7});
+  run.outputs.push_back({absolute("zz"), store::testing::digest_of("m1"), 2,
                          store::OutputStatus::kRenamed, absolute("z")});
-  job.processes = {{10, 1, {"train"}, "/bin/train", 0, 5, 0}, {11, 10, {}, "", 1, {}, {}}};
-  job.missed = {{"io_uring", "process 10 used io_uring"}};
-  job.complete = false;
-  job.dropped = 2;
-  job.status = store::JobStatus::kFailed;
-  job.exit_code = 3;
-  project_.record(job);
+  run.processes = {{10, 1, {"train"}, "/bin/train", 0, 5, 0}, {11, 10, {}, "", 1, {}, {}}};
+  run.missed = {{"io_uring", "process 10 used io_uring"}};
+  run.complete = false;
+  run.dropped = 2;
+  run.status = store::RunStatus::kFailed;
+  run.exit_code = 3;
+  project_.record(run);
   const Json shown = json({"show", "last"});
-  EXPECT_EQ(shown["job"]["id"], 1);
-  EXPECT_EQ(shown["job"]["command"], "train --lr 0.1 'a b'");
-  EXPECT_EQ(shown["job"]["words"], Json({"train", "--lr", "0.1", "a b"}));
-  EXPECT_EQ(shown["job"]["exit_code"], 3);
-  EXPECT_EQ(shown["job"]["status"], "failed");
-  EXPECT_EQ(shown["job"]["tracer"], "preload");
-  EXPECT_EQ(shown["job"]["complete"], false);
-  EXPECT_EQ(shown["job"]["dropped"], 2);
-  EXPECT_EQ(shown["job"]["duration_s"], 1.5);
+  EXPECT_EQ(shown["run"]["id"], 1);
+  EXPECT_EQ(shown["run"]["command"], "train --lr 0.1 'a b'");
+  EXPECT_EQ(shown["run"]["words"], Json({"train", "--lr", "0.1", "a b"}));
+  EXPECT_EQ(shown["run"]["exit_code"], 3);
+  EXPECT_EQ(shown["run"]["status"], "failed");
+  EXPECT_EQ(shown["run"]["tracer"], "preload");
+  EXPECT_EQ(shown["run"]["complete"], false);
+  EXPECT_EQ(shown["run"]["dropped"], 2);
+  EXPECT_EQ(shown["run"]["duration_s"], 1.5);
   ASSERT_EQ(shown["inputs"].size(), 2U);
   EXPECT_EQ(shown["inputs"][0]["path"], absolute("in.bin"));
   EXPECT_EQ(shown["inputs"][0]["blake3"], store::testing::digest_of("i1").hex());
@@ -110,34 +110,34 @@ TEST_F(LineageCli, ShowHasTheKeysThatProgramsRelyOn) {
 }
 
 TEST_F(LineageCli, ShowExplainsWhyFilesAreThere) {
-  store::Job job = project_.describe("x -> a=1");
-  job.rules = {{"project", true, "it is inside the project", 1, {absolute("a")}},
+  store::RunRecord run = project_.describe("x -> a=1");
+  run.rules = {{"project", true, "it is inside the project", 1, {absolute("a")}},
                {"system", false, "it belongs to the system", 2, {"/usr/lib/x", "/usr/lib/y"}}};
-  project_.record(job);
+  project_.record(run);
   EXPECT_THAT(assay({"show"}).out, Not(HasSubstr("/usr/lib/x")));
   EXPECT_THAT(assay({"show", "--explain"}).out,
               AllOf(HasSubstr("kept 1 (project): it is inside the project\n  a\n"),
                     HasSubstr("left out 2 (system): it belongs to the system\n  /usr/lib/x\n")));
 }
 
-TEST_F(LineageCli, JobsThatAreNotThere) {
-  expect_error({"show"}, 64, "no job has been recorded yet; record one with: assay run -- COMMAND");
+TEST_F(LineageCli, RunsThatAreNotThere) {
+  expect_error({"show"}, 64, "no run has been recorded yet; record one with: assay run -- COMMAND");
   record_pipeline();
   expect_error({"show", "9"}, 64,
-               "'9': there is no such job; a uid needs at least 4 of its digits");
-  expect_error({"show", "nothing"}, 64, "'nothing': there is no such job; see `assay log`");
+               "'9': there is no such run; a uid needs at least 4 of its digits");
+  expect_error({"show", "nothing"}, 64, "'nothing': there is no such run; see `assay log`");
   expect_error({"diff", "1"}, 64, "diff: AFTER is required; see `assay diff --help`");
   expect_error({"lineage", "nothing"}, 64,
-               "'nothing': no recorded job read or wrote this; see `assay log`");
+               "'nothing': no recorded run read or wrote this; see `assay log`");
 }
 
 TEST_F(LineageCli, HostileNamesDoNotReachTheTerminal) {
-  store::Job job = project_.describe("x -> a=1");
-  job.command = {"\x1b[31mred\nline", "\xff"};
-  job.name = "\x1b]0;title";
-  job.outputs[0].path = absolute("\x1b[2J\n\xff");
-  job.inputs.push_back({absolute("\x1b<&\">"), store::testing::digest_of("1"), 1});
-  project_.record(job);
+  store::RunRecord run = project_.describe("x -> a=1");
+  run.command = {"\x1b[31mred\nline", "\xff"};
+  run.name = "\x1b]0;title";
+  run.outputs[0].path = absolute("\x1b[2J\n\xff");
+  run.inputs.push_back({absolute("\x1b<&\">"), store::testing::digest_of("1"), 1});
+  project_.record(run);
   for (const std::vector<std::string>& verb :
        std::vector<std::vector<std::string>>{{"log"},
                                              {"show"},
@@ -162,7 +162,7 @@ TEST_F(LineageCli, DagInEveryFormat) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("@2  train --lr 0.1"), HasSubstr("train.bin  ← @1"),
                               HasSubstr("model.bin  → @3")));
   const Json graph = json({"dag"});
-  EXPECT_EQ(graph["jobs"].size(), 3U);
+  EXPECT_EQ(graph["runs"].size(), 3U);
   EXPECT_EQ(graph["files"].size(), 5U);
   EXPECT_EQ(assay({"dag", "--format", "json"}).out, assay({"dag", "--json"}).out);
   EXPECT_THAT(assay({"dag", "--format", "dot"}).out, StartsWith("digraph"));
@@ -186,18 +186,18 @@ TEST_F(LineageCli, DagInEveryFormat) {
 TEST_F(LineageCli, DagOfOneThing) {
   record_pipeline();
   project_.record("other -> unrelated=u");
-  EXPECT_EQ(json({"dag"})["jobs"].size(), 4U);
-  EXPECT_EQ(json({"dag", "2"})["jobs"].size(), 3U);
-  EXPECT_EQ(json({"dag", "train.bin"})["jobs"].size(), 3U);
-  EXPECT_EQ(json({"dag", "unrelated"})["jobs"].size(), 1U);
+  EXPECT_EQ(json({"dag"})["runs"].size(), 4U);
+  EXPECT_EQ(json({"dag", "2"})["runs"].size(), 3U);
+  EXPECT_EQ(json({"dag", "train.bin"})["runs"].size(), 3U);
+  EXPECT_EQ(json({"dag", "unrelated"})["runs"].size(), 1U);
 }
 
 TEST_F(LineageCli, LineageGoesUpAndDown) {
   record_pipeline();
   const auto text = assay({"lineage", "model.bin"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("← train --lr 0.1  (job 2)"), HasSubstr("raw.txt"),
-                              HasSubstr("from outside"), HasSubstr("→ eval  (job 3)"),
+  EXPECT_THAT(text.out, AllOf(HasSubstr("← train --lr 0.1  (run 2)"), HasSubstr("raw.txt"),
+                              HasSubstr("from outside"), HasSubstr("→ eval  (run 3)"),
                               HasSubstr("scores.json")));
   EXPECT_THAT(assay({"lineage", "model.bin", "--up"}).out, Not(HasSubstr("scores.json")));
   EXPECT_THAT(assay({"lineage", "model.bin", "--down"}).out, Not(HasSubstr("raw.txt")));
@@ -205,7 +205,7 @@ TEST_F(LineageCli, LineageGoesUpAndDown) {
               AllOf(HasSubstr("train.bin"), Not(HasSubstr("raw.txt"))));
   const Json up = json({"lineage", store::testing::digest_of("m1").hex().substr(0, 12), "--up"});
   EXPECT_EQ(up["artifact"]["path"], absolute("model.bin"));
-  EXPECT_EQ(up["upstream"]["jobs"].size(), 2U);
+  EXPECT_EQ(up["upstream"]["runs"].size(), 2U);
   EXPECT_FALSE(up.contains("downstream"));
 }
 
@@ -214,12 +214,12 @@ TEST_F(LineageCli, DiffSaysWhatDiffers) {
   project_.record("prepare raw.txt=raw -> train.bin=t1 valid.bin=v1");
   EXPECT_EQ(assay({"diff", "1", "4"}).exit_code, 0);
   EXPECT_EQ(json({"diff", "1", "4"})["same"], true);
-  store::Job changed = project_.describe("prepare --new raw.txt=raw2 more=1 -> train.bin=t2");
+  store::RunRecord changed = project_.describe("prepare --new raw.txt=raw2 more=1 -> train.bin=t2");
   changed.context.packages = {{"pip", "torch", "2.9"}};
   changed.context.environment = {{"SEED", "1"}};
   changed.context.git = store::Git{.commit = "abc", .dirty = true, .diff = "x"};
   changed.exit_code = 1;
-  changed.status = store::JobStatus::kFailed;
+  changed.status = store::RunStatus::kFailed;
   project_.record(changed);
   const auto text = assay({"diff", "1", "last"});
   EXPECT_EQ(text.exit_code, 1);
@@ -255,9 +255,9 @@ TEST_F(LineageCli, StatusFollowsTheFilesOnDisk) {
   const auto text = assay({"status"});
   EXPECT_EQ(text.exit_code, 1);
   EXPECT_THAT(text.out, AllOf(HasSubstr("raw.txt was read and has changed"),
-                              HasSubstr("step 1 is stale"), HasSubstr("next: assay run @1")));
-  const Json steps = json({"status"})["steps"];
-  for (const Json& step : steps) EXPECT_EQ(step["stale"], true);
+                              HasSubstr("stage 1 is stale"), HasSubstr("next: assay run @1")));
+  const Json stages = json({"status"})["stages"];
+  for (const Json& stage : stages) EXPECT_EQ(stage["stale"], true);
   std::ofstream(project_.path() / "raw.txt") << "raw";
   EXPECT_EQ(assay({"status"}).exit_code, 0);
   fs::remove(project_.path() / "scores.json");
@@ -267,12 +267,12 @@ TEST_F(LineageCli, StatusFollowsTheFilesOnDisk) {
 TEST_F(LineageCli, LabelsWorkWhereverSomethingIsNamed) {
   record_pipeline();
   EXPECT_EQ(assay({"label", "2", "baseline", "best"}).out,
-            "baseline names job 2\nbest names job 2\n\nnext: assay show baseline\n");
-  EXPECT_EQ(json({"show", "best"})["job"]["labels"], Json({"baseline", "best"}));
-  EXPECT_THAT(assay({"label", "3", "best"}).out, HasSubstr("best names job 3, no longer job 2"));
+            "baseline names run 2\nbest names run 2\n\nnext: assay show baseline\n");
+  EXPECT_EQ(json({"show", "best"})["run"]["labels"], Json({"baseline", "best"}));
+  EXPECT_THAT(assay({"label", "3", "best"}).out, HasSubstr("best names run 3, no longer run 2"));
   EXPECT_EQ(assay({"label", "model.bin", "weights"}).exit_code, 0);
   EXPECT_EQ(json({"lineage", "weights"})["artifact"]["path"], absolute("model.bin"));
-  EXPECT_EQ(json({"dag", "weights"})["jobs"].size(), 3U);
+  EXPECT_EQ(json({"dag", "weights"})["runs"].size(), 3U);
   EXPECT_EQ(json({"label"})["labels"].size(), 3U);
   EXPECT_EQ(assay({"label", "--remove", "best", "weights"}).exit_code, 0);
   expect_error({"label", "--remove", "best"}, 64,
@@ -283,25 +283,25 @@ TEST_F(LineageCli, LabelsWorkWhereverSomethingIsNamed) {
   expect_error({"label", "2"}, 64, "label: no label is given; assay label 2 NAME");
 }
 
-TEST_F(LineageCli, PopForgetsTheNewestJobAndNotItsFiles) {
+TEST_F(LineageCli, PopForgetsTheNewestRunAndNotItsFiles) {
   record_pipeline();
   const auto outcome = assay({"pop"});
-  EXPECT_THAT(outcome.out, HasSubstr("removed job 3 (done): eval"));
+  EXPECT_THAT(outcome.out, HasSubstr("removed run 3 (done): eval"));
   EXPECT_TRUE(fs::exists(project_.path() / "scores.json"));
-  EXPECT_EQ(json({"log"})["jobs"].size(), 2U);
+  EXPECT_EQ(json({"log"})["runs"].size(), 2U);
   assay({"pop"});
   assay({"pop"});
-  expect_error({"pop"}, 64, "no job has been recorded yet; record one with: assay run -- COMMAND");
+  expect_error({"pop"}, 64, "no run has been recorded yet; record one with: assay run -- COMMAND");
 }
 
 TEST_F(LineageCli, GcSaysWhatItWouldDoAndDoesIt) {
   record_pipeline();
   project_.record("eval model.bin=m1 valid.bin=v1 -> scores.json=s2");
-  EXPECT_EQ(json({"gc", "--dry-run"})["jobs"].size(), 1U);
-  EXPECT_EQ(json({"gc", "--keep", "1"})["jobs"].size(), 0U);
-  EXPECT_EQ(json({"gc", "--older-than", "36500d"})["jobs"].size(), 0U);
-  EXPECT_THAT(assay({"gc"}).out, HasSubstr("removed 1 jobs with 3 files"));
-  EXPECT_EQ(json({"log"})["jobs"].size(), 3U);
+  EXPECT_EQ(json({"gc", "--dry-run"})["runs"].size(), 1U);
+  EXPECT_EQ(json({"gc", "--keep", "1"})["runs"].size(), 0U);
+  EXPECT_EQ(json({"gc", "--older-than", "36500d"})["runs"].size(), 0U);
+  EXPECT_THAT(assay({"gc"}).out, HasSubstr("removed 1 runs with 3 files"));
+  EXPECT_EQ(json({"log"})["runs"].size(), 3U);
   expect_error({"gc", "--older-than", "soon"}, 64,
                "gc: --older-than 'soon' is not an age; for example 30d or 12h");
 }

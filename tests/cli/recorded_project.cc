@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "base/check.h"
-#include "store/job_writer.h"
-#include "store/testing/jobs.h"
+#include "store/run_writer.h"
+#include "store/testing/runs.h"
 
 namespace assay {
 
@@ -13,7 +13,7 @@ RecordedProject::RecordedProject()
     : path_(std::filesystem::canonical(directory_.path())),
       store_(*store::Store::create(store::location_in(path_), {})) {}
 
-store::Job RecordedProject::describe(std::string_view description) {
+store::RunRecord RecordedProject::describe(std::string_view description) {
   std::istringstream words{std::string(description)};
   for (std::string word; words >> word;) {
     const std::size_t equals = word.find('=');
@@ -26,16 +26,16 @@ store::Job RecordedProject::describe(std::string_view description) {
     }
     std::ofstream(path_ / name) << word.substr(equals + 1);
   }
-  return store::testing::job_of(description, path_.string());
+  return store::testing::run_of(description, path_.string());
 }
 
-store::JobId RecordedProject::record(std::string_view description) {
+store::RunId RecordedProject::record(std::string_view description) {
   return record(describe(description));
 }
 
-store::JobId RecordedProject::record(const store::Job& job) {
-  const auto id = store::record_job(store_, job);
-  ASSAY_CHECK(id.has_value(), "a test can record a job");
+store::RunId RecordedProject::record(const store::RunRecord& run) {
+  const auto id = store::record_run(store_, run);
+  ASSAY_CHECK(id.has_value(), "a test can record a run");
   return *id;
 }
 

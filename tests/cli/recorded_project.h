@@ -1,4 +1,4 @@
-// A project with recorded jobs and the files they left, for tests of the verbs that ask about them.
+// A project with recorded runs and the files they left, for tests of the verbs that ask about them.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/testing/temp_dir.h"
-#include "store/job.h"
+#include "store/run.h"
 #include "store/store.h"
 
 namespace assay {
@@ -18,11 +18,11 @@ class RecordedProject {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] store::Store& store() { return store_; }
 
-  // As store::testing::job_of() describes it; every file named gets its content, word for word.
-  store::JobId record(std::string_view description);
-  store::JobId record(const store::Job& job);
-  // The job that record() would record.
-  store::Job describe(std::string_view description);
+  // As store::testing::run_of() describes it; every file named gets its content, word for word.
+  store::RunId record(std::string_view description);
+  store::RunId record(const store::RunRecord& run);
+  // The run that record() would record.
+  store::RunRecord describe(std::string_view description);
 
  private:
   base::testing::TempDir directory_;

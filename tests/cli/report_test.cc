@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 #include "cli/recorded_project.h"
-#include "store/job_reader.h"
 #include "store/metrics.h"
+#include "store/run_reader.h"
 #include "support/browser.h"
 #include "support/process.h"
 
@@ -29,11 +29,11 @@ constexpr const char* kHostile = "<script>alert(1)</script>";
 
 class ReportCli : public ::testing::Test {
  protected:
-  // A job that trained for so many steps, and its project.
-  store::JobId train(std::int64_t steps, const std::string& argument = "") {
-    store::Job job = project_.describe("train train.bin=t -> model.bin=m");
-    if (!argument.empty()) job.command.push_back(argument);
-    const store::JobId id = project_.record(job);
+  // A run that trained for so many steps, and its project.
+  store::RunId train(std::int64_t steps, const std::string& argument = "") {
+    store::RunRecord recorded = project_.describe("train train.bin=t -> model.bin=m");
+    if (!argument.empty()) recorded.command.push_back(argument);
+    const store::RunId id = project_.record(recorded);
     const auto head = store::head_of(project_.store(), id);
     auto writer = store::MetricWriter::begin(project_.store(), head->uid);
     std::vector<store::MetricRow> rows;
@@ -83,7 +83,7 @@ class ReportCli : public ::testing::Test {
   RecordedProject project_;
 };
 
-TEST_F(ReportCli, TheLastJobIsAPageInOneFile) {
+TEST_F(ReportCli, TheLastRunIsAPageInOneFile) {
   train(40);
   const auto outcome = run({"report"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -97,7 +97,7 @@ TEST_F(ReportCli, TheLastJobIsAPageInOneFile) {
 }
 
 TEST_F(ReportCli, SeveralThingsAreOnePage) {
-  const store::JobId id = train(10);
+  const store::RunId id = train(10);
   compare();
   write("suite.json", R"({"suite": "s", "goals": [{"what": "w", "verdict": "PASS"}]})");
   const auto outcome =
@@ -137,16 +137,16 @@ TEST_F(ReportCli, FormatsSayTheSame) {
   EXPECT_EQ(json["parts"][0]["data"]["metrics"][1]["values"].size(), 40U);
   // The name of a file says its form as well.
   run({"report", "-o", "r.md"});
-  EXPECT_THAT(read("r.md"), ::testing::StartsWith("# Job"));
+  EXPECT_THAT(read("r.md"), ::testing::StartsWith("# Run"));
   run({"report", "-o", "r.json"});
   EXPECT_EQ(Json::parse(read("r.json"))["parts"].size(), 1U);
 }
 
 TEST_F(ReportCli, PricesComeFromPresetsWithTheirDates) {
-  store::Job job = project_.describe("train train.bin=t -> model.bin=m");
-  job.duration_s = 7200;
-  job.context.machine = Json::parse(R"({"gpus": [{"index": 0, "name": "NVIDIA H200"}]})");
-  project_.record(job);
+  store::RunRecord recorded = project_.describe("train train.bin=t -> model.bin=m");
+  recorded.duration_s = 7200;
+  recorded.context.machine = Json::parse(R"({"gpus": [{"index": 0, "name": "NVIDIA H200"}]})");
+  project_.record(recorded);
   const Json page = Json::parse(run({"report", "--format", "json"}).out);
   Json offers;
   for (const Json& section : page["parts"][0]["sections"]) {
@@ -162,14 +162,14 @@ TEST_F(ReportCli, PricesComeFromPresetsWithTheirDates) {
   }
 }
 
-TEST_F(ReportCli, AJobOfTheTrainerHasItsMemoryPredictedOnCpusToo) {
-  store::Job job = project_.describe("x train.bin=t -> model.bin=m");
-  job.command = {"/usr/bin/assay-train", "train",    "demo", "--set",
-                 "train.recompute=none", "--device", "cpu"};
+TEST_F(ReportCli, ARunOfTheTrainerHasItsMemoryPredictedOnCpusToo) {
+  store::RunRecord recorded = project_.describe("x train.bin=t -> model.bin=m");
+  recorded.command = {"/usr/bin/assay-train", "train",    "demo", "--set",
+                      "train.recompute=none", "--device", "cpu"};
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
-  job.context.host = host;
-  project_.record(job);
+  recorded.context.host = host;
+  project_.record(recorded);
   const Json data = Json::parse(run({"report", "--format", "json"}).out)["parts"][0]["data"];
   // What docs/train.md shows that the trainer planned, but for what libraries take.
   EXPECT_NEAR(data["predicted"]["memory_bytes"].get<double>(), 86'149'376, 100'000);
@@ -209,10 +209,10 @@ TEST_F(ReportCli, MistakesAreOneLine) {
               .substr(0, run({"show", "nonsense"}).err.size() - 8));
   fs::create_directory(project_.path() / "empty");
   refused({"empty"}, 64,
-          "empty: is a folder without an experiment or a suite, and no job is called so; a folder "
+          "empty: is a folder without an experiment or a suite, and no run is called so; a folder "
           "that assay compare wrote has runs.jsonl, one of assay bench run.json");
   refused({"survival"}, 64,
-          "survival: no run of this suite is in the project, and no job is called so; assay bench "
+          "survival: no run of this suite is in the project, and no run is called so; assay bench "
           "survival, or name the folder of a run");
   write("empty/run.json", "{}");
   refused({"empty"}, 3,

@@ -32,8 +32,8 @@ class ReproduceCli : public ::testing::Test {
     EXPECT_TRUE(outcome.exit_code < 3 || outcome.exit_code == 64) << script << ": " << outcome.err;
     return outcome;
   }
-  static Json only_step(const Json& document, std::size_t i) {
-    return document["reproduction"]["steps"][i]["outputs"];
+  static Json only_stage(const Json& document, std::size_t i) {
+    return document["reproduction"]["stages"][i]["outputs"];
   }
 
   base::testing::TempDir project_;
@@ -42,9 +42,9 @@ class ReproduceCli : public ::testing::Test {
 TEST_F(ReproduceCli, PlanChangesNothing) {
   const auto outcome = shell("$ASSAY reproduce upper.txt --json; ls");
   const Json plan = Json::parse(outcome.out.substr(0, outcome.out.rfind('}') + 1));
-  ASSERT_EQ(plan["steps"].size(), 2U);
-  EXPECT_EQ(plan["steps"][0]["command"], Json({"sh", "s.sh"}));
-  EXPECT_TRUE(plan["steps"][0]["source"]["dirty"]);
+  ASSERT_EQ(plan["stages"].size(), 2U);
+  EXPECT_EQ(plan["stages"][0]["command"], Json({"sh", "s.sh"}));
+  EXPECT_TRUE(plan["stages"][0]["source"]["dirty"]);
   EXPECT_EQ(plan["obstacles"].size(), 0U);
   EXPECT_THAT(outcome.out, HasSubstr("raw.txt\ns.sh\nsorted.txt\nupper.txt\n"));
 }
@@ -58,8 +58,8 @@ TEST_F(ReproduceCli, MadeAgainAfterTheSourceMovedOn) {
       " rm -rf ../$$-copy");
   const Json document = Json::parse(outcome.out);
   EXPECT_EQ(document["verdict"], "identical") << outcome.out;
-  EXPECT_EQ(only_step(document, 0)[0]["verdict"], "identical");
-  EXPECT_EQ(only_step(document, 1)[0]["verdict"], "identical");
+  EXPECT_EQ(only_stage(document, 0)[0]["verdict"], "identical");
+  EXPECT_EQ(only_stage(document, 1)[0]["verdict"], "identical");
 }
 
 TEST_F(ReproduceCli, WhatIsRandomIsDifferent) {
@@ -72,7 +72,7 @@ TEST_F(ReproduceCli, WhatIsRandomIsDifferent) {
 TEST_F(ReproduceCli, OneLineForWhatIsWrong) {
   EXPECT_EQ(shell("$ASSAY reproduce nothing").exit_code, 64);
   EXPECT_THAT(shell("$ASSAY reproduce raw.txt").err,
-              HasSubstr("no recorded job made this content"));
+              HasSubstr("no recorded run made this content"));
   EXPECT_THAT(shell("$ASSAY reproduce upper.txt --run --directory .").err, HasSubstr("not empty"));
   EXPECT_THAT(shell("$ASSAY export").err, HasSubstr("--format is missing"));
   EXPECT_THAT(shell("$ASSAY export --format provenance").err, HasSubstr("unknown format"));
@@ -91,10 +91,10 @@ TEST_F(ReproduceCli, ExportsOfARecordedFile) {
   EXPECT_EQ(events, 4);
   EXPECT_EQ(shell("$ASSAY export last --format prov -o out.json").exit_code, 0);
   EXPECT_TRUE(fs::exists(project_.path() / "out.json"));
-  EXPECT_EQ(shell("$ASSAY export upper.txt --format prov -o o").out, "o: prov of 2 jobs\n");
+  EXPECT_EQ(shell("$ASSAY export upper.txt --format prov -o o").out, "o: prov of 2 runs\n");
   EXPECT_EQ(shell("$ASSAY export upper.txt --format in-toto -o o").out,
-            "o: in-toto of 1 job, the last of 2\n");
-  EXPECT_EQ(Json::parse(shell("$ASSAY export upper.txt --format in-toto -o o --json").out)["jobs"],
+            "o: in-toto of 1 run, the last of 2\n");
+  EXPECT_EQ(Json::parse(shell("$ASSAY export upper.txt --format in-toto -o o --json").out)["runs"],
             1);
 }
 

@@ -1,4 +1,4 @@
-// `assay run @N` and the files that a step's output goes to: nothing that others wrote is lost.
+// `assay run @N` and the files that a stage's output goes to: nothing that others wrote is lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class RunAgain : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   std::string redirects() {
-    return Json::parse(shell("$A show last --json").out)["job"]["redirects"].dump();
+    return Json::parse(shell("$A show last --json").out)["run"]["redirects"].dump();
   }
   std::string path(const std::string& name) {
     return std::filesystem::canonical(project_.path()).string() + "/" + name;
@@ -42,35 +42,35 @@ class RunAgain : public ::testing::Test {
 
 TEST_F(RunAgain, ALogThatOthersWriteToStaysWhole) {
   std::ofstream(project_.path() / "p.sh")
-      << "echo header; $A run -- sh -c 'echo step; echo x > out'; echo footer\n";
+      << "echo header; $A run -- sh -c 'echo stage; echo x > out'; echo footer\n";
   shell("bash p.sh > log 2>&1");
-  ASSERT_EQ(content("log"), "header\nstep\nfooter\n");
+  ASSERT_EQ(content("log"), "header\nstage\nfooter\n");
   EXPECT_THAT(redirects(), HasSubstr("1>>")) << "it was not the first to write";
   EXPECT_EQ(shell("$A run @1").exit_code, 0);
-  EXPECT_THAT(content("log"), StartsWith("header\nstep\nfooter\n"));
+  EXPECT_THAT(content("log"), StartsWith("header\nstage\nfooter\n"));
 }
 
-TEST_F(RunAgain, ALogThatTheStepWasTheFirstToWriteToStaysWhole) {
+TEST_F(RunAgain, ALogThatTheStageWasTheFirstToWriteToStaysWhole) {
   std::ofstream(project_.path() / "p.sh")
-      << "$A run -- sh -c 'echo step; echo x > out'; echo footer\n";
+      << "$A run -- sh -c 'echo stage; echo x > out'; echo footer\n";
   shell("bash p.sh > log 2>&1");
-  ASSERT_EQ(content("log"), "step\nfooter\n");
+  ASSERT_EQ(content("log"), "stage\nfooter\n");
   const auto again = shell("$A run @1");
-  EXPECT_EQ(content("log"), "step\nfooter\n");
-  EXPECT_EQ(again.out, "step\n");
+  EXPECT_EQ(content("log"), "stage\nfooter\n");
+  EXPECT_EQ(again.out, "stage\n");
   EXPECT_EQ(again.err, "assay: " + path("log") +
-                           ": holds something else than the step left there; the step's standard "
+                           ": holds something else than the stage left there; the stage's standard "
                            "output stays yours\n");
 }
 
 TEST_F(RunAgain, TheLogThatIsBeingWrittenGetsNoHoles) {
-  shell("(echo one; $A run -- sh -c 'echo step; echo x > out'; $A run @1; echo end) > log 2>&1");
-  EXPECT_EQ(content("log"), "one\nstep\nstep\nend\n");
+  shell("(echo one; $A run -- sh -c 'echo stage; echo x > out'; $A run @1; echo end) > log 2>&1");
+  EXPECT_EQ(content("log"), "one\nstage\nstage\nend\n");
   shell("($A run -- sh -c 'echo first; echo x > o2'; $A run @2; echo end) > log2 2>&1");
   EXPECT_EQ(content("log2"), "first\nfirst\nend\n");
 }
 
-TEST_F(RunAgain, WhatOnlyTheStepWroteIsMadeAnew) {
+TEST_F(RunAgain, WhatOnlyTheStageWroteIsMadeAnew) {
   shell("echo b > in; $A run -- sh -c 'cat; echo e >&2' < in > both 2>&1; echo c > in");
   EXPECT_THAT(shell("$A run @1").err, IsEmpty());
   EXPECT_EQ(content("both"), "c\ne\n");
@@ -86,32 +86,32 @@ TEST_F(RunAgain, AFileThatIsGivenNowHasPrecedence) {
   EXPECT_THAT(again.err,
               AllOf(StartsWith("assay: " + path("out") + ": is left as it is"), EndsWith("\ne\n")));
   shell("$A run @1 > new");
-  EXPECT_EQ(content("new"), "c\n") << "it is the step's now";
+  EXPECT_EQ(content("new"), "c\n") << "it is the stage's now";
 }
 
-TEST_F(RunAgain, AFolderThatIsGoneDoesNotKeepTheStepFromRunning) {
+TEST_F(RunAgain, AFolderThatIsGoneDoesNotKeepTheStageFromRunning) {
   shell("mkdir d; $A run -- sh -c 'echo x > made; echo said' > d/out; rm -r d made");
   const auto again = shell("$A run @1");
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_EQ(again.out, "said\n");
   EXPECT_EQ(content("made"), "x\n");
   EXPECT_EQ(again.err, "assay: " + path("d/out") +
-                           ": cannot be opened: No such file or directory; the step's standard "
+                           ": cannot be opened: No such file or directory; the stage's standard "
                            "output stays yours\n");
 }
 
-TEST_F(RunAgain, WordsBehindAStepAreNotDropped) {
+TEST_F(RunAgain, WordsBehindAStageAreNotDropped) {
   shell("$A run -- sh -c 'echo x > made'");
   const auto more = shell("$A run @1 extra words");
   EXPECT_EQ(more.exit_code, 64);
   EXPECT_EQ(more.err,
-            "assay: run @1: the step has its own words, and 'extra' is none of them; change a "
+            "assay: run @1: the stage has its own words, and 'extra' is none of them; change a "
             "value with --set KEY=VALUE, or give the whole command\n");
   EXPECT_EQ(shell("$A run @1 -- extra").exit_code, 64);
   EXPECT_EQ(shell("$A run @1 --quiet").exit_code, 0);
 }
 
-TEST_F(RunAgain, ACommandMayBeCalledLikeAStep) {
+TEST_F(RunAgain, ACommandMayBeCalledLikeAStage) {
   shell("$A run -- sh -c 'echo x > made'");
   EXPECT_EQ(shell("$A run -- @1").exit_code, 127);
   shell("printf '#!/bin/sh\\necho mine\\n' > @1; chmod +x @1");

@@ -1,4 +1,4 @@
-// `assay train` and `assay generate` as a user meets them: an observed job, killed and resumed,
+// `assay train` and `assay generate` as a user meets them: a recorded run, killed and resumed,
 // stopped by signals, refused with one line.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -77,10 +77,10 @@ TEST_F(TrainCli, IsAnObservedJobWhoseWeightsHaveLineage) {
   EXPECT_THAT(outcome.out, HasSubstr("step  3/12  loss "));
   const auto shown =
       support::run({{support::program(), "show", "last", "--json"}, "", directory_.path()});
-  const Json job = Json::parse(shown.out);
-  EXPECT_TRUE(job["job"]["complete"].get<bool>());
+  const Json run = Json::parse(shown.out);
+  EXPECT_TRUE(run["run"]["complete"].get<bool>());
   bool weights = false;
-  for (const Json& output : job["outputs"]) {
+  for (const Json& output : run["outputs"]) {
     const auto path = output["path"].get<std::string>();
     weights = weights || path.ends_with("run/checkpoints/step-3/weights.safetensors");
   }
@@ -133,7 +133,7 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("validation after step 4: loss "));
   // Lines of the file by step: a validation has one of its own.
-  const auto compare = [&](const std::string& job, std::size_t from, std::int64_t first,
+  const auto compare = [&](const std::string& run, std::size_t from, std::int64_t first,
                            std::int64_t last) {
     std::map<std::int64_t, Json> expected;
     std::istringstream lines(content("run/metrics.jsonl").substr(from));
@@ -143,12 +143,12 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
     }
     ASSERT_EQ(expected.size(), static_cast<std::size_t>(last - first + 1));
     EXPECT_EQ(expected[last % 2 == 0 ? last : last - 1].contains("validation_loss"), true);
-    const Json shown = json_of({"show", job, "--metrics", "--json"});
+    const Json shown = json_of({"show", run, "--metrics", "--json"});
     ASSERT_EQ(shown["sources"].size(), 1U);
     const Json& rows = shown["sources"][0]["rows"];
     ASSERT_EQ(rows.size(), expected.size());
     for (const Json& row : rows) EXPECT_EQ(row, expected[row["step"].get<std::int64_t>()]);
-    const Json whole = json_of({"show", job, "--json"});
+    const Json whole = json_of({"show", run, "--json"});
     for (const Json& series : whole["metrics"]) {
       if (series["name"] != "loss") continue;
       EXPECT_EQ(series["first_step"], first);
@@ -159,7 +159,7 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
   EXPECT_THAT(support::run({{support::program(), "show"}, "", directory_.path()}).out,
               HasSubstr("metrics of steps 1 to 5 "));
 
-  // A resumed run is another job, and has its own steps.
+  // A resumed run is another run, and has its own steps.
   const std::size_t written = content("run/metrics.jsonl").size();
   std::vector<std::string> resumed = validated;
   resumed.emplace_back("--resume");

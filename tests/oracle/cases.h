@@ -27,7 +27,7 @@ struct Case {
   // Where strace is blind too: the lineage, by hand.
   std::optional<Lineage> by_hand = {};
   bool too_big_for_strace = false;
-  // What must be in missed[], by tracer; the job is then not complete.
+  // What must be in missed[], by tracer; the run is then not complete.
   std::map<std::string, std::string> must_miss = {};
   // Outputs that must say what they held before the command wrote into them.
   std::vector<std::string> grows = {};

@@ -81,7 +81,7 @@ void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, con
   const support::Outcome outcome = sandbox.run(tree, words({"run", "--tracer", tracer, "--"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, truth.out);
-  const Json shown = finished_job(sandbox.folder());
+  const Json shown = finished_run(sandbox.folder());
   if (!shown.is_object()) return;
   const bool may_lack = expect_verdict(which, tracer, shown);
   const Recorded got = recorded(shown, tree);

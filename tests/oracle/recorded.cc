@@ -39,16 +39,16 @@ const std::vector<std::string>& tracers() {
   return found;
 }
 
-Json finished_job(const fs::path& project) {
+Json finished_run(const fs::path& project) {
   Json shown;
   for (int round = 0; round < 100; ++round) {
     const support::Outcome outcome = assay({"show", "last", "--json"}, project);
     shown = Json::parse(outcome.out, nullptr, false);
-    if (shown.is_discarded() || !shown.contains("job")) {
+    if (shown.is_discarded() || !shown.contains("run")) {
       ADD_FAILURE() << "assay show last --json: " << outcome.out << outcome.err;
       return {};
     }
-    if (shown["job"]["status"] != "running") break;
+    if (shown["run"]["status"] != "running") break;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return shown;
@@ -154,13 +154,13 @@ bool expect_verdict(const Case& which, const std::string& tracer, const Json& sh
   for (const std::string& what : which.may_miss) may_lack = may_lack || missed.contains(what);
   if (const auto must = which.must_miss.find(tracer); must != which.must_miss.end()) {
     EXPECT_TRUE(missed.contains(must->second)) << "missed[] must say " << must->second;
-    EXPECT_FALSE(shown["job"]["complete"].get<bool>());
+    EXPECT_FALSE(shown["run"]["complete"].get<bool>());
   } else if (!may_lack) {
-    EXPECT_TRUE(shown["job"]["complete"].get<bool>()) << shown["missed"].dump();
+    EXPECT_TRUE(shown["run"]["complete"].get<bool>()) << shown["missed"].dump();
     EXPECT_TRUE(missed.empty()) << shown["missed"].dump();
   }
-  EXPECT_EQ(shown["job"]["dropped"], 0);
-  EXPECT_EQ(shown["job"]["tracer"], tracer);
+  EXPECT_EQ(shown["run"]["dropped"], 0);
+  EXPECT_EQ(shown["run"]["tracer"], tracer);
   EXPECT_GE(shown["processes"].get<int>(), which.least_processes);
   return may_lack;
 }

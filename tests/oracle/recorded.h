@@ -14,9 +14,9 @@ namespace assay::oracle {
 // Names of the tracers that work here.
 const std::vector<std::string>& tracers();
 
-// What `assay show last --json` says once the job is over (a daemon may outlive `assay run`); a
+// What `assay show last --json` says once the run is over (a daemon may outlive `assay run`); a
 // failure of the test and nothing if it cannot be had.
-base::Json finished_job(const std::filesystem::path& project);
+base::Json finished_run(const std::filesystem::path& project);
 
 struct Recorded {
   Lineage lineage;

@@ -28,7 +28,7 @@ base::Result<base::ExitCode> import_weights(const Session& session, const Places
   ASSAY_TRY(const std::filesystem::path made, train::import_hf(places.from, places.to));
   session.print_json(base::Json{{"from", places.from}, {"checkpoint", made.string()}});
   session.print(fmt::format("wrote {}\n", made.string()));
-  session.next(fmt::format("assay train JOB --out {} --resume", places.to));
+  session.next(fmt::format("assay train RUN --out {} --resume", places.to));
   return base::ExitCode::kYes;
 }
 

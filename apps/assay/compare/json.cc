@@ -151,7 +151,7 @@ Json pairs_json(const Compared& c) {
   for (const compare::Block& block : c.findings.blocks.complete) {
     Json runs = Json::array();
     Json values = Json::array();
-    for (const compare::RunRecord* run : block.runs) {
+    for (const compare::ArmRun* run : block.runs) {
       runs.push_back(run->run);
       values.push_back(run->value);
     }

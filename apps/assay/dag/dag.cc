@@ -1,4 +1,4 @@
-// assay dag [JOB|PATH|HASH]: jobs and the files between them, as text or a picture.
+// assay dag [RUN|PATH|HASH]: runs and the files between them, as text or a picture.
 #include <fmt/format.h>
 
 #include <memory>
@@ -28,8 +28,8 @@ base::Result<lineage::Dag> dag_of(store::Store& store, const DagOptions& options
     return lineage::dag_around(store, named, {});
   }
   if (options.all) return lineage::whole_dag(store);
-  ASSAY_TRY(const lineage::LiveSteps steps, lineage::load_live_steps(store));
-  return lineage::live_dag(steps);
+  ASSAY_TRY(const lineage::LiveStages stages, lineage::load_live_stages(store));
+  return lineage::live_dag(stages);
 }
 
 base::Result<base::ExitCode> dag(const Session& session, const DagOptions& options) {
@@ -51,8 +51,8 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
   if (!options.file.empty()) {
     ASSAY_TRY_VOID(base::write_file(options.file, text));
     session.print_json(base::Json{{"file", options.file}});
-    session.print(fmt::format("{}: {} jobs, {} files\n", base::printable(options.file),
-                              graph.jobs.size(), graph.files.size()));
+    session.print(fmt::format("{}: {} runs, {} files\n", base::printable(options.file),
+                              graph.runs.size(), graph.files.size()));
     return base::ExitCode::kYes;
   }
   if (session.json) {
@@ -61,8 +61,8 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
   }
   session.print(text);
   if (format != "text") return base::ExitCode::kYes;
-  if (graph.jobs.empty() && graph.files.empty()) {
-    session.print("no job has succeeded yet\n");
+  if (graph.runs.empty() && graph.files.empty()) {
+    session.print("no run has succeeded yet\n");
     session.next("assay run -- COMMAND");
   } else {
     session.next("assay dag --format svg -o dag.svg");
@@ -75,18 +75,18 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
 Verb dag_verb(const Session& session) {
   const auto given = std::make_shared<DagOptions>();
   return {.name = "dag",
-          .description = "jobs and the files between them",
+          .description = "runs and the files between them",
           .examples = {"assay dag", "assay dag last", "assay dag --format svg -o dag.svg"},
           .arguments = {{"WHAT",
-                         "a job, path or hash: only what it came from and what came from it;"
-                         " default: the current steps",
+                         "a run, path or hash: only what it came from and what came from it;"
+                         " default: the current stages",
                          &given->what,
                          false,
                          {},
                          true}},
           .options = {{"--format", "text, json, dot or svg", &given->format, formats, "FORMAT"},
                       {"-o,--output", "write to this file", &given->file, {}, "FILE", true},
-                      {"--all", "every recorded job, not only the current steps", &given->all}},
+                      {"--all", "every recorded run, not only the current stages", &given->all}},
           .action = [&session, given] { return dag(session, *given); }};
 }
 

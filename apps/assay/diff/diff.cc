@@ -1,4 +1,4 @@
-// assay diff JOB JOB: what two jobs do not have in common.
+// assay diff RUN RUN: what two runs do not have in common.
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "lineage/graph/artifact_name.h"
 #include "lineage/graph/dag_view.h"
-#include "lineage/graph/job_diff.h"
-#include "store/job_reader.h"
+#include "lineage/graph/run_diff.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -24,16 +24,16 @@ struct DiffOptions {
 base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& options) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const store::JobId before_id, lineage::job_named(store, options.before));
-  ASSAY_TRY(const store::JobId after_id, lineage::job_named(store, options.after));
-  ASSAY_TRY(const store::Job before, store::load_job(store, before_id));
-  ASSAY_TRY(const store::Job after, store::load_job(store, after_id));
-  const std::vector<lineage::JobDifference> found = lineage::job_diff(before, after);
+  ASSAY_TRY(const store::RunId before_id, lineage::run_named(store, options.before));
+  ASSAY_TRY(const store::RunId after_id, lineage::run_named(store, options.after));
+  ASSAY_TRY(const store::RunRecord before, store::load_run(store, before_id));
+  ASSAY_TRY(const store::RunRecord after, store::load_run(store, after_id));
+  const std::vector<lineage::RunDifference> found = lineage::run_diff(before, after);
   base::Json list = base::Json::array();
-  base::Table table({"", "", fmt::format("job {}", before_id), fmt::format("job {}", after_id)});
+  base::Table table({"", "", fmt::format("run {}", before_id), fmt::format("run {}", after_id)});
   table.align(2, base::Align::kLeft).align(3, base::Align::kLeft);
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const lineage::JobDifference& one = found[i];
+    const lineage::RunDifference& one = found[i];
     if (session.json) {
       list.push_back({{"section", one.section},
                       {"what", one.what},
@@ -54,7 +54,7 @@ base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& opt
                                 {"same", found.empty()},
                                 {"differences", std::move(list)}});
   if (found.empty()) {
-    session.print(fmt::format("jobs {} and {} are the same\n", before_id, after_id));
+    session.print(fmt::format("runs {} and {} are the same\n", before_id, after_id));
     return base::ExitCode::kYes;
   }
   session.print(table);
@@ -70,10 +70,10 @@ base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& opt
 Verb diff_verb(const Session& session) {
   const auto given = std::make_shared<DiffOptions>();
   return {.name = "diff",
-          .description = "what two jobs do not have in common; exits 1 if anything",
+          .description = "what two runs do not have in common; exits 1 if anything",
           .examples = {"assay diff 1 2", "assay diff 1 2 --json"},
-          .arguments = {{"BEFORE", "a job", &given->before, true},
-                        {"AFTER", "another job", &given->after, true}},
+          .arguments = {{"BEFORE", "a run", &given->before, true},
+                        {"AFTER", "another run", &given->after, true}},
           .action = [&session, given] { return diff(session, *given); }};
 }
 

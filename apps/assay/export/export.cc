@@ -1,4 +1,4 @@
-// assay export [WHAT] --format F [-o FILE]: a job, or an artifact and what it came from, in a
+// assay export [WHAT] --format F [-o FILE]: a run, or an artifact and what it came from, in a
 // format that other tools read.
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "lineage/export/export.h"
 #include "lineage/graph/artifact_name.h"
 #include "lineage/graph/upstream.h"
-#include "store/job_reader.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -27,21 +27,21 @@ struct Given {
   std::string file;
 };
 
-// A job alone, or an artifact with every job it came from.
+// A run alone, or an artifact with every run it came from.
 Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string& what) {
-  lineage::ExportSubject subject{.jobs = {},
+  lineage::ExportSubject subject{.runs = {},
                                  .project_root = store.location().project.string(),
                                  .project_id = store.project().id};
   ASSAY_TRY(const std::filesystem::path here, working_directory());
   ASSAY_TRY(const lineage::Named named, lineage::anything_named(store, what, here));
-  if (const auto* job = std::get_if<store::JobId>(&named)) {
-    ASSAY_TRY(store::Job loaded, store::load_job(store, *job));
-    subject.jobs.push_back(std::move(loaded));
+  if (const auto* run = std::get_if<store::RunId>(&named)) {
+    ASSAY_TRY(store::RunRecord loaded, store::load_run(store, *run));
+    subject.runs.push_back(std::move(loaded));
     return subject;
   }
   const auto& artifact = std::get<lineage::Artifact>(named);
-  ASSAY_TRY(const store::JobId producer, lineage::producer_of(store, artifact));
-  ASSAY_TRY(subject.jobs, lineage::upstream_of(store, {producer}, artifact.path));
+  ASSAY_TRY(const store::RunId producer, lineage::producer_of(store, artifact));
+  ASSAY_TRY(subject.runs, lineage::upstream_of(store, {producer}, artifact.path));
   subject.artifact_path = artifact.path;
   return subject;
 }
@@ -62,12 +62,12 @@ Result<ExitCode> run(const Session& session, const Given& given) {
     return ExitCode::kYes;
   }
   ASSAY_TRY_VOID(base::write_file(given.file, text));
-  const std::size_t described = lineage::jobs_described(format, subject);
+  const std::size_t described = lineage::runs_described(format, subject);
   session.print_json(base::Json{
-      {"format", given.format}, {"file", given.file}, {"jobs", described}, {"bytes", text.size()}});
+      {"format", given.format}, {"file", given.file}, {"runs", described}, {"bytes", text.size()}});
   session.print(fmt::format(
-      "{}: {} of {} {}{}\n", given.file, given.format, described, described == 1 ? "job" : "jobs",
-      described < subject.jobs.size() ? fmt::format(", the last of {}", subject.jobs.size()) : ""));
+      "{}: {} of {} {}{}\n", given.file, given.format, described, described == 1 ? "run" : "runs",
+      described < subject.runs.size() ? fmt::format(", the last of {}", subject.runs.size()) : ""));
   return ExitCode::kYes;
 }
 
@@ -76,11 +76,11 @@ Result<ExitCode> run(const Session& session, const Given& given) {
 Verb export_verb(const Session& session) {
   const auto given = std::make_shared<Given>();
   return {.name = "export",
-          .description = "a job or an artifact's lineage as PROV, RO-Crate, in-toto, OpenLineage",
+          .description = "a run or an artifact's lineage as PROV, RO-Crate, in-toto, OpenLineage",
           .examples = {"assay export last --format prov",
                        "assay export model.bin --format in-toto -o statement.json"},
           .arguments = {{"WHAT",
-                         "a job, or a file by path or hash; default: last",
+                         "a run, or a file by path or hash; default: last",
                          &given->what,
                          false,
                          {},

@@ -1,14 +1,14 @@
-// assay gc: forgets what no current step, label or lineage needs.
+// assay gc: forgets what no current stage, label or lineage needs.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "assay/project.h"
-#include "assay/show/print_job.h"
+#include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "lineage/graph/job_json.h"
+#include "lineage/graph/run_json.h"
 #include "store/cleaning.h"
 
 namespace assay::cli {
@@ -46,14 +46,14 @@ base::Result<base::ExitCode> gc(const Session& session, const GcArguments& given
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, options));
   base::Json list = base::Json::array();
-  base::Table table({"job", "when", "outcome", "files", "command"});
-  for (const store::Job& job : report.jobs) {
-    if (session.json) list.push_back(lineage::job_head_json(job));
-    table.row({fmt::format("{}", job.id), base::utc_text(job.started_unix_ns), outcome_text(job),
-               base::grouped(job.input_count + job.output_count), log_command(job)});
+  base::Table table({"run", "when", "outcome", "files", "command"});
+  for (const store::RunRecord& run : report.runs) {
+    if (session.json) list.push_back(lineage::run_head_json(run));
+    table.row({fmt::format("{}", run.id), base::utc_text(run.started_unix_ns), outcome_text(run),
+               base::grouped(run.input_count + run.output_count), log_command(run)});
   }
   session.print_json(base::Json{{"dry_run", given.dry_run},
-                                {"jobs", std::move(list)},
+                                {"runs", std::move(list)},
                                 {"files", report.files},
                                 {"documents", report.documents},
                                 {"packages", report.packages},
@@ -64,8 +64,8 @@ base::Result<base::ExitCode> gc(const Session& session, const GcArguments& given
     session.print(table);
     session.print("\n");
   }
-  session.print(fmt::format("{} {} jobs with {} files, {} shared texts, {} cached hashes\n",
-                            given.dry_run ? "would remove" : "removed", report.jobs.size(),
+  session.print(fmt::format("{} {} runs with {} files, {} shared texts, {} cached hashes\n",
+                            given.dry_run ? "would remove" : "removed", report.runs.size(),
                             base::grouped(report.files), report.documents,
                             base::grouped(report.hashes)));
   if (!given.dry_run) {
@@ -83,10 +83,10 @@ Verb gc_verb(const Session& session) {
   const auto given = std::make_shared<GcArguments>();
   return {
       .name = "gc",
-      .description = "forget jobs that no step, label or lineage needs",
+      .description = "forget runs that no stage, label or lineage needs",
       .examples = {"assay gc --dry-run", "assay gc --older-than 30d --keep 10"},
       .options = {{"--keep", "so many of the newest stay anyway", &given->keep, {}, "N"},
-                  {"--older-than", "only jobs this old: 30d, 12h", &given->older_than, {}, "AGE"},
+                  {"--older-than", "only runs this old: 30d, 12h", &given->older_than, {}, "AGE"},
                   {"--dry-run", "only say what would go", &given->dry_run}},
       .action = [&session, given] { return gc(session, *given); }};
 }

@@ -1,4 +1,4 @@
-// assay label: gives a job or a content a name, takes names away, or lists them.
+// assay label: gives a run or a content a name, takes names away, or lists them.
 #include <fmt/format.h>
 
 #include <memory>
@@ -21,14 +21,14 @@ struct LabelOptions {
 };
 
 std::string target_text(const store::Labelled& target) {
-  if (const store::JobId* id = std::get_if<store::JobId>(&target))
-    return fmt::format("job {}", *id);
+  if (const store::RunId* id = std::get_if<store::RunId>(&target))
+    return fmt::format("run {}", *id);
   return std::get<hash::Digest>(target).hex();
 }
 
 base::Json label_json(const std::string& name, const store::Labelled& target) {
-  if (const store::JobId* id = std::get_if<store::JobId>(&target)) {
-    return {{"name", name}, {"job", *id}};
+  if (const store::RunId* id = std::get_if<store::RunId>(&target)) {
+    return {{"name", name}, {"run", *id}};
   }
   return {{"name", name}, {"blake3", std::get<hash::Digest>(target).hex()}};
 }
@@ -74,11 +74,11 @@ base::Result<base::ExitCode> remove_labels(const Session& session, store::Store&
 base::Result<store::Labelled> target_of(store::Store& store, const std::string& what) {
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::Named named, lineage::anything_named(store, what, directory));
-  if (const store::JobId* id = std::get_if<store::JobId>(&named)) return *id;
+  if (const store::RunId* id = std::get_if<store::RunId>(&named)) return *id;
   const auto& artifact = std::get<lineage::Artifact>(named);
   if (!artifact.blake3) {
     return base::fail(base::usage_error(fmt::format("'{}'", what), "has no content to label",
-                                        "its last job deleted it"));
+                                        "its last run deleted it"));
   }
   return *artifact.blake3;
 }
@@ -105,7 +105,7 @@ base::Result<base::ExitCode> label(const Session& session, const LabelOptions& o
     list.push_back(label_json(name, target));
   }
   session.print_json(base::Json{{"labels", std::move(list)}});
-  session.next(std::holds_alternative<store::JobId>(target)
+  session.next(std::holds_alternative<store::RunId>(target)
                    ? fmt::format("assay show {}", options.names.front())
                    : fmt::format("assay lineage {}", options.names.front()));
   return base::ExitCode::kYes;
@@ -116,9 +116,9 @@ base::Result<base::ExitCode> label(const Session& session, const LabelOptions& o
 Verb label_verb(const Session& session) {
   const auto given = std::make_shared<LabelOptions>();
   return {.name = "label",
-          .description = "name a job or a content; without arguments, list the names",
+          .description = "name a run or a content; without arguments, list the names",
           .examples = {"assay label last baseline", "assay label", "assay label --remove baseline"},
-          .arguments = {{"WHAT", "a job, path or hash", &given->what, false, {}, true},
+          .arguments = {{"WHAT", "a run, path or hash", &given->what, false, {}, true},
                         {.name = "NAME",
                          .help = "labels for it; one that is taken moves",
                          .values = &given->names}},

@@ -33,7 +33,7 @@ base::Error cannot(const char* what, const char* hint) {
 
 void add_limit_options(share::LimitWords& words, std::vector<Option>& options) {
   options.push_back({"--gpu-memory",
-                     "memory that the job may hold on each GPU, all its processes together",
+                     "memory that the run may hold on each GPU, all its processes together",
                      &words.memory,
                      {},
                      "SIZE"});

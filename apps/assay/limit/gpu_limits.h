@@ -1,4 +1,4 @@
-// What `run` and `limit` share: the options that say what a job may have of GPUs, and what these
+// What `run` and `limit` share: the options that say what a run may have of GPUs, and what these
 // come to on this machine.
 #pragma once
 

@@ -1,4 +1,4 @@
-// assay limit JOB [options]: what a running job may have of GPUs, told or changed.
+// assay limit RUN [options]: what a running run may have of GPUs, told or changed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,20 +12,20 @@
 #include "assay/verbs.h"
 #include "base/terminal.h"
 #include "lineage/graph/artifact_name.h"
-#include "store/job_reader.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
 
 struct LimitOptions {
-  std::string job;
+  std::string run;
   share::LimitWords words;
   bool none = false;
 };
 
-// A running job, and what its command was told about GPUs.
+// A running run, and what its command was told about GPUs.
 struct Target {
-  RunningJob job;
+  RunningRun run;
   share::CudaEnvironment cuda;
   bool indices_mean_something = true;
 };
@@ -36,40 +36,40 @@ base::Error no_region(const std::string& where) {
       "no CUDA driver was found when it started; ASSAY_GPU=1 says it is there");
 }
 
-base::Result<Target> target_in_store(store::Store& store, store::JobId id) {
-  ASSAY_TRY(const store::Job job, store::head_of(store, id, store::WithContext::kYes));
-  const std::string where = fmt::format("job {}", id);
-  if (job.status != store::JobStatus::kRunning) {
+base::Result<Target> target_in_store(store::Store& store, store::RunId id) {
+  ASSAY_TRY(const store::RunRecord run, store::head_of(store, id, store::WithContext::kYes));
+  const std::string where = fmt::format("run {}", id);
+  if (run.status != store::RunStatus::kRunning) {
     return base::fail(
-        base::usage_error(where, fmt::format("it is not running ({})", store::name_of(job.status)),
-                          "`assay top` lists the jobs that are"));
+        base::usage_error(where, fmt::format("it is not running ({})", store::name_of(run.status)),
+                          "`assay top` lists the runs that are"));
   }
-  auto count = collect::GpuCount::find(job.uid, job.spool);
+  auto count = collect::GpuCount::find(run.uid, run.spool);
   if (!count) return base::fail(no_region(where));
-  Target target{.job = {.count = *std::move(count), .uid = job.uid, .id = id, .title = job.name},
+  Target target{.run = {.count = *std::move(count), .uid = run.uid, .id = id, .title = run.name},
                 .cuda = {}};
   const auto variable = [&](const char* name) -> std::optional<std::string> {
-    const auto found = job.context.environment.find(name);
-    if (found == job.context.environment.end()) return std::nullopt;
+    const auto found = run.context.environment.find(name);
+    if (found == run.context.environment.end()) return std::nullopt;
     return found->second;
   };
   target.cuda = {variable("CUDA_VISIBLE_DEVICES"), variable("CUDA_DEVICE_ORDER")};
   return target;
 }
 
-// By the beginning of its uid, as `assay top` shows it: a job of another project.
+// By the beginning of its uid, as `assay top` shows it: a run of another project.
 base::Result<std::optional<Target>> target_elsewhere(const std::string& name) {
   constexpr std::size_t kShortestUid = 4;
   std::optional<Target> found;
   if (name.size() < kShortestUid) return found;
   TopWatch watch;
-  for (RunningJob& job : watch.jobs()) {
-    if (!job.uid.starts_with(name)) continue;
+  for (RunningRun& run : watch.runs()) {
+    if (!run.uid.starts_with(name)) continue;
     if (found) {
       return base::fail(base::usage_error(
-          fmt::format("'{}'", name), "several running jobs start with this", "give more digits"));
+          fmt::format("'{}'", name), "several running runs start with this", "give more digits"));
     }
-    found = Target{.job = std::move(job), .cuda = {}, .indices_mean_something = false};
+    found = Target{.run = std::move(run), .cuda = {}, .indices_mean_something = false};
   }
   return found;
 }
@@ -78,7 +78,7 @@ base::Result<Target> find_target(const std::string& name) {
   auto store = open_store();
   base::Error unknown;
   if (store) {
-    const auto id = lineage::job_named(*store, name);
+    const auto id = lineage::run_named(*store, name);
     if (id) return target_in_store(*store, *id);
     unknown = id.error();
   } else {
@@ -99,45 +99,45 @@ base::Result<void> change(Target& target, const LimitOptions& options) {
       continue;
     }
     return base::fail(base::usage_error(
-        "limit --gpu", fmt::format("which GPU is '{}' to a job of another project?", name),
+        "limit --gpu", fmt::format("which GPU is '{}' to a run of another project?", name),
         "give its UUID; nvidia-smi -L lists them"));
   }
   ASSAY_TRY(const share::LimitPlan plan, share::plan_limits("limit", options.words, here));
-  if (options.none) share::lift_all(target.job.count.region());
-  if (!plan.empty() && !share::apply(plan, target.job.count.region())) {
+  if (options.none) share::lift_all(target.run.count.region());
+  if (!plan.empty() && !share::apply(plan, target.run.count.region())) {
     return base::fail(base::usage_error(
-        "limit --gpu", fmt::format("the job has {} GPUs already", wire::kGpuDevices),
+        "limit --gpu", fmt::format("the run has {} GPUs already", wire::kGpuDevices),
         "limit them alike with --gpu-memory and --gpu-compute"));
   }
   return {};
 }
 
 base::Result<base::ExitCode> limit(const Session& session, const LimitOptions& options) {
-  ASSAY_TRY(Target target, find_target(options.job));
+  ASSAY_TRY(Target target, find_target(options.run));
   const bool changes = options.none || !options.words.empty();
   if (changes) ASSAY_TRY_VOID(change(target, options));
   share::Look look;
-  look.jobs.push_back(TopWatch::look_at(target.job));
+  look.runs.push_back(TopWatch::look_at(target.run));
   if (const auto watch = machine::GpuWatch::open()) {
     look.gpus = watch->gpus();
     look.activities.resize(look.gpus.size());
   }
   const share::View view = share::view_of(nullptr, look);
-  const share::JobView& job = view.jobs.front();
-  base::Json document = share::view_json(view)["jobs"][0];
-  document["others"] = share::limits_json(job.job.state.all);
+  const share::RunView& run = view.runs.front();
+  base::Json document = share::view_json(view)["runs"][0];
+  document["others"] = share::limits_json(run.run.state.all);
   session.print_json(document);
-  session.print(limits_text(job, base::terminal_columns(STDOUT_FILENO)));
-  for (const share::DeviceView& device : job.devices) {
+  session.print(limits_text(run, base::terminal_columns(STDOUT_FILENO)));
+  for (const share::DeviceView& device : run.devices) {
     if (device.state.limit == 0 || device.state.used <= device.state.limit) continue;
     session.print(
-        fmt::format("\nGPU {}: the job holds more than its limit. Nothing is taken away; "
+        fmt::format("\nGPU {}: the run holds more than its limit. Nothing is taken away; "
                     "allocations fail until "
                     "it has given enough back.\n",
                     device.gpu.empty() ? device.uuid : device.gpu));
   }
   session.next(changes ? "assay top"
-                       : fmt::format("assay limit {} --gpu-memory SIZE", options.job));
+                       : fmt::format("assay limit {} --gpu-memory SIZE", options.run));
   return base::ExitCode::kYes;
 }
 
@@ -146,9 +146,9 @@ base::Result<base::ExitCode> limit(const Session& session, const LimitOptions& o
 Verb limit_verb(const Session& session) {
   const auto given = std::make_shared<LimitOptions>();
   Verb verb = {.name = "limit",
-               .description = "what a running job may have of GPUs: told, or changed",
+               .description = "what a running run may have of GPUs: told, or changed",
                .examples = {"assay limit --help"},
-               .arguments = {{"JOB", "number, last, @STEP, name, label or uid", &given->job, true,
+               .arguments = {{"RUN", "number, last, @STEP, name, label or uid", &given->run, true,
                               [] { return std::vector<std::string>{"last"}; }}},
                .action = [&session, given] { return limit(session, *given); }};
   add_limit_options(given->words, verb.options);

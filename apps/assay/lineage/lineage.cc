@@ -74,7 +74,7 @@ Verb lineage_verb(const Session& session) {
                          true}},
           .options = {{"--up", "only what it came from", &given->up},
                       {"--down", "only what came from it", &given->down},
-                      {"--depth", "so many jobs far", &given->depth, {}, "N"}},
+                      {"--depth", "so many runs far", &given->depth, {}, "N"}},
           .action = [&session, given] { return show_lineage(session, *given); }};
 }
 

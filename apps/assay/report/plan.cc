@@ -30,9 +30,9 @@ struct TrainedJob {
   bool on_cpu = false;  // it was told so
 };
 
-TrainedJob trained_job(const store::Job& job) {
+TrainedJob trained_job(const store::RunRecord& record) {
   TrainedJob trained;
-  const std::vector<std::string>& words = job.command;
+  const std::vector<std::string>& words = record.command;
   if (words.size() < 3 || words[1] != "train") return trained;
   const std::string program = fs::path(words[0]).filename();
   if (program != "assay-train" && program != "assay") return trained;
@@ -49,7 +49,7 @@ TrainedJob trained_job(const store::Job& job) {
   }
   // A file is where the job ran.
   const bool file = trained.name.find('/') != std::string::npos || trained.name.ends_with(".toml");
-  if (file) trained.name = (fs::path(job.directory) / trained.name).string();
+  if (file) trained.name = (fs::path(record.directory) / trained.name).string();
   return trained;
 }
 
@@ -59,7 +59,8 @@ std::string this_host() {
 }
 
 // The job as it is written now, if it can still be read and means the machine that it ran on.
-base::Result<spec::Loaded> job_as_written(const store::Job& job, const TrainedJob& trained) {
+base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
+                                          const TrainedJob& trained) {
   bool needs_machine = false;
   const auto machine = [&] {
     needs_machine = true;
@@ -67,9 +68,9 @@ base::Result<spec::Loaded> job_as_written(const store::Job& job, const TrainedJo
   };
   ASSAY_TRY(spec::Loaded loaded,
             spec::load(trained.name, {.overrides = trained.sets, .this_machine = machine}));
-  if (needs_machine && this_host() != job.context.host) {
+  if (needs_machine && this_host() != record.context.host) {
     return base::fail(base::unfit_error(
-        loaded.name, fmt::format("names no cluster and ran on {}", job.context.host),
+        loaded.name, fmt::format("names no cluster and ran on {}", record.context.host),
         "make the report there"));
   }
   if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
@@ -104,8 +105,8 @@ base::Result<report::Predicted> step_predicted(const spec::JobSpec& job,
 }
 
 // What the trainer plans before its first step: known to the byte on any machine.
-base::Result<double> arena_bytes(const store::Job& job, const spec::JobSpec& asked) {
-  const base::Json& machine = job.context.machine;
+base::Result<double> arena_bytes(const store::RunRecord& record, const spec::JobSpec& asked) {
+  const base::Json& machine = record.context.machine;
   const bool known = machine.is_object() && machine.contains("memory_bytes") &&
                      machine.at("memory_bytes").is_number_integer();
   const train::Room room{
@@ -116,8 +117,8 @@ base::Result<double> arena_bytes(const store::Job& job, const spec::JobSpec& ask
   return static_cast<double>(planned.plan.bytes);
 }
 
-base::Result<void> predict_run(const TrainedJob& trained, report::RunRecord& run) {
-  ASSAY_TRY(const spec::Loaded loaded, job_as_written(run.job, trained));
+base::Result<void> predict_run(const TrainedJob& trained, report::ReportedRun& run) {
+  ASSAY_TRY(const spec::Loaded loaded, job_as_written(run.record, trained));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
   auto made = step_predicted(job, trained);
   if (made) {
@@ -127,16 +128,16 @@ base::Result<void> predict_run(const TrainedJob& trained, report::RunRecord& run
     return {};
   }
   run.not_predicted = made.error().line();
-  ASSAY_TRY(const double bytes, arena_bytes(run.job, job));
+  ASSAY_TRY(const double bytes, arena_bytes(run.record, job));
   run.predicted = report::Predicted{.of = fmt::format("{}, as the job is written now", loaded.name),
                                     .memory_bytes = bytes};
   return {};
 }
 
 // Names of the job's GPUs, as the driver gave them.
-std::vector<std::string> gpu_names(const store::Job& job) {
+std::vector<std::string> gpu_names(const store::RunRecord& record) {
   std::vector<std::string> names;
-  const base::Json& machine = job.context.machine;
+  const base::Json& machine = record.context.machine;
   if (!machine.is_object() || !machine.contains("gpus") || !machine.at("gpus").is_array())
     return {};
   for (const base::Json& gpu : machine.at("gpus")) {
@@ -158,23 +159,23 @@ std::string device_preset(const std::string& gpu) {
 
 }  // namespace
 
-void add_prediction(report::RunRecord& run) {
-  const TrainedJob trained = trained_job(run.job);
+void add_prediction(report::ReportedRun& run) {
+  const TrainedJob trained = trained_job(run.record);
   if (trained.name.empty()) return;  // somebody else's program: nobody expects one
   if (auto made = predict_run(trained, run); !made && run.not_predicted.empty()) {
     run.not_predicted = made.error().line();
   }
 }
 
-std::vector<report::Offer> offers_of(const store::Job& job) {
-  const std::vector<std::string> gpus = gpu_names(job);
+std::vector<report::Offer> offers_of(const store::RunRecord& record) {
+  const std::vector<std::string> gpus = gpu_names(record);
   if (gpus.empty()) return {};
   const std::string device = device_preset(gpus.front());
   const auto prices = spec::preset_prices();
   if (device.empty() || !prices) return {};
   // Those that it had memory on, if that was counted; else it could have had all.
   const auto used =
-      static_cast<std::int64_t>(job.gpu.memory.empty() ? gpus.size() : job.gpu.memory.size());
+      static_cast<std::int64_t>(record.gpu.memory.empty() ? gpus.size() : record.gpu.memory.size());
   std::vector<report::Offer> offers;
   for (const spec::PriceSpec& price : *prices) {
     if (price.device != device || price.devices < 1) continue;

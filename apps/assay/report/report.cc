@@ -46,7 +46,7 @@ base::Result<std::string> format_of(const ReportWords& words) {
                                       base::suggestion(words.format, known)));
 }
 
-// Opened when the first job is asked for: experiments and suites need no project.
+// Opened when the first run is asked for: experiments and suites need no project.
 class LazyStore {
  public:
   base::Result<store::Store*> get() {
@@ -63,13 +63,13 @@ class LazyStore {
 
 struct Gathered {
   std::vector<report::Part> parts;
-  std::vector<report::RunRecord> runs;  // only where a trace or live values are asked for
+  std::vector<report::ReportedRun> runs;  // only where a trace or live values are asked for
 };
 
-base::Result<void> add_job(LazyStore& lazy, const std::string& word, const report::Rates& rates,
+base::Result<void> add_run(LazyStore& lazy, const std::string& word, const report::Rates& rates,
                            std::size_t most_points, bool keep, bool page, Gathered& gathered) {
   ASSAY_TRY(store::Store* const store, lazy.get());
-  ASSAY_TRY(report::RunRecord run, run_record(*store, word, rates));
+  ASSAY_TRY(report::ReportedRun run, run_record(*store, word, rates));
   if (page) gathered.parts.push_back(report::run_part(run, most_points));
   if (keep) gathered.runs.push_back(std::move(run));
   return {};
@@ -90,9 +90,9 @@ base::Result<Gathered> gather(const ReportWords& words, std::size_t most_points,
     } else if (is_suite(path)) {
       ASSAY_TRY(report::Part part, suite_in(path));
       gathered.parts.push_back(std::move(part));
-    } else if (auto added = add_job(store, word, rates, most_points, keep, page, gathered);
+    } else if (auto added = add_run(store, word, rates, most_points, keep, page, gathered);
                !added) {
-      // Jobs come first: somebody may have called one like a suite.
+      // Runs come first: somebody may have called one like a suite.
       const auto suite = latest_result(word);
       if (!suite) return base::fail(nothing_called(word, std::move(added).error()));
       ASSAY_TRY(report::Part part, suite_in(*suite));
@@ -173,7 +173,7 @@ base::Result<base::ExitCode> report_verb_action(const Session& session, const Re
                                         "--perfetto and --prometheus are about one run, and here "
                                         "are " +
                                             std::to_string(gathered.runs.size()),
-                                        "name one job"));
+                                        "name one run"));
   }
   const auto write_other = [&](const std::string& file, const std::string& text) {
     return file == "-" ? (session.print(text), base::Result<void>{}) : write_output(file, text);
@@ -193,7 +193,7 @@ base::Result<base::ExitCode> report_verb_action(const Session& session, const Re
 Verb report_verb(const Session& session) {
   const auto words = std::make_shared<ReportWords>();
   Argument what{"WHAT",
-                "jobs, folders of assay compare or assay bench, suites; default: the last job",
+                "runs, folders of assay compare or assay bench, suites; default: the last run",
                 nullptr,
                 false,
                 [] { return std::vector<std::string>{"last"}; },

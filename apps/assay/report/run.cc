@@ -1,4 +1,4 @@
-// A job of the store as a report needs it.
+// A run of the store as a report needs it.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -12,7 +12,7 @@
 #include "lineage/graph/artifact_name.h"
 #include "lineage/graph/dag_view.h"
 #include "store/artifacts.h"
-#include "store/job_reader.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -20,9 +20,9 @@ namespace {
 constexpr std::size_t kBoxesShown = 12;
 constexpr std::size_t kBoxCommand = 40;
 
-std::string job_text(const store::Job& job) {
-  return fmt::format("{} {}", lineage::short_name(job),
-                     base::shortened(lineage::command_text(job), kBoxCommand));
+std::string run_text(const store::RunRecord& record) {
+  return fmt::format("{} {}", lineage::short_name(record),
+                     base::shortened(lineage::command_text(record), kBoxCommand));
 }
 
 void add_rest(std::vector<plot::FlowBox>& boxes, std::int64_t all) {
@@ -31,33 +31,33 @@ void add_rest(std::vector<plot::FlowBox>& boxes, std::int64_t all) {
 }
 
 base::Result<void> add_lineage(store::Store& store, const std::filesystem::path& directory,
-                               report::RunRecord& run) {
+                               report::ReportedRun& run) {
   ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
-  for (const store::Input& input : run.job.inputs) {
+  for (const store::Input& input : run.record.inputs) {
     if (run.lineage.inputs.size() == kBoxesShown) break;
-    ASSAY_TRY(const auto from, producers.of(run.job, input));
+    ASSAY_TRY(const auto from, producers.of(run.record, input));
     std::string detail = base::to_text(base::Bytes(input.size));
     if (from) {
-      ASSAY_TRY(const store::Job maker, store::head_of(store, from->job));
-      detail = fmt::format("from {}", job_text(maker));
+      ASSAY_TRY(const store::RunRecord maker, store::head_of(store, from->run));
+      detail = fmt::format("from {}", run_text(maker));
     }
     run.lineage.inputs.push_back({lineage::shown_path(input.path, directory), std::move(detail)});
   }
-  add_rest(run.lineage.inputs, run.job.input_count);
-  for (const store::Output& output : run.job.outputs) {
+  add_rest(run.lineage.inputs, run.record.input_count);
+  for (const store::Output& output : run.record.outputs) {
     if (run.lineage.outputs.size() == kBoxesShown) break;
-    ASSAY_TRY(const auto readers, producers.readers(run.job, output));
+    ASSAY_TRY(const auto readers, producers.readers(run.record, output));
     std::string detail = fmt::format("{}, {}", store::name_of(output.status),
                                      base::to_text(base::Bytes(output.size)));
     if (!readers.empty()) {
-      ASSAY_TRY(const store::Job reader, store::head_of(store, readers.front().job));
+      ASSAY_TRY(const store::RunRecord reader, store::head_of(store, readers.front().run));
       detail =
-          fmt::format("read by {}{}", job_text(reader),
+          fmt::format("read by {}{}", run_text(reader),
                       readers.size() > 1 ? fmt::format(" and {} more", readers.size() - 1) : "");
     }
     run.lineage.outputs.push_back({lineage::shown_path(output.path, directory), std::move(detail)});
   }
-  add_rest(run.lineage.outputs, run.job.output_count);
+  add_rest(run.lineage.outputs, run.record.output_count);
   return {};
 }
 
@@ -89,17 +89,17 @@ base::Result<report::Rates> rates_of(const ReportWords& words) {
   return rates;
 }
 
-base::Result<report::RunRecord> run_record(store::Store& store, const std::string& name,
-                                           const report::Rates& rates) {
+base::Result<report::ReportedRun> run_record(store::Store& store, const std::string& name,
+                                             const report::Rates& rates) {
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const store::JobId id, lineage::job_named(store, name));
-  report::RunRecord run;
-  ASSAY_TRY(run.job, store::load_job(store, id));
+  ASSAY_TRY(const store::RunId id, lineage::run_named(store, name));
+  report::ReportedRun run;
+  ASSAY_TRY(run.record, store::load_run(store, id));
   ASSAY_TRY(run.metrics, store::load_metrics(store, id));
   run.seen_unix_ns = base::system_clock().wall_ns();
-  run.command = lineage::command_text(run.job);
+  run.command = lineage::command_text(run.record);
   run.rates = rates;
-  if (!rates.dollars_per_hour) run.rates.offers = offers_of(run.job);
+  if (!rates.dollars_per_hour) run.rates.offers = offers_of(run.record);
   ASSAY_TRY_VOID(add_lineage(store, directory, run));
   add_prediction(run);
   return run;

@@ -76,20 +76,20 @@ std::optional<fs::path> latest_result(const std::string& suite) {
   return found == runs.end() ? std::nullopt : std::optional(*found);
 }
 
-base::Error nothing_called(const std::string& word, base::Error no_job) {
+base::Error nothing_called(const std::string& word, base::Error no_run) {
   const std::vector<std::string> suites = suite::suite_names();
   if (std::find(suites.begin(), suites.end(), word) != suites.end()) {
     return base::usage_error(word,
-                             "no run of this suite is in the project, and no job is called so",
+                             "no run of this suite is in the project, and no run is called so",
                              fmt::format("assay bench {}, or name the folder of a run", word));
   }
   std::error_code ignored;
-  if (!fs::is_directory(word, ignored)) return no_job;
+  if (!fs::is_directory(word, ignored)) return no_run;
   if (::access(word.c_str(), R_OK | X_OK) != 0) {
     return base::system_error(word, "cannot be read", errno);
   }
   return base::usage_error(
-      word, "is a folder without an experiment or a suite, and no job is called so",
+      word, "is a folder without an experiment or a suite, and no run is called so",
       "a folder that assay compare wrote has runs.jsonl, one of assay bench run.json");
 }
 

@@ -1,5 +1,5 @@
 // assay reproduce HASH|PATH [--run]: the plan for making an artifact again, and with --run the
-// making: a fresh copy, every step, every output compared.
+// making: a fresh copy, every stage, every output compared.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@
 #include "lineage/reproduce/reproduce.h"
 #include "lineage/reproduce/reproduce_run.h"
 #include "store/artifacts.h"
-#include "store/job_reader.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -52,11 +52,11 @@ std::map<std::string, std::string> environment_here() {
 
 // Everywhere a content was seen, for inputs that are not at their place any more.
 Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
-    store::Store& store, const std::vector<store::Job>& jobs) {
+    store::Store& store, const std::vector<store::RunRecord>& runs) {
   constexpr std::int64_t kMost = 16;
   std::map<hash::Digest, std::vector<std::string>> places;
-  for (const store::Job& job : jobs) {
-    for (const store::Input& input : job.inputs) {
+  for (const store::RunRecord& run : runs) {
+    for (const store::Input& input : run.inputs) {
       if (!input.blake3 || places.contains(*input.blake3)) continue;
       std::vector<std::string>& paths = places[*input.blake3];
       ASSAY_TRY(const auto made, store::producers_of(store, *input.blake3, kMost));
@@ -69,17 +69,17 @@ Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
   return places;
 }
 
-// Of the inputs that no job made where they were read.
-Result<std::map<std::pair<store::JobId, std::string>, lineage::Twin>> twins_of(
-    store::Store& store, const std::vector<store::Job>& jobs) {
+// Of the inputs that no run made where they were read.
+Result<std::map<std::pair<store::RunId, std::string>, lineage::Twin>> twins_of(
+    store::Store& store, const std::vector<store::RunRecord>& runs) {
   ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
-  std::map<std::pair<store::JobId, std::string>, lineage::Twin> twins;
-  for (const store::Job& job : jobs) {
-    for (const store::Input& input : job.inputs) {
-      ASSAY_TRY(const auto made, producers.of(job, input));
+  std::map<std::pair<store::RunId, std::string>, lineage::Twin> twins;
+  for (const store::RunRecord& run : runs) {
+    for (const store::Input& input : run.inputs) {
+      ASSAY_TRY(const auto made, producers.of(run, input));
       if (made) continue;
-      ASSAY_TRY(const auto twin, producers.twin(job, input));
-      if (twin) twins.insert({{job.id, input.path}, {twin->job, twin->path}});
+      ASSAY_TRY(const auto twin, producers.twin(run, input));
+      if (twin) twins.insert({{run.id, input.path}, {twin->run, twin->path}});
     }
   }
   return twins;
@@ -88,16 +88,16 @@ Result<std::map<std::pair<store::JobId, std::string>, lineage::Twin>> twins_of(
 Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
   ASSAY_TRY(const std::filesystem::path here, working_directory());
   ASSAY_TRY(const lineage::Artifact artifact, lineage::artifact_named(store, what, here));
-  ASSAY_TRY(const store::JobId producer, lineage::producer_of(store, artifact));
-  ASSAY_TRY(const store::Job head, store::head_of(store, producer));
-  ASSAY_TRY(std::vector<store::JobId> roots, lineage::build_jobs_before(store, head));
+  ASSAY_TRY(const store::RunId producer, lineage::producer_of(store, artifact));
+  ASSAY_TRY(const store::RunRecord head, store::head_of(store, producer));
+  ASSAY_TRY(std::vector<store::RunId> roots, lineage::build_runs_before(store, head));
   roots.push_back(producer);
-  ASSAY_TRY(std::vector<store::Job> jobs, lineage::upstream_of(store, roots, artifact.path));
-  ASSAY_TRY(auto places, places_of(store, jobs));
-  ASSAY_TRY(auto twins, twins_of(store, jobs));
+  ASSAY_TRY(std::vector<store::RunRecord> runs, lineage::upstream_of(store, roots, artifact.path));
+  ASSAY_TRY(auto places, places_of(store, runs));
+  ASSAY_TRY(auto twins, twins_of(store, runs));
   const base::Json machine = lineage::machine_facts(store.location().directory);
-  std::vector<lineage::Difference> differences = lineage::differences_to_here(jobs, machine);
-  return lineage::make_plan({.jobs = std::move(jobs),
+  std::vector<lineage::Difference> differences = lineage::differences_to_here(runs, machine);
+  return lineage::make_plan({.runs = std::move(runs),
                              .project_root = store.location().project.string(),
                              .artifact_path = artifact.path,
                              .artifact = artifact.blake3,
@@ -111,8 +111,8 @@ std::string short_hash(const std::optional<hash::Digest>& digest) {
   return digest ? digest->hex().substr(0, 12) : "";
 }
 
-std::string source_text(const store::Job& job) {
-  const auto& git = job.context.git;
+std::string source_text(const store::RunRecord& run) {
+  const auto& git = run.context.git;
   if (!git) return "no git: inputs are copied";
   const std::string where = git->remote.empty() ? git->root : git->remote;
   const std::string commit = git->commit.empty() ? "no commit" : git->commit.substr(0, 12);
@@ -122,34 +122,35 @@ std::string source_text(const store::Job& job) {
 }
 
 // With what the shell around it did.
-std::string shown_command(const store::Job& job) {
-  std::string text = lineage::command_text(job);
-  for (const std::string& redirect : job.redirects) text += " " + redirect;
+std::string shown_command(const store::RunRecord& run) {
+  std::string text = lineage::command_text(run);
+  for (const std::string& redirect : run.redirects) text += " " + redirect;
   return text;
 }
 
 std::string here_text(const lineage::External& one) {
   std::string text(to_text(one.state));
   if (one.twin)
-    text += fmt::format(", same content as {} of job {}", one.twin->path, one.twin->job);
+    text += fmt::format(", same content as {} of run {}", one.twin->path, one.twin->run);
   return text;
 }
 
 void print_plan(const Session& session, const lineage::Plan& plan) {
   session.print(
       fmt::format("{} ({})\n\n", base::printable(plan.artifact_path), short_hash(plan.artifact)));
-  base::Table steps({"step", "job", "kind", "command", "source"});
+  base::Table stages({"stage", "run", "kind", "command", "source"});
   int number = 0;
-  for (const lineage::PlanStep& step : plan.steps) {
-    steps.row({std::to_string(++number), std::to_string(step.job.id),
-               step.job.build ? "build" : "run", shown_command(step.job), source_text(step.job)});
+  for (const lineage::PlanStage& stage : plan.stages) {
+    stages.row({std::to_string(++number), std::to_string(stage.run.id),
+                stage.run.build ? "build" : "run", shown_command(stage.run),
+                source_text(stage.run)});
   }
-  session.print(steps);
+  session.print(stages);
 
-  base::Table inputs({"needed", "by job", "size", "blake3", "here", "copied from"});
-  for (const lineage::PlanStep& step : plan.steps) {
-    for (const lineage::External& one : step.externals) {
-      inputs.row({one.path, std::to_string(step.job.id),
+  base::Table inputs({"needed", "by run", "size", "blake3", "here", "copied from"});
+  for (const lineage::PlanStage& stage : plan.stages) {
+    for (const lineage::External& one : stage.externals) {
+      inputs.row({one.path, std::to_string(stage.run.id),
                   one.size < 0 ? "" : to_text(base::Bytes(one.size)), short_hash(one.blake3),
                   here_text(one), one.found == one.path ? "" : one.found});
     }
@@ -173,10 +174,10 @@ void print_plan(const Session& session, const lineage::Plan& plan) {
 }
 
 void print_verdicts(const Session& session, const lineage::Reproduction& done) {
-  base::Table table({"verdict", "job", "recorded", "now", "path"});
-  for (const lineage::StepVerdict& step : done.steps) {
-    for (const lineage::OutputVerdict& one : step.outputs) {
-      table.row({std::string(to_text(one.verdict)), std::to_string(step.job),
+  base::Table table({"verdict", "run", "recorded", "now", "path"});
+  for (const lineage::StageVerdict& stage : done.stages) {
+    for (const lineage::OutputVerdict& one : stage.outputs) {
+      table.row({std::string(to_text(one.verdict)), std::to_string(stage.run),
                  short_hash(one.recorded), short_hash(one.now), one.path});
     }
   }
@@ -250,7 +251,7 @@ Verb reproduce_verb(const Session& session) {
                        {},
                        "DIR",
                        true},
-                      {"--allow-outside", "let steps write again what they wrote outside",
+                      {"--allow-outside", "let stages write again what they wrote outside",
                        &given->allow_outside}},
           .action = [&session, given] { return reproduce(session, *given); }};
 }

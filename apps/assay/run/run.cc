@@ -9,7 +9,7 @@
 #include "assay/limit/gpu_limits.h"
 #include "assay/verbs.h"
 #include "base/text.h"
-#include "lineage/reproduce/step_words.h"
+#include "lineage/reproduce/stage_words.h"
 #include "store/labels.h"
 
 namespace assay::cli {
@@ -23,7 +23,7 @@ struct Options {
   bool no_wait = false;
   std::vector<OrderedValue> choices;
   std::vector<std::string> sets;
-  std::string step;  // "@3"
+  std::string stage;  // "@3"
   std::vector<std::string> words;
   share::LimitWords gpu;
 };
@@ -46,21 +46,21 @@ base::Result<std::optional<collect::Tracer>> tracer_of(const std::string& name) 
       base::usage_error("run --tracer", fmt::format("unknown tracer '{}'", name), hint));
 }
 
-// `@3`: the project's step 3 as it ran, with --set applied.
+// `@3`: the project's stage 3 as it ran, with --set applied.
 base::Result<lineage::RunRequest> request_of(const Options& options) {
-  if (!options.step.empty() && !options.words.empty()) {
+  if (!options.stage.empty() && !options.words.empty()) {
     return base::fail(base::usage_error(
-        fmt::format("run {}", options.step),
-        fmt::format("the step has its own words, and '{}' is none of them", options.words.front()),
+        fmt::format("run {}", options.stage),
+        fmt::format("the stage has its own words, and '{}' is none of them", options.words.front()),
         "change a value with --set KEY=VALUE, or give the whole command"));
   }
-  if (!options.step.empty()) return lineage::step_request(options.step.substr(1), options.sets);
+  if (!options.stage.empty()) return lineage::stage_request(options.stage.substr(1), options.sets);
   if (options.words.empty()) {
     return base::fail(
         base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
   }
   if (options.sets.empty()) return lineage::RunRequest{.words = options.words};
-  return base::fail(base::usage_error("run --set", "changes a step that is run again",
+  return base::fail(base::usage_error("run --set", "changes a stage that is run again",
                                       "assay run @N --set KEY=VALUE"));
 }
 
@@ -69,7 +69,7 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   ASSAY_TRY(lineage::RunRequest request, request_of(options));
   if (tracer) request.tracer = tracer;
   if (!options.names.empty()) {
-    // It stands wherever a job is named, as a label does.
+    // It stands wherever a run is named, as a label does.
     if (auto usable = store::check_label(options.names.back()); !usable) {
       usable.error().where = fmt::format("run --name '{}'", options.names.back());
       return base::fail(std::move(usable).error());
@@ -85,7 +85,7 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   }
   share::add_words(options.gpu, request.gpu_words);
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_words));
-  ASSAY_TRY_VOID(lineage::enter_step(request));
+  ASSAY_TRY_VOID(lineage::enter_stage(request));
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) collect::end_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
@@ -103,11 +103,11 @@ Verb run_verb(const Session& session) {
       .options = {{"--tracer", "how to look: auto, preload, ebpf or ptrace", &options->tracer,
                    tracer_names, "NAME"},
                   {"--name",
-                   "a name for the job, usable wherever a job is named",
+                   "a name for the run, usable wherever a run is named",
                    &options->names,
                    {},
                    "NAME"},
-                  {"--build", "mark it as a step that prepares the environment", &options->build},
+                  {"--build", "mark it as a stage that prepares the environment", &options->build},
                   {"--keep",
                    "files to keep that the filter would leave out",
                    &options->choices,
@@ -124,8 +124,8 @@ Verb run_verb(const Session& session) {
                    "background",
                    &options->no_wait},
                   {"--set", "with @N: the value of an argument in the new run", &options->sets}},
-      .rest = {"COMMAND", "the command and its arguments, or @N for step N", &options->words,
-               &options->step},
+      .rest = {"COMMAND", "the command and its arguments, or @N for stage N", &options->words,
+               &options->stage},
       .action = [&session, options] { return run(session, *options); }};
   add_limit_options(options->gpu, verb.options);
   return verb;

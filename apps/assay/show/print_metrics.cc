@@ -163,7 +163,7 @@ base::Json metrics_summary_json(const std::vector<store::MetricSeries>& metrics)
   return list;
 }
 
-void print_metric_rows(const Session& session, store::JobId job,
+void print_metric_rows(const Session& session, store::RunId run,
                        const std::vector<store::MetricSeries>& metrics, std::size_t rows) {
   base::Json list = base::Json::array();
   for (const Series source : by_source(metrics)) {
@@ -176,8 +176,8 @@ void print_metric_rows(const Session& session, store::JobId job,
     }
     list.push_back({{"source", source.front().source}, {"rows", std::move(row_list)}});
   }
-  if (metrics.empty()) session.print(fmt::format("job {} measured nothing\n", job));
-  session.print_json(base::Json{{"job", job}, {"sources", std::move(list)}});
+  if (metrics.empty()) session.print(fmt::format("run {} measured nothing\n", run));
+  session.print_json(base::Json{{"run", run}, {"sources", std::move(list)}});
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// What jobs measured of themselves, as text for people and as JSON.
+// What runs measured of themselves, as text for people and as JSON.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ void print_metrics(const Session& session, const std::vector<store::MetricSeries
 base::Json metrics_summary_json(const std::vector<store::MetricSeries>& metrics);
 
 // Step by step: all rows as JSON, and at most `rows` of them, evenly chosen, as a table.
-void print_metric_rows(const Session& session, store::JobId job,
+void print_metric_rows(const Session& session, store::RunId run,
                        const std::vector<store::MetricSeries>& metrics, std::size_t rows);
 
 }  // namespace assay::cli

@@ -1,16 +1,16 @@
-// assay show [JOB] [--explain] [--metrics]: everything that was recorded of a job.
+// assay show [RUN] [--explain] [--metrics]: everything that was recorded of a run.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "assay/project.h"
-#include "assay/show/print_job.h"
 #include "assay/show/print_metrics.h"
+#include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "lineage/graph/artifact_name.h"
-#include "lineage/graph/job_json.h"
-#include "store/job_reader.h"
+#include "lineage/graph/run_json.h"
 #include "store/metrics.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kFiles = 40;
 
 struct ShowOptions {
-  std::string job = "last";
+  std::string run = "last";
   bool explain = false;
   bool metrics = false;
 };
@@ -26,23 +26,23 @@ struct ShowOptions {
 base::Result<base::ExitCode> show(const Session& session, const ShowOptions& options) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const store::JobId id, lineage::job_named(store, options.job));
+  ASSAY_TRY(const store::RunId id, lineage::run_named(store, options.run));
   ASSAY_TRY(const std::vector<store::MetricSeries> metrics, store::load_metrics(store, id));
   if (options.metrics) {
     print_metric_rows(session, id, metrics, kFiles);
     return base::ExitCode::kYes;
   }
-  ASSAY_TRY(const store::Job job, store::load_job(store, id));
+  ASSAY_TRY(const store::RunRecord run, store::load_run(store, id));
   if (session.json) {
-    base::Json document = lineage::job_json(job);
+    base::Json document = lineage::run_json(run);
     document["metrics"] = metrics_summary_json(metrics);
     session.print_json(document);
     return base::ExitCode::kYes;
   }
-  print_job(session, job, directory, kFiles);
+  print_run(session, run, directory, kFiles);
   print_metrics(session, metrics);
-  if (options.explain) print_rules(session, job, directory, kFiles);
-  if (job.output_count > 0) {
+  if (options.explain) print_rules(session, run, directory, kFiles);
+  if (run.output_count > 0) {
     session.next(fmt::format("assay dag {}", id));
   } else {
     session.next("assay log");
@@ -55,12 +55,12 @@ base::Result<base::ExitCode> show(const Session& session, const ShowOptions& opt
 Verb show_verb(const Session& session) {
   const auto given = std::make_shared<ShowOptions>();
   return {.name = "show",
-          .description = "everything recorded of a job",
+          .description = "everything recorded of a run",
           .examples = {"assay show", "assay show last --json", "assay show 2 --explain"},
-          .arguments = {{"JOB", "number, last, @STEP, name, label or uid; default: last",
-                         &given->job, false, [] { return std::vector<std::string>{"last"}; }}},
+          .arguments = {{"RUN", "number, last, @STEP, name, label or uid; default: last",
+                         &given->run, false, [] { return std::vector<std::string>{"last"}; }}},
           .options = {{"--explain", "why files were kept or left out", &given->explain},
-                      {"--metrics", "what it measured, step by step", &given->metrics}},
+                      {"--metrics", "what it measured, stage by stage", &given->metrics}},
           .action = [&session, given] { return show(session, *given); }};
 }
 

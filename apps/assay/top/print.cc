@@ -32,7 +32,7 @@ std::string rate_text(const std::optional<base::BytesPerSecond>& rate) {
 }
 
 // "412", "12.3K": people compare these at a glance.
-std::string count_rate(const std::optional<share::JobRates>& rates, double share::JobRates::*what) {
+std::string count_rate(const std::optional<share::RunRates>& rates, double share::RunRates::*what) {
   if (!rates) return kNothing;
   const double value = (*rates).*what;
   if (value > 0 && value < 10) return fmt::format("{:.1f}", value);
@@ -128,35 +128,35 @@ std::string device_name(const share::DeviceView& device) {
   return device.gpu.empty() ? base::shortened(device.uuid, 12) : device.gpu;
 }
 
-std::string job_name(const share::JobLook& job) {
-  return job.id ? fmt::format("{}", *job.id) : job.uid.substr(0, 8);
+std::string run_name(const share::RunLook& run) {
+  return run.id ? fmt::format("{}", *run.id) : run.uid.substr(0, 8);
 }
 
-std::string jobs_text(const share::View& view, const std::optional<std::size_t>& columns) {
-  if (view.jobs.empty()) return "no job is running on GPUs\n";
-  Wide table{.headers = {"job", "GPU", "memory", "share", "had", "waited", "launches/s",
+std::string runs_text(const share::View& view, const std::optional<std::size_t>& columns) {
+  if (view.runs.empty()) return "no run is running on GPUs\n";
+  Wide table{.headers = {"run", "GPU", "memory", "share", "had", "waited", "launches/s",
                          "collectives/s", "refused", "what"},
              .rows = {},
              .least = {"refused", "collectives/s", "waited", "launches/s", "had", "share"},
-             .left = {"job", "GPU", "what"}};
-  for (const share::JobView& view_of_job : view.jobs) {
-    const share::JobLook& job = view_of_job.job;
-    const std::string title = base::shortened(printable(job.title), kTitleColumns);
-    // A job's own numbers stand in its first line.
+             .left = {"run", "GPU", "what"}};
+  for (const share::RunView& view_of_run : view.runs) {
+    const share::RunLook& run = view_of_run.run;
+    const std::string title = base::shortened(printable(run.title), kTitleColumns);
+    // A run's own numbers stand in its first line.
     const auto line = [&](bool first, std::string gpu, std::string memory, std::string share,
                           std::string had, std::string waited) {
       const auto once = [&](std::string text) { return first ? std::move(text) : std::string(); };
-      table.rows.push_back({once(printable(job_name(job))), std::move(gpu), std::move(memory),
+      table.rows.push_back({once(printable(run_name(run))), std::move(gpu), std::move(memory),
                             std::move(share), std::move(had), std::move(waited),
-                            once(count_rate(view_of_job.rates, &share::JobRates::launches)),
-                            once(count_rate(view_of_job.rates, &share::JobRates::collectives)),
-                            once(fmt::format("{}", job.state.refused)), once(title)});
+                            once(count_rate(view_of_run.rates, &share::RunRates::launches)),
+                            once(count_rate(view_of_run.rates, &share::RunRates::collectives)),
+                            once(fmt::format("{}", run.state.refused)), once(title)});
     };
-    if (view_of_job.devices.empty()) {
+    if (view_of_run.devices.empty()) {
       line(true, kNothing, kNothing, kNothing, kNothing, kNothing);
     }
     bool first = true;
-    for (const share::DeviceView& device : view_of_job.devices) {
+    for (const share::DeviceView& device : view_of_run.devices) {
       line(first, printable(device_name(device)), used_text(device.state),
            lent_text(device.state.share), percent_text(device.had_percent),
            percent_text(device.waited_percent));
@@ -178,10 +178,10 @@ std::string share_text(std::uint32_t thousandths) {
 }
 
 std::string top_text(const share::View& view, std::optional<std::size_t> columns) {
-  return gpus_text(view, columns) + "\n" + jobs_text(view, columns);
+  return gpus_text(view, columns) + "\n" + runs_text(view, columns);
 }
 
-std::string limits_text(const share::JobView& job, std::optional<std::size_t> columns) {
+std::string limits_text(const share::RunView& run, std::optional<std::size_t> columns) {
   base::Table table({"GPU", "memory", "limit", "share", "priority", "borrows", "had", "waited"});
   table.align(4, base::Align::kLeft);
   const auto row = [&](const std::string& gpu, const std::string& used, std::uint64_t limit,
@@ -192,19 +192,19 @@ std::string limits_text(const share::JobView& job, std::optional<std::size_t> co
                std::string(share::name_of(share.priority)), share.borrow ? "yes" : "no", had,
                waited});
   };
-  for (const share::DeviceView& device : job.devices) {
+  for (const share::DeviceView& device : run.devices) {
     row(printable(device_name(device)), bytes_text(device.state.used), device.state.limit,
         device.state.share, seconds_text(device.state.busy_ns),
         seconds_text(device.state.waited_ns));
   }
-  // What a device gets that the job has not touched yet.
-  const share::Limits& all = job.job.state.all;
+  // What a device gets that the run has not touched yet.
+  const share::Limits& all = run.run.state.all;
   wire::GpuShare share;
   share.thousandths = all.thousandths.value_or(wire::kGpuWholeShare);
   share.priority = all.priority.value_or(wire::GpuPriority::kNormal);
   share.borrow = all.borrow.value_or(false);
   const std::uint64_t bytes = all.bytes.value_or(0);
-  row(job.devices.empty() ? "all" : "others", kNothing, bytes == wire::kGpuUnlimited ? 0 : bytes,
+  row(run.devices.empty() ? "all" : "others", kNothing, bytes == wire::kGpuUnlimited ? 0 : bytes,
       share, kNothing, kNothing);
   return table.text(columns);
 }

@@ -1,4 +1,4 @@
-// Jobs and GPUs as tables. Used by top, limit and show.
+// Runs and GPUs as tables. Used by top, limit and show.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ std::string share_text(std::uint32_t thousandths);
 // Both tables. Where they would be wider than `columns`, what matters least is left out.
 std::string top_text(const share::View& view, std::optional<std::size_t> columns);
 
-// What holds for one job and what it uses, device by device.
-std::string limits_text(const share::JobView& job, std::optional<std::size_t> columns);
+// What holds for one run and what it uses, device by device.
+std::string limits_text(const share::RunView& run, std::optional<std::size_t> columns);
 
 }  // namespace assay::cli

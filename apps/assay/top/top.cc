@@ -1,4 +1,4 @@
-// assay top: the jobs that use this machine's GPUs, and the GPUs, as they are now; and the same for
+// assay top: the runs that use this machine's GPUs, and the GPUs, as they are now; and the same for
 // Prometheus.
 #include <fmt/format.h>
 #include <time.h>
@@ -53,7 +53,7 @@ base::Result<std::int64_t> interval_of(const std::string& text) {
 std::string frame(const share::View& view, const std::optional<std::size_t>& columns) {
   const std::string head =
       fmt::format("{}  {} {}, {} {}", base::utc_text(base::system_clock().wall_ns()),
-                  view.jobs.size(), view.jobs.size() == 1 ? "job" : "jobs", view.gpus.size(),
+                  view.runs.size(), view.runs.size() == 1 ? "run" : "runs", view.gpus.size(),
                   view.gpus.size() == 1 ? "GPU" : "GPUs");
   return head + "\n\n" + top_text(view, columns);
 }
@@ -149,7 +149,7 @@ Verb top_verb(const Session& session) {
   const auto given = std::make_shared<TopOptions>();
   return {
       .name = "top",
-      .description = "running jobs and GPUs as they are now: memory, shares, launches, activity",
+      .description = "running runs and GPUs as they are now: memory, shares, launches, activity",
       .examples = {"assay top --once --interval 0.1", "assay top --once --json --interval 100ms"},
       .options =
           {{"--interval", "time between looks; default: 1 second", &given->interval, {}, "SECONDS"},

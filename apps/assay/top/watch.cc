@@ -6,13 +6,13 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"
-#include "store/job_reader.h"
 #include "store/location.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
 
-// The command line of some living process of the job: all there is to say of other projects' jobs.
+// The command line of some living process of the run: all there is to say of other projects' runs.
 std::string title_from_processes(collect::GpuCount& count, const std::vector<bool>& living) {
   for (std::size_t i = 0; i < living.size(); ++i) {
     if (!living[i]) continue;
@@ -48,60 +48,60 @@ TopWatch::TopWatch() {
   }
 }
 
-std::map<std::string, TopWatch::Known> TopWatch::known_jobs() {
+std::map<std::string, TopWatch::Known> TopWatch::known_runs() {
   std::map<std::string, Known> known;
   if (!store_) return known;
-  const auto running = store::list_jobs(*store_, {.status = store::JobStatus::kRunning});
+  const auto running = store::list_runs(*store_, {.status = store::RunStatus::kRunning});
   if (!running) return known;
-  for (const store::Job& job : *running) {
-    known[job.uid] = {.id = job.id,
-                      .title = job.name.empty() ? lineage::command_text(job) : job.name,
-                      .spool = job.spool,
-                      .alive = store::is_alive(job.collector_pid, job.collector_start_ticks)};
+  for (const store::RunRecord& run : *running) {
+    known[run.uid] = {.id = run.id,
+                      .title = run.name.empty() ? lineage::command_text(run) : run.name,
+                      .spool = run.spool,
+                      .alive = store::is_alive(run.collector_pid, run.collector_start_ticks)};
   }
   return known;
 }
 
-std::vector<RunningJob> TopWatch::jobs() {
-  const std::map<std::string, Known> known = known_jobs();
+std::vector<RunningRun> TopWatch::runs() {
+  const std::map<std::string, Known> known = known_runs();
   std::vector<std::string> uids = collect::GpuCount::uids();
-  for (const auto& [uid, job] : known) uids.push_back(uid);
+  for (const auto& [uid, run] : known) uids.push_back(uid);
   std::sort(uids.begin(), uids.end());
   uids.erase(std::unique(uids.begin(), uids.end()), uids.end());
-  std::vector<RunningJob> jobs;
+  std::vector<RunningRun> runs;
   for (const std::string& uid : uids) {
-    const auto job = known.find(uid);
-    auto count = collect::GpuCount::find(uid, job == known.end() ? "" : job->second.spool);
+    const auto run = known.find(uid);
+    auto count = collect::GpuCount::find(uid, run == known.end() ? "" : run->second.spool);
     if (!count) continue;
     const std::vector<bool> living = count->living();
     const bool lives = std::find(living.begin(), living.end(), true) != living.end();
-    // What a killed collector left behind, with nobody in it, is no job.
-    if (!lives && (job == known.end() || !job->second.alive)) continue;
-    RunningJob one{.count = *std::move(count), .uid = uid, .id = {}, .title = {}};
-    if (job != known.end()) {
-      one.id = job->second.id;
-      one.title = job->second.title;
+    // What a killed collector left behind, with nobody in it, is no run.
+    if (!lives && (run == known.end() || !run->second.alive)) continue;
+    RunningRun one{.count = *std::move(count), .uid = uid, .id = {}, .title = {}};
+    if (run != known.end()) {
+      one.id = run->second.id;
+      one.title = run->second.title;
     } else {
       one.title = title_from_processes(one.count, living);
     }
-    jobs.push_back(std::move(one));
+    runs.push_back(std::move(one));
   }
-  std::stable_sort(jobs.begin(), jobs.end(), [](const RunningJob& a, const RunningJob& b) {
+  std::stable_sort(runs.begin(), runs.end(), [](const RunningRun& a, const RunningRun& b) {
     return a.id.has_value() != b.id.has_value() ? a.id.has_value() : a.id < b.id;
   });
-  return jobs;
+  return runs;
 }
 
-share::JobLook TopWatch::look_at(RunningJob& job) {
-  return {.uid = job.uid,
-          .id = job.id,
-          .title = job.title,
-          .state = share::state_of(job.count.region(), job.count.living())};
+share::RunLook TopWatch::look_at(RunningRun& run) {
+  return {.uid = run.uid,
+          .id = run.id,
+          .title = run.title,
+          .state = share::state_of(run.count.region(), run.count.living())};
 }
 
 share::Look TopWatch::look() {
   share::Look look;
-  for (RunningJob& job : jobs()) look.jobs.push_back(look_at(job));
+  for (RunningRun& run : runs()) look.runs.push_back(look_at(run));
   look.no_gpus = no_gpus_;
   if (gpus_) {
     look.gpus = gpus_->gpus();

@@ -1,4 +1,4 @@
-// TopWatch: looks at this machine's GPUs and at the regions of running jobs, again and again.
+// TopWatch: looks at this machine's GPUs and at the regions of running runs, again and again.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@
 
 namespace assay::cli {
 
-// A running job's place among `uids`: the region and what the store says of it, if it says
+// A running run's place among `uids`: the region and what the store says of it, if it says
 // anything.
-struct RunningJob {
+struct RunningRun {
   collect::GpuCount count;
   std::string uid;
   std::optional<std::int64_t> id;
@@ -27,8 +27,8 @@ class TopWatch {
 
   share::Look look();
   // Of this user, on this machine, in the order of their numbers and uids.
-  std::vector<RunningJob> jobs();
-  [[nodiscard]] static share::JobLook look_at(RunningJob& job);
+  std::vector<RunningRun> runs();
+  [[nodiscard]] static share::RunLook look_at(RunningRun& run);
 
  private:
   struct Known {
@@ -37,7 +37,7 @@ class TopWatch {
     std::string spool;
     bool alive = false;  // whoever records it
   };
-  std::map<std::string, Known> known_jobs();
+  std::map<std::string, Known> known_runs();
 
   std::optional<store::Store> store_;
   std::optional<machine::GpuWatch> gpus_;

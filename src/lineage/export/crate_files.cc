@@ -13,38 +13,39 @@ namespace {
 
 using base::Json;
 
-std::string unknown_file_uri(const store::Job& job, const std::string& path) {
+std::string unknown_file_uri(const store::RunRecord& run, const std::string& path) {
   constexpr std::string_view kScheme = "file://";
-  return fmt::format("urn:assay:file:unknown-{}{}", job.uid, file_uri(path).substr(kScheme.size()));
+  return fmt::format("urn:assay:file:unknown-{}{}", run.uid, file_uri(path).substr(kScheme.size()));
 }
 
 }  // namespace
 
 CrateFiles::CrateFiles(const ExportSubject& subject) : root_(subject.project_root) {
-  std::map<store::JobId, const store::Job*> in_time;  // the subject has producers first, no more
-  for (const store::Job& job : subject.jobs) in_time[job.id] = &job;
-  for (const auto& [id, job] : in_time) {
-    for (const store::Input& input : store::needs_of(*job, store::Logs::kYes)) {
+  std::map<store::RunId, const store::RunRecord*>
+      in_time;  // the subject has producers first, no more
+  for (const store::RunRecord& run : subject.runs) in_time[run.id] = &run;
+  for (const auto& [id, run] : in_time) {
+    for (const store::Input& input : store::needs_of(*run, store::Logs::kYes)) {
       last_[input.path] = input.blake3;
     }
-    for (const store::Output& output : job->outputs) {
+    for (const store::Output& output : run->outputs) {
       if (!is_left(output)) last_.erase(output.path);
       if (output.status == store::OutputStatus::kRenamed) last_.erase(output.from);
     }
-    for (const store::Output& output : job->outputs) {
+    for (const store::Output& output : run->outputs) {
       if (is_left(output)) last_[output.path] = output.blake3;
     }
   }
 }
 
-std::string CrateFiles::add(const store::Job& job, const std::string& path,
+std::string CrateFiles::add(const store::RunRecord& run, const std::string& path,
                             const std::optional<hash::Digest>& digest, std::int64_t size) {
   const auto last = last_.find(path);
   std::string id = crate_uri(path, root_);
   // Readers take what a URI says for UTF-8; and the description of the crate is no file of it.
   const bool by_path = last != last_.end() && (!digest || last->second == digest) &&
                        base::is_utf8(path) && id != kCrateMetadata;
-  if (!by_path) id = digest ? content_uri(*digest) : unknown_file_uri(job, path);
+  if (!by_path) id = digest ? content_uri(*digest) : unknown_file_uri(run, path);
   File& file = files_[id];
   file.paths.insert(path);
   file.by_path = by_path;

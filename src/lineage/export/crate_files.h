@@ -20,9 +20,9 @@ class CrateFiles {
  public:
   explicit CrateFiles(const ExportSubject& subject);
 
-  // The id. A file goes by its path if these jobs left it there under a name that is UTF-8, else by
-  // its content; one whose content is not known is then a file of its job alone.
-  std::string add(const store::Job& job, const std::string& path,
+  // The id. A file goes by its path if these runs left it there under a name that is UTF-8, else by
+  // its content; one whose content is not known is then a file of its run alone.
+  std::string add(const store::RunRecord& run, const std::string& path,
                   const std::optional<hash::Digest>& digest, std::int64_t size);
 
   [[nodiscard]] std::vector<std::string> ids() const;
@@ -38,7 +38,7 @@ class CrateFiles {
   static base::Json file_json(const std::string& id, const File& file);
 
   std::string root_;
-  // Which content each path has after the jobs; paths that are gone are not there.
+  // Which content each path has after the runs; paths that are gone are not there.
   std::map<std::string, std::optional<hash::Digest>> last_;
   std::map<std::string, File> files_;
 };

@@ -40,8 +40,8 @@ base::Result<ExportFormat> parse_export_format(std::string_view name) {
                                       base::suggestion(name, export_format_names())));
 }
 
-std::size_t jobs_described(ExportFormat format, const ExportSubject& subject) {
-  return format == ExportFormat::kInToto ? 1 : subject.jobs.size();
+std::size_t runs_described(ExportFormat format, const ExportSubject& subject) {
+  return format == ExportFormat::kInToto ? 1 : subject.runs.size();
 }
 
 base::Result<std::string> export_text(ExportFormat format, const ExportSubject& subject) {

@@ -1,5 +1,5 @@
 // Lineage in other people's formats: W3C PROV-JSON, RO-Crate (Process Run Crate), in-toto with SLSA
-// provenance, OpenLineage. Pure: the same jobs give the same bytes, so documents can be compared.
+// provenance, OpenLineage. Pure: the same runs give the same bytes, so documents can be compared.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
@@ -19,10 +19,10 @@ base::Result<ExportFormat> parse_export_format(std::string_view name);
 std::vector<std::string> export_format_names();
 
 struct ExportSubject {
-  std::vector<store::Job> jobs;  // with lists and context; producers before their consumers
-  std::string project_root;      // for paths relative to it
+  std::vector<store::RunRecord> runs;  // with lists and context; producers before their consumers
+  std::string project_root;            // for paths relative to it
   std::string project_id;
-  // The one artifact that was asked for, produced by the last job; empty: all of its outputs.
+  // The one artifact that was asked for, produced by the last run; empty: all of its outputs.
   std::string artifact_path = {};
 };
 
@@ -30,8 +30,8 @@ struct ExportSubject {
 // An error when the format cannot say what was asked for: an attestation needs a file it is about.
 base::Result<std::string> export_text(ExportFormat format, const ExportSubject& subject);
 
-// How many of the subject's jobs the document describes: an attestation only the last.
-std::size_t jobs_described(ExportFormat format, const ExportSubject& subject);
+// How many of the subject's runs the document describes: an attestation only the last.
+std::size_t runs_described(ExportFormat format, const ExportSubject& subject);
 
 base::Json export_prov(const ExportSubject& subject);
 base::Json export_ro_crate(const ExportSubject& subject);

@@ -1,5 +1,5 @@
 // Every format against the required fields of its public schema, and against itself: what is
-// referred to exists, and the same jobs give the same bytes.
+// referred to exists, and the same runs give the same bytes.
 #include "lineage/export/export.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include "lineage/export/parts.h"
 #include "lineage/testing/export_subject.h"
 #include "lineage/testing/required_fields.h"
-#include "lineage/testing/sample_jobs.h"
+#include "lineage/testing/sample_runs.h"
 
 namespace assay::lineage {
 namespace {
@@ -120,18 +120,18 @@ const std::vector<FieldRule> kOpenLineage = {
     {"/outputs/*/facets/lifecycleStateChange/lifecycleStateChange", Kind::kText},
 };
 
-// Odd and unfinished jobs, for all formats.
-std::vector<std::vector<store::Job>> odd_subjects() {
-  store::Job failed = testing::job(3, {"false"});
-  failed.status = store::JobStatus::kFailed;
+// Odd and unfinished runs, for all formats.
+std::vector<std::vector<store::RunRecord>> odd_subjects() {
+  store::RunRecord failed = testing::run(3, {"false"});
+  failed.status = store::RunStatus::kFailed;
   failed.exit_code = 1;
-  failed.step = 0;
-  store::Job killed = testing::job(4, {"x"});
-  killed.status = store::JobStatus::kInterrupted;
+  failed.stage = 0;
+  store::RunRecord killed = testing::run(4, {"x"});
+  killed.status = store::RunStatus::kInterrupted;
   killed.context = {};
-  store::Job running = testing::job(5, {"sleep", "9"});
-  running.status = store::JobStatus::kRunning;
-  store::Job strange = testing::job(6, {"sh", "-c", "bad \xff byte\n"});
+  store::RunRecord running = testing::run(5, {"sleep", "9"});
+  running.status = store::RunStatus::kRunning;
+  store::RunRecord strange = testing::run(6, {"sh", "-c", "bad \xff byte\n"});
   strange.inputs = {testing::input("/project/a:b/\xff \"%#?", "1"), {"/project/unread", {}, 0}};
   strange.outputs = {testing::output("/project/x", "2", store::OutputStatus::kRenamed),
                      {"/project/gone", {}, 0, store::OutputStatus::kDeleted, ""},
@@ -143,9 +143,9 @@ std::vector<std::vector<store::Job>> odd_subjects() {
 }
 
 TEST(Export, ProvHasItsRequiredFields) {
-  for (const auto& jobs : odd_subjects()) {
-    const Json document = Json::parse(*export_text(ExportFormat::kProv, subject_of(jobs)));
-    if (jobs[0].status == store::JobStatus::kRunning) continue;
+  for (const auto& runs : odd_subjects()) {
+    const Json document = Json::parse(*export_text(ExportFormat::kProv, subject_of(runs)));
+    if (runs[0].status == store::RunStatus::kRunning) continue;
     EXPECT_THAT(problems_of(document, kProvJson), IsEmpty());
     const std::set<std::string> allowed = {"prefix",
                                            "entity",
@@ -187,7 +187,7 @@ TEST(Export, ProvHasItsRequiredFields) {
 
 TEST(Export, ProvTellsThePipeline) {
   const Json document = export_prov(subject_of(pipeline()));
-  // Two from outside; three made here, each as what its job left and as the content there.
+  // Two from outside; three made here, each as what its run left and as the content there.
   const std::string clean = fmt::format("file:{}-{}/project/clean.csv",
                                         testing::digest_of("clean").hex(), pipeline()[0].uid);
   EXPECT_EQ(document["entity"].size(), 8U);
@@ -195,16 +195,16 @@ TEST(Export, ProvTellsThePipeline) {
   EXPECT_EQ(document["used"].size(), 3U);
   EXPECT_EQ(document["wasGeneratedBy"].size(), 3U);
   ASSERT_EQ(document["wasInformedBy"].size(), 1U);
-  EXPECT_EQ(document["wasInformedBy"]["_:informed1"]["prov:informed"], "job:" + pipeline()[1].uid);
-  EXPECT_EQ(document["activity"]["job:" + pipeline()[0].uid]["assay:command"],
+  EXPECT_EQ(document["wasInformedBy"]["_:informed1"]["prov:informed"], "run:" + pipeline()[1].uid);
+  EXPECT_EQ(document["activity"]["run:" + pipeline()[0].uid]["assay:command"],
             "python3 prepare.py 'two words'");
 }
 
 TEST(Export, ProvKeepsACopyApartFromWhatItWasMadeOf) {
-  store::Job copy = testing::job(1, {"cp", "a", "b"});
+  store::RunRecord copy = testing::run(1, {"cp", "a", "b"});
   copy.inputs = {testing::input("/project/a", "x")};
   copy.outputs = {testing::output("/project/b", "x")};
-  store::Job other = testing::job(2, {"cat", "c"});  // alike, and from nobody
+  store::RunRecord other = testing::run(2, {"cat", "c"});  // alike, and from nobody
   other.inputs = {testing::input("/project/c", "x")};
   const Json document = export_prov(subject_of({copy, other}));
   EXPECT_EQ(document["entity"].size(), 4U);
@@ -216,8 +216,8 @@ TEST(Export, ProvKeepsACopyApartFromWhatItWasMadeOf) {
 }
 
 TEST(Export, RoCrateHasItsRequiredFields) {
-  for (const auto& jobs : odd_subjects()) {
-    const Json document = Json::parse(*export_text(ExportFormat::kRoCrate, subject_of(jobs)));
+  for (const auto& runs : odd_subjects()) {
+    const Json document = Json::parse(*export_text(ExportFormat::kRoCrate, subject_of(runs)));
     EXPECT_THAT(problems_of(document, kRoCrate), IsEmpty());
     std::map<std::string, Json> by_id;
     for (const Json& entity : document["@graph"]) {
@@ -252,14 +252,14 @@ TEST(Export, RoCrateHasItsRequiredFields) {
         for (const Json& file : entity[role]) EXPECT_TRUE(by_id.contains(file["@id"]));
       }
     }
-    EXPECT_EQ(actions, jobs.size());
+    EXPECT_EQ(actions, runs.size());
   }
 }
 
 TEST(Export, RoCrateKeepsContentsOfOnePathApart) {
-  store::Job first = testing::job(1, {"a"});
+  store::RunRecord first = testing::run(1, {"a"});
   first.outputs = {testing::output("/project/x", "old")};
-  store::Job second = testing::job(2, {"b"});
+  store::RunRecord second = testing::run(2, {"b"});
   second.inputs = {testing::input("/project/x", "old")};
   second.outputs = {testing::output("/project/x", "new", store::OutputStatus::kModified)};
   const Json document = export_ro_crate(subject_of({first, second}));
@@ -273,10 +273,10 @@ TEST(Export, RoCrateKeepsContentsOfOnePathApart) {
 }
 
 TEST(Export, InTotoHasItsRequiredFields) {
-  for (const auto& jobs : odd_subjects()) {
-    const auto text = export_text(ExportFormat::kInToto, subject_of(jobs));
+  for (const auto& runs : odd_subjects()) {
+    const auto text = export_text(ExportFormat::kInToto, subject_of(runs));
     const bool has_file =
-        std::any_of(jobs.back().outputs.begin(), jobs.back().outputs.end(),
+        std::any_of(runs.back().outputs.begin(), runs.back().outputs.end(),
                     [](const store::Output& o) { return o.blake3.has_value() && is_left(o); });
     ASSERT_EQ(text.has_value(), has_file);
     if (!text) {
@@ -299,7 +299,7 @@ TEST(Export, InTotoIsAboutTheArtifactAskedFor) {
   ASSERT_EQ(document["subject"].size(), 1U);
   EXPECT_EQ(document["subject"][0]["digest"]["blake3"], testing::digest_of("model").hex());
 
-  subject.jobs.pop_back();
+  subject.runs.pop_back();
   subject.artifact_path.clear();
   const Json first = (*export_in_toto(subject))["predicate"]["buildDefinition"];
   std::vector<std::string> uris;
@@ -310,8 +310,8 @@ TEST(Export, InTotoIsAboutTheArtifactAskedFor) {
 }
 
 TEST(Export, OpenLineageHasItsRequiredFields) {
-  for (const auto& jobs : odd_subjects()) {
-    const std::string text = *export_text(ExportFormat::kOpenLineage, subject_of(jobs));
+  for (const auto& runs : odd_subjects()) {
+    const std::string text = *export_text(ExportFormat::kOpenLineage, subject_of(runs));
     std::istringstream lines(text);
     std::map<std::string, std::vector<std::string>> types;
     std::string last_time;
@@ -322,25 +322,25 @@ TEST(Export, OpenLineageHasItsRequiredFields) {
       EXPECT_LE(last_time, event["eventTime"].get<std::string>());
       last_time = event["eventTime"];
     }
-    ASSERT_EQ(types.size(), jobs.size());
-    for (const store::Job& job : jobs) {
-      const auto& told = types[uuid_of(job)];
+    ASSERT_EQ(types.size(), runs.size());
+    for (const store::RunRecord& run : runs) {
+      const auto& told = types[uuid_of(run)];
       ASSERT_FALSE(told.empty());
       EXPECT_EQ(told[0], "START");
-      const bool running = job.status == store::JobStatus::kRunning;
+      const bool running = run.status == store::RunStatus::kRunning;
       ASSERT_EQ(told.size(), running ? 1U : 2U);
-      const std::map<store::JobStatus, std::string> expected = {
-          {store::JobStatus::kDone, "COMPLETE"},
-          {store::JobStatus::kFailed, "FAIL"},
-          {store::JobStatus::kInterrupted, "ABORT"}};
+      const std::map<store::RunStatus, std::string> expected = {
+          {store::RunStatus::kDone, "COMPLETE"},
+          {store::RunStatus::kFailed, "FAIL"},
+          {store::RunStatus::kInterrupted, "ABORT"}};
       if (!running) {
-        EXPECT_EQ(told[1], expected.at(job.status));
+        EXPECT_EQ(told[1], expected.at(run.status));
       }
     }
   }
 }
 
-TEST(Export, SameJobsSameBytes) {
+TEST(Export, SameRunsSameBytes) {
   for (const std::string& name : export_format_names()) {
     const ExportFormat format = *parse_export_format(name);
     EXPECT_EQ(*export_text(format, subject_of(pipeline())),

@@ -8,7 +8,7 @@
 #include "lineage/export/export.h"
 #include "lineage/export/parts.h"
 #include "lineage/testing/export_subject.h"
-#include "lineage/testing/sample_jobs.h"
+#include "lineage/testing/sample_runs.h"
 
 namespace assay::lineage {
 namespace {
@@ -24,8 +24,8 @@ std::string urn(const std::string& content) {
 }
 
 // As a reader gets it, so that what cannot be written shows.
-Json read_back(ExportFormat format, std::vector<store::Job> jobs) {
-  const std::string text = *export_text(format, subject_of(std::move(jobs)));
+Json read_back(ExportFormat format, std::vector<store::RunRecord> runs) {
+  const std::string text = *export_text(format, subject_of(std::move(runs)));
   return Json::parse(text.substr(0, text.rfind('\n')));
 }
 
@@ -44,11 +44,11 @@ std::vector<std::string> keys_of(const std::map<std::string, Json>& files) {
   return keys;
 }
 
-TEST(ExportFiles, RoCrateNamesNoFileThatAJobTookAway) {
-  store::Job make = testing::job(1, {"make"});
+TEST(ExportFiles, RoCrateNamesNoFileThatARunTookAway) {
+  store::RunRecord make = testing::run(1, {"make"});
   make.outputs = {output("/project/kept", "k"), output("/project/moved", "m"),
                   output("/project/removed", "r"), output("/project/swapped", "old")};
-  store::Job move = testing::job(2, {"move"});
+  store::RunRecord move = testing::run(2, {"move"});
   move.inputs = {input("/project/removed", "r")};
   move.outputs = {output("/project/there", "m", store::OutputStatus::kRenamed),
                   output("/project/aside", "old", store::OutputStatus::kRenamed),
@@ -72,16 +72,16 @@ TEST(ExportFiles, RoCrateNamesNoFileThatAJobTookAway) {
 }
 
 TEST(ExportFiles, RoCrateGoesByTimeAndNotByTheOrderOfProducers) {
-  store::Job remove = testing::job(3, {"rm", "x"});
+  store::RunRecord remove = testing::run(3, {"rm", "x"});
   remove.outputs = {{"/project/x", {}, 0, store::OutputStatus::kDeleted, ""}};
-  store::Job make = testing::job(2, {"make", "x"});
+  store::RunRecord make = testing::run(2, {"make", "x"});
   make.outputs = {output("/project/x", "x")};
   const auto files = files_of(read_back(ExportFormat::kRoCrate, {remove, make}));
   EXPECT_THAT(keys_of(files), ElementsAre(urn("x")));
 }
 
 TEST(ExportFiles, RoCrateTellsAllPathsOfAContent) {
-  store::Job copy = testing::job(1, {"copy"});
+  store::RunRecord copy = testing::run(1, {"copy"});
   copy.inputs = {input("/project/a\xff", "x"), input("/project/ro-crate-metadata.json", "x")};
   copy.outputs = {output("/project/b\xfe", "x")};
   auto files = files_of(read_back(ExportFormat::kRoCrate, {copy}));
@@ -93,15 +93,15 @@ TEST(ExportFiles, RoCrateTellsAllPathsOfAContent) {
 
 // Three names that are the same once bad bytes are replaced, and one that is what an escaped one
 // looks like.
-store::Job alike() {
-  store::Job job = testing::job(1, {"cat"});
-  job.inputs = {input("/project/i\xff", "1"), input("/project/i\xfe", "2"),
+store::RunRecord alike() {
+  store::RunRecord run = testing::run(1, {"cat"});
+  run.inputs = {input("/project/i\xff", "1"), input("/project/i\xfe", "2"),
                 input("/project/i%FF", "3")};
-  job.outputs = {output("/project/o\xff", "4"), output("/project/o\xfe", "5"),
+  run.outputs = {output("/project/o\xff", "4"), output("/project/o\xfe", "5"),
                  output("/project/o%FF", "6"),
                  output("/project/p", "7", store::OutputStatus::kRenamed)};
-  job.outputs[3].from = "/project/q\xff";
-  return job;
+  run.outputs[3].from = "/project/q\xff";
+  return run;
 }
 
 std::vector<std::string> names_in(const Json& list) {
@@ -133,7 +133,7 @@ TEST(ExportFiles, InTotoKeepsNamesApart) {
 }
 
 TEST(ExportFiles, WhatWasWrittenIntoWentIntoTheResult) {
-  store::Job append = testing::job(1, {"sh", "-c", "echo x >> a"});
+  store::RunRecord append = testing::run(1, {"sh", "-c", "echo x >> a"});
   append.outputs = {output("/project/a", "after", store::OutputStatus::kModified)};
   append.outputs[0].before = testing::digest_of("before");
 

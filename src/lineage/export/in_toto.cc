@@ -1,5 +1,5 @@
-// in-toto Statement v1 with the predicate SLSA Provenance v1. One statement about the last job:
-// provenance is not transitive, each earlier job has a statement of its own. It is not signed;
+// in-toto Statement v1 with the predicate SLSA Provenance v1. One statement about the last run:
+// provenance is not transitive, each earlier run has a statement of its own. It is not signed;
 // whoever publishes it puts it into an envelope.
 #include <fmt/format.h>
 
@@ -33,27 +33,27 @@ std::string package_url(const store::Package& package) {
                      percent_encoded(package.version, kKept));
 }
 
-Json dependencies(const store::Job& job) {
+Json dependencies(const store::RunRecord& run) {
   Json list = Json::array();
-  if (const auto& git = job.context.git; git && !git->commit.empty()) {
+  if (const auto& git = run.context.git; git && !git->commit.empty()) {
     Json source{{"uri", "git+" + source_uri(*git)}, {"digest", {{"gitCommit", git->commit}}}};
     if (git->dirty) source["annotations"] = {{"dirty", true}};
     list.push_back(std::move(source));
   }
-  for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
+  for (const store::Input& input : store::needs_of(run, store::Logs::kYes)) {
     Json file{{"name", text_path(input.path)}, {"uri", file_uri(input.path)}};
     if (input.blake3) file["digest"] = {{"blake3", input.blake3->hex()}};
     list.push_back(std::move(file));
   }
-  for (const store::Package& package : job.context.packages) {
+  for (const store::Package& package : run.context.packages) {
     list.push_back({{"name", package.name}, {"uri", package_url(package)}});
   }
   return list;
 }
 
-Json missed(const store::Job& job) {
+Json missed(const store::RunRecord& run) {
   Json list = Json::array();
-  for (const store::Missed& one : job.missed) {
+  for (const store::Missed& one : run.missed) {
     list.push_back({{"what", one.what}, {"text", one.text}});
   }
   return list;
@@ -62,10 +62,10 @@ Json missed(const store::Job& job) {
 }  // namespace
 
 base::Result<Json> export_in_toto(const ExportSubject& subject) {
-  if (subject.jobs.empty()) return base::fail(base::usage_error("export", "no job to export"));
-  const store::Job& job = subject.jobs.back();
+  if (subject.runs.empty()) return base::fail(base::usage_error("export", "no run to export"));
+  const store::RunRecord& run = subject.runs.back();
   Json files = Json::array();
-  for (const store::Output& output : job.outputs) {
+  for (const store::Output& output : run.outputs) {
     if (!is_left(output) || !output.blake3) continue;
     if (!subject.artifact_path.empty() && output.path != subject.artifact_path) continue;
     files.push_back({{"name", text_path(output.path)},
@@ -73,21 +73,21 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
                      {"digest", {{"blake3", output.blake3->hex()}}}});
   }
   if (files.empty()) {
-    return base::fail(base::usage_error(fmt::format("job {}", job.id),
+    return base::fail(base::usage_error(fmt::format("run {}", run.id),
                                         "left no file, and an attestation is about files",
-                                        "choose a job with outputs, or another format"));
+                                        "choose a run with outputs, or another format"));
   }
-  Json parameters{{"status", store::name_of(job.status)},
-                  {"tracer", job.tracer},
-                  {"complete", job.complete},
-                  {"dropped", job.dropped},
-                  {"missed", missed(job)}};
-  if (job.exit_code) parameters["exit_code"] = *job.exit_code;
-  if (job.signal) parameters["signal"] = *job.signal;
-  Json metadata{{"invocationId", "urn:uuid:" + uuid_of(job)},
-                {"startedOn", base::utc_text(job.started_unix_ns)}};
-  if (job.status != store::JobStatus::kRunning) {
-    metadata["finishedOn"] = base::utc_text(ended_unix_ns(job));
+  Json parameters{{"status", store::name_of(run.status)},
+                  {"tracer", run.tracer},
+                  {"complete", run.complete},
+                  {"dropped", run.dropped},
+                  {"missed", missed(run)}};
+  if (run.exit_code) parameters["exit_code"] = *run.exit_code;
+  if (run.signal) parameters["signal"] = *run.signal;
+  Json metadata{{"invocationId", "urn:uuid:" + uuid_of(run)},
+                {"startedOn", base::utc_text(run.started_unix_ns)}};
+  if (run.status != store::RunStatus::kRunning) {
+    metadata["finishedOn"] = base::utc_text(ended_unix_ns(run));
   }
   return Json{{"_type", "https://in-toto.io/Statement/v1"},
               {"subject", std::move(files)},
@@ -95,9 +95,9 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
               {"predicate",
                {{"buildDefinition",
                  {{"buildType", "urn:assay:run:1"},
-                  {"externalParameters", {{"command", job.command}, {"directory", job.directory}}},
+                  {"externalParameters", {{"command", run.command}, {"directory", run.directory}}},
                   {"internalParameters", std::move(parameters)},
-                  {"resolvedDependencies", dependencies(job)}}},
+                  {"resolvedDependencies", dependencies(run)}}},
                 {"runDetails",
                  {{"builder",
                    {{"id", "urn:assay:builder:" + subject.project_id},

@@ -1,4 +1,4 @@
-// OpenLineage run events: START and COMPLETE, FAIL or ABORT of each job, with files as datasets.
+// OpenLineage run events: START and COMPLETE, FAIL or ABORT of each run, with files as datasets.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,14 +28,14 @@ Json facet(const char* schema, Json content) {
   return json;
 }
 
-std::string files_namespace(const store::Job& job) {
-  return job.context.host.empty() ? "file" : "file://" + job.context.host;
+std::string files_namespace(const store::RunRecord& run) {
+  return run.context.host.empty() ? "file" : "file://" + run.context.host;
 }
 
-Json dataset(const store::Job& job, const std::string& path,
+Json dataset(const store::RunRecord& run, const std::string& path,
              const std::optional<hash::Digest>& digest, std::int64_t size) {
   Json json{
-      {"namespace", files_namespace(job)}, {"name", text_path(path)}, {"facets", Json::object()}};
+      {"namespace", files_namespace(run)}, {"name", text_path(path)}, {"facets", Json::object()}};
   if (digest) {
     json["facets"]["version"] =
         facet("1-0-0/DatasetVersionDatasetFacet.json#/$defs/DatasetVersionDatasetFacet",
@@ -64,11 +64,11 @@ const char* state_change(store::OutputStatus status) {
   return "CREATE";
 }
 
-Json output_json(const store::Job& job, const store::Output& output) {
-  Json json = dataset(job, output.path, output.blake3, output.size);
+Json output_json(const store::RunRecord& run, const store::Output& output) {
+  Json json = dataset(run, output.path, output.blake3, output.size);
   Json change{{"lifecycleStateChange", state_change(output.status)}};
   if (output.status == store::OutputStatus::kRenamed) {
-    change["previousIdentifier"] = {{"namespace", files_namespace(job)},
+    change["previousIdentifier"] = {{"namespace", files_namespace(run)},
                                     {"name", text_path(output.from)}};
   }
   json["facets"]["lifecycleStateChange"] =
@@ -77,36 +77,36 @@ Json output_json(const store::Job& job, const store::Output& output) {
   return json;
 }
 
-Json run_json(const store::Job& job, bool ended) {
+Json run_json(const store::RunRecord& run, bool ended) {
   Json facets{{"processing_engine",
                facet("1-1-0/ProcessingEngineRunFacet.json#/$defs/ProcessingEngineRunFacet",
                      {{"version", base::version().release}, {"name", "assay"}})}};
-  if (ended && job.status != store::JobStatus::kDone) {
+  if (ended && run.status != store::RunStatus::kDone) {
     facets["errorMessage"] =
         facet("1-0-0/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
-              {{"message", failure_text(job)}, {"programmingLanguage", "UNKNOWN"}});
+              {{"message", failure_text(run)}, {"programmingLanguage", "UNKNOWN"}});
   }
-  return {{"runId", uuid_of(job)}, {"facets", std::move(facets)}};
+  return {{"runId", uuid_of(run)}, {"facets", std::move(facets)}};
 }
 
-// A job is named alike whenever it runs. What is no step goes by its command and directory, cut
+// A run is named alike whenever it runs. What is no stage goes by its command and directory, cut
 // short for people and with a digest of both, so that no two are mixed up.
-std::string job_name(const ExportSubject& subject, const store::Job& job) {
-  if (!job.name.empty() || job.step > 0) return title_of(job);
-  std::string identity = shown_path(job.directory, subject.project_root);
-  for (const std::string& word : job.command) identity += '\0' + word;
+std::string run_name(const ExportSubject& subject, const store::RunRecord& run) {
+  if (!run.name.empty() || run.stage > 0) return title_of(run);
+  std::string identity = shown_path(run.directory, subject.project_root);
+  for (const std::string& word : run.command) identity += '\0' + word;
   const std::string digest = hash::blake3(std::as_bytes(std::span(identity))).hex();
-  return fmt::format("{} [{}]", title_of(job), digest.substr(0, 8));
+  return fmt::format("{} [{}]", title_of(run), digest.substr(0, 8));
 }
 
-Json job_json(const ExportSubject& subject, const store::Job& job) {
+Json run_json(const ExportSubject& subject, const store::RunRecord& run) {
   Json facets{
       {"jobType",
        facet("2-0-2/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
              {{"processingType", "BATCH"}, {"integration", "ASSAY"}, {"jobType", "COMMAND"}})},
       {"documentation", facet("1-0-0/DocumentationJobFacet.json#/$defs/DocumentationJobFacet",
-                              {{"description", command_text(job)}})}};
-  const auto& git = job.context.git;
+                              {{"description", command_text(run)}})}};
+  const auto& git = run.context.git;
   if (git && !git->remote.empty()) {
     facets["sourceCodeLocation"] =
         facet("1-0-0/SourceCodeLocationJobFacet.json#/$defs/SourceCodeLocationJobFacet",
@@ -117,40 +117,40 @@ Json job_json(const ExportSubject& subject, const store::Job& job) {
                {"branch", git->branch}});
   }
   return {{"namespace", "assay:" + subject.project_id},
-          {"name", job_name(subject, job)},
+          {"name", run_name(subject, run)},
           {"facets", std::move(facets)}};
 }
 
-Json event_json(const ExportSubject& subject, const store::Job& job, const char* type,
+Json event_json(const ExportSubject& subject, const store::RunRecord& run, const char* type,
                 std::int64_t time_ns, bool ended) {
   Json inputs = Json::array(), outputs = Json::array();
   if (ended) {
-    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
-      inputs.push_back(dataset(job, input.path, input.blake3, input.size));
+    for (const store::Input& input : store::needs_of(run, store::Logs::kYes)) {
+      inputs.push_back(dataset(run, input.path, input.blake3, input.size));
     }
-    for (const store::Output& output : job.outputs) outputs.push_back(output_json(job, output));
+    for (const store::Output& output : run.outputs) outputs.push_back(output_json(run, output));
   }
   return {{"eventType", type},           {"eventTime", base::utc_millis_text(time_ns)},
-          {"run", run_json(job, ended)}, {"job", job_json(subject, job)},
+          {"run", run_json(run, ended)}, {"job", run_json(subject, run)},
           {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)},
           {"producer", producer_uri()},  {"schemaURL", kEventSchema}};
 }
 
-const char* end_type(store::JobStatus status) {
-  if (status == store::JobStatus::kDone) return "COMPLETE";
-  return status == store::JobStatus::kInterrupted ? "ABORT" : "FAIL";
+const char* end_type(store::RunStatus status) {
+  if (status == store::RunStatus::kDone) return "COMPLETE";
+  return status == store::RunStatus::kInterrupted ? "ABORT" : "FAIL";
 }
 
 }  // namespace
 
 std::vector<Json> export_openlineage(const ExportSubject& subject) {
   std::vector<std::pair<std::int64_t, Json>> timed;
-  for (const store::Job& job : subject.jobs) {
-    timed.emplace_back(job.started_unix_ns,
-                       event_json(subject, job, "START", job.started_unix_ns, false));
-    if (job.status == store::JobStatus::kRunning) continue;
-    const std::int64_t end = ended_unix_ns(job);
-    timed.emplace_back(end, event_json(subject, job, end_type(job.status), end, true));
+  for (const store::RunRecord& run : subject.runs) {
+    timed.emplace_back(run.started_unix_ns,
+                       event_json(subject, run, "START", run.started_unix_ns, false));
+    if (run.status == store::RunStatus::kRunning) continue;
+    const std::int64_t end = ended_unix_ns(run);
+    timed.emplace_back(end, event_json(subject, run, end_type(run.status), end, true));
   }
   std::stable_sort(timed.begin(), timed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

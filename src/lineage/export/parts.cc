@@ -79,8 +79,8 @@ std::string source_uri(const store::Git& git) {
   return file_uri((std::filesystem::path(git.root) / remote).lexically_normal().string());
 }
 
-std::string uuid_of(const store::Job& job) {
-  const std::string name = "assay job " + job.uid;
+std::string uuid_of(const store::RunRecord& run) {
+  const std::string name = "assay run " + run.uid;
   hash::Digest digest = hash::blake3(std::as_bytes(std::span(name)));
   digest.bytes[6] = static_cast<std::uint8_t>((digest.bytes[6] & 0x0fU) | 0x80U);  // version 8
   digest.bytes[8] = static_cast<std::uint8_t>((digest.bytes[8] & 0x3fU) | 0x80U);  // RFC 9562
@@ -89,22 +89,22 @@ std::string uuid_of(const store::Job& job) {
                      hex.substr(16, 4), hex.substr(20, 12));
 }
 
-std::int64_t ended_unix_ns(const store::Job& job) {
-  return job.started_unix_ns + std::llround(job.duration_s * 1e9);
+std::int64_t ended_unix_ns(const store::RunRecord& run) {
+  return run.started_unix_ns + std::llround(run.duration_s * 1e9);
 }
 
-std::string title_of(const store::Job& job) {
-  if (!job.name.empty()) return job.name;
-  if (job.step > 0) return fmt::format("step {}", job.step);
+std::string title_of(const store::RunRecord& run) {
+  if (!run.name.empty()) return run.name;
+  if (run.stage > 0) return fmt::format("stage {}", run.stage);
   constexpr std::size_t kColumns = 60;
-  return job.command.empty() ? "job"
-                             : base::shortened(base::printable(command_text(job)), kColumns);
+  return run.command.empty() ? "run"
+                             : base::shortened(base::printable(command_text(run)), kColumns);
 }
 
-std::string failure_text(const store::Job& job) {
-  if (job.status == store::JobStatus::kInterrupted) return "interrupted";
-  if (job.signal) return fmt::format("signal {}", *job.signal);
-  return fmt::format("exit code {}", job.exit_code.value_or(0));
+std::string failure_text(const store::RunRecord& run) {
+  if (run.status == store::RunStatus::kInterrupted) return "interrupted";
+  if (run.signal) return fmt::format("signal {}", *run.signal);
+  return fmt::format("exit code {}", run.exit_code.value_or(0));
 }
 
 std::string producer_uri() {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
@@ -24,18 +24,18 @@ std::string content_uri(const hash::Digest& digest);
 // Where the source came from, without credentials: the remote, made a URI if it is none, or the
 // checkout itself.
 std::string source_uri(const store::Git& git);
-// A UUID (version 8: ours) that is always the same for one job.
-std::string uuid_of(const store::Job& job);
+// A UUID (version 8: ours) that is always the same for one run.
+std::string uuid_of(const store::RunRecord& run);
 
-std::int64_t ended_unix_ns(const store::Job& job);
-// --name, or "step 3", or the command as far as it fits into a title.
-std::string title_of(const store::Job& job);
+std::int64_t ended_unix_ns(const store::RunRecord& run);
+// --name, or "stage 3", or the command as far as it fits into a title.
+std::string title_of(const store::RunRecord& run);
 // "exit code 3", "signal 9"
-std::string failure_text(const store::Job& job);
+std::string failure_text(const store::RunRecord& run);
 // What this program calls itself in documents: "urn:assay:0.1.0".
 std::string producer_uri();
 
-// Outputs that are there after the job.
+// Outputs that are there after the run.
 bool is_left(const store::Output& output);
 
 }  // namespace assay::lineage

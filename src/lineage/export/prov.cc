@@ -1,8 +1,8 @@
 // PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents at their places, as
-// PROV has it that what a copy used is not what it generated; activities are jobs, agents are the
+// PROV has it that what a copy used is not what it generated; activities are runs, agents are the
 // person and this program. An entity is generated once (PROV-CONSTRAINTS, generation-uniqueness),
-// so what a job left is an entity of that job, and a specialization of the content at its place,
-// which documents of other jobs may speak of too.
+// so what a run left is an entity of that run, and a specialization of the content at its place,
+// which documents of other runs may speak of too.
 #include <fmt/format.h>
 
 #include <map>
@@ -24,7 +24,7 @@ using base::Json;
 class ProvDocument {
  public:
   explicit ProvDocument(const ExportSubject& subject) {
-    for (const store::Job& job : subject.jobs) add(job);
+    for (const store::RunRecord& run : subject.runs) add(run);
   }
 
   [[nodiscard]] Json json() const {
@@ -33,7 +33,7 @@ class ProvDocument {
     Json document{{"prefix",
                    {{"assay", "urn:assay:term:"},
                     {"file", "urn:assay:file:"},
-                    {"job", "urn:assay:job:"},
+                    {"run", "urn:assay:run:"},
                     {"agent", "urn:assay:agent:"},
                     {"xsd", "http://www.w3.org/2001/XMLSchema#"}}},
                   {"entity", std::move(entities)},
@@ -87,8 +87,8 @@ class ProvDocument {
     std::string entity, activity;
   };
 
-  // Of what the job read: by the newest job before it; else by one that ran at the same time.
-  const Generation* generation_of(const store::Input& input, store::JobId reader) const {
+  // Of what the run read: by the newest run before it; else by one that ran at the same time.
+  const Generation* generation_of(const store::Input& input, store::RunId reader) const {
     const auto found = generations_.find({input.path, input.blake3});
     if (!input.blake3 || found == generations_.end()) return nullptr;
     const auto after = found->second.lower_bound(reader);
@@ -96,11 +96,11 @@ class ProvDocument {
     return after->first == reader ? nullptr : &after->second;
   }
 
-  // A file whose content is not known is an entity of its job alone.
-  std::string used_entity(const store::Job& job, const store::Input& input,
+  // A file whose content is not known is an entity of its run alone.
+  std::string used_entity(const store::RunRecord& run, const store::Input& input,
                           const Generation* generation) {
     if (generation == nullptr) {
-      return entity(input.blake3 ? input.blake3->hex() : "unread-" + job.uid, input.path,
+      return entity(input.blake3 ? input.blake3->hex() : "unread-" + run.uid, input.path,
                     input.blake3, input.size);
     }
     Entity& known = entities_.at(generation->entity);
@@ -108,10 +108,10 @@ class ProvDocument {
     return generation->entity;
   }
 
-  std::string generated_entity(const store::Job& job, const store::Output& output) {
-    if (!output.blake3) return entity("unknown-" + job.uid, output.path, {}, output.size);
+  std::string generated_entity(const store::RunRecord& run, const store::Output& output) {
+    if (!output.blake3) return entity("unknown-" + run.uid, output.path, {}, output.size);
     const std::string hex = output.blake3->hex();
-    std::string id = entity(hex + "-" + job.uid, output.path, output.blake3, output.size);
+    std::string id = entity(hex + "-" + run.uid, output.path, output.blake3, output.size);
     specialized_[next("specialized", specialized_)] = {
         {"prov:specificEntity", id},
         {"prov:generalEntity", entity(hex, output.path, output.blake3, output.size)}};
@@ -122,54 +122,54 @@ class ProvDocument {
     return fmt::format("_:{}{}", name, relation.size() + 1);
   }
 
-  void add(const store::Job& job) {
-    const std::string id = "job:" + job.uid;
-    Json activity{{"prov:startTime", base::utc_millis_text(job.started_unix_ns)}};
-    if (job.status != store::JobStatus::kRunning) {
-      activity["prov:endTime"] = base::utc_millis_text(ended_unix_ns(job));
+  void add(const store::RunRecord& run) {
+    const std::string id = "run:" + run.uid;
+    Json activity{{"prov:startTime", base::utc_millis_text(run.started_unix_ns)}};
+    if (run.status != store::RunStatus::kRunning) {
+      activity["prov:endTime"] = base::utc_millis_text(ended_unix_ns(run));
     }
-    activity["prov:type"] = qualified("assay:Job");
-    activity["prov:label"] = title_of(job);
-    activity["assay:command"] = command_text(job);
-    activity["assay:directory"] = job.directory;
-    if (job.exit_code) activity["assay:exitCode"] = *job.exit_code;
-    activity["assay:complete"] = job.complete;
-    if (const auto& git = job.context.git) {
+    activity["prov:type"] = qualified("assay:Run");
+    activity["prov:label"] = title_of(run);
+    activity["assay:command"] = command_text(run);
+    activity["assay:directory"] = run.directory;
+    if (run.exit_code) activity["assay:exitCode"] = *run.exit_code;
+    activity["assay:complete"] = run.complete;
+    if (const auto& git = run.context.git) {
       activity["assay:gitCommit"] = git->commit;
       activity["assay:gitDirty"] = git->dirty;
     }
     activities_[id] = std::move(activity);
-    associate(job, id);
+    associate(run, id);
 
     std::set<std::string> producers;
-    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
-      const Generation* generation = generation_of(input, job.id);
+    for (const store::Input& input : store::needs_of(run, store::Logs::kYes)) {
+      const Generation* generation = generation_of(input, run.id);
       used_[next("used", used_)] = {{"prov:activity", id},
-                                    {"prov:entity", used_entity(job, input, generation)}};
+                                    {"prov:entity", used_entity(run, input, generation)}};
       if (generation != nullptr) producers.insert(generation->activity);
     }
     for (const std::string& producer : producers) {
       informed_[next("informed", informed_)] = {{"prov:informed", id},
                                                 {"prov:informant", producer}};
     }
-    for (const store::Output& output : job.outputs) {
+    for (const store::Output& output : run.outputs) {
       if (!is_left(output)) continue;
-      const std::string file = generated_entity(job, output);
-      generations_[{output.path, output.blake3}].emplace(job.id, Generation{file, id});
+      const std::string file = generated_entity(run, output);
+      generations_[{output.path, output.blake3}].emplace(run.id, Generation{file, id});
       generated_[next("generated", generated_)] = {
           {"prov:entity", file},
           {"prov:activity", id},
-          {"prov:time", base::utc_millis_text(ended_unix_ns(job))}};
+          {"prov:time", base::utc_millis_text(ended_unix_ns(run))}};
     }
   }
 
-  void associate(const store::Job& job, const std::string& id) {
+  void associate(const store::RunRecord& run, const std::string& id) {
     const std::string program = fmt::format("agent:assay-{}", base::version().release);
     agents_[program] = {{"prov:type", qualified("prov:SoftwareAgent")},
                         {"prov:label", fmt::format("assay {}", base::version().release)}};
     associated_[next("associated", associated_)] = {{"prov:activity", id}, {"prov:agent", program}};
-    if (job.context.user.empty()) return;
-    const std::string name = job.context.user + "@" + job.context.host;
+    if (run.context.user.empty()) return;
+    const std::string name = run.context.user + "@" + run.context.host;
     const std::string person =
         "agent:" + percent_encoded(name,
                                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -180,7 +180,7 @@ class ProvDocument {
 
   std::map<std::string, Entity> entities_;
   using Content = std::pair<std::string, std::optional<hash::Digest>>;  // at its path
-  std::map<Content, std::map<store::JobId, Generation>> generations_;
+  std::map<Content, std::map<store::RunId, Generation>> generations_;
   Json activities_ = Json::object();
   Json agents_ = Json::object();
   Json used_ = Json::object(), generated_ = Json::object(), associated_ = Json::object();

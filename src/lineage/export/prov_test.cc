@@ -1,4 +1,4 @@
-// PROV documents against PROV-CONSTRAINTS, as far as jobs can break them: by running again, by
+// PROV documents against PROV-CONSTRAINTS, as far as runs can break them: by running again, by
 // reading what they leave.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "lineage/export/export.h"
 #include "lineage/testing/export_subject.h"
-#include "lineage/testing/sample_jobs.h"
+#include "lineage/testing/sample_runs.h"
 
 namespace assay::lineage {
 namespace {
@@ -17,16 +17,16 @@ using testing::input;
 using testing::output;
 using testing::subject_of;
 
-store::Job make(store::JobId id) {
-  store::Job job = testing::job(id, {"make"});
-  job.outputs = {output("/project/a", "same")};
-  return job;
+store::RunRecord make(store::RunId id) {
+  store::RunRecord run = testing::run(id, {"make"});
+  run.outputs = {output("/project/a", "same")};
+  return run;
 }
 
-store::Job use(store::JobId id) {
-  store::Job job = testing::job(id, {"use"});
-  job.inputs = {input("/project/a", "same")};
-  return job;
+store::RunRecord use(store::RunId id) {
+  store::RunRecord run = testing::run(id, {"use"});
+  run.inputs = {input("/project/a", "same")};
+  return run;
 }
 
 // What generation-uniqueness, typing and specialization's irreflexivity ask for, over all documents
@@ -51,9 +51,9 @@ void expect_valid(const std::vector<Json>& documents) {
   }
 }
 
-std::string used_by(const Json& document, const store::Job& job) {
+std::string used_by(const Json& document, const store::RunRecord& run) {
   for (const Json& one : document["used"]) {
-    if (one["prov:activity"] == "job:" + job.uid) return one["prov:entity"];
+    if (one["prov:activity"] == "run:" + run.uid) return one["prov:entity"];
   }
   return "";
 }
@@ -74,8 +74,8 @@ TEST(ExportProv, WhatIsMadeAgainIsAnotherEntity) {
   EXPECT_EQ(used_by(export_prov(subject_of({use(4)})), use(4)), general.begin()->second);
 }
 
-TEST(ExportProv, WhatAJobLeavesIsNotWhatItRead) {
-  store::Job rewrite = make(1);
+TEST(ExportProv, WhatARunLeavesIsNotWhatItRead) {
+  store::RunRecord rewrite = make(1);
   rewrite.inputs = {input("/project/a", "same"), {"/project/b", {}, 0}};
   rewrite.outputs.push_back({"/project/b", {}, 0, store::OutputStatus::kModified, ""});
   const Json document = export_prov(subject_of({rewrite}));

@@ -1,4 +1,4 @@
-// RO-Crate 1.1 with the profile Process Run Crate 0.5: the project is the crate, each job is an
+// RO-Crate 1.1 with the profile Process Run Crate 0.5: the project is the crate, each run is an
 // action with its files as objects and results. To be saved as ro-crate-metadata.json in the
 // project's root.
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::string crate_time(std::int64_t unix_ns) {
 class Crate {
  public:
   explicit Crate(const ExportSubject& subject) : subject_(subject), files_(subject) {
-    for (const store::Job& job : subject.jobs) add(job);
+    for (const store::RunRecord& run : subject.runs) add(run);
   }
 
   [[nodiscard]] Json json() const {
@@ -64,10 +64,10 @@ class Crate {
     std::int64_t latest = 0;
     Json mentions = Json::array(), parts = Json::array();
     std::string names;
-    for (const store::Job& job : subject_.jobs) {
-      latest = std::max(latest, ended_unix_ns(job));
-      mentions.push_back(reference(action_id(job)));
-      names += (names.empty() ? "" : ", ") + title_of(job);
+    for (const store::RunRecord& run : subject_.runs) {
+      latest = std::max(latest, ended_unix_ns(run));
+      mentions.push_back(reference(action_id(run)));
+      names += (names.empty() ? "" : ", ") + title_of(run);
     }
     for (const std::string& id : files_.ids()) parts.push_back(reference(id));
     return {
@@ -76,7 +76,7 @@ class Crate {
         {"conformsTo", reference(kProfile)},
         {"name", fmt::format("Recorded by assay: {}", names)},
         {"description", "Files and the commands that read and made them, as they were observed"},
-        // Not the moment of export: the same jobs give the same document.
+        // Not the moment of export: the same runs give the same document.
         {"datePublished", crate_time(latest)},
         {"license", "Not stated; the rights of the files' owners apply"},
         {"identifier", "urn:assay:project:" + subject_.project_id},
@@ -84,10 +84,10 @@ class Crate {
         {"hasPart", std::move(parts)}};
   }
 
-  static std::string action_id(const store::Job& job) { return "urn:uuid:" + uuid_of(job); }
+  static std::string action_id(const store::RunRecord& run) { return "urn:uuid:" + uuid_of(run); }
 
-  std::string tool(const store::Job& job) {
-    const std::string program = job.command.empty() ? "command" : job.command[0];
+  std::string tool(const store::RunRecord& run) {
+    const std::string program = run.command.empty() ? "command" : run.command[0];
     const std::string id = "#tool-" + percent_encoded(program.substr(program.rfind('/') + 1),
                                                       "abcdefghijklmnopqrstuvwxyz"
                                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
@@ -95,40 +95,40 @@ class Crate {
     return id;
   }
 
-  void add(const store::Job& job) {
+  void add(const store::RunRecord& run) {
     Json objects = Json::array(), results = Json::array();
-    for (const store::Input& input : store::needs_of(job, store::Logs::kYes)) {
-      objects.push_back(reference(files_.add(job, input.path, input.blake3, input.size)));
+    for (const store::Input& input : store::needs_of(run, store::Logs::kYes)) {
+      objects.push_back(reference(files_.add(run, input.path, input.blake3, input.size)));
     }
-    for (const store::Output& output : job.outputs) {
+    for (const store::Output& output : run.outputs) {
       if (is_left(output)) {
-        results.push_back(reference(files_.add(job, output.path, output.blake3, output.size)));
+        results.push_back(reference(files_.add(run, output.path, output.blake3, output.size)));
       }
     }
-    const std::string id = action_id(job);
+    const std::string id = action_id(run);
     // The profile's word for a run that leaves nothing.
     Json action{{"@id", id},
                 {"@type", results.empty() ? "ActivateAction" : "CreateAction"},
-                {"name", title_of(job)},
-                {"description", command_text(job)},
-                {"instrument", reference(tool(job))},
-                {"startTime", crate_time(job.started_unix_ns)}};
-    if (job.status != store::JobStatus::kRunning) {
-      const bool done = job.status == store::JobStatus::kDone;
-      action["endTime"] = crate_time(ended_unix_ns(job));
+                {"name", title_of(run)},
+                {"description", command_text(run)},
+                {"instrument", reference(tool(run))},
+                {"startTime", crate_time(run.started_unix_ns)}};
+    if (run.status != store::RunStatus::kRunning) {
+      const bool done = run.status == store::RunStatus::kDone;
+      action["endTime"] = crate_time(ended_unix_ns(run));
       action["actionStatus"] =
           done ? "http://schema.org/CompletedActionStatus" : "http://schema.org/FailedActionStatus";
-      if (!done) action["error"] = failure_text(job);
+      if (!done) action["error"] = failure_text(run);
     } else {
       action["actionStatus"] = "http://schema.org/ActiveActionStatus";
     }
-    if (!job.context.user.empty()) {
-      const std::string person = "#person-" + percent_encoded(job.context.user,
+    if (!run.context.user.empty()) {
+      const std::string person = "#person-" + percent_encoded(run.context.user,
                                                               "abcdefghijklmnopqrstuvwxyz"
                                                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                                               "0123456789-._");
       people_.try_emplace(person,
-                          Json{{"@id", person}, {"@type", "Person"}, {"name", job.context.user}});
+                          Json{{"@id", person}, {"@type", "Person"}, {"name", run.context.user}});
       action["agent"] = reference(person);
     }
     if (!objects.empty()) action["object"] = std::move(objects);
@@ -137,7 +137,7 @@ class Crate {
   }
 
   const ExportSubject& subject_;
-  std::vector<Json> actions_;  // in the order of the jobs
+  std::vector<Json> actions_;  // in the order of the runs
   std::map<std::string, Json> tools_, people_;
   CrateFiles files_;
 };

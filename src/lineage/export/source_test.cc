@@ -1,4 +1,4 @@
-// How the formats tell of the source, the packages and the outcome of a job.
+// How the formats tell of the source, the packages and the outcome of a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "lineage/export/parts.h"
 #include "lineage/testing/export_subject.h"
 #include "lineage/testing/required_fields.h"
-#include "lineage/testing/sample_jobs.h"
+#include "lineage/testing/sample_runs.h"
 
 namespace assay::lineage {
 namespace {
@@ -20,12 +20,12 @@ using ::testing::Not;
 using testing::output;
 using testing::subject_of;
 
-store::Job from_remote(const std::string& remote) {
-  store::Job job = testing::job(1, {"make"});
-  job.outputs = {output("/project/x", "x")};
-  job.context.git = store::Git{
+store::RunRecord from_remote(const std::string& remote) {
+  store::RunRecord run = testing::run(1, {"make"});
+  run.outputs = {output("/project/x", "x")};
+  run.context.git = store::Git{
       .root = "/pro ject/sub", .commit = std::string(40, 'a'), .branch = "main", .remote = remote};
-  return job;
+  return run;
 }
 
 TEST(ExportSource, RemotesAreUris) {
@@ -44,13 +44,13 @@ TEST(ExportSource, RemotesAreUris) {
            {"../other.git", "file:///pro%20ject/other.git"},
            {"./a:b", "file:///pro%20ject/sub/a:b"},
            {"bare", "file:///pro%20ject/sub/bare"}}) {
-    const store::Job job = from_remote(remote);
-    EXPECT_EQ(source_uri(*job.context.git), uri) << remote;
+    const store::RunRecord run = from_remote(remote);
+    EXPECT_EQ(source_uri(*run.context.git), uri) << remote;
     EXPECT_TRUE(testing::is_of_kind(uri, testing::Kind::kUri)) << uri;
-    const Json statement = *export_in_toto(subject_of({job}));
+    const Json statement = *export_in_toto(subject_of({run}));
     EXPECT_EQ(statement["predicate"]["buildDefinition"]["resolvedDependencies"][0]["uri"],
               "git+" + uri);
-    const Json facets = export_openlineage(subject_of({job}))[0]["job"]["facets"];
+    const Json facets = export_openlineage(subject_of({run}))[0]["job"]["facets"];
     ASSERT_EQ(facets.contains("sourceCodeLocation"), !remote.empty());
     if (remote.empty()) continue;
     EXPECT_EQ(facets["sourceCodeLocation"]["url"], uri);
@@ -72,12 +72,12 @@ TEST(ExportSource, NoFormatHasThePasswordOfARemote) {
 }
 
 TEST(ExportSource, PackagesHaveOneSpelling) {
-  store::Job job = testing::job(1, {"make"});
-  job.outputs = {output("/project/x", "x")};
-  job.context.packages = {{"dpkg", "libc6", "1:2.36-9+deb12u1~x"},
+  store::RunRecord run = testing::run(1, {"make"});
+  run.outputs = {output("/project/x", "x")};
+  run.context.packages = {{"dpkg", "libc6", "1:2.36-9+deb12u1~x"},
                           {"pip", "Typing_Extensions", "4.0"},
                           {"conda", "A_b", "1!2"}};
-  const Json statement = *export_in_toto(subject_of({job}));
+  const Json statement = *export_in_toto(subject_of({run}));
   std::vector<std::string> uris;
   for (const Json& one : statement["predicate"]["buildDefinition"]["resolvedDependencies"]) {
     uris.push_back(one["uri"]);
@@ -86,14 +86,14 @@ TEST(ExportSource, PackagesHaveOneSpelling) {
                                 "pkg:pypi/typing-extensions@4.0", "pkg:conda/A_b@1%212"));
 }
 
-TEST(ExportSource, InTotoSaysHowTheJobEnded) {
-  const auto parameters = [](store::Job job) {
-    job.outputs = {output("/project/x", "x")};
+TEST(ExportSource, InTotoSaysHowTheRunEnded) {
+  const auto parameters = [](store::RunRecord run) {
+    run.outputs = {output("/project/x", "x")};
     return (
-        *export_in_toto(subject_of({job})))["predicate"]["buildDefinition"]["internalParameters"];
+        *export_in_toto(subject_of({run})))["predicate"]["buildDefinition"]["internalParameters"];
   };
-  store::Job failed = testing::job(1, {"false"});
-  failed.status = store::JobStatus::kFailed;
+  store::RunRecord failed = testing::run(1, {"false"});
+  failed.status = store::RunStatus::kFailed;
   failed.exit_code = 3;
   EXPECT_EQ(parameters(failed)["status"], "failed");
   EXPECT_EQ(parameters(failed)["exit_code"], 3);
@@ -101,23 +101,23 @@ TEST(ExportSource, InTotoSaysHowTheJobEnded) {
   failed.exit_code = 137;
   failed.signal = 9;
   EXPECT_EQ(parameters(failed)["signal"], 9);
-  EXPECT_EQ(parameters(testing::job(1, {"true"}))["status"], "done");
+  EXPECT_EQ(parameters(testing::run(1, {"true"}))["status"], "done");
 }
 
-TEST(ExportSource, AnAttestationIsOfOneJob) {
+TEST(ExportSource, AnAttestationIsOfOneRun) {
   const ExportSubject subject = subject_of(testing::pipeline());
-  EXPECT_EQ(jobs_described(ExportFormat::kInToto, subject), 1U);
-  EXPECT_EQ(jobs_described(ExportFormat::kProv, subject), 2U);
+  EXPECT_EQ(runs_described(ExportFormat::kInToto, subject), 1U);
+  EXPECT_EQ(runs_described(ExportFormat::kProv, subject), 2U);
 }
 
 TEST(ExportSource, OpenLineageTellsFailedCommandsApart) {
   const auto name = [](std::vector<std::string> command, const std::string& directory,
                        const std::string& root) {
-    store::Job job = testing::job(1, std::move(command));
-    job.status = store::JobStatus::kFailed;
-    job.step = 0;
-    job.directory = directory;
-    ExportSubject subject = subject_of({job});
+    store::RunRecord run = testing::run(1, std::move(command));
+    run.status = store::RunStatus::kFailed;
+    run.stage = 0;
+    run.directory = directory;
+    ExportSubject subject = subject_of({run});
     subject.project_root = root;
     return export_openlineage(subject)[0]["job"]["name"].get<std::string>();
   };

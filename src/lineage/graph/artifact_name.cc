@@ -9,15 +9,15 @@
 
 #include "base/text.h"
 #include "store/artifacts.h"
-#include "store/job_reader.h"
 #include "store/labels.h"
+#include "store/run_reader.h"
 
 namespace assay::lineage {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Of a job's uid. Of a content's digest any digits will do that no path, job or label has.
+// Of a run's uid. Of a content's digest any digits will do that no path, run or label has.
 constexpr std::size_t kShortestPrefix = 4;
 constexpr std::size_t kCandidates = 5;
 
@@ -85,14 +85,14 @@ base::Error unknown(std::string_view text, std::string_view what) {
 
 }  // namespace
 
-base::Result<store::JobId> job_named(store::Store& store, std::string_view text) {
-  ASSAY_TRY(const auto job, store::find_job(store, text));
-  if (job) return *job;
+base::Result<store::RunId> run_named(store::Store& store, std::string_view text) {
+  ASSAY_TRY(const auto run, store::find_run(store, text));
+  if (run) return *run;
   if (text == "last") {
-    return base::fail(base::usage_error("", "no job has been recorded yet",
+    return base::fail(base::usage_error("", "no run has been recorded yet",
                                         "record one with: assay run -- COMMAND"));
   }
-  base::Error error = unknown(text, "there is no such job");
+  base::Error error = unknown(text, "there is no such run");
   if (is_hex(text) && text.size() < kShortestPrefix) {
     error.hint = "a uid needs at least 4 of its digits";
   }
@@ -109,7 +109,7 @@ base::Result<Artifact> artifact_named(store::Store& store, std::string_view text
   if (file) return *std::move(file);
   ASSAY_TRY(auto content, by_digest(store, text));
   if (content) return *std::move(content);
-  return base::fail(unknown(text, "no recorded job read or wrote this"));
+  return base::fail(unknown(text, "no recorded run read or wrote this"));
 }
 
 base::Result<Named> anything_named(store::Store& store, std::string_view text,
@@ -119,15 +119,15 @@ base::Result<Named> anything_named(store::Store& store, std::string_view text,
     ASSAY_TRY(Artifact artifact, seen(store, std::get<hash::Digest>(*label)));
     return artifact;
   }
-  ASSAY_TRY(const auto job, store::find_job(store, text));
-  if (!job && text == "last") return base::fail(job_named(store, text).error());
+  ASSAY_TRY(const auto run, store::find_run(store, text));
+  if (!run && text == "last") return base::fail(run_named(store, text).error());
   ASSAY_TRY(auto file, by_path(store, text, directory));
-  // A number or a name is a job's before it is a file's: `./3` names the file.
-  if (job && (!file || !is_hex(text) || text.size() < kShortestPrefix)) return *job;
+  // A number or a name is a run's before it is a file's: `./3` names the file.
+  if (run && (!file || !is_hex(text) || text.size() < kShortestPrefix)) return *run;
   if (file) return *std::move(file);
   ASSAY_TRY(auto content, by_digest(store, text));
   if (content) return *std::move(content);
-  return base::fail(unknown(text, "neither a job nor a file that one read or wrote"));
+  return base::fail(unknown(text, "neither a run nor a file that one read or wrote"));
 }
 
 }  // namespace assay::lineage

@@ -4,51 +4,51 @@
 
 namespace assay::lineage {
 
-std::size_t DagBuilder::add_job(const store::Job& job) {
-  const auto [known, is_new] = jobs_.try_emplace(job.id, dag_.jobs.size());
+std::size_t DagBuilder::add_run(const store::RunRecord& run) {
+  const auto [known, is_new] = runs_.try_emplace(run.id, dag_.runs.size());
   if (is_new) {
-    store::Job head;
-    head.id = job.id;
-    head.uid = job.uid;
-    head.command = job.command;
-    head.directory = job.directory;
-    head.name = job.name;
-    head.labels = job.labels;
-    head.status = job.status;
-    head.exit_code = job.exit_code;
-    head.step = job.step;
-    head.superseded = job.superseded;
-    head.started_unix_ns = job.started_unix_ns;
-    head.duration_s = job.duration_s;
-    dag_.jobs.push_back({std::move(head)});
+    store::RunRecord head;
+    head.id = run.id;
+    head.uid = run.uid;
+    head.command = run.command;
+    head.directory = run.directory;
+    head.name = run.name;
+    head.labels = run.labels;
+    head.status = run.status;
+    head.exit_code = run.exit_code;
+    head.stage = run.stage;
+    head.superseded = run.superseded;
+    head.started_unix_ns = run.started_unix_ns;
+    head.duration_s = run.duration_s;
+    dag_.runs.push_back({std::move(head)});
     outputs_.emplace_back();
   }
   return known->second;
 }
 
-std::optional<std::size_t> DagBuilder::find_job(store::JobId id) const {
-  const auto found = jobs_.find(id);
-  return found == jobs_.end() ? std::nullopt : std::optional(found->second);
+std::optional<std::size_t> DagBuilder::find_run(store::RunId id) const {
+  const auto found = runs_.find(id);
+  return found == runs_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::size_t DagBuilder::add_output(std::size_t job, const store::Output& output) {
-  const auto [known, is_new] = outputs_[job].try_emplace(output.path, dag_.files.size());
+std::size_t DagBuilder::add_output(std::size_t run, const store::Output& output) {
+  const auto [known, is_new] = outputs_[run].try_emplace(output.path, dag_.files.size());
   if (is_new) {
     dag_.files.push_back({.path = output.path,
                           .blake3 = output.blake3,
                           .size = output.size,
-                          .producer = job,
+                          .producer = run,
                           .deleted = output.status == store::OutputStatus::kDeleted});
-    dag_.jobs[job].outputs.push_back(known->second);
+    dag_.runs[run].outputs.push_back(known->second);
   }
   return known->second;
 }
 
-void DagBuilder::add_input(std::size_t job, DagInput input) {
+void DagBuilder::add_input(std::size_t run, DagInput input) {
   auto& consumers = dag_.files[input.file].consumers;
-  if (std::find(consumers.begin(), consumers.end(), job) != consumers.end()) return;
-  consumers.push_back(job);
-  dag_.jobs[job].inputs.push_back(input);
+  if (std::find(consumers.begin(), consumers.end(), run) != consumers.end()) return;
+  consumers.push_back(run);
+  dag_.runs[run].inputs.push_back(input);
 }
 
 std::size_t DagBuilder::outside_file(const std::string& path,
@@ -62,11 +62,11 @@ void DagBuilder::add_twin(std::size_t file, std::optional<Twin> twin) {
   if (!dag_.files[file].twin) dag_.files[file].twin = std::move(twin);
 }
 
-void DagBuilder::add_outside_input(std::size_t job, const store::Input& input,
+void DagBuilder::add_outside_input(std::size_t run, const store::Input& input,
                                    std::optional<Twin> twin) {
   const std::size_t file = outside_file(input.path, input.blake3, input.size);
   add_twin(file, std::move(twin));
-  add_input(job, {.file = file, .written_into = input.size < 0});
+  add_input(run, {.file = file, .written_into = input.size < 0});
 }
 
 }  // namespace assay::lineage

@@ -1,4 +1,4 @@
-// DagBuilder: jobs, files and edges in, a Dag without duplicates out.
+// DagBuilder: runs, files and edges in, a Dag without duplicates out.
 #pragma once
 
 #include <map>
@@ -12,20 +12,20 @@ namespace assay::lineage {
 
 class DagBuilder {
  public:
-  // The index of the job; the same one when it is added again.
-  std::size_t add_job(const store::Job& job);
-  [[nodiscard]] std::optional<std::size_t> find_job(store::JobId id) const;
+  // The index of the run; the same one when it is added again.
+  std::size_t add_run(const store::RunRecord& run);
+  [[nodiscard]] std::optional<std::size_t> find_run(store::RunId id) const;
 
-  // The index of the file that `job` left at this path; the same one when it is added again.
-  std::size_t add_output(std::size_t job, const store::Output& output);
-  void add_input(std::size_t job, DagInput input);
-  // A file that no job of ours made.
+  // The index of the file that `run` left at this path; the same one when it is added again.
+  std::size_t add_output(std::size_t run, const store::Output& output);
+  void add_input(std::size_t run, DagInput input);
+  // A file that no run of ours made.
   std::size_t outside_file(const std::string& path, const std::optional<hash::Digest>& blake3,
                            std::int64_t size);
   // The first remark on a file stays.
   void add_twin(std::size_t file, std::optional<Twin> twin);
-  // `twin`: who left the same content elsewhere, before `job`.
-  void add_outside_input(std::size_t job, const store::Input& input, std::optional<Twin> twin);
+  // `twin`: who left the same content elsewhere, before `run`.
+  void add_outside_input(std::size_t run, const store::Input& input, std::optional<Twin> twin);
 
   [[nodiscard]] const Dag& dag() const { return dag_; }
   Dag take() { return std::move(dag_); }
@@ -34,8 +34,8 @@ class DagBuilder {
   using Outside = std::tuple<std::string, std::optional<hash::Digest>>;
 
   Dag dag_;
-  std::map<store::JobId, std::size_t> jobs_;
-  std::vector<std::unordered_map<std::string, std::size_t>> outputs_;  // of each job, by path
+  std::map<store::RunId, std::size_t> runs_;
+  std::vector<std::unordered_map<std::string, std::size_t>> outputs_;  // of each run, by path
   std::map<Outside, std::size_t> outside_;
 };
 

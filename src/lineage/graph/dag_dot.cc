@@ -25,13 +25,13 @@ std::string dag_dot(const DagView& view) {
       "digraph lineage {\n  rankdir=LR;\n  node [fontname=\"monospace\", fontsize=10];\n"
       "  edge [color=\"#7a7a7a\"];\n";
   for (const std::size_t index : view.order) {
-    const store::Job& job = view.dag->jobs[index].job;
+    const store::RunRecord& run = view.dag->runs[index].run;
     const std::string label =
-        fmt::format("{} {}", short_name(job), base::shortened(command_text(job), 40));
+        fmt::format("{} {}", short_name(run), base::shortened(command_text(run), 40));
     text += fmt::format(
-        "  job{} [shape=box, style=\"rounded,filled\", fillcolor=\"#e3ecfa\", label={}, "
+        "  run{} [shape=box, style=\"rounded,filled\", fillcolor=\"#e3ecfa\", label={}, "
         "tooltip={}];\n",
-        job.id, dot_string(label), dot_string(command_text(job)));
+        run.id, dot_string(label), dot_string(command_text(run)));
   }
   for (std::size_t b = 0; b < view.bundles.size(); ++b) {
     const Bundle& bundle = view.bundles[b];
@@ -39,10 +39,10 @@ std::string dag_dot(const DagView& view) {
                         dot_string(base::shortened_middle(view.label(bundle, 2), 40)),
                         dot_string(view.label(bundle, 20)));
     if (bundle.producer) {
-      text += fmt::format("  job{} -> file{};\n", view.dag->jobs[*bundle.producer].job.id, b);
+      text += fmt::format("  run{} -> file{};\n", view.dag->runs[*bundle.producer].run.id, b);
     }
     for (std::size_t i = 0; i < bundle.consumers.size(); ++i) {
-      text += fmt::format("  file{} -> job{}{};\n", b, view.dag->jobs[bundle.consumers[i]].job.id,
+      text += fmt::format("  file{} -> run{}{};\n", b, view.dag->runs[bundle.consumers[i]].run.id,
                           bundle.stale[i] ? " [style=dashed]" : "");
     }
   }

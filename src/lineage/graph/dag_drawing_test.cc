@@ -14,20 +14,20 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// An old job and its file, which a failed job read and which is not what it was.
+// An old run and its file, which a failed run read and which is not what it was.
 Dag drawn_dag() {
-  store::Job old;
+  store::RunRecord old;
   old.id = 1;
   old.command = {"make", "a&lt;b"};
-  old.status = store::JobStatus::kDone;
+  old.status = store::RunStatus::kDone;
   old.superseded = true;
-  store::Job bad;
+  store::RunRecord bad;
   bad.id = 2;
   bad.command = {"use"};
-  bad.status = store::JobStatus::kFailed;
+  bad.status = store::RunStatus::kFailed;
   Dag dag;
-  dag.jobs = {{.job = old, .inputs = {}, .outputs = {0}},
-              {.job = bad, .inputs = {{.file = 0, .stale = true}}, .outputs = {}}};
+  dag.runs = {{.run = old, .inputs = {}, .outputs = {0}},
+              {.run = bad, .inputs = {{.file = 0, .stale = true}}, .outputs = {}}};
   dag.files = {{.path = "/project/R&D", .blake3 = {}, .size = 1, .producer = 0, .consumers = {1}}};
   return dag;
 }
@@ -71,11 +71,11 @@ TEST(DagDrawing, SvgIsLegibleInLightAndDark) {
   const std::size_t dark = svg.find("@media (prefers-color-scheme: dark)");
   ASSERT_NE(dark, std::string::npos);
   for (const Colours& colours : {colours_in(svg.substr(0, dark)), colours_in(svg.substr(dark))}) {
-    for (const char* fill : {"page", "job", "old", "file", "outside", "bad", "asked"}) {
+    for (const char* fill : {"page", "run", "old", "file", "outside", "bad", "asked"}) {
       EXPECT_GE(contrast(colours.at("ink"), colours.at(fill)), 4.5) << fill;
       EXPECT_GE(contrast(colours.at("soft"), colours.at(fill)), 4.5) << fill;
     }
-    for (const char* line : {"line", "bad-edge", "job-edge", "old-edge", "file-edge"}) {
+    for (const char* line : {"line", "bad-edge", "run-edge", "old-edge", "file-edge"}) {
       EXPECT_GE(contrast(colours.at(line), colours.at("page")), 3) << line;
     }
   }
@@ -93,7 +93,7 @@ TEST(DagDrawing, AStaleLineHasATipOfItsColour) {
 TEST(DagDrawing, DotReadsNoEntitiesIntoNames) {
   const Dag dag = drawn_dag();
   const std::string dot = dag_dot(view_of(dag, "/project"));
-  EXPECT_THAT(dot, HasSubstr("label=\"job 1 make 'a&amp;lt;b'\""));
+  EXPECT_THAT(dot, HasSubstr("label=\"run 1 make 'a&amp;lt;b'\""));
   EXPECT_THAT(dot, HasSubstr("label=\"R&amp;D\", tooltip=\"R&amp;D\""));
 }
 

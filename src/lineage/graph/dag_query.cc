@@ -6,19 +6,19 @@
 #include "lineage/graph/dag.h"
 #include "lineage/graph/dag_builder.h"
 #include "store/artifacts.h"
-#include "store/job_reader.h"
 #include "store/needs.h"
+#include "store/run_reader.h"
 
 namespace assay::lineage {
 namespace {
 
 using store::FileAt;
 using store::Input;
-using store::Job;
-using store::JobId;
 using store::Output;
+using store::RunId;
+using store::RunRecord;
 
-// Walks from job to job. Each job's inputs are followed at most once, and so are its outputs, which
+// Walks from run to run. Each run's inputs are followed at most once, and so are its outputs, which
 // is what ends it whatever the contents are.
 class Walk {
  public:
@@ -27,29 +27,29 @@ class Walk {
     return Walk(store, std::move(producers));
   }
 
-  base::Result<std::size_t> job(JobId id) {
-    if (const auto known = builder_.find_job(id)) return *known;
-    ASSAY_TRY(const Job head, store::head_of(*store_, id));
-    return builder_.add_job(head);
+  base::Result<std::size_t> run(RunId id) {
+    if (const auto known = builder_.find_run(id)) return *known;
+    ASSAY_TRY(const RunRecord head, store::head_of(*store_, id));
+    return builder_.add_run(head);
   }
 
-  // The file that `made` is, with its job.
+  // The file that `made` is, with its run.
   base::Result<std::size_t> output(const FileAt& made) {
-    ASSAY_TRY(const std::size_t index, job(made.job));
+    ASSAY_TRY(const std::size_t index, run(made.run));
     return builder_.add_output(
         index, {made.path, made.blake3, made.size, store::OutputStatus::kCreated, ""});
   }
 
-  base::Result<void> up(std::vector<JobId> from, std::int64_t depth) {
-    std::set<JobId> done(from.begin(), from.end());
+  base::Result<void> up(std::vector<RunId> from, std::int64_t depth) {
+    std::set<RunId> done(from.begin(), from.end());
     for (std::int64_t level = 0; !from.empty() && (depth < 0 || level < depth); ++level) {
-      std::vector<JobId> next;
-      for (const JobId id : from) {
+      std::vector<RunId> next;
+      for (const RunId id : from) {
         ASSAY_TRY_VOID(add_inputs(id));
-        for (const DagInput& input : builder_.dag().jobs[*builder_.find_job(id)].inputs) {
+        for (const DagInput& input : builder_.dag().runs[*builder_.find_run(id)].inputs) {
           const auto& file = builder_.dag().files[input.file];
           if (!file.producer) continue;
-          const JobId producer = builder_.dag().jobs[*file.producer].job.id;
+          const RunId producer = builder_.dag().runs[*file.producer].run.id;
           if (done.insert(producer).second) next.push_back(producer);
         }
       }
@@ -58,59 +58,59 @@ class Walk {
     return {};
   }
 
-  // `only`: of the first jobs only the readers of this file are followed.
-  base::Result<void> down(std::vector<JobId> from, std::optional<std::string> only,
+  // `only`: of the first runs only the readers of this file are followed.
+  base::Result<void> down(std::vector<RunId> from, std::optional<std::string> only,
                           std::int64_t depth) {
-    std::set<JobId> done(from.begin(), from.end());
+    std::set<RunId> done(from.begin(), from.end());
     for (std::int64_t level = 0; !from.empty() && (depth < 0 || level < depth); ++level) {
-      std::vector<JobId> next;
-      for (const JobId id : from) {
+      std::vector<RunId> next;
+      for (const RunId id : from) {
         ASSAY_TRY(const auto readers, add_outputs(id, level == 0 ? only : std::nullopt));
-        for (const JobId reader : readers) {
+        for (const RunId reader : readers) {
           if (done.insert(reader).second) next.push_back(reader);
         }
       }
       from = std::move(next);
     }
     // What the last ones made is part of the answer, if not who read it.
-    for (const JobId id : from) ASSAY_TRY_VOID(outputs_of(id));
+    for (const RunId id : from) ASSAY_TRY_VOID(outputs_of(id));
     return {};
   }
 
-  // Readers, at its path, of a content that no job made.
-  base::Result<std::vector<JobId>> readers_of_outside(std::size_t file) {
+  // Readers, at its path, of a content that no run made.
+  base::Result<std::vector<RunId>> readers_of_outside(std::size_t file) {
     const DagFile outside = builder_.dag().files[file];
-    std::vector<JobId> readers;
+    std::vector<RunId> readers;
     if (!outside.blake3) return readers;
     ASSAY_TRY(const auto all, store::consumers_of(*store_, *outside.blake3));
     for (const FileAt& read : all) {
       if (read.path != outside.path) continue;
-      ASSAY_TRY(const std::size_t reader, job(read.job));
-      ASSAY_TRY(const auto made, producers_.of(builder_.dag().jobs[reader].job,
+      ASSAY_TRY(const std::size_t reader, run(read.run));
+      ASSAY_TRY(const auto made, producers_.of(builder_.dag().runs[reader].run,
                                                {read.path, read.blake3, read.size}));
       if (made) continue;
       builder_.add_input(reader, {.file = file});
-      readers.push_back(read.job);
+      readers.push_back(read.run);
     }
     return readers;
   }
 
-  base::Result<void> outputs_of(JobId id) {
-    ASSAY_TRY(const std::size_t index, job(id));
+  base::Result<void> outputs_of(RunId id) {
+    ASSAY_TRY(const std::size_t index, run(id));
     return store::each_output(*store_, id, -1,
                               [&](const Output& output) { builder_.add_output(index, output); });
   }
 
-  base::Result<void> add_inputs(JobId id) {
-    ASSAY_TRY(const std::size_t reader, job(id));
-    const Job head = builder_.dag().jobs[reader].job;
+  base::Result<void> add_inputs(RunId id) {
+    ASSAY_TRY(const std::size_t reader, run(id));
+    const RunRecord head = builder_.dag().runs[reader].run;
     ASSAY_TRY(const std::vector<Input> needs, store::load_needs(*store_, id));
     for (const Input& input : needs) {
       ASSAY_TRY(const auto made, producers_.of(head, input));
       if (!made) {
         ASSAY_TRY(const auto twin, producers_.twin(head, input));
         builder_.add_outside_input(
-            reader, input, twin ? std::optional(Twin{twin->job, twin->path}) : std::nullopt);
+            reader, input, twin ? std::optional(Twin{twin->run, twin->path}) : std::nullopt);
         continue;
       }
       ASSAY_TRY(const std::size_t file, output(*made));
@@ -125,22 +125,22 @@ class Walk {
   Walk(store::Store& store, store::Producers producers)
       : store_(&store), producers_(std::move(producers)) {}
 
-  // The jobs that read what this one made.
-  base::Result<std::vector<JobId>> add_outputs(JobId id, const std::optional<std::string>& only) {
-    ASSAY_TRY(const std::size_t writer, job(id));
-    const Job head = builder_.dag().jobs[writer].job;
+  // The runs that read what this one made.
+  base::Result<std::vector<RunId>> add_outputs(RunId id, const std::optional<std::string>& only) {
+    ASSAY_TRY(const std::size_t writer, run(id));
+    const RunRecord head = builder_.dag().runs[writer].run;
     std::vector<Output> outputs;
     ASSAY_TRY_VOID(store::each_output(*store_, id, -1, [&](Output output) {
       if (!only || output.path == *only) outputs.push_back(std::move(output));
     }));
-    std::vector<JobId> found;
+    std::vector<RunId> found;
     for (const Output& output : outputs) {
       const std::size_t file = builder_.add_output(writer, output);
       ASSAY_TRY(const auto readers, producers_.readers(head, output));
       for (const FileAt& read : readers) {
-        ASSAY_TRY(const std::size_t reader, job(read.job));
+        ASSAY_TRY(const std::size_t reader, run(read.run));
         builder_.add_input(reader, {.file = file, .written_into = read.size < 0});
-        found.push_back(read.job);
+        found.push_back(read.run);
       }
     }
     return found;
@@ -151,7 +151,7 @@ class Walk {
   DagBuilder builder_;
 };
 
-// The jobs that left this artifact at its path, newest first.
+// The runs that left this artifact at its path, newest first.
 base::Result<std::vector<FileAt>> makers_of(store::Store& store, const Artifact& artifact) {
   if (!artifact.blake3) return std::vector<FileAt>{};
   ASSAY_TRY(auto makers, store::producers_of(store, *artifact.blake3));
@@ -159,28 +159,28 @@ base::Result<std::vector<FileAt>> makers_of(store::Store& store, const Artifact&
   return makers;
 }
 
-// Who left the content of a file from outside elsewhere, before the last job that read it here.
+// Who left the content of a file from outside elsewhere, before the last run that read it here.
 base::Result<std::optional<Twin>> twin_of(store::Store& store, const Artifact& artifact) {
   if (!artifact.blake3) return std::nullopt;
   ASSAY_TRY(const auto readers, store::consumers_of(store, *artifact.blake3));
   ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
   for (const FileAt& read : readers) {
     if (read.path != artifact.path) continue;
-    ASSAY_TRY(const Job head, store::head_of(store, read.job));
+    ASSAY_TRY(const RunRecord head, store::head_of(store, read.run));
     ASSAY_TRY(const auto found, producers.twin(head, {read.path, read.blake3, read.size}));
-    return found ? std::optional(Twin{found->job, found->path}) : std::nullopt;
+    return found ? std::optional(Twin{found->run, found->path}) : std::nullopt;
   }
   return std::nullopt;
 }
 
-base::Result<Dag> around_job(Walk walk, JobId id, const Reach& reach) {
-  ASSAY_TRY(const std::size_t index, walk.job(id));
+base::Result<Dag> around_run(Walk walk, RunId id, const Reach& reach) {
+  ASSAY_TRY(const std::size_t index, walk.run(id));
   ASSAY_TRY_VOID(walk.outputs_of(id));
   ASSAY_TRY_VOID(walk.add_inputs(id));
   if (reach.up) ASSAY_TRY_VOID(walk.up({id}, reach.depth));
   if (reach.down) ASSAY_TRY_VOID(walk.down({id}, std::nullopt, reach.depth));
   Dag dag = walk.builder().take();
-  dag.job = index;
+  dag.run = index;
   return dag;
 }
 
@@ -188,12 +188,12 @@ base::Result<Dag> around_job(Walk walk, JobId id, const Reach& reach) {
 base::Result<std::size_t> around_makers(Walk& walk, const std::vector<FileAt>& makers,
                                         const Reach& reach) {
   ASSAY_TRY(const std::size_t file, walk.output(makers.front()));
-  std::vector<JobId> all;
-  for (const FileAt& made : makers) all.push_back(made.job);
+  std::vector<RunId> all;
+  for (const FileAt& made : makers) all.push_back(made.run);
   if (reach.up && reach.down) {
     ASSAY_TRY_VOID(walk.up(all, reach.depth));
   } else if (reach.up) {
-    ASSAY_TRY_VOID(walk.up({makers.front().job}, reach.depth));
+    ASSAY_TRY_VOID(walk.up({makers.front().run}, reach.depth));
   }
   if (reach.down) ASSAY_TRY_VOID(walk.down(all, makers.front().path, reach.depth));
   return file;
@@ -227,18 +227,18 @@ base::Result<Dag> around_artifact(Walk walk, store::Store& store, const Artifact
 base::Result<Dag> whole_dag(store::Store& store) {
   ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
-  ASSAY_TRY(std::vector<Job> jobs, store::list_jobs(store));
-  std::reverse(jobs.begin(), jobs.end());
-  for (const Job& job : jobs) walk.builder().add_job(job);
-  for (const Job& job : jobs) ASSAY_TRY_VOID(walk.outputs_of(job.id));
-  for (const Job& job : jobs) ASSAY_TRY_VOID(walk.add_inputs(job.id));
+  ASSAY_TRY(std::vector<RunRecord> runs, store::list_runs(store));
+  std::reverse(runs.begin(), runs.end());
+  for (const RunRecord& run : runs) walk.builder().add_run(run);
+  for (const RunRecord& run : runs) ASSAY_TRY_VOID(walk.outputs_of(run.id));
+  for (const RunRecord& run : runs) ASSAY_TRY_VOID(walk.add_inputs(run.id));
   return walk.builder().take();
 }
 
 base::Result<Dag> dag_around(store::Store& store, const Named& what, const Reach& reach) {
   ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
-  if (const JobId* id = std::get_if<JobId>(&what)) return around_job(std::move(walk), *id, reach);
+  if (const RunId* id = std::get_if<RunId>(&what)) return around_run(std::move(walk), *id, reach);
   return around_artifact(std::move(walk), store, std::get<Artifact>(what), reach);
 }
 

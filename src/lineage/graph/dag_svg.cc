@@ -47,20 +47,21 @@ struct Drawn {
   std::string hover;
 };
 
-Drawn drawn_job(const store::Job& job) {
-  const std::string command = command_text(job);
-  std::string kind = "job";
-  if (job.superseded) kind += " old";
-  if (job.status == store::JobStatus::kFailed || job.status == store::JobStatus::kInterrupted) {
+Drawn drawn_run(const store::RunRecord& run) {
+  const std::string command = command_text(run);
+  std::string kind = "run";
+  if (run.superseded) kind += " old";
+  if (run.status == store::RunStatus::kFailed || run.status == store::RunStatus::kInterrupted) {
     kind += " bad";
   }
   return {kind, base::shortened(base::printable(command), kColumns),
-          fmt::format(
-              "{}{} · {}", job.step != 0 && !job.superseded ? fmt::format("@{} · ", job.step) : "",
-              fmt::format("job {}", job.id),
-              job.status == store::JobStatus::kDone ? base::to_text(base::Seconds(job.duration_s))
-                                                    : std::string(store::name_of(job.status))),
-          fmt::format("{}\nin {}", command, job.directory)};
+          fmt::format("{}{} · {}",
+                      run.stage != 0 && !run.superseded ? fmt::format("@{} · ", run.stage) : "",
+                      fmt::format("run {}", run.id),
+                      run.status == store::RunStatus::kDone
+                          ? base::to_text(base::Seconds(run.duration_s))
+                          : std::string(store::name_of(run.status))),
+          fmt::format("{}\nin {}", command, run.directory)};
 }
 
 Drawn drawn_bundle(const DagView& view, const Bundle& bundle) {
@@ -112,24 +113,24 @@ std::string tip(std::string_view id, std::string_view attributes) {
 }
 
 // Whatever is written stands out from what is behind it by 4.5, lines from the page by 3 (WCAG 2
-// AA), in either scheme. So an old job has fainter colours and not less opacity.
+// AA), in either scheme. So an old run has fainter colours and not less opacity.
 constexpr const char* kStyle = R"(<style>
   svg { --page: #ffffff; --ink: #1d2733; --soft: #5b6775; --line: #828d9a;
-        --job: #e4edfb; --job-edge: #4a78c2; --old: #f4f7fc; --old-edge: #7a96c0;
+        --run: #e4edfb; --run-edge: #4a78c2; --old: #f4f7fc; --old-edge: #7a96c0;
         --file: #f6f4ee; --file-edge: #94896a;
         --outside: #ffffff; --bad: #fbe4e2; --bad-edge: #c2504a; --asked: #fff2c4; }
   @media (prefers-color-scheme: dark) {
     svg { --page: #14181d; --ink: #e6ebf1; --soft: #a6b1bf; --line: #6b7785;
-          --job: #1e3150; --job-edge: #6d9be3; --old: #182231; --old-edge: #56749f;
+          --run: #1e3150; --run-edge: #6d9be3; --old: #182231; --old-edge: #56749f;
           --file: #262621; --file-edge: #7d7660;
           --outside: #14181d; --bad: #44211f; --bad-edge: #e0746d; --asked: #4a3f14; } }
   .page { fill: var(--page); }
   text { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: var(--ink); }
   text.detail { font-size: 10px; fill: var(--soft); }
   rect { stroke-width: 1.2; }
-  .job rect { fill: var(--job); stroke: var(--job-edge); }
-  .job.old rect { fill: var(--old); stroke: var(--old-edge); }
-  .job.bad rect { fill: var(--bad); stroke: var(--bad-edge); }
+  .run rect { fill: var(--run); stroke: var(--run-edge); }
+  .run.old rect { fill: var(--old); stroke: var(--old-edge); }
+  .run.bad rect { fill: var(--bad); stroke: var(--bad-edge); }
   .file rect { fill: var(--file); stroke: var(--file-edge); }
   .file.outside rect { fill: var(--outside); stroke-dasharray: 4 3; }
   .file.asked rect { fill: var(--asked); stroke-width: 2; }
@@ -146,10 +147,10 @@ std::string dag_svg(const DagView& view) {
   std::vector<Drawn> drawn;
   std::vector<Line> lines;
   std::vector<bool> stale;
-  std::vector<std::size_t> box_of(view.dag->jobs.size());
-  for (const std::size_t job : view.order) {
-    box_of[job] = drawn.size();
-    drawn.push_back(drawn_job(view.dag->jobs[job].job));
+  std::vector<std::size_t> box_of(view.dag->runs.size());
+  for (const std::size_t run : view.order) {
+    box_of[run] = drawn.size();
+    drawn.push_back(drawn_run(view.dag->runs[run].run));
   }
   for (const Bundle& bundle : view.bundles) {
     if (bundle.producer) {
@@ -174,11 +175,11 @@ std::string dag_svg(const DagView& view) {
   const double height = size.y + 2 * kMargin;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\""
-      " height=\"{1:.0f}\" role=\"img\">\n<title>{2} jobs and {3} files</title>\n{4}"
+      " height=\"{1:.0f}\" role=\"img\">\n<title>{2} runs and {3} files</title>\n{4}"
       "<defs>{6}{7}</defs>\n"
       "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
       "<g transform=\"translate({5} {5})\">\n",
-      width, height, view.dag->jobs.size(), view.dag->files.size(), kStyle, kMargin, tip("tip", ""),
+      width, height, view.dag->runs.size(), view.dag->files.size(), kStyle, kMargin, tip("tip", ""),
       tip("tip-stale", " class=\"stale\""));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     svg += fmt::format("<path class=\"line{}\" marker-end=\"url(#tip{})\" d=\"{}\"/>\n",
@@ -186,7 +187,7 @@ std::string dag_svg(const DagView& view) {
   }
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const Drawn& one = drawn[i];
-    const double radius = one.kind.starts_with("job") ? 8 : 2;
+    const double radius = one.kind.starts_with("run") ? 8 : 2;
     svg += fmt::format(
         "<g class=\"{}\"><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\""
         " height=\"{:.1f}\" rx=\"{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"

@@ -9,10 +9,10 @@
 
 #include "base/testing/temp_dir.h"
 #include "lineage/graph/dag_writers.h"
-#include "lineage/testing/random_jobs.h"
-#include "store/job_reader.h"
-#include "store/job_writer.h"
-#include "store/testing/jobs.h"
+#include "lineage/testing/random_runs.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
+#include "store/testing/runs.h"
 
 namespace assay::lineage {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 // In memory where possible: a hundred stores are made below, and each waits for the disk.
 const int kInMemory = ::access("/dev/shm", W_OK) == 0 ? ::setenv("TMPDIR", "/dev/shm", 0) : 0;
 
-using store::JobId;
+using store::RunId;
 using store::testing::digest_of;
 using store::testing::record;
 using ::testing::AllOf;
@@ -28,9 +28,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::set<JobId> ids(const Dag& dag) {
-  std::set<JobId> found;
-  for (const DagJob& job : dag.jobs) found.insert(job.job.id);
+std::set<RunId> ids(const Dag& dag) {
+  std::set<RunId> found;
+  for (const DagRun& run : dag.runs) found.insert(run.run.id);
   return found;
 }
 
@@ -43,10 +43,10 @@ class DagTest : public ::testing::Test {
     EXPECT_TRUE(found) << found.error().line();
     return found.value_or(Artifact{});
   }
-  std::set<JobId> up(const std::string& name, std::int64_t depth = -1) {
+  std::set<RunId> up(const std::string& name, std::int64_t depth = -1) {
     return ids(*dag_around(store_, artifact(name), {.down = false, .depth = depth}));
   }
-  std::set<JobId> down(const std::string& name, std::int64_t depth = -1) {
+  std::set<RunId> down(const std::string& name, std::int64_t depth = -1) {
     return ids(*dag_around(store_, artifact(name), {.up = false, .depth = depth}));
   }
 
@@ -120,13 +120,13 @@ TEST_F(DagTest, ContentsThatAreAlikeByChanceAreNotConnected) {
   record(store_, "cat a=1 -> b=1");
   record(store_, "cat2 b=1 -> c=1");
   record(store_, "cat a=1 -> b=1");
-  EXPECT_THAT(ids(*dag_around(store_, JobId{4}, {.down = false})), ElementsAre(4));
-  const Dag live = live_dag(*load_live_steps(store_));
-  for (const DagJob& job : live.jobs) {
-    if (job.job.id != 4) continue;
-    ASSERT_EQ(job.inputs.size(), 1U);
-    EXPECT_EQ(live.files[job.inputs[0].file].path, "/project/a");
-    EXPECT_FALSE(live.files[job.inputs[0].file].producer);
+  EXPECT_THAT(ids(*dag_around(store_, RunId{4}, {.down = false})), ElementsAre(4));
+  const Dag live = live_dag(*load_live_stages(store_));
+  for (const DagRun& run : live.runs) {
+    if (run.run.id != 4) continue;
+    ASSERT_EQ(run.inputs.size(), 1U);
+    EXPECT_EQ(live.files[run.inputs[0].file].path, "/project/a");
+    EXPECT_FALSE(live.files[run.inputs[0].file].producer);
   }
 }
 
@@ -140,7 +140,7 @@ TEST_F(DagTest, WhatWasMadeTwiceWentIntoTheReadersOfBoth) {
   EXPECT_THAT(ids(*dag_around(store_, artifact("a"), {})), ElementsAre(1, 2, 3));
   const Dag dag = *dag_around(store_, artifact("a"), {.up = false});
   EXPECT_THAT(lineage_down_text(view_of(dag, "/project")),
-              AllOf(::testing::StartsWith("a  "), HasSubstr("→ tac  (job 2)"), HasSubstr("b  ")));
+              AllOf(::testing::StartsWith("a  "), HasSubstr("→ tac  (run 2)"), HasSubstr("b  ")));
 }
 
 TEST_F(DagTest, ChangesInPlaceAreAChain) {
@@ -162,39 +162,39 @@ TEST_F(DagTest, ContentsThatGoInACircleEnd) {
   EXPECT_THAT(down("b"), ElementsAre(1, 2, 3, 4));  // it was made twice
 }
 
-TEST_F(DagTest, JobsThatRanAtTheSameTimeAndFedEachOtherEnd) {
-  store::Job ping = store::testing::job_of("ping b=2 -> a=1");
-  store::Job pong = store::testing::job_of("pong a=1 -> b=2");
+TEST_F(DagTest, RunsThatRanAtTheSameTimeAndFedEachOtherEnd) {
+  store::RunRecord ping = store::testing::run_of("ping b=2 -> a=1");
+  store::RunRecord pong = store::testing::run_of("pong a=1 -> b=2");
   ping.duration_s = pong.duration_s = 3600;
-  ASSERT_TRUE(store::record_job(store_, ping));
-  ASSERT_TRUE(store::record_job(store_, pong));
+  ASSERT_TRUE(store::record_run(store_, ping));
+  ASSERT_TRUE(store::record_run(store_, pong));
   EXPECT_THAT(up("a"), ElementsAre(1, 2));
   EXPECT_THAT(down("a"), ElementsAre(1, 2));
   EXPECT_EQ(whole_dag(store_)->files.size(), 2U);
 }
 
-TEST_F(DagTest, AroundAJobAreItsFilesAndTheirs) {
+TEST_F(DagTest, AroundARunAreItsFilesAndTheirs) {
   record(store_, "a raw=0 -> x=1");
   record(store_, "b x=1 other=9 -> y=2 unused=3");
   record(store_, "c y=2 -> z=3");
-  const Dag dag = *dag_around(store_, JobId{2}, {});
+  const Dag dag = *dag_around(store_, RunId{2}, {});
   EXPECT_THAT(ids(dag), ElementsAre(1, 2, 3));
   EXPECT_EQ(dag.files.size(), 6U);
-  EXPECT_EQ(dag.jobs[*dag.job].job.id, 2);
-  const Dag near = *dag_around(store_, JobId{2}, {.depth = 0});
+  EXPECT_EQ(dag.runs[*dag.run].run.id, 2);
+  const Dag near = *dag_around(store_, RunId{2}, {.depth = 0});
   EXPECT_EQ(near.files.size(), 4U);
 }
 
-// A graph is consistent: every edge is in both lists, and no file and no job is there twice.
+// A graph is consistent: every edge is in both lists, and no file and no run is there twice.
 void check_consistent(const Dag& dag) {
-  std::set<JobId> jobs;
-  for (std::size_t j = 0; j < dag.jobs.size(); ++j) {
-    RC_ASSERT(jobs.insert(dag.jobs[j].job.id).second);
-    for (const DagInput& input : dag.jobs[j].inputs) {
+  std::set<RunId> runs;
+  for (std::size_t j = 0; j < dag.runs.size(); ++j) {
+    RC_ASSERT(runs.insert(dag.runs[j].run.id).second);
+    for (const DagInput& input : dag.runs[j].inputs) {
       const auto& consumers = dag.files[input.file].consumers;
       RC_ASSERT(std::count(consumers.begin(), consumers.end(), j) == 1);
     }
-    for (const std::size_t file : dag.jobs[j].outputs) RC_ASSERT(dag.files[file].producer == j);
+    for (const std::size_t file : dag.runs[j].outputs) RC_ASSERT(dag.files[file].producer == j);
   }
   std::set<std::tuple<std::string, std::optional<hash::Digest>, std::optional<std::size_t>>> files;
   for (const DagFile& file : dag.files) {
@@ -203,24 +203,24 @@ void check_consistent(const Dag& dag) {
 }
 
 RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
-  const std::vector<store::Job> jobs = *testing::random_jobs();
+  const std::vector<store::RunRecord> runs = *testing::random_runs();
   base::testing::TempDir directory;
   auto store = *store::Store::create(store::location_in(directory.path()), {});
-  for (const store::Job& job : jobs) RC_ASSERT(store::record_job(store, job).has_value());
+  for (const store::RunRecord& run : runs) RC_ASSERT(store::record_run(store, run).has_value());
 
   // edge[k][j]: j read what k made, by the definition, spelled out on the vectors.
-  const std::size_t n = jobs.size();
+  const std::size_t n = runs.size();
   std::vector<std::vector<bool>> edge(n, std::vector<bool>(n));
   for (std::size_t j = 0; j < n; ++j) {
     std::map<std::string, std::optional<hash::Digest>> needs;
-    for (const store::Output& output : jobs[j].outputs) {
+    for (const store::Output& output : runs[j].outputs) {
       if (output.before) needs[output.path] = output.before;
     }
-    for (const store::Input& input : jobs[j].inputs) needs[input.path] = input.blake3;
+    for (const store::Input& input : runs[j].inputs) needs[input.path] = input.blake3;
     for (const auto& [path, content] : needs) {
       std::optional<std::size_t> maker;
       for (std::size_t k = 0; k < j; ++k) {
-        for (const store::Output& output : jobs[k].outputs) {
+        for (const store::Output& output : runs[k].outputs) {
           if (output.path == path && output.blake3 == content) maker = k;
         }
       }
@@ -236,21 +236,21 @@ RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
     }
   }
   for (std::size_t j = 0; j < n; ++j) {
-    std::set<JobId> above = {static_cast<JobId>(j + 1)};
-    std::set<JobId> below = above;
+    std::set<RunId> above = {static_cast<RunId>(j + 1)};
+    std::set<RunId> below = above;
     for (std::size_t k = 0; k < n; ++k) {
-      if (reach[k][j]) above.insert(static_cast<JobId>(k + 1));
-      if (reach[j][k]) below.insert(static_cast<JobId>(k + 1));
+      if (reach[k][j]) above.insert(static_cast<RunId>(k + 1));
+      if (reach[j][k]) below.insert(static_cast<RunId>(k + 1));
     }
-    const auto id = static_cast<JobId>(j + 1);
+    const auto id = static_cast<RunId>(j + 1);
     const Dag up = *dag_around(store, id, {.down = false});
     const Dag down = *dag_around(store, id, {.up = false});
     check_consistent(up);
     check_consistent(down);
-    // The job's own inputs are shown with their makers either way.
-    std::set<JobId> direct = below;
+    // The run's own inputs are shown with their makers either way.
+    std::set<RunId> direct = below;
     for (std::size_t k = 0; k < n; ++k) {
-      if (edge[k][j]) direct.insert(static_cast<JobId>(k + 1));
+      if (edge[k][j]) direct.insert(static_cast<RunId>(k + 1));
     }
     RC_ASSERT(ids(up) == above);
     RC_ASSERT(ids(down) == direct);
@@ -259,32 +259,32 @@ RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
   check_consistent(whole);
   for (std::size_t j = 0; j < n; ++j) {
     std::set<std::size_t> makers;
-    for (const DagInput& input : whole.jobs[j].inputs) {
+    for (const DagInput& input : whole.runs[j].inputs) {
       if (whole.files[input.file].producer) makers.insert(*whole.files[input.file].producer);
     }
     for (std::size_t k = 0; k < n; ++k) RC_ASSERT(makers.contains(k) == edge[k][j]);
   }
 }
 
-TEST_F(DagTest, WordsNameJobsFilesAndContents) {
+TEST_F(DagTest, WordsNameRunsFilesAndContents) {
   record(store_, "make raw=0 -> data/x=1");
   const auto kind = [&](const std::string& text) -> std::string {
     const auto named = anything_named(store_, text, "/project/data");
     if (!named) return named.error().line();
-    if (const JobId* id = std::get_if<JobId>(&*named)) return fmt::format("job {}", *id);
+    if (const RunId* id = std::get_if<RunId>(&*named)) return fmt::format("run {}", *id);
     return std::get<Artifact>(*named).path;
   };
-  EXPECT_EQ(kind("last"), "job 1");
-  EXPECT_EQ(kind("1"), "job 1");
-  EXPECT_EQ(kind("@1"), "job 1");
+  EXPECT_EQ(kind("last"), "run 1");
+  EXPECT_EQ(kind("1"), "run 1");
+  EXPECT_EQ(kind("@1"), "run 1");
   EXPECT_EQ(kind("x"), "/project/data/x");
   EXPECT_EQ(kind("../raw"), "/project/raw");
   EXPECT_EQ(kind("/project/./data//x"), "/project/data/x");
   EXPECT_EQ(kind(digest_of("1").hex().substr(0, 4)), "/project/data/x");
   EXPECT_EQ(kind(digest_of("1").hex().substr(0, 2)), "/project/data/x");
   EXPECT_EQ(kind("nowhere"),
-            "'nowhere': neither a job nor a file that one read or wrote; see `assay log`");
-  EXPECT_EQ(kind(""), "'': neither a job nor a file that one read or wrote; see `assay log`");
+            "'nowhere': neither a run nor a file that one read or wrote; see `assay log`");
+  EXPECT_EQ(kind(""), "'': neither a run nor a file that one read or wrote; see `assay log`");
 }
 
 TEST_F(DagTest, AnAmbiguousPrefixListsUpToFiveCandidates) {

@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t kCommandColumns = 100;
 constexpr std::size_t kNames = 3;
 
-std::string heading(const store::Job& job) {
-  const std::string command = base::shortened(base::printable(command_text(job)), kCommandColumns);
-  std::string text = fmt::format("{}  {}", short_name(job), command);
-  text += fmt::format("  (job {}, {})", job.id, store::name_of(job.status));
+std::string heading(const store::RunRecord& run) {
+  const std::string command = base::shortened(base::printable(command_text(run)), kCommandColumns);
+  std::string text = fmt::format("{}  {}", short_name(run), command);
+  text += fmt::format("  (run {}, {})", run.id, store::name_of(run.status));
   return text + "\n";
 }
 
@@ -38,7 +38,7 @@ class Listing {
 std::string read_line(const DagView& view, const Bundle& bundle, std::size_t at) {
   std::string line = view.label(bundle, kNames);
   if (bundle.producer) {
-    line += fmt::format("  ← {}", short_name(view.dag->jobs[*bundle.producer].job));
+    line += fmt::format("  ← {}", short_name(view.dag->runs[*bundle.producer].run));
   }
   if (const std::string remark = view.remark(bundle); !remark.empty()) {
     line += "  (from outside; " + remark + ")";
@@ -51,17 +51,17 @@ std::string read_line(const DagView& view, const Bundle& bundle, std::size_t at)
 
 std::string dag_text(const DagView& view) {
   const Dag& dag = *view.dag;
-  std::vector<std::vector<std::size_t>> read(dag.jobs.size());
-  std::vector<std::vector<std::size_t>> left(dag.jobs.size());
+  std::vector<std::vector<std::size_t>> read(dag.runs.size());
+  std::vector<std::vector<std::size_t>> left(dag.runs.size());
   for (std::size_t b = 0; b < view.bundles.size(); ++b) {
     const Bundle& bundle = view.bundles[b];
     if (bundle.producer) left[*bundle.producer].push_back(b);
-    for (const std::size_t job : bundle.consumers) read[job].push_back(b);
+    for (const std::size_t run : bundle.consumers) read[run].push_back(b);
   }
   std::string text;
   for (const std::size_t index : view.order) {
     if (!text.empty()) text += "\n";
-    text += heading(dag.jobs[index].job);
+    text += heading(dag.runs[index].run);
     for (const bool into : {false, true}) {
       Listing reads(text, into ? "changes" : "reads");
       for (const std::size_t b : read[index]) {
@@ -78,7 +78,7 @@ std::string dag_text(const DagView& view) {
       std::string line = view.label(bundle, kNames);
       for (std::size_t i = 0; i < bundle.consumers.size(); ++i) {
         line += fmt::format("{} {}", i == 0 ? "  →" : ",",
-                            short_name(dag.jobs[bundle.consumers[i]].job));
+                            short_name(dag.runs[bundle.consumers[i]].run));
       }
       leaves.add(line);
     }

@@ -13,13 +13,13 @@ namespace assay::lineage {
 namespace {
 
 std::vector<Bundle> bundles_of(const Dag& dag) {
-  std::map<std::pair<std::size_t, std::size_t>, const DagInput*> inputs;  // (file, job)
-  for (std::size_t job = 0; job < dag.jobs.size(); ++job) {
-    for (const DagInput& input : dag.jobs[job].inputs) inputs[{input.file, job}] = &input;
+  std::map<std::pair<std::size_t, std::size_t>, const DagInput*> inputs;  // (file, run)
+  for (std::size_t run = 0; run < dag.runs.size(); ++run) {
+    for (const DagInput& input : dag.runs[run].inputs) inputs[{input.file, run}] = &input;
   }
   using Key = std::tuple<std::optional<std::size_t>, std::vector<std::size_t>, std::vector<bool>,
                          std::vector<bool>, bool, bool,
-                         std::optional<std::pair<store::JobId, std::string>>>;
+                         std::optional<std::pair<store::RunId, std::string>>>;
   std::map<Key, std::size_t> known;
   std::vector<Bundle> bundles;
   for (std::size_t file = 0; file < dag.files.size(); ++file) {
@@ -27,14 +27,14 @@ std::vector<Bundle> bundles_of(const Dag& dag) {
     std::vector<std::size_t> consumers = one.consumers;
     std::sort(consumers.begin(), consumers.end());
     std::vector<bool> old, into;
-    for (const std::size_t job : consumers) {
-      const DagInput& input = *inputs.at({file, job});
+    for (const std::size_t run : consumers) {
+      const DagInput& input = *inputs.at({file, run});
       old.push_back(input.stale);
       into.push_back(input.written_into);
     }
     // What was asked about stands alone, and so does what there is a remark on.
-    std::optional<std::pair<store::JobId, std::string>> twin;
-    if (one.twin) twin.emplace(one.twin->job, one.twin->path);
+    std::optional<std::pair<store::RunId, std::string>> twin;
+    if (one.twin) twin.emplace(one.twin->run, one.twin->path);
     const auto [at, is_new] = known.try_emplace(
         {one.producer, consumers, old, into, one.deleted, is_asked(dag, file), std::move(twin)},
         bundles.size());
@@ -50,32 +50,32 @@ std::vector<Bundle> bundles_of(const Dag& dag) {
   return bundles;
 }
 
-// Depth first, by job number, so that the order is the same every time.
+// Depth first, by run number, so that the order is the same every time.
 std::vector<std::size_t> order_of(const Dag& dag) {
   enum class Mark : char { kNew, kOpen, kDone };
   std::vector<std::size_t> order;
-  std::vector<Mark> marks(dag.jobs.size(), Mark::kNew);
-  std::vector<std::size_t> roots(dag.jobs.size());
+  std::vector<Mark> marks(dag.runs.size(), Mark::kNew);
+  std::vector<std::size_t> roots(dag.runs.size());
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i] = i;
   std::sort(roots.begin(), roots.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
-      const store::Job& job = dag.jobs[i].job;
-      return std::pair(job.superseded || job.step == 0 ? job.id : job.step, job.id);
+      const store::RunRecord& run = dag.runs[i].run;
+      return std::pair(run.superseded || run.stage == 0 ? run.id : run.stage, run.id);
     };
     return key(a) < key(b);
   });
-  // Not recursive: a project may have a chain of a hundred thousand jobs.
-  std::vector<std::pair<std::size_t, std::size_t>> stack;  // job, next input
+  // Not recursive: a project may have a chain of a hundred thousand runs.
+  std::vector<std::pair<std::size_t, std::size_t>> stack;  // run, next input
   for (const std::size_t root : roots) {
     if (marks[root] != Mark::kNew) continue;
     stack.push_back({root, 0});
     marks[root] = Mark::kOpen;
     while (!stack.empty()) {
-      auto& [job, next] = stack.back();
-      const auto& inputs = dag.jobs[job].inputs;
+      auto& [run, next] = stack.back();
+      const auto& inputs = dag.runs[run].inputs;
       if (next == inputs.size()) {
-        marks[job] = Mark::kDone;
-        order.push_back(job);
+        marks[run] = Mark::kDone;
+        order.push_back(run);
         stack.pop_back();
         continue;
       }
@@ -97,18 +97,18 @@ std::string shown_path(const std::string& path, const std::filesystem::path& dir
                                                                  : path;
 }
 
-std::string command_text(const store::Job& job) {
+std::string command_text(const store::RunRecord& run) {
   std::string text;
-  for (const std::string& word : job.command) {
+  for (const std::string& word : run.command) {
     if (!text.empty()) text += " ";
     text += base::shell_quoted(word);
   }
   return text;
 }
 
-std::string short_name(const store::Job& job) {
-  const bool live = job.step != 0 && !job.superseded;
-  return live ? fmt::format("@{}", job.step) : fmt::format("job {}", job.id);
+std::string short_name(const store::RunRecord& run) {
+  const bool live = run.stage != 0 && !run.superseded;
+  return live ? fmt::format("@{}", run.stage) : fmt::format("run {}", run.id);
 }
 
 std::string DagView::label(const Bundle& bundle, std::size_t names) const {
@@ -142,8 +142,8 @@ std::string DagView::detail(const Bundle& bundle) const {
 std::string DagView::remark(const Bundle& bundle) const {
   const auto& twin = dag->files[bundle.files[0]].twin;
   if (!twin) return "";
-  return fmt::format("same content as {} of job {}",
-                     base::printable(shown_path(twin->path, directory)), twin->job);
+  return fmt::format("same content as {} of run {}",
+                     base::printable(shown_path(twin->path, directory)), twin->run);
 }
 
 bool is_asked(const Dag& dag, std::size_t file) {

@@ -1,4 +1,4 @@
-// A Dag as people see it: files that come from and go to the same jobs are one bundle, paths are
+// A Dag as people see it: files that come from and go to the same runs are one bundle, paths are
 // relative to where one stands. dag_text, dag_dot and dag_svg draw this.
 #pragma once
 
@@ -14,9 +14,9 @@ namespace assay::lineage {
 std::string shown_path(const std::string& path, const std::filesystem::path& directory);
 
 // "python train.py --lr 0.1", quoted as a shell wants it; not made printable.
-std::string command_text(const store::Job& job);
-// "@3" for a live step, else "job 12".
-std::string short_name(const store::Job& job);
+std::string command_text(const store::RunRecord& run);
+// "@3" for a live stage, else "run 12".
+std::string short_name(const store::RunRecord& run);
 
 struct Bundle {
   std::vector<std::size_t> files;  // never empty
@@ -30,17 +30,17 @@ struct DagView {
   const Dag* dag = nullptr;
   std::filesystem::path directory;
   std::vector<Bundle> bundles;
-  std::vector<std::size_t> order;  // of the jobs: producers first, as far as there is no circle
+  std::vector<std::size_t> order;  // of the runs: producers first, as far as there is no circle
 
   // "train.bin, valid.bin and 12 more": at most `names` names. Printable.
   [[nodiscard]] std::string label(const Bundle& bundle, std::size_t names) const;
   // "3f2a9c01 · 1.20 MiB", or the sum of the sizes. Printable.
   [[nodiscard]] std::string detail(const Bundle& bundle) const;
-  // "same content as out/model.bin of job 3", or nothing. Printable.
+  // "same content as out/model.bin of run 3", or nothing. Printable.
   [[nodiscard]] std::string remark(const Bundle& bundle) const;
 };
 
-// Whether the file is what the Dag was asked about: several jobs may have left the same content at
+// Whether the file is what the Dag was asked about: several runs may have left the same content at
 // the same path.
 bool is_asked(const Dag& dag, std::size_t file);
 

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kCommandColumns = 90;
 constexpr std::size_t kNames = 3;
 
-// One direction through the bundles: from a job to the bundles it read (or left), from a bundle to
-// the job that left it (or to those that read it).
+// One direction through the bundles: from a run to the bundles it read (or left), from a bundle to
+// the run that left it (or to those that read it).
 struct Direction {
   bool up = true;
 };
@@ -23,11 +23,11 @@ struct Direction {
 class Tree {
  public:
   Tree(const DagView& view, Direction direction)
-      : view_(&view), up_(direction.up), bundles_(view.dag->jobs.size()) {
+      : view_(&view), up_(direction.up), bundles_(view.dag->runs.size()) {
     for (std::size_t b = 0; b < view.bundles.size(); ++b) {
       const Bundle& bundle = view.bundles[b];
       if (up_) {
-        for (const std::size_t job : bundle.consumers) bundles_[job].push_back(b);
+        for (const std::size_t run : bundle.consumers) bundles_[run].push_back(b);
       } else if (bundle.producer) {
         bundles_[*bundle.producer].push_back(b);
       }
@@ -43,7 +43,7 @@ class Tree {
     while (!todo_.empty()) {
       const Item item = std::move(todo_.back());
       todo_.pop_back();
-      item.is_job ? job(item) : bundle(item);
+      item.is_run ? run(item) : bundle(item);
     }
     return text_;
   }
@@ -51,7 +51,7 @@ class Tree {
  private:
   // Depth first with a stack of our own: lineages can be long.
   struct Item {
-    bool is_job = false;
+    bool is_run = false;
     std::size_t index = 0;
     std::string first;  // before its line
     std::string rest;   // before the lines below it
@@ -62,25 +62,25 @@ class Tree {
   }
 
   // Children in their order, the last one with a corner.
-  void push_all(const std::vector<std::size_t>& children, bool are_jobs, const std::string& rest) {
+  void push_all(const std::vector<std::size_t>& children, bool are_runs, const std::string& rest) {
     for (std::size_t i = children.size(); i-- > 0;) {
       const bool last = i + 1 == children.size();
       todo_.push_back(
-          {are_jobs, children[i], rest + (last ? "└─ " : "├─ "), rest + (last ? "   " : "│  ")});
+          {are_runs, children[i], rest + (last ? "└─ " : "├─ "), rest + (last ? "   " : "│  ")});
     }
   }
 
   void bundle(const Item& item) {
     const Bundle& bundle = view_->bundles[item.index];
-    std::vector<std::size_t> jobs;
-    if (up_ && bundle.producer) jobs = {*bundle.producer};
-    if (!up_) jobs = readers_of(item.index);
+    std::vector<std::size_t> runs;
+    if (up_ && bundle.producer) runs = {*bundle.producer};
+    if (!up_) runs = readers_of(item.index);
     text_ +=
         fmt::format("{}{}  {}", item.first, view_->label(bundle, kNames), view_->detail(bundle));
-    if (up_ && jobs.empty()) text_ += "  from outside";
+    if (up_ && runs.empty()) text_ += "  from outside";
     if (const std::string remark = view_->remark(bundle); !remark.empty()) text_ += ", " + remark;
     text_ += "\n";
-    push_all(jobs, true, item.rest);
+    push_all(runs, true, item.rest);
   }
 
   // What was asked about may have been made several times; whoever read it read the same.
@@ -95,12 +95,12 @@ class Tree {
     return {readers.begin(), readers.end()};
   }
 
-  void job(const Item& item) {
-    const store::Job& job = view_->dag->jobs[item.index].job;
+  void run(const Item& item) {
+    const store::RunRecord& run = view_->dag->runs[item.index].run;
     const std::string command =
-        base::shortened(base::printable(command_text(job)), kCommandColumns);
+        base::shortened(base::printable(command_text(run)), kCommandColumns);
     const bool again = !shown_.insert(item.index).second;
-    text_ += fmt::format("{}{} {}  (job {}){}\n", item.first, up_ ? "←" : "→", command, job.id,
+    text_ += fmt::format("{}{} {}  (run {}){}\n", item.first, up_ ? "←" : "→", command, run.id,
                          again ? ", see above" : "");
     if (!again) push_all(bundles_[item.index], false, item.rest);
   }

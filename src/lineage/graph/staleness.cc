@@ -8,38 +8,38 @@ namespace assay::lineage {
 namespace {
 
 using store::Input;
-using store::Job;
 using store::Output;
+using store::RunRecord;
 
-// A later step that reads the file and changes it, or takes it away, answers for the file on disk:
+// A later stage that reads the file and changes it, or takes it away, answers for the file on disk:
 // the earlier one read it before that, as it would again.
-bool is_taken_over(const LiveSteps& steps, std::size_t step, const std::string& path) {
-  const auto owner = steps.owner(path);
-  if (!owner || *owner <= step) return false;
-  const Job& job = steps.jobs()[*owner];
-  if (steps.reads(*owner, path)) return true;
-  for (const Output& output : job.outputs) {
+bool is_taken_over(const LiveStages& stages, std::size_t stage, const std::string& path) {
+  const auto owner = stages.owner(path);
+  if (!owner || *owner <= stage) return false;
+  const RunRecord& run = stages.runs()[*owner];
+  if (stages.reads(*owner, path)) return true;
+  for (const Output& output : run.outputs) {
     if (output.path == path) return output.status == store::OutputStatus::kDeleted;
   }
   return true;  // renamed away
 }
 
-void check_input(const LiveSteps& steps, std::size_t step, const Input& input,
+void check_input(const LiveStages& stages, std::size_t stage, const Input& input,
                  const DiskCheck& on_disk, std::vector<Reason>& reasons) {
-  const auto source = steps.source(step, input);
-  const bool in_place = steps.changes(step, input.path);
+  const auto source = stages.source(stage, input);
+  const bool in_place = stages.changes(stage, input.path);
   if (source) {
-    const Job& producer = steps.jobs()[source->step];
-    if (in_place && producer.id > steps.jobs()[step].id) {
-      reasons.push_back({Cause::kChangeUndone, input.path, producer.step});
+    const RunRecord& producer = stages.runs()[source->stage];
+    if (in_place && producer.id > stages.runs()[stage].id) {
+      reasons.push_back({Cause::kChangeUndone, input.path, producer.stage});
       return;
     }
     if (input.blake3 && source->output->blake3 && *input.blake3 != *source->output->blake3) {
-      reasons.push_back({Cause::kInputRemade, input.path, producer.step});
+      reasons.push_back({Cause::kInputRemade, input.path, producer.stage});
       return;
     }
   }
-  if (!input.blake3 || in_place || is_taken_over(steps, step, input.path)) return;
+  if (!input.blake3 || in_place || is_taken_over(stages, stage, input.path)) return;
   switch (on_disk(input.path, *input.blake3, input.size)) {
     case OnDisk::kSame:
       break;
@@ -52,10 +52,10 @@ void check_input(const LiveSteps& steps, std::size_t step, const Input& input,
   }
 }
 
-void check_output(const LiveSteps& steps, std::size_t step, const Output& output,
+void check_output(const LiveStages& stages, std::size_t stage, const Output& output,
                   const DiskCheck& on_disk, std::vector<Reason>& reasons) {
-  if (!output.blake3 || steps.owner(output.path) != step) return;
-  if (steps.is_only_log(step, output.path)) return;  // others may write to it too
+  if (!output.blake3 || stages.owner(output.path) != stage) return;
+  if (stages.is_only_log(stage, output.path)) return;  // others may write to it too
   switch (on_disk(output.path, *output.blake3, output.size)) {
     case OnDisk::kSame:
       break;
@@ -68,28 +68,29 @@ void check_output(const LiveSteps& steps, std::size_t step, const Output& output
   }
 }
 
-// Adds a reason for every stale step that feeds another, until nothing changes. Steps can feed each
-// other in circles, by path: each pair is looked at once.
-void propagate(const LiveSteps& steps, std::vector<std::vector<Reason>>& reasons) {
-  const std::size_t count = steps.jobs().size();
+// Adds a reason for every stale stage that feeds another, until nothing changes. Stages can feed
+// each other in circles, by path: each pair is looked at once.
+void propagate(const LiveStages& stages, std::vector<std::vector<Reason>>& reasons) {
+  const std::size_t count = stages.runs().size();
   std::vector<std::vector<std::pair<std::size_t, const Input*>>> feeds(count);
-  for (std::size_t step = 0; step < count; ++step) {
+  for (std::size_t stage = 0; stage < count; ++stage) {
     std::set<std::size_t> seen;
-    for (const Input& input : steps.needs(step)) {
-      const auto source = steps.source(step, input);
-      if (source && seen.insert(source->step).second) feeds[source->step].push_back({step, &input});
+    for (const Input& input : stages.needs(stage)) {
+      const auto source = stages.source(stage, input);
+      if (source && seen.insert(source->stage).second)
+        feeds[source->stage].push_back({stage, &input});
     }
   }
   std::vector<std::size_t> todo;
-  for (std::size_t step = 0; step < count; ++step) {
-    if (!reasons[step].empty()) todo.push_back(step);
+  for (std::size_t stage = 0; stage < count; ++stage) {
+    if (!reasons[stage].empty()) todo.push_back(stage);
   }
   while (!todo.empty()) {
     const std::size_t stale = todo.back();
     todo.pop_back();
-    for (const auto& [step, input] : feeds[stale]) {
-      if (reasons[step].empty()) todo.push_back(step);
-      reasons[step].push_back({Cause::kUpstream, input->path, steps.jobs()[stale].step});
+    for (const auto& [stage, input] : feeds[stale]) {
+      if (reasons[stage].empty()) todo.push_back(stage);
+      reasons[stage].push_back({Cause::kUpstream, input->path, stages.runs()[stale].stage});
     }
   }
 }
@@ -99,34 +100,34 @@ void propagate(const LiveSteps& steps, std::vector<std::vector<Reason>>& reasons
 std::string Reason::text(const std::function<std::string(const std::string&)>& shown) const {
   switch (cause) {
     case Cause::kInputRemade:
-      return fmt::format("step {} made another {}", step, shown(path));
+      return fmt::format("stage {} made another {}", stage, shown(path));
     case Cause::kInputChanged:
       return fmt::format("{} was read and has changed", shown(path));
     case Cause::kInputMissing:
       return fmt::format("{} was read and is gone", shown(path));
     case Cause::kChangeUndone:
-      return fmt::format("step {} made {} again after this changed it", step, shown(path));
+      return fmt::format("stage {} made {} again after this changed it", stage, shown(path));
     case Cause::kOutputChanged:
       return fmt::format("{} has changed since", shown(path));
     case Cause::kOutputMissing:
       return fmt::format("{} is gone", shown(path));
     case Cause::kUpstream:
-      return fmt::format("step {} is stale", step);
+      return fmt::format("stage {} is stale", stage);
   }
   return {};
 }
 
-std::vector<std::vector<Reason>> staleness(const LiveSteps& steps, const DiskCheck& on_disk) {
-  std::vector<std::vector<Reason>> reasons(steps.jobs().size());
-  for (std::size_t step = 0; step < reasons.size(); ++step) {
-    const Job& job = steps.jobs()[step];
-    for (const Input& input : steps.needs(step))
-      check_input(steps, step, input, on_disk, reasons[step]);
-    for (const Output& output : job.outputs) {
-      check_output(steps, step, output, on_disk, reasons[step]);
+std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk) {
+  std::vector<std::vector<Reason>> reasons(stages.runs().size());
+  for (std::size_t stage = 0; stage < reasons.size(); ++stage) {
+    const RunRecord& run = stages.runs()[stage];
+    for (const Input& input : stages.needs(stage))
+      check_input(stages, stage, input, on_disk, reasons[stage]);
+    for (const Output& output : run.outputs) {
+      check_output(stages, stage, output, on_disk, reasons[stage]);
     }
   }
-  propagate(steps, reasons);
+  propagate(stages, reasons);
   return reasons;
 }
 

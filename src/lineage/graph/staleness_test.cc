@@ -11,16 +11,16 @@
 #include "base/testing/temp_dir.h"
 #include "lineage/graph/dag.h"
 #include "lineage/graph/disk_files.h"
-#include "lineage/testing/random_jobs.h"
-#include "store/job_writer.h"
-#include "store/testing/jobs.h"
+#include "lineage/testing/random_runs.h"
+#include "store/run_writer.h"
+#include "store/testing/runs.h"
 
 namespace assay::lineage {
 namespace {
 
-using store::Job;
+using store::RunRecord;
 using store::testing::digest_of;
-using store::testing::job_of;
+using store::testing::run_of;
 
 // The disk as a map from path to content.
 using Disk = std::map<std::string, std::string>;
@@ -33,23 +33,23 @@ DiskCheck check_of(const Disk& disk) {
   };
 }
 
-// Steps from descriptions: ids are given in the order of `order`, if one is given (a step whose
+// Stages from descriptions: ids are given in the order of `order`, if one is given (a stage whose
 // number is small may have run last).
-LiveSteps steps_of(const std::vector<std::string>& descriptions,
-                   const std::vector<store::JobId>& order = {}) {
-  std::vector<Job> jobs;
+LiveStages stages_of(const std::vector<std::string>& descriptions,
+                     const std::vector<store::RunId>& order = {}) {
+  std::vector<RunRecord> runs;
   for (std::size_t i = 0; i < descriptions.size(); ++i) {
-    jobs.push_back(job_of(descriptions[i]));
-    jobs.back().step = static_cast<std::int64_t>(i + 1);
-    jobs.back().id = order.empty() ? jobs.back().step : order[i];
+    runs.push_back(run_of(descriptions[i]));
+    runs.back().stage = static_cast<std::int64_t>(i + 1);
+    runs.back().id = order.empty() ? runs.back().stage : order[i];
   }
-  return LiveSteps(std::move(jobs));
+  return LiveStages(std::move(runs));
 }
 
-// One line per step: "-" or its reasons.
-std::vector<std::string> states(const LiveSteps& steps, const Disk& disk) {
+// One line per stage: "-" or its reasons.
+std::vector<std::string> states(const LiveStages& stages, const Disk& disk) {
   std::vector<std::string> lines;
-  for (const auto& reasons : staleness(steps, check_of(disk))) {
+  for (const auto& reasons : staleness(stages, check_of(disk))) {
     std::vector<std::string> texts;
     for (const Reason& reason : reasons) {
       texts.push_back(reason.text([](const std::string& path) { return path.substr(9); }));
@@ -67,18 +67,19 @@ Disk disk_of(std::initializer_list<std::pair<const char*, const char*>> files) {
 
 using ::testing::ElementsAre;
 
-Job with_output_to(Job job, const std::string& redirect) {
-  job.redirects = {redirect};
-  return job;
+RunRecord with_output_to(RunRecord run, const std::string& redirect) {
+  run.redirects = {redirect};
+  return run;
 }
 
 TEST(Staleness, ALogMayGrow) {
   for (const std::string sign : {"1>", "1>>", "2>"}) {
     const auto state = [&](const std::string& description, const std::string& reader) {
-      std::vector<Job> jobs = {with_output_to(job_of(description), sign + "/project/log")};
-      if (!reader.empty()) jobs.push_back(job_of(reader));
-      for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = jobs[i].step = std::int64_t(i + 1);
-      return states(LiveSteps(std::move(jobs)),
+      std::vector<RunRecord> runs = {with_output_to(run_of(description), sign + "/project/log")};
+      if (!reader.empty()) runs.push_back(run_of(reader));
+      for (std::size_t i = 0; i < runs.size(); ++i)
+        runs[i].id = runs[i].stage = std::int64_t(i + 1);
+      return states(LiveStages(std::move(runs)),
                     {{"/project/in", "1"}, {"/project/out", "1"}, {"/project/log", "more"}})[0];
     };
     EXPECT_EQ(state("cp in=1 -> out=1 log=said", ""), "-");
@@ -88,95 +89,97 @@ TEST(Staleness, ALogMayGrow) {
 }
 
 TEST(Staleness, NothingChanged) {
-  EXPECT_THAT(states(steps_of({"a raw=0 -> x=1", "b x=1 -> y=2"}),
+  EXPECT_THAT(states(stages_of({"a raw=0 -> x=1", "b x=1 -> y=2"}),
                      disk_of({{"raw", "0"}, {"x", "1"}, {"y", "2"}})),
               ElementsAre("-", "-"));
 }
 
 TEST(Staleness, AChangedInputReachesEverythingBelow) {
-  EXPECT_THAT(states(steps_of({"a raw=0 -> x=1", "b x=1 -> y=2", "c other=5"}),
+  EXPECT_THAT(states(stages_of({"a raw=0 -> x=1", "b x=1 -> y=2", "c other=5"}),
                      disk_of({{"raw", "9"}, {"x", "1"}, {"y", "2"}, {"other", "5"}})),
-              ElementsAre("raw was read and has changed", "step 1 is stale", "-"));
+              ElementsAre("raw was read and has changed", "stage 1 is stale", "-"));
 }
 
 TEST(Staleness, AProducerThatMadeSomethingElse) {
   EXPECT_THAT(
-      states(steps_of({"a -> x=3", "b x=1 -> y=2"}, {3, 2}), disk_of({{"x", "3"}, {"y", "2"}})),
-      ElementsAre("-", "step 1 made another x"));
+      states(stages_of({"a -> x=3", "b x=1 -> y=2"}, {3, 2}), disk_of({{"x", "3"}, {"y", "2"}})),
+      ElementsAre("-", "stage 1 made another x"));
 }
 
 TEST(Staleness, AProducerThatMadeTheSameAgain) {
   EXPECT_THAT(
-      states(steps_of({"a -> x=1", "b x=1 -> y=2"}, {3, 2}), disk_of({{"x", "1"}, {"y", "2"}})),
+      states(stages_of({"a -> x=1", "b x=1 -> y=2"}, {3, 2}), disk_of({{"x", "1"}, {"y", "2"}})),
       ElementsAre("-", "-"));
 }
 
 TEST(Staleness, OutputsThatWentOrChanged) {
   EXPECT_THAT(
-      states(steps_of({"a -> x=1 y=2", "b y=2 -> z=1"}), disk_of({{"y", "3"}, {"z", "1"}})),
-      ElementsAre("x is gone; y has changed since", "y was read and has changed; step 1 is stale"));
+      states(stages_of({"a -> x=1 y=2", "b y=2 -> z=1"}), disk_of({{"y", "3"}, {"z", "1"}})),
+      ElementsAre("x is gone; y has changed since",
+                  "y was read and has changed; stage 1 is stale"));
 }
 
-TEST(Staleness, AFileChangedInPlaceByALaterStepIsNobodysFault) {
-  EXPECT_THAT(states(steps_of({"make -> p=1", "look p=1 -> s=1", "edit p=1 -> ~p=2", "use p=2"}),
+TEST(Staleness, AFileChangedInPlaceByALaterStageIsNobodysFault) {
+  EXPECT_THAT(states(stages_of({"make -> p=1", "look p=1 -> s=1", "edit p=1 -> ~p=2", "use p=2"}),
                      disk_of({{"p", "2"}, {"s", "1"}})),
               ElementsAre("-", "-", "-", "-"));
 }
 
 TEST(Staleness, AFileChangedInPlaceAndMadeAgain) {
   EXPECT_THAT(
-      states(steps_of({"make -> p=1", "edit p=1 -> ~p=2", "use p=2"}, {9, 2, 3}),
+      states(stages_of({"make -> p=1", "edit p=1 -> ~p=2", "use p=2"}, {9, 2, 3}),
              disk_of({{"p", "1"}})),
-      ElementsAre("-", "step 1 made p again after this changed it", "step 1 made another p"));
+      ElementsAre("-", "stage 1 made p again after this changed it", "stage 1 made another p"));
 }
 
 TEST(Staleness, AFileThatIsAddedToIsAChain) {
-  const std::vector<std::string> jobs = {"seq -> log=1", "echo -> ~log<1=2", "sed log=2 -> ~log=3",
+  const std::vector<std::string> runs = {"seq -> log=1", "echo -> ~log<1=2", "sed log=2 -> ~log=3",
                                          "wc log=3 -> n=4"};
-  EXPECT_THAT(states(steps_of(jobs), disk_of({{"log", "3"}, {"n", "4"}})),
+  EXPECT_THAT(states(stages_of(runs), disk_of({{"log", "3"}, {"n", "4"}})),
               ElementsAre("-", "-", "-", "-"));
-  EXPECT_EQ(states(steps_of(jobs, {9, 2, 3, 4}), disk_of({{"log", "1"}, {"n", "4"}}))[1],
-            "step 1 made log again after this changed it");
+  EXPECT_EQ(states(stages_of(runs, {9, 2, 3, 4}), disk_of({{"log", "1"}, {"n", "4"}}))[1],
+            "stage 1 made log again after this changed it");
 }
 
 TEST(Staleness, ContentsThatAreAlikeFeedNobody) {
-  EXPECT_THAT(states(steps_of({"a raw=0 -> x=1", "b copy=1 -> y=2"}),
+  EXPECT_THAT(states(stages_of({"a raw=0 -> x=1", "b copy=1 -> y=2"}),
                      disk_of({{"raw", "9"}, {"x", "1"}, {"copy", "1"}, {"y", "2"}})),
               ElementsAre("raw was read and has changed", "-"));
 }
 
-TEST(Staleness, AFileThatALaterStepTookAwayIsNotMissed) {
-  EXPECT_THAT(states(steps_of({"make -> tmp=1", "use tmp=1 -> y=2", "clean -> -tmp"}),
+TEST(Staleness, AFileThatALaterStageTookAwayIsNotMissed) {
+  EXPECT_THAT(states(stages_of({"make -> tmp=1", "use tmp=1 -> y=2", "clean -> -tmp"}),
                      disk_of({{"y", "2"}})),
               ElementsAre("-", "-", "-"));
   EXPECT_THAT(
-      states(steps_of({"make -> tmp=1", "mv tmp=1 -> tmp>kept=1"}), disk_of({{"kept", "1"}})),
+      states(stages_of({"make -> tmp=1", "mv tmp=1 -> tmp>kept=1"}), disk_of({{"kept", "1"}})),
       ElementsAre("-", "-"));
 }
 
-TEST(Staleness, AnotherStepThatMakesTheSameFileCounts) {
-  EXPECT_THAT(states(steps_of({"gen1 -> p=1", "use p=1", "gen2 -> p=2 q=1"}),
+TEST(Staleness, AnotherStageThatMakesTheSameFileCounts) {
+  EXPECT_THAT(states(stages_of({"gen1 -> p=1", "use p=1", "gen2 -> p=2 q=1"}),
                      disk_of({{"p", "2"}, {"q", "1"}})),
-              ElementsAre("-", "step 3 made another p", "-"));
+              ElementsAre("-", "stage 3 made another p", "-"));
 }
 
-TEST(Staleness, StepsThatFeedEachOtherEnd) {
-  EXPECT_THAT(states(steps_of({"a y=1 -> x=1", "b x=1 -> y=1"}), disk_of({{"x", "1"}, {"y", "9"}})),
-              ElementsAre("y was read and has changed; step 2 is stale",
-                          "y has changed since; step 1 is stale"));
+TEST(Staleness, StagesThatFeedEachOtherEnd) {
+  EXPECT_THAT(
+      states(stages_of({"a y=1 -> x=1", "b x=1 -> y=1"}), disk_of({{"x", "1"}, {"y", "9"}})),
+      ElementsAre("y was read and has changed; stage 2 is stale",
+                  "y has changed since; stage 1 is stale"));
 }
 
 // The definition once more, on plain lists and with no shared code.
-std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
-  const std::size_t n = jobs.size();
+std::vector<bool> brute_force(const std::vector<RunRecord>& runs, const Disk& disk) {
+  const std::size_t n = runs.size();
   const auto leaves = [&](std::size_t s, const std::string& p) -> const store::Output* {
-    for (const store::Output& o : jobs[s].outputs) {
+    for (const store::Output& o : runs[s].outputs) {
       if (o.path == p && o.status != store::OutputStatus::kDeleted) return &o;
     }
     return nullptr;
   };
   const auto takes_away = [&](std::size_t s, const std::string& p) {
-    for (const store::Output& o : jobs[s].outputs) {
+    for (const store::Output& o : runs[s].outputs) {
       if (o.path == p && o.status == store::OutputStatus::kDeleted) return true;
       if (o.from == p && o.status == store::OutputStatus::kRenamed) return true;
     }
@@ -186,10 +189,10 @@ std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
     return leaves(s, p) != nullptr || takes_away(s, p);
   };
   const auto reads = [&](std::size_t s, const std::string& p) {
-    for (const store::Input& i : jobs[s].inputs) {
+    for (const store::Input& i : runs[s].inputs) {
       if (i.path == p) return true;
     }
-    for (const store::Output& o : jobs[s].outputs) {
+    for (const store::Output& o : runs[s].outputs) {
       if (o.path == p && o.before) return true;
     }
     return false;
@@ -197,7 +200,7 @@ std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
   const auto last_to_change = [&](const std::string& p) {
     std::optional<std::size_t> last;
     for (std::size_t s = 0; s < n; ++s) {
-      if (changes(s, p) && (!last || jobs[s].id > jobs[*last].id)) last = s;
+      if (changes(s, p) && (!last || runs[s].id > runs[*last].id)) last = s;
     }
     return last;
   };
@@ -209,28 +212,28 @@ std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
   std::set<std::pair<std::size_t, std::size_t>> feeds;
   for (std::size_t s = 0; s < n; ++s) {
     std::map<std::string, store::Input> needs;
-    for (const store::Output& o : jobs[s].outputs) {
+    for (const store::Output& o : runs[s].outputs) {
       if (o.before) needs[o.path] = {o.path, o.before, 0};
     }
-    for (const store::Input& i : jobs[s].inputs) needs[i.path] = i;
+    for (const store::Input& i : runs[s].inputs) needs[i.path] = i;
     for (const auto& [path, i] : needs) {
       std::optional<std::size_t> from;
       for (std::size_t t = 0; t < n; ++t) {
         if (t == s || leaves(t, i.path) == nullptr) continue;
         const bool later = t > s;
         if (later && (changes(s, i.path) || reads(t, i.path))) continue;
-        if (!from || jobs[t].id > jobs[*from].id) from = t;
+        if (!from || runs[t].id > runs[*from].id) from = t;
       }
       if (from) feeds.insert({*from, s});
       const store::Output* made = from ? leaves(*from, i.path) : nullptr;
       if (made != nullptr && made->blake3 != i.blake3) stale[s] = true;
-      if (from && changes(s, i.path) && jobs[*from].id > jobs[s].id) stale[s] = true;
+      if (from && changes(s, i.path) && runs[*from].id > runs[s].id) stale[s] = true;
       const auto last = last_to_change(i.path);
       const bool taken_over =
           last && *last > s && (reads(*last, i.path) || leaves(*last, i.path) == nullptr);
       if (!changes(s, i.path) && !taken_over && differs(i.path, *i.blake3)) stale[s] = true;
     }
-    for (const store::Output& o : jobs[s].outputs) {
+    for (const store::Output& o : runs[s].outputs) {
       if (o.blake3 && last_to_change(o.path) == s && differs(o.path, *o.blake3)) stale[s] = true;
     }
   }
@@ -243,21 +246,21 @@ std::vector<bool> brute_force(const std::vector<Job>& jobs, const Disk& disk) {
 }
 
 RC_GTEST_PROP(StalenessProperty, EqualsBruteForce, ()) {
-  std::vector<Job> jobs = *testing::random_jobs();
-  // Some steps ran again: numbers in one order, jobs in another.
-  std::vector<store::JobId> order;
-  for (std::size_t i = 0; i < jobs.size(); ++i) order.push_back(static_cast<store::JobId>(i + 1));
+  std::vector<RunRecord> runs = *testing::random_runs();
+  // Some stages ran again: numbers in one order, runs in another.
+  std::vector<store::RunId> order;
+  for (std::size_t i = 0; i < runs.size(); ++i) order.push_back(static_cast<store::RunId>(i + 1));
   for (std::size_t i = order.size(); i > 1; --i) {
     if (*rc::gen::inRange(0, 3) == 0) {
       std::swap(order[i - 1], order[*rc::gen::inRange<std::size_t>(0, i)]);
     }
   }
   Disk disk;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    jobs[i].step = static_cast<std::int64_t>(i + 1);
-    jobs[i].id = order[i];
-    // Mostly what was recorded, so that some steps are fresh.
-    for (const auto& input : jobs[i].inputs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].stage = static_cast<std::int64_t>(i + 1);
+    runs[i].id = order[i];
+    // Mostly what was recorded, so that some stages are fresh.
+    for (const auto& input : runs[i].inputs) {
       for (const std::string text : {"", "1", "2", "3", "4", "5"}) {
         if (digest_of(text) == input.blake3) disk.try_emplace(input.path, text);
       }
@@ -265,9 +268,9 @@ RC_GTEST_PROP(StalenessProperty, EqualsBruteForce, ()) {
   }
   if (*rc::gen::inRange(0, 2) == 0)
     disk[fmt::format("/project/{}", *rc::gen::inRange('a', 'h'))] = "9";
-  const auto reasons = staleness(LiveSteps(jobs), check_of(disk));
-  const std::vector<bool> expected = brute_force(jobs, disk);
-  for (std::size_t i = 0; i < jobs.size(); ++i) RC_ASSERT(!reasons[i].empty() == expected[i]);
+  const auto reasons = staleness(LiveStages(runs), check_of(disk));
+  const std::vector<bool> expected = brute_force(runs, disk);
+  for (std::size_t i = 0; i < runs.size(); ++i) RC_ASSERT(!reasons[i].empty() == expected[i]);
 }
 
 TEST(Files, AreComparedByContentAndRemembered) {

@@ -1,4 +1,4 @@
-// The jobs that something was made by: its producer, the producers of what that one read, and so
+// The runs that something was made by: its producer, the producers of what that one read, and so
 // on. For exports and for making it again.
 #pragma once
 
@@ -6,23 +6,23 @@
 
 #include "base/result.h"
 #include "lineage/graph/artifact_name.h"
-#include "store/job.h"
+#include "store/run.h"
 #include "store/store.h"
 
 namespace assay::lineage {
 
-// The newest job that left this content at this path; a usage error when no job did.
-base::Result<store::JobId> producer_of(store::Store& store, const Artifact& artifact);
+// The newest run that left this content at this path; a usage error when no run did.
+base::Result<store::RunId> producer_of(store::Store& store, const Artifact& artifact);
 
 // `roots` and everything they came from, with lists and context: for each root what it came from
 // and no root before it did, in the order in which it ran, and producers before their consumers.
 // What a log held before (store/needs.h) counts only where it is the path of `artifact`.
-base::Result<std::vector<store::Job>> upstream_of(store::Store& store,
-                                                  const std::vector<store::JobId>& roots,
-                                                  const std::string& artifact = {});
+base::Result<std::vector<store::RunRecord>> upstream_of(store::Store& store,
+                                                        const std::vector<store::RunId>& roots,
+                                                        const std::string& artifact = {});
 
-// The live jobs recorded with `run --build` before `job`: they prepared what it ran in.
-base::Result<std::vector<store::JobId>> build_jobs_before(store::Store& store,
-                                                          const store::Job& job);
+// The live runs recorded with `run --build` before `run`: they prepared what it ran in.
+base::Result<std::vector<store::RunId>> build_runs_before(store::Store& store,
+                                                          const store::RunRecord& run);
 
 }  // namespace assay::lineage

@@ -1,5 +1,5 @@
 // The files of Debian packages, through an index that is made once per state of dpkg: reading its
-// thousands of lists for every job would cost more than most jobs.
+// thousands of lists for every run would cost more than most runs.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lineage/packages/dpkg_index.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 

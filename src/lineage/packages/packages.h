@@ -1,7 +1,7 @@
-// PackageFinder: which installed packages a job used, from the paths it opened.
+// PackageFinder: which installed packages a run used, from the paths it opened.
 //
 //   PackageFinder finder({.cache = user_cache_folder()});
-//   for (…) finder.saw(path);      // every path of the job, those that filters leave out too
+//   for (…) finder.saw(path);      // every path of the run, those that filters leave out too
 //   finder.packages();
 //
 // dpkg: files of /var/lib/dpkg/info. pip: distributions of site-packages, editable ones too. conda:
@@ -14,13 +14,13 @@
 #include <string_view>
 #include <vector>
 
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
 struct PackageOptions {
   std::filesystem::path root = "/";  // paths are looked up below it; another one for tests
-  // Where the index of dpkg's files is kept between jobs; empty: nowhere, and it is made each time.
+  // Where the index of dpkg's files is kept between runs; empty: nowhere, and it is made each time.
   std::filesystem::path cache = {};
 };
 

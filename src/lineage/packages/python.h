@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 

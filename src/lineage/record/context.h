@@ -1,4 +1,4 @@
-// What a job runs in, apart from its files: user, host, git state, environment, machine.
+// What a run runs in, apart from its files: user, host, git state, environment, machine.
 //
 //   ContextTask task({.directory = …, .environment = …});   // starts at once, in a thread
 //   …                                                       // open the store meanwhile
@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "lineage/source/git.h"
 #include "machine/discover.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 

@@ -1,11 +1,11 @@
-// What a job's processes counted of GPU work, in the words of the store.
+// What a run's processes counted of GPU work, in the words of the store.
 #pragma once
 
 #include <vector>
 
 #include "observe/collect/gpu_count.h"
 #include "store/gpu_work.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 

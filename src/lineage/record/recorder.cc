@@ -23,9 +23,9 @@
 #include "observe/collect/process/outside_writers.h"
 #include "share/region.h"
 #include "store/cleaning.h"
-#include "store/job_row.h"
-#include "store/job_writer.h"
-#include "store/this_job.h"
+#include "store/run_row.h"
+#include "store/run_writer.h"
+#include "store/this_run.h"
 
 extern char** environ;  // NOLINT: POSIX has it nowhere else
 
@@ -127,7 +127,7 @@ int Recorder::record() {
   return exit_code_of(done.error());
 }
 
-// The store, the context, the row of a running job.
+// The store, the context, the row of a running run.
 base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
@@ -137,31 +137,31 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   store_.emplace(std::move(opened));
   const store::Location& location = store_->location();
 
-  job_.command = redacted_words(request_.words);
-  job_.directory = directory;
-  job_.redirects = redirects_of(launch_.inherited);
-  job_.name = request_.name;
-  job_.build = request_.build;
-  job_.repeats = request_.step;
-  job_.options = options_of(request_);
-  job_.collector_pid = ::getpid();
+  run_.command = redacted_words(request_.words);
+  run_.directory = directory;
+  run_.redirects = redirects_of(launch_.inherited);
+  run_.name = request_.name;
+  run_.build = request_.build;
+  run_.repeats = request_.stage;
+  run_.options = options_of(request_);
+  run_.collector_pid = ::getpid();
   if (const auto stat = base::process_stat(::getpid())) {
-    job_.collector_start_ticks = stat->start_ticks;
+    run_.collector_start_ticks = stat->start_ticks;
   }
-  job_.started_unix_ns = base::system_clock().wall_ns();
-  ASSAY_TRY(job_.uid, store::random_uid());
-  job_.spool = location.directory / "spool" / job_.uid;
-  if (!fs::create_directories(job_.spool, error) || error) {
-    return base::fail(base::unfit_error(job_.spool, "cannot be made: " + error.message()));
+  run_.started_unix_ns = base::system_clock().wall_ns();
+  ASSAY_TRY(run_.uid, store::random_uid());
+  run_.spool = location.directory / "spool" / run_.uid;
+  if (!fs::create_directories(run_.spool, error) || error) {
+    return base::fail(base::unfit_error(run_.spool, "cannot be made: " + error.message()));
   }
   Gathered gathered = context.take();
-  job_.context = std::move(gathered.context);
+  run_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
-  job_.tracer = collect::name_of(tracer);
-  collector_ = collect::make_collector(tracer, fs::path(job_.spool) / "events");
+  run_.tracer = collect::name_of(tracer);
+  collector_ = collect::make_collector(tracer, fs::path(run_.spool) / "events");
   ASSAY_TRY_VOID(collector_->prepare());
-  ASSAY_TRY(job_.id, store::begin_job(*store_, job_));
-  store::tell_job({location, job_.uid}, launch_.environment);
+  ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
+  store::tell_run({location, run_.uid}, launch_.environment);
   ASSAY_TRY_VOID(prepare_gpu());
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
@@ -177,7 +177,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
 // at all.
 base::Result<void> Recorder::prepare_gpu() {
   if (collect::gpu_wanted(launch_.environment)) {
-    gpu_ = collect::GpuCount::make(job_.uid, job_.spool);
+    gpu_ = collect::GpuCount::make(run_.uid, run_.spool);
     if (gpu_ && !gpu_->add_to(launch_.environment)) {
       gpu_->remove();
       gpu_.reset();
@@ -207,7 +207,7 @@ base::Result<void> Recorder::run() {
   };
   control.ended = [&](int status) {
     wait_status_ = status;
-    job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
+    run_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
     channel_.ended(status);
   };
   control.detached = [&] { return detached_ = channel_.detached(); };
@@ -217,18 +217,18 @@ base::Result<void> Recorder::run() {
     outcome.missed.push_back({"killed",
                               "`assay run` was killed; what the command did after that "
                               "was not recorded"});
-    if (!store(outcome, store::JobStatus::kInterrupted)) return;
+    if (!store(outcome, store::RunStatus::kInterrupted)) return;
     remove_spool();
   };
   const auto outcome = collector_->run(launch_, control, *tracker_);
   if (abandoned_) return {};
   if (!outcome) return base::fail(outcome.error());
-  store::JobStatus status =
-      outcome->wait_status == 0 ? store::JobStatus::kDone : store::JobStatus::kFailed;
+  store::RunStatus status =
+      outcome->wait_status == 0 ? store::RunStatus::kDone : store::RunStatus::kFailed;
   // Killed so late that the collector did not notice: all was seen, but nobody was told the result.
-  if (!detached_ && keeper_gone()) status = store::JobStatus::kInterrupted;
+  if (!detached_ && keeper_gone()) status = store::RunStatus::kInterrupted;
   if (auto stored = store(*outcome, status); !stored) {
-    // The row still says that the job runs, and the event log is there: recovery will finish it.
+    // The row still says that the run runs, and the event log is there: recovery will finish it.
     stored.error().hint = "its event log is kept and the next `assay log` tries again";
     say(stored.error());
     return {};
@@ -237,22 +237,22 @@ base::Result<void> Recorder::run() {
   return {};
 }
 
-base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobStatus status) {
-  if (job_.duration_s == 0) {
-    job_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
+base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunStatus status) {
+  if (run_.duration_s == 0) {
+    run_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
   }
-  job_.status = status;
+  run_.status = status;
   if (wait_status_) {
-    job_.exit_code = base::shell_exit_code(*wait_status_);
-    if (WIFSIGNALED(*wait_status_)) job_.signal = WTERMSIG(*wait_status_);
+    run_.exit_code = base::shell_exit_code(*wait_status_);
+    if (WIFSIGNALED(*wait_status_)) run_.signal = WTERMSIG(*wait_status_);
   }
-  job_.dropped = static_cast<std::int64_t>(outcome.dropped);
-  job_.usage = usage_of(outcome.usage);
-  job_.context.machine = machine_facts(store_->location().directory);
+  run_.dropped = static_cast<std::int64_t>(outcome.dropped);
+  run_.usage = usage_of(outcome.usage);
+  run_.context.machine = machine_facts(store_->location().directory);
 
   ASSAY_TRY(
       StagedResults results,
-      StagedResults::in(job_.spool, request_.explain
+      StagedResults::in(run_.spool, request_.explain
                                         ? [this](const std::string& line) { channel_.say(line); }
                                         : StagedResults::Explain{}));
   tracker_->finish(results);
@@ -260,20 +260,20 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::JobSt
   if (outcome.dropped > 0) {
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
-  job_.complete = results.complete();
+  run_.complete = results.complete();
   const store::GpuWork gpu = gpu_ ? gpu_work(gpu_->report(), problems_) : store::GpuWork{};
   // What could not be learnt of the context is said, but the files were all seen.
   for (store::Missed& problem : problems_) results.missed(std::move(problem));
 
-  ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(*store_, job_.id));
+  ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
-  ASSAY_TRY(job_.step, writer.finish(job_));
+  ASSAY_TRY(run_.stage, writer.finish(run_));
   if (request_.summary) {
-    channel_.say(fmt::format("assay: job {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
-                             job_.id, results.inputs(), results.outputs(),
-                             job_.complete ? "complete" : "NOT complete", job_.tracer, job_.id));
+    channel_.say(fmt::format("assay: run {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
+                             run_.id, results.inputs(), results.outputs(),
+                             run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));
   }
   return {};
 }
@@ -288,15 +288,15 @@ bool Recorder::keeper_gone() const {
 void Recorder::give_up() {
   tracker_.reset();
   collector_.reset();
-  if (job_.id != 0) {
-    job_.status = store::JobStatus::kFailed;  // a running job cannot be removed
-    auto writer = store::JobWriter::begin(*store_, job_.id);
-    if (writer && writer->finish(job_)) (void)store::remove_job(*store_, job_.id);
+  if (run_.id != 0) {
+    run_.status = store::RunStatus::kFailed;  // a running run cannot be removed
+    auto writer = store::RunWriter::begin(*store_, run_.id);
+    if (writer && writer->finish(run_)) (void)store::remove_run(*store_, run_.id);
   }
-  if (!job_.spool.empty()) remove_spool();
+  if (!run_.spool.empty()) remove_spool();
   digests_.reset();
   store_.reset();
-  launch_.environment = environment();  // without the job
+  launch_.environment = environment();  // without the run
 }
 
 // A pipe must end when the command closes it, so nobody else may hold it.
@@ -312,7 +312,7 @@ void Recorder::release_descriptors() {
 void Recorder::remove_spool() {
   if (gpu_) gpu_->remove();
   std::error_code ignored;
-  fs::remove_all(job_.spool, ignored);
+  fs::remove_all(run_.spool, ignored);
 }
 
 // Without a store or a tracer: the command runs as if we were not there, and a line says so.

@@ -1,5 +1,5 @@
 // Recorder: one `assay run`, from the collector process's point of view. It opens the store, learns
-// the context, runs the command under a collector with a Tracker as its sink, and writes the job.
+// the context, runs the command under a collector with a Tracker as its sink, and writes the run.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 #include "observe/collect/keeper.h"
 #include "observe/collect/tracers.h"
 #include "share/plan.h"
-#include "store/job.h"
+#include "store/run.h"
 #include "store/store.h"
 
 namespace assay::lineage {
@@ -28,8 +28,8 @@ struct RunRequest {
   std::string name = {};
   bool build = false;
   std::vector<Filter::Choice> choices = {};  // --keep, --leave-out, in their order
-  // `run @N`: the step, and where and with which files as standard input, output and error it ran.
-  std::int64_t step = 0;
+  // `run @N`: the stage, and where and with which files as standard input, output and error it ran.
+  std::int64_t stage = 0;
   std::string directory = {};
   std::vector<Redirect> redirects = {};
   // What was said about GPUs, as it can be said again, and what that comes to here.
@@ -37,7 +37,7 @@ struct RunRequest {
   share::LimitPlan gpu_limits = {};
   bool explain = false;
   bool wait = true;      // for what the command leaves running
-  bool summary = false;  // one line about the job when it is over
+  bool summary = false;  // one line about the run when it is over
 };
 
 // What shells answer for a command that could not be started.
@@ -55,7 +55,7 @@ class Recorder {
   base::Result<void> prepare_gpu();
   int run_unrecorded(const base::Error& why);
   base::Result<void> run();
-  base::Result<void> store(const collect::Outcome& outcome, store::JobStatus status);
+  base::Result<void> store(const collect::Outcome& outcome, store::RunStatus status);
   [[nodiscard]] bool keeper_gone() const;
   void give_up();
   void remove_spool();
@@ -72,7 +72,7 @@ class Recorder {
   std::unique_ptr<Tracker> tracker_;
   std::unique_ptr<collect::Collector> collector_;
   std::optional<collect::GpuCount> gpu_;  // where a CUDA program may run
-  store::Job job_;
+  store::RunRecord run_;
   std::int64_t started_ns_ = 0;  // monotonic
   bool abandoned_ = false;
   bool detached_ = false;  // the keeper has left on purpose

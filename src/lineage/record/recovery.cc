@@ -11,8 +11,8 @@
 #include "lineage/track/tracker.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gpu_count.h"
-#include "store/job_reader.h"
-#include "store/job_writer.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
 
 namespace assay::lineage {
 namespace {
@@ -41,9 +41,9 @@ base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
   return {};
 }
 
-base::Result<bool> recover(store::Store& store, store::Job job,
-                           const std::optional<EndedJob>& ended) {
-  const fs::path events = fs::path(job.spool) / "events";
+base::Result<bool> recover(store::Store& store, store::RunRecord run,
+                           const std::optional<EndedRun>& ended) {
+  const fs::path events = fs::path(run.spool) / "events";
   FirstEvent times;
   const auto readable = replay(events, times);
 
@@ -53,43 +53,43 @@ base::Result<bool> recover(store::Store& store, store::Job job,
                   filter);
   if (readable) ASSAY_TRY_VOID(replay(events, tracker));
   std::error_code ignored;
-  fs::create_directories(job.spool, ignored);
-  ASSAY_TRY(StagedResults results, StagedResults::in(job.spool, {}));
+  fs::create_directories(run.spool, ignored);
+  ASSAY_TRY(StagedResults results, StagedResults::in(run.spool, {}));
   tracker.finish(results);
   results.missed({"killed", kKilled});
   std::vector<store::Missed> problems;
-  auto counted = collect::GpuCount::find(job.uid, job.spool);
+  auto counted = collect::GpuCount::find(run.uid, run.spool);
   const store::GpuWork gpu = counted ? gpu_work(counted->report(), problems) : store::GpuWork{};
   for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
 
-  ASSAY_TRY(store::JobWriter writer, store::JobWriter::begin(store, job.id));
+  ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(store, run.id));
   // Another process may have been first.
-  ASSAY_TRY(const store::Job now, store::head_of(store, job.id));
-  if (now.status != store::JobStatus::kRunning) return false;
+  ASSAY_TRY(const store::RunRecord now, store::head_of(store, run.id));
+  if (now.status != store::RunStatus::kRunning) return false;
   ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
-  job.status = store::JobStatus::kInterrupted;
-  job.complete = false;
-  if (ended && ended->collector == job.collector_pid) {
-    job.exit_code = base::shell_exit_code(ended->wait_status);
-    if (WIFSIGNALED(ended->wait_status)) job.signal = WTERMSIG(ended->wait_status);
+  run.status = store::RunStatus::kInterrupted;
+  run.complete = false;
+  if (ended && ended->collector == run.collector_pid) {
+    run.exit_code = base::shell_exit_code(ended->wait_status);
+    if (WIFSIGNALED(ended->wait_status)) run.signal = WTERMSIG(ended->wait_status);
   }
-  job.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
-  ASSAY_TRY_VOID(writer.finish(job));
+  run.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
+  ASSAY_TRY_VOID(writer.finish(run));
   if (counted) counted->remove();
-  fs::remove_all(job.spool, ignored);
+  fs::remove_all(run.spool, ignored);
   return true;
 }
 
 }  // namespace
 
-base::Result<int> recover_jobs(store::Store& store, const std::optional<EndedJob>& ended) {
-  ASSAY_TRY(const std::vector<store::Job> stale, store::stale_running_jobs(store));
+base::Result<int> recover_runs(store::Store& store, const std::optional<EndedRun>& ended) {
+  ASSAY_TRY(const std::vector<store::RunRecord> stale, store::stale_running_runs(store));
   int count = 0;
-  for (const store::Job& listed : stale) {
-    ASSAY_TRY(store::Job job, store::head_of(store, listed.id, store::WithContext::kYes));
-    ASSAY_TRY(const bool done, recover(store, std::move(job), ended));
+  for (const store::RunRecord& listed : stale) {
+    ASSAY_TRY(store::RunRecord run, store::head_of(store, listed.id, store::WithContext::kYes));
+    ASSAY_TRY(const bool done, recover(store, std::move(run), ended));
     count += done ? 1 : 0;
   }
   return count;

@@ -1,4 +1,4 @@
-// Recovery: jobs whose collector was killed are finished from the event logs they left. Whoever
+// Recovery: runs whose collector was killed are finished from the event logs they left. Whoever
 // opens a store to ask or to write does this first.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace assay::lineage {
 
-// What the keeper knows of the job whose collector it lost.
-struct EndedJob {
+// What the keeper knows of the run whose collector it lost.
+struct EndedRun {
   pid_t collector = 0;
   int wait_status = 0;
 };
 
-// Marks every such job interrupted, with everything its log holds. Returns how many there were.
-base::Result<int> recover_jobs(store::Store& store, const std::optional<EndedJob>& ended = {});
+// Marks every such run interrupted, with everything its log holds. Returns how many there were.
+base::Result<int> recover_runs(store::Store& store, const std::optional<EndedRun>& ended = {});
 
 }  // namespace assay::lineage

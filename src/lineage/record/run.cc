@@ -18,11 +18,11 @@ void finish_for_the_dead(const collect::Kept& kept) {
   const auto location = store::find(directory);
   if (!location || !*location) return;
   auto store = store::Store::open(**location, store::Program{});
-  std::optional<EndedJob> ended;
+  std::optional<EndedRun> ended;
   if (kept.wait_status) ended = {kept.collector, *kept.wait_status};
-  if (store && recover_jobs(*store, ended)) {
+  if (store && recover_runs(*store, ended)) {
     base::write_stderr(
-        "assay: the collector was killed; what it had seen is kept as an interrupted job, see "
+        "assay: the collector was killed; what it had seen is kept as an interrupted run, see "
         "`assay show last`\n");
   }
 }

@@ -104,7 +104,7 @@ void StagedResults::missed(store::Missed missed) {
   missed_.push_back(std::move(missed));
 }
 
-base::Result<void> StagedResults::write_files(store::JobWriter& writer) {
+base::Result<void> StagedResults::write_files(store::RunWriter& writer) {
   std::rewind(file_.get());
   Staged staged;
   std::string path;
@@ -126,7 +126,7 @@ base::Result<void> StagedResults::write_files(store::JobWriter& writer) {
   return {};
 }
 
-base::Result<void> StagedResults::write(store::JobWriter& writer) {
+base::Result<void> StagedResults::write(store::RunWriter& writer) {
   if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0) {
     return base::fail(base::system_error(path_, "cannot stage the results", errno));
   }

@@ -1,5 +1,5 @@
 // StagedResults: what the tracker found, on its way into the store. Hashing the outputs of a large
-// job takes minutes, during which nobody else could write to the store if its transaction were
+// run takes minutes, during which nobody else could write to the store if its transaction were
 // open; so results go to a file first, and from there, all at once, into the store. A million files
 // need no second copy in memory either way.
 #pragma once
@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "lineage/packages/packages.h"
 #include "lineage/track/tracker.h"
-#include "store/job_writer.h"
+#include "store/run_writer.h"
 
 namespace assay::lineage {
 
@@ -33,7 +33,7 @@ class StagedResults : public Results {
   void missed(store::Missed missed) override;
 
   // Everything, packages included, in the caller's transaction.
-  base::Result<void> write(store::JobWriter& writer);
+  base::Result<void> write(store::RunWriter& writer);
 
   [[nodiscard]] std::int64_t inputs() const { return inputs_; }
   [[nodiscard]] std::int64_t outputs() const { return outputs_; }
@@ -48,7 +48,7 @@ class StagedResults : public Results {
   StagedResults(File file, std::string path, Explain explain)
       : file_(std::move(file)), path_(std::move(path)), explain_(std::move(explain)) {}
   void count(std::string_view what, const std::string& path, const Rule& rule);
-  base::Result<void> write_files(store::JobWriter& writer);
+  base::Result<void> write_files(store::RunWriter& writer);
 
   File file_;
   std::string path_;

@@ -5,7 +5,7 @@
 namespace assay::lineage {
 namespace {
 
-// A bound on memory; whoever hashes more large files than this in one job hashes some again.
+// A bound on memory; whoever hashes more large files than this in one run hashes some again.
 constexpr std::size_t kMostFresh = 200'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // StoredDigests: the store's hash cache as the tracker uses it. Looking up happens at once; what is
-// new is kept until the job is written, in the same transaction.
+// new is kept until the run is written, in the same transaction.
 #pragma once
 
 #include <optional>

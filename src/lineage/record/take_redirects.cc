@@ -1,4 +1,4 @@
-// take_redirects() of redirects.h: which of a step's files are opened again, and which are better
+// take_redirects() of redirects.h: which of a stage's files are opened again, and which are better
 // left alone.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ std::string_view stream_name(int descriptor) {
   return descriptor == STDOUT_FILENO ? "standard output" : "standard error";
 }
 
-// The files of a step, on their way to this process.
+// The files of a stage, on their way to this process.
 class Taking {
  public:
   explicit Taking(std::span<const Redirect> redirects)
@@ -59,7 +59,7 @@ class Taking {
         struct stat file {};
         const bool there = ::stat(one.path.c_str(), &file) == 0;
         const bool given = is_regular_file(one.descriptor, now);
-        // `run @1 > new`: both streams of the step's file stay what they are.
+        // `run @1 > new`: both streams of the stage's file stay what they are.
         if (given && !(there && is_same_file(now, file))) {
           leave(one, "is left as it is", "goes to the file that you gave");
         }
@@ -67,7 +67,7 @@ class Taking {
       }
       opened_[i].reset(::open(one.path.c_str(), O_RDONLY | O_CLOEXEC));
       if (!opened_[i].valid()) {
-        return base::fail(base::system_error(one.path, "the step's file cannot be opened", errno));
+        return base::fail(base::system_error(one.path, "the stage's file cannot be opened", errno));
       }
     }
     for (std::size_t i = 0; i < redirects_.size(); ++i) {
@@ -97,7 +97,7 @@ class Taking {
       return;
     }
     if (there && !one.appends && !may_be_cut(one, file)) {
-      return leave(one, "holds something else than the step left there");
+      return leave(one, "holds something else than the stage left there");
     }
     opened_[i].reset(::open(one.path.c_str(), open_flags(one) | O_CLOEXEC, 0666));
     if (!opened_[i].valid()) leave(one, base::system_error("", "cannot be opened", errno).what);
@@ -107,7 +107,7 @@ class Taking {
     if (!kept_.insert(one.path).second) return;
     lines_.push_back(
         base::failed_error(one.path, std::move(what),
-                           fmt::format("the step's {} {}", stream_name(one.descriptor), goes))
+                           fmt::format("the stage's {} {}", stream_name(one.descriptor), goes))
             .line());
   }
 

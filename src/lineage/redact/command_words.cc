@@ -20,7 +20,7 @@ bool is_name_char(char c) {
          c == '-' || c == '.';
 }
 
-// On a command line KEY and the like are often something else (`sort --key name`), and a step that
+// On a command line KEY and the like are often something else (`sort --key name`), and a stage that
 // lost a word cannot be run again: there a plain short word is kept.
 bool is_plain(std::string_view value) {
   if (is_number_or_truth(value) || value.starts_with('-')) return true;

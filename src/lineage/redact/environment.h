@@ -1,7 +1,7 @@
 // The environment and the words of a command as they may be kept: without secrets. Applied before
 // anything else sees them, so that no secret reaches the disk.
 //
-// What is redacted cannot be had back: running such a step again (`run @N`, `reproduce --run`)
+// What is redacted cannot be had back: running such a stage again (`run @N`, `reproduce --run`)
 // takes the variables from the environment it is run in, and asks for the words.
 #pragma once
 

@@ -30,9 +30,9 @@ bool has_content(const std::string& path, const hash::Digest& digest, std::int64
 
 // The repository's root when the project lies in it, so that the whole checkout is copied; else the
 // project's, in which the repository may lie.
-std::string root_of(const std::vector<store::Job>& jobs, const std::string& project_root) {
-  for (const store::Job& job : jobs) {
-    const auto& git = job.context.git;
+std::string root_of(const std::vector<store::RunRecord>& runs, const std::string& project_root) {
+  for (const store::RunRecord& run : runs) {
+    const auto& git = run.context.git;
     if (git && PathMap(git->root, "").inside(project_root)) return git->root;
   }
   return project_root;
@@ -73,10 +73,10 @@ class CommitFiles {
   std::map<std::string, std::set<std::string>> files_;
 };
 
-External judge(const store::Input& input, const store::Job& job, const PlanInput& given,
+External judge(const store::Input& input, const store::RunRecord& run, const PlanInput& given,
                CommitFiles& commits) {
   External external{.path = input.path, .blake3 = input.blake3, .size = input.size, .found = ""};
-  if (const auto twin = given.twins.find({job.id, input.path}); twin != given.twins.end()) {
+  if (const auto twin = given.twins.find({run.id, input.path}); twin != given.twins.end()) {
     external.twin = twin->second;
   }
   std::error_code ignored;
@@ -99,7 +99,7 @@ External judge(const store::Input& input, const store::Job& job, const PlanInput
       return external;
     }
   }
-  if (job.context.git && commits.has(*job.context.git, input.path)) {
+  if (run.context.git && commits.has(*run.context.git, input.path)) {
     external.state = SourceState::kInGit;
     return external;
   }
@@ -108,17 +108,17 @@ External judge(const store::Input& input, const store::Job& job, const PlanInput
 }
 
 // Variables whose values were not kept.
-std::vector<std::string> secrets_of(const store::Job& job) {
+std::vector<std::string> secrets_of(const store::RunRecord& run) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : job.context.environment) {
+  for (const auto& [name, value] : run.context.environment) {
     if (is_redacted(value)) names.push_back(name);
   }
   return names;
 }
 
-void add_obstacles(Plan& plan, const PlanStep& step, const PathMap& map, const PlanInput& given) {
-  const std::string title = fmt::format("job {} ({})", step.job.id, title_of(step.job));
-  for (const External& external : step.externals) {
+void add_obstacles(Plan& plan, const PlanStage& stage, const PathMap& map, const PlanInput& given) {
+  const std::string title = fmt::format("run {} ({})", stage.run.id, title_of(stage.run));
+  for (const External& external : stage.externals) {
     // A changed file outside the copy would be read all the same.
     const bool outside = !map.inside(external.path);
     const bool usable = external.state == SourceState::kUnchanged ||
@@ -128,31 +128,31 @@ void add_obstacles(Plan& plan, const PlanStep& step, const PathMap& map, const P
     plan.obstacles.push_back({fmt::format("{} needs {}, which is {} here", title, external.path,
                                           to_text(external.state))});
   }
-  if (step.redacted_words) {
+  if (stage.redacted_words) {
     plan.obstacles.push_back({title + " has a secret in its command, which was not kept"});
   }
-  for (const std::string& name : step.secrets) {
+  for (const std::string& name : stage.secrets) {
     if (!given.environment.contains(name)) {
       plan.notes.push_back(
           fmt::format("{} had {} set to a secret; it is not set here", title, name));
     }
   }
-  for (const std::string& path : step.outside) {
+  for (const std::string& path : stage.outside) {
     plan.obstacles.push_back(
         {fmt::format("{} writes {}, outside the project, and would write it again", title, path),
          true});
   }
 }
 
-void add_source_notes(Plan& plan, const store::Job& job) {
-  const auto& git = job.context.git;
+void add_source_notes(Plan& plan, const store::RunRecord& run) {
+  const auto& git = run.context.git;
   if (!git) return;
   for (const std::string& one : git->left_out) {
-    plan.notes.push_back(fmt::format("job {}: the stored difference is without {}", job.id, one));
+    plan.notes.push_back(fmt::format("run {}: the stored difference is without {}", run.id, one));
   }
 }
 
-// The files of the copy that steps have made so far.
+// The files of the copy that stages have made so far.
 class Made {
  public:
   void leave(const store::Output& output) {
@@ -174,15 +174,15 @@ class Made {
   std::map<std::string, std::optional<hash::Digest>> files_;
 };
 
-// Which streams are results and which are logs that several steps share.
+// Which streams are results and which are logs that several stages share.
 class Wanted {
  public:
   explicit Wanted(const PlanInput& given) : artifact_(given.artifact_path, given.artifact) {
-    for (const store::Job& job : given.jobs) {
-      for (const store::Input& input : store::needs_of(job, store::Logs::kNo)) {
+    for (const store::RunRecord& run : given.runs) {
+      for (const store::Input& input : store::needs_of(run, store::Logs::kNo)) {
         needed_.insert({input.path, input.blake3});
       }
-      for (const store::Output& output : job.outputs) ++writers_[output.path];
+      for (const store::Output& output : run.outputs) ++writers_[output.path];
     }
   }
   [[nodiscard]] bool compares(const store::Output& output, const Made& made) const {
@@ -204,7 +204,7 @@ class Wanted {
 std::string_view to_text(SourceState state) {
   switch (state) {
     case SourceState::kMade:
-      return "made by an earlier step";
+      return "made by an earlier stage";
     case SourceState::kInGit:
       return "in git";
     case SourceState::kUnchanged:
@@ -222,8 +222,8 @@ std::string_view to_text(SourceState state) {
 Plan make_plan(PlanInput given) {
   Plan plan{.artifact_path = given.artifact_path,
             .artifact = given.artifact,
-            .root = root_of(given.jobs, given.project_root),
-            .steps = {},
+            .root = root_of(given.runs, given.project_root),
+            .stages = {},
             .differences = std::move(given.differences),
             .obstacles = {},
             .notes = {}};
@@ -231,74 +231,74 @@ Plan make_plan(PlanInput given) {
   CommitFiles commits(given.environment);
   const Wanted wanted(given);
   Made made;
-  for (store::Job& job : given.jobs) {
-    PlanStep step;
-    for (const store::Input& input : store::needs_of(job, store::Logs::kNo)) {
+  for (store::RunRecord& run : given.runs) {
+    PlanStage stage;
+    for (const store::Input& input : store::needs_of(run, store::Logs::kNo)) {
       if (made.holds(input)) {
-        step.made_before.insert(input.path);
+        stage.made_before.insert(input.path);
       } else {
-        step.externals.push_back(judge(input, job, given, commits));
+        stage.externals.push_back(judge(input, run, given, commits));
       }
     }
-    const std::set<std::string> streams = store::stream_paths(job);
-    for (const store::Output& output : job.outputs) {
+    const std::set<std::string> streams = store::stream_paths(run);
+    for (const store::Output& output : run.outputs) {
       const bool stream = streams.contains(output.path);
       const bool outside = !map.inside(output.path);
-      if (outside && !stream) step.outside.push_back(output.path);
+      if (outside && !stream) stage.outside.push_back(output.path);
       if (stream && (outside || !wanted.compares(output, made))) {
-        step.streams.push_back(output.path);
+        stage.streams.push_back(output.path);
         plan.notes.push_back(
-            fmt::format("job {}: its output went to {}, {}; it is shown, not compared", job.id,
+            fmt::format("run {}: its output went to {}, {}; it is shown, not compared", run.id,
                         output.path, outside ? "outside the project" : "which is not its alone"));
       }
     }
-    for (const store::Output& output : job.outputs) made.leave(output);
-    step.secrets = secrets_of(job);
-    step.redacted_words = std::any_of(job.command.begin(), job.command.end(),
-                                      [](const std::string& word) { return is_redacted(word); });
-    if (!job.complete) {
+    for (const store::Output& output : run.outputs) made.leave(output);
+    stage.secrets = secrets_of(run);
+    stage.redacted_words = std::any_of(run.command.begin(), run.command.end(),
+                                       [](const std::string& word) { return is_redacted(word); });
+    if (!run.complete) {
       plan.notes.push_back(fmt::format(
-          "job {}: not everything it did was seen; see 'assay show {}'", job.id, job.id));
+          "run {}: not everything it did was seen; see 'assay show {}'", run.id, run.id));
     }
-    add_source_notes(plan, job);
-    step.job = std::move(job);
-    add_obstacles(plan, step, map, given);
-    plan.steps.push_back(std::move(step));
+    add_source_notes(plan, run);
+    stage.run = std::move(run);
+    add_obstacles(plan, stage, map, given);
+    plan.stages.push_back(std::move(stage));
   }
   return plan;
 }
 
 base::Json to_json(const Plan& plan) {
-  base::Json steps = base::Json::array();
-  for (const PlanStep& step : plan.steps) {
+  base::Json stages = base::Json::array();
+  for (const PlanStage& stage : plan.stages) {
     base::Json externals = base::Json::array();
-    for (const External& one : step.externals) {
+    for (const External& one : stage.externals) {
       externals.push_back(
           {{"path", one.path},
            {"blake3", one.blake3 ? base::Json(one.blake3->hex()) : base::Json()},
            {"size", one.size < 0 ? base::Json() : base::Json(one.size)},
            {"state", to_text(one.state)},
            {"from", one.found.empty() ? base::Json() : base::Json(one.found)},
-           {"same_content", one.twin ? base::Json{{"job", one.twin->job}, {"path", one.twin->path}}
+           {"same_content", one.twin ? base::Json{{"run", one.twin->run}, {"path", one.twin->path}}
                                      : base::Json()}});
     }
     base::Json source;
-    if (const auto& git = step.job.context.git) {
+    if (const auto& git = stage.run.context.git) {
       source = {{"remote", git->remote},          {"repository", git->root},
                 {"commit", git->commit},          {"dirty", git->dirty},
                 {"diff_bytes", git->diff.size()}, {"left_out", git->left_out}};
     }
-    steps.push_back({{"job", step.job.id},
-                     {"name", title_of(step.job)},
-                     {"build", step.job.build},
-                     {"command", step.job.command},
-                     {"directory", step.job.directory},
-                     {"redirects", step.job.redirects},
-                     {"source", std::move(source)},
-                     {"inputs", std::move(externals)},
-                     {"made_before", step.made_before},
-                     {"outputs", step.job.outputs.size()},
-                     {"secrets", step.secrets}});
+    stages.push_back({{"run", stage.run.id},
+                      {"name", title_of(stage.run)},
+                      {"build", stage.run.build},
+                      {"command", stage.run.command},
+                      {"directory", stage.run.directory},
+                      {"redirects", stage.run.redirects},
+                      {"source", std::move(source)},
+                      {"inputs", std::move(externals)},
+                      {"made_before", stage.made_before},
+                      {"outputs", stage.run.outputs.size()},
+                      {"secrets", stage.secrets}});
   }
   base::Json differences = base::Json::array();
   for (const Difference& one : plan.differences) {
@@ -310,7 +310,7 @@ base::Json to_json(const Plan& plan) {
            {{"path", plan.artifact_path},
             {"blake3", plan.artifact ? base::Json(plan.artifact->hex()) : base::Json()}}},
           {"root", plan.root},
-          {"steps", std::move(steps)},
+          {"stages", std::move(stages)},
           {"differences", std::move(differences)},
           {"obstacles", std::move(obstacles)},
           {"notes", plan.notes}};

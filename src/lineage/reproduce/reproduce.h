@@ -1,5 +1,5 @@
-// The plan for making an artifact again: which source, which steps in which order, which files from
-// outside, and what is different here. Looking only; reproduce_run.h does it.
+// The plan for making an artifact again: which source, which stages in which order, which files
+// from outside, and what is different here. Looking only; reproduce_run.h does it.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "hash/digest.h"
 #include "lineage/graph/dag.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
@@ -25,7 +25,7 @@ struct Difference {
 };
 
 enum class SourceState {
-  kMade,       // by an earlier step of the plan
+  kMade,       // by an earlier stage of the plan
   kInGit,      // part of the commit or of the stored difference
   kUnchanged,  // at its place, with the content that was read
   kElsewhere,  // the content is at another place: `found`
@@ -34,7 +34,7 @@ enum class SourceState {
 };
 std::string_view to_text(SourceState state);
 
-// A file that a step reads and no step makes.
+// A file that a stage reads and no stage makes.
 struct External {
   std::string path;
   std::optional<hash::Digest> blake3;
@@ -44,13 +44,13 @@ struct External {
   std::optional<Twin> twin = std::nullopt;  // who left the same content elsewhere
 };
 
-struct PlanStep {
-  store::Job job;
+struct PlanStage {
+  store::RunRecord run;
   std::vector<External> externals;
-  std::set<std::string> made_before;  // inputs that earlier steps make
+  std::set<std::string> made_before;  // inputs that earlier stages make
   std::vector<std::string> outside;   // outputs that are not in the project
   // Standard output or error that is shown and not compared: it went outside the project, or to a
-  // file that other steps write as well.
+  // file that other stages write as well.
   std::vector<std::string> streams;
   std::vector<std::string> secrets;  // variables that must be set here
   bool redacted_words = false;       // the command itself lost a secret
@@ -66,14 +66,14 @@ struct Plan {
   std::string artifact_path;  // what was asked for
   std::optional<hash::Digest> artifact;
   std::string root;  // the folder that is copied: the project's, or the repository's around it
-  std::vector<PlanStep> steps;
+  std::vector<PlanStage> stages;
   std::vector<Difference> differences;
   std::vector<Obstacle> obstacles;
   std::vector<std::string> notes;
 };
 
 struct PlanInput {
-  std::vector<store::Job> jobs;  // in order, with lists and context
+  std::vector<store::RunRecord> runs;  // in order, with lists and context
   std::string project_root;
   std::string artifact_path;
   std::optional<hash::Digest> artifact;
@@ -81,7 +81,7 @@ struct PlanInput {
   // Other places where a content was seen, newest first.
   std::map<hash::Digest, std::vector<std::string>> places = {};
   // Of inputs from outside: who left the same content at another path before.
-  std::map<std::pair<store::JobId, std::string>, Twin> twins = {};
+  std::map<std::pair<store::RunId, std::string>, Twin> twins = {};
   std::map<std::string, std::string> environment;  // of this process
 };
 
@@ -91,7 +91,7 @@ base::Json to_json(const Plan& plan);
 
 // What is not here as it was then: packages by manager and name, operating system, CPU, GPUs,
 // driver. `machine_here` is machine_facts().
-std::vector<Difference> differences_to_here(const std::vector<store::Job>& jobs,
+std::vector<Difference> differences_to_here(const std::vector<store::RunRecord>& runs,
                                             const base::Json& machine_here);
 
 }  // namespace assay::lineage

@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 // Versions of what is installed here, by manager and name.
 class InstalledHere {
  public:
-  explicit InstalledHere(const std::vector<store::Job>& jobs) {
-    for (const store::Job& job : jobs) {
-      for (const store::Process& process : job.processes) add_programs_prefix(process.program);
+  explicit InstalledHere(const std::vector<store::RunRecord>& runs) {
+    for (const store::RunRecord& run : runs) {
+      for (const store::Process& process : run.processes) add_programs_prefix(process.program);
     }
     prefixes_.insert("/usr/local");
   }
@@ -117,7 +117,7 @@ std::string gpus_of(const base::Json& machine) {
 
 }  // namespace
 
-std::vector<Difference> differences_to_here(const std::vector<store::Job>& jobs,
+std::vector<Difference> differences_to_here(const std::vector<store::RunRecord>& runs,
                                             const base::Json& here) {
   std::vector<Difference> found;
   const auto add = [&found](const std::string& what, std::string recorded, std::string now) {
@@ -126,8 +126,8 @@ std::vector<Difference> differences_to_here(const std::vector<store::Job>& jobs,
     });
     if (recorded != now && !known) found.push_back({what, std::move(recorded), std::move(now)});
   };
-  for (const store::Job& job : jobs) {
-    const base::Json& then = job.context.machine;
+  for (const store::RunRecord& run : runs) {
+    const base::Json& then = run.context.machine;
     if (!then.is_object()) continue;
     add("system", text_at(then, "/os/name") + " " + text_at(then, "/os/version"),
         text_at(here, "/os/name") + " " + text_at(here, "/os/version"));
@@ -136,9 +136,9 @@ std::vector<Difference> differences_to_here(const std::vector<store::Job>& jobs,
     add("gpus", gpus_of(then), gpus_of(here));
     add("driver", text_at(then, "/drivers/nvidia"), text_at(here, "/drivers/nvidia"));
   }
-  InstalledHere installed(jobs);
-  for (const store::Job& job : jobs) {
-    for (const store::Package& package : job.context.packages) {
+  InstalledHere installed(runs);
+  for (const store::RunRecord& run : runs) {
+    for (const store::Package& package : run.context.packages) {
       add(package.manager + " " + package.name, package.version,
           installed.version(package).value_or("not installed"));
     }

@@ -7,7 +7,7 @@
 
 #include "lineage/export/parts.h"
 #include "lineage/graph/dag_view.h"
-#include "lineage/reproduce/step_runner.h"
+#include "lineage/reproduce/stage_runner.h"
 
 namespace assay::lineage {
 namespace {
@@ -54,8 +54,8 @@ std::string_view to_text(Verdict verdict) {
 
 base::ExitCode Reproduction::exit_code() const {
   bool unknown = !undecided.empty();
-  for (const StepVerdict& step : steps) {
-    for (const OutputVerdict& output : step.outputs) {
+  for (const StageVerdict& stage : stages) {
+    for (const OutputVerdict& output : stage.outputs) {
       if (output.verdict == Verdict::kDifferent || output.verdict == Verdict::kMissing) {
         return base::ExitCode::kNo;
       }
@@ -73,20 +73,20 @@ base::Result<Reproduction> run_plan(const Plan& plan, const RunPlanOptions& opti
     return done;
   }
   ASSAY_TRY(done.directory, fresh_folder(options.directory));
-  StepRunner runner(plan, options, done.directory);
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const PlanStep& step = plan.steps[i];
+  StageRunner runner(plan, options, done.directory);
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const PlanStage& stage = plan.stages[i];
     options.progress(
-        fmt::format("step {} of {}: {}", i + 1, plan.steps.size(), command_text(step.job)));
-    auto verdict = runner.run(step);
+        fmt::format("stage {} of {}: {}", i + 1, plan.stages.size(), command_text(stage.run)));
+    auto verdict = runner.run(stage);
     if (!verdict) {
-      done.undecided = fmt::format("job {}: {}", step.job.id, verdict.error().line());
+      done.undecided = fmt::format("run {}: {}", stage.run.id, verdict.error().line());
       return done;
     }
-    done.steps.push_back(*std::move(verdict));
-    if (done.steps.back().exit_code != step.job.exit_code.value_or(0)) {
-      done.undecided = fmt::format("job {} ended with exit code {}, then with {}", step.job.id,
-                                   step.job.exit_code.value_or(0), done.steps.back().exit_code);
+    done.stages.push_back(*std::move(verdict));
+    if (done.stages.back().exit_code != stage.run.exit_code.value_or(0)) {
+      done.undecided = fmt::format("run {} ended with exit code {}, then with {}", stage.run.id,
+                                   stage.run.exit_code.value_or(0), done.stages.back().exit_code);
       return done;
     }
   }
@@ -94,10 +94,10 @@ base::Result<Reproduction> run_plan(const Plan& plan, const RunPlanOptions& opti
 }
 
 base::Json to_json(const Reproduction& reproduction) {
-  base::Json steps = base::Json::array();
-  for (const StepVerdict& step : reproduction.steps) {
+  base::Json stages = base::Json::array();
+  for (const StageVerdict& stage : reproduction.stages) {
     base::Json outputs = base::Json::array();
-    for (const OutputVerdict& one : step.outputs) {
+    for (const OutputVerdict& one : stage.outputs) {
       const auto hex = [](const std::optional<hash::Digest>& digest) {
         return digest ? base::Json(digest->hex()) : base::Json();
       };
@@ -106,13 +106,13 @@ base::Json to_json(const Reproduction& reproduction) {
                          {"recorded", hex(one.recorded)},
                          {"now", hex(one.now)}});
     }
-    steps.push_back({{"job", step.job},
-                     {"exit_code", step.exit_code},
-                     {"duration_s", step.duration_s},
-                     {"outputs", std::move(outputs)}});
+    stages.push_back({{"run", stage.run},
+                      {"exit_code", stage.exit_code},
+                      {"duration_s", stage.duration_s},
+                      {"outputs", std::move(outputs)}});
   }
   return {{"directory", reproduction.directory.string()},
-          {"steps", std::move(steps)},
+          {"stages", std::move(stages)},
           {"undecided",
            reproduction.undecided.empty() ? base::Json() : base::Json(reproduction.undecided)}};
 }

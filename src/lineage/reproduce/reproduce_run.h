@@ -1,4 +1,4 @@
-// Carrying a plan out: a fresh copy of the source, the steps in order, and a verdict on every file
+// Carrying a plan out: a fresh copy of the source, the stages in order, and a verdict on every file
 // they were recorded to leave. The original project is read, never written.
 #pragma once
 
@@ -31,8 +31,8 @@ struct OutputVerdict {
   std::optional<hash::Digest> recorded, now;
 };
 
-struct StepVerdict {
-  store::JobId job = 0;
+struct StageVerdict {
+  store::RunId run = 0;
   int exit_code = 0;
   double duration_s = 0;
   std::vector<OutputVerdict> outputs;
@@ -40,7 +40,7 @@ struct StepVerdict {
 
 struct Reproduction {
   std::filesystem::path directory;  // the copy of the plan's root; it stays
-  std::vector<StepVerdict> steps;
+  std::vector<StageVerdict> stages;
   std::string undecided;  // why it ended before the end; empty: it did not
   // kYes: all identical; kNo: something is different or missing; kInconclusive.
   [[nodiscard]] base::ExitCode exit_code() const;
@@ -49,8 +49,8 @@ struct Reproduction {
 struct RunPlanOptions {
   std::filesystem::path directory;  // new or empty; no path: one in the folder for temporary files
   std::map<std::string, std::string> environment;  // of this process, for what was redacted
-  bool allow_outside = false;  // steps may write outside the copy what they wrote there before
-  int output_fd = 2;           // where the steps' own output goes
+  bool allow_outside = false;  // stages may write outside the copy what they wrote there before
+  int output_fd = 2;           // where the stages' own output goes
   std::function<void(std::string_view line)> progress = [](std::string_view) {};
 };
 

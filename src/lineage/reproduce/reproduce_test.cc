@@ -40,19 +40,19 @@ class Reproduce : public ::testing::Test {
   }
 
   // Runs a shell script in the project and keeps what it is said to have read and written.
-  store::Job& run(const std::string& script, const std::vector<std::string>& inputs,
-                  const std::vector<std::string>& outputs) {
-    store::Job job;
-    job.id = std::ssize(jobs_) + 1;
-    job.uid = std::to_string(job.id);
-    job.command = {"sh", "-ec", script};
-    job.directory = project_.path().string();
-    job.complete = true;
-    job.status = store::JobStatus::kDone;
-    job.exit_code = 0;
-    job.context.git = git_state(project_.path(), project_.environment()).git;
+  store::RunRecord& run(const std::string& script, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& outputs) {
+    store::RunRecord run;
+    run.id = std::ssize(runs_) + 1;
+    run.uid = std::to_string(run.id);
+    run.command = {"sh", "-ec", script};
+    run.directory = project_.path().string();
+    run.complete = true;
+    run.status = store::RunStatus::kDone;
+    run.exit_code = 0;
+    run.context.git = git_state(project_.path(), project_.environment()).git;
     for (const std::string& name : inputs) {
-      job.inputs.push_back({at(name), digest(at(name)),
+      run.inputs.push_back({at(name), digest(at(name)),
                             static_cast<std::int64_t>(std::filesystem::file_size(at(name)))});
     }
     std::map<std::string, bool> existed;
@@ -60,20 +60,20 @@ class Reproduce : public ::testing::Test {
     std::vector<std::string> entries = project_.environment();
     for (const auto& [name, value] : environment_) entries.push_back(name + "=" + value);
     const auto done =
-        run_child({.words = job.command, .environment = entries, .directory = project_.path()});
+        run_child({.words = run.command, .environment = entries, .directory = project_.path()});
     EXPECT_TRUE(done && done->ok()) << script << (done ? done->errors : "");
     for (const std::string& name : outputs) {
-      job.outputs.push_back(
+      run.outputs.push_back(
           {at(name), digest(at(name)),
            static_cast<std::int64_t>(std::filesystem::file_size(at(name))),
            existed[name] ? store::OutputStatus::kModified : store::OutputStatus::kCreated, ""});
     }
-    jobs_.push_back(std::move(job));
-    return jobs_.back();
+    runs_.push_back(std::move(run));
+    return runs_.back();
   }
 
   Plan plan(std::map<hash::Digest, std::vector<std::string>> places = {}) {
-    return make_plan({.jobs = jobs_,
+    return make_plan({.runs = runs_,
                       .project_root = project_.path().string(),
                       .artifact_path = "",
                       .artifact = std::nullopt,
@@ -92,11 +92,11 @@ class Reproduce : public ::testing::Test {
     EXPECT_EQ(tree_of(project_.path()), before);  // never modified
     return done ? *std::move(done) : Reproduction{};
   }
-  // "identical a.txt" for every output of every step.
+  // "identical a.txt" for every output of every stage.
   std::vector<std::string> verdicts(const Reproduction& done) {
     std::vector<std::string> all;
-    for (const StepVerdict& step : done.steps) {
-      for (const OutputVerdict& one : step.outputs) {
+    for (const StageVerdict& stage : done.stages) {
+      for (const OutputVerdict& one : stage.outputs) {
         all.push_back(std::string(to_text(one.verdict)) + " " +
                       std::filesystem::path(one.path).filename().string());
       }
@@ -107,7 +107,7 @@ class Reproduce : public ::testing::Test {
   base::testing::TempDir folder_;
   Checkout project_{folder_.path() / "project"};
   std::map<std::string, std::string> environment_;
-  std::vector<store::Job> jobs_;
+  std::vector<store::RunRecord> runs_;
 };
 
 TEST_F(Reproduce, PipelineInADirtyCheckout) {
@@ -139,7 +139,7 @@ TEST_F(Reproduce, VerdictsDifferentMissingExtra) {
   run("date +%s%N > random; test -e seen || echo x > sometimes; echo z > steady", {"seed"},
       {"random", "sometimes", "steady"});
   project_.write("seen", "");  // not recorded as an input, so not copied …
-  jobs_[0].command[2] = "date +%s%N > random; echo z > steady; echo y > new";
+  runs_[0].command[2] = "date +%s%N > random; echo z > steady; echo y > new";
   const Reproduction done = reproduce(plan());
   EXPECT_THAT(verdicts(done), ElementsAre("different random", "missing sometimes",
                                           "identical steady", "extra new"));
@@ -153,14 +153,14 @@ TEST_F(Reproduce, AFileThatIsThereBeforeMustBeWrittenAgain) {
   project_.commit();
   run("cp in result", {"in"}, {"result"});
   project_.commit("the result too");
-  jobs_[0].context.git = git_state(project_.path(), project_.environment()).git;
+  runs_[0].context.git = git_state(project_.path(), project_.environment()).git;
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical result"));
   std::filesystem::remove_all(folder_.path() / "copy");
-  jobs_[0].command[2] = "true";  // the committed result has the right content, but nobody wrote it
+  runs_[0].command[2] = "true";  // the committed result has the right content, but nobody wrote it
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("missing result"));
 }
 
-TEST_F(Reproduce, CommittedOutputsAndCommitsBetweenSteps) {
+TEST_F(Reproduce, CommittedOutputsAndCommitsBetweenStages) {
   project_.init();
   project_.write("one.sh", "echo 1 > a\n");
   project_.write("a", "from another time\n");
@@ -173,7 +173,7 @@ TEST_F(Reproduce, CommittedOutputsAndCommitsBetweenSteps) {
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical a", "identical b"));
 }
 
-// The next step must read what was made now, not the result that was committed then.
+// The next stage must read what was made now, not the result that was committed then.
 TEST_F(Reproduce, CommittedOutputsDoNotReplaceWhatWasMade) {
   project_.init();
   project_.write("one.sh", "date +%s%N > a\n");
@@ -201,8 +201,8 @@ TEST_F(Reproduce, RemoteWhenTheRepositoryIsGone) {
   project_.commit();
   run("sh one.sh", {"one.sh"}, {"a"});
   project_.git({"clone", "-q", "--bare", ".", (folder_.path() / "remote").string()});
-  jobs_[0].context.git->remote = (folder_.path() / "remote").string();
-  jobs_[0].context.git->root = project_.path().string();
+  runs_[0].context.git->remote = (folder_.path() / "remote").string();
+  runs_[0].context.git->root = project_.path().string();
   std::filesystem::remove_all(project_.path() / ".git");
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical a"));
 }
@@ -234,21 +234,21 @@ TEST_F(Reproduce, ChangedAndMovedInputs) {
   EXPECT_THAT(without.obstacles[0].text, HasSubstr("in, which is changed here"));
   const Reproduction refused = reproduce(without);
   EXPECT_EQ(refused.exit_code(), base::ExitCode::kInconclusive);
-  EXPECT_THAT(refused.steps, IsEmpty());
+  EXPECT_THAT(refused.stages, IsEmpty());
 
   const Plan with = plan({{content, {at("gone"), at("kept elsewhere")}}});
   EXPECT_THAT(with.obstacles, IsEmpty());
-  EXPECT_EQ(with.steps[0].externals[0].state, SourceState::kElsewhere);
+  EXPECT_EQ(with.stages[0].externals[0].state, SourceState::kElsewhere);
   EXPECT_THAT(verdicts(reproduce(with)), ElementsAre("identical out"));
 }
 
-TEST_F(Reproduce, MadeByAStepAndMovedByHand) {
+TEST_F(Reproduce, MadeByAStageAndMovedByHand) {
   project_.write("in", "1\n");
   run("cat in in > out", {"in"}, {"out"});
   std::filesystem::rename(project_.path() / "out", project_.path() / "moved");
   run("wc -c < moved > count", {"moved"}, {"count"});
   // Nobody saw the move: the file is needed as it is.
-  EXPECT_EQ(plan().steps[1].externals.at(0).state, SourceState::kUnchanged);
+  EXPECT_EQ(plan().stages[1].externals.at(0).state, SourceState::kUnchanged);
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out", "identical count"));
 }
 
@@ -256,7 +256,7 @@ TEST_F(Reproduce, ChangesInPlaceAreMadeInTheirOrder) {
   run("seq 3 > log", {}, {"log"});
   const auto grown = digest(at("log"));
   run("echo x >> log", {}, {"log"});
-  jobs_[1].outputs[0].before = grown;
+  runs_[1].outputs[0].before = grown;
   run("sed -i s/1/9/ log", {"log"}, {"log"});
   run("wc -l log > n", {"log"}, {"n"});
   const Plan made = plan();
@@ -269,13 +269,13 @@ TEST_F(Reproduce, WhatWasAddedToAndIsNotThereStops) {
   project_.write("log", "by hand\n");
   const auto before = digest(at("log"));
   run("echo x >> log", {}, {"log"});
-  jobs_[0].outputs[0].before = before;
+  runs_[0].outputs[0].before = before;
   const Plan made = plan();
   ASSERT_THAT(made.obstacles, ::testing::SizeIs(1));
   EXPECT_THAT(made.obstacles[0].text, HasSubstr("log, which is changed here"));
 }
 
-TEST_F(Reproduce, AlikeContentsOfOtherStepsAreNotTaken) {
+TEST_F(Reproduce, AlikeContentsOfOtherStagesAreNotTaken) {
   run("echo 1 > a", {}, {"a"});
   project_.write("b", "1\n");
   run("cat b > c", {"b"}, {"c"});
@@ -285,11 +285,11 @@ TEST_F(Reproduce, AlikeContentsOfOtherStepsAreNotTaken) {
   EXPECT_THAT(made.obstacles[0].text, HasSubstr("b, which is missing here"));
 }
 
-TEST_F(Reproduce, ALogThatStepsShareIsNotCompared) {
+TEST_F(Reproduce, ALogThatStagesShareIsNotCompared) {
   for (const char* name : {"a", "b"}) {
     run(std::string("echo 1 > ") + name + "; date +%s%N > log", {}, {name, "log"});
-    jobs_.back().command = {"sh", "-c", std::string("echo 1 > ") + name + "; date +%s%N"};
-    jobs_.back().redirects = {"1>" + at("log")};
+    runs_.back().command = {"sh", "-c", std::string("echo 1 > ") + name + "; date +%s%N"};
+    runs_.back().redirects = {"1>" + at("log")};
   }
   const Plan made = plan();
   EXPECT_THAT(made.notes, ElementsAre(HasSubstr("not its alone"), HasSubstr("not its alone")));
@@ -319,8 +319,8 @@ TEST_F(Reproduce, StandardStreams) {
   project_.write("in", "b\na\n");
   const std::string log = (folder_.path() / "log").string();
   run("sort < in > out; echo shown > " + log, {"in"}, {"out", log});
-  jobs_[0].command = {"sort"};  // as the shell would have passed it to us
-  jobs_[0].redirects = {"0<" + at("in"), "1>" + at("out"), "2>" + log};
+  runs_[0].command = {"sort"};  // as the shell would have passed it to us
+  runs_[0].redirects = {"0<" + at("in"), "1>" + at("out"), "2>" + log};
   const Plan made = plan();
   EXPECT_THAT(made.obstacles, IsEmpty());
   EXPECT_THAT(made.notes, ElementsAre(HasSubstr("shown, not compared")));
@@ -330,8 +330,8 @@ TEST_F(Reproduce, StandardStreams) {
 
 TEST_F(Reproduce, TwoStreamsOfOneFile) {
   run("(echo 1; echo 2 >&2) > both 2>&1", {}, {"both"});
-  jobs_[0].command = {"sh", "-c", "echo 1; echo 2 >&2"};
-  jobs_[0].redirects = {"1>" + at("both"), "2>" + at("both")};
+  runs_[0].command = {"sh", "-c", "echo 1; echo 2 >&2"};
+  runs_[0].redirects = {"1>" + at("both"), "2>" + at("both")};
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical both"));
 }
 
@@ -350,13 +350,13 @@ TEST_F(Reproduce, FailureStops) {
   project_.write("in", "1\n");
   run("cat in > one", {"in"}, {"one"});
   run("cat one > two", {"one"}, {"two"});
-  jobs_[0].command[2] = "cat in > one; exit 7";
+  runs_[0].command[2] = "cat in > one; exit 7";
   const Reproduction done = reproduce(plan());
   EXPECT_THAT(done.undecided, HasSubstr("then with 7"));
   EXPECT_EQ(done.exit_code(), base::ExitCode::kInconclusive);
-  EXPECT_THAT(done.steps, ::testing::SizeIs(1));
+  EXPECT_THAT(done.stages, ::testing::SizeIs(1));
   std::filesystem::remove_all(folder_.path() / "copy");
-  jobs_[0].command = {"no-such-program-anywhere"};
+  runs_[0].command = {"no-such-program-anywhere"};
   EXPECT_THAT(reproduce(plan()).undecided, HasSubstr("then with 127"));
 }
 
@@ -364,14 +364,14 @@ TEST_F(Reproduce, EnvironmentWithSecretsFromHere) {
   environment_["PLAIN"] = "p";
   environment_["MY_TOKEN"] = "s3cret";
   run("echo $PLAIN $MY_TOKEN > out", {}, {"out"});
-  jobs_[0].context.environment = {
+  runs_[0].context.environment = {
       {"PATH", environment_["PATH"]}, {"PLAIN", "p"}, {"MY_TOKEN", "[redacted]"}};
   environment_["PLAIN"] = "another now";
   EXPECT_THAT(plan().notes, IsEmpty());
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out"));
   environment_.erase("MY_TOKEN");
   EXPECT_THAT(plan().notes, ElementsAre(HasSubstr("MY_TOKEN")));
-  jobs_[0].command.emplace_back("--token=[redacted]");
+  runs_[0].command.emplace_back("--token=[redacted]");
   EXPECT_THAT(plan().obstacles, ::testing::SizeIs(1));
 }
 
@@ -386,17 +386,17 @@ TEST_F(Reproduce, OnlyIntoAnEmptyFolder) {
 }
 
 TEST_F(Reproduce, DifferencesOfTheEnvironment) {
-  store::Job job;
-  job.context.machine = base::Json::parse(
+  store::RunRecord run;
+  run.context.machine = base::Json::parse(
       R"({"os":{"name":"Debian","version":"11","kernel":"5"},"cpu":{"model":"A"},)"
       R"("gpus":[{"name":"H200"},{"name":"H200"}],"drivers":{"nvidia":"580"}})");
-  job.context.packages = {
+  run.context.packages = {
       {"dpkg", "no-such-package", "1"}, {"pip", "no-such-dist", "2"}, {"conda", "x", "3"}};
   const base::Json here = base::Json::parse(
       R"({"os":{"name":"Debian","version":"12","kernel":"5"},"cpu":{"model":"A"},)"
       R"("gpus":[],"drivers":{"nvidia":null}})");
   std::vector<std::string> found;
-  for (const Difference& one : differences_to_here({job, job}, here)) {
+  for (const Difference& one : differences_to_here({run, run}, here)) {
     found.push_back(one.what + ": " + one.recorded + " / " + one.here);
   }
   EXPECT_THAT(found,

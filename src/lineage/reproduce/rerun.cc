@@ -62,10 +62,10 @@ base::Error no_such_key(const std::string& key, const std::vector<ValuePlace>& p
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string where = fmt::format("--set {}", key);
   if (names.empty()) {
-    return base::usage_error(where, "the step's command gives no names values",
+    return base::usage_error(where, "the stage's command gives no names values",
                              "run the changed command itself: assay run -- …");
   }
-  return base::usage_error(where, fmt::format("the step's command gives no value to '{}'", key),
+  return base::usage_error(where, fmt::format("the stage's command gives no value to '{}'", key),
                            fmt::format("it does to: {}", fmt::join(names, ", ")));
 }
 

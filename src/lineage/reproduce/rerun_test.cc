@@ -50,11 +50,11 @@ TEST(Rerun, ValuesMayBeEmptyAndHoldEqualsSigns) {
 
 TEST(Rerun, NeverTheProgramAndNeverAFlag) {
   EXPECT_EQ(changed("k=1 --v 2", "k=3"),
-            "--set k: the step's command gives no value to 'k'; it does to: v");
+            "--set k: the stage's command gives no value to 'k'; it does to: v");
   EXPECT_EQ(changed("x --flag --lr 2 --last", "flag=1"),
-            "--set flag: the step's command gives no value to 'flag'; it does to: lr");
+            "--set flag: the stage's command gives no value to 'flag'; it does to: lr");
   EXPECT_EQ(changed("x --flag -- data", "flag=1"),
-            "--set flag: the step's command gives no names values;"
+            "--set flag: the stage's command gives no names values;"
             " run the changed command itself: assay run -- …");
 }
 

@@ -1,5 +1,5 @@
-// SourceCopy: the source in a copy of the project as it was when a step began: the commit, and the
-// stored difference on it. Between steps it moves on to the next state and keeps what steps made.
+// SourceCopy: the source in a copy of the project as it was when a stage began: the commit, and the
+// stored difference on it. Between stages it moves on to the next state and keeps what stages made.
 #pragma once
 
 #include <map>
@@ -9,18 +9,18 @@
 
 #include "base/result.h"
 #include "lineage/reproduce/path_map.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
 class SourceCopy {
  public:
-  // `not_from_source` are the paths (of the original) that the steps make: a difference that has
+  // `not_from_source` are the paths (of the original) that the stages make: a difference that has
   // them, because they were there untracked, must not bring them.
   SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
              std::vector<std::string> environment);
 
-  // Clones on the first call. `made` are files in the copy that steps left; they stay as they are.
+  // Clones on the first call. `made` are files in the copy that stages left; they stay as they are.
   base::Result<void> bring_to(const store::Git& git, const std::set<std::string>& made);
 
  private:

@@ -1,4 +1,4 @@
-// The state of the git checkout a job starts in: commit, branch, remote, and the difference of the
+// The state of the git checkout a run starts in: commit, branch, remote, and the difference of the
 // working tree to the commit, such that
 //
 //   git clone REMOTE x; cd x; git checkout COMMIT; git apply DIFF
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 

@@ -1,5 +1,5 @@
 // The oracle of the difference is git itself: a fresh clone with the difference applied must be,
-// byte for byte, the tree the job started in.
+// byte for byte, the tree the run started in.
 #include "lineage/source/git.h"
 
 #include <gmock/gmock.h>

@@ -8,8 +8,8 @@
 
 namespace assay::lineage::testing {
 
-inline ExportSubject subject_of(std::vector<store::Job> jobs) {
-  return {.jobs = std::move(jobs), .project_root = "/project", .project_id = "feedc0de"};
+inline ExportSubject subject_of(std::vector<store::RunRecord> runs) {
+  return {.runs = std::move(runs), .project_root = "/project", .project_id = "feedc0de"};
 }
 
 }  // namespace assay::lineage::testing

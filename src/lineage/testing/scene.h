@@ -14,7 +14,7 @@
 #include "base/testing/temp_dir.h"
 #include "hash/digest.h"
 #include "lineage/track/tracker.h"
-#include "store/testing/jobs.h"
+#include "store/testing/runs.h"
 
 namespace assay::lineage::testing {
 
@@ -52,14 +52,14 @@ class Scene {
  public:
   explicit Scene(const Tracker::Options& options = {}, std::vector<Filter::Choice> choices = {});
 
-  // Before the job.
+  // Before the run.
   void put(const std::string& name, const std::string& content);
   void folder(const std::string& name);
   void alias(const std::string& name, const std::string& target);  // symbolic link
   // Lets the files of before grow older than a tick of the file system's clock.
   void begin();
 
-  // By the job; `name` as the job would say it, relative to the project.
+  // By the run; `name` as the run would say it, relative to the project.
   void read(const std::string& name);
   void create(const std::string& name, const std::string& content);     // O_CREAT | O_EXCL
   void append(const std::string& name, const std::string& content);     // O_WRONLY | O_APPEND

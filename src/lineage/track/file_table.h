@@ -1,5 +1,5 @@
 // FileTable: the files behind the paths, each known by device and inode while it lives, with its
-// state before the job changed it and the digest of that state.
+// state before the run changed it and the digest of that state.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace assay::lineage {
 
 namespace file_flag {
-inline constexpr std::uint16_t kForeign = 1;     // not made by the job: it was there before
-inline constexpr std::uint16_t kWanted = 2;      // its content before the job's changes is wanted
-inline constexpr std::uint16_t kWritten = 4;     // opened for writing by the job, or cut
+inline constexpr std::uint16_t kForeign = 1;     // not made by the run: it was there before
+inline constexpr std::uint16_t kWanted = 2;      // its content before the run's changes is wanted
+inline constexpr std::uint16_t kWritten = 4;     // opened for writing by the run, or cut
 inline constexpr std::uint16_t kRacy = 8;        // was so new that a change need not show
 inline constexpr std::uint16_t kQueued = 16;     // the queue has it
 inline constexpr std::uint16_t kGivenUp = 32;    // no digest will come; it has been said why
@@ -23,10 +23,10 @@ inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty then
 inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE
 inline constexpr std::uint16_t kAppeared = 512;  // came to a known path and nobody said from where
 inline constexpr std::uint16_t kOutside = 1024;  // changed by another program; that has been said
-inline constexpr std::uint16_t kRenamed = 2048;  // the job changed a name of it, so its ctime
+inline constexpr std::uint16_t kRenamed = 2048;  // the run changed a name of it, so its ctime
 inline constexpr std::uint16_t kElsewhere = 4096;  // has more names than we know
 inline constexpr std::uint16_t kPassedOn = 8192;   // writable from the start in another way, only
-inline constexpr std::uint16_t kEmptied = 16384;   // nothing of what it held was left by the job
+inline constexpr std::uint16_t kEmptied = 16384;   // nothing of what it held was left by the run
 }  // namespace file_flag
 
 struct File {

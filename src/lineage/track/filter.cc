@@ -30,7 +30,7 @@ const std::vector<Rule>& own_rules() {
   static const std::vector<Rule> rules = {
       {"project", true, "it is inside the project"},
       {"data", true, "it is outside the project and nothing speaks against it"},
-      {"temporary", true, "it is in a folder for temporary files and outlived the job"},
+      {"temporary", true, "it is in a folder for temporary files and outlived the run"},
       {"assay", false, "it belongs to Assay itself"},
       {"git", false, "it belongs to git, whose state is recorded by commit and diff"},
       {"bytecode", false, "it is compiled Python, made again from its source"},

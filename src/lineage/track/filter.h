@@ -1,4 +1,4 @@
-// Filter: which files belong to a job's lineage. Every decision is a rule with a name and a
+// Filter: which files belong to a run's lineage. Every decision is a rule with a name and a
 // sentence, so that `--explain` can say why a file was kept or left out.
 //
 // The user's patterns come first, the last that matches wins; then the rules of filter.cc, in
@@ -42,7 +42,7 @@ class Filter {
 
   // `path` is absolute and canonical.
   RuleId judge(std::string_view path);
-  // The same in two steps, for callers who remember the first: what holds for all files in the
+  // The same in two stages, for callers who remember the first: what holds for all files in the
   // folder ("" is the root), and from that, what holds for one of them.
   RuleId judge_folder(std::string_view folder);
   RuleId judge_name(RuleId folder_rule, std::string_view folder, std::string_view name) const;

@@ -273,7 +273,7 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
       stop = worker->stop.get_token();
       if (ending_) worker->stop.request_stop();
     }
-    // Files share the processors that small ones leave to them; while the job runs, one is enough.
+    // Files share the processors that small ones leave to them; while the run runs, one is enough.
     const auto rivals = static_cast<unsigned>(
         std::min<std::size_t>(tasks_.size() + running_, std::size_t{processors_}));
     const unsigned threads =

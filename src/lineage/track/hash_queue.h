@@ -1,7 +1,7 @@
-// HashQueue: hashes files on threads of its own while the job runs, without getting in its way, and
+// HashQueue: hashes files on threads of its own while the run runs, without getting in its way, and
 // at the end as fast as the machine can. The owner, one thread, submits tasks and takes results.
 //
-// While the job runs the threads have idle priority: on a busy machine one of them may be stopped
+// While the run runs the threads have idle priority: on a busy machine one of them may be stopped
 // for long, at any place. So the owner never waits for the mutex then: what it cannot hand over
 // now, it hands over next time.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace assay::lineage {
 
-// Digests of earlier jobs. Called by the owner only.
+// Digests of earlier runs. Called by the owner only.
 class DigestCache {
  public:
   virtual ~DigestCache() = default;
@@ -35,7 +35,7 @@ class DigestCache {
 class HashQueue {
  public:
   struct Options {
-    unsigned threads = 0;  // while the job runs; 0: up to four
+    unsigned threads = 0;  // while the run runs; 0: up to four
     DigestCache* cache = nullptr;
     // Below this a file is hashed sooner than it is found in the cache.
     std::int64_t cache_from = std::int64_t{64} << 10U;
@@ -64,7 +64,7 @@ class HashQueue {
 
   // On the caller's thread and all processors, at once. What the queue does about `id` is dropped.
   HashResult hash_now(HashTask task);
-  // The job is over: all processors, normal priority from now on.
+  // The run is over: all processors, normal priority from now on.
   void raise();
 
  private:

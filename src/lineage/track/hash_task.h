@@ -3,8 +3,8 @@
 // A digest is only given if the file was in the expected state before and after. It is only marked
 // as fit for the cache if, besides, the file was not "racily new": file systems mark times in
 // ticks, so a file that changed within the tick in which it was hashed may change once more and
-// look the same. For this job such a digest is good, because what the job itself changes is
-// announced first; for later jobs it is not.
+// look the same. For this run such a digest is good, because what the run itself changes is
+// announced first; for later runs it is not.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct HashResult {
 };
 
 // The change time may differ from the expected one: renaming, linking and chmod change it, and the
-// job may do those to a file that it has read. The digest is then not fit for the cache.
+// run may do those to a file that it has read. The digest is then not fit for the cache.
 HashResult hash_task(const HashTask& task, const hash::HashOptions& options);
 
 // Whether a file with this stamp may change after `now_ns` (wall clock) without a new stamp.

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 

@@ -1,5 +1,5 @@
-// PathTable: every path the job has to do with, and for each, which file stood there before the job
-// and which stands there now. What the job did to names is the difference of the two.
+// PathTable: every path the run has to do with, and for each, which file stood there before the run
+// and which stands there now. What the run did to names is the difference of the two.
 //
 // Folders are kept once, names in an arena: a path costs 28 bytes, its last component and a slot.
 #pragma once
@@ -20,7 +20,7 @@ using PathId = std::uint32_t;
 using FileId = std::uint32_t;
 
 namespace path_flag {
-inline constexpr std::uint16_t kRead = 1;     // what stood here before the job was read by it
+inline constexpr std::uint16_t kRead = 1;     // what stood here before the run was read by it
 inline constexpr std::uint16_t kNamed = 2;    // a rename, link or removal was about this path
 inline constexpr std::uint16_t kCarried = 4;  // what stood here before is elsewhere now
 inline constexpr std::uint16_t kTaken = 8;    // some file was bound here at some time

@@ -1,4 +1,4 @@
-// ProcessList: the processes of a job, from the events that mention them. A process number that
+// ProcessList: the processes of a run, from the events that mention them. A process number that
 // comes back after its process has ended is another process.
 #pragma once
 
@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "observe/collect/event/event.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
 class ProcessList {
  public:
-  // Times are counted from `started_ns`, the monotonic clock at the job's start.
+  // Times are counted from `started_ns`, the monotonic clock at the run's start.
   explicit ProcessList(std::int64_t started_ns) : started_ns_(started_ns) {}
 
   void happened(const collect::Event& event);

@@ -42,7 +42,7 @@ inline bool same_file(const wire::Stamp& a, const wire::Stamp& b) {
   return a.device == b.device && a.inode == b.inode;
 }
 // Nothing says that the content differs. The change time is left out: renaming, linking and chmod
-// change it too, and the job may do those to a file that it has read.
+// change it too, and the run may do those to a file that it has read.
 inline bool same_content(const wire::Stamp& a, const wire::Stamp& b) {
   return same_file(a, b) && a.size == b.size && a.mtime_ns == b.mtime_ns;
 }

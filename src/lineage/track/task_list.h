@@ -1,6 +1,6 @@
 // TaskList: a queue of hash tasks that gives no memory back by itself: emptied blocks wait for the
 // owner. A thread of idle priority that frees memory can be stopped, for long, while it holds the
-// allocator's lock, and with it the thread that the job waits for.
+// allocator's lock, and with it the thread that the run waits for.
 #pragma once
 
 #include <array>

@@ -82,7 +82,7 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
   if (spot.file == 0) return;
   File& file = files_[spot.file];
   if (change == Change::kName) look_for_links(spot);
-  if (has_job_content(spot.file, &stamp)) return;
+  if (has_run_content(spot.file, &stamp)) return;
   const bool unhashed = file.has(file::kWanted) && file.digest == 0 && !file.has(file::kGivenUp);
   if (change == Change::kName) {
     if (unhashed) hold(spot.file, spot.path);
@@ -113,7 +113,7 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
 
 void Tracker::read(Spot spot, const Stamp* stamp) {
   File& file = files_[spot.file];
-  if (has_job_content(spot.file, stamp)) return;
+  if (has_run_content(spot.file, stamp)) return;
   const PathId before = origin(spot.path, spot.file);
   if (paths_[before].before != spot.file) return;
   paths_[before].flags |= path_flag::kRead;
@@ -126,7 +126,7 @@ void Tracker::read(Spot spot, const Stamp* stamp) {
 
 void Tracker::write(FileId id, const Stamp* stamp) {
   File& file = files_[id];
-  // That it was passed on as well does not matter where the job opens it by itself.
+  // That it was passed on as well does not matter where the run opens it by itself.
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kPassedOn);
   if (!file.has(file::kForeign) || file.has(file::kWritten)) return;
   if (!file.has(file::kWanted) && stamp != nullptr) files_.set_state(id, *stamp);
@@ -200,7 +200,7 @@ void Tracker::elsewhere(const Stamp* stamp) {
 }
 
 // Records of different processes may come in another order than what they tell: a file may be read
-// or renamed before its creation is told. Then it was taken for one that was there before the job.
+// or renamed before its creation is told. Then it was taken for one that was there before the run.
 // A file that really was, and whose inode was used again, is gone and older than the creation.
 bool Tracker::made_before_told(PathId path, FileId id, const Stamp& stamp) const {
   const File& file = files_[id];

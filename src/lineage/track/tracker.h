@@ -1,10 +1,10 @@
-// Tracker: decides from a job's events which files are its inputs and outputs, and in which state.
+// Tracker: decides from a run's events which files are its inputs and outputs, and in which state.
 //
-// A file is an input if the job read it before changing it, or gave it another name; its content is
-// what it was when first read. A file is an output if, when the job is over, a path leads to other
+// A file is an input if the run read it before changing it, or gave it another name; its content is
+// what it was when first read. A file is an output if, when the run is over, a path leads to other
 // content than before. Files are followed by device and inode through renames and links; names are
 // kept apart from files (path_table.h, file_table.h), so an output's status is the difference
-// between what stood at its path before the job and what stands there now.
+// between what stood at its path before the run and what stands there now.
 //
 //   tracker.cc         events and what they do to files
 //   tracker_locate.cc  which file an event is about
@@ -13,7 +13,7 @@
 //   tracker_hashes.cc  pre-images: what is hashed when
 //   tracker_times.cc   what times say of content, and what they do not
 //   tracker_finish.cc  the end: what is compared, and inputs
-//   tracker_outputs.cc what the job leaves, and what is not told
+//   tracker_outputs.cc what the run leaves, and what is not told
 #pragma once
 
 #include <sys/stat.h>
@@ -33,7 +33,7 @@
 #include "lineage/track/places.h"
 #include "lineage/track/process_list.h"
 #include "observe/collect/event/event.h"
-#include "store/job.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
@@ -59,7 +59,7 @@ class Results {
 class Tracker : public collect::Sink {
  public:
   struct Options {
-    std::int64_t started_ns = 0;  // monotonic clock at the job's start
+    std::int64_t started_ns = 0;  // monotonic clock at the run's start
     // Larger files are not hashed while a process waits to change them.
     std::int64_t pre_image_limit = std::int64_t{4} << 30U;
     // The same for files that nobody has read, so that appending to a large log does not wait for
@@ -70,12 +70,12 @@ class Tracker : public collect::Sink {
     // Files below a folder that moves which are looked for, while a process waits.
     std::size_t most_moved = 100'000;
     // Whether events are told as they happen. If not (a log is read after a crash), files that
-    // changed since are the job's own doing as likely as anyone's.
+    // changed since are the run's own doing as likely as anyone's.
     bool live = true;
     // Tasks that the queue is given at a time. One takes twenty times the memory of a number, so
     // it gets no more than it needs to be busy until the next event, or meanwhile().
     std::size_t most_pending = 50'000;
-    // Whether a program outside the job that has this file open for writing wrote meanwhile. Asked
+    // Whether a program outside the run that has this file open for writing wrote meanwhile. Asked
     // at the end, of files that the command was passed open and that have changed.
     std::function<bool(const wire::Stamp& file)> written_outside = {};
     HashQueue::Options hashing;
@@ -89,7 +89,7 @@ class Tracker : public collect::Sink {
                        collect::Change change) override;
 
   void meanwhile() override { take_digests(); }
-  // The job is over. Once.
+  // The run is over. Once.
   void finish(Results& results);
 
  private:
@@ -173,7 +173,7 @@ class Tracker : public collect::Sink {
   void name_all_files();
 
   // tracker_times.cc
-  [[nodiscard]] bool has_job_content(FileId file, const wire::Stamp* stamp) const;
+  [[nodiscard]] bool has_run_content(FileId file, const wire::Stamp* stamp) const;
   [[nodiscard]] bool is_unchanged(FileId file, const wire::Stamp& stamp) const;
   [[nodiscard]] bool looks_unchanged(FileId file, const wire::Stamp& stamp) const;
   [[nodiscard]] bool holds_the_same(PathId path, const wire::Stamp& stamp,

@@ -1,4 +1,4 @@
-// The end of a job: names are compared with the file system, which has the last word; what is still
+// The end of a run: names are compared with the file system, which has the last word; what is still
 // to be hashed is hashed with all processors; results are told in the order of their paths.
 #include <algorithm>
 
@@ -43,13 +43,13 @@ void Tracker::settle_name(PathId id) {
     unbind(id);
     bind(id, known);
   } else if (now != 0) {
-    files_.identify(now, *real);  // replaced by someone; what is there is what the job left
+    files_.identify(now, *real);  // replaced by someone; what is there is what the run left
   } else if (paths_[id].before != 0) {
     bind(id, files_.add(&*real, 0));
   }
 }
 
-// What was renamed or linked counts as read where it came from, unless the job had put its own
+// What was renamed or linked counts as read where it came from, unless the run had put its own
 // content there.
 void Tracker::mark_origins() {
   for (PathId id = 1; id < paths_.end(); ++id) {
@@ -69,7 +69,7 @@ void Tracker::mark_origins() {
   }
 }
 
-// An environment may have been made by the job itself, after files in it were judged.
+// An environment may have been made by the run itself, after files in it were judged.
 void Tracker::judge_again() {
   filter_.forget();
   for (FolderId folder = 1; folder < paths_.folder_end(); ++folder) {

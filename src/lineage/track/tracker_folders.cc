@@ -1,4 +1,4 @@
-// Folders that get another name: every file below them gets one too, whether or not the job has
+// Folders that get another name: every file below them gets one too, whether or not the run has
 // opened it. Those that nobody has told of yet are looked for while the call is stopped.
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::optional<Stamp> folder_at(const std::string& path) {
 
 }  // namespace
 
-// The name that a folder had when the job began.
+// The name that a folder had when the run began.
 std::string Tracker::folder_before(std::string folder) const {
   for (auto move = folder_moves_.rbegin(); move != folder_moves_.rend(); ++move) {
     if (is_below(folder, move->to)) {
@@ -80,7 +80,7 @@ void Tracker::meet_files(const std::string& standing, const std::string& from,
     if (!kept(id) && !kept(add_path(paths_.folder(to + inner), name))) continue;
     if (++met > options_.most_moved) {
       return missed_.add("folder", fmt::format("{} was moved with more than {} files: those that "
-                                               "the job did not open are not listed",
+                                               "the run did not open are not listed",
                                                from, options_.most_moved));
     }
     meet(id, to_wire(stamp_of(status)));

@@ -1,5 +1,5 @@
-// Pre-images: the content of files as they were before the job changed them. Whatever was read is
-// hashed by the queue as soon as there is time, and at once when the job is about to change it.
+// Pre-images: the content of files as they were before the run changed them. Whatever was read is
+// hashed by the queue as soon as there is time, and at once when the run is about to change it.
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -71,7 +71,7 @@ void Tracker::wait_for(FileId id) {
   }
 }
 
-// What the job is about to write into and has not read. It is no input, so nothing is lacking if
+// What the run is about to write into and has not read. It is no input, so nothing is lacking if
 // this fails; but it may be read yet, and the output should say what it grew from.
 void Tracker::note_before(FileId id, PathId path) {
   const File& file = files_[id];
@@ -112,7 +112,7 @@ void Tracker::take_result(const HashResult& result) {
     case HashResult::State::kChanged:
       if (file.has(file::kWritten)) {
         return give_up(result.id, "pre-image",
-                       fmt::format("{} was changed by the job before it could be hashed",
+                       fmt::format("{} was changed by the run before it could be hashed",
                                    paths_.text(file.name)));
       }
       file.flags |= file::kGivenUp;

@@ -192,7 +192,7 @@ TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) 
     quiet.tracker->meanwhile();
     std::this_thread::yield();
   }
-  EXPECT_EQ(cache.entries.size(), kFiles) << "hashed while the job runs";
+  EXPECT_EQ(cache.entries.size(), kFiles) << "hashed while the run runs";
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST_P(TrackerInheritedTest, ChangedWhileOthersWroteToItIsAStream) {
   shared.append("own", "two");
   EXPECT_THAT(told(shared.finish(), {"onetwo"}),
               ElementsAre("out out: modified = onetwo", "out own: modified = onetwo"))
-      << "standard output, and what the job opened by itself, are its own";
+      << "standard output, and what the run opened by itself, are its own";
   EXPECT_EQ(shared.finish().reasons["log"], "shared");
   EXPECT_EQ(shared.finish().reasons["same"], "unchanged");
   EXPECT_THAT(asked, ::testing::Each(shared.stamp("log").inode)) << "only of what changed";
@@ -117,7 +117,7 @@ TEST_P(TrackerInheritedTest, WhereAChangeNeedNotShowItIsTakenToBeOne) {
   EXPECT_THAT(end(), ElementsAre("out log: modified = one"));
 }
 
-TEST_P(TrackerInheritedTest, WhatTheJobDoesToItByNameCounts) {
+TEST_P(TrackerInheritedTest, WhatTheRunDoesToItByNameCounts) {
   scene.put("log", "one");
   scene.begin();
   inherit(3, Op::kWrite, "log");

@@ -33,7 +33,7 @@ class TrackerLinksTest : public testing::TrackerFixture {
 };
 INSTANTIATE_TEST_SUITE_P(Manners, TrackerLinksTest, testing::all_manners());
 
-TEST_P(TrackerLinksTest, TurnedByTheJob) {
+TEST_P(TrackerLinksTest, TurnedByTheRun) {
   scene.read("latest/x");
   scene.tell(Op::kRelink, "latest", nullptr);
   turn();

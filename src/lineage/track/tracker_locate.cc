@@ -55,7 +55,7 @@ Tracker::Spot Tracker::look_for(std::string_view path, const Stamp* stamp, Look 
   Place place = places_.of(path);
   Sight seen = sight(place, stamp, look);
   if (!seen.there) {
-    // Perhaps only the folder is another by now: whoever changed the link need not be of the job.
+    // Perhaps only the folder is another by now: whoever changed the link need not be of the run.
     const Place now = places_.again(path);
     if (now.folder != place.folder) {
       if (Sight other = sight(now, stamp, look); other.there) {
@@ -86,7 +86,7 @@ Tracker::Spot Tracker::look_for(std::string_view path, const Stamp* stamp, Look 
   if (!there && (other_views_ || seen.other || look != Look::kOpened)) return {};
   const PathId id = add_path(place.folder, place.name);
   if (const FileId now = paths_[id].now; now != 0) {
-    // Another file has come to the path, and the job did not do it.
+    // Another file has come to the path, and the run did not do it.
     if (!there) return {};
     if (files_[now].inode != 0) changed_outside(now);
     files_.identify(now, identity);
@@ -133,7 +133,7 @@ void Tracker::attach(PathId id, FileId found) {
   } else if (!first) {
     if (paths_[id].before != found) files_[found].flags |= file::kAppeared;
   } else {
-    // It was there before the job; if its folder has been moved since, under the old name.
+    // It was there before the run; if its folder has been moved since, under the old name.
     const std::string& folder = paths_.folder_path(paths_[id].folder);
     const std::string before = folder_moves_.empty() ? folder : folder_before(folder);
     PathId old = id;

@@ -14,7 +14,7 @@ using collect::Event;
 using wire::Stamp;
 namespace file = file_flag;
 
-// A file that was there before the job may have names that no event has told; those that the job
+// A file that was there before the run may have names that no event has told; those that the run
 // makes are all known.
 void Tracker::look_for_links(Spot spot) {
   File& found = files_[spot.file];

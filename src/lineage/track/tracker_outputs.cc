@@ -1,4 +1,4 @@
-// What a job leaves: which files are other than before, what they hold now, and why the rest is not
+// What a run leaves: which files are other than before, what they hold now, and why the rest is not
 // told.
 //
 // A window of outputs is hashed at a time, so that digests of a million files need not be kept.
@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::size_t kWindow = 4096;
 
-const Rule kUnchanged{"unchanged", false, "the job opened it for writing and did not change it"};
+const Rule kUnchanged{"unchanged", false, "the run opened it for writing and did not change it"};
 const Rule kShared{"shared", false,
-                   "a program outside the job has it open for writing too and wrote meanwhile"};
-const Rule kTemporary{"gone", false, "the job made it and removed it"};
+                   "a program outside the run has it open for writing too and wrote meanwhile"};
+const Rule kTemporary{"gone", false, "the run made it and removed it"};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ struct Tracker::Changed {
   std::optional<hash::Digest> digest;
 };
 
-// What is other at this path than before the job.
+// What is other at this path than before the run.
 std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const Path& path = paths_[id];
   Changed changed{.path = id};
@@ -83,11 +83,11 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   return changed;
 }
 
-// Of a file that the job did not open but was passed open, not as a standard stream. If the file
-// did not change, nothing was written. If it did, the job wrote it, unless others who have it open
+// Of a file that the run did not open but was passed open, not as a standard stream. If the file
+// did not change, nothing was written. If it did, the run wrote it, unless others who have it open
 // wrote something, too. Then whose change it was cannot be known, and need not be: what several
 // programs write to at once is a stream between them, as a pipe or a terminal is, and not a file
-// that the job leaves. The same if the name leads elsewhere by now, and not by the job's doing: a
+// that the run leaves. The same if the name leads elsewhere by now, and not by the run's doing: a
 // log was rotated.
 bool Tracker::is_anothers(FileId id, const std::optional<Stamp>& now) const {
   const File& file = files_[id];
@@ -122,7 +122,7 @@ void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
   }
 }
 
-// What the job wrote into, where it left some of it.
+// What the run wrote into, where it left some of it.
 std::optional<hash::Digest> Tracker::before_of(const Changed& changed) const {
   const FileId id = paths_[changed.path].now;
   if (id == 0 || changed.status == OutputStatus::kDeleted) return std::nullopt;
@@ -152,7 +152,7 @@ void Tracker::hash_outputs(std::vector<Changed>& window) {
       } else if (result.state == HashResult::State::kUnreadable) {
         missed_.add("unreadable", fmt::format("{}: {}", paths_.text(changed.path), *result.error));
       } else {
-        missed_.add("changed", fmt::format("{} was still being changed when the job had ended",
+        missed_.add("changed", fmt::format("{} was still being changed when the run had ended",
                                            paths_.text(changed.path)));
       }
     }

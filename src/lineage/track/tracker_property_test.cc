@@ -1,5 +1,5 @@
-// Random jobs, done for real, against a model that knows which file is where and what was in it
-// before the job. What the tracker tells must agree with the model and with the tree as it is left.
+// Random runs, done for real, against a model that knows which file is where and what was in it
+// before the run. What the tracker tells must agree with the model and with the tree as it is left.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 struct Thing {
   bool foreign = false;
-  std::string content;                // before the job
-  std::set<std::string> start_paths;  // before the job
+  std::string content;                // before the run
+  std::set<std::string> start_paths;  // before the run
   bool touched = false;               // some call was about this file itself, under
   std::set<std::string> seen;         // these names; others of its names nobody can know
   bool written = false;
@@ -30,9 +30,9 @@ struct Thing {
 };
 using Tree = std::map<std::string, std::shared_ptr<Thing>>;
 
-class RandomJob {
+class RandomRun {
  public:
-  RandomJob() {
+  RandomRun() {
     for (const char* folder : {"d", "e"}) scene_.folder(folder);
     scene_.alias("l", "d");
     for (const std::string& name : names()) {
@@ -209,7 +209,7 @@ class RandomJob {
     }
   }
 
-  // Whether it has a name that it did not have, and that the job used.
+  // Whether it has a name that it did not have, and that the run used.
   bool has_moved(const Thing& thing, bool seen = false) const {
     return std::ranges::any_of(now_, [&](const auto& entry) {
       return (!seen || thing.seen.contains(entry.first)) && entry.second.get() == &thing &&
@@ -258,10 +258,10 @@ class RandomJob {
 };
 
 RC_GTEST_PROP(TrackerProperty, AgreesWithTheTreeBeforeAndAfter, ()) {
-  RandomJob job;
+  RandomRun run;
   const int steps = *rc::gen::inRange(0, 25);
-  for (int i = 0; i < steps; ++i) job.step();
-  job.check();
+  for (int i = 0; i < steps; ++i) run.step();
+  run.check();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What times say of content, and what is done where they do not say enough: a file may be so new
-// that a change need not show, and programs set times (touch, cp -p, rsync), the job among them.
+// that a change need not show, and programs set times (touch, cp -p, rsync), the run among them.
 #include <fmt/format.h>
 
 #include "lineage/track/stamp.h"
@@ -10,8 +10,8 @@ namespace assay::lineage {
 using wire::Stamp;
 namespace file = file_flag;
 
-// Made by the job, or opened for writing by it and not in the state it was in before that.
-bool Tracker::has_job_content(FileId id, const Stamp* stamp) const {
+// Made by the run, or opened for writing by it and not in the state it was in before that.
+bool Tracker::has_run_content(FileId id, const Stamp* stamp) const {
   const File& file = files_[id];
   if (!file.has(file::kForeign)) return true;
   if (!file.has(file::kWritten)) return false;
@@ -39,7 +39,7 @@ bool Tracker::holds_the_same(PathId path, const Stamp& stamp, const hash::Digest
   return looks_unchanged(id, stamp) && digest == files_.digest(id);
 }
 
-// A file that the job read and did not write to is not as it was then. If no more than its times
+// A file that the run read and did not write to is not as it was then. If no more than its times
 // show that, its content tells; where that is not known, it is said.
 void Tracker::doubt(Spot spot, const std::optional<Stamp>& now) {
   const File& file = files_[spot.file];
@@ -53,13 +53,13 @@ void Tracker::doubt(Spot spot, const std::optional<Stamp>& now) {
 }
 
 void Tracker::times_changed(FileId id) {
-  say_changed(id, options_.live ? ": its times changed while the job ran; its content may have"
+  say_changed(id, options_.live ? ": its times changed while the run ran; its content may have"
                                 : ": its times changed before it could be hashed; its content may "
                                   "have");
 }
 
 void Tracker::changed_outside(FileId id) {
-  say_changed(id, options_.live ? " was changed by another program while the job ran"
+  say_changed(id, options_.live ? " was changed by another program while the run ran"
                                 : " was changed before it could be hashed");
 }
 

@@ -30,36 +30,36 @@ class TrackerTimesTest : public testing::TrackerFixture {
     const std::array<timespec, 2> times = {timespec{1'000'000'000, 0}, timespec{1'000'000'000, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, where.path(name).c_str(), times.data(), 0), 0);
   }
-  void set_times_by_the_job(const std::string& name) {
+  void set_times_by_the_run(const std::string& name) {
     scene.tracker->about_to_change(scene.path(name), scene.stamp(name), Change::kTimes);
     set_times(scene, name);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Manners, TrackerTimesTest, testing::all_manners());
 
-TEST_P(TrackerTimesTest, SetByTheJobAfterItRead) {
+TEST_P(TrackerTimesTest, SetByTheRunAfterItRead) {
   scene.read("a");
-  set_times_by_the_job("a");
+  set_times_by_the_run("a");
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
 
-TEST_P(TrackerTimesTest, SetByTheJobAndThenWritten) {
+TEST_P(TrackerTimesTest, SetByTheRunAndThenWritten) {
   scene.read("a");
-  set_times_by_the_job("a");
+  set_times_by_the_run("a");
   scene.overwrite("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
-TEST_P(TrackerTimesTest, SetByTheJobAndThenChangedByOthers) {
+TEST_P(TrackerTimesTest, SetByTheRunAndThenChangedByOthers) {
   scene.read("a");
-  set_times_by_the_job("a");
+  set_times_by_the_run("a");
   scene.write_outside("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "missed changed"));
   EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("by another program"));
 }
 
-TEST_P(TrackerTimesTest, SetByTheJobWithoutReading) {
-  set_times_by_the_job("a");
+TEST_P(TrackerTimesTest, SetByTheRunWithoutReading) {
+  set_times_by_the_run("a");
   EXPECT_THAT(end(), ElementsAre());
 }
 
@@ -69,7 +69,7 @@ TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
   scene.tell(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
   EXPECT_THAT(scene.finish().missing[0].text,
-              EndsWith("/a: its times changed while the job ran; its content may have"));
+              EndsWith("/a: its times changed while the run ran; its content may have"));
 }
 
 TEST_P(TrackerTimesTest, NobodyWaitsForTheLargest) {

@@ -49,12 +49,12 @@ struct GpuReport {
 
 class GpuCount {
  public:
-  // Makes the region of the job with this uid, in memory if that can be had, else in `folder`.
+  // Makes the region of the run with this uid, in memory if that can be had, else in `folder`.
   // Nothing if it cannot be made: then the command runs uncounted.
   static std::optional<GpuCount> make(const std::string& uid, const std::filesystem::path& folder);
   // The region that a killed collector left, if it did.
   static std::optional<GpuCount> find(const std::string& uid, const std::filesystem::path& folder);
-  // The uids of this user's jobs whose regions are in memory; some may be over.
+  // The uids of this user's runs whose regions are in memory; some may be over.
   static std::vector<std::string> uids();
   GpuCount(GpuCount&& other) noexcept;
   GpuCount& operator=(GpuCount&& other) noexcept;

@@ -1,4 +1,5 @@
-// The tracers there are: their names, whether each works on this machine, and the collector of each.
+// The tracers there are: their names, whether each works on this machine, and the collector of
+// each.
 #pragma once
 
 #include <array>

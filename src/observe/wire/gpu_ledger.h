@@ -1,5 +1,5 @@
 // Who holds how many bytes of a device: GpuSlot::used says it of a process, GpuDevice::used of the
-// job, and the second is the sum of the first at every moment that a living process can see, though
+// run, and the second is the sum of the first at every moment that a living process can see, though
 // a process may be killed between any two instructions.
 //
 //   a change:  number it ── write down what will be (slot) ── exchange the device's 16 bytes
@@ -61,7 +61,7 @@ inline void confirm(GpuRegion& region, std::uint64_t mark) {
 }  // namespace ledger
 
 // Only for the owner of the slot, one thread at a time: makes `after` bytes of what it holds.
-// False, and nothing changed, if the job would have more than `limit` then, which only stops it
+// False, and nothing changed, if the run would have more than `limit` then, which only stops it
 // from getting more.
 inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uint64_t after,
                  std::uint64_t limit) {

@@ -90,10 +90,10 @@ bool make_gpu_region(int file) {
   header.magic = kGpuMagic;
   header.version = kGpuVersion;
   header.size = sizeof(GpuRegion);
-  if (::getrandom(&header.job, sizeof header.job, GRND_NONBLOCK) != sizeof header.job) {
+  if (::getrandom(&header.run, sizeof header.run, GRND_NONBLOCK) != sizeof header.run) {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
-    header.job = gpu_mix(gpu_mix(static_cast<std::uint64_t>(::getpid())) ^
+    header.run = gpu_mix(gpu_mix(static_cast<std::uint64_t>(::getpid())) ^
                          static_cast<std::uint64_t>(now.tv_nsec));
   }
   return ::pwrite(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);

@@ -1,4 +1,4 @@
-// The GPU region: one file in memory, mapped by every process of a job that uses a GPU and by
+// The GPU region: one file in memory, mapped by every process of a run that uses a GPU and by
 // `assay run`. A thread counts in a block of its own (one writer, plain stores), a process has a
 // slot, a device a line of words for limits. Readers sum whenever they like.
 //
@@ -6,7 +6,7 @@
 //
 // Nothing in it is ever waited for. A slot belongs to whoever holds the POSIX record lock on the
 // byte of the file with its number, which the kernel drops when the process dies; blocks are handed
-// on with what they have counted, so the sum over all blocks is the job's total at any time.
+// on with what they have counted, so the sum over all blocks is the run's total at any time.
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -107,11 +107,11 @@ struct alignas(64) GpuSlot {
 };
 static_assert(sizeof(GpuSlot) == 448);
 
-// What a job may have of a device. Set before the command starts, and changed by `assay limit`,
-// which then counts up GpuHeader::generation. 0: nothing said here, so the job's own limits
+// What a run may have of a device. Set before the command starts, and changed by `assay limit`,
+// which then counts up GpuHeader::generation. 0: nothing said here, so the run's own limits
 // (GpuHeader::limits) hold; where those say nothing either, there is no limit.
 struct GpuLimits {
-  std::atomic<std::uint64_t> bytes;     // for all processes of the job; kGpuUnlimited: none
+  std::atomic<std::uint64_t> bytes;     // for all processes of the run; kGpuUnlimited: none
   std::atomic<std::uint32_t> share;     // of the device's time, in thousandths; 1000: all of it
   std::atomic<std::uint32_t> priority;  // GpuPriority
   std::atomic<std::uint32_t> borrow;    // 1: may use time that nobody else wants, 2: may not
@@ -135,7 +135,7 @@ struct alignas(64) GpuDevice {
   alignas(64) std::atomic<std::uint64_t> used;
   std::atomic<std::uint64_t> last;
   std::uint64_t reserved_memory[6];
-  // Nanoseconds of the device's time that the job has had, and has waited for while limited.
+  // Nanoseconds of the device's time that the run has had, and has waited for while limited.
   alignas(64) std::atomic<std::uint64_t> busy_ns;
   std::atomic<std::uint64_t> waited_ns;
   std::uint64_t reserved_compute[6];
@@ -189,7 +189,7 @@ struct GpuHeader {
   std::uint32_t version;
   std::uint32_t generation_reserved;
   std::uint64_t size;  // of the region: who finds another does not touch it
-  std::uint64_t job;   // a random number, by which jobs on one machine know each other
+  std::uint64_t run;   // a random number, by which runs on one machine know each other
   // Grows whenever limits change, for those who keep what they have read.
   std::atomic<std::uint64_t> generation;
   GpuLimits limits;  // of every device for which nothing else is said
@@ -243,7 +243,7 @@ inline std::size_t claim_device(GpuRegion& region, std::uint64_t low, std::uint6
   return kGpuDevices;
 }
 
-// What holds for a device: its own limits, the job's where it has none. 0 bytes: no limit.
+// What holds for a device: its own limits, the run's where it has none. 0 bytes: no limit.
 inline std::uint64_t byte_limit(const GpuRegion& region, const GpuDevice& device) {
   std::uint64_t bytes = device.limits.bytes.load(std::memory_order_relaxed);
   if (bytes == 0) bytes = region.header.limits.bytes.load(std::memory_order_relaxed);
@@ -253,7 +253,7 @@ struct GpuShare {
   std::uint32_t thousandths = kGpuWholeShare;
   GpuPriority priority = GpuPriority::kNormal;
   bool borrow = false;
-  // Whether the job's launches have to be paced at all.
+  // Whether the run's launches have to be paced at all.
   [[nodiscard]] bool limited() const {
     return thousandths < kGpuWholeShare || priority != GpuPriority::kNormal;
   }

@@ -16,43 +16,43 @@ constexpr std::uint64_t kNobodyRow = static_cast<std::uint64_t>(-1);
 constexpr std::uint64_t time_in(std::uint64_t word) {
   return (word >> 8U) * 1000;
 }
-// Filled up to one and a half parts: more would be a burst. A job that has been waiting, or
+// Filled up to one and a half parts: more would be a burst. A run that has been waiting, or
 // launching, all the time is owed more: others may have had the device for long, with one kernel.
-void fill(TurnJob& job, std::uint64_t now) {
-  std::uint64_t filled = job.filled_ns.load(kRelaxed);
-  if (is_absurd(filled, now)) job.filled_ns.compare_exchange_strong(filled, now);
-  if (now <= filled || !job.filled_ns.compare_exchange_strong(filled, now)) return;
+void fill(TurnRun& run, std::uint64_t now) {
+  std::uint64_t filled = run.filled_ns.load(kRelaxed);
+  if (is_absurd(filled, now)) run.filled_ns.compare_exchange_strong(filled, now);
+  if (now <= filled || !run.filled_ns.compare_exchange_strong(filled, now)) return;
   const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kTurnForgottenNs);
-  const auto more = static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
-  const std::uint64_t part = turn_part(job);
+  const auto more = static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / kGpuWholeShare);
+  const std::uint64_t part = turn_part(run);
   const auto most = static_cast<std::int64_t>(passed < kTurnFreshNs ? 6 * part : part * 3 / 2);
-  std::int64_t credit = job.credit_ns.load(kRelaxed);
-  while (!job.credit_ns.compare_exchange_weak(
+  std::int64_t credit = run.credit_ns.load(kRelaxed);
+  while (!run.credit_ns.compare_exchange_weak(
       credit, std::clamp(credit + more, -kDeepestDebtNs, std::max(most, credit)))) {
   }
 }
 
 // Enough for a turn that is worth the change. As it would be now: others fill their own.
-std::int64_t credit_at(const TurnJob& job, std::uint64_t now) {
-  const std::uint64_t filled = job.filled_ns.load(kRelaxed);
+std::int64_t credit_at(const TurnRun& run, std::uint64_t now) {
+  const std::uint64_t filled = run.filled_ns.load(kRelaxed);
   const std::uint64_t passed = now > filled ? std::min(now - filled, kTurnForgottenNs) : 0;
-  return job.credit_ns.load(kRelaxed) +
-         static_cast<std::int64_t>(passed * job.share.load(kRelaxed) / kGpuWholeShare);
+  return run.credit_ns.load(kRelaxed) +
+         static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / kGpuWholeShare);
 }
-bool has_credit(const TurnJob& job, std::uint64_t now) {
-  return credit_at(job, now) >= static_cast<std::int64_t>(turn_part(job) / 2);
+bool has_credit(const TurnRun& run, std::uint64_t now) {
+  return credit_at(run, now) >= static_cast<std::int64_t>(turn_part(run) / 2);
 }
 
-bool waits(const TurnJob& job, std::uint64_t now) {
-  const std::uint64_t looked = job.waiting_ns.load(kRelaxed);
-  return looked != 0 && job.job.load(kRelaxed) != 0 && now < looked + kTurnFreshNs &&
+bool waits(const TurnRun& run, std::uint64_t now) {
+  const std::uint64_t looked = run.waiting_ns.load(kRelaxed);
+  return looked != 0 && run.run.load(kRelaxed) != 0 && now < looked + kTurnFreshNs &&
          !is_absurd(looked, now);
 }
-bool starves(const TurnJob& job, std::uint64_t now) {
-  return now > job.since_ns.load(kRelaxed) + kTurnStarvingNs;
+bool starves(const TurnRun& run, std::uint64_t now) {
+  return now > run.since_ns.load(kRelaxed) + kTurnStarvingNs;
 }
 
-bool comes_before(const TurnJob& a, const TurnJob& b, std::uint64_t now) {
+bool comes_before(const TurnRun& a, const TurnRun& b, std::uint64_t now) {
   const bool a_starves = starves(a, now);
   if (a_starves != starves(b, now)) return a_starves;
   const std::uint32_t a_priority = a.priority.load(kRelaxed);
@@ -63,13 +63,13 @@ bool comes_before(const TurnJob& a, const TurnJob& b, std::uint64_t now) {
   return a_paid != b_paid ? a_paid < b_paid : &a < &b;
 }
 
-// How many come before the job; kTurnNobody: it has no right to a turn now.
+// How many come before the run; kTurnNobody: it has no right to a turn now.
 std::size_t place_of(const TurnDevice& device, std::size_t row, std::uint64_t now) {
-  const TurnJob& mine = device.jobs[row];
+  const TurnRun& mine = device.runs[row];
   const bool credit = has_credit(mine, now);
   if (!credit && mine.borrow.load(kRelaxed) == 0) return kTurnNobody;
   std::size_t place = 0;
-  for (const TurnJob& other : device.jobs) {
+  for (const TurnRun& other : device.runs) {
     if (&other == &mine || !waits(other, now)) continue;
     const bool others_credit = has_credit(other, now);
     if (others_credit && !credit) return kTurnNobody;
@@ -79,10 +79,10 @@ std::size_t place_of(const TurnDevice& device, std::size_t row, std::uint64_t no
   return place;
 }
 
-// Until when the job's work is on the device, by what its processes say.
-std::uint64_t busy_until(TurnJob& job, std::uint64_t now, bool (*is_alive)(const TurnProcess&)) {
+// Until when the run's work is on the device, by what its processes say.
+std::uint64_t busy_until(TurnRun& run, std::uint64_t now, bool (*is_alive)(const TurnProcess&)) {
   std::uint64_t latest = 0;
-  for (TurnProcess& process : job.processes) {
+  for (TurnProcess& process : run.processes) {
     std::uint64_t until = process.until_ns.load(kRelaxed);
     if (until > now + kTurnPromiseNs && !is_alive(process)) {
       process.until_ns.compare_exchange_strong(until, now);
@@ -103,13 +103,13 @@ void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
 
 Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
                bool (*is_alive)(const TurnProcess&)) {
-  TurnJob& mine = device.jobs[row];
+  TurnRun& mine = device.runs[row];
   fill(mine, now);
   const std::uint64_t word = device.holder.load(std::memory_order_acquire);
   const std::size_t holder = turn_holder(word);
   if (!waits(mine, now)) {
     mine.since_ns.store(now, kRelaxed);
-    // Time in which a job wanted nothing is not owed to it.
+    // Time in which a run wanted nothing is not owed to it.
     if (now > mine.seen_ns.load(kRelaxed) + kTurnFreshNs) raise(mine.paid_ns, device.paid_ns);
   }
   mine.seen_ns.store(now, kRelaxed);
@@ -118,7 +118,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
 
   std::uint64_t free_since = is_absurd(time_in(word), now) ? 0 : time_in(word);
   if (holder != kTurnNobody) {
-    TurnJob& other = device.jobs[holder];
+    TurnRun& other = device.runs[holder];
     const bool higher = other.priority.load(kRelaxed) > mine.priority.load(kRelaxed);
     free_since = busy_until(other, now, is_alive) + (higher ? kTurnIdleHighNs : kTurnIdleNs);
     if (now < free_since) return {false, std::min(free_since, now + kLookAgainNs)};
@@ -150,7 +150,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
 
 TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
                      std::uint64_t ahead_ns) {
-  TurnJob& mine = device.jobs[row];
+  TurnRun& mine = device.runs[row];
   fill(mine, now);
   mine.seen_ns.store(now, kRelaxed);
   std::uint64_t word = device.holder.load(std::memory_order_acquire);
@@ -158,7 +158,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   mine.waiting_ns.store(0, kRelaxed);
   bool wanted = false;          // by somebody with credit
   bool wanted_equally = false;  // by one who comes when this turn is over
-  for (const TurnJob& other : device.jobs) {
+  for (const TurnRun& other : device.runs) {
     if (&other == &mine || !waits(other, now) || !has_credit(other, now)) continue;
     wanted = true;
     const std::uint32_t priority = other.priority.load(kRelaxed);
@@ -189,17 +189,17 @@ bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {
 
 std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
                           std::uint64_t to) {
-  TurnJob& job = device.jobs[row];
-  std::uint64_t charged = job.charged_ns.load(kRelaxed);
-  if (is_absurd(charged, to) && job.charged_ns.compare_exchange_strong(charged, 0)) charged = 0;
+  TurnRun& run = device.runs[row];
+  std::uint64_t charged = run.charged_ns.load(kRelaxed);
+  if (is_absurd(charged, to) && run.charged_ns.compare_exchange_strong(charged, 0)) charged = 0;
   do {
     from = std::max(from, charged);
     if (to <= from) return 0;
-  } while (!job.charged_ns.compare_exchange_weak(charged, to));
+  } while (!run.charged_ns.compare_exchange_weak(charged, to));
   const std::uint64_t amount = to - from;
-  job.credit_ns.fetch_sub(static_cast<std::int64_t>(amount), kRelaxed);
-  job.had_ns.fetch_add(amount, kRelaxed);
-  job.paid_ns.fetch_add(amount * kGpuWholeShare / std::max(job.share.load(kRelaxed), 1U), kRelaxed);
+  run.credit_ns.fetch_sub(static_cast<std::int64_t>(amount), kRelaxed);
+  run.had_ns.fetch_add(amount, kRelaxed);
+  run.paid_ns.fetch_add(amount * kGpuWholeShare / std::max(run.share.load(kRelaxed), 1U), kRelaxed);
   return amount;
 }
 

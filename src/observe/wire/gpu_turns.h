@@ -1,9 +1,9 @@
-// Turns: who of a machine's limited jobs has a GPU just now. One file in memory per user, mapped by
-// every process of a job with a share or a priority; jobs without either are not in it.
+// Turns: who of a machine's limited runs has a GPU just now. One file in memory per user, mapped by
+// every process of a run with a share or a priority; runs without either are not in it.
 //
-//   GpuTurns: TurnDevice × 16, each with a word for the holder and TurnJob × 64
+//   GpuTurns: TurnDevice × 16, each with a word for the holder and TurnRun × 64
 //
-// A job has a bucket of credit that fills at its share of the time and is charged for the time in
+// A run has a bucket of credit that fills at its share of the time and is charged for the time in
 // which its work was on the device. Whoever waits and has credit may take a turn: by priority, then
 // by who has had least for its share. Who holds a turn asks at every checkpoint whether it may go
 // on. Nothing in here is ever locked: the holder and the end of its turn are one word, changed by
@@ -26,10 +26,10 @@ inline constexpr std::uint64_t kTurnsVersion = 1;
 // Environment: the file, where it is not to be /dev/shm/assay-gpu-turns-UID.
 inline constexpr const char* kGpuTurnsVariable = "ASSAY_GPU_TURNS";
 
-// A round of all jobs. Shorter ones are more exact over a window, longer ones lose less between
+// A round of all runs. Shorter ones are more exact over a window, longer ones lose less between
 // turns; in a window of a second there are 40.
 inline constexpr std::uint64_t kTurnPeriodNs = 25'000'000;
-// A holder that has nothing on the device for this long loses its turn to a job of its priority, or
+// A holder that has nothing on the device for this long loses its turn to a run of its priority, or
 // to one of a lower priority: the first may be between two kernels, the second between two steps.
 inline constexpr std::uint64_t kTurnIdleNs = 300'000;
 inline constexpr std::uint64_t kTurnIdleHighNs = 2'000'000;
@@ -42,7 +42,7 @@ inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
 // Longer promises of work on the device are believed only of processes that live.
 inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
 
-// A row whose job has not been seen for this long may be had by another.
+// A row whose run has not been seen for this long may be had by another.
 inline constexpr std::uint64_t kTurnForgottenNs = 10'000'000'000;
 inline constexpr std::uint64_t kTurnShortestNs = 500'000;
 
@@ -53,8 +53,8 @@ constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
 }
 
 inline constexpr std::size_t kTurnProcesses = 7;
-inline constexpr std::size_t kTurnJobs = 64;
-inline constexpr std::size_t kTurnNobody = kTurnJobs;
+inline constexpr std::size_t kTurnRuns = 64;
+inline constexpr std::size_t kTurnNobody = kTurnRuns;
 
 struct TurnProcess {
   std::atomic<std::uint64_t> process;       // pid, and the low half of its start time; 0: free
@@ -63,8 +63,8 @@ struct TurnProcess {
   std::uint64_t reserved;
 };
 
-struct alignas(64) TurnJob {
-  std::atomic<std::uint64_t> job;         // GpuHeader::job; 0: free
+struct alignas(64) TurnRun {
+  std::atomic<std::uint64_t> run;         // GpuHeader::run; 0: free
   std::atomic<std::uint64_t> seen_ns;     // when a process of it last looked
   std::atomic<std::uint64_t> waiting_ns;  // when it last looked in vain; 0: it does not wait
   std::atomic<std::uint64_t> since_ns;    // since when it waits
@@ -81,7 +81,7 @@ struct alignas(64) TurnJob {
   TurnProcess processes[kTurnProcesses];
   std::uint64_t reserved_end[4];
 };
-static_assert(sizeof(TurnJob) == 384);
+static_assert(sizeof(TurnRun) == 384);
 
 struct alignas(64) TurnDevice {
   std::atomic<std::uint64_t> key;  // device_key(uuid); 0: free
@@ -94,7 +94,7 @@ struct alignas(64) TurnDevice {
   // be dead: without it siblings that start together would have a row each, and a share each.
   std::atomic<std::uint32_t> joining;
   std::uint64_t reserved[4];
-  TurnJob jobs[kTurnJobs];
+  TurnRun runs[kTurnRuns];
 };
 
 struct GpuTurns {
@@ -107,12 +107,12 @@ struct GpuTurns {
 // The row of the holder in that word; kTurnNobody: it is nobody's turn.
 constexpr std::size_t turn_holder(std::uint64_t word) {
   const std::size_t row = word & 0xFF;
-  return row == 0 || row > kTurnJobs ? kTurnNobody : row - 1;
+  return row == 0 || row > kTurnRuns ? kTurnNobody : row - 1;
 }
-// What the job has of a period.
-inline std::uint64_t turn_part(const TurnJob& job) {
+// What the run has of a period.
+inline std::uint64_t turn_part(const TurnRun& run) {
   const std::uint64_t part =
-      kTurnPeriodNs * job.share.load(std::memory_order_relaxed) / kGpuWholeShare;
+      kTurnPeriodNs * run.share.load(std::memory_order_relaxed) / kGpuWholeShare;
   return part > kTurnShortestNs ? part : kTurnShortestNs;
 }
 
@@ -125,16 +125,16 @@ inline bool is_valid(const GpuTurns& turns) {
 
 // The device with this key, claimed if it is new; null if all are taken.
 TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key);
-// The job's row, claimed if it is new, from the dead if there is no other; kTurnNobody if there is
+// The run's row, claimed if it is new, from the dead if there is no other; kTurnNobody if there is
 // none.
-std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now);
+std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now);
 // A process's place in the row, from the dead if there is no other. The last is shared when there
 // is none left.
-TurnProcess& join_job(TurnJob& job, std::uint64_t process, std::uint64_t namespace_id,
+TurnProcess& join_run(TurnRun& run, std::uint64_t process, std::uint64_t namespace_id,
                       bool (*is_alive)(const TurnProcess&));
-void set_share(TurnJob& job, const GpuShare& share);
+void set_share(TurnRun& run, const GpuShare& share);
 
-// Whether the turn is the job's now, taken if it was to be had; if not, when to look again.
+// Whether the turn is the run's now, taken if it was to be had; if not, when to look again.
 struct Turn {
   bool mine;
   std::uint64_t again_ns;
@@ -146,15 +146,15 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
 enum class TurnAnswer : std::uint8_t {
   kGo,
   kStop,  // no; let the work run out, then end the turn
-  kLost,  // the turn is not the job's any more
+  kLost,  // the turn is not the run's any more
 };
 TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
                      std::uint64_t ahead_ns);
-// True if it was the job's to end. Who waits should be woken then.
+// True if it was the run's to end. Who waits should be woken then.
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
 
-// The job's work was on the device from one time to another. What was charged before is not charged
-// again: several threads of a job may know of the same time. Returns what was.
+// The run's work was on the device from one time to another. What was charged before is not charged
+// again: several threads of a run may know of the same time. Returns what was.
 std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
                           std::uint64_t to);
 

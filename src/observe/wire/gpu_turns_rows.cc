@@ -43,10 +43,10 @@ TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key) {
 
 namespace {
 
-// Of a row that is being emptied: no job's number, and not 0, which is free.
-constexpr std::uint64_t kNobodysJob = ~std::uint64_t{0};
+// Of a row that is being emptied: no run's number, and not 0, which is free.
+constexpr std::uint64_t kNobodysRun = ~std::uint64_t{0};
 
-void make_empty(const TurnDevice& device, TurnJob& row, std::uint64_t now) {
+void make_empty(const TurnDevice& device, TurnRun& row, std::uint64_t now) {
   row.waiting_ns.store(0);
   row.filled_ns.store(now);
   row.credit_ns.store(0);
@@ -59,21 +59,21 @@ void make_empty(const TurnDevice& device, TurnJob& row, std::uint64_t now) {
   }
 }
 
-std::size_t find_or_claim(TurnDevice& device, std::uint64_t job, std::uint64_t now) {
-  for (std::size_t row = 0; row < kTurnJobs; ++row) {
-    if (device.jobs[row].job.load() == job) return row;
+std::size_t find_or_claim(TurnDevice& device, std::uint64_t run, std::uint64_t now) {
+  for (std::size_t row = 0; row < kTurnRuns; ++row) {
+    if (device.runs[row].run.load() == run) return row;
   }
-  for (std::size_t row = 0; row < kTurnJobs; ++row) {
-    TurnJob& found = device.jobs[row];
-    std::uint64_t owner = found.job.load();
+  for (std::size_t row = 0; row < kTurnRuns; ++row) {
+    TurnRun& found = device.runs[row];
+    std::uint64_t owner = found.run.load();
     const std::uint64_t seen = found.seen_ns.load(std::memory_order_relaxed);
     const bool forgotten = now > seen + kTurnForgottenNs || is_absurd(seen, now);
     if (owner != 0 && (!forgotten || turn_holder(device.holder.load()) == row)) continue;
     found.seen_ns.store(now);
     // Nobody's while it is emptied, so that nobody's place in it is wiped.
-    if (!found.job.compare_exchange_strong(owner, kNobodysJob)) continue;
+    if (!found.run.compare_exchange_strong(owner, kNobodysRun)) continue;
     make_empty(device, found, now);
-    found.job.store(job);
+    found.run.store(run);
     return row;
   }
   return kTurnNobody;
@@ -81,24 +81,24 @@ std::size_t find_or_claim(TurnDevice& device, std::uint64_t job, std::uint64_t n
 
 }  // namespace
 
-std::size_t join_turns(TurnDevice& device, std::uint64_t job, std::uint64_t now) {
+std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now) {
   constexpr int kPatience = 10'000;  // times another gets the processor
   std::uint32_t nobody = 0;
   for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(nobody, 1); ++i) {
     nobody = 0;
     ::sched_yield();
   }
-  const std::size_t row = find_or_claim(device, job, now);
+  const std::size_t row = find_or_claim(device, run, now);
   device.joining.store(0);
   return row;
 }
 
-TurnProcess& join_job(TurnJob& job, std::uint64_t process, std::uint64_t namespace_id,
+TurnProcess& join_run(TurnRun& run, std::uint64_t process, std::uint64_t namespace_id,
                       bool (*is_alive)(const TurnProcess&)) {
-  for (TurnProcess& place : job.processes) {
+  for (TurnProcess& place : run.processes) {
     if (place.process.load() == process && place.namespace_id.load() == namespace_id) return place;
   }
-  for (TurnProcess& place : job.processes) {
+  for (TurnProcess& place : run.processes) {
     std::uint64_t owner = place.process.load();
     if (owner != 0 && is_alive(place)) continue;
     if (!place.process.compare_exchange_strong(owner, process)) continue;
@@ -106,17 +106,17 @@ TurnProcess& join_job(TurnJob& job, std::uint64_t process, std::uint64_t namespa
     place.until_ns.store(0);
     return place;
   }
-  return job.processes[kTurnProcesses - 1];
+  return run.processes[kTurnProcesses - 1];
 }
 
-void set_share(TurnJob& job, const GpuShare& share) {
+void set_share(TurnRun& run, const GpuShare& share) {
   const std::uint32_t before =
-      job.share.exchange(std::clamp(share.thousandths, 1U, kGpuWholeShare));
-  job.priority.store(static_cast<std::uint32_t>(share.priority));
-  job.borrow.store(share.borrow ? 1 : 0);
-  if (before == job.share.load()) return;
+      run.share.exchange(std::clamp(share.thousandths, 1U, kGpuWholeShare));
+  run.priority.store(static_cast<std::uint32_t>(share.priority));
+  run.borrow.store(share.borrow ? 1 : 0);
+  if (before == run.share.load()) return;
   // Credit that was saved, or owed, at another share says nothing about this one.
-  job.credit_ns.store(static_cast<std::int64_t>(turn_part(job)));
+  run.credit_ns.store(static_cast<std::int64_t>(turn_part(run)));
 }
 
 }  // namespace assay::wire

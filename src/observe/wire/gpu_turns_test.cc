@@ -1,5 +1,5 @@
 // Turns under a clock and a GPU that are simulated, so that what is promised can be checked
-// exactly: the GPU itself says what each job has had.
+// exactly: the GPU itself says what each run has had.
 #include "observe/wire/gpu_turns.h"
 
 #include <gtest/gtest.h>
@@ -51,8 +51,8 @@ class Machine {
   std::size_t add(const Program& program) {
     Program added = program;
     added.row = join_turns(device(), 100 + programs_.size(), now_);
-    set_share(device().jobs[added.row], added.share);
-    added.place = &join_job(device().jobs[added.row], 1000 + programs_.size(), 1, nobody_died);
+    set_share(device().runs[added.row], added.share);
+    added.place = &join_run(device().runs[added.row], 1000 + programs_.size(), 1, nobody_died);
     programs_.push_back(added);
     return programs_.size() - 1;
   }
@@ -253,18 +253,18 @@ TEST(GpuTurns, PromisesOfTheDeadAreNotBelieved) {
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
   const std::size_t dead = join_turns(device, 1, now);
-  set_share(device.jobs[dead], {});
-  join_job(device.jobs[dead], 9, 1, nobody_died).until_ns.store(now + 3600 * kSecond);
+  set_share(device.runs[dead], {});
+  join_run(device.runs[dead], 9, 1, nobody_died).until_ns.store(now + 3600 * kSecond);
   ASSERT_TRUE(take_turn(device, dead, now, nobody_died).mine);
   const std::size_t row = join_turns(device, 2, now);
-  set_share(device.jobs[row], {});
+  set_share(device.runs[row], {});
   EXPECT_FALSE(take_turn(device, row, now + kMillisecond, nobody_died).mine);
   EXPECT_TRUE(take_turn(device, row, now + 2 * kMillisecond, everybody_died).mine);
   EXPECT_EQ(may_go_on(device, dead, now + 6 * kMillisecond, 0), TurnAnswer::kLost);
   EXPECT_FALSE(end_turn(device, dead, now + 6 * kMillisecond));
 }
 
-// A job that computes between its kernels keeps its turn; one that is away does not.
+// A run that computes between its kernels keeps its turn; one that is away does not.
 TEST(GpuTurns, AnIdleHolderGivesItsTurnAway) {
   Machine machine;
   Program sometimes = with_share(500);
@@ -283,8 +283,8 @@ TEST(GpuTurns, AShareIsChangedWhileItIsUsed) {
   machine.add(with_share(300));
   machine.add(with_share(700, true));
   machine.run(kSecond);
-  set_share(machine.device().jobs[machine[0].row], {.thousandths = 600});
-  set_share(machine.device().jobs[machine[1].row], {.thousandths = 400});
+  set_share(machine.device().runs[machine[0].row], {.thousandths = 600});
+  set_share(machine.device().runs[machine[1].row], {.thousandths = 400});
   machine.run(50 * kMillisecond);
   const std::vector<double> had = machine.shares(kSecond);
   EXPECT_NEAR(had[0], 600, 20);
@@ -298,7 +298,7 @@ TEST(GpuTurns, TimeIsChargedOnce) {
   EXPECT_EQ(charge_turn(device, 0, 150, 220), 20U);
   EXPECT_EQ(charge_turn(device, 0, 0, 210), 0U);
   EXPECT_EQ(charge_turn(device, 0, 300, 310), 10U);
-  EXPECT_EQ(device.jobs[0].had_ns.load(), 130U);
+  EXPECT_EQ(device.runs[0].had_ns.load(), 130U);
 }
 
 TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
@@ -306,25 +306,25 @@ TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
   std::vector<std::size_t> rows;
-  for (std::uint64_t job = 1; job <= kTurnJobs; ++job) rows.push_back(join_turns(device, job, now));
-  EXPECT_EQ(std::set<std::size_t>(rows.begin(), rows.end()).size(), kTurnJobs);
+  for (std::uint64_t run = 1; run <= kTurnRuns; ++run) rows.push_back(join_turns(device, run, now));
+  EXPECT_EQ(std::set<std::size_t>(rows.begin(), rows.end()).size(), kTurnRuns);
   EXPECT_EQ(join_turns(device, 17, now), rows[16]);
   EXPECT_EQ(join_turns(device, 1000, now), kTurnNobody);
-  device.jobs[rows[5]].seen_ns.store(now - 11 * kSecond);
+  device.runs[rows[5]].seen_ns.store(now - 11 * kSecond);
   EXPECT_EQ(join_turns(device, 1000, now), rows[5]);
   EXPECT_EQ(join_turns(device, 6, now), kTurnNobody);
 }
 
-// Processes that start together are one job all the same, and keep what they wrote in its row.
+// Processes that start together are one run all the same, and keep what they wrote in its row.
 TEST(GpuTurns, SiblingsThatStartTogetherMeetInOneRow) {
   for (std::uint64_t round = 0; round < 300; ++round) {
     const auto turns = std::make_unique<GpuTurns>();
     TurnDevice& device = *turn_device(*turns, 5);
     const std::uint64_t now = 50 * kSecond;
     // The table is not empty, and some of it is old.
-    for (std::uint64_t job = 1; job <= 40; ++job) {
-      const std::size_t row = join_turns(device, job, now);
-      if (job % 2 == 0) device.jobs[row].seen_ns.store(now - 11 * kSecond);
+    for (std::uint64_t run = 1; run <= 40; ++run) {
+      const std::size_t row = join_turns(device, run, now);
+      if (run % 2 == 0) device.runs[row].seen_ns.store(now - 11 * kSecond);
     }
     constexpr std::size_t kSiblings = kTurnProcesses;
     std::array<std::size_t, kSiblings> rows{};
@@ -335,7 +335,7 @@ TEST(GpuTurns, SiblingsThatStartTogetherMeetInOneRow) {
       siblings.emplace_back([&, i] {
         for (++ready; ready < kSiblings;) std::this_thread::yield();
         rows[i] = join_turns(device, 1000 + round, now);
-        places[i] = &join_job(device.jobs[rows[i]], 1 + i, 1, nobody_died);
+        places[i] = &join_run(device.runs[rows[i]], 1 + i, 1, nobody_died);
       });
     }
     for (std::thread& sibling : siblings) sibling.join();
@@ -344,8 +344,8 @@ TEST(GpuTurns, SiblingsThatStartTogetherMeetInOneRow) {
       ASSERT_EQ(places[i]->process.load(), 1 + i) << round;
     }
     const auto has_rows =
-        std::count_if(std::begin(device.jobs), std::end(device.jobs),
-                      [&](const TurnJob& job) { return job.job.load() == 1000 + round; });
+        std::count_if(std::begin(device.runs), std::end(device.runs),
+                      [&](const TurnRun& run) { return run.run.load() == 1000 + round; });
     ASSERT_EQ(has_rows, 1) << round;
   }
 }
@@ -363,7 +363,7 @@ TEST(GpuTurns, NonsenseIsOvercome) {
     std::uint64_t now = 50 * kSecond;
     const std::size_t row = join_turns(device, 7, now);
     ASSERT_NE(row, kTurnNobody);
-    set_share(device.jobs[row], {.thousandths = 500});
+    set_share(device.runs[row], {.thousandths = 500});
     std::uint64_t had = 0;
     for (const std::uint64_t end = now + 3 * kSecond; now < end; now += kMillisecond) {
       if (!take_turn(device, row, now, everybody_died).mine) continue;
@@ -393,12 +393,12 @@ TEST(GpuTurns, AFileIsMadeOnceAndKnownAgain) {
   EXPECT_FALSE(make_gpu_turns(-1));
 }
 
-// Whatever the jobs are: nobody has more than its share, and what is wanted and allowed is used.
+// Whatever the runs are: nobody has more than its share, and what is wanted and allowed is used.
 RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
   Machine machine;
-  const auto jobs = *rc::gen::inRange<std::size_t>(1, 5);
+  const auto runs = *rc::gen::inRange<std::size_t>(1, 5);
   double allowed = 0;
-  for (std::size_t i = 0; i < jobs; ++i) {
+  for (std::size_t i = 0; i < runs; ++i) {
     Program program = with_share(*rc::gen::inRange<std::uint32_t>(30, 1000));
     program.kernel = *rc::gen::element<std::uint64_t>(2'000, 100'000, 3 * kMillisecond);
     allowed += program.share.thousandths;
@@ -407,7 +407,7 @@ RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
   machine.run(200 * kMillisecond);
   const std::vector<double> had = machine.shares(kSecond);
   double sum = 0;
-  for (std::size_t i = 0; i < jobs; ++i) {
+  for (std::size_t i = 0; i < runs; ++i) {
     RC_ASSERT(had[i] <= machine[i].share.thousandths + 25.0);
     sum += had[i];
   }

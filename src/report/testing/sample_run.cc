@@ -19,7 +19,7 @@ store::MetricSeries series(const char* name, const char* unit, std::int64_t step
   return made;
 }
 
-void add_metrics(RunRecord& run, std::int64_t steps) {
+void add_metrics(ReportedRun& run, std::int64_t steps) {
   const auto took = [](std::int64_t step) {
     return 0.2 + 0.01 * std::sin(static_cast<double>(step * step)) + (step == 5 ? 0.9 : 0);
   };
@@ -45,33 +45,33 @@ void add_metrics(RunRecord& run, std::int64_t steps) {
   add("watts", "W", [&](std::int64_t step) { return 310 + 25 * wave(step); });
   add("joules", "J", [&](std::int64_t step) { return 310 * took(step); });
   add("left_out", store::kFlag, [&](std::int64_t step) { return step == 7 ? 1.0 : 0.0; });
-  run.job.duration_s = at + 1.5;
+  run.record.duration_s = at + 1.5;
 }
 
 }  // namespace
 
-RunRecord sample_run(std::int64_t steps) {
-  RunRecord run;
-  store::Job& job = run.job;
-  job.id = 12;
-  job.uid = "0123456789abcdef";
-  job.name = "demo";
-  job.command = {"assay-train", "train", "demo"};
-  job.directory = "/project";
-  job.status = store::JobStatus::kDone;
-  job.exit_code = 0;
-  job.tracer = "preload";
-  job.complete = true;
-  job.started_unix_ns = static_cast<std::int64_t>(kBegan) * 1'000'000'000;
-  job.usage = {.user_s = 61, .system_s = 2, .max_rss_bytes = 1'400'000'000};
-  job.context.host = "engine";
-  job.context.git = store::Git{.root = "/project",
-                               .commit = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00",
-                               .branch = "main",
-                               .remote = "https://token@example.org/x.git",
-                               .diff = "SECRET DIFF"};
-  job.context.environment = {{"SECRET", "do not tell"}};
-  job.context.machine = base::Json::parse(R"({
+ReportedRun sample_run(std::int64_t steps) {
+  ReportedRun run;
+  store::RunRecord& record = run.record;
+  record.id = 12;
+  record.uid = "0123456789abcdef";
+  record.name = "demo";
+  record.command = {"assay-train", "train", "demo"};
+  record.directory = "/project";
+  record.status = store::RunStatus::kDone;
+  record.exit_code = 0;
+  record.tracer = "preload";
+  record.complete = true;
+  record.started_unix_ns = static_cast<std::int64_t>(kBegan) * 1'000'000'000;
+  record.usage = {.user_s = 61, .system_s = 2, .max_rss_bytes = 1'400'000'000};
+  record.context.host = "engine";
+  record.context.git = store::Git{.root = "/project",
+                                  .commit = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00",
+                                  .branch = "main",
+                                  .remote = "https://token@example.org/x.git",
+                                  .diff = "SECRET DIFF"};
+  record.context.environment = {{"SECRET", "do not tell"}};
+  record.context.machine = base::Json::parse(R"({
     "os": {"name": "Debian GNU/Linux", "version": "12", "kernel": "6.1.0"},
     "cpu": {"model": "Example CPU", "threads": 32, "usable_threads": 16},
     "memory_bytes": 137438953472, "numa_nodes": [{"id": 0}],
@@ -85,25 +85,26 @@ RunRecord sample_run(std::int64_t steps) {
       store::Output output;
       output.path = fmt::format("/project/runs/demo/checkpoints/step-{}/{}", step, file);
       output.size = 5'000'000;
-      job.outputs.push_back(output);
+      record.outputs.push_back(output);
     }
   }
-  job.input_count = 2;
-  job.output_count = 4;
-  job.processes = {{.pid = 41,
-                    .parent = 1,
-                    .words = {},
-                    .program = "/bin/assay-train",
-                    .started_ns = 0,
-                    .ended_ns = 2'000'000'000,
-                    .wait_status = 0},
-                   {.pid = 42, .parent = 41, .words = {}, .program = "", .started_ns = 1'000'000}};
-  job.gpu.use = {{"kernels", 123'456, 0},
-                 {"copies_to_device", 12, 4096},
-                 {"graphs", 7, 700},
-                 {"matmuls", 9, 2'500'000}};
-  job.gpu.memory = {{"GPU-00112233445566778899aabbccddeeff", 9'000'000'000}};
-  job.gpu.collectives = {{"0011223344556677", 8, "all-reduce", "bf16", 96, 1 << 30}};
+  record.input_count = 2;
+  record.output_count = 4;
+  record.processes = {
+      {.pid = 41,
+       .parent = 1,
+       .words = {},
+       .program = "/bin/assay-train",
+       .started_ns = 0,
+       .ended_ns = 2'000'000'000,
+       .wait_status = 0},
+      {.pid = 42, .parent = 41, .words = {}, .program = "", .started_ns = 1'000'000}};
+  record.gpu.use = {{"kernels", 123'456, 0},
+                    {"copies_to_device", 12, 4096},
+                    {"graphs", 7, 700},
+                    {"matmuls", 9, 2'500'000}};
+  record.gpu.memory = {{"GPU-00112233445566778899aabbccddeeff", 9'000'000'000}};
+  record.gpu.collectives = {{"0011223344556677", 8, "all-reduce", "bf16", 96, 1 << 30}};
   run.command = "assay-train train demo";
   run.lineage = {.inputs = {{"train.bin", "from @1 prepare raw.txt"}, {"job.toml", "1.20 KiB"}},
                  .outputs = {{"runs/demo/metrics.jsonl", "created, 12.0 KiB"}}};
@@ -120,22 +121,23 @@ RunRecord sample_run(std::int64_t steps) {
   return run;
 }
 
-RunRecord hostile_run(const std::string& bytes) {
-  RunRecord run = sample_run(20);
-  store::Job& job = run.job;
-  for (std::string* text : {&job.name, &job.directory, &job.tracer, &job.context.host, &run.command,
-                            &run.not_predicted, &job.context.git->branch, &run.predicted->of}) {
+ReportedRun hostile_run(const std::string& bytes) {
+  ReportedRun run = sample_run(20);
+  store::RunRecord& record = run.record;
+  for (std::string* text :
+       {&record.name, &record.directory, &record.tracer, &record.context.host, &run.command,
+        &run.not_predicted, &record.context.git->branch, &run.predicted->of}) {
     *text = bytes;
   }
-  job.command = {bytes};
-  job.processes[0].program = bytes;
-  job.missed = {{bytes, bytes}};
-  job.context.packages = {{bytes, bytes, bytes}};
-  job.context.machine["cpu"]["model"] = bytes;
-  job.context.machine["gpus"][0]["name"] = bytes;
-  job.context.machine[bytes] = bytes;
-  job.gpu.use.push_back({bytes, 1, 1});
-  job.gpu.collectives[0].operation = bytes;
+  record.command = {bytes};
+  record.processes[0].program = bytes;
+  record.missed = {{bytes, bytes}};
+  record.context.packages = {{bytes, bytes, bytes}};
+  record.context.machine["cpu"]["model"] = bytes;
+  record.context.machine["gpus"][0]["name"] = bytes;
+  record.context.machine[bytes] = bytes;
+  record.gpu.use.push_back({bytes, 1, 1});
+  record.gpu.collectives[0].operation = bytes;
   run.lineage.inputs = {{bytes, bytes}};
   run.lineage.outputs = {{bytes, bytes}};
   run.predicted->parts_s.emplace_back(bytes, 0.01);

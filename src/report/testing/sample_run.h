@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <string>
 
-#include "report/run_record.h"
+#include "report/reported_run.h"
 
 namespace assay::report::testing {
 
 // Of so many steps, the 5th of which took very long; with checkpoints, a step that was left out,
 // GPU work, lineage, a prediction and prices.
-RunRecord sample_run(std::int64_t steps);
+ReportedRun sample_run(std::int64_t steps);
 
 // The same with these bytes wherever a text comes from outside: command, paths, names, units, …
-RunRecord hostile_run(const std::string& bytes);
+ReportedRun hostile_run(const std::string& bytes);
 
 }  // namespace assay::report::testing

@@ -24,7 +24,7 @@
 namespace assay::collect {
 namespace {
 
-// How long messages may wait for a look when nothing else happens (bpf/job.h, send).
+// How long messages may wait for a look when nothing else happens (bpf/run.h, send).
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
 // Messages are first written to the log, which has room, and told to the sink after so many, so

@@ -31,7 +31,7 @@ class Ends : public Sink {
   // When nothing else is to do: looks who has ended. Most processes have by then been told of by
   // the parent that waited for them, and cost nothing here; the rest are watched from now on.
   void idle(Log& log);
-  // The job is over: whatever has ended and is not told yet.
+  // The run is over: whatever has ended and is not told yet.
   void finish(Log& log);
 
  private:

@@ -22,8 +22,8 @@ class OutsideWriters {
   // command may write to through a descriptor other than its standard streams.
   explicit OutsideWriters(std::span<const Inherited> files);
 
-  // When the command and all its descendants have ended: whether a process outside the job that has
-  // the file open for writing, or had when the job began, wrote anything, to whatever file, since
+  // When the command and all its descendants have ended: whether a process outside the run that has
+  // the file open for writing, or had when the run began, wrote anything, to whatever file, since
   // then. Processes of other users cannot be asked and are taken to have no part in it.
   [[nodiscard]] bool may_have_written(const wire::Stamp& file) const;
 

@@ -36,7 +36,7 @@ class Sign {
   base::UniqueFd giving_;
 };
 
-// A process outside the job that has a file open, and writes a byte to it when it is told to.
+// A process outside the run that has a file open, and writes a byte to it when it is told to.
 class Outsider {
  public:
   Outsider(const std::string& file, int flags) {
@@ -87,7 +87,7 @@ class OutsideWritersTest : public ::testing::Test {
     EXPECT_EQ(::stat(log_.c_str(), &status), 0);
     return stamp_of(status);
   }
-  // As the command has it, at the beginning of a job.
+  // As the command has it, at the beginning of a run.
   OutsideWriters begin(int descriptor = 9, bool writable = true) {
     const std::vector<Inherited> files = {
         {.descriptor = descriptor, .writable = writable, .path = log_, .stamp = stamp()}};

@@ -39,7 +39,7 @@ void TraceLoop::stopped(pid_t thread, int status) {
       at_fork(thread, state);
       break;
     case PTRACE_EVENT_STOP:
-      // Stopped by a signal for job control: it stays so until it is continued, and only then
+      // Stopped by a signal for run control: it stays so until it is continued, and only then
       // reports again. Otherwise it is new.
       if (signal != SIGTRAP) {
         tracee::request(PTRACE_LISTEN, thread);

@@ -133,7 +133,7 @@ int signals(char** words) {
     ::raise(SIGUSR1);
     read_file(words[0]);
   }
-  // Stopped and continued, as by a shell's job control.
+  // Stopped and continued, as by a shell's run control.
   const pid_t child = ::fork();
   if (child == 0) {
     ::raise(SIGSTOP);

@@ -16,8 +16,8 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Job;
 using testing::Ran;
+using testing::RunRecord;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
@@ -154,9 +154,11 @@ class InPlaceOfHami : public ::testing::Test {
            " " ASSAY_GPU_PROBE " memory " + words;
   }
   [[nodiscard]] Ran memory(const std::string& words, const std::string& settings) const {
-    return Job::run_as(line(words, settings));
+    return RunRecord::run_as(line(words, settings));
   }
-  [[nodiscard]] std::string log() const { return Job::run_as("cat " + folder_ + "/log").text; }
+  [[nodiscard]] std::string log() const {
+    return RunRecord::run_as("cat " + folder_ + "/log").text;
+  }
   std::string folder_;
 };
 
@@ -274,8 +276,8 @@ TEST_F(InPlaceOfHami, NonsenseAloneIsSaidToo) {
   EXPECT_EQ(ran.told.at("a"), 0);
   EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
   EXPECT_FALSE(std::filesystem::exists(region()));
-  const Job job;
-  const Ran under = job.probe("memory a=alloc:5000",
+  const RunRecord run;
+  const Ran under = run.probe("memory a=alloc:5000",
                               "CUDA_DEVICE_SM_LIMIT=half ASSAY_GPU_LOG=" + folder_ + "/log");
   ASSERT_EQ(under.status, 0) << under.text;
   EXPECT_NE(log().find("CUDA_DEVICE_SM_LIMIT is not understood"), std::string::npos) << log();
@@ -286,7 +288,7 @@ TEST_F(InPlaceOfHami, ManyWhoStartAtOnceMakeOneRegion) {
   for (int i = 0; i < 24; ++i) {
     all += line("alloc:10", "CUDA_DEVICE_MEMORY_LIMIT=1g") + " & ";
   }
-  const Ran ran = Job::run_as(all + "wait");
+  const Ran ran = RunRecord::run_as(all + "wait");
   EXPECT_EQ(ran.text, "");
   struct stat status {};
   ASSERT_EQ(::stat(region().c_str(), &status), 0);
@@ -302,14 +304,14 @@ TEST_F(InPlaceOfHami, ManyWhoStartAtOnceMakeOneRegion) {
             2);  // the region and the log: no half-made one
 }
 
-// A job of `assay run` in such a container: what the container says holds where the job says
+// A run of `assay run` in such a container: what the container says holds where the run says
 // nothing.
 TEST_F(InPlaceOfHami, UnderAssayRunTheContainersLimitsHoldToo) {
-  const Job job;
-  const Ran ran = job.probe("memory t=total:0 a=alloc:2001", "CUDA_DEVICE_MEMORY_LIMIT=2000");
+  const RunRecord run;
+  const Ran ran = run.probe("memory t=total:0 a=alloc:2001", "CUDA_DEVICE_MEMORY_LIMIT=2000");
   EXPECT_EQ(ran.told.at("t.total"), 2000U) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 2U);
-  const Job other;
+  const RunRecord other;
   other.region().header.limits.bytes = 1000;
   const Ran own = other.probe("memory t=total:0", "CUDA_DEVICE_MEMORY_LIMIT=2000");
   EXPECT_EQ(own.told.at("t.total"), 1000U) << own.text;

@@ -98,7 +98,7 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   const std::uint64_t generation = counted.header.generation.load(std::memory_order_acquire) + 1;
   const bool same_row =
       lane.device == nullptr ||
-      lane.device->jobs[lane.row].job.load(std::memory_order_relaxed) == counted.header.job;
+      lane.device->runs[lane.row].run.load(std::memory_order_relaxed) == counted.header.run;
   if (lane.generation == generation && same_row) return lane.limited;
   lane.generation = generation;
   lane.limited = false;
@@ -108,7 +108,7 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   wire::GpuTurns* file = share.limited() ? turns() : nullptr;
   wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
   const std::size_t row =
-      shared == nullptr ? wire::kTurnNobody : wire::join_turns(*shared, counted.header.job, now);
+      shared == nullptr ? wire::kTurnNobody : wire::join_turns(*shared, counted.header.run, now);
   if (row == wire::kTurnNobody) {
     if (share.limited()) tell("no place among the turns: launches are not paced");
     if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
@@ -118,8 +118,8 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   }
   lane.device = shared;
   lane.row = row;
-  lane.place = &own_place(shared->jobs[row]);
-  wire::set_share(shared->jobs[row], share);
+  lane.place = &own_place(shared->runs[row]);
+  wire::set_share(shared->runs[row], share);
   lane.limited = true;
   return true;
 }

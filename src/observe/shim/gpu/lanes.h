@@ -70,7 +70,7 @@ void forget_lanes();  // in the child of a fork
 
 // The following want the lock.
 
-// Whether the device has a share or a priority, as the limits say now; the job is in its turns
+// Whether the device has a share or a priority, as the limits say now; the run is in its turns
 // then.
 bool is_limited(Lane& lane, std::uint64_t now);
 // More was launched: so much, as it is estimated. Not known: assumed, for want of an estimate.
@@ -82,7 +82,7 @@ std::uint64_t ahead_of(const Lane& lane, std::uint64_t now);
 bool is_drained(const Lane& lane, std::uint64_t now);
 // Everything has run, as somebody who waited for it knows; and when that was.
 void drained(Lane& lane, std::uint64_t at);
-// Charges the job for the time in which work was in flight.
+// Charges the run for the time in which work was in flight.
 void settle(Lane& lane, std::uint64_t now);
 
 // A pair of events with the first one recorded (if it is to time something); -1: there is none.

@@ -32,7 +32,7 @@ void forget_context(std::uint32_t context);
 
 // 0: none.
 std::uint64_t limit_of(std::uint32_t line);
-// Bytes of the device that the whole job has.
+// Bytes of the device that the whole run has.
 std::uint64_t used_of(std::uint32_t line);
 // How much of a limit is left.
 std::uint64_t left_of(std::uint32_t line, std::uint64_t limit);
@@ -54,7 +54,7 @@ void set_overhead(std::uint32_t line, std::uint64_t bytes);
 // In the child of a fork.
 void forget_limits();
 
-// slots.cc: takes back what dead processes of the job hold of a device. Whether there were any.
+// slots.cc: takes back what dead processes of the run hold of a device. Whether there were any.
 bool reap_the_dead(std::size_t line);
 
 // The same for who only wants to know, at most ten times a second.

@@ -1,4 +1,4 @@
-// Memory limits hold for a job, whatever it allocates with and however its processes end; and what
+// Memory limits hold for a run, whatever it allocates with and however its processes end; and what
 // it is told agrees with them. Against the fake driver's and NVML's own books.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,9 +13,9 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Job;
 using testing::kOutOfMemory;
 using testing::Ran;
+using testing::RunRecord;
 using wire::GpuQuantity;
 using Total = wire::GpuTotals::Total;
 class GpuLimits : public testing::GpuLimitsTest {};
@@ -33,7 +33,7 @@ TEST_F(GpuLimits, EveryAllocatorIsRefusedBeyondTheLimitAsTheDriverWould) {
     EXPECT_EQ(ran.told.at("d"), kOutOfMemory) << what;
     EXPECT_EQ(ran.told.at("e"), 0) << what;
   }
-  EXPECT_EQ(job_.total(GpuQuantity::kRefused), (Total{14, 7 * 6001}));
+  EXPECT_EQ(run_.total(GpuQuantity::kRefused), (Total{14, 7 * 6001}));
 }
 
 TEST_F(GpuLimits, PitchedAndMipmappedMemoryCountsAsItIs) {
@@ -45,7 +45,7 @@ TEST_F(GpuLimits, PitchedAndMipmappedMemoryCountsAsItIs) {
   EXPECT_EQ(ran.told.at("c"), 0);              // 1024 × 4
   EXPECT_EQ(ran.told.at("d"), kOutOfMemory);   // 512 + 256 + … + 1, beyond the last 784
   EXPECT_EQ(ran.told.at("e"), 0);
-  EXPECT_EQ(job_.region().slots[0].peak[0].load(), 5120 + 4096 + 100);
+  EXPECT_EQ(run_.region().slots[0].peak[0].load(), 5120 + 4096 + 100);
 }
 
 TEST_F(GpuLimits, SizesBeyondAllReasonAreRefusedWithAndWithoutALimit) {
@@ -53,7 +53,7 @@ TEST_F(GpuLimits, SizesBeyondAllReasonAreRefusedWithAndWithoutALimit) {
       "a=alloc:18446744073709551615 b=pitch:18446744073709551615:9 c=pitch:4294967296:8589934592 "
       "d=array:18446744073709551615 e=mipmap:18446744073709551615:40 f=alloc:0 g=alloc:100";
   const Ran bare =
-      Job::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " memory " + words);
+      RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " memory " + words);
   for (const std::uint64_t bytes : {0UL, 10'000UL}) {
     limit(bytes);
     const Ran ran = memory(words);
@@ -78,12 +78,12 @@ TEST_F(GpuLimits, WhatTheDriverRefusesIsGivenBack) {
   EXPECT_EQ(used(), 900);
 }
 
-TEST_F(GpuLimits, ProcessesOfAJobHaveItTogether) {
+TEST_F(GpuLimits, ProcessesOfARunHaveItTogether) {
   limit(1000);
   const Ran ran =
       memory("a=alloc:600 shell:OTHER", again("b=alloc:500 c=alloc:400 d=alloc:1 i=info") +
-                                            " FAKECUDA_STATE=" + job_.path() + ".state");
-  ::unlink((std::string(job_.path()) + ".state.memory").c_str());
+                                            " FAKECUDA_STATE=" + run_.path() + ".state");
+  ::unlink((std::string(run_.path()) + ".state.memory").c_str());
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
   EXPECT_EQ(ran.told.at("c"), 0);
@@ -94,15 +94,15 @@ TEST_F(GpuLimits, ProcessesOfAJobHaveItTogether) {
 
 TEST_F(GpuLimits, WithoutALimitEverythingIsAccountedForAndNothingRefused) {
   const Ran ran = memory("a=alloc:600 b=async:400 t=total:0 i=info n=nvml:0",
-                         "FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + std::string(job_.path()) + ".s");
-  ::unlink((std::string(job_.path()) + ".s.memory").c_str());
+                         "FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + std::string(run_.path()) + ".s");
+  ::unlink((std::string(run_.path()) + ".s.memory").c_str());
   EXPECT_EQ(used(), 1000);
   EXPECT_EQ(ran.told.at("t.total"), 5000) << ran.text;
   EXPECT_EQ(ran.told.at("i.total"), 5000);
   EXPECT_EQ(ran.told.at("i.free"), 4000);
   EXPECT_EQ(ran.told.at("n.total"), 5000);
   EXPECT_EQ(ran.told.at("n.used"), 1000);
-  EXPECT_EQ(job_.region().devices[0].total.load(), 5000);
+  EXPECT_EQ(run_.region().devices[0].total.load(), 5000);
 }
 
 TEST_F(GpuLimits, WhatAProgramIsToldIsItsLimit) {
@@ -125,10 +125,10 @@ TEST_F(GpuLimits, WhatAProgramIsToldIsItsLimit) {
 
 TEST_F(GpuLimits, ACardThatOthersHaveFilledHasNoMoreThanItHas) {
   limit(3000);
-  const std::string state = std::string(job_.path()) + ".state";
+  const std::string state = std::string(run_.path()) + ".state";
   const std::string filled = "LD_PRELOAD= FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + state;
   // 4500 are somebody else's, whom nobody limits.
-  const Ran ran = job_.probe("memory alloc:4500 shell:OTHER",
+  const Ran ran = run_.probe("memory alloc:4500 shell:OTHER",
                              filled + " OTHER='LD_PRELOAD=" ASSAY_GPU_LIBRARY " " ASSAY_GPU_PROBE
                                       " memory i=info n=nvml:0 a=alloc:600 b=alloc:400'");
   ::unlink((state + ".memory").c_str());
@@ -155,8 +155,8 @@ TEST_F(GpuLimits, DevicesHaveLimitsOfTheirOwnByUuidInWhateverOrder) {
   uuid[15] = 1;
   std::uint64_t words[2];
   std::memcpy(words, uuid, sizeof words);
-  const std::size_t line = wire::claim_device(job_.region(), words[0], words[1]);
-  job_.region().devices[line].limits.bytes = 1000;
+  const std::size_t line = wire::claim_device(run_.region(), words[0], words[1]);
+  run_.region().devices[line].limits.bytes = 1000;
   limit(2000);
   for (const auto& [visible, first, second] :
        {std::tuple{"0,1", 2000, 1000}, std::tuple{"1,0", 1000, 2000},
@@ -186,19 +186,19 @@ TEST_F(GpuLimits, SlicesOfACardAreDevices) {
 TEST_F(GpuLimits, CreateCountsForTheDeviceItNames) {
   const Ran ran = memory("create:300:1", "FAKECUDA_DEVICES=2");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(job_.region().devices[0].uuid[1].load() >> 56U, 1);  // the only one that was used
+  EXPECT_EQ(run_.region().devices[0].uuid[1].load() >> 56U, 1);  // the only one that was used
   EXPECT_EQ(used(), 300);
 }
 
-TEST_F(GpuLimits, ANewLimitHoldsForARunningJobAndTakesNothingAway) {
+TEST_F(GpuLimits, ANewLimitHoldsForARunningRunAndTakesNothingAway) {
   limit(1000);
-  const std::string file = std::string(job_.path()) + ".new";
+  const std::string file = std::string(run_.path()) + ".new";
   const std::uint64_t bytes = 900;
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
   constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
   const Ran ran =
       memory("a=alloc:950 shell:OTHER t=total:0 i=info b=alloc:1 c=free:0 d=alloc:901 e=alloc:900",
-             "OTHER='dd if=" + file + " of=" + job_.path() +
+             "OTHER='dd if=" + file + " of=" + run_.path() +
                  " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
   ::unlink(file.c_str());
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
@@ -250,17 +250,17 @@ TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
 TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
   limit(1000);
   const std::string cost =
-      "FAKECUDA_CONTEXT=300 FAKECUDA_MODULE=50 FAKECUDA_STATE=" + std::string(job_.path()) +
+      "FAKECUDA_CONTEXT=300 FAKECUDA_MODULE=50 FAKECUDA_STATE=" + std::string(run_.path()) +
       ".state";
   const Ran ran = memory(
       "primary a=alloc:800 b=alloc:600 module module sleep:1100 c=alloc:50 i=info n=nvml:0", cost);
-  ::unlink((std::string(job_.path()) + ".state.memory").c_str());
+  ::unlink((std::string(run_.path()) + ".state.memory").c_str());
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.told.at("b"), 0);
   EXPECT_EQ(ran.told.at("c"), kOutOfMemory);
   EXPECT_EQ(ran.told.at("i.free"), 0);
   EXPECT_EQ(ran.told.at("n.used"), 1000);
-  EXPECT_EQ(job_.region().slots[0].overhead[0].load(), 400);
+  EXPECT_EQ(run_.region().slots[0].overhead[0].load(), 400);
   EXPECT_EQ(used(), 1000);
 }
 
@@ -275,30 +275,30 @@ TEST_F(GpuLimits, ALookThatWasDisturbedIsMadeAgain) {
 
 TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
   limit(1000);
-  const std::string state = std::string(job_.path()) + ".state";
-  const std::string log = std::string(job_.path()) + ".log";
+  const std::string state = std::string(run_.path()) + ".state";
+  const std::string log = std::string(run_.path()) + ".log";
   const std::string settings =
       "FAKECUDA_CONTEXT=300 FAKECUDA_PID_SHIFT=500000 FAKECUDA_STATE=" + state +
       " ASSAY_GPU_LOG=" + log + " ";
   const std::string apart = "unshare --pid --fork --mount-proc ";
   const Ran ran =
-      job_.run(apart + ASSAY_GPU_PROBE " memory primary a=alloc:701 b=alloc:700 shell:OTHER",
+      run_.run(apart + ASSAY_GPU_PROBE " memory primary a=alloc:701 b=alloc:700 shell:OTHER",
                settings + again("primary c=alloc:1"));
   ::unlink((state + ".memory").c_str());
-  const Ran told = Job::run_as("cat " + log);
+  const Ran told = RunRecord::run_as("cat " + log);
   ::unlink(log.c_str());
   if (ran.told.count("a") == 0) GTEST_SKIP() << ran.text;
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.told.at("b"), 0);
-  EXPECT_EQ(ran.told.at("c"), kOutOfMemory);  // the job's limit is reached
-  EXPECT_EQ(job_.region().slots[0].overhead[0].load(), 300);
-  EXPECT_EQ(job_.region().slots[1].overhead[0].load(), 0);
+  EXPECT_EQ(ran.told.at("c"), kOutOfMemory);  // the run's limit is reached
+  EXPECT_EQ(run_.region().slots[0].overhead[0].load(), 300);
+  EXPECT_EQ(run_.region().slots[1].overhead[0].load(), 0);
   EXPECT_NE(told.text.find("NVML does not tell"), std::string::npos) << told.text;
 }
 
 TEST_F(GpuLimits, WithoutNvmlLimitsHoldAllTheSame) {
   limit(1000);
-  const std::string folder = std::string(job_.path()) + ".only";
+  const std::string folder = std::string(run_.path()) + ".only";
   const Ran ran = memory("primary a=alloc:1001 b=alloc:1000 n=nvml:0",
                          "FAKECUDA_CONTEXT=300 LD_LIBRARY_PATH=" ASSAY_FAKECUDA "/versioned");
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
@@ -306,11 +306,11 @@ TEST_F(GpuLimits, WithoutNvmlLimitsHoldAllTheSame) {
 }
 
 TEST_F(GpuLimits, NvmlIsNotLoadedWhereThereIsNoLimit) {
-  const Ran ran = job_.run("sh -c 'exec " ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER'",
+  const Ran ran = run_.run("sh -c 'exec " ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER'",
                            "OTHER='grep -c nvidia-ml /proc/$PPID/maps'");
   EXPECT_EQ(ran.text, "0\n");
   limit(1000);
-  const Ran limited = job_.run(ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER",
+  const Ran limited = run_.run(ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER",
                                "OTHER='grep -q nvidia-ml /proc/$PPID/maps && echo there 1'");
   EXPECT_EQ(limited.told.count("there"), 1) << limited.text;
 }
@@ -325,7 +325,7 @@ TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
   EXPECT_EQ(ran.told.at("c"), 0);             // the driver's business,
   EXPECT_EQ(ran.told.at("d"), kOutOfMemory);  // and its parent still has it
   EXPECT_EQ(ran.told.at("e"), 0);
-  EXPECT_EQ(job_.region().header.next_slot.load(), 2);
+  EXPECT_EQ(run_.region().header.next_slot.load(), 2);
 }
 
 TEST_F(GpuLimits, AProgramThatBecomesAnotherHoldsNothingAnyMore) {
@@ -376,7 +376,7 @@ TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
     EXPECT_EQ(ran.status, 0) << ran.text;
   });
   for (int round = 0; round < 25; ++round) {
-    (void)job_.run("timeout -s KILL 0.0" + std::to_string(10 + random() % 30) +
+    (void)run_.run("timeout -s KILL 0.0" + std::to_string(10 + random() % 30) +
                    " " ASSAY_GPU_PROBE " memory churn:100000000:1500");
   }
   beside.join();
@@ -390,7 +390,7 @@ TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
   EXPECT_EQ(last.told.at("a"), 0) << last.text;
   EXPECT_EQ(last.told.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 0);
-  EXPECT_GT(job_.total(GpuQuantity::kRefused).calls, 100);
+  EXPECT_GT(run_.total(GpuQuantity::kRefused).calls, 100);
 }
 
 TEST_F(GpuLimits, ThreadsAtTheLimitAddUpToNothing) {
@@ -403,13 +403,13 @@ TEST_F(GpuLimits, ThreadsAtTheLimitAddUpToNothing) {
 
 TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
   limit(1000);
-  for (wire::GpuSlot& slot : job_.region().slots) {
+  for (wire::GpuSlot& slot : run_.region().slots) {
     slot.entry = ~0ULL;
     slot.entry_line = 77;
     slot.confirmed = ~0ULL;
   }
-  job_.region().devices[0].last = ~0ULL;
-  job_.region().header.next_slot = 5;
+  run_.region().devices[0].last = ~0ULL;
+  run_.region().header.next_slot = 5;
   const Ran ran = memory("a=alloc:1000 b=alloc:1 free:0");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
@@ -420,10 +420,10 @@ TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
 // Another user's, or one that was removed.
 TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
   limit(1000);
-  const std::string log = std::string(job_.path()) + ".log";
-  const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(job_.path()) +
+  const std::string log = std::string(run_.path()) + ".log";
+  const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(run_.path()) +
                                              ".gone ASSAY_GPU_LOG=" + log);
-  const Ran told = Job::run_as("cat " + log);
+  const Ran told = RunRecord::run_as("cat " + log);
   ::unlink(log.c_str());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
@@ -433,14 +433,14 @@ TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
 
 TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
   limit(1000);
-  const std::string log = std::string(job_.path()) + ".log";
-  const int file = ::open(job_.path(), O_RDWR | O_CLOEXEC);
+  const std::string log = std::string(run_.path()) + ".log";
+  const int file = ::open(run_.path(), O_RDWR | O_CLOEXEC);
   struct flock all {};
   all.l_type = F_WRLCK;
   ASSERT_EQ(::fcntl(file, F_SETLK, &all), 0);  // every slot has an owner
   const Ran ran = memory("a=alloc:600 b=alloc:600 free:0", "ASSAY_GPU_LOG=" + log);
   ::close(file);
-  const Ran told = Job::run_as("cat " + log);
+  const Ran told = RunRecord::run_as("cat " + log);
   ::unlink(log.c_str());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);

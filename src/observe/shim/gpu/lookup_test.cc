@@ -7,8 +7,8 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Job;
 using testing::Ran;
+using testing::RunRecord;
 using wire::GpuQuantity;
 
 constexpr const char* kLookups = ASSAY_SOURCE_DIR "/tests/data/gpu/cudart13_lookups.txt";
@@ -20,9 +20,9 @@ class EveryLookup : public ::testing::TestWithParam<std::tuple<std::string, std:
 
 TEST_P(EveryLookup, OfTheCudaRuntimeIsRight) {
   const auto& [form, loader] = GetParam();
-  const Job job;
+  const RunRecord run;
   const Ran ran =
-      job.probe(std::string("lookups ") + kLookups + " " + form + " " + loader, kVersioned);
+      run.probe(std::string("lookups ") + kLookups + " " + form + " " + loader, kVersioned);
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("lookups"), 440) << ran.text;
   EXPECT_EQ(ran.told.at("per_thread"), 74);
@@ -36,9 +36,9 @@ INSTANTIATE_TEST_SUITE_P(Gpu, EveryLookup,
                                             ::testing::Values("dlsym", "dlvsym")));
 
 TEST(GpuLookup, EverySymbolOfTheDriverByName) {
-  const Job job;
+  const RunRecord run;
   for (const char* loader : {"dlsym", "dlvsym"}) {
-    const Ran ran = job.probe(std::string("symbols ") + kEntries + " " + loader, kVersioned);
+    const Ran ran = run.probe(std::string("symbols ") + kEntries + " " + loader, kVersioned);
     ASSERT_EQ(ran.status, 0) << ran.text;
     EXPECT_EQ(ran.told.at("lookups"), 673);
     EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
@@ -47,8 +47,8 @@ TEST(GpuLookup, EverySymbolOfTheDriverByName) {
 }
 
 TEST(GpuLookup, EveryVersionAndFlagOfEveryName) {
-  const Job job;
-  const Ran ran = job.probe(std::string("everything ") + kEntries);
+  const RunRecord run;
+  const Ran ran = run.probe(std::string("everything ") + kEntries);
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("lookups"), 673 * 6 * 3);
   EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
@@ -56,17 +56,17 @@ TEST(GpuLookup, EveryVersionAndFlagOfEveryName) {
 }
 
 TEST(GpuLookup, WithoutARegionTheDriversOwnFunctionsAreGiven) {
-  const Job job;
+  const RunRecord run;
   const Ran ran =
-      job.probe(std::string("lookups ") + kLookups + " v2 dlsym", "ASSAY_GPU_REGION=/nowhere");
+      run.probe(std::string("lookups ") + kLookups + " v2 dlsym", "ASSAY_GPU_REGION=/nowhere");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("wrong"), 0);
   EXPECT_EQ(ran.told.at("wrapped"), 0);
 }
 
 TEST(GpuLookup, MissingDriverStaysMissing) {
-  const Job job;
-  const Ran ran = job.probe("no_driver", "LD_LIBRARY_PATH=/nowhere");
+  const RunRecord run;
+  const Ran ran = run.probe("no_driver", "LD_LIBRARY_PATH=/nowhere");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("default"), 0);
   EXPECT_EQ(ran.told.at("error"), 1);
@@ -76,60 +76,60 @@ TEST(GpuLookup, MissingDriverStaysMissing) {
 }
 
 TEST(GpuLookup, OurFunctionsAnswerBeforeThereIsADriver) {
-  const Job job;
-  const Ran ran = job.probe("weak_symbols");
+  const RunRecord run;
+  const Ran ran = run.probe("weak_symbols");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("launch"), 3);  // CUDA_ERROR_NOT_INITIALIZED
   EXPECT_EQ(ran.told.at("allocate"), 3);
   EXPECT_EQ(ran.told.at("reduce"), 3);  // ncclInternalError
   EXPECT_EQ(ran.told.at("launch_later"), 0);
   EXPECT_EQ(ran.told.at("allocate_later"), 0);
-  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 1);
-  EXPECT_EQ(job.total(GpuQuantity::kAllocDevice).calls, 1);
+  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 1);
+  EXPECT_EQ(run.total(GpuQuantity::kAllocDevice).calls, 1);
 }
 
 TEST(GpuLookup, WhatTheDriverDoesNotKnowIsItsToRefuse) {
-  const Job job;
-  const Ran ran = job.probe("other_names");
+  const RunRecord run;
+  const Ran ran = run.probe("other_names");
   const Ran bare =
-      Job::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " other_names");
+      RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " other_names");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.text, bare.text);
   EXPECT_EQ(ran.told.at("result"), 500);
 }
 
 TEST(GpuLookup, LinkedProgramsAreCountedAndRtldNextMeansTheCallersNext) {
-  const Job job;
-  const Ran ran = job.run(ASSAY_GPU_LINKED " 12");
+  const RunRecord run;
+  const Ran ran = run.run(ASSAY_GPU_LINKED " 12");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("same"), 1);
   EXPECT_EQ(ran.told.at("next"), 2);
-  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 12);
-  EXPECT_EQ(job.total(GpuQuantity::kAllocDevice), (wire::GpuTotals::Total{1, 100}));
-  EXPECT_EQ(job.total(GpuQuantity::kFree), (wire::GpuTotals::Total{1, 100}));
-  EXPECT_EQ(job.total(GpuQuantity::kNcclGroup).calls, 1);
+  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 12);
+  EXPECT_EQ(run.total(GpuQuantity::kAllocDevice), (wire::GpuTotals::Total{1, 100}));
+  EXPECT_EQ(run.total(GpuQuantity::kFree), (wire::GpuTotals::Total{1, 100}));
+  EXPECT_EQ(run.total(GpuQuantity::kNcclGroup).calls, 1);
   // 2·100·200·300 and, complex, 8·10·20·30; the third was refused.
   EXPECT_EQ(ran.told.at("refused"), 7);
-  EXPECT_EQ(job.total(GpuQuantity::kMatmul), (wire::GpuTotals::Total{3, 12}));
-  EXPECT_EQ(wire::sum_of(job.region()).flops_left[0], 48'000);
+  EXPECT_EQ(run.total(GpuQuantity::kMatmul), (wire::GpuTotals::Total{3, 12}));
+  EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], 48'000);
 }
 
 // The first launch finds the driver and the paced way at once.
 TEST(GpuLookup, WhatIsLinkedCanBePacedFromTheFirstLaunch) {
-  const Job job;
-  job.region().header.limits.share = 900;
-  const std::string turns = std::string(job.path()) + ".turns";
-  const Ran ran = job.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_TURNS=" + turns);
+  const RunRecord run;
+  run.region().header.limits.share = 900;
+  const std::string turns = std::string(run.path()) + ".turns";
+  const Ran ran = run.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_TURNS=" + turns);
   ::unlink(turns.c_str());
   EXPECT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 12);
+  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 12);
 }
 
 TEST(GpuLookup, LinkedProgramsRunWithoutARegion) {
-  const Job job;
-  const Ran ran = job.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_REGION=");
+  const RunRecord run;
+  const Ran ran = run.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_REGION=");
   EXPECT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 0);
+  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What NVML tells about memory, as programs and nvidia-smi ask: of a device that has a limit, the
-// limit and what the job has of it; of any other, NVML's own answer.
+// limit and what the run has of it; of any other, NVML's own answer.
 #include <algorithm>
 
 #include "observe/shim/gpu/hami.h"
@@ -31,7 +31,7 @@ struct Lent {
   std::uint64_t used = 0;
 };
 
-// A device that nobody of the job has used yet has no line, and is not given one.
+// A device that nobody of the run has used yet has no line, and is not given one.
 Lent lent_of(void* device) {
   char text[96] = {};
   std::uint64_t uuid[2] = {};
@@ -65,7 +65,7 @@ void tell_limit(void* device, Answer& answer) {
   answer.used = lent.used;
   const std::uint64_t left = lent.used < lent.limit ? lent.limit - lent.used : 0;
   answer.free = std::min<unsigned long long>(answer.free, left);
-  if constexpr (requires { answer.reserved; }) answer.reserved = 0;  // is the card's, not the job's
+  if constexpr (requires { answer.reserved; }) answer.reserved = 0;  // is the card's, not the run's
 }
 
 template <typename Answer, typename Real>

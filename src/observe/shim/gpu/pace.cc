@@ -83,8 +83,8 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
   if (!is_drained(lane, now) || now < others_until) return false;
   drained(lane, now);
   lane.place->until_ns.store(now, std::memory_order_relaxed);
-  // Other processes of the job see the end of the turn at their checkpoints, and say the same.
-  for (const wire::TurnProcess& other : lane.device->jobs[lane.row].processes) {
+  // Other processes of the run see the end of the turn at their checkpoints, and say the same.
+  for (const wire::TurnProcess& other : lane.device->runs[lane.row].processes) {
     const std::uint64_t until = other.until_ns.load(std::memory_order_relaxed);
     const bool busy = until > now && until < now + wire::kTurnPromiseNs;
     if (&other != lane.place && busy && now < since + kStuckNs) return false;

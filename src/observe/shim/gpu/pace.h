@@ -1,5 +1,5 @@
-// A limited job's launches: what one costs is taken from its thread's budget, and when that is used
-// up the launch comes to the checkpoint, where it waits for the job's turn and for work in flight.
+// A limited run's launches: what one costs is taken from its thread's budget, and when that is used
+// up the launch comes to the checkpoint, where it waits for the run's turn and for work in flight.
 //
 //   paced.cc   the launch path in assembly, what is called below zero, who is paced at all
 //   pace.cc    the checkpoint

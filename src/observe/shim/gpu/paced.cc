@@ -1,4 +1,4 @@
-// The limited launch path: what a counting stub (stubs.cc) jumps on to when its job has a share or
+// The limited launch path: what a counting stub (stubs.cc) jumps on to when its run has a share or
 // a priority. Thirteen instructions: hash function and grid, take what that costs from the thread's
 // budget, go on to the driver; below zero to the checkpoint, which is a function.
 //

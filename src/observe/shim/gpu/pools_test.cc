@@ -10,9 +10,9 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Job;
 using testing::kOutOfMemory;
 using testing::Ran;
+using testing::RunRecord;
 using wire::GpuQuantity;
 using Total = wire::GpuTotals::Total;
 class GpuPools : public testing::GpuLimitsTest {};
@@ -83,7 +83,7 @@ TEST_F(GpuPools, WhatNobodyWaitedForIsStillThePools) {
 
 TEST_F(GpuPools, WhatAPoolKeepsNoOtherProcessCanHave) {
   limit(2000);
-  const std::string state = " FAKECUDA_STATE=" + std::string(job_.path()) + ".state";
+  const std::string state = " FAKECUDA_STATE=" + std::string(run_.path()) + ".state";
   const Ran kept = memory("keep async:1500 free:0 sync shell:OTHER",
                           again("a=alloc:501 b=alloc:500 x=real") + state);
   EXPECT_EQ(kept.told.at("a"), kOutOfMemory) << kept.text;
@@ -92,7 +92,7 @@ TEST_F(GpuPools, WhatAPoolKeepsNoOtherProcessCanHave) {
   // Without being told to keep anything it gives it back when somebody waits for the device.
   const Ran given = memory("async:1500 free:0 sync shell:OTHER", again("a=alloc:2000") + state);
   EXPECT_EQ(given.told.at("a"), 0) << given.text;
-  ::unlink((std::string(job_.path()) + ".state.memory").c_str());
+  ::unlink((std::string(run_.path()) + ".state.memory").c_str());
 }
 
 TEST_F(GpuPools, MemoryOutlivesItsPool) {
@@ -151,7 +151,7 @@ TEST_F(GpuPools, GraphsReserveWhenTheyAreLaunched) {
   EXPECT_EQ(ran.told.at("f"), 0);
   EXPECT_EQ(ran.told.at("g"), 0);
   EXPECT_EQ(used(), 900'000);
-  EXPECT_EQ(job_.total(GpuQuantity::kAllocGraph), (Total{1, 400'000}));
+  EXPECT_EQ(run_.total(GpuQuantity::kAllocGraph), (Total{1, 400'000}));
 }
 
 // What is freed in a graph is there for what it allocates later.
@@ -169,14 +169,14 @@ TEST_F(GpuPools, GraphsThatFreeReserveWhatTheyHaveAtATime) {
   EXPECT_EQ(ran.told.at("d"), 0);
   EXPECT_EQ(ran.told.at("z.used"), 700'000);
   EXPECT_EQ(used(), 700'000);
-  EXPECT_EQ(job_.total(GpuQuantity::kAllocGraph), (Total{120, 30 * 2'300'000}));
+  EXPECT_EQ(run_.total(GpuQuantity::kAllocGraph), (Total{120, 30 * 2'300'000}));
 }
 
 // The driver ends a capture when anybody asks it certain things meanwhile; we ask, and it must not.
 TEST_F(GpuPools, ACaptureIsNotEndedByWhatWeAsk) {
   limit(1'000'000);
-  const Ran bare = Job::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE
-                               " memory begin:0 x=alloc:1 y=end begin:2 z=alloc:1 w=end");
+  const Ran bare = RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE
+                                     " memory begin:0 x=alloc:1 y=end begin:2 z=alloc:1 w=end");
   EXPECT_EQ(bare.told.at("x"), 900) << bare.text;  // the fake knows how
   EXPECT_EQ(bare.told.at("y"), 901);
   EXPECT_EQ(bare.told.at("z"), 0);
@@ -198,7 +198,7 @@ TEST_F(GpuPools, WhatIsAllocatedWhileAStreamIsCapturedIsTheGraphs) {
   EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
   EXPECT_EQ(ran.told.at("c"), 0);
   EXPECT_EQ(used(), 600'000);
-  EXPECT_EQ(job_.total(GpuQuantity::kAllocAsync).calls, 0);
+  EXPECT_EQ(run_.total(GpuQuantity::kAllocAsync).calls, 0);
 }
 
 TEST_F(GpuPools, AChildsGraphsAreItsOwn) {
@@ -233,12 +233,12 @@ TEST_F(GpuPools, WithoutALimitPoolsCountWhatIsAllocated) {
 
 TEST_F(GpuPools, ALoweredLimitHoldsForWhatPoolsKeepToo) {
   limit(2000);
-  const std::string file = std::string(job_.path()) + ".new";
+  const std::string file = std::string(run_.path()) + ".new";
   const std::uint64_t bytes = 900;
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
   constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
   const Ran ran = memory("keep async:1000 async:800 free:1 sync shell:OTHER a=async:100 x=real",
-                         "OTHER='dd if=" + file + " of=" + job_.path() +
+                         "OTHER='dd if=" + file + " of=" + run_.path() +
                              " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
   ::unlink(file.c_str());
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;

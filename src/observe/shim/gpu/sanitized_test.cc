@@ -6,17 +6,17 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Job;
 using testing::Ran;
+using testing::RunRecord;
 using wire::GpuQuantity;
 
 class UnderASanitizer : public ::testing::TestWithParam<std::string> {
  protected:
   [[nodiscard]] Ran probe(const std::string& words, const std::string& settings = "") const {
-    return job_.run(ASSAY_GPU_PROBE "_" + GetParam() + " " + words,
+    return run_.run(ASSAY_GPU_PROBE "_" + GetParam() + " " + words,
                     "LD_PRELOAD= ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=exitcode=66 " + settings);
   }
-  Job job_;
+  RunRecord run_;
 };
 
 TEST_P(UnderASanitizer, LookupsAreRight) {
@@ -32,7 +32,7 @@ TEST_P(UnderASanitizer, CountsAreExact) {
   ASSERT_EQ(threads.status, 0) << threads.text;
   const Ran churn = probe("churn 50");
   ASSERT_EQ(churn.status, 0) << churn.text;
-  EXPECT_EQ(job_.total(GpuQuantity::kKernel).calls, 20150);
+  EXPECT_EQ(run_.total(GpuQuantity::kKernel).calls, 20150);
 }
 
 TEST_P(UnderASanitizer, NothingIsFoundInAnyOfTheOthers) {
@@ -43,12 +43,12 @@ TEST_P(UnderASanitizer, NothingIsFoundInAnyOfTheOthers) {
     const Ran ran = probe(words);
     EXPECT_EQ(ran.status, 0) << words << "\n" << ran.text;
   }
-  EXPECT_EQ(job_.total(GpuQuantity::kGraph).calls, 7);
-  EXPECT_EQ(job_.total(GpuQuantity::kMatmul).calls, 4 * 2 * 60 + 41);
+  EXPECT_EQ(run_.total(GpuQuantity::kGraph).calls, 7);
+  EXPECT_EQ(run_.total(GpuQuantity::kMatmul).calls, 4 * 2 * 60 + 41);
 }
 
 TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
-  job_.region().header.limits.bytes = 1'000'000;
+  run_.region().header.limits.bytes = 1'000'000;
   const Ran ran = probe(
       "memory primary alloc:300000 async:1000 free:1 fromnew:1000 nopool create:5000 map:3 free:3 "
       "unmap:3 array:100 mipmap:100:9 pitch:100:10 i=info n=nvml:0 m=nvml2:0 graph:10000 launch "
@@ -59,13 +59,13 @@ TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
   EXPECT_EQ(ran.told.at("over"), 2) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.told.at("n.total"), 1'000'000);
-  EXPECT_GT(job_.total(GpuQuantity::kRefused).calls, 1);
+  EXPECT_GT(run_.total(GpuQuantity::kRefused).calls, 1);
   // With HAMi's variables alone.
-  const Ran hami = job_.run(ASSAY_GPU_PROBE "_" + GetParam() + " memory a=alloc:1001 b=alloc:1000",
+  const Ran hami = run_.run(ASSAY_GPU_PROBE "_" + GetParam() + " memory a=alloc:1001 b=alloc:1000",
                             "LD_PRELOAD= ASSAY_GPU_REGION= ASAN_OPTIONS=detect_leaks=0 "
                             "CUDA_DEVICE_MEMORY_LIMIT=1000 CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
-                                std::string(job_.path()));
-  ::unlink((std::string(job_.path()) + ".assay-gpu-" + std::to_string(wire::kGpuVersion)).c_str());
+                                std::string(run_.path()));
+  ::unlink((std::string(run_.path()) + ".assay-gpu-" + std::to_string(wire::kGpuVersion)).c_str());
   EXPECT_EQ(hami.status, 0) << hami.text;
   EXPECT_EQ(hami.told.at("a"), 2) << hami.text;
   EXPECT_EQ(hami.told.at("b"), 0) << hami.text;
@@ -73,15 +73,15 @@ TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
 
 // The same with a share: every launch may come to the checkpoint, from several threads.
 TEST_P(UnderASanitizer, NothingIsFoundWhereLaunchesArePaced) {
-  job_.region().header.limits.share = 900;
-  const std::string turns = std::string(job_.path()) + ".turns";
+  run_.region().header.limits.share = 900;
+  const std::string turns = std::string(run_.path()) + ".turns";
   for (const char* words : {"threads 4 1000", "forks 2 100", "churn 20", "graphs 3", "capture",
                             "paced 500 cuLaunchKernelEx", "reload 3", "at_exit"}) {
     const Ran ran = probe(words, "FAKECUDA_LAUNCH_NS=2000 ASSAY_GPU_TURNS=" + turns);
     EXPECT_EQ(ran.status, 0) << words << "\n" << ran.text;
   }
   ::unlink(turns.c_str());
-  EXPECT_GT(job_.region().devices[0].busy_ns.load(), 0);
+  EXPECT_GT(run_.region().devices[0].busy_ns.load(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, UnderASanitizer, ::testing::Values("address", "thread"));

@@ -88,8 +88,8 @@ wire::GpuTurns* turns() {
   return made;
 }
 
-wire::TurnProcess& own_place(wire::TurnJob& job) {
-  return wire::join_job(job, process_word(getpid()), pid_namespace(), is_process_alive);
+wire::TurnProcess& own_place(wire::TurnRun& run) {
+  return wire::join_run(run, process_word(getpid()), pid_namespace(), is_process_alive);
 }
 
 // Of another namespace of pids nothing can be known; its promises end by themselves.

@@ -14,8 +14,8 @@ wire::GpuTurns* turns();
 // In the child of a fork, whose parent may have been looking for it.
 void forget_turns();
 
-// This process's place in its job's row.
-wire::TurnProcess& own_place(wire::TurnJob& job);
+// This process's place in its run's row.
+wire::TurnProcess& own_place(wire::TurnRun& run);
 bool is_process_alive(const wire::TurnProcess& process);
 
 std::uint64_t now_ns();

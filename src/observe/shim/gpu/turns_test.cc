@@ -15,8 +15,8 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Job;
 using testing::Ran;
+using testing::RunRecord;
 using wire::GpuPriority;
 using wire::GpuQuantity;
 
@@ -29,16 +29,16 @@ std::uint64_t now_in_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-void limit(const Job& job, std::uint32_t share, bool borrow = false,
+void limit(const RunRecord& run, std::uint32_t share, bool borrow = false,
            GpuPriority priority = GpuPriority::kUnsaid) {
-  wire::GpuLimits& limits = job.region().header.limits;
+  wire::GpuLimits& limits = run.region().header.limits;
   limits.share = share;
   limits.borrow = borrow ? 1 : 2;
   limits.priority = static_cast<std::uint32_t>(priority);
-  job.region().header.generation.fetch_add(1);
+  run.region().header.generation.fetch_add(1);
 }
 
-// Jobs on one GPU, with turns of their own.
+// Runs on one GPU, with turns of their own.
 class OneGpu {
  public:
   OneGpu() {
@@ -61,7 +61,7 @@ class OneGpu {
   [[nodiscard]] const std::string& turns_file() const { return turns_; }
 
   // Runs beside the others: `kernels` as testing/share.h says.
-  void start(const Job& job, const std::string& kernels, int windows = 3,
+  void start(const RunRecord& run, const std::string& kernels, int windows = 3,
              const std::string& more = "") {
     const std::size_t place = results_.size();
     results_.push_back(std::make_unique<Ran>());
@@ -70,7 +70,7 @@ class OneGpu {
                               " " + std::to_string(kWindowMs) + " " + std::to_string(windows) +
                               kernels.substr(at);
     Ran* result = results_[place].get();
-    running_.emplace_back([=, this, &job] { *result = job.probe(words, settings() + more); });
+    running_.emplace_back([=, this, &run] { *result = run.probe(words, settings() + more); });
   }
   void wait() {
     for (std::thread& thread : running_) thread.join();
@@ -129,17 +129,17 @@ bool note(std::string& seen, const char* what, double value, bool good) {
 void expect_shares(const std::string& first_kernels, double first,
                    const std::string& second_kernels, double second, const std::string& more = "") {
   in_one_of_several([&](std::string& seen) {
-    const Job jobs[2];
-    limit(jobs[0], static_cast<std::uint32_t>(first * 10));
-    limit(jobs[1], static_cast<std::uint32_t>(second * 10));
+    const RunRecord runs[2];
+    limit(runs[0], static_cast<std::uint32_t>(first * 10));
+    limit(runs[1], static_cast<std::uint32_t>(second * 10));
     OneGpu gpu;
-    gpu.start(jobs[0], first_kernels, 2, more);
-    gpu.start(jobs[1], second_kernels, 2, more);
+    gpu.start(runs[0], first_kernels, 2, more);
+    gpu.start(runs[1], second_kernels, 2, more);
     const double a = gpu.had(0, 0, 2);
     const double b = gpu.had(1, 0, 2);
     EXPECT_LE(a, first + 6);
     EXPECT_LE(b, second + 6);
-    const wire::GpuDevice& device = jobs[0].region().devices[0];
+    const wire::GpuDevice& device = runs[0].region().devices[0];
     EXPECT_GT(device.busy_ns.load(), 1'000'000);
     EXPECT_GT(device.waited_ns.load(), 1'000'000);
     return note(seen, "a", a, a >= first - 6) && note(seen, "b", b, b >= second - 6);
@@ -148,10 +148,10 @@ void expect_shares(const std::string& first_kernels, double first,
 
 TEST(GpuShares, WithoutLimitsTwoProgramsHaveHalfEach) {
   in_one_of_several([&](std::string& seen) {
-    const Job jobs[2];
+    const RunRecord runs[2];
     OneGpu gpu;
-    gpu.start(jobs[0], "launch 100", 2);
-    gpu.start(jobs[1], "launch 100", 2);
+    gpu.start(runs[0], "launch 100", 2);
+    gpu.start(runs[1], "launch 100", 2);
     const double a = gpu.had(0, 0, 2);
     const double b = gpu.had(1, 0, 2);
     return note(seen, "a", a, a > 44 && a < 56) && note(seen, "b", b, b > 44 && b < 56);
@@ -176,16 +176,16 @@ TEST(GpuShares, OneGridForShortAndLongKernels) {
   expect_shares("onegrid 20 1000", 30, "onegrid 1000 20 20 20", 70, "FAKECUDA_EVENT_NS=3000");
 }
 
-// Two processes are one job: together they have its share.
-TEST(GpuShares, ProcessesOfAJobShareItsTurns) {
+// Two processes are one run: together they have its share.
+TEST(GpuShares, ProcessesOfARunShareItsTurns) {
   in_one_of_several([&](std::string& seen) {
-    const Job jobs[2];
-    limit(jobs[0], 400);
-    limit(jobs[1], 600);
+    const RunRecord runs[2];
+    limit(runs[0], 400);
+    limit(runs[1], 600);
     OneGpu gpu;
-    gpu.start(jobs[0], "launch 100");
-    gpu.start(jobs[0], "launch 150");
-    gpu.start(jobs[1], "launch 100");
+    gpu.start(runs[0], "launch 100");
+    gpu.start(runs[0], "launch 150");
+    gpu.start(runs[1], "launch 100");
     const double both = gpu.had(0) + gpu.had(1);
     const double other = gpu.had(2);
     EXPECT_LE(both, 46);
@@ -194,22 +194,22 @@ TEST(GpuShares, ProcessesOfAJobShareItsTurns) {
   });
 }
 
-// Each on a GPU of its own, at once: a cap holds for every kind of launch, and what a job is
+// Each on a GPU of its own, at once: a cap holds for every kind of launch, and what a run is
 // charged is what it had. Also with copies between its kernels, which are not paced but take time.
 TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
   const std::vector<std::string> kinds = {"launch 100", "ex 100",         "cooperative 100",
                                           "graph 100",  "launch 10000 2", "copies 100"};
   in_one_of_several([&](std::string& seen) {
-    const std::vector<Job> jobs(kinds.size());
+    const std::vector<RunRecord> runs(kinds.size());
     std::vector<OneGpu> gpus(kinds.size());
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      limit(jobs[i], 200);
-      gpus[i].start(jobs[i], kinds[i], 3, "FAKECUDA_COPY_NS=1000");
+      limit(runs[i], 200);
+      gpus[i].start(runs[i], kinds[i], 3, "FAKECUDA_COPY_NS=1000");
     }
     bool good = true;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const double had = gpus[i].had(0);
-      const auto charged = static_cast<double>(jobs[i].region().devices[0].busy_ns.load());
+      const auto charged = static_cast<double>(runs[i].region().devices[0].busy_ns.load());
       const double part = charged / gpus[i].had_ever(0);
       EXPECT_LE(had, 26) << kinds[i];
       EXPECT_GE(part, 0.9) << kinds[i];
@@ -222,22 +222,22 @@ TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
 
 TEST(GpuShares, WhoBorrowsHasTheRest) {
   in_one_of_several([&](std::string& seen) {
-    const Job job;
-    limit(job, 200, true);
+    const RunRecord run;
+    limit(run, 200, true);
     OneGpu gpu;
-    gpu.start(job, "launch 100", 2);
+    gpu.start(run, "launch 100", 2);
     return note(seen, "alone", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 85);
   });
 }
 
 TEST(GpuShares, PriorityComesFirst) {
   in_one_of_several([&](std::string& seen) {
-    const Job jobs[2];
-    limit(jobs[0], 0, false, GpuPriority::kHigh);
-    limit(jobs[1], 0, false, GpuPriority::kLow);
+    const RunRecord runs[2];
+    limit(runs[0], 0, false, GpuPriority::kHigh);
+    limit(runs[1], 0, false, GpuPriority::kLow);
     OneGpu gpu;
-    gpu.start(jobs[0], "launch 100", 2);
-    gpu.start(jobs[1], "launch 100", 2);
+    gpu.start(runs[0], "launch 100", 2);
+    gpu.start(runs[1], "launch 100", 2);
     const double high = gpu.had(0, 0, 2);
     return note(seen, "high", high, high >= 85) &&
            note(seen, "low", gpu.had(1, 0, 2), gpu.had(1, 0, 2) <= 10);
@@ -247,18 +247,18 @@ TEST(GpuShares, PriorityComesFirst) {
 // A limit that comes, changes and goes while a program runs.
 TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
   in_one_of_several([&](std::string& seen) {
-    const Job job;
+    const RunRecord run;
     OneGpu gpu;
-    gpu.start(job, "launch 100", 6);
+    gpu.start(run, "launch 100", 6);
     const auto at = [&](int window) {
       const std::uint64_t time = gpu.begin() + static_cast<std::uint64_t>(window * kWindowMs);
       const std::uint64_t now = now_in_ms();
       if (time > now) std::this_thread::sleep_for(std::chrono::milliseconds(time - now));
     };
     at(1);
-    limit(job, 300);
+    limit(run, 300);
     at(4);
-    limit(job, 1000);
+    limit(run, 1000);
     return note(seen, "before", gpu.had(0, 0, 1), gpu.had(0, 0, 1) >= 80) &&
            note(seen, "limited", gpu.had(0, 2, 4), gpu.had(0, 2, 4) <= 36) &&
            note(seen, "after", gpu.had(0, 5, 6), gpu.had(0, 5, 6) >= 80);
@@ -269,12 +269,12 @@ TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
 // on, and has nearly everything.
 TEST(GpuShares, NobodyWaitsForTheDead) {
   in_one_of_several([&](std::string& seen) {
-    const Job killed;
-    const Job job;
+    const RunRecord killed;
+    const RunRecord run;
     limit(killed, 700);
-    limit(job, 300, true);
+    limit(run, 300, true);
     OneGpu gpu;
-    gpu.start(job, "launch 100", 4);
+    gpu.start(run, "launch 100", 4);
     for (int i = 0; i < 3; ++i) {
       const Ran ran = killed.run("timeout -s KILL 0.12 " ASSAY_GPU_PROBE " share launch " +
                                      std::to_string(gpu.begin()) + " 10000 1 100 60000000",
@@ -287,82 +287,82 @@ TEST(GpuShares, NobodyWaitsForTheDead) {
 
 // What is in flight may wait for what is launched next: so launches wait for it, but not for ever.
 TEST(GpuShares, ALaunchDoesNotWaitForEverForAKernel) {
-  const Job job;
-  limit(job, 300);
+  const RunRecord run;
+  limit(run, 300);
   OneGpu gpu;
-  const Ran ran = job.probe("behind_a_long_one 10", gpu.settings());
+  const Ran ran = run.probe("behind_a_long_one 10", gpu.settings());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_LT(ran.told.at("milliseconds"), 8000);
 }
 
 TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
-  const Job job;
-  limit(job, 500, true);
+  const RunRecord run;
+  limit(run, 500, true);
   for (const char* kind :
        {"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel_ptsz"}) {
     OneGpu gpu;
-    const Ran ran = job.probe(std::string("paced 3000 ") + kind, gpu.settings());
+    const Ran ran = run.probe(std::string("paced 3000 ") + kind, gpu.settings());
     ASSERT_EQ(ran.status, 0) << ran.text;
     EXPECT_EQ(ran.told.at("launches"), 3000) << kind;
     EXPECT_GT(ran.told.at("records"), 0) << kind;
     EXPECT_LT(ran.told.at("records"), 300) << kind;
   }
-  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls + job.total(GpuQuantity::kKernelEx).calls +
-                job.total(GpuQuantity::kCooperative).calls,
+  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls + run.total(GpuQuantity::kKernelEx).calls +
+                run.total(GpuQuantity::kCooperative).calls,
             9000);
 }
 
 // A queue of 300 ms that never runs empty has a mark for each millisecond. Two events for each
 // would be 600; one alone, whatever the kernel takes meanwhile, some 310.
 TEST(GpuShares, WhatIsSettledIsTimedNowAndThen) {
-  const Job job;
-  limit(job, 500, true);
+  const RunRecord run;
+  limit(run, 500, true);
   in_one_of_several([&](std::string& seen) {
     OneGpu gpu;
-    const Ran ran = job.probe("paced 300000 cuLaunchKernel", gpu.settings());
+    const Ran ran = run.probe("paced 300000 cuLaunchKernel", gpu.settings());
     const auto records = static_cast<double>(ran.told.at("records"));
     return note(seen, "events", records, records > 340 && records < 480);
   });
 }
 
 TEST(GpuShares, WhatIsCapturedIsLeftAlone) {
-  const Job job;
-  limit(job, 300);
+  const RunRecord run;
+  limit(run, 300);
   OneGpu gpu;
-  const Ran ran = job.probe("capture", gpu.settings());
+  const Ran ran = run.probe("capture", gpu.settings());
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(job.total(GpuQuantity::kGraph), (wire::GpuTotals::Total{4, 24}));  // kernels, no events
+  EXPECT_EQ(run.total(GpuQuantity::kGraph), (wire::GpuTotals::Total{4, 24}));  // kernels, no events
 }
 
 TEST(GpuShares, ForkedAndThreadedProgramsCountAsBefore) {
-  const Job job;
-  limit(job, 400);
+  const RunRecord run;
+  limit(run, 400);
   OneGpu gpu;
-  EXPECT_EQ(job.probe("threads 4 2000", gpu.settings()).status, 0);
-  EXPECT_EQ(job.probe("forks 2 500", gpu.settings()).status, 0);
-  EXPECT_EQ(job.total(GpuQuantity::kKernel).calls, 9505);
+  EXPECT_EQ(run.probe("threads 4 2000", gpu.settings()).status, 0);
+  EXPECT_EQ(run.probe("forks 2 500", gpu.settings()).status, 0);
+  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 9505);
 }
 
 // Without events, without a file of turns, with a file of somebody else's: launches are made, and a
 // cap holds as well as it can be known.
 TEST(GpuShares, InDoubtLaunchesAreMade) {
   in_one_of_several([&](std::string& seen) {
-    const Job jobs[3];
+    const RunRecord runs[3];
     std::vector<OneGpu> gpus(3);
-    for (const Job& job : jobs) limit(job, 300);
-    const std::string log = std::string(jobs[0].path()) + ".log";
+    for (const RunRecord& run : runs) limit(run, 300);
+    const std::string log = std::string(runs[0].path()) + ".log";
     FILE* other = std::fopen(gpus[2].turns_file().c_str(), "w");
     for (int i = 0; i < 3'000'000; ++i) std::fputc('x', other);
     std::fclose(other);
-    gpus[0].start(jobs[0], "launch 200", 2, "FAKECUDA_NO_EVENTS=1 ASSAY_GPU_LOG=" + log);
-    gpus[1].start(jobs[1], "launch 200", 2, "ASSAY_GPU_TURNS=/nowhere/turns");
-    gpus[2].start(jobs[2], "launch 200", 2);
+    gpus[0].start(runs[0], "launch 200", 2, "FAKECUDA_NO_EVENTS=1 ASSAY_GPU_LOG=" + log);
+    gpus[1].start(runs[1], "launch 200", 2, "ASSAY_GPU_TURNS=/nowhere/turns");
+    gpus[2].start(runs[2], "launch 200", 2);
     bool good = true;
     for (OneGpu& gpu : gpus) {
       EXPECT_LE(gpu.had(0, 0, 2), 38);
       good = note(seen, "had", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 20) && good;
     }
-    EXPECT_NE(Job::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
+    EXPECT_NE(RunRecord::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
     ::unlink(log.c_str());
     return good;
   });

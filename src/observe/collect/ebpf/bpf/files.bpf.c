@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "observe/collect/ebpf/bpf/job.h"
+#include "observe/collect/ebpf/bpf/run.h"
 #include "observe/collect/ebpf/bpf/open.h"
 #include "observe/collect/ebpf/bpf/process.h"
 

@@ -2,7 +2,7 @@
 // the file.
 #pragma once
 
-#include "observe/collect/ebpf/bpf/job.h"
+#include "observe/collect/ebpf/bpf/run.h"
 
 static __always_inline enum assay_access access_of(unsigned int mode, unsigned int flags) {
   if (flags & kOpenTemporary) return kAssayCreateUnnamed;

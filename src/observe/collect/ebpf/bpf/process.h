@@ -2,7 +2,7 @@
 // collector tells the programs where it stands itself.
 #pragma once
 
-#include "observe/collect/ebpf/bpf/job.h"
+#include "observe/collect/ebpf/bpf/run.h"
 
 // A message from the task, with nothing in it yet, and room for its texts.
 static __always_inline struct process_scratch* begin_message(struct task_struct* from) {

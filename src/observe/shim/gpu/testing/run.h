@@ -23,9 +23,9 @@ struct Ran {
   std::map<std::string, unsigned long> told;  // "name number" lines
 };
 
-class Job {
+class RunRecord {
  public:
-  Job() {
+  RunRecord() {
     const int file = ::mkstemp(path_);
     ready_ = wire::make_gpu_region(file);
     void* memory =
@@ -33,12 +33,12 @@ class Job {
     ::close(file);
     region_ = static_cast<wire::GpuRegion*>(memory);
   }
-  ~Job() {
+  ~RunRecord() {
     ::munmap(region_, sizeof(wire::GpuRegion));
     ::unlink(path_);
   }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
+  RunRecord(const RunRecord&) = delete;
+  RunRecord& operator=(const RunRecord&) = delete;
 
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] wire::GpuRegion& region() const { return *region_; }

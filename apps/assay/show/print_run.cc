@@ -1,0 +1,294 @@
+#include "assay/show/print_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "assay/top/print.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "lineage/graph/dag_view.h"
+
+namespace assay::cli {
+namespace {
+
+using base::grouped;
+using base::printable;
+using base::Table;
+
+constexpr std::size_t kCommandColumns = 60;
+
+std::string digest_text(const std::optional<hash::Digest>& digest) {
+  return digest ? digest->hex().substr(0, 16) : "—";
+}
+
+std::string count_text(std::size_t count) {
+  return grouped(static_cast<std::int64_t>(count));
+}
+
+// "and 900 more; --json has all" under a list that was cut.
+void print_more(const Session& session, std::int64_t all, std::size_t shown) {
+  const std::int64_t more = all - static_cast<std::int64_t>(shown);
+  if (more > 0) session.print(fmt::format("and {} more; --json has them all\n", grouped(more)));
+}
+
+void print_facts(const Session& session, const store::RunRecord& run) {
+  Table table({fmt::format("run {}", run.id), ""});
+  table.align(1, base::Align::kLeft);
+  table.row({"command", printable(lineage::command_text(run))});
+  table.row({"directory", printable(run.directory)});
+  if (!run.name.empty()) table.row({"name", printable(run.name)});
+  if (!run.labels.empty()) table.row({"labels", fmt::format("{}", fmt::join(run.labels, ", "))});
+  table.row({"outcome", outcome_text(run)});
+  if (run.stage != 0) {
+    table.row({"stage", fmt::format("{}{}", run.stage, run.superseded ? ", superseded" : "")});
+  }
+  if (run.build) table.row({"build", "yes"});
+  table.row({"started", base::utc_millis_text(run.started_unix_ns)});
+  if (run.status != store::RunStatus::kRunning) table.row({"took", took_text(run)});
+  table.row({"tracer", run.tracer});
+  table.row({"complete", run.complete ? "yes" : "no, see missed"});
+  if (run.dropped != 0) table.row({"dropped events", grouped(run.dropped)});
+  table.row({"uid", run.uid});
+  session.print(table);
+}
+
+void print_usage(const Session& session, const store::RunRecord& run) {
+  Table table({"used", ""});
+  table.row({"processor", base::to_text(base::Seconds(run.usage.user_s))});
+  table.row({"in the kernel", base::to_text(base::Seconds(run.usage.system_s))});
+  table.row({"largest process", base::to_text(base::Bytes(run.usage.max_rss_bytes))});
+  table.row({"read from devices", base::to_text(base::Bytes(run.usage.read_bytes))});
+  table.row({"written to devices", base::to_text(base::Bytes(run.usage.written_bytes))});
+  session.print("\n");
+  session.print(table);
+}
+
+// "copies_to_device" as people read it.
+std::string spaced(std::string text) {
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+void print_shares(const Session& session, const std::vector<store::GpuShare>& shares) {
+  if (shares.empty()) return;
+  Table table({"GPU limits", "memory", "share", "priority", "borrow", "had", "waited"});
+  const auto time = [](std::int64_t ns) {
+    return ns == 0 ? "—" : base::to_text(base::Seconds(static_cast<double>(ns) / 1e9));
+  };
+  for (const store::GpuShare& share : shares) {
+    table.row({share.device.empty() ? "others" : printable(share.device),
+               share.memory_bytes ? base::to_text(base::Bytes(*share.memory_bytes)) : "none",
+               share.share_thousandths
+                   ? share_text(static_cast<std::uint32_t>(*share.share_thousandths))
+                   : "none",
+               printable(share.priority), share.borrow ? "yes" : "no", time(share.had_ns),
+               time(share.waited_ns)});
+  }
+  session.print("\n");
+  session.print(table);
+}
+
+void print_gpu(const Session& session, const store::RunRecord& run) {
+  if (run.gpu.empty()) return;
+  if (!run.gpu.use.empty()) {
+    Table table({"on GPUs", "times", "in all"});
+    for (const store::GpuUse& use : run.gpu.use) {
+      std::string amount;
+      if (use.quantity == "graphs") {
+        amount = grouped(use.amount) + " nodes";
+      } else if (const auto flops = store::flops_of(use)) {
+        amount = base::to_text(*flops);
+      } else if (use.amount > 0) {
+        amount = base::to_text(base::Bytes(use.amount));
+      }
+      table.row({spaced(printable(use.quantity)), grouped(use.calls), amount});
+    }
+    session.print("\n");
+    session.print(table);
+  }
+  if (!run.gpu.memory.empty()) {
+    Table table({"GPU memory", "most of one process"});
+    for (const store::GpuMemory& memory : run.gpu.memory) {
+      table.row({printable(memory.device), base::to_text(base::Bytes(memory.peak_bytes))});
+    }
+    session.print("\n");
+    session.print(table);
+  }
+  print_shares(session, run.gpu.shares);
+  if (!run.gpu.collectives.empty()) {
+    Table table({"collectives", "type", "ranks", "times", "in all", "communicator"});
+    table.align(1, base::Align::kLeft);
+    for (const store::GpuCollective& row : run.gpu.collectives) {
+      table.row({printable(row.operation), printable(row.type), grouped(row.ranks),
+                 grouped(row.calls), base::to_text(base::Bytes(row.bytes)),
+                 printable(row.communicator)});
+    }
+    session.print("\n");
+    session.print(table);
+  }
+}
+
+void print_context(const Session& session, const store::RunRecord& run) {
+  const store::Context& context = run.context;
+  Table table({"context", ""});
+  table.align(1, base::Align::kLeft);
+  table.row({"user", printable(context.user + "@" + context.host)});
+  if (context.git) {
+    const store::Git& git = *context.git;
+    table.row({"git", printable(git.commit.empty() ? "no commit yet" : git.commit)});
+    if (!git.branch.empty()) table.row({"branch", printable(git.branch)});
+    if (!git.remote.empty()) table.row({"remote", printable(git.remote)});
+    table.row({"uncommitted",
+               git.dirty
+                   ? fmt::format("a diff of {}", base::to_text(base::Bytes(
+                                                     static_cast<std::int64_t>(git.diff.size()))))
+                   : "nothing"});
+    if (!git.left_out.empty()) {
+      table.row({"not in the diff", printable(fmt::format("{}", fmt::join(git.left_out, ", ")))});
+    }
+  }
+  table.row({"environment", fmt::format("{} variables", context.environment.size())});
+  if (!context.packages.empty()) {
+    std::vector<std::string> names;
+    constexpr std::size_t kListed = 12;
+    for (const store::Package& package : context.packages) {
+      if (names.size() == kListed) break;
+      names.push_back(fmt::format("{} {}", package.name, package.version));
+    }
+    const std::size_t more = context.packages.size() - names.size();
+    table.row(
+        {"packages", printable(fmt::format("{}{}", fmt::join(names, ", "),
+                                           more == 0 ? "" : fmt::format(" and {} more", more)))});
+  }
+  session.print("\n");
+  session.print(table);
+}
+
+void print_files(const Session& session, const store::RunRecord& run,
+                 const std::filesystem::path& directory, std::size_t files) {
+  if (!run.inputs.empty()) {
+    Table table({fmt::format("inputs ({})", grouped(run.input_count)), "size", "blake3"});
+    table.align(2, base::Align::kLeft);
+    for (std::size_t i = 0; i < std::min(files, run.inputs.size()); ++i) {
+      const store::Input& input = run.inputs[i];
+      table.row({printable(lineage::shown_path(input.path, directory)),
+                 base::to_text(base::Bytes(input.size)), digest_text(input.blake3)});
+    }
+    session.print("\n");
+    session.print(table);
+    print_more(session, run.input_count, std::min(files, run.inputs.size()));
+  }
+  if (!run.outputs.empty()) {
+    Table table(
+        {fmt::format("outputs ({})", grouped(run.output_count)), "size", "blake3", "status"});
+    table.align(2, base::Align::kLeft);
+    for (std::size_t i = 0; i < std::min(files, run.outputs.size()); ++i) {
+      const store::Output& output = run.outputs[i];
+      std::string status(store::name_of(output.status));
+      if (!output.from.empty()) {
+        status += " from " + printable(lineage::shown_path(output.from, directory));
+      }
+      table.row({printable(lineage::shown_path(output.path, directory)),
+                 output.blake3 ? base::to_text(base::Bytes(output.size)) : "—",
+                 digest_text(output.blake3), status});
+    }
+    session.print("\n");
+    session.print(table);
+    print_more(session, run.output_count, std::min(files, run.outputs.size()));
+  }
+}
+
+void print_processes(const Session& session, const store::RunRecord& run) {
+  constexpr std::size_t kListed = 20;
+  if (run.processes.empty()) return;
+  Table table({fmt::format("processes ({})", grouped(run.process_count)), "parent", "command"});
+  table.align(2, base::Align::kLeft);
+  for (std::size_t i = 0; i < std::min(kListed, run.processes.size()); ++i) {
+    const store::Process& process = run.processes[i];
+    store::RunRecord words;
+    words.command = process.words;
+    table.row({fmt::format("{}", process.pid), fmt::format("{}", process.parent),
+               process.words.empty()
+                   ? "(forked)"
+                   : base::shortened(printable(lineage::command_text(words)), kCommandColumns)});
+  }
+  session.print("\n");
+  session.print(table);
+  print_more(session, run.process_count, std::min(kListed, run.processes.size()));
+}
+
+void print_missed(const Session& session, const store::RunRecord& run) {
+  if (run.missed.empty()) return;
+  Table table({"missed", ""});
+  table.align(1, base::Align::kLeft);
+  for (const store::Missed& missed : run.missed) {
+    table.row({printable(missed.what), printable(missed.text)});
+  }
+  session.print("\n");
+  session.print(table);
+}
+
+}  // namespace
+
+std::string stage_text(const store::RunRecord& run) {
+  if (run.stage == 0) return "";
+  return fmt::format("{}{}", run.stage, run.superseded ? " (old)" : "");
+}
+
+std::string outcome_text(const store::RunRecord& run) {
+  std::string text(store::name_of(run.status));
+  if (run.status != store::RunStatus::kFailed) return text;
+  if (run.signal) return fmt::format("{}: signal {}", text, *run.signal);
+  return run.exit_code ? fmt::format("{}: {}", text, *run.exit_code) : text;
+}
+
+std::string took_text(const store::RunRecord& run) {
+  if (run.status == store::RunStatus::kRunning) return "";
+  return base::to_text(base::Seconds(run.duration_s));
+}
+
+std::string log_command(const store::RunRecord& run) {
+  std::string text;
+  if (!run.name.empty()) text += printable(run.name) + ": ";
+  text += base::shortened(printable(lineage::command_text(run)), kCommandColumns);
+  if (!run.labels.empty()) text += fmt::format("  [{}]", fmt::join(run.labels, ", "));
+  return text;
+}
+
+void print_run(const Session& session, const store::RunRecord& run,
+               const std::filesystem::path& directory, std::size_t files) {
+  print_facts(session, run);
+  print_missed(session, run);
+  print_files(session, run, directory, files);
+  print_processes(session, run);
+  print_usage(session, run);
+  print_gpu(session, run);
+  print_context(session, run);
+}
+
+void print_rules(const Session& session, const store::RunRecord& run,
+                 const std::filesystem::path& directory, std::size_t files) {
+  if (run.rules.empty()) {
+    session.print("\nwhy files were kept or left out was not recorded\n");
+    return;
+  }
+  for (const store::FileRule& rule : run.rules) {
+    session.print(fmt::format("\n{} {} ({}): {}\n", rule.keep ? "kept" : "left out",
+                              grouped(rule.files), printable(rule.name), printable(rule.sentence)));
+    const std::size_t listed = std::min(files, rule.paths.size());
+    for (std::size_t i = 0; i < listed; ++i) {
+      session.print(
+          fmt::format("  {}\n", printable(lineage::shown_path(rule.paths[i], directory))));
+    }
+    if (listed > 0 && listed < rule.paths.size()) {
+      session.print(fmt::format("  and {} more; --json has them all\n",
+                                count_text(rule.paths.size() - listed)));
+    }
+  }
+}
+
+}  // namespace assay::cli

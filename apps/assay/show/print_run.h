@@ -1,0 +1,28 @@
+// Runs as text for people. Used by log, show, status, pop and gc.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "cli/verb.h"
+#include "store/run.h"
+
+namespace assay::cli {
+
+// "2", "2 (old)" when a later run took the stage over, or "".
+std::string stage_text(const store::RunRecord& run);
+// "done", "failed: 2", "failed: signal 9", "running", "interrupted"
+std::string outcome_text(const store::RunRecord& run);
+// "1.50 s", or "" while it runs.
+std::string took_text(const store::RunRecord& run);
+// Name and labels before the command, the command short enough for a table.
+std::string log_command(const store::RunRecord& run);
+
+// Everything, in sections; at most `files` inputs and outputs each.
+void print_run(const Session& session, const store::RunRecord& run,
+               const std::filesystem::path& directory, std::size_t files);
+// Why files were kept or left out.
+void print_rules(const Session& session, const store::RunRecord& run,
+                 const std::filesystem::path& directory, std::size_t files);
+
+}  // namespace assay::cli

@@ -1,0 +1,92 @@
+#include "lineage/graph/live_stages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "store/needs.h"
+
+namespace assay::lineage {
+
+std::size_t LiveStages::DigestHash::operator()(const hash::Digest& digest) const {
+  std::size_t value = 0;
+  std::memcpy(&value, digest.bytes.data(), sizeof value);
+  return value;
+}
+
+LiveStages::LiveStages(std::vector<store::RunRecord> runs) : runs_(std::move(runs)) {
+  for (const store::RunRecord& run : runs_) {
+    needs_.push_back(store::needs_of(run, store::Logs::kNo));
+    logs_.push_back(store::log_paths(run));
+  }
+  for (std::size_t stage = 0; stage < runs_.size(); ++stage) {
+    const store::RunRecord& run = runs_[stage];
+    for (const store::Input& input : needs_[stage]) readers_[input.path].push_back(stage);
+    for (const store::Output& output : run.outputs) {
+      const bool gone = output.status == store::OutputStatus::kDeleted;
+      touches_[output.path].push_back({stage, gone ? nullptr : &output});
+      if (output.status == store::OutputStatus::kRenamed && !output.from.empty()) {
+        touches_[output.from].push_back({stage, nullptr});
+      }
+      if (!output.blake3 || output.size == 0) continue;
+      contents_[*output.blake3].push_back({stage, &output});
+    }
+  }
+}
+
+bool LiveStages::changes(std::size_t stage, std::string_view path) const {
+  const auto found = touches_.find(path);
+  return found != touches_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [&](const Touch& touch) { return touch.stage == stage; });
+}
+
+bool LiveStages::reads(std::size_t stage, std::string_view path) const {
+  const auto found = readers_.find(path);
+  return found != readers_.end() &&
+         std::find(found->second.begin(), found->second.end(), stage) != found->second.end();
+}
+
+bool LiveStages::is_only_log(std::size_t stage, const std::string& path) const {
+  return logs_[stage].contains(path) && !readers_.contains(path);
+}
+
+std::optional<LiveStages::Source> LiveStages::source(std::size_t stage,
+                                                     const store::Input& input) const {
+  std::optional<Source> best;
+  const auto touched = touches_.find(input.path);
+  if (touched != touches_.end()) {
+    const bool in_place = changes(stage, input.path);
+    for (const Touch& touch : touched->second) {
+      if (touch.stage == stage || touch.output == nullptr) continue;
+      if (touch.stage > stage && (in_place || reads(touch.stage, input.path))) continue;
+      if (!best || runs_[best->stage].id < runs_[touch.stage].id)
+        best = {touch.stage, touch.output};
+    }
+  }
+  return best;
+}
+
+std::optional<LiveStages::Source> LiveStages::twin(std::size_t stage,
+                                                   const store::Input& input) const {
+  if (!input.blake3) return std::nullopt;
+  const auto same = contents_.find(*input.blake3);
+  if (same == contents_.end()) return std::nullopt;
+  std::optional<Source> newest;
+  for (const Source& source : same->second) {
+    const store::RunId id = runs_[source.stage].id;
+    if (id >= runs_[stage].id || source.output->path == input.path) continue;
+    if (!newest || runs_[newest->stage].id < id) newest = source;
+  }
+  return newest;
+}
+
+std::optional<std::size_t> LiveStages::owner(std::string_view path) const {
+  const auto found = touches_.find(path);
+  if (found == touches_.end()) return std::nullopt;
+  const auto newest = std::max_element(
+      found->second.begin(), found->second.end(),
+      [&](const Touch& a, const Touch& b) { return runs_[a.stage].id < runs_[b.stage].id; });
+  return newest->stage;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,141 @@
+#include "lineage/graph/run_json.h"
+
+#include "base/clock.h"
+#include "lineage/graph/dag_view.h"
+
+namespace assay::lineage {
+namespace {
+
+using base::Json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json digest_json(const std::optional<hash::Digest>& digest) {
+  return digest ? Json(digest->hex()) : Json(nullptr);
+}
+
+Json git_json(const std::optional<store::Git>& git) {
+  if (!git) return nullptr;
+  return {{"root", git->root},        {"commit", git->commit}, {"branch", git->branch},
+          {"remote", git->remote},    {"dirty", git->dirty},   {"diff", git->diff},
+          {"left_out", git->left_out}};
+}
+
+Json process_json(const store::Process& process) {
+  return {{"pid", process.pid},
+          {"parent", process.parent},
+          {"program", process.program},
+          {"words", process.words},
+          {"started_ns", process.started_ns},
+          {"ended_ns", or_null(process.ended_ns)},
+          {"wait_status", or_null(process.wait_status)}};
+}
+
+template <class List, class Make>
+Json array_of(const List& list, Make make) {
+  Json array = Json::array();
+  for (const auto& one : list) array.push_back(make(one));
+  return array;
+}
+
+Json gpu_json(const store::GpuWork& work) {
+  Json document = Json::object();
+  document["use"] = array_of(work.use, [](const store::GpuUse& use) {
+    return Json{{"quantity", use.quantity}, {"calls", use.calls}, {"amount", use.amount}};
+  });
+  document["memory"] = array_of(work.memory, [](const store::GpuMemory& memory) {
+    return Json{{"device", memory.device}, {"peak_bytes", memory.peak_bytes}};
+  });
+  document["shares"] = array_of(work.shares, [](const store::GpuShare& share) {
+    return Json{{"device", share.device.empty() ? Json(nullptr) : Json(share.device)},
+                {"memory_bytes", or_null(share.memory_bytes)},
+                {"share_thousandths", or_null(share.share_thousandths)},
+                {"priority", share.priority},
+                {"borrow", share.borrow},
+                {"had_ns", share.had_ns},
+                {"waited_ns", share.waited_ns}};
+  });
+  document["collectives"] = array_of(work.collectives, [](const store::GpuCollective& row) {
+    return Json{{"communicator", row.communicator},
+                {"ranks", row.ranks},
+                {"operation", row.operation},
+                {"type", row.type},
+                {"calls", row.calls},
+                {"bytes", row.bytes}};
+  });
+  return document;
+}
+
+}  // namespace
+
+Json run_head_json(const store::RunRecord& run) {
+  return {{"id", run.id},
+          {"uid", run.uid},
+          {"command", command_text(run)},
+          {"words", run.command},
+          {"directory", run.directory},
+          {"redirects", run.redirects},
+          {"name", run.name},
+          {"labels", run.labels},
+          {"build", run.build},
+          {"status", store::name_of(run.status)},
+          {"exit_code", or_null(run.exit_code)},
+          {"signal", or_null(run.signal)},
+          {"stage", run.stage == 0 ? Json(nullptr) : Json(run.stage)},
+          {"superseded", run.superseded},
+          {"tracer", run.tracer},
+          {"complete", run.complete},
+          {"dropped", run.dropped},
+          {"started_at", base::utc_millis_text(run.started_unix_ns)},
+          {"duration_s", run.duration_s},
+          {"inputs", run.input_count},
+          {"outputs", run.output_count},
+          {"processes", run.process_count}};
+}
+
+Json run_json(const store::RunRecord& run) {
+  Json document = {{"run", run_head_json(run)}};
+  document["inputs"] = array_of(run.inputs, [](const store::Input& input) {
+    return Json{{"path", input.path}, {"blake3", digest_json(input.blake3)}, {"size", input.size}};
+  });
+  document["outputs"] = array_of(run.outputs, [](const store::Output& output) {
+    return Json{{"path", output.path},
+                {"blake3", digest_json(output.blake3)},
+                {"size", output.size},
+                {"status", store::name_of(output.status)},
+                {"from", output.from.empty() ? Json(nullptr) : Json(output.from)},
+                {"before", digest_json(output.before)}};
+  });
+  document["processes"] = run.process_count;
+  document["missed"] = array_of(run.missed, [](const store::Missed& missed) {
+    return Json{{"what", missed.what}, {"text", missed.text}};
+  });
+  document["process_tree"] = array_of(run.processes, process_json);
+  document["rules"] = array_of(run.rules, [](const store::FileRule& rule) {
+    return Json{{"name", rule.name},
+                {"keep", rule.keep},
+                {"because", rule.sentence},
+                {"files", rule.files},
+                {"paths", rule.paths}};
+  });
+  document["usage"] = {{"user_s", run.usage.user_s},
+                       {"system_s", run.usage.system_s},
+                       {"max_rss_bytes", run.usage.max_rss_bytes},
+                       {"read_bytes", run.usage.read_bytes},
+                       {"written_bytes", run.usage.written_bytes}};
+  document["gpu"] = gpu_json(run.gpu);
+  document["context"] = {{"user", run.context.user},
+                         {"host", run.context.host},
+                         {"environment", run.context.environment},
+                         {"machine", run.context.machine}};
+  document["git"] = git_json(run.context.git);
+  document["packages"] = array_of(run.context.packages, [](const store::Package& package) {
+    return Json{{"manager", package.manager}, {"name", package.name}, {"version", package.version}};
+  });
+  return document;
+}
+
+}  // namespace assay::lineage

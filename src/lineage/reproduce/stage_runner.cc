@@ -1,0 +1,229 @@
+#include "lineage/reproduce/stage_runner.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.h"
+#include "base/timespec.h"
+#include "hash/file.h"
+#include "lineage/export/parts.h"
+#include "lineage/redact/environment.h"
+#include "lineage/reproduce/stage_process.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of files that are there before a stage and are to be written by it: a time nobody writes at.
+constexpr timespec kLongAgo{.tv_sec = 1, .tv_nsec = 0};
+
+std::optional<hash::Digest> digest_at(const fs::path& path) {
+  const auto hashed = hash::hash_file(path);
+  return hashed ? std::optional(hashed->digest) : std::nullopt;
+}
+
+std::vector<std::string> entries(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> list;
+  for (const auto& [name, value] : environment) list.push_back(name + "=" + value);
+  return list;
+}
+
+// Outputs, but not where the content that was there before is read too.
+std::set<std::string> made_by_stages(const Plan& plan) {
+  std::set<std::string> made;
+  for (const PlanStage& stage : plan.stages) {
+    for (const store::Output& output : stage.run.outputs) made.insert(output.path);
+  }
+  for (const PlanStage& stage : plan.stages) {
+    for (const External& external : stage.externals) made.erase(external.path);
+  }
+  return made;
+}
+
+base::Result<void> place(const std::string& from, const fs::path& to,
+                         const std::optional<hash::Digest>& digest) {
+  std::error_code error;
+  fs::create_directories(to.parent_path(), error);
+  fs::remove(to, error);  // a link would be written through
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  if (error) return base::fail(base::failed_error(to.string(), "cannot copy: " + error.message()));
+  if (digest && digest_at(to) != digest) {
+    return base::fail(base::failed_error(from, "changed while it was copied"));
+  }
+  return {};
+}
+
+}  // namespace
+
+StageRunner::StageRunner(const Plan& plan, const RunPlanOptions& options, const fs::path& folder)
+    : options_(options),
+      map_(plan.root, folder.string()),
+      source_(map_, made_by_stages(plan), entries(options.environment)) {}
+
+base::Result<StageVerdict> StageRunner::run(const PlanStage& stage) {
+  const store::RunRecord& run = stage.run;
+  if (run.context.git) ASSAY_TRY_VOID(source_.bring_to(*run.context.git, made_));
+  ASSAY_TRY_VOID(place_inputs(stage));
+  prepare_outputs(run);
+  const auto before = files_below(map_.to());
+  std::vector<std::string> words;
+  for (const std::string& word : run.command) words.push_back(map_.word(word));
+
+  StageVerdict verdict{.run = run.id, .exit_code = 0, .duration_s = 0, .outputs = {}};
+  const base::Stopwatch watch;
+  verdict.exit_code = run_words(words, environment_of(run), map_.path(run.directory),
+                                redirects_of_copy(run), options_.output_fd);
+  verdict.duration_s = watch.elapsed().count();
+  if (verdict.exit_code == run.exit_code.value_or(0)) compare(stage, before, verdict);
+  return verdict;
+}
+
+base::Result<void> StageRunner::place_inputs(const PlanStage& stage) {
+  for (const External& external : stage.externals) {
+    const fs::path target = map_.path(external.path);
+    if (!map_.inside(external.path)) continue;  // read where it is; the plan has looked at it
+    if (external.blake3 && digest_at(target) == external.blake3) continue;
+    if (!external.blake3 && fs::exists(target)) continue;
+    if (external.found.empty()) {
+      return base::fail(base::failed_error(external.path, "is not in the source as it was then"));
+    }
+    ASSAY_TRY_VOID(place(external.found, target, external.blake3));
+  }
+  place_links(stage);
+  return {};
+}
+
+// Inputs are recorded by their real paths; commands name them through links. Git has its own.
+void StageRunner::place_links(const PlanStage& stage) {
+  constexpr int kMostEntries = 200'000;  // a look, not a search
+  if (stage.run.context.git || stage.externals.empty()) return;
+  std::error_code error;
+  int seen = 0;
+  for (fs::recursive_directory_iterator at(map_.from(), error), end; !error && at != end;
+       at.increment(error)) {
+    if (++seen > kMostEntries) return;
+    const std::string name = at->path().filename().string();
+    if (name == ".git" || name == ".assay") at.disable_recursion_pending();
+    std::error_code broken;
+    if (!at->is_symlink(broken)) continue;
+    const fs::path real = fs::canonical(at->path(), broken);
+    if (broken) continue;
+    const PathMap below(real.string(), "");
+    const bool needed =
+        std::any_of(stage.externals.begin(), stage.externals.end(),
+                    [&](const External& external) { return below.inside(external.path); });
+    const fs::path copy = map_.path(at->path().string());
+    if (!needed || fs::exists(fs::symlink_status(copy, broken))) continue;
+    fs::create_directories(copy.parent_path(), broken);
+    fs::create_symlink(map_.path(fs::read_symlink(at->path(), broken).string()), copy, broken);
+  }
+}
+
+// What is there already must be told from what the stage writes. Folders of outputs are made:
+// git does not keep empty ones, and whether the stage made them was not recorded.
+void StageRunner::prepare_outputs(const store::RunRecord& run) {
+  std::set<std::string> read;
+  for (const store::Input& input : run.inputs) read.insert(input.path);
+  std::error_code ignored;
+  fs::create_directories(map_.path(run.directory), ignored);
+  for (const store::Output& output : run.outputs) {
+    if (!map_.inside(output.path)) continue;
+    const fs::path path = map_.path(output.path);
+    fs::create_directories(path.parent_path(), ignored);
+    if (output.status == store::OutputStatus::kCreated && !read.contains(output.path)) {
+      fs::remove(path, ignored);
+    }
+    const std::array<timespec, 2> times = {kLongAgo, kLongAgo};
+    ::utimensat(AT_FDCWD, path.c_str(), times.data(), AT_SYMLINK_NOFOLLOW);
+  }
+}
+
+std::vector<std::string> StageRunner::environment_of(const store::RunRecord& run) const {
+  if (run.context.environment.empty()) return entries(options_.environment);
+  std::vector<std::string> list;
+  for (const auto& [name, value] : run.context.environment) {
+    if (!is_redacted(value)) {
+      list.push_back(name + "=" + map_.word(value));
+    } else if (const auto here = options_.environment.find(name);
+               here != options_.environment.end()) {
+      list.push_back(name + "=" + here->second);
+    }
+  }
+  return list;
+}
+
+// Outputs outside the copy are not opened: they go where the others go.
+std::vector<Redirect> StageRunner::redirects_of_copy(const store::RunRecord& run) const {
+  std::vector<Redirect> redirects = parse_redirects(run.redirects);
+  std::erase_if(redirects,
+                [this](const Redirect& one) { return one.writes && !map_.inside(one.path); });
+  for (Redirect& one : redirects) one.path = map_.path(one.path);
+  return redirects;
+}
+
+void StageRunner::compare(const PlanStage& stage, const Files& before, StageVerdict& verdict) {
+  const store::RunRecord& run = stage.run;
+  std::set<std::string> expected;
+  for (const store::Output& output : run.outputs) {
+    const std::string path = map_.path(output.path);
+    expected.insert(path);
+    if (!output.from.empty()) expected.insert(map_.path(output.from));
+    if (is_left(output) && map_.inside(output.path)) made_.insert(path);
+    if (std::count(stage.streams.begin(), stage.streams.end(), output.path) > 0) continue;
+    verdict.outputs.push_back(judge(output, path, before));
+  }
+  for (const auto& [path, stamp] : files_below(map_.to())) {
+    const auto was = before.find(path);
+    if (expected.contains(path) || (was != before.end() && was->second == stamp)) continue;
+    verdict.outputs.push_back({map_.from() + path.substr(map_.to().size()), Verdict::kExtra,
+                               std::nullopt, digest_at(path)});
+  }
+}
+
+OutputVerdict StageRunner::judge(const store::Output& output, const std::string& path,
+                                 const Files& before) {
+  OutputVerdict verdict{output.path, Verdict::kUnknown, output.blake3, std::nullopt};
+  const auto stamp = stamp_of(path);
+  if (output.status == store::OutputStatus::kDeleted) {
+    verdict.verdict = stamp ? Verdict::kDifferent : Verdict::kIdentical;
+    return verdict;
+  }
+  const auto was = before.find(path);
+  const bool written = stamp && (was == before.end() || was->second != *stamp);
+  if (!written) {
+    verdict.verdict = Verdict::kMissing;
+    return verdict;
+  }
+  verdict.now = digest_at(path);
+  if (!output.blake3 || !verdict.now) return verdict;
+  verdict.verdict = verdict.now == output.blake3 ? Verdict::kIdentical : Verdict::kDifferent;
+  return verdict;
+}
+
+std::optional<StageRunner::Stamp> StageRunner::stamp_of(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return std::nullopt;
+  return Stamp{status.st_ino, status.st_size, base::nanoseconds(status.st_mtim)};
+}
+
+// Every file of the copy, but for git's own and what Python keeps for itself.
+StageRunner::Files StageRunner::files_below(const fs::path& root) {
+  Files files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(root, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name == ".git" || name == ".assay" || name == "__pycache__") {
+      at.disable_recursion_pending();
+      continue;
+    }
+    if (const auto stamp = stamp_of(at->path())) files.emplace(at->path().string(), *stamp);
+  }
+  return files;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,58 @@
+// StageRunner: carries out the stages of a plan in a copy of the project, one after the other, and
+// judges what they leave.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/record/redirects.h"
+#include "lineage/reproduce/path_map.h"
+#include "lineage/reproduce/reproduce_run.h"
+#include "lineage/reproduce/source_copy.h"
+
+namespace assay::lineage {
+
+class StageRunner {
+ public:
+  // The options must outlive it.
+  StageRunner(const Plan& plan, const RunPlanOptions& options, const std::filesystem::path& folder);
+
+  // Its verdict, without outputs when it ended otherwise than then; an error when it could not be
+  // started as it was then.
+  base::Result<StageVerdict> run(const PlanStage& stage);
+
+ private:
+  struct Stamp {
+    ino_t inode = 0;
+    off_t size = 0;
+    std::int64_t mtime_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  using Files = std::map<std::string, Stamp>;
+
+  static std::optional<Stamp> stamp_of(const std::filesystem::path& path);
+  static Files files_below(const std::filesystem::path& root);
+  static OutputVerdict judge(const store::Output& output, const std::string& path,
+                             const Files& before);
+  base::Result<void> place_inputs(const PlanStage& stage);
+  void place_links(const PlanStage& stage);
+  void prepare_outputs(const store::RunRecord& run);
+  [[nodiscard]] std::vector<std::string> environment_of(const store::RunRecord& run) const;
+  void compare(const PlanStage& stage, const Files& before, StageVerdict& verdict);
+  [[nodiscard]] std::vector<Redirect> redirects_of_copy(const store::RunRecord& run) const;
+
+  const RunPlanOptions& options_;
+  PathMap map_;
+  SourceCopy source_;
+  std::set<std::string> made_;  // in the copy
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,16 @@
+// Random histories for property tests: few paths and few contents, so that re-runs, changes in
+// place, copies, renames, empty files, deletions and circles all come up.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <vector>
+
+#include "store/run.h"
+
+namespace assay::lineage::testing {
+
+// One after the other, none at the same time as another; all done.
+rc::Gen<std::vector<store::RunRecord>> random_runs();
+
+}  // namespace assay::lineage::testing

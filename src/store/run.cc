@@ -1,0 +1,37 @@
+#include "store/run.h"
+
+#include "base/check.h"
+
+namespace assay::store {
+
+std::string_view name_of(RunStatus status) {
+  switch (status) {
+    case RunStatus::kRunning:
+      return "running";
+    case RunStatus::kDone:
+      return "done";
+    case RunStatus::kFailed:
+      return "failed";
+    case RunStatus::kInterrupted:
+      return "interrupted";
+  }
+  ASSAY_CHECK(false, "every status has a name");
+}
+
+std::string_view name_of(OutputStatus status) {
+  switch (status) {
+    case OutputStatus::kCreated:
+      return "created";
+    case OutputStatus::kModified:
+      return "modified";
+    case OutputStatus::kRenamed:
+      return "renamed";
+    case OutputStatus::kLinked:
+      return "linked";
+    case OutputStatus::kDeleted:
+      return "deleted";
+  }
+  ASSAY_CHECK(false, "every status has a name");
+}
+
+}  // namespace assay::store

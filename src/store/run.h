@@ -1,0 +1,166 @@
+// RunRecord: one run of a command, and everything the store remembers of it. lineage fills one in,
+// runs.h writes and reads it, queries and exports read it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "hash/digest.h"
+#include "store/gpu_work.h"
+
+namespace assay::store {
+
+using RunId = std::int64_t;
+
+enum class RunStatus {
+  kRunning,
+  kDone,         // ended with 0
+  kFailed,       // ended with another code or by a signal
+  kInterrupted,  // `assay run` was killed: what had been seen by then is here
+};
+
+// "running", "done", …: what the store, --json and people see.
+std::string_view name_of(RunStatus status);
+
+// A file as the run read it.
+struct Input {
+  std::string path;                    // absolute, without symbolic links
+  std::optional<hash::Digest> blake3;  // none: it could not be read in time; `missed` says why
+  std::int64_t size = 0;
+};
+
+enum class OutputStatus {
+  kCreated,
+  kModified,
+  kRenamed,  // it was there before under `from`, which is gone
+  kLinked,   // a second name of `from`
+  kDeleted,  // it was there before the run and is not there after it; no digest
+};
+
+// "created", "modified", …
+std::string_view name_of(OutputStatus status);
+
+// A file as the run left it.
+struct Output {
+  std::string path;
+  std::optional<hash::Digest> blake3;
+  std::int64_t size = 0;
+  OutputStatus status = OutputStatus::kCreated;
+  std::string from;
+  // What the file held before the run first wrote to it, if it wrote into that: appended, changed
+  // in place, cut short. None: nothing was there, it was replaced as a whole, or it is not known.
+  std::optional<hash::Digest> before;
+};
+
+struct Process {
+  std::int64_t pid = 0;
+  std::int64_t parent = 0;
+  std::vector<std::string> words;  // of the last exec; empty if it never exec'd
+  std::string program;
+  std::int64_t started_ns = 0;  // since the run began
+  std::optional<std::int64_t> ended_ns;
+  std::optional<int> wait_status;
+};
+
+// A rule of the filter, and the files of this run that it decided on.
+struct FileRule {
+  std::string name;  // one word
+  bool keep = false;
+  std::string sentence;  // completes "it was kept/left out because …"
+  std::int64_t files = 0;
+  std::vector<std::string> paths;  // or none, if there are too many to be worth it
+};
+
+struct Missed {
+  std::string what;
+  std::string text;
+};
+
+// A package some file of which the run read.
+struct Package {
+  std::string manager;  // "dpkg", "pip", "conda"
+  std::string name;
+  std::string version;
+};
+
+struct Git {
+  std::string root;
+  std::string commit;  // empty: no commit yet
+  std::string branch;  // empty: detached
+  std::string remote;
+  bool dirty = false;
+  // What `git apply` turns the commit into the state at the run's start with, untracked files
+  // included. Stored compressed by content in its own table; empty when not dirty.
+  std::string diff;
+  std::vector<std::string> left_out;  // what the diff has not, and why: "data.bin (3.2 MiB)"
+};
+
+struct Usage {
+  double user_s = 0;
+  double system_s = 0;
+  std::int64_t max_rss_bytes = 0;  // of the largest process
+  std::int64_t read_bytes = 0;     // from devices
+  std::int64_t written_bytes = 0;
+};
+
+struct Context {
+  std::string user;
+  std::string host;
+  std::optional<Git> git;
+  std::map<std::string, std::string> environment;  // secrets already redacted
+  base::Json machine;                              // machine::to_json
+  std::vector<Package> packages;
+};
+
+struct RunRecord {
+  RunId id = 0;
+  std::string uid;  // 16 random hexadecimal digits: names it across stores
+  std::vector<std::string> command;
+  std::string directory;
+  // Files it got as standard input, output and error, in the shell's notation: "0</p/in",
+  // "1>/p/out", "2>>/p/log". No word of the command tells of them.
+  std::vector<std::string> redirects;
+  // How `assay run` was told to look, for running the stage again: "--tracer=ptrace",
+  // "--keep=*.so".
+  std::vector<std::string> options;
+  std::string name;    // --name, or empty
+  bool build = false;  // `run --build`: a stage that prepares the environment
+  RunStatus status = RunStatus::kRunning;
+  std::optional<int> exit_code;  // as a shell would give it: 128+N for signal N
+  std::optional<int> signal;
+  std::string tracer;
+  bool complete = false;
+  std::int64_t dropped = 0;
+  std::int64_t started_unix_ns = 0;
+  double duration_s = 0;
+  // 1, 2, … within the project, given when the run is finished; a repeated stage keeps its number.
+  // 0: the run did not succeed, and makes no stage.
+  std::int64_t stage = 0;
+  std::int64_t repeats = 0;  // `run @N`: the stage that this is to be, whatever it does; not stored
+  bool superseded = false;   // a later run took its stage over; the store knows
+  // Who is recording it, so that others can tell a running run from a dead one.
+  std::int64_t collector_pid = 0;
+  std::int64_t collector_start_ticks = 0;  // /proc/PID/stat field 22
+  std::string spool;                       // folder of the event log while it runs
+  // How many there are in the store, which the vectors may not hold: lists of runs leave them out.
+  std::int64_t input_count = 0;
+  std::int64_t output_count = 0;
+  std::int64_t process_count = 0;
+
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Process> processes;
+  std::vector<Missed> missed;
+  std::vector<FileRule> rules;
+  Context context;
+  Usage usage;
+  GpuWork gpu;
+  std::vector<std::string> labels;
+};
+
+}  // namespace assay::store

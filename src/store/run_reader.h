@@ -1,0 +1,53 @@
+// Reading runs: lists for `assay log`, one run with everything for `assay show` and exports, and
+// the run a person means by what they typed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/run.h"
+#include "store/store.h"
+
+namespace assay::store {
+
+struct RunFilter {
+  std::int64_t limit = -1;  // all
+  bool superseded = true;   // false: leave those out
+  std::optional<RunStatus> status = std::nullopt;
+};
+
+// Newest first, without context and lists.
+base::Result<std::vector<RunRecord>> list_runs(Store& store, const RunFilter& filter = {});
+
+// Everything. A million files are a million strings: where they are only passed on, use head_of()
+// and the each_… functions.
+base::Result<RunRecord> load_run(Store& store, RunId id);
+// Without lists; `context` says whether git, environment and machine are read too.
+enum class WithContext { kNo, kYes };
+base::Result<RunRecord> head_of(Store& store, RunId id, WithContext context = WithContext::kNo);
+
+// One call per file, sorted by path; a limit of -1 means all.
+base::Result<void> each_input(Store& store, RunId id, std::int64_t limit,
+                              const std::function<void(Input)>& visit);
+base::Result<void> each_output(Store& store, RunId id, std::int64_t limit,
+                               const std::function<void(Output)>& visit);
+
+// "last", a number, "@N" (the current run of stage N), a label, a --name (the newest so named), or
+// the first digits of a uid, in this order. Nothing when it is none of these; a prefix that several
+// uids share is a usage error.
+base::Result<std::optional<RunId>> find_run(Store& store, std::string_view text);
+
+// Runs whose status is kRunning and whose collector is not: it was killed, or the machine was.
+base::Result<std::vector<RunRecord>> stale_running_runs(Store& store);
+// Whether the process with this pid is the one that started then (/proc/PID/stat, field 22).
+bool is_alive(std::int64_t pid, std::int64_t start_ticks);
+
+// For this room: all rows of a statement that selects kRunColumns.
+base::Result<std::vector<RunRecord>> runs_of(Statement& select);
+
+}  // namespace assay::store

@@ -1,0 +1,30 @@
+// Stages: what a project consists of. A run that succeeded is the current run of its stage. A
+// repeated stage (stage_identity.h) takes the number of its predecessor, whose run stays in the log
+// as superseded. Table `stage`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "store/run.h"
+#include "store/store.h"
+
+namespace assay::store {
+
+// The current run of stage N, with context and lists; a usage error when there is no such stage.
+base::Result<RunRecord> stage_run(Store& store, std::int64_t number);
+
+// The current runs of all stages in the order of their numbers, without context and lists.
+base::Result<std::vector<RunRecord>> live_runs(Store& store);
+
+// Inside the caller's transaction, when the run's files are written: makes it the current run of
+// the stage that it repeats, or of a new one, and returns the stage's number. `files` is
+// files_identity().
+base::Result<std::int64_t> take_stage(Database& database, const RunRecord& run,
+                                      const std::optional<hash::Digest>& files);
+// Inside the caller's transaction: the stage falls back to its newest other run, or goes away.
+base::Result<void> leave_stage(Database& database, RunId run);
+
+}  // namespace assay::store
