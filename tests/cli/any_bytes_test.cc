@@ -68,11 +68,11 @@ TEST_F(AnyBytesCli, DagAndLineage) {
 
 TEST_F(AnyBytesCli, Status) {
   std::ofstream(project_.path() / kOut) << "2";
-  const Json step = json({"status"})["stages"][0];
-  ASSERT_EQ(step["reasons"].size(), step["why"].size()) << step;
-  ASSERT_FALSE(step["reasons"].empty()) << step;
-  EXPECT_EQ(step["reasons"][0]["path_escaped"], in_project("caf%E8"));
-  EXPECT_EQ(step["reasons"][0]["step"], nullptr);
+  const Json stage = json({"status"})["stages"][0];
+  ASSERT_EQ(stage["reasons"].size(), stage["why"].size()) << stage;
+  ASSERT_FALSE(stage["reasons"].empty()) << stage;
+  EXPECT_EQ(stage["reasons"][0]["path_escaped"], in_project("caf%E8"));
+  EXPECT_EQ(stage["reasons"][0]["stage"], nullptr);
 }
 
 TEST_F(AnyBytesCli, Diff) {
