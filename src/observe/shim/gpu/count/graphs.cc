@@ -84,15 +84,10 @@ Result node_added(Result result, const NodeParameters* parameters) {
   return result;
 }
 
-// Paced as a whole: what it costs is known by the executable graph, and every launch is timed.
+// Paced as a whole: what it costs is known by the executable graph.
 template <typename Call>
 Result paced_graph(void* executable, void* stream, bool per_thread, Call call) {
-  look_at_limits();
-  if (!pacing.load(std::memory_order_relaxed)) return call();
-  const Ticket ticket = before_launch(cost_place(executable, 0, 0, 0), 0, stream, per_thread);
-  const Result result = call();
-  after_launch(ticket);
-  return result;
+  return paced({cost_place(executable, 0, 0, 0), stream, per_thread}, call);
 }
 
 Result captured(Result result, void* const* graph) {

@@ -1,7 +1,8 @@
 #include "observe/shim/gpu/pace/costs.h"
 
 extern "C" {
-ASSAY_HIDDEN constinit std::atomic<std::uint32_t> assay_gpu_costs[assay::gpu::kCosts] = {};
+ASSAY_HIDDEN constinit std::atomic<std::uint32_t>
+    assay_gpu_costs[assay::gpu::kCosts + assay::gpu::kCopyCosts] = {};
 }
 
 namespace assay::gpu {
@@ -14,7 +15,8 @@ constexpr double kMostNs = kUnknownCost - 1;
 // Times after which a cost is a mean that moves slowly, so that a lane's scale (scale.h) can
 // follow.
 constexpr std::uint8_t kSettled = 4;
-constinit std::atomic<std::uint8_t> timed[kCosts] = {};
+constexpr std::uint32_t kPlaces = kCosts + kCopyCosts;
+constinit std::atomic<std::uint8_t> timed[kPlaces] = {};
 
 }  // namespace
 
@@ -23,16 +25,24 @@ void forget_costs() {
   for (auto& times : timed) times.store(0, std::memory_order_relaxed);
 }
 
+std::uint64_t assumed_copy_ns(CopyKind kind, std::uint64_t bytes) {
+  constexpr std::uint64_t kStartNs = 5'000;
+  constexpr std::uint64_t kMostAssumedNs = 100'000'000;
+  const bool crosses_bus = kind != CopyKind::kOnDevice && kind != CopyKind::kSet;
+  const std::uint64_t ns = kStartNs + bytes / (crosses_bus ? 10 : 500);  // GB/s are bytes per ns
+  return ns < kMostAssumedNs ? ns : kMostAssumedNs;
+}
+
 std::uint32_t cost_of(std::uint32_t place) {
-  return assay_gpu_costs[place % kCosts].load(std::memory_order_relaxed);
+  return assay_gpu_costs[place % kPlaces].load(std::memory_order_relaxed);
 }
 
 bool is_settled(std::uint32_t place) {
-  return timed[place % kCosts].load(std::memory_order_relaxed) >= kSettled;
+  return timed[place % kPlaces].load(std::memory_order_relaxed) >= kSettled;
 }
 
 void learn_cost(std::uint32_t place, double ns) {
-  place %= kCosts;
+  place %= kPlaces;
   ns = ns < kLeastNs ? kLeastNs : (ns > kMostNs ? kMostNs : ns);
   auto& cost = assay_gpu_costs[place];
   const std::uint32_t before = cost.load(std::memory_order_relaxed);

@@ -66,6 +66,7 @@ struct Launch {
   std::uint64_t cost_ns;
   void* stream;
   bool per_thread;
+  std::uint64_t assumed_ns;
   bool known = true;  // its cost
 };
 
@@ -158,7 +159,11 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
   if (!lane.lock.try_lock_for_a_while()) return {};
   Ticket ticket;
   launch.known = launch.cost_ns != kUnknownCost;
-  if (!launch.known) launch.cost_ns = lane.has_events ? kAssumedNs : kNeverKnownNs;
+  if (!launch.known) {
+    launch.cost_ns = launch.assumed_ns != 0 ? launch.assumed_ns
+                     : lane.has_events      ? kAssumedNs
+                                            : kNeverKnownNs;
+  }
   if (is_limited(lane, now_ns())) {
     collect(lane, now_ns());
     add_work(lane, used, now_ns());
@@ -185,7 +190,7 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
 
 }  // namespace
 
-Ticket before_launch(std::uint32_t place, std::uint32_t subtracted, void* stream, bool per_thread) {
+Ticket before_launch(const Work& work, std::uint32_t subtracted) {
   const int error = errno;
   wire::GpuBlock& mine = block();
   look_at_limits();
@@ -196,9 +201,11 @@ Ticket before_launch(std::uint32_t place, std::uint32_t subtracted, void* stream
   const HarmlessToCaptures harmless;
   Ticket ticket;
   // What is captured runs with its graph, and is paced there.
-  Lane* lane = is_capturing(stream, per_thread) ? nullptr : take_lane();
+  Lane* lane = is_capturing(work.stream, work.per_thread) ? nullptr : take_lane();
   if (lane != nullptr) {
-    ticket = enter(*lane, {mine, cost_of(place), stream, per_thread}, place, used);
+    ticket =
+        enter(*lane, {mine, cost_of(work.place), work.stream, work.per_thread, work.assumed_ns},
+              work.place, used);
     if (ticket.lane == nullptr) give_back(*lane);
   }
   errno = error;

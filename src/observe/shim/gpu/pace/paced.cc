@@ -20,15 +20,17 @@ extern "C" {
   extern ASSAY_HIDDEN char assay_gpu_paced_##symbol[];
 #define COOPERATIVE LAUNCH
 #define LAUNCH_EX LAUNCH
-#define WAIT(symbol, whole) \
+#define WAIT(symbol, ...) \
   ASSAY_HIDDEN constinit std::atomic<void*> assay_gpu_driver_##symbol{nullptr};
 #define COPY WAIT
+#define OLD_LAUNCH WAIT
 #include "observe/shim/gpu/pace/paced.inc"
 #undef LAUNCH
 #undef COOPERATIVE
 #undef LAUNCH_EX
 #undef WAIT
 #undef COPY
+#undef OLD_LAUNCH
 }
 
 // rax is the thread's block, as counting left it; r10 and r11 are free. Numbers are checked below.
@@ -77,13 +79,15 @@ static_assert(offsetof(assay::wire::GpuBlock, budget) == 16);
               "addl %r11d, %r10d\n"                 \
               "addl %esi, %r10d\n")
 #define WAIT(symbol, whole)
-#define COPY(symbol, waits)
+#define COPY(symbol, kind, bytes, stream, per_thread, waits)
+#define OLD_LAUNCH(symbol, x, y, stream)
 #include "observe/shim/gpu/pace/paced.inc"
 #undef LAUNCH
 #undef COOPERATIVE
 #undef LAUNCH_EX
 #undef WAIT
 #undef COPY
+#undef OLD_LAUNCH
 
 namespace assay::gpu {
 namespace {
@@ -97,12 +101,10 @@ struct LaunchConfig {
 };
 static_assert(offsetof(LaunchConfig, stream) == 32);
 
+// Below zero: the launch path has taken the cost from the budget.
 template <typename Call>
-Result checked(std::uint32_t place, void* stream, bool per_thread, Call call) {
-  const Ticket ticket = before_launch(place, cost_of(place), stream, per_thread);
-  const Result result = call();
-  after_launch(ticket);
-  return result;
+Result checked_launch(std::uint32_t place, void* stream, bool per_thread, Call call) {
+  return checked({place, stream, per_thread}, cost_of(place), call);
 }
 
 template <typename Call>
@@ -122,14 +124,17 @@ using Cooperative = Result(void*, unsigned, unsigned, unsigned, unsigned, unsign
                            unsigned, void*, void**);
 using LaunchEx = Result(const LaunchConfig*, void*, void**, void**);
 using Wait = Result(void*);
-using Copy = Result(std::uint64_t, std::uint64_t, std::uint64_t, void*);
+// Copies, memsets and old launches have at most six arguments, all in registers of integers: those
+// that a function does not have are passed on as they came.
+using SixArguments = Result(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
+                            std::uint64_t, std::uint64_t);
 
 }  // namespace
 }  // namespace assay::gpu
 
 extern "C" {
 
-using assay::gpu::checked;
+using assay::gpu::checked_launch;
 using assay::gpu::cost_place;
 using assay::gpu::real;
 using assay::gpu::waited;
@@ -138,7 +143,7 @@ using assay::gpu::waited;
   ASSAY_HIDDEN int assay_gpu_checked_##symbol(void* f, unsigned x, unsigned y, unsigned z,       \
                                               unsigned a, unsigned b, unsigned c, unsigned size, \
                                               void* stream, void** arguments, void** more) {     \
-    return checked(cost_place(f, x, y, z), stream, per_thread, [&] {                             \
+    return checked_launch(cost_place(f, x, y, z), stream, per_thread, [&] {                      \
       return real<assay::gpu::Launch>(assay_gpu_driver_##symbol)(f, x, y, z, a, b, c, size,      \
                                                                  stream, arguments, more);       \
     });                                                                                          \
@@ -147,33 +152,44 @@ using assay::gpu::waited;
   ASSAY_HIDDEN int assay_gpu_checked_##symbol(void* f, unsigned x, unsigned y, unsigned z,       \
                                               unsigned a, unsigned b, unsigned c, unsigned size, \
                                               void* stream, void** arguments) {                  \
-    return checked(cost_place(f, x, y, z), stream, per_thread, [&] {                             \
+    return checked_launch(cost_place(f, x, y, z), stream, per_thread, [&] {                      \
       return real<assay::gpu::Cooperative>(assay_gpu_driver_##symbol)(f, x, y, z, a, b, c, size, \
                                                                       stream, arguments);        \
     });                                                                                          \
   }
-#define LAUNCH_EX(symbol, per_thread)                                                            \
-  ASSAY_HIDDEN int assay_gpu_checked_##symbol(const assay::gpu::LaunchConfig* config, void* f,   \
-                                              void** arguments, void** more) {                   \
-    return checked(cost_place(f, config->grid_x, config->grid_y, 0), config->stream, per_thread, \
-                   [&] {                                                                         \
-                     return real<assay::gpu::LaunchEx>(assay_gpu_driver_##symbol)(               \
-                         config, f, arguments, more);                                            \
-                   });                                                                           \
+#define LAUNCH_EX(symbol, per_thread)                                                          \
+  ASSAY_HIDDEN int assay_gpu_checked_##symbol(const assay::gpu::LaunchConfig* config, void* f, \
+                                              void** arguments, void** more) {                 \
+    return checked_launch(cost_place(f, config->grid_x, config->grid_y, 0), config->stream,    \
+                          per_thread, [&] {                                                    \
+                            return real<assay::gpu::LaunchEx>(assay_gpu_driver_##symbol)(      \
+                                config, f, arguments, more);                                   \
+                          });                                                                  \
   }
 #define WAIT(symbol, whole)                                                                      \
   static int assay_gpu_wait_##symbol(void* on) {                                                 \
     return waited(whole, [&] { return real<assay::gpu::Wait>(assay_gpu_driver_##symbol)(on); }); \
   }
-#define COPY(symbol, waits)                                                                     \
-  static int assay_gpu_wait_##symbol(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, \
-                                     void* stream) {                                            \
-    const auto call = [&] {                                                                     \
-      return real<assay::gpu::Copy>(assay_gpu_driver_##symbol)(to, from, bytes, stream);        \
-    };                                                                                          \
-    if (waits) return waited(false, call);                                                      \
-    assay::gpu::look_at_limits();                                                               \
-    return call();                                                                              \
+#define ASSAY_SIX                                                                      \
+  std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d, std::uint64_t e, \
+      std::uint64_t f
+#define ASSAY_CALL_SIX(symbol) \
+  [&] { return real<assay::gpu::SixArguments>(assay_gpu_driver_##symbol)(a, b, c, d, e, f); }
+#define COPY(symbol, kind, bytes, stream, per_thread, waits)                     \
+  static int assay_gpu_wait_##symbol(ASSAY_SIX) {                                \
+    const auto copy = [&] {                                                      \
+      return assay::gpu::paced_copy(assay::gpu::CopyKind::kind, bytes,           \
+                                    reinterpret_cast<void*>(stream), per_thread, \
+                                    ASSAY_CALL_SIX(symbol));                     \
+    };                                                                           \
+    return waits ? waited(false, copy) : copy();                                 \
+  }
+#define OLD_LAUNCH(symbol, x, y, stream)                                                       \
+  static int assay_gpu_wait_##symbol(ASSAY_SIX) {                                              \
+    return assay::gpu::paced({cost_place(reinterpret_cast<void*>(a), static_cast<unsigned>(x), \
+                                         static_cast<unsigned>(y), 1),                         \
+                              reinterpret_cast<void*>(stream), false},                         \
+                             ASSAY_CALL_SIX(symbol));                                          \
   }
 #include "observe/shim/gpu/pace/paced.inc"
 #undef LAUNCH
@@ -181,6 +197,7 @@ using assay::gpu::waited;
 #undef LAUNCH_EX
 #undef WAIT
 #undef COPY
+#undef OLD_LAUNCH
 }
 
 namespace assay::gpu {
@@ -202,16 +219,18 @@ const Way kWays[] = {
   {&assay_gpu_real_##symbol, &assay_gpu_driver_##symbol, assay_gpu_paced_##symbol, true},
 #define COOPERATIVE LAUNCH
 #define LAUNCH_EX LAUNCH
-#define WAIT(symbol, whole)                              \
+#define WAIT(symbol, ...)                                \
   {&assay_gpu_real_##symbol, &assay_gpu_driver_##symbol, \
    reinterpret_cast<void*>(assay_gpu_wait_##symbol), false},
 #define COPY WAIT
+#define OLD_LAUNCH WAIT
 #include "observe/shim/gpu/pace/paced.inc"
 #undef LAUNCH
 #undef COOPERATIVE
 #undef LAUNCH_EX
 #undef WAIT
 #undef COPY
+#undef OLD_LAUNCH
 };
 
 bool some_device_is_limited(const wire::GpuRegion& counted) {
