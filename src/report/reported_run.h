@@ -25,7 +25,8 @@ struct LineageView {
 
 // What the model of a step says about the run, where it can.
 struct Predicted {
-  std::string of;                  // "llama3-8b-h200 on 1 x NVIDIA H200, our trainer"
+  std::string of;                  // "llama3-8b-h200 on NVIDIA H200"
+  std::string source;              // "planned when the run started, 2026-11-16 07:00:00 UTC"
   double step_s = 0;               // here and below, 0: it says nothing about this
   plot::Interval step_interval_s;  // 80 %
   double tokens_per_s = 0;

@@ -25,8 +25,8 @@ base::Result<report::ReportedRun> run_record(store::Store& store, const std::str
 // --price and --carbon.
 base::Result<report::Rates> rates_of(const ReportWords& words);
 
-// report_plan.cc: what the model of a step says about a run of the trainer, or why it says nothing.
-void add_prediction(report::ReportedRun& run);
+// plan.cc: what was predicted about a run of the trainer, or why nothing was.
+void add_prediction(store::Store& store, report::ReportedRun& run);
 // Offers of the presets for the GPUs that the run had; none if they are not known.
 std::vector<report::Offer> offers_of(const store::RunRecord& record);
 
