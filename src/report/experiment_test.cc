@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "report/experiment_part.h"
-#include "report/writers.h"
+#include "report/markdown.h"
 
 namespace assay::report {
 namespace {

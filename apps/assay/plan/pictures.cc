@@ -112,13 +112,14 @@ base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
     return base::fail(
         base::usage_error("--svg", "there is no prediction to draw", "see what is not known"));
   }
-  ASSAY_TRY_VOID(write_picture(session, folder, "breakdown.svg", plot::draw(breakdown(plan))));
-  return write_picture(session, folder, "scaling.svg", plot::draw(scaling(plan)));
+  ASSAY_TRY_VOID(
+      write_picture(session, folder, "breakdown.svg", plot::draw(breakdown(plan)).svg()));
+  return write_picture(session, folder, "scaling.svg", plot::draw(scaling(plan)).svg());
 }
 
 base::Result<void> draw_search(const Session& session, const std::string& name,
                                const plan::Found& found, const std::string& folder) {
-  return write_picture(session, folder, "pareto.svg", plot::draw(pareto(name, found)));
+  return write_picture(session, folder, "pareto.svg", plot::draw(pareto(name, found)).svg());
 }
 
 }  // namespace assay::cli

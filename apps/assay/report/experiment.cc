@@ -1,4 +1,4 @@
-// An experiment of `assay compare` as a report needs it: made from its journal alone.
+// An experiment of `assay compare` as a part of a page, made from its journal alone.
 #include <fmt/format.h>
 
 #include "assay/compare/print.h"
@@ -15,9 +15,9 @@ namespace fs = std::filesystem;
 
 constexpr base::Bytes kLargestResult(std::int64_t{1} << 30U);
 
-// Why it ended, what was said before it began, and how sure its verdict must be. The last look
-// knows, if it is of all runs; where it is from before the last of them, the experiment was cut
-// off. Journals without looks are of before they were kept: there only result.json knows.
+// Why the experiment ended, the remarks before it began, and how much of the allowed error its
+// verdict may spend. The journal's last look has this if it includes all runs; otherwise the
+// experiment was interrupted. Journals of old versions have no looks; there result.json has it.
 struct EndOfExperiment {
   compare::Stop stop = compare::Stop::kNo;
   double share = 0;
@@ -72,32 +72,36 @@ bool is_experiment(const fs::path& path) {
   return fs::exists(path / "runs.jsonl", ignored);
 }
 
-base::Result<report::Part> experiment_in(const fs::path& directory) {
+base::Result<report::Part> experiment_in(const fs::path& directory, IfEmpty if_empty) {
   ASSAY_TRY(const compare::Measured measured, compare::read_journal(directory));
   const std::size_t blocks = compare::blocks_of(measured).complete.size();
   EndOfExperiment end = measured.looks.empty() && measured.sittings.empty()
                             ? end_in_result(directory, blocks)
                             : end_in_journal(measured);
   const bool complete = end.stop != compare::Stop::kNo;
-  compare::Findings findings = compare::findings_of(measured, end.share);
-  if (findings.comparisons.empty() || findings.comparisons.front().effect.estimate.pairs == 0) {
+  const compare::Findings findings = compare::findings_of(measured, end.share);
+  report::ExperimentRecord record{
+      .measured = measured,
+      .findings = findings,
+      .directory = directory.string(),
+      .stopped = complete ? std::string(compare::to_text(end.stop)) : "",
+      .preflight = end.preflight,
+      .data = {}};
+  if (!record.has_pairs() && if_empty == IfEmpty::kFail) {
     return base::fail(base::unfit_error(directory.string(), "has no finished pair of runs yet",
                                         fmt::format("go on with assay compare --resume {}",
                                                     base::shell_quoted(directory.string()))));
   }
-  const Compared compared{.measured = measured,
-                          .findings = findings,
-                          .stop = end.stop,
-                          .preflight = end.preflight,
-                          .directory = directory.string(),
-                          .failure = failure_of(measured, end.stop)};
-  return report::experiment_part(
-      {.measured = measured,
-       .findings = findings,
-       .directory = directory.string(),
-       .stopped = complete ? std::string(compare::to_text(end.stop)) : "",
-       .preflight = std::move(end.preflight),
-       .data = compared_json(compared)});
+  if (record.has_pairs()) {
+    const Compared compared{.measured = measured,
+                            .findings = findings,
+                            .stop = end.stop,
+                            .preflight = end.preflight,
+                            .directory = directory.string(),
+                            .failure = failure_of(measured, end.stop)};
+    record.data = compared_json(compared);
+  }
+  return report::experiment_part(std::move(record));
 }
 
 }  // namespace assay::cli

@@ -1,5 +1,5 @@
 // Thinning loses points, never what stands out.
-#include "plot/thinned.h"
+#include "plot/downsample.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -17,10 +17,10 @@ std::vector<double> any_series() {
                    [](int n) { return n == 1000 ? std::nan("") : static_cast<double>(n) / 7; }));
 }
 
-RC_GTEST_PROP(Thinned, KeepsEndsExtremesAndOrderInFewPlaces, ()) {
+RC_GTEST_PROP(Downsample, KeepsEndsExtremesAndOrderInFewPlaces, ()) {
   const std::vector<double> values = any_series();
   const auto most = static_cast<std::size_t>(*rc::gen::inRange(8, 500));
-  const std::vector<std::size_t> kept = thinned(values, most);
+  const std::vector<std::size_t> kept = downsample(values, most);
   RC_ASSERT(kept.size() <= most);
   RC_ASSERT(std::adjacent_find(kept.begin(), kept.end(), std::greater_equal<>()) == kept.end());
   if (values.empty()) return;
@@ -42,12 +42,12 @@ RC_GTEST_PROP(Thinned, KeepsEndsExtremesAndOrderInFewPlaces, ()) {
 }
 
 // Not only the extremes of all: a spike of one step is there wherever it is.
-RC_GTEST_PROP(Thinned, KeepsEverySpike, ()) {
+RC_GTEST_PROP(Downsample, KeepsEverySpike, ()) {
   std::vector<double> values(static_cast<std::size_t>(*rc::gen::inRange(1000, 20'000)), 1.0);
   const auto spikes = *rc::gen::container<std::vector<std::size_t>>(
       5, rc::gen::inRange<std::size_t>(0, values.size()));
   for (const std::size_t at : spikes) values[at] = 50 + static_cast<double>(at % 7);
-  const std::vector<std::size_t> kept = thinned(values, 1200);
+  const std::vector<std::size_t> kept = downsample(values, 1200);
   std::size_t found = 0;
   const std::size_t stretch = values.size() / ((1200 - 2) / 3) + 2;
   for (const std::size_t at : spikes) {
@@ -60,13 +60,13 @@ RC_GTEST_PROP(Thinned, KeepsEverySpike, ()) {
   RC_ASSERT(found == spikes.size());
 }
 
-RC_GTEST_PROP(Banded, ReachesFromTheLeastToTheLargestOfEveryStretch, ()) {
+RC_GTEST_PROP(DownsampleToBand, ReachesFromTheLeastToTheLargestOfEveryStretch, ()) {
   const std::vector<double> values = any_series();
   std::vector<LinePoint> points;
   for (std::size_t i = 0; i < values.size(); ++i)
     points.push_back({static_cast<double>(i), values[i]});
   const auto most = static_cast<std::size_t>(*rc::gen::inRange(8, 500));
-  const std::vector<LinePoint> made = banded(points, most);
+  const std::vector<LinePoint> made = downsample_to_band(points, most);
   RC_ASSERT(made.size() <= most || made.size() == points.size());
   // Every value lies in the band of the point whose stretch it is in, and bands reach no further.
   std::vector<bool> low_met(made.size());
@@ -85,9 +85,9 @@ RC_GTEST_PROP(Banded, ReachesFromTheLeastToTheLargestOfEveryStretch, ()) {
   }
 }
 
-TEST(Thinned, LeavesAFewAlone) {
-  EXPECT_EQ(thinned(std::vector<double>{3, 1, 2}, 8), (std::vector<std::size_t>{0, 1, 2}));
-  EXPECT_TRUE(thinned({}, 100).empty());
+TEST(Downsample, LeavesAFewAlone) {
+  EXPECT_EQ(downsample(std::vector<double>{3, 1, 2}, 8), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_TRUE(downsample({}, 100).empty());
 }
 
 }  // namespace

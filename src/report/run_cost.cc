@@ -1,11 +1,12 @@
-// Of a run: what was predicted beside what was measured, and what it cost.
+#include "report/run_cost.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/units.h"
 #include "plot/stacked_bars.h"
-#include "report/run_part.h"
+#include "report/numbers.h"
 
 namespace assay::report {
 namespace {
@@ -14,27 +15,33 @@ constexpr double kSecondsPerHour = 3600;
 constexpr double kJoulesPerKwh = 3.6e6;
 
 std::string dollars(double value) {
-  return value < 0.01 && value > 0 ? "less than $0.01" : fmt::format("${:.2f}", value);
+  if (value > 0 && value < 0.01) return "less than $0.01";
+  return value < 1000 ? fmt::format("${:.2f}", value) : "$" + base::grouped(std::llround(value));
 }
 
 std::string dollars(double low, double high) {
   return low == high ? dollars(low) : fmt::format("{} – {}", dollars(low), dollars(high));
 }
 
-// Hours as bills have them, but for times of which hours would only show an exponent.
+// In hours, as bills are, unless that would be a row of zeros.
 std::string time_text(double hours) {
   constexpr double kFewestHours = 0.01;
   return hours < kFewestHours ? base::to_text(base::Seconds(hours * kSecondsPerHour))
-                              : fmt::format("{:.4g} h", hours);
+                              : figure(hours) + " h";
 }
 
 void add_row(Table& table, const char* what, double predicted, std::optional<double> measured,
              const char* unit, std::string note = {}) {
   if (predicted <= 0) return;
+  const bool is_time = std::string_view(unit) == "s";
   const auto off = [&]() -> Cell {
     if (!measured) return Cell("—");
     const double percent = 100 * (*measured / predicted - 1);
-    return Cell(fmt::format("{:+.1f} %", percent), percent);
+    // A ratio is easier to read where the two are far apart.
+    const bool far = *measured > 0 && std::abs(std::log(*measured / predicted)) > std::log(1.5);
+    return Cell(far ? fmt::format("{:+.0f} %, {}", percent, ratio_text(percent, is_time))
+                    : fmt::format("{:+.1f} %", percent),
+                percent);
   };
   table.rows.push_back({Cell(what), Cell(amount(predicted, unit), predicted),
                         measured ? Cell(amount(*measured, unit), *measured) : Cell("—"), off(),
@@ -49,14 +56,13 @@ std::optional<double> median_of(const ReportedRun& run, std::string_view name) {
 void add_energy(const ReportedRun& run, double hours, Table& table) {
   const auto joules = joules_of(run);
   if (!joules) {
-    table.rows.push_back({Cell("energy"), Cell("not known"),
-                          Cell("the run measured no power, so nothing is said about carbon")});
+    table.rows.push_back({Cell("energy"), Cell("unknown"),
+                          Cell("the run measured no power, so its carbon is unknown too")});
     return;
   }
   const double kwh = *joules / kJoulesPerKwh;
   table.rows.push_back(
-      {Cell("energy"),
-       Cell(kwh < 1e-3 ? fmt::format("{:.4g} Wh", kwh * 1e3) : fmt::format("{:.4g} kWh", kwh), kwh),
+      {Cell("energy"), Cell(kwh < 1e-3 ? figure(kwh * 1e3) + " Wh" : figure(kwh) + " kWh", kwh),
        Cell(fmt::format("measured during steps: {}, on average {:.0f} W over the "
                         "whole time; of the devices alone",
                         amount(*joules, "J"), *joules / (hours * kSecondsPerHour)))});
@@ -66,16 +72,15 @@ void add_energy(const ReportedRun& run, double hours, Table& table) {
                           Cell(amount(tokens->median, "J"), tokens->median), Cell("median")});
   }
   if (!run.rates.grams_per_kwh) {
-    table.rows.push_back({Cell("carbon"), Cell("not known"),
+    table.rows.push_back({Cell("carbon"), Cell("unknown"),
                           Cell("the grid's intensity was not given: --carbon gCO2/kWh")});
     return;
   }
   const double grams = kwh * *run.rates.grams_per_kwh;
-  table.rows.push_back(
-      {Cell("intensity of the grid"),
-       Cell(fmt::format("{:g} g/kWh", *run.rates.grams_per_kwh), *run.rates.grams_per_kwh),
-       Cell("--carbon")});
-  table.rows.push_back({Cell("carbon"), Cell(fmt::format("{:.4g} g CO2", grams), grams),
+  table.rows.push_back({Cell("intensity of the grid"),
+                        Cell(figure(*run.rates.grams_per_kwh) + " g/kWh", *run.rates.grams_per_kwh),
+                        Cell("--carbon")});
+  table.rows.push_back({Cell("carbon"), Cell(figure(grams) + " g CO2", grams),
                         Cell("energy times intensity; without the building's own consumption")});
 }
 
@@ -120,7 +125,7 @@ Section predicted_section(const ReportedRun& run) {
     bar.values.resize(chart.parts.size());
     bar.values.back() = *measured * 1e3;
   }
-  section.blocks.emplace_back(Chart{"step-breakdown", "Where a step goes", plot::draw(chart)});
+  section.blocks.emplace_back(drawn_chart("step-breakdown", "Where a step goes", chart));
   return section;
 }
 
@@ -139,7 +144,7 @@ Section cost_section(const ReportedRun& run) {
     table.rows.push_back(
         {Cell("cost"), Cell(dollars(price * hours), price * hours), Cell("price times time")});
   } else if (run.rates.offers.empty()) {
-    table.rows.push_back({Cell("cost"), Cell("not known"),
+    table.rows.push_back({Cell("cost"), Cell("unknown"),
                           Cell("no price was given (--price $/h), and no offer of the presets is "
                                "for this machine's GPUs")});
   }

@@ -1,4 +1,4 @@
-#include "plot/thinned.h"
+#include "plot/downsample.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,14 +8,14 @@
 namespace assay::plot {
 namespace {
 
-struct Stretch {
+struct Extremes {
   std::optional<std::size_t> least;
   std::optional<std::size_t> most;
   std::optional<std::size_t> gap;
 };
 
-Stretch look_at(std::span<const double> values, std::size_t begin, std::size_t end) {
-  Stretch found;
+Extremes extremes_of(std::span<const double> values, std::size_t begin, std::size_t end) {
+  Extremes found;
   for (std::size_t i = begin; i < end; ++i) {
     if (!std::isfinite(values[i])) {
       if (!found.gap) found.gap = i;
@@ -29,7 +29,7 @@ Stretch look_at(std::span<const double> values, std::size_t begin, std::size_t e
 
 }  // namespace
 
-std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most) {
+std::vector<std::size_t> downsample(std::span<const double> values, std::size_t most) {
   most = std::max(most, kFewestKept);
   std::vector<std::size_t> kept;
   if (values.size() <= most) {
@@ -41,8 +41,8 @@ std::vector<std::size_t> thinned(std::span<const double> values, std::size_t mos
   kept.reserve(most);
   kept.push_back(0);
   for (std::size_t s = 0; s < stretches; ++s) {
-    const Stretch found =
-        look_at(values, s * values.size() / stretches, (s + 1) * values.size() / stretches);
+    const Extremes found =
+        extremes_of(values, s * values.size() / stretches, (s + 1) * values.size() / stretches);
     for (const auto& place : {found.least, found.most, found.gap}) {
       if (place) kept.push_back(*place);
     }
@@ -53,7 +53,7 @@ std::vector<std::size_t> thinned(std::span<const double> values, std::size_t mos
   return kept;
 }
 
-std::vector<LinePoint> banded(std::span<const LinePoint> points, std::size_t most) {
+std::vector<LinePoint> downsample_to_band(std::span<const LinePoint> points, std::size_t most) {
   most = std::max(most, kFewestKept);
   if (points.size() <= most) return {points.begin(), points.end()};
   std::vector<LinePoint> made;
