@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
+#include "base/suggestion.h"
 
 namespace assay::base {
 namespace {

@@ -1,4 +1,5 @@
-#include "base/process_stat.h"
+// What /proc tells about processes, against processes that this test starts.
+#include "base/process/proc.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 namespace assay::base {
 namespace {
@@ -51,7 +53,7 @@ class Named {
 };
 
 TEST(ProcessStat, WhateverTheProgramCallsItself) {
-  // In the kernel's words "(a) Z 1 2)" is a name; whoever stops at its parenthesis reads a zombie.
+  // A parser that stops at the first parenthesis of "(a) Z 1 2)" reads the state of a zombie.
   for (const char* name : {"plain", "a b c", "a) Z 1 2", ") ) )", "((", "x\ny", ""}) {
     const Named child(name);
     const auto stat = process_stat(child.pid());
@@ -84,6 +86,26 @@ TEST(ProcessStat, TextThatIsCutShortIsNone) {
     EXPECT_FALSE(parse_process_stat(whole.substr(0, size))) << size;
   }
   EXPECT_FALSE(parse_process_stat("7 (a) S x 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4711 9\n"));
+}
+
+TEST(ProcessMemory, ReadsStatusFile) {
+  const MemorySize size = parse_memory_size(
+      "Name:\tx\nVmPeak:\t  9 kB\nVmHWM:\t    20 kB\nVmRSS:\t    10 kB\nRssAnon:\t");
+  EXPECT_EQ(size.resident_bytes, 10 * 1024);
+  EXPECT_EQ(size.peak_bytes, 20 * 1024);
+  for (const char* other : {"", "\nVmRSS:", "\nVmRSS: many kB"}) {
+    EXPECT_EQ(parse_memory_size(other).resident_bytes, 0) << other;
+  }
+}
+
+TEST(ProcessMemory, GrowsWithMemoryThatIsWritten) {
+  const ProcessMemory memory;
+  const MemorySize before = memory.now();
+  ASSERT_GT(before.resident_bytes, 0);
+  const std::vector<char> touched(std::size_t{64} << 20U, 'x');
+  const MemorySize after = memory.now();
+  EXPECT_GT(after.resident_bytes, before.resident_bytes + (std::int64_t{32} << 20U));
+  EXPECT_GE(after.peak_bytes, after.resident_bytes);
 }
 
 }  // namespace

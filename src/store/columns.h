@@ -1,5 +1,5 @@
-// How the values of a RunRecord lie in columns: digests, lists of words, optional integers. For the
-// .cc files of this room that read and write runs.
+// How values are stored in columns: digests, lists of strings, optional integers. Internal to
+// src/store.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@
 
 namespace assay::store {
 
-// Words one after the other, a NUL after each, as /proc/PID/cmdline has them: words can hold any
-// other byte, which JSON could not.
-std::vector<std::byte> packed_words(std::span<const std::string> words);
-std::vector<std::string> unpacked_words(std::string_view packed);
-std::vector<std::string> words_at(const Statement& row, int column);
+// Strings one after the other, a NUL after each, as in /proc/PID/cmdline. Not JSON, because
+// arguments may contain any other byte.
+std::vector<std::byte> packed_strings(std::span<const std::string> words);
+std::vector<std::string> unpacked_strings(std::string_view packed);
+std::vector<std::string> strings_at(const Statement& row, int column);
 
 std::span<const std::byte> bytes_of(std::string_view text);
 // For bind(): nothing is NULL.
 std::optional<std::span<const std::uint8_t>> bytes_of(const std::optional<hash::Digest>& digest);
 
-// Nothing for NULL, and for a blob that is no digest.
+// Nothing for NULL, and for a blob that is not a digest.
 std::optional<hash::Digest> digest_at(const Statement& row, int column);
 
 template <class Integer = std::int64_t>

@@ -1,9 +1,9 @@
-// "Did you mean": which of the valid names a misspelt one was meant to be.
+#include "base/suggestion.h"
+
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
-#include "base/text.h"
 #include "base/utf8.h"
 
 namespace assay::base {
@@ -77,7 +77,8 @@ std::optional<Nearness> nearness(const std::u32string& name, const std::u32strin
   if (!name.empty() && dot != std::u32string::npos && folded.substr(dot + 1) == folded_name) {
     return near(Kind::kSameLastPart, candidate.size());
   }
-  // "x" is one edit away from every one-letter name, which says nothing: something must be shared.
+  // "x" is one edit away from every one-letter name, which is no similarity: something must be
+  // shared.
   if (edits <= allowed && edits < longer) return near(Kind::kTypo, edits);
   if (name.size() >= kShortestPrefix && folded.starts_with(folded_name)) {
     return near(Kind::kPrefix, candidate.size());

@@ -1,4 +1,4 @@
-#include "store/rows.h"
+#include "store/columns.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ std::optional<std::span<const std::uint8_t>> bytes_of(const std::optional<hash::
   return std::span<const std::uint8_t>(digest->bytes);
 }
 
-std::vector<std::byte> packed_words(std::span<const std::string> words) {
+std::vector<std::byte> packed_strings(std::span<const std::string> words) {
   std::vector<std::byte> packed;
   for (const std::string& word : words) {
     const auto bytes = bytes_of(word);
@@ -23,7 +23,7 @@ std::vector<std::byte> packed_words(std::span<const std::string> words) {
   return packed;
 }
 
-std::vector<std::string> unpacked_words(std::string_view packed) {
+std::vector<std::string> unpacked_strings(std::string_view packed) {
   std::vector<std::string> words;
   while (!packed.empty()) {
     const std::string_view word = packed.substr(0, packed.find('\0'));
@@ -33,9 +33,9 @@ std::vector<std::string> unpacked_words(std::string_view packed) {
   return words;
 }
 
-std::vector<std::string> words_at(const Statement& row, int column) {
+std::vector<std::string> strings_at(const Statement& row, int column) {
   const std::vector<std::byte> bytes = row.blob(column);
-  return unpacked_words({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return unpacked_strings({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::optional<hash::Digest> digest_at(const Statement& row, int column) {
