@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/process/environment.h"
 #include "hash/file.h"
 #include "lineage/export/parts.h"
 #include "lineage/redact/environment.h"
