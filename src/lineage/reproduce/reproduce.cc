@@ -11,7 +11,6 @@
 #include "lineage/export/parts.h"
 #include "lineage/redact/environment.h"
 #include "lineage/reproduce/path_map.h"
-#include "lineage/source/child.h"
 #include "lineage/source/git_program.h"
 #include "store/needs.h"
 
