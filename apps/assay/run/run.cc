@@ -1,5 +1,6 @@
 // assay run [options] -- COMMAND: runs a command as it is and records what it reads and writes.
 #include "lineage/record/run.h"
+#include "base/process/exit_status.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 
 #include "assay/limit/gpu_limits.h"
 #include "assay/verbs.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "lineage/reproduce/stage_words.h"
 #include "store/labels.h"
@@ -87,7 +89,7 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_words));
   ASSAY_TRY_VOID(lineage::enter_stage(request));
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) collect::end_like(*kept.wait_status);
+  if (kept.wait_status) base::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
 }
 
@@ -125,7 +127,7 @@ Verb run_verb(const Session& session) {
                    &options->no_wait},
                   {"--set", "with @N: the value of an argument in the new run", &options->sets}},
       .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->words,
-               &options->stage},
+                  &options->stage},
       .action = [&session, options] { return run(session, *options); }};
   add_limit_options(options->gpu, verb.options);
   return verb;
