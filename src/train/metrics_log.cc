@@ -7,7 +7,7 @@
 namespace assay::train {
 namespace {
 
-// How often a locked store is tried when the run is over; each try waits about a second.
+// Attempts to write to a locked store at the end of the run; each waits about a second.
 constexpr int kLastTries = 3;
 
 }  // namespace
@@ -20,8 +20,8 @@ MetricsLog::~MetricsLog() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  came_.notify_all();
-  end_.notify_all();
+  pending_.notify_all();
+  stop_.notify_all();
   thread_.join();
 }
 
@@ -31,7 +31,7 @@ void MetricsLog::add(store::MetricRow row) {
     if (given_up_) return;
     rows_.push_back(std::move(row));
   }
-  came_.notify_one();
+  pending_.notify_one();
 }
 
 void MetricsLog::give_up(const base::Error& why) {
@@ -40,9 +40,9 @@ void MetricsLog::give_up(const base::Error& why) {
     given_up_ = true;
     rows_.clear();
   }
-  base::Error told = why;
-  told.what = "metrics are not kept in the store: " + told.what;
-  note_(told.line());
+  base::Error error = why;
+  error.what = "metrics are not written to the store: " + error.what;
+  note_(error.line());
 }
 
 bool MetricsLog::open() {
@@ -61,7 +61,7 @@ bool MetricsLog::open() {
   return true;
 }
 
-// Rows that a locked store did not take stay in `rows`.
+// Rows that a locked store did not accept stay in `rows`.
 bool MetricsLog::write(std::vector<store::MetricRow>& rows) {
   const auto written = writer_->write(rows);
   if (!written) {
@@ -77,7 +77,7 @@ void MetricsLog::work() {
   int last_tries = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    came_.wait(lock, [&] { return stopping_ || !rows_.empty() || !rows.empty(); });
+    pending_.wait(lock, [&] { return stopping_ || !rows_.empty() || !rows.empty(); });
     std::move(rows_.begin(), rows_.end(), std::back_inserter(rows));
     rows_.clear();
     if (stopping_ && (rows.empty() || last_tries++ == kLastTries)) break;
@@ -85,13 +85,13 @@ void MetricsLog::work() {
     if (!writer_ && !open()) return;
     if (!write(rows)) return;
     lock.lock();
-    end_.wait_for(lock, every_, [this] { return stopping_; });
+    stop_.wait_for(lock, every_, [this] { return stopping_; });
   }
   lock.unlock();
   if (rows.empty()) return;
   give_up(base::unfit_error(run_.location.database.string(),
-                            fmt::format("others kept it locked until the end, and {} steps are "
-                                        "missing",
+                            fmt::format("other processes kept it locked until the end; {} steps "
+                                        "are missing",
                                         rows.size()),
                             "metrics.jsonl has them"));
 }

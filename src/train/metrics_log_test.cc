@@ -1,4 +1,4 @@
-// Metrics on their way into stores that are well, locked, gone or closed.
+// Metrics written to stores that work, are locked, missing or read-only.
 #include "train/metrics_log.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST_F(MetricsLogTest, WhatCannotBeWrittenIsSaidOnce) {
   for (int step = 1; step <= 100; ++step) metrics->add(row(step));
   metrics.reset();
   fs::rename(dir_.path() / "away", location_.directory);
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("metrics are not kept in the store: ")));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("metrics are not written to the store: ")));
 }
 
 TEST_F(MetricsLogTest, AStoreThatStaysLockedIsSaidInTheEnd) {
@@ -80,7 +80,7 @@ TEST_F(MetricsLogTest, AStoreThatStaysLockedIsSaidInTheEnd) {
   auto metrics = log();
   metrics->add(row(1));
   metrics.reset();
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("locked until the end, and 1 steps are missing")));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("locked until the end; 1 steps are missing")));
 }
 
 }  // namespace

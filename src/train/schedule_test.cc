@@ -69,7 +69,7 @@ spec::JobSpec small_job() {
   return job;
 }
 
-Room room(std::int64_t available) {
+MemoryBudget budget(std::int64_t available) {
   return {available, [](const step::Program&) { return base::Result<std::int64_t>(100); }};
 }
 
@@ -80,14 +80,14 @@ TEST(PlanStep, TakesTheFastestThatFits) {
   std::int64_t last = available;
   for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap, spec::Recompute::kFfn,
                             spec::Recompute::kFull}) {
-    const auto planned = plan_step(job, choices, room(available));
+    const auto planned = plan_step(job, choices, budget(available));
     ASSERT_TRUE(planned.has_value());
     EXPECT_EQ(planned->program.choices.recompute, policy);
     EXPECT_LT(planned->plan.bytes, last);
     last = planned->plan.bytes;
     available = last + 99;  // a byte too few
   }
-  const auto none = plan_step(job, choices, room(available));
+  const auto none = plan_step(job, choices, budget(available));
   ASSERT_FALSE(none.has_value());
   EXPECT_NE(none.error().hint.find("batch.micro_batch="), std::string::npos) << none.error().hint;
 }

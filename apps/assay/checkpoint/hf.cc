@@ -11,49 +11,49 @@
 namespace assay::cli {
 namespace {
 
-struct Places {
+struct HfOptions {
   std::string from;
   std::string to;
 };
 
-base::Result<base::ExitCode> export_weights(const Session& session, const Places& places) {
-  ASSAY_TRY(const checkpoint::Checkpoint from, checkpoint::Checkpoint::open(places.from));
-  ASSAY_TRY_VOID(train::export_hf(from, places.to));
-  session.print_json(base::Json{{"from", places.from}, {"to", places.to}});
-  session.print(fmt::format("wrote {}/config.json and model.safetensors\n", places.to));
+base::Result<base::ExitCode> export_weights(const Session& session, const HfOptions& options) {
+  ASSAY_TRY(const checkpoint::Checkpoint from, checkpoint::Checkpoint::open(options.from));
+  ASSAY_TRY_VOID(train::export_hf(from, options.to));
+  session.print_json(base::Json{{"from", options.from}, {"to", options.to}});
+  session.print(fmt::format("wrote {}/config.json and model.safetensors\n", options.to));
   return base::ExitCode::kYes;
 }
 
-base::Result<base::ExitCode> import_weights(const Session& session, const Places& places) {
-  ASSAY_TRY(const std::filesystem::path made, train::import_hf(places.from, places.to));
-  session.print_json(base::Json{{"from", places.from}, {"checkpoint", made.string()}});
+base::Result<base::ExitCode> import_weights(const Session& session, const HfOptions& options) {
+  ASSAY_TRY(const std::filesystem::path made, train::import_hf(options.from, options.to));
+  session.print_json(base::Json{{"from", options.from}, {"checkpoint", made.string()}});
   session.print(fmt::format("wrote {}\n", made.string()));
-  session.next(fmt::format("assay train RUN --out {} --resume", places.to));
+  session.next(fmt::format("assay train JOB --out {} --resume", options.to));
   return base::ExitCode::kYes;
 }
 
 }  // namespace
 
 Verb export_hf_verb(const Session& session) {
-  const auto places = std::make_shared<Places>();
+  const auto options = std::make_shared<HfOptions>();
   return {.name = "export-hf",
-          .description = "write a checkpoint's weights as the Hugging Face library reads them",
+          .description = "export a checkpoint's weights for Hugging Face transformers",
           .examples = {"assay checkpoint export-hf demo-run/checkpoints/step-2 hf"},
-          .arguments = {{"CHECKPOINT", "a checkpoint's folder", &places->from, true, {}, true},
-                        {"DIR", "the folder to make", &places->to, true, {}, true}},
-          .action = [&session, places] { return export_weights(session, *places); }};
+          .arguments = {{"CHECKPOINT", "a checkpoint folder", &options->from, true, {}, true},
+                        {"DIR", "the folder to create", &options->to, true, {}, true}},
+          .action = [&session, options] { return export_weights(session, *options); }};
 }
 
 Verb import_hf_verb(const Session& session) {
-  const auto places = std::make_shared<Places>();
+  const auto options = std::make_shared<HfOptions>();
   return {
       .name = "import-hf",
-      .description = "begin a run with weights that the Hugging Face library wrote",
+      .description = "start a run from weights of Hugging Face transformers",
       .examples = {"assay checkpoint import-hf hf imported"},
       .arguments =
-          {{"DIR", "a folder with config.json and *.safetensors", &places->from, true, {}, true},
-           {"RUN", "the run's folder, as for `assay train --out`", &places->to, true, {}, true}},
-      .action = [&session, places] { return import_weights(session, *places); }};
+          {{"DIR", "a folder with config.json and *.safetensors", &options->from, true, {}, true},
+           {"RUN", "the run folder, as for `assay train --out`", &options->to, true, {}, true}},
+      .action = [&session, options] { return import_weights(session, *options); }};
 }
 
 }  // namespace assay::cli

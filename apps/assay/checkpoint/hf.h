@@ -1,4 +1,4 @@
-// assay checkpoint export-hf, import-hf: weights to and from the Hugging Face library's folders.
+// assay checkpoint export-hf, import-hf: weights to and from Hugging Face model folders.
 #pragma once
 
 #include "cli/verb.h"

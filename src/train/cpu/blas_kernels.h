@@ -1,11 +1,11 @@
-// OpenBLAS chooses its kernels by the processor's model when it is loaded. Of a model that is newer
-// than itself it knows nothing and takes kernels of 2004, a fifth as fast.
+// OpenBLAS chooses its kernels by processor model when it is loaded. For models newer than itself
+// it falls back to kernels of 2004, a fifth as fast.
 #pragma once
 
 namespace assay::train::cpu {
 
-// Whether it should be loaded again, by starting the program anew: then the environment now names
-// better kernels. False if it chose well, or was told by somebody.
+// True if the program should be restarted: the environment now selects better kernels. False if the
+// choice is good or was made by the user.
 bool better_kernels_after_restart();
 
 }  // namespace assay::train::cpu

@@ -18,7 +18,7 @@ using Rows = std::vector<std::vector<std::int32_t>>;
 
 class LoaderTest : public ::testing::Test {
  protected:
-  // Tokens first, first + 1, …, so that a row says where it is from.
+  // Tokens first, first + 1, …, so that a row shows where it is from.
   std::string counting(const std::string& name, std::uint32_t first, std::uint32_t count,
                        std::uint64_t vocabulary = 1000) const {
     const fs::path path = directory_.path() / name;
@@ -81,7 +81,7 @@ TEST_F(LoaderTest, AnEpochReadsEveryWindowOnceWithItsTargets) {
 TEST_F(LoaderTest, TheWindowsOfAStepDoNotDependOnTheRanks) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 5, 1000);
-  // Twelve windows a step, over an epoch's end, in every way to make that product.
+  // Twelve windows per step, across the end of an epoch, in every factorisation.
   const auto step = [&](std::uint64_t ranks, std::uint64_t micro) {
     Rows rows;
     for (std::uint64_t cursor = 24; cursor < 36; cursor += ranks * micro) {

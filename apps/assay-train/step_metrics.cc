@@ -1,10 +1,41 @@
-#include "assay-train/step_row.h"
+#include "assay-train/step_metrics.h"
+
+#include <algorithm>
 
 #include "spec/mfu.h"
 
 namespace assay::cli {
+namespace {
 
-UtilisationOf::UtilisationOf(const spec::JobSpec& job) {
+// Memory is allocated before the first step and stays; a query at every step would slow it down.
+constexpr double kMemoryInterval_s = 1;
+
+}  // namespace
+
+Telemetry::Telemetry(const train::Backend& backend, std::unique_ptr<machine::Meter> meter)
+    : backend_(backend) {
+  if (meter != nullptr) power_ = std::make_unique<machine::PowerLog>(std::move(meter));
+}
+
+void Telemetry::measure_memory() {
+  last_.memory_bytes = backend_.measured_bytes();
+  last_.host_bytes = host_.now().resident_bytes;
+  peak_memory_bytes_ = std::max(peak_memory_bytes_, last_.memory_bytes);
+  since_measured_.restart();
+}
+
+void Telemetry::discard() {
+  if (power_ != nullptr) power_->take();
+}
+
+StepUsage Telemetry::take() {
+  if (last_.host_bytes == 0 || since_measured_.elapsed().count() >= kMemoryInterval_s)
+    measure_memory();
+  last_.power = power_ != nullptr ? power_->take() : machine::Used{};
+  return last_;
+}
+
+UtilisationModel::UtilisationModel(const spec::JobSpec& job) {
   const spec::FlopsPerToken flops = spec::flops_per_token(job.model, job.batch.sequence);
   flops_ = flops.without_embedding;
   flops_6n_ = flops.with_embedding;
@@ -13,14 +44,14 @@ UtilisationOf::UtilisationOf(const spec::JobSpec& job) {
   if (rate) peak_ = rate->count();
 }
 
-std::optional<Utilisation> UtilisationOf::at(double tokens_per_s) const {
+std::optional<Utilisation> UtilisationModel::at(double tokens_per_s) const {
   if (peak_ <= 0) return std::nullopt;
   return Utilisation{tokens_per_s * flops_ / peak_, tokens_per_s * flops_6n_ / peak_};
 }
 
 std::optional<double> MeasuredStep::watts() const {
-  if (!use.power.joules || use.power.seconds <= 0) return std::nullopt;
-  return *use.power.joules / use.power.seconds;
+  if (!usage.power.joules || usage.power.seconds <= 0) return std::nullopt;
+  return *usage.power.joules / usage.power.seconds;
 }
 
 store::MetricRow row_of(const MeasuredStep& step) {
@@ -44,14 +75,14 @@ store::MetricRow row_of(const MeasuredStep& step) {
   const auto add_bytes = [&](const char* name, std::int64_t bytes) {
     if (bytes > 0) add(name, "bytes", static_cast<double>(bytes));
   };
-  add_bytes("memory_bytes", step.use.memory_bytes);
-  add_bytes("host_bytes", step.use.host_bytes);
+  add_bytes("memory_bytes", step.usage.memory_bytes);
+  add_bytes("host_bytes", step.usage.host_bytes);
   add("watts", "W", step.watts());
-  if (step.use.power.joules) {
-    add("joules", "J", step.use.power.joules);
-    add("joules_per_token", "J", *step.use.power.joules / static_cast<double>(step.tokens));
+  if (step.usage.power.joules) {
+    add("joules", "J", step.usage.power.joules);
+    add("joules_per_token", "J", *step.usage.power.joules / static_cast<double>(step.tokens));
   }
-  add("sm_mhz", "MHz", step.use.power.clock_mhz);
+  add("sm_mhz", "MHz", step.usage.power.clock_mhz);
   add("left_out", store::kFlag, r.left_out ? 1 : 0);
   return row;
 }

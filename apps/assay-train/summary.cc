@@ -1,4 +1,4 @@
-#include "assay-train/plan_text.h"
+#include "assay-train/summary.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ std::vector<PlanRow> rows_of(const train::Planned& planned) {
   const step::MemoryPlan& plan = planned.plan;
   return {
       {"parameters", "parameters", plan.of(step::Storage::kWeights)},
-      {"remainders", "their low halves", plan.of(step::Storage::kRemainders)},
+      {"remainders", "low halves of parameters", plan.of(step::Storage::kRemainders)},
       {"gradients", "gradients", plan.of(step::Storage::kGradients)},
       {"optimizer", "optimizer", plan.of(step::Storage::kMoments)},
       {"activations", "activations", plan.of(step::Storage::kActivations)},
@@ -53,7 +53,7 @@ std::string_view ending_text(train::Ending ending) {
     case train::Ending::kFinished:
       return "finished";
     case train::Ending::kStopAfter:
-      return "stopped where asked";
+      return "stopped by --stop-after";
     case train::Ending::kStopped:
       return "stopped by a signal";
     case train::Ending::kNotFinite:
@@ -68,16 +68,16 @@ double over_planned_percent(const train::Planned& planned, const Telemetry& tele
                 1);
 }
 
-// On a CPU the kernel counts a process, not an arena.
-const char* what_is_measured(const Device& device) {
+// On a CPU the kernel counts the whole process, not the arena.
+const char* measurement_text(const Device& device) {
   return device.gpu_bus_id
-             ? "what the device has given since before the first of it was taken"
-             : "what the process has resident more than before the first of it was taken";
+             ? "device memory taken since before the arena was allocated"
+             : "growth of the process's resident memory since before the arena was allocated";
 }
 
 base::Json result_json(const train::Planned& planned, const Device& device,
                        const Telemetry& telemetry, const RunTotals& totals,
-                       const train::RunResult& result) {
+                       const train::TrainingResult& result) {
   base::Json json{{"event", "result"},
                   {"ending", ending_text(result.ending)},
                   {"step", result.step},
@@ -95,7 +95,7 @@ base::Json result_json(const train::Planned& planned, const Device& device,
   if (totals.joules) json["joules"] = *totals.joules;
   json["planned_bytes"] = planned_bytes(planned);
   json["measured_bytes"] = telemetry.peak_memory_bytes();
-  json["measured"] = what_is_measured(device);
+  json["measured"] = measurement_text(device);
   json["over_planned_percent"] = over_planned_percent(planned, telemetry);
   json["host_peak_bytes"] = telemetry.peak_host_bytes();
   return json;
@@ -124,7 +124,7 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
 
 void print_result(const Session& session, const train::Planned& planned, const Device& device,
                   const Telemetry& telemetry, const RunTotals& totals,
-                  const train::RunResult& result) {
+                  const train::TrainingResult& result) {
   session.print_json_line(result_json(planned, device, telemetry, totals, result));
   session.print(fmt::format(
       "{} after step {}, loss {:.4f}{}\n", ending_text(result.ending), result.step, result.loss,
@@ -134,7 +134,7 @@ void print_result(const Session& session, const train::Planned& planned, const D
   session.print(fmt::format("memory: {} planned, {} measured ({:+.1f} %): {}\n",
                             base::to_text(base::Bytes(planned_bytes(planned))),
                             base::to_text(base::Bytes(telemetry.peak_memory_bytes())),
-                            over_planned_percent(planned, telemetry), what_is_measured(device)));
+                            over_planned_percent(planned, telemetry), measurement_text(device)));
 }
 
 }  // namespace assay::cli

@@ -1,10 +1,12 @@
-#include "train/data/shard_header.h"
+#include "train/data/shard_format.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+
+#include "base/text.h"
 
 namespace assay::data {
 namespace {
@@ -30,7 +32,7 @@ base::Result<void> check_size(std::span<const std::byte> file, const ShardHeader
                               const std::string& where) {
   const std::uint64_t payload = file.size() - kHeaderBytes;
   const std::uint64_t token_bytes = bytes_of(header.type);
-  // A count whose bytes are more than 64 bits can say is more than the file has, too.
+  // A count whose size in bytes overflows 64 bits exceeds the file too.
   const bool overflows = header.count > ~std::uint64_t{0} / token_bytes;
   if (!overflows && header.count * token_bytes == payload) return {};
   const bool truncated = overflows || header.count * token_bytes > payload;
@@ -44,6 +46,21 @@ base::Result<void> check_size(std::span<const std::byte> file, const ShardHeader
 }
 
 }  // namespace
+
+std::string_view name_of(TokenType type) {
+  return type == TokenType::kU16 ? "u16" : "u32";
+}
+
+std::vector<std::string> token_type_names() {
+  return {"u16", "u32"};
+}
+
+base::Result<TokenType> parse_token_type(std::string_view name) {
+  if (name == "u16") return TokenType::kU16;
+  if (name == "u32") return TokenType::kU32;
+  return base::fail(base::usage_error({}, fmt::format("unknown token type '{}'", name),
+                                      base::suggestion(name, token_type_names())));
+}
 
 std::array<std::byte, kHeaderBytes> encode_header(const ShardHeader& header) {
   std::array<std::byte, kHeaderBytes> bytes{};
@@ -69,8 +86,8 @@ base::Result<ShardHeader> decode_header(std::span<const std::byte> file, const s
     return base::fail(base::usage_error(where, fmt::format("byte {}: {}", at, what), hint));
   };
   if (file.size() >= kMagic.size() && !starts_with_magic(file)) {
-    return refuse(0, "no token shard: it does not begin with ASSAYTOK",
-                  "say --dtype u16 or u32 if it is a file of bare tokens");
+    return refuse(0, "not a token shard: it does not start with ASSAYTOK",
+                  "add --dtype u16 or u32 if it is a file of bare tokens");
   }
   if (file.size() < kHeaderBytes) {
     return refuse(file.size(), fmt::format("ends inside its header of {} bytes", kHeaderBytes),
@@ -79,7 +96,7 @@ base::Result<ShardHeader> decode_header(std::span<const std::byte> file, const s
   if (const auto version = header_field<std::uint32_t>(file, kVersionAt);
       version != kShardVersion) {
     return refuse(kVersionAt, fmt::format("version {} is not {}", version, kShardVersion),
-                  "another release of assay wrote it");
+                  "it was written by another release of assay");
   }
   ShardHeader header;
   const auto token_bytes = header_field<std::uint32_t>(file, kTokenBytesAt);

@@ -1,4 +1,4 @@
-#include "assay-train/report.h"
+#include "assay-train/run_report.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "assay-train/live_line.h"
 #include "base/json.h"
 #include "base/stderr_line.h"
 #include "base/terminal.h"
@@ -16,7 +15,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr std::int64_t kRows = 20;  // of a whole run, where there is no terminal
+constexpr std::int64_t kRows = 20;  // printed per run if there is no terminal
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -36,7 +35,7 @@ RunReport::RunReport(const Session& session, const spec::JobSpec& job, std::FILE
       stops_at_(last_step),
       terminal_(!session.quiet && ::isatty(STDERR_FILENO) == 1),
       prints_rows_(!(terminal_ && ::isatty(STDOUT_FILENO) == 1)) {
-  // Run by itself there is no run to record metrics for, and nothing to say about that.
+  // Outside a recorded run there is no store to write metrics to.
   if (auto this_run = store::this_run()) {
     log_ = std::make_unique<train::MetricsLog>(*std::move(this_run),
                                                [this](const std::string& line) { note(line); });
@@ -55,7 +54,7 @@ base::Result<std::unique_ptr<RunReport>> RunReport::open(const Session& session,
 }
 
 RunReport::~RunReport() {
-  log_.reset();  // it may have something to say
+  log_.reset();  // may print a note
   clear();
   std::fclose(metrics_);
 }
@@ -65,14 +64,14 @@ void RunReport::began(std::int64_t first_step, std::int64_t steps) {
   last_step_ = std::min(steps, stops_at_.value_or(steps));
   row_every_ = std::max<std::int64_t>(1, (steps - first_step + 1) / kRows);
   eta_.emplace(first_step, last_step_, job_.train.validate_every);
-  telemetry_.pass_over();
+  telemetry_.discard();
 }
 
-void RunReport::keep(const char* event, store::MetricRow row) {
+void RunReport::write(const char* event, store::MetricRow row) {
   const base::Json json = store::row_json(row);
   const std::string line = base::json_line(json);
   std::fwrite(line.data(), 1, line.size(), metrics_);
-  std::fflush(metrics_);  // so that someone who watches the file sees the step
+  std::fflush(metrics_);  // for programs that follow the file
   if (session_.json) {
     base::Json document{{"event", event}};
     document.update(json);
@@ -95,7 +94,7 @@ void RunReport::clear() {
 
 void RunReport::stepped(const train::StepReport& r) {
   const MeasuredStep step{.report = r,
-                          .use = telemetry_.take(),
+                          .usage = telemetry_.take(),
                           .utilisation = utilisation_.at(r.tokens_per_s),
                           .unix_ns = base::system_clock().wall_ns(),
                           .tokens = job_.tokens_per_step()};
@@ -105,20 +104,21 @@ void RunReport::stepped(const train::StepReport& r) {
   totals_.steps += 1;
   totals_.tokens += step.tokens;
   totals_.seconds += r.seconds;
-  if (step.use.power.joules) totals_.joules = totals_.joules.value_or(0) + *step.use.power.joules;
+  if (step.usage.power.joules)
+    totals_.joules = totals_.joules.value_or(0) + *step.usage.power.joules;
   rates_.push_back(r.tokens_per_s);
-  keep("step", row_of(step));
+  write("step", row_of(step));
   const bool row = r.step == first_step_ || r.step == last_step_ || r.step % row_every_ == 0;
   if (terminal_) draw(step);
   if (row && prints_rows_) session_.print(live_line(step, validation_loss_, {}, {}) + "\n");
 }
 
 void RunReport::validated(const train::ValidationReport& report) {
-  telemetry_.pass_over();
+  telemetry_.discard();
   validating_s_ += report.seconds;
   validation_loss_ = report.loss;
   eta_->validated(report.seconds);
-  keep("validation", row_of(report));
+  write("validation", row_of(report));
   if (!prints_rows_) return;
   session_.print(fmt::format("validation after step {}: loss {:.4f} over {} tokens\n", report.step,
                              report.loss, base::grouped(report.tokens)));

@@ -1,5 +1,5 @@
-// The words of `train` and `generate`. Two programs take them: `assay`, which checks them and runs
-// the trainer as an observed job, and `assay-train`, which trains.
+// The command-line options of `train` and `generate`. Two programs parse them: `assay`, which
+// checks them and runs the trainer as a recorded run, and `assay-train`, which trains.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace assay::cli {
 
-struct TrainWords {
+struct TrainOptions {
   std::string job = "demo";
   std::vector<std::string> sets;
   std::string out;
@@ -18,13 +18,13 @@ struct TrainWords {
   std::string stop_after;
   std::string device = "auto";
 
-  // As they would be typed again.
-  [[nodiscard]] std::vector<std::string> typed() const;
+  // As command-line arguments again.
+  [[nodiscard]] std::vector<std::string> arguments() const;
 };
-using TrainAction = std::function<base::Result<base::ExitCode>(const TrainWords&)>;
+using TrainAction = std::function<base::Result<base::ExitCode>(const TrainOptions&)>;
 Verb describe_train(TrainAction action);
 
-struct GenerateWords {
+struct GenerateOptions {
   std::string checkpoint;
   std::string prompt;
   std::string tokens = "200";
@@ -32,9 +32,9 @@ struct GenerateWords {
   std::string seed = "1";
   std::string tokenizer = "bytes";
 
-  [[nodiscard]] std::vector<std::string> typed() const;
+  [[nodiscard]] std::vector<std::string> arguments() const;
 };
-using GenerateAction = std::function<base::Result<base::ExitCode>(const GenerateWords&)>;
+using GenerateAction = std::function<base::Result<base::ExitCode>(const GenerateOptions&)>;
 Verb describe_generate(GenerateAction action);
 
 }  // namespace assay::cli

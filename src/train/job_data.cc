@@ -1,11 +1,18 @@
-#include "assay-train/training_data.h"
+#include "train/job_data.h"
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "train/builtin_text.h"
+#include <span>
+#include <vector>
 
-namespace assay::cli {
+#include "base/embedded_file.h"
+#include "base/error.h"
+#include "train/data/shard_writer.h"
+
+namespace assay::train {
+
+std::span<const base::EmbeddedFile> embedded_files();  // generated: docs/*.md
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,7 +42,7 @@ base::Result<data::TokenSet> open_training_data(const spec::JobSpec& job, const 
   if (job.data.train) return open_tokens(job, *job.data.train);
   const fs::path text = out / "built-in.tokens";
   std::error_code ignored;
-  if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(train::write_builtin_text(text));
+  if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text));
   return open_tokens(job, text.string());
 }
 
@@ -45,4 +52,15 @@ base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::Job
   return std::optional(std::move(set));
 }
 
-}  // namespace assay::cli
+base::Result<void> write_builtin_text(const fs::path& path) {
+  ASSAY_TRY(data::ShardWriter writer, data::ShardWriter::create(path, 256));
+  for (const base::EmbeddedFile& file : embedded_files()) {
+    std::vector<std::uint32_t> tokens;
+    for (const char byte : file.contents) tokens.push_back(static_cast<unsigned char>(byte));
+    ASSAY_TRY_VOID(writer.append(tokens));
+  }
+  ASSAY_TRY_VOID(writer.finish());
+  return {};
+}
+
+}  // namespace assay::train

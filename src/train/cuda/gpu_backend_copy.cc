@@ -1,5 +1,6 @@
-// State is copied to the host on a stream of its own, while the next step goes forward and
-// backward: only the optimizer, at its end, changes what is copied, and waits for it on the device.
+// GpuBackend::copy_out: copies state to the host on its own stream during the next step's forward
+// and backward pass. Only the optimizer at its end changes the state, and waits for the copy on the
+// device.
 #include <algorithm>
 
 #include "base/check.h"
@@ -8,7 +9,7 @@
 
 namespace assay::train::cuda {
 
-// As much as a checkpoint holds. Programs that do not train have none.
+// The size of a checkpoint's state; 0 for programs that do not train.
 std::size_t GpuBackend::state_bytes() const {
   if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return 0;
   std::int64_t bytes = 0;
@@ -39,10 +40,10 @@ base::Result<HostCopy> GpuBackend::copy_out(const step::Program& program,
   std::size_t used = 0;
   for (const step::View& view : views) {
     const auto bytes = static_cast<std::size_t>(program.bytes_of(view));
-    ASSAY_CHECK(view.rows == 1 || view.stride == view.cols, "state lies side by side");
-    ASSAY_CHECK(used + bytes <= memory.size(), "no more than all of the state");
+    ASSAY_CHECK(view.rows == 1 || view.stride == view.cols, "state must be contiguous");
+    ASSAY_CHECK(used + bytes <= memory.size(), "views must not exceed the state");
     const std::span<std::byte> to = memory.subspan(used, bytes);
-    begin_copy(to, place(view), used);
+    begin_copy(to, address(view), used);
     copy.views.push_back(to);
     used += bytes;
   }

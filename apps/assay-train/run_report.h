@@ -1,6 +1,6 @@
-// What a run says while it goes: a line that is redrawn on a terminal, rows otherwise, and every
-// step as numbers: into metrics.jsonl, to standard output under --json, and into the store if the
-// run is an observed job.
+// RunReport: the trainer's reporter. Redraws one line on a terminal, prints rows elsewhere, and
+// writes every step's metrics to metrics.jsonl, to standard output under --json, and into the store
+// if this process belongs to a recorded run.
 #pragma once
 
 #include <cstdio>
@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "assay-train/eta.h"
-#include "assay-train/step_row.h"
-#include "assay-train/telemetry.h"
+#include "assay-train/live_line.h"
+#include "assay-train/step_metrics.h"
 #include "base/result.h"
 #include "cli/verb.h"
 #include "spec/job.h"
@@ -22,9 +21,9 @@
 namespace assay::cli {
 
 struct RunTotals {
-  std::int64_t steps = 0;  // that were done now
+  std::int64_t steps = 0;  // executed by this process
   std::int64_t tokens = 0;
-  double seconds = 0;                  // of these steps
+  double seconds = 0;                  // sum over these steps
   std::optional<double> tokens_per_s;  // median
   std::optional<Utilisation> utilisation;
   std::optional<double> joules;
@@ -32,8 +31,8 @@ struct RunTotals {
 
 class RunReport : public train::Reporter {
  public:
-  // Metrics are appended to out/metrics.jsonl: a resumed run goes on with the same file.
-  // `last_step`: where it will stop, if that is before the job's last.
+  // Metrics are appended to out/metrics.jsonl, so a resumed run continues the same file.
+  // `last_step`: where --stop-after will stop, if that is before the job's last step.
   static base::Result<std::unique_ptr<RunReport>> open(const Session& session,
                                                        const spec::JobSpec& job,
                                                        const std::filesystem::path& out,
@@ -54,7 +53,7 @@ class RunReport : public train::Reporter {
  private:
   RunReport(const Session& session, const spec::JobSpec& job, std::FILE* metrics,
             Telemetry& telemetry, std::optional<std::int64_t> last_step);
-  void keep(const char* event, store::MetricRow row);
+  void write(const char* event, store::MetricRow row);
   void draw(const MeasuredStep& step);
   static void clear();
 
@@ -62,7 +61,7 @@ class RunReport : public train::Reporter {
   const spec::JobSpec& job_;
   std::FILE* metrics_;
   Telemetry& telemetry_;
-  UtilisationOf utilisation_;
+  UtilisationModel utilisation_;
   std::optional<std::int64_t> stops_at_;
   bool terminal_ = false;
   bool prints_rows_ = false;

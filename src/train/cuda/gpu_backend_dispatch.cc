@@ -1,4 +1,4 @@
-// Which function launches which op, with which operands.
+// GpuBackend::dispatch: maps each op to the function that launches it.
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +12,8 @@ namespace {
 using step::Kind;
 using step::Op;
 
-// Different for every step and part of the optimizer.
-std::uint32_t dice_of(std::int64_t step, const Op& op) {
+// The seed of stochastic rounding: different for every step and part of the optimizer.
+std::uint32_t rounding_seed(std::int64_t step, const Op& op) {
   const auto part =
       static_cast<std::uint32_t>(op.part) + 32U * static_cast<std::uint32_t>(op.layer + 1);
   return static_cast<std::uint32_t>(step) * 0x9e3779b9U + part * 0x7f4a7c15U;
@@ -29,18 +29,18 @@ AdamwNumbers adamw_numbers(const StepSettings& s, const Op& op) {
           .correct2 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta2, steps))),
           .epsilon = static_cast<float>(s.epsilon),
           .keep = decays ? static_cast<float>(1.0 - s.learning_rate * s.weight_decay) : 1.0F,
-          .dice = dice_of(s.step, op)};
+          .rounding_seed = rounding_seed(s.step, op)};
 }
 
 MuonNumbers muon_numbers(const StepSettings& s, const Op& op) {
-  // Tall matrices move further per singular value, so that every output changes alike.
+  // Tall matrices get a larger step per singular value, so that all outputs change equally.
   const step::View& weight = op.out[0];
   const double tall =
       std::max(1.0, static_cast<double>(weight.rows) / static_cast<double>(weight.cols));
   return {.beta = static_cast<float>(s.muon_momentum),
           .rate = static_cast<float>(s.muon_learning_rate * std::sqrt(tall)),
           .keep = static_cast<float>(1.0 - s.muon_learning_rate * s.weight_decay),
-          .dice = dice_of(s.step, op)};
+          .rounding_seed = rounding_seed(s.step, op)};
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ AttentionGradOperands GpuBackend::attention_grad_of(const Op& op) const {
       matrix(op.out[2])};
 }
 
-void GpuBackend::normalise(const Op& op) {
+void GpuBackend::execute_norm(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const bool centred = m.norm == spec::Norm::kLayerNorm;
   switch (op.kind) {
@@ -94,22 +94,22 @@ void GpuBackend::normalise(const Op& op) {
   }
 }
 
-void GpuBackend::attend(const Op& op) {
+void GpuBackend::execute_attention(const Op& op) {
   std::string failure;
   if (op.kind == Kind::kAttention) {
     const AttentionOperands m = attention_of(op);
-    device_.did(op.kind, {m.q, m.k, m.v}, {m.o, m.log_sum_exp});
+    device_.executed(op.kind, {m.q, m.k, m.v}, {m.o, m.log_sum_exp});
     failure = attention_.forward(m, device_.workspace.attention);
   } else {
     const AttentionGradOperands m = attention_grad_of(op);
     const AttentionOperands& f = m.forward;
-    device_.did(op.kind, {f.q, f.k, f.v, f.o, f.log_sum_exp, m.d_o}, {m.dq, m.dk, m.dv});
+    device_.executed(op.kind, {f.q, f.k, f.v, f.o, f.log_sum_exp, m.d_o}, {m.dq, m.dk, m.dv});
     failure = attention_.backward(m, device_.workspace.attention);
   }
   if (!failure.empty()) device_.failed("attention: " + failure);
 }
 
-void GpuBackend::optimise(const Op& op) {
+void GpuBackend::execute_optimizer(const Op& op) {
   if (op.kind == Kind::kGradientNorm) {
     std::vector<Matrix> gradients;
     for (const step::View& view : op.in) gradients.push_back(matrix(view));
@@ -138,13 +138,13 @@ void GpuBackend::dispatch(const Op& op) {
     case Kind::kNormGrad:
     case Kind::kHeadNorm:
     case Kind::kHeadNormGrad:
-      return normalise(op);
+      return execute_norm(op);
     case Kind::kMatmul: {
       const Product product = product_of(op);
       const Matrix residual = op.residual ? product.addend : Matrix{};
-      device_.did(op.kind,
-                  {product.a, product.b, residual, product.bias, product.scale_a, product.scale_b},
-                  {product.c});
+      device_.executed(
+          op.kind, {product.a, product.b, residual, product.bias, product.scale_a, product.scale_b},
+          {product.c});
       return products_.multiply(device_, product);
     }
     case Kind::kScale:
@@ -163,7 +163,7 @@ void GpuBackend::dispatch(const Op& op) {
                     at(op.out, 0));
     case Kind::kAttention:
     case Kind::kAttentionGrad:
-      return attend(op);
+      return execute_attention(op);
     case Kind::kActivate:
       return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
     case Kind::kActivateGrad:
@@ -178,12 +178,12 @@ void GpuBackend::dispatch(const Op& op) {
     case Kind::kGradientNorm:
     case Kind::kAdamw:
     case Kind::kMuon:
-      return optimise(op);
+      return execute_optimizer(op);
     case Kind::kReduceScatter:
     case Kind::kAllGather:
     case Kind::kAllReduce:
     case Kind::kRangeNorm:
-      return device_.failed("several ranks");  // prepare() refuses them
+      return device_.failed("several ranks are not supported");  // prepare() refuses them
   }
 }
 

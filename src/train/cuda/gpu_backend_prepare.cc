@@ -1,5 +1,5 @@
-// Before the first step: what the program asks for is checked, attention's graphs are built, the
-// memory is taken, and the fastest way to compute every matrix product is found.
+// GpuBackend::prepare, before the first step: checks the program, builds attention's graphs,
+// allocates memory and finds the fastest algorithm for every matrix product.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ base::Result<void> check_program(const step::Program& p) {
   const bool train = p.choices.purpose == step::Purpose::kTrain;
   if (n.weights != bf16 || n.gradients != bf16 || n.moments != bf16 || n.activations != bf16 ||
       (train && !n.remainders)) {
-    return base::fail(
-        base::usage_error("train.precision", "a GPU trains in bf16", "train.precision = \"bf16\""));
+    return base::fail(base::usage_error("train.precision", "GPUs train in bf16 or fp8",
+                                        "train.precision = \"bf16\""));
   }
   if (p.choices.layout.data.ranks > 1) {
     return base::fail(base::usage_error("layout.ranks", "GPUs cannot be trained on together yet",
@@ -44,7 +44,7 @@ base::Result<void> check_program(const step::Program& p) {
     return refuse("model.head_dim", m.head_dim, kWidestAttention);
   }
   if (n.fp8_blocks) {
-    // What cuBLASLt asks of every side of an fp8 matrix.
+    // cuBLASLt requires this alignment of every side of an fp8 matrix.
     constexpr std::int64_t kRound = 16;
     for (const auto& [key, size] : {std::pair{"model.dim", m.dim},
                                     {"model.ffn", m.ffn},
@@ -64,7 +64,7 @@ const Op* first_of(const step::Program& p, Kind kind) {
   return found == p.ops.end() ? nullptr : &*found;
 }
 
-// The libraries load their kernels when they are first used, into memory that must be left to them.
+// Reserved for kernels that the libraries load on first use.
 constexpr std::int64_t kReserve = std::int64_t{512} << 20U;
 
 base::Result<void> built(const std::string& failure) {
@@ -82,8 +82,8 @@ base::Result<std::int64_t> GpuBackend::available_bytes() {
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(free) - kReserve);
 }
 
-// Attention's graphs know what they need only when they are built. Those of a policy are those of
-// all the others, so they are built once.
+// The workspace of attention's graphs is known only after they are built. They are the same for all
+// recomputation policies, so they are built once.
 base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program) {
   ASSAY_TRY_VOID(check_program(program));
   if (!attention_built_) {
@@ -96,11 +96,11 @@ base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program)
     if (!done) return base::fail(done.error());
     attention_built_ = true;
   }
-  return place_workspace(program, attention_.workspace_bytes(), nullptr).bytes;
+  return lay_out_workspace(program, attention_.workspace_bytes(), nullptr).bytes;
 }
 
 base::Result<void> GpuBackend::prepare(const step::Program& program, const step::MemoryPlan& plan) {
-  ASSAY_CHECK(arena_ == nullptr, "a backend is prepared once");
+  ASSAY_CHECK(arena_ == nullptr, "a backend can be prepared only once");
   ASSAY_TRY_VOID(check_program(program));
   program_ = &program;
   plan_ = &plan;
@@ -108,8 +108,8 @@ base::Result<void> GpuBackend::prepare(const step::Program& program, const step:
   ASSAY_TRY_VOID(check_memory());
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
-  ASSAY_TRY_VOID(learn_products());
-  // Gradients have gaps between parameters, and moments begin at zero.
+  ASSAY_TRY_VOID(tune_products());
+  // Zeroed: gradients have gaps between parameters, and moments start at zero.
   const auto bytes = static_cast<std::size_t>(plan.bytes + workspace_bytes_);
   device_.check(cudaMemsetAsync(arena_, 0, bytes, device_.stream), "GPU memory");
   device_.check(cudaStreamSynchronize(device_.stream), "GPU memory");
@@ -117,7 +117,7 @@ base::Result<void> GpuBackend::prepare(const step::Program& program, const step:
     make_turns(device_, {program.choices.sequence, program.model.head_dim},
                program.model.rope_theta);
   }
-  // Not before: products are not timed while the driver is kept busy.
+  // After tuning: pinning keeps the driver busy and would disturb the timing.
   ASSAY_TRY_VOID(begin_pinning());
   return outcome();
 }
@@ -136,7 +136,7 @@ base::Result<void> GpuBackend::build_attention() {
   return {};
 }
 
-base::Error GpuBackend::too_little(std::int64_t available) const {
+base::Error GpuBackend::does_not_fit(std::int64_t available) const {
   const std::int64_t taken = plan_->bytes + workspace_bytes_;
   return base::unfit_error(
       fmt::format("GPU {}", options_.device),
@@ -146,9 +146,9 @@ base::Error GpuBackend::too_little(std::int64_t available) const {
 }
 
 base::Result<void> GpuBackend::check_memory() {
-  workspace_bytes_ = place_workspace(*program_, attention_.workspace_bytes(), nullptr).bytes;
+  workspace_bytes_ = lay_out_workspace(*program_, attention_.workspace_bytes(), nullptr).bytes;
   ASSAY_TRY(const std::int64_t available, available_bytes());
-  if (plan_->bytes + workspace_bytes_ > available) return base::fail(too_little(available));
+  if (plan_->bytes + workspace_bytes_ > available) return base::fail(does_not_fit(available));
   return PinnedMemory::check(state_bytes());
 }
 
@@ -157,16 +157,16 @@ base::Result<void> GpuBackend::take_memory() {
   const auto taken = static_cast<std::size_t>(plan_->bytes + workspace_bytes_);
   if (cudaMalloc(reinterpret_cast<void**>(&arena_), taken) != cudaSuccess) {
     ASSAY_TRY(const std::int64_t available, available_bytes());
-    return base::fail(too_little(available));
+    return base::fail(does_not_fit(available));
   }
-  device_.workspace = place_workspace(*program_, attention, arena_ + plan_->bytes).workspace;
+  device_.workspace = lay_out_workspace(*program_, attention, arena_ + plan_->bytes).workspace;
   return {};
 }
 
-base::Result<void> GpuBackend::learn_products() {
+base::Result<void> GpuBackend::tune_products() {
   fill_random(device_, arena_, plan_->bytes / 2);
   for (const Op& op : program_->ops) {
-    if (op.kind == Kind::kMatmul) products_.learn(device_, product_of(op));
+    if (op.kind == Kind::kMatmul) products_.tune(device_, product_of(op));
   }
   device_.check(cudaStreamSynchronize(device_.stream), "timing of products");
   ASSAY_TRY_VOID(outcome());
