@@ -4,7 +4,7 @@
 
 #include "assay-train/verbs.h"
 #include "cli/program.h"
-#include "train/cpu/blas_kernels.h"
+#include "train/cpu/cpu_backend.h"
 
 namespace assay::cli {
 namespace {

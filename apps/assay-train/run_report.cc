@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/json.h"
+#include "base/statistics.h"
 #include "base/stderr_line.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -16,12 +17,6 @@ namespace assay::cli {
 namespace {
 
 constexpr std::int64_t kRows = 20;  // printed per run if there is no terminal
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 
@@ -140,7 +135,7 @@ void RunReport::note(const std::string& line) {
 RunTotals RunReport::totals() const {
   RunTotals totals = totals_;
   if (rates_.empty()) return totals;
-  totals.tokens_per_s = median(rates_);
+  totals.tokens_per_s = base::median(rates_);
   totals.utilisation = utilisation_.at(*totals.tokens_per_s);
   return totals;
 }

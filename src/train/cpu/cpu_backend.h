@@ -12,4 +12,10 @@ namespace assay::train::cpu {
 // of several ranks; must outlive the backend.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0, comm::Communicator* ranks = nullptr);
 
+// OpenBLAS chooses its kernels by processor model when it is loaded. For models newer than itself
+// it falls back to kernels of 2004, a fifth as fast. Returns true if the program should be
+// restarted: the environment now selects better kernels. False if the choice is good or was made by
+// the user.
+bool better_kernels_after_restart();
+
 }  // namespace assay::train::cpu
