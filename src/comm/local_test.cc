@@ -154,7 +154,7 @@ TEST(LocalRanks, AddBf16UpInFp32AndRoundOnce) {
   EXPECT_TRUE(done.has_value());
 }
 
-TEST(LocalRanks, DoNotDependOnWhoComesFirst) {
+TEST(LocalRanks, DoNotDependOnTheOrderOfArrival) {
   const Rows in = numbers(4, 1000, 9);
   Rows first;
   for (int late = 0; late < 4; ++late) {
@@ -167,7 +167,7 @@ TEST(LocalRanks, DoNotDependOnWhoComesFirst) {
   }
 }
 
-TEST(LocalRanks, GoOnForManyRounds) {
+TEST(LocalRanks, SurviveManyRounds) {
   const auto done = run_local(5, [](Communicator& c) -> base::Result<void> {
     for (std::int32_t round = 0; round < 500; ++round) {
       const std::int32_t mine = round * c.rank();

@@ -142,7 +142,7 @@ TEST_F(DataCli, InfoFindsDamage) {
           "file is truncated; make it again with `assay data tokenize`");
 }
 
-TEST_F(DataCli, FilesWithoutAHeaderAreToldTheirType) {
+TEST_F(DataCli, FilesWithoutAHeaderNeedAType) {
   using namespace std::string_literals;
   write("x.bin", "\1\0\2\0\3\0"s);
   refused({"info", "x.bin"}, 64,

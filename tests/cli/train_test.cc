@@ -97,7 +97,7 @@ TEST_F(TrainCli, IsARecordedRunWhoseWeightsHaveLineage) {
   EXPECT_EQ(Json::parse(generated.out)["tokens"].size(), 8U);
 }
 
-TEST_F(TrainCli, KilledAtAnyMomentItGoesOnToTheSameWeights) {
+TEST_F(TrainCli, KilledAtAnyMomentItResumesToTheSameWeights) {
   ASSERT_EQ(train({"--out", "whole", "--quiet"}).exit_code, 0);
   const std::string expected = content("whole/checkpoints/step-12/weights.safetensors");
   ASSERT_FALSE(expected.empty());

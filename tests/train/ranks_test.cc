@@ -161,7 +161,7 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
   }
 }
 
-TEST_F(RanksTest, RepeatToTheLastBitWhoeverIsLate) {
+TEST_F(RanksTest, RepeatToTheLastBitInAnyOrderOfArrival) {
   std::vector<std::string> first;
   for (const int late : {0, 1, 2}) {
     const std::string out = fmt::format("late-{}", late);
@@ -198,7 +198,7 @@ TEST_F(RanksTest, ResumedRunsEndAsIfNeverStopped) {
   EXPECT_EQ(digests("parts", 6), digests("whole", 6));
 }
 
-TEST_F(RanksTest, AStoppedRunGoesOnWithOtherRanks) {
+TEST_F(RanksTest, AStoppedRunResumesOnOtherRanks) {
   for (const Kind& kind : kinds()) {
     const std::string whole = fmt::format("{}-whole", kind.name);
     ASSERT_TRUE(run_ranks(kind.job, 1, {.out = whole}).result.has_value());
@@ -227,7 +227,7 @@ TEST_F(RanksTest, OneRanksSignalStopsAllAfterTheSameStep) {
   EXPECT_TRUE(checkpoint::verify(saved("signal", 2)).has_value());
 }
 
-TEST_F(RanksTest, ValidateAlike) {
+TEST_F(RanksTest, ValidateEqually) {
   spec::JobSpec job = kinds()[0].job;
   const Outcome plain = run_ranks(job, 2, {.out = "plain"});
   job.train.validate_every = 2;

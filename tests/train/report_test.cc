@@ -31,14 +31,14 @@ MeasuredStep measured() {
   return step;
 }
 
-TEST(LiveLine, SaysEverythingWhereThereIsRoom) {
+TEST(LiveLine, ShowsEverythingIfItFits) {
   EXPECT_EQ(live_line(measured(), 3.5, 3725, {}),
             "step   40/1000  loss 3.2500  val 3.5000  norm 0.500  lr 3.00e-04  10,000 tok/s  "
             "MFU 41.2 % (6N 45.0 %)  3.00 GiB  700 W  1980 MHz  ETA 1:02:05");
   EXPECT_THAT(live_line(measured(), {}, {}, {}), Not(HasSubstr("ETA")));
 }
 
-TEST(LiveLine, LeavesOutWhatMattersLeast) {
+TEST(LiveLine, DropsTheLeastImportantFields) {
   for (std::size_t columns = 1; columns < 200; ++columns) {
     EXPECT_LT(live_line(measured(), 3.5, 60, columns).size(), columns);
   }
@@ -53,7 +53,7 @@ TEST(LiveLine, LeavesOutWhatMattersLeast) {
             "10,000 tok/s  3.00 GiB  ETA 1:00");
 }
 
-TEST(StepRow, HasWhatWasMeasuredAndNothingElse) {
+TEST(StepMetrics, HaveOnlyWhatWasMeasured) {
   const base::Json json = store::row_json(row_of(measured()));
   EXPECT_EQ(json.dump(),
             "{\"step\":40,\"unix_s\":1794752807.849,\"tokens\":40000,\"loss\":3.25,\"z_loss\":0.0,"

@@ -219,7 +219,7 @@ TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
   EXPECT_NE(second.notes[0].find("weights.safetensors"), std::string::npos);
 }
 
-TEST_F(TrainerTest, ACheckpointThatFailsIsSaidAndTheNextOneIsWritten) {
+TEST_F(TrainerTest, AFailedCheckpointIsReportedAndTheNextIsWritten) {
   spec::JobSpec job = tiny_job();
   job.checkpoint.every = 4;
   RecordingReporter reporter;

@@ -38,7 +38,7 @@ TEST(BackgroundWriter, WritesAndPrunesWhileOthersWork) {
   EXPECT_EQ(testing::difference(*latest(root)->checkpoint, snapshot_of_step(5)), "");
 }
 
-TEST(BackgroundWriter, RefusesASecondOneIfAskedTo) {
+TEST(BackgroundWriter, RefusesASecondOneIfConfigured) {
   base::testing::TempDir directory;
   auto writer = BackgroundWriter::start(directory.path(), {.when_busy = WhenBusy::kRefuse});
   ASSERT_TRUE(writer);

@@ -93,7 +93,7 @@ TEST_F(CheckpointTest, AReaderKeepsTheOneThatIsReplaced) {
   EXPECT_EQ(entries(), 1U);
 }
 
-TEST_F(CheckpointTest, TheManifestSaysWhenAndWhat) {
+TEST_F(CheckpointTest, TheManifestHasTimeAndContents) {
   base::FakeClock clock;
   const fs::path folder = save(1, {.clock = &clock});
   const auto manifest = verify(folder);

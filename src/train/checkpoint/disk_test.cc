@@ -68,7 +68,7 @@ TEST(Disk, FullIsOneLineAndNoHalfCheckpoint) {
   });
 }
 
-TEST(Disk, WithoutRoomForAnotherName) {
+TEST(Disk, WithoutSpaceForAnotherName) {
   run_on_disk("size=1m,nr_inodes=5",
               [](const fs::path& root) { return expect_refused(root, 8, "the disk is full"); });
 }
@@ -95,7 +95,7 @@ TEST(Disk, AFileThatMayNotGrowIsOneLine) {
             0);
 }
 
-TEST(Disk, TheBackgroundWriterReportsAFullDiskAndGoesOn) {
+TEST(Disk, TheBackgroundWriterReportsAFullDiskAndContinues) {
   run_on_disk("size=1m", [](const fs::path& root) {
     auto writer = BackgroundWriter::start(root);
     if (!writer || !(*writer)->submit(snapshot_of_step(2, 100'000))) return complain("no start");

@@ -28,7 +28,7 @@ TEST(FolderName, StepsAreReadAsTheyAreWritten) {
   }
 }
 
-TEST(FolderName, HiddenNamesSayWhoseTheyAre) {
+TEST(FolderName, HiddenNamesIdentifyTheirOwner) {
   const std::string name = hidden_name(42, HiddenKind::kWas);
   EXPECT_THAT(name, ::testing::StartsWith(".step-42.was-"));
   EXPECT_NE(name, hidden_name(42, HiddenKind::kWas));
@@ -76,7 +76,7 @@ class SweepTest : public ::testing::Test {
   fs::path root_ = directory_.path();
 };
 
-TEST_F(SweepTest, RemovesWhatTheDeadLeftAndNothingElse) {
+TEST_F(SweepTest, RemovesOnlyWhatExitedProcessesLeft) {
   auto staging = StagingFolder::create(root_, 3);
   ASSERT_TRUE(staging);
   fs::create_directories(root_ / ".step-1.mine");

@@ -63,7 +63,7 @@ int write_on(const fs::path& root, std::int64_t step, std::atomic<std::int64_t>&
   }
 }
 
-TEST(Killed, TheLatestIsWholeAndTheNewestOrTheOneBefore) {
+TEST(Killed, TheLatestIsIntactAndTheNewestOrTheOneBefore) {
   base::testing::TempDir directory;
   const fs::path root = directory.path() / "checkpoints";
   ASSERT_TRUE(prepare_root(root));

@@ -23,7 +23,7 @@ TEST(Retention, KeepsTheLastAndEveryMth) {
   EXPECT_THAT(steps_to_remove(steps, {.keep_last = 9}), IsEmpty());
 }
 
-TEST(Retention, RemovesWhatNobodyReads) {
+TEST(Retention, RemovesCheckpointsWithoutReaders) {
   base::testing::TempDir directory;
   const auto& root = directory.path();
   for (std::int64_t step = 1; step <= 5; ++step) {

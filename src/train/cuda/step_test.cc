@@ -141,7 +141,7 @@ TEST_F(CudaStep, AStepThatIsNotFiniteChangesNothing) {
 
 // Large enough that its state spans several pieces of pinned memory, and that copying it takes
 // longer than reaching the optimizer.
-TEST_F(CudaStep, StateIsCopiedAsItWasWhileTheNextStepGoesOn) {
+TEST_F(CudaStep, StateIsCopiedDuringTheNextStep) {
   spec::ModelSpec model = testing::variants()[0].model;
   model.vocab = 60000;
   model.dim = 1024;

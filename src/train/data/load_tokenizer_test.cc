@@ -68,7 +68,7 @@ TEST(TokenizerJson, RefusesByNameWhatItCannotDo) {
             "t.json: added_tokens '<|endoftext|>' lstrip true" + end);
 }
 
-TEST(TokenizerJson, RefusesWhatIsNotWhole) {
+TEST(TokenizerJson, RefusesIncompleteFiles) {
   EXPECT_EQ(read_tokenizer_json("{", "t.json").error().line(),
             "t.json: the file is not valid JSON");
   EXPECT_EQ(refusal(JsonNode::object()), "t.json: model.vocab is not an object");
@@ -124,7 +124,7 @@ TEST(LoadTokenizer, WantsThePatternWhereTheFileHasNone) {
   EXPECT_THAT(choice_refusal({.source = "nowhere.json"}), HasSubstr("no such file"));
 }
 
-TEST(WordSplitter, RefusesPatternsThatLookBack) {
+TEST(WordSplitter, RefusesLookbehind) {
   const auto refused = [](const std::string& pattern) {
     const auto compiled = WordSplitter::compile(pattern, "t.json");
     return compiled ? "compiled" : compiled.error().line();

@@ -128,7 +128,7 @@ TEST_F(LoaderTest, EndsWhileItsThreadWaitsOrReads) {
   }
 }
 
-TEST_F(LoaderTest, ATokenOutsideTheModelIsAnErrorInItsPlace) {
+TEST_F(LoaderTest, ATokenOutsideTheVocabularyIsAnErrorAtItsBatch) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 5, 506);  // window 504 … 508 does not fit
   std::uint64_t bad = 0;

@@ -138,7 +138,7 @@ TEST_F(ShardTest, VerifyNamesTheFirstTokenOutsideTheVocabulary) {
               HasSubstr("byte 258: token 1 is 255, outside the vocabulary of 101"));
 }
 
-TEST_F(ShardTest, HeaderlessFilesAreReadAsTheyAreTold) {
+TEST_F(ShardTest, HeaderlessFilesUseTheGivenType) {
   std::ofstream(path("a.bin")) << std::string("\1\0\2\0\3\0\4\0", 8);
   const auto narrow = Shard::open_headerless(path("a.bin"), TokenType::kU16);
   ASSERT_TRUE(narrow);
@@ -152,7 +152,7 @@ TEST_F(ShardTest, HeaderlessFilesAreReadAsTheyAreTold) {
   EXPECT_THAT(wide->verify().error().what, HasSubstr("byte 0: token 0 is 131073"));
 }
 
-TEST_F(ShardTest, HeaderlessFilesMustBeWhole) {
+TEST_F(ShardTest, HeaderlessFilesMustHaveWholeTokens) {
   std::ofstream(path("a.bin")) << "12345";
   EXPECT_THAT(Shard::open_headerless(path("a.bin"), TokenType::kU16).error().what,
               HasSubstr("byte 4: 5 bytes are no whole number of u16 tokens"));
@@ -173,7 +173,7 @@ TEST_F(ShardTest, NothingIsLeftOfAWriterThatDidNotFinish) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 1);
 }
 
-TEST_F(ShardTest, WritersRefuseWhatIsNoPlaceForAFile) {
+TEST_F(ShardTest, WritersRefuseUnusablePaths) {
   EXPECT_EQ(ShardWriter::create("/dev/null", 10).error().what, "is not a regular file");
   EXPECT_EQ(ShardWriter::create(path("no/where"), 10).error().what, "the folder does not exist");
   EXPECT_FALSE(ShardWriter::create(path(), 0));
