@@ -51,7 +51,7 @@ BENCHMARK(read_batches)->Arg(50304)->Arg(128256);
 void load_batches(benchmark::State& state) {
   const TokenSet set = sample_set(50304);
   const BatchReader reader(set, 1, 50304);
-  Loader loader(reader, {.place = {.micro = kMicro}});
+  Loader loader(reader, {.share = {.micro = kMicro}});
   Batch batch;
   for (auto _ : state) {
     if (!loader.next(batch)) state.SkipWithError("cannot read");

@@ -29,7 +29,7 @@ std::vector<Field> fields_of(const MeasuredStep& step, std::optional<double> val
       {0, fmt::format("step {:>{}}/{}", r.step, std::to_string(r.steps).size(), r.steps)},
       {0, fmt::format("loss {:.4f}", r.loss)}};
   const auto add = [&](int rank, std::string text) { fields.push_back({rank, std::move(text)}); };
-  if (r.left_out) add(0, "skipped: gradients not finite");
+  if (r.skipped) add(0, "skipped: gradients not finite");
   if (validation_loss) add(5, fmt::format("val {:.4f}", *validation_loss));
   add(6, fmt::format("norm {:.3f}", r.gradient_norm));
   add(8, fmt::format("lr {:.2e}", r.learning_rate));

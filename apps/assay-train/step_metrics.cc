@@ -83,7 +83,7 @@ store::MetricRow row_of(const MeasuredStep& step) {
     add("joules_per_token", "J", *step.usage.power.joules / static_cast<double>(step.tokens));
   }
   add("sm_mhz", "MHz", step.usage.power.clock_mhz);
-  add("left_out", store::kFlag, r.left_out ? 1 : 0);
+  add("left_out", store::kFlag, r.skipped ? 1 : 0);
   return row;
 }
 

@@ -50,13 +50,13 @@ class Trainer {
   base::Result<TrainingResult> run() {
     ASSAY_TRY_VOID(start());
     reporter_.began(position_.step + 1, steps_);
-    data::Loader loader(reader_, {.place = place(), .cursor = position_.cursor});
+    data::Loader loader(reader_, {.share = share(), .cursor = position_.cursor});
     TrainingResult result;
     while (position_.step < steps_) {
       ASSAY_TRY(const StepReport report, one_step(loader));
       reporter_.stepped(report);
       result.loss = report.loss;
-      if (report.left_out && job_.train.non_finite == spec::NonFinite::kStop) {
+      if (report.skipped && job_.train.non_finite == spec::NonFinite::kStop) {
         result.ending = Ending::kNotFinite;
         break;
       }
@@ -86,7 +86,7 @@ class Trainer {
   }
 
  private:
-  [[nodiscard]] data::RankPlace place() const {
+  [[nodiscard]] data::RankShare share() const {
     const step::Place place = program_.choices.layout.data;
     return {.rank = static_cast<std::uint64_t>(place.rank),
             .ranks = static_cast<std::uint64_t>(place.ranks),
@@ -162,13 +162,13 @@ class Trainer {
                        }));
     position_.step += 1;
     position_.tokens += program_.global_step_tokens();
-    position_.cursor += place().stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
+    position_.cursor += share().stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
     const double count = scalar(scalars, step::Scalar::kCount);
     StepReport report{.step = position_.step, .steps = steps_, .tokens = position_.tokens};
     report.loss = scalar(scalars, step::Scalar::kLossSum) / count;
     report.z_loss = scalar(scalars, step::Scalar::kZLossSum) / count;
     report.gradient_norm = scalar(scalars, step::Scalar::kNorm);
-    report.left_out = scalar(scalars, step::Scalar::kNonFinite) != 0;
+    report.skipped = scalar(scalars, step::Scalar::kNonFinite) != 0;
     report.learning_rate = now.learning_rate;
     report.seconds = seconds_since(start_ns);
     report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;

@@ -29,7 +29,7 @@ struct StepReport {
   double learning_rate = 0;
   double seconds = 0;  // of this step
   double tokens_per_s = 0;
-  bool left_out = false;  // skipped: its gradients were not finite
+  bool skipped = false;  // its gradients were not finite
 };
 
 struct ValidationReport {

@@ -251,8 +251,8 @@ TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
   const Outcome outcome = run_ranks(job, 2, {.out = "skip"});
   ASSERT_TRUE(outcome.result.has_value());
   for (const RecordingReporter& reporter : outcome.reporters) {
-    EXPECT_FALSE(reporter.reports.front().left_out);
-    EXPECT_TRUE(reporter.reports.back().left_out);
+    EXPECT_FALSE(reporter.reports.front().skipped);
+    EXPECT_TRUE(reporter.reports.back().skipped);
   }
 }
 

@@ -47,7 +47,7 @@ TEST(LiveLine, DropsTheLeastImportantFields) {
   MeasuredStep bare = measured();
   bare.utilisation.reset();
   bare.usage.power = {};
-  bare.report.left_out = true;
+  bare.report.skipped = true;
   EXPECT_EQ(live_line(bare, {}, 60, 100),
             "step   40/1000  loss 3.2500  skipped: gradients not finite  "
             "10,000 tok/s  3.00 GiB  ETA 1:00");

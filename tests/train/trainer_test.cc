@@ -173,8 +173,8 @@ TEST_F(TrainerTest, StepsThatAreNotFiniteAreLeftOutOrEndTheRun) {
   const auto skipped = run(job, {.out = "skip"}, skipping);
   ASSERT_TRUE(skipped.has_value());
   EXPECT_EQ(skipped->step, 12);
-  EXPECT_TRUE(skipping.reports.back().left_out);
-  EXPECT_FALSE(skipping.reports.front().left_out);
+  EXPECT_TRUE(skipping.reports.back().skipped);
+  EXPECT_FALSE(skipping.reports.front().skipped);
   job.train.non_finite = spec::NonFinite::kStop;
   RecordingReporter stopping;
   const auto stopped = run(job, {.out = "stop"}, stopping);

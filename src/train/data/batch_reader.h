@@ -19,7 +19,7 @@
 namespace assay::data {
 
 // A rank's share of every micro-batch.
-struct RankPlace {
+struct RankShare {
   std::uint64_t rank = 0;
   std::uint64_t ranks = 1;
   std::uint64_t micro = 1;  // rows of a micro-batch, windows of one rank
@@ -47,10 +47,10 @@ class BatchReader {
 
   // Fills micro * sequence of each. A token outside the vocabulary is an error that names the file
   // and the byte.
-  base::Result<void> read(std::uint64_t cursor, const RankPlace& place,
+  base::Result<void> read(std::uint64_t cursor, const RankShare& share,
                           std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const;
   // The same, resizing the batch.
-  base::Result<void> read(std::uint64_t cursor, const RankPlace& place, Batch& batch) const;
+  base::Result<void> read(std::uint64_t cursor, const RankShare& share, Batch& batch) const;
 
  private:
   const TokenSet* set_;

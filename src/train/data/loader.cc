@@ -30,8 +30,8 @@ void Loader::fill(const std::stop_token& stop) {
         spent_.pop_back();
       }
     }
-    const auto outcome = reader_.read(cursor, options_.place, batch);
-    cursor += options_.place.stride();
+    const auto outcome = reader_.read(cursor, options_.share, batch);
+    cursor += options_.share.stride();
     bool awaited = true;
     {
       const std::lock_guard lock(mutex_);

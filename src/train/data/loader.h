@@ -18,7 +18,7 @@
 namespace assay::data {
 
 struct LoaderOptions {
-  RankPlace place;
+  RankShare share;
   std::uint64_t cursor = 0;  // where to start: 0, or from a checkpoint
   std::size_t ahead = 4;     // most batches to prefetch; not 0
 };
@@ -33,7 +33,7 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   // Returns the next micro-batch and recycles the memory of `batch`. A read error is returned in
-  // place of the batch that failed, and by every later call. Not thread-safe.
+  // share of the batch that failed, and by every later call. Not thread-safe.
   base::Result<void> next(Batch& batch);
 
  private:

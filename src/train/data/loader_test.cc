@@ -103,14 +103,14 @@ TEST_F(LoaderTest, TheWindowsOfAStepDoNotDependOnTheRanks) {
 TEST_F(LoaderTest, ReadsAheadWhatTheReaderReads) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 9, 1000);
-  const RankPlace place{1, 2, 3};
+  const RankShare share{1, 2, 3};
   for (const std::size_t ahead : {1U, 2U, 7U}) {
-    Loader loader(reader, {place, 4, ahead});
+    Loader loader(reader, {share, 4, ahead});
     Batch got;
     Batch expected;
     for (std::uint64_t cursor = 4; cursor < 400; cursor += 6) {
       ASSERT_TRUE(loader.next(got));
-      ASSERT_TRUE(reader.read(cursor, place, expected));
+      ASSERT_TRUE(reader.read(cursor, share, expected));
       EXPECT_EQ(got.cursor, cursor);
       EXPECT_EQ(got.tokens, expected.tokens);
       EXPECT_EQ(got.targets, expected.targets);
@@ -122,7 +122,7 @@ TEST_F(LoaderTest, EndsWhileItsThreadWaitsOrReads) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 9, 1000);
   for (int i = 0; i < 200; ++i) {
-    Loader loader(reader, {.place = {0, 1, 2}, .ahead = 2});
+    Loader loader(reader, {.share = {0, 1, 2}, .ahead = 2});
     Batch batch;
     for (int taken = 0; taken < i % 4; ++taken) ASSERT_TRUE(loader.next(batch));
   }
