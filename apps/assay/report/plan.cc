@@ -109,11 +109,11 @@ base::Result<double> arena_bytes(const store::RunRecord& record, const spec::Job
   const base::Json& machine = record.context.machine;
   const bool known = machine.is_object() && machine.contains("memory_bytes") &&
                      machine.at("memory_bytes").is_number_integer();
-  const train::Room room{
-      .available = known ? machine.at("memory_bytes").get<std::int64_t>()
-                         : std::numeric_limits<std::int64_t>::max(),
-      .extra = [](const step::Program&) -> base::Result<std::int64_t> { return 0; }};
-  ASSAY_TRY(const train::Planned planned, train::plan_step(asked, step::choices_of(asked), room));
+  const train::MemoryBudget budget{
+      .available_bytes = known ? machine.at("memory_bytes").get<std::int64_t>()
+                               : std::numeric_limits<std::int64_t>::max(),
+      .extra_bytes = [](const step::Program&) -> base::Result<std::int64_t> { return 0; }};
+  ASSAY_TRY(const train::Planned planned, train::plan_step(asked, step::choices_of(asked), budget));
   return static_cast<double>(planned.plan.bytes);
 }
 
