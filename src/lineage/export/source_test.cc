@@ -4,8 +4,8 @@
 
 #include <set>
 
+#include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/export/parts.h"
 #include "lineage/testing/export_subject.h"
 #include "lineage/testing/required_fields.h"
 #include "lineage/testing/sample_runs.h"

@@ -6,7 +6,8 @@
 #include <cmath>
 #include <regex>
 
-#include "lineage/graph/dag_writers.h"
+#include "lineage/graph/dag_export.h"
+#include "lineage/graph/dag_svg.h"
 
 namespace assay::lineage {
 namespace {

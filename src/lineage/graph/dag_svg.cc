@@ -1,10 +1,11 @@
+#include "lineage/graph/dag_svg.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "base/units.h"
-#include "lineage/graph/dag_writers.h"
 #include "lineage/graph/layout.h"
 
 namespace assay::lineage {

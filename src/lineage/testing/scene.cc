@@ -43,9 +43,9 @@ void Recorded::left_out(LeftOut file, const Rule& rule) {
   reasons[relative(file.path)] = rule.name;
 }
 
-Scene::Scene(const Tracker::Options& options, std::vector<Filter::Choice> choices)
+Scene::Scene(const Tracker::Options& options, std::vector<Filter::UserRule> user_rules)
     : root(scratch.path() / "project"),
-      filter({.root = root, .home = scratch.path() / "home", .choices = std::move(choices)}),
+      filter({.root = root, .home = scratch.path() / "home", .user_rules = std::move(user_rules)}),
       tracker(std::make_unique<Tracker>(options, filter)) {
   std::filesystem::create_directory(root);
   recorded_.root = root;

@@ -50,7 +50,8 @@ struct Manner {
 
 class Scene {
  public:
-  explicit Scene(const Tracker::Options& options = {}, std::vector<Filter::Choice> choices = {});
+  explicit Scene(const Tracker::Options& options = {},
+                 std::vector<Filter::UserRule> user_rules = {});
 
   // Before the run.
   void put(const std::string& name, const std::string& content);

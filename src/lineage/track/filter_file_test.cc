@@ -1,4 +1,4 @@
-#include "lineage/track/filter_file.h"
+#include "lineage/track/filter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,20 +13,20 @@ namespace {
 TEST(FilterFile, ALineIsAPatternAndAMarkTurnsItRound) {
   const base::testing::TempDir dir;
   std::ofstream(dir.path() / kFilterFile) << "# scratch\n*.log\n\n!important.log  \r\n\\#odd\n!\n";
-  const auto choices = read_filter_file(dir.path());
-  ASSERT_TRUE(choices) << choices.error().line();
-  ASSERT_EQ(choices->size(), 3U);
-  EXPECT_EQ((*choices)[0].pattern, "*.log");
-  EXPECT_FALSE((*choices)[0].keep);
-  EXPECT_EQ((*choices)[1].pattern, "important.log");
-  EXPECT_TRUE((*choices)[1].keep);
+  const auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules) << user_rules.error().line();
+  ASSERT_EQ(user_rules->size(), 3U);
+  EXPECT_EQ((*user_rules)[0].pattern, "*.log");
+  EXPECT_FALSE((*user_rules)[0].keep);
+  EXPECT_EQ((*user_rules)[1].pattern, "important.log");
+  EXPECT_TRUE((*user_rules)[1].keep);
 }
 
 TEST(FilterFile, NoFileIsNoRules) {
   const base::testing::TempDir dir;
-  const auto choices = read_filter_file(dir.path());
-  ASSERT_TRUE(choices);
-  EXPECT_TRUE(choices->empty());
+  const auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules);
+  EXPECT_TRUE(user_rules->empty());
 }
 
 TEST(FilterFile, WhatCannotBeReadIsSaid) {
@@ -39,11 +39,11 @@ TEST(FilterFile, WhatCannotBeReadIsSaid) {
 TEST(FilterFile, WorksInTheFilter) {
   const base::testing::TempDir dir;
   std::ofstream(dir.path() / kFilterFile) << "*.log\n!keep.log\n";
-  auto choices = read_filter_file(dir.path());
-  ASSERT_TRUE(choices);
-  Filter filter({.root = dir.path(), .choices = *choices});
+  auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules);
+  Filter filter({.root = dir.path(), .user_rules = *user_rules});
   const auto kept = [&](const char* name) {
-    return filter.rule(filter.judge((dir.path() / name).string())).keep;
+    return filter.rule(filter.rule_for((dir.path() / name).string())).keep;
   };
   EXPECT_FALSE(kept("a.log"));
   EXPECT_TRUE(kept("keep.log"));

@@ -1,8 +1,8 @@
-// Patterns of paths, a small part of what .gitignore has:
+// Path patterns, a subset of .gitignore's:
 //
-//   *          any letters within one component        ?   one letter within a component
+//   *          any characters within one component     ?   one character within a component
 //   **         as a component: any number of them
-//   name       without a slash: any component of that name, at any depth
+//   name       without a slash: any component with that name, at any depth
 //   a/b ./a    with a slash inside: from the project's folder
 //   /a ~/a     from the root, from the home folder
 //   name/      only as a folder

@@ -131,7 +131,7 @@ TEST_P(TrackerHashesTest, ChangedWhenItHadNoNameLeft) {
 }
 
 TEST_P(TrackerHashesTest, ManyFilesAreRemovedBeforeTheyAreHashed) {
-  Scene few({.most_held = 2});
+  Scene few({.max_open_files = 2});
   for (int i = 0; i < 50; ++i) few.put("f" + std::to_string(i), std::to_string(i));
   few.begin();
   for (int i = 0; i < 50; ++i) few.read("f" + std::to_string(i));
@@ -182,7 +182,7 @@ TEST_P(TrackerHashesTest, WhatStandsInAFolderThatNobodyMayEnter) {
 TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) {
   constexpr int kFiles = 40;
   testing::FakeCache cache;
-  Scene quiet({.most_pending = 3, .hashing = {.cache = &cache, .cache_from = 0}});
+  Scene quiet({.max_pending = 3, .hashing = {.cache = &cache, .cache_from = 0}});
   for (int i = 0; i < kFiles; ++i) quiet.put("f" + std::to_string(i), std::to_string(i));
   quiet.begin();
   for (int i = 0; i < kFiles; ++i) quiet.read("f" + std::to_string(i));

@@ -81,7 +81,7 @@ TEST_P(TrackerLinksTest, AFolderMovesAndComesBack) {
 }
 
 TEST_P(TrackerLinksTest, TooManyFilesToFollowAreSaid) {
-  Scene few({.most_moved = 3});
+  Scene few({.max_moved_files = 3});
   few.manner = GetParam();
   few.folder("d");
   for (int i = 0; i < 4; ++i) few.put("d/" + std::to_string(i), "one");

@@ -69,7 +69,7 @@ TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
   scene.tell(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
   EXPECT_THAT(scene.finish().missing[0].text,
-              EndsWith("/a: its times changed while the run ran; its content may have"));
+              EndsWith("/a: its times changed during the run; its content may have changed"));
 }
 
 TEST_P(TrackerTimesTest, NobodyWaitsForTheLargest) {
