@@ -8,7 +8,6 @@
 #include <set>
 
 #include "lineage/export/common.h"
-#include "lineage/testing/export_subject.h"
 #include "lineage/testing/required_fields.h"
 #include "lineage/testing/sample_runs.h"
 

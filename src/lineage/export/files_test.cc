@@ -7,7 +7,6 @@
 
 #include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/testing/export_subject.h"
 #include "lineage/testing/sample_runs.h"
 
 namespace assay::lineage {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lineage/export/export.h"
 #include "store/run.h"
 #include "store/testing/runs.h"
 
@@ -60,6 +62,10 @@ inline std::vector<store::RunRecord> pipeline() {
   train.inputs = {input("/project/clean.csv", "clean")};
   train.outputs = {output("/project/model.bin", "model"), output("/project/log.txt", "log")};
   return {prepare, train};
+}
+
+inline ExportSubject subject_of(std::vector<store::RunRecord> runs) {
+  return {.runs = std::move(runs), .project_root = "/project", .project_id = "feedc0de"};
 }
 
 }  // namespace assay::lineage::testing

@@ -38,9 +38,21 @@ class MissedList {
  public:
   static constexpr std::size_t kMost = 100;
 
-  void add(std::string what, std::string text);
+  void add(std::string what, std::string text) {
+    if (known_.contains({what, text})) return;
+    if (list_.size() == kMost) {
+      ++more_;
+      return;
+    }
+    known_.emplace(what, text);
+    list_.push_back({std::move(what), std::move(text)});
+  }
   // In the order of add(); beyond kMost entries, a last one has the number of the others.
-  [[nodiscard]] std::vector<store::Missed> list() const;
+  [[nodiscard]] std::vector<store::Missed> list() const {
+    auto all = list_;
+    if (more_ > 0) all.push_back({"more", std::to_string(more_) + " more are not listed"});
+    return all;
+  }
 
  private:
   std::vector<store::Missed> list_;
