@@ -126,7 +126,7 @@ Verb run_verb(const Session& session) {
                    "in the background",
                    &options->no_wait},
                   {"--set", "with @N: change the value of an argument", &options->sets}},
-      .rest = {"COMMAND", "the command and its arguments, or @N for stage N", &options->command,
+      .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->command,
                &options->stage},
       .action = [&session, options] { return run(session, *options); }};
   add_limit_options(options->gpu, verb.options);
