@@ -38,10 +38,10 @@ base::Result<base::ExitCode> train(const Session& session, const TrainWords& wor
   ASSAY_TRY_VOID(spec::load(words.job, {.overrides = words.sets}));
   ASSAY_TRY(std::string program, trainer());
   lineage::RunRequest request;
-  request.words = {std::move(program), "train"};
+  request.command = {std::move(program), "train"};
   const std::vector<std::string> typed = words.typed();
-  request.words.insert(request.words.end(), typed.begin(), typed.end());
-  add_flags(session, request.words);
+  request.command.insert(request.command.end(), typed.begin(), typed.end());
+  add_flags(session, request.command);
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) collect::end_like(*kept.wait_status);

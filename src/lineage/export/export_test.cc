@@ -1,5 +1,5 @@
-// Every format against the required fields of its public schema, and against itself: what is
-// referred to exists, and the same runs give the same bytes.
+// Every format has the required fields of its public schema and no dangling references, and the
+// same runs give the same bytes.
 #include "lineage/export/export.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// How the formats tell of files that are awkward: gone, renamed, written into, or with names that
-// are not UTF-8.
+// Unusual files in all formats: deleted, renamed, modified in place, or with names that are not
+// UTF-8.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Graphs by content: the shapes people build, and random ones against brute force.
+// Graphs by content: typical projects, and random ones against brute force.
 #include "lineage/graph/dag_query.h"
 
 #include <rapidcheck/gtest.h>

@@ -26,8 +26,9 @@ void each_file(std::string_view document, const Visit& visit) {
   }
 }
 
-// conda-meta/NAME-VERSION-BUILD.json; only the name may have a hyphen.
-store::Package package_of(const fs::path& file) {
+}  // namespace
+
+store::Package conda_package(const fs::path& file) {
   std::string name = file.stem().string();
   store::Package package{.manager = "conda", .name = name, .version = ""};
   const std::size_t build = name.rfind('-');
@@ -38,8 +39,6 @@ store::Package package_of(const fs::path& file) {
   package.version = name.substr(version + 1, build - version - 1);
   return package;
 }
-
-}  // namespace
 
 bool CondaPackages::add(std::string_view path, std::size_t prefix) {
   const std::string_view folder = path.substr(0, prefix);
@@ -69,7 +68,7 @@ std::vector<store::Package> CondaPackages::packages() const {
         used = environment.files.contains(std::hash<std::string_view>()(file));
         return !used;
       });
-      if (used) found.push_back(package_of(at->path()));
+      if (used) found.push_back(conda_package(at->path()));
     }
   }
   return found;

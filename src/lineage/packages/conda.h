@@ -39,4 +39,7 @@ class CondaPackages {
   std::filesystem::path root_;
 };
 
+// The package of conda-meta/NAME-VERSION-BUILD.json; only the name may contain a hyphen.
+store::Package conda_package(const std::filesystem::path& file);
+
 }  // namespace assay::lineage

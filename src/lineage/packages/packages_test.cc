@@ -1,5 +1,4 @@
-// Fake trees for what managers may do, and this machine's dpkg-query as the oracle for what they
-// did here.
+// Fake trees for the package managers, and this machine's dpkg-query as an oracle.
 #include "lineage/packages/packages.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,4 @@
-// Tables in both directions: what must not reach the disk, and what people would miss. The secrets
-// are made up; none of them was ever valid.
+// Tables of what must be redacted and what must not. The secrets are made up; none was ever valid.
 #include "lineage/redact/command.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +16,7 @@ using ::testing::Not;
 using ::testing::Pair;
 using Words = std::vector<std::string>;
 
-// Put together at run time, so that no scanner takes this file for a leak.
+// Assembled at run time, so that secret scanners do not report this file.
 const std::string kGithub = std::string("ghp") + "_16C7e42F292c6912E7710c838347Ae178B4a";
 const std::string kAws = std::string("AKIA") + "IOSFODNN7EXAMPLE";
 const std::string kAwsSecret = std::string("wJalrXUtnFEMI/K7MDENG/") + "bPxRfiCYEXAMPLEKEY12";

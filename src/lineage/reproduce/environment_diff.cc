@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "lineage/packages/conda.h"
 #include "lineage/packages/dpkg.h"
 #include "lineage/packages/packages.h"
 #include "lineage/packages/python_dist.h"
@@ -78,12 +79,8 @@ class InstalledHere {
       std::error_code error;
       for (fs::directory_iterator at(prefix / "conda-meta", error), end; !error && at != end;
            at.increment(error)) {
-        // NAME-VERSION-BUILD.json
-        const std::string file = at->path().stem().string();
-        const std::size_t build = file.rfind('-');
-        const std::size_t version = build == 0 ? file.npos : file.rfind('-', build - 1);
-        if (build == file.npos || version == file.npos) continue;
-        if (file.substr(0, version) == name) return file.substr(version + 1, build - version - 1);
+        const store::Package package = conda_package(at->path());
+        if (package.name == name && !package.version.empty()) return package.version;
       }
     }
     return std::nullopt;

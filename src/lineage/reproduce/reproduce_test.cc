@@ -1,5 +1,5 @@
-// Commands are really run, recorded by hand (inputs and outputs are listed by the test, hashed from
-// the disk), and made again in a copy.
+// Commands are run, recorded by the test (which lists inputs and outputs and hashes them), and
+// reproduced in a copy.
 #include "lineage/reproduce/plan.h"
 
 #include <fcntl.h>

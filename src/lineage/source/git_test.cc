@@ -1,5 +1,4 @@
-// The oracle of the difference is git itself: a fresh clone with the difference applied must be,
-// byte for byte, the tree the run started in.
+// A fresh clone with the diff applied must equal, byte for byte, the tree the run started in.
 #include "lineage/source/git.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Runs as the store would give them: a pipeline of two, and whatever a test makes of it.
+// Runs as the store returns them: a pipeline of two, for tests to modify, and an export of them.
 #pragma once
 
 #include <string>

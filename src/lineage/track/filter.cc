@@ -64,12 +64,9 @@ constexpr std::array<std::string_view, 17> kSystemFolders = {
     "/sbin",      "/etc",     "/opt",       "/boot",    "/snap",   "/nix/store",
     "/gnu/store", "/var/lib", "/var/cache", "/var/log", "/var/run"};
 
-bool is_in(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 bool is_in_any(std::string_view path, const auto& folders) {
-  return std::ranges::any_of(folders, [&](std::string_view folder) { return is_in(path, folder); });
+  return std::ranges::any_of(folders,
+                             [&](std::string_view folder) { return is_inside(path, folder); });
 }
 
 bool has_part(std::string_view path, std::string_view part) {
@@ -127,7 +124,7 @@ RuleId Filter::rule_for(std::string_view path) {
 }
 
 RuleId Filter::rule_for_folder(std::string_view folder) {
-  const bool in_root = !root_.empty() && is_in(folder, root_);
+  const bool in_root = !root_.empty() && is_inside(folder, root_);
   const RuleId rule = in_root ? inside(folder.substr(root_.size())) : outside(folder);
   // Last, because it reads the disk, and only where it could change the result.
   const bool kept = rules_[rule].keep || rule == kHome;
@@ -170,7 +167,7 @@ RuleId Filter::outside(std::string_view folder) const {
   if (const RuleId rule = inside(folder); rule != kProject) return rule;
   if (in_python(folder) || has_any_part(folder, kLanguageFolders)) return kLanguage;
   if (!temporary && is_in_any(folder, kSystemFolders)) return kSystem;
-  if (!home_.empty() && is_in(folder, home_) && folder.substr(home_.size()).starts_with("/.")) {
+  if (!home_.empty() && is_inside(folder, home_) && folder.substr(home_.size()).starts_with("/.")) {
     return kHome;
   }
   return temporary ? kTemporary : kData;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/testing/temp_dir.h"
 #include "lineage/testing/scene.h"
@@ -150,7 +151,7 @@ TEST(Glob, Matches) {
   EXPECT_FALSE(matches("d/", "/p/d"));
 }
 
-// Takes time beyond any patience where every star tries every length.
+// Would take exponential time if every star tried every length.
 TEST(Glob, ManyStarsEndSoon) {
   std::string path;
   std::string pattern;
@@ -158,6 +159,46 @@ TEST(Glob, ManyStarsEndSoon) {
   for (int i = 0; i < 40; ++i) pattern += "/**/a*a*";
   EXPECT_FALSE(Glob(pattern + "/b", "/p", "/h").matches(path));
   EXPECT_FALSE(matches_component(std::string(60, '*') + "b", std::string(2000, 'a')));
+}
+
+TEST(FilterFile, ALineIsAPatternAndAMarkTurnsItRound) {
+  const base::testing::TempDir dir;
+  std::ofstream(dir.path() / kFilterFile) << "# scratch\n*.log\n\n!important.log  \r\n\\#odd\n!\n";
+  const auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules) << user_rules.error().line();
+  ASSERT_EQ(user_rules->size(), 3U);
+  EXPECT_EQ((*user_rules)[0].pattern, "*.log");
+  EXPECT_FALSE((*user_rules)[0].keep);
+  EXPECT_EQ((*user_rules)[1].pattern, "important.log");
+  EXPECT_TRUE((*user_rules)[1].keep);
+}
+
+TEST(FilterFile, NoFileIsNoRules) {
+  const base::testing::TempDir dir;
+  const auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules);
+  EXPECT_TRUE(user_rules->empty());
+}
+
+TEST(FilterFile, WhatCannotBeReadIsSaid) {
+  const base::testing::TempDir dir;
+  std::filesystem::create_directory(dir.path() / kFilterFile);
+  EXPECT_FALSE(read_filter_file(dir.path()));
+}
+
+// The later rule wins, so the command line goes after the file.
+TEST(FilterFile, WorksInTheFilter) {
+  const base::testing::TempDir dir;
+  std::ofstream(dir.path() / kFilterFile) << "*.log\n!keep.log\n";
+  auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules);
+  Filter filter({.root = dir.path(), .user_rules = *user_rules});
+  const auto kept = [&](const char* name) {
+    return filter.rule(filter.rule_for((dir.path() / name).string())).keep;
+  };
+  EXPECT_FALSE(kept("a.log"));
+  EXPECT_TRUE(kept("keep.log"));
+  EXPECT_TRUE(kept("data.csv"));
 }
 
 }  // namespace

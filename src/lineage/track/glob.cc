@@ -17,6 +17,10 @@ void for_each_part(std::string_view path, Take take) {
 
 }  // namespace
 
+bool is_inside(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
 bool matches_component(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;

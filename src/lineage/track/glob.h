@@ -29,6 +29,9 @@ class Glob {
   bool folder_only_ = false;
 };
 
+// Whether `path` is `folder` or below it.
+bool is_inside(std::string_view path, std::string_view folder);
+
 // One component against one component of a pattern.
 bool matches_component(std::string_view pattern, std::string_view text);
 

@@ -1,4 +1,4 @@
-// The tracker's tables, each against the plain container it stands for.
+// The tracker's tables, each against a standard container.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -16,10 +16,6 @@ namespace file = file_flag;
 
 namespace {
 
-bool is_below(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 std::optional<Stamp> folder_at(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
@@ -31,9 +27,9 @@ std::optional<Stamp> folder_at(const std::string& path) {
 // The name that a folder had when the run began.
 std::string Tracker::folder_before(std::string folder) const {
   for (auto move = folder_moves_.rbegin(); move != folder_moves_.rend(); ++move) {
-    if (is_below(folder, move->to)) {
+    if (is_inside(folder, move->to)) {
       folder = move->from + folder.substr(move->to.size());
-    } else if (move->exchange && is_below(folder, move->from)) {
+    } else if (move->exchange && is_inside(folder, move->from)) {
       folder = move->to + folder.substr(move->from.size());
     }
   }
@@ -100,7 +96,7 @@ void Tracker::register_file(PathId id, const Stamp& stamp) {
 void Tracker::add_moves(const std::string& from, const std::string& to, std::vector<Move>& moves) {
   const FolderId end = paths_.folder_end();
   for (FolderId folder = 1; folder < end; ++folder) {
-    if (!is_below(paths_.folder_path(folder), from)) continue;
+    if (!is_inside(paths_.folder_path(folder), from)) continue;
     const FolderId target = paths_.folder(to + paths_.folder_path(folder).substr(from.size()));
     for (PathId id = paths_.first_in(folder); id != 0; id = paths_[id].next_in_folder) {
       const FileId moved = paths_[id].now;
