@@ -12,7 +12,8 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/log.h"
-#include "base/stderr_line.h"
+#include "base/process/environment.h"
+#include "base/terminal.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
@@ -39,16 +40,6 @@ struct ReproduceOptions {
   bool run = false;
   bool allow_outside = false;
 };
-
-std::map<std::string, std::string> environment_here() {
-  std::map<std::string, std::string> values;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view entry = *at;
-    const std::size_t equals = entry.find('=');
-    if (equals != entry.npos) values.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return values;
-}
 
 // All paths where a content was seen, for inputs that are no longer at their path.
 Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
@@ -78,7 +69,7 @@ Result<std::map<std::pair<store::RunId, std::string>, lineage::SameContent>> sam
     for (const store::Input& input : run.inputs) {
       ASSAY_TRY(const auto made, producers.of(run, input));
       if (made) continue;
-      ASSAY_TRY(const auto same, producers.twin(run, input));
+      ASSAY_TRY(const auto same, producers.same_content(run, input));
       if (same) same_contents.insert({{run.id, input.path}, {same->run, same->path}});
     }
   }
@@ -105,7 +96,7 @@ Result<lineage::ReproductionPlan> plan_for(store::Store& store, const std::strin
                              .differences = std::move(differences),
                              .places = std::move(places),
                              .same_contents = std::move(same_contents),
-                             .environment = environment_here()});
+                             .environment = base::Environment::from_current().values()});
 }
 
 std::string short_hash(const std::optional<hash::Digest>& digest) {
@@ -221,7 +212,7 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
   if (session.quiet) silent.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   ASSAY_TRY(const lineage::Reproduction done,
             lineage::run_plan(plan, {.directory = options.directory,
-                                     .environment = environment_here(),
+                                     .environment = base::Environment::from_current().values(),
                                      .allow_outside = options.allow_outside,
                                      .output_fd = session.quiet ? silent.get() : STDERR_FILENO,
                                      .progress = [&session](std::string_view line) {

@@ -149,7 +149,7 @@ class Walk {
     for (const Input& input : needs) {
       ASSAY_TRY(const auto made, producers_.of(head, input));
       if (!made) {
-        ASSAY_TRY(const auto same, producers_.twin(head, input));
+        ASSAY_TRY(const auto same, producers_.same_content(head, input));
         builder_.add_external_input(
             reader, input, same ? std::optional(SameContent{same->run, same->path}) : std::nullopt);
         continue;
@@ -210,7 +210,7 @@ base::Result<std::optional<SameContent>> same_content_of(store::Store& store,
   for (const FileAt& read : readers) {
     if (read.path != artifact.path) continue;
     ASSAY_TRY(const RunRecord head, store::head_of(store, read.run));
-    ASSAY_TRY(const auto found, producers.twin(head, {read.path, read.blake3, read.size}));
+    ASSAY_TRY(const auto found, producers.same_content(head, {read.path, read.blake3, read.size}));
     return found ? std::optional(SameContent{found->run, found->path}) : std::nullopt;
   }
   return std::nullopt;

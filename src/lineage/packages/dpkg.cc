@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "base/timespec.h"
 #include "base/unique_fd.h"
 
 namespace assay::lineage {

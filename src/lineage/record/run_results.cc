@@ -100,7 +100,7 @@ void StagedResults::left_out(LeftOut file, const Rule& rule) {
 }
 
 void StagedResults::process(store::Process process) {
-  process.words = redact_arguments(process.words);
+  process.arguments = redact_arguments(process.arguments);
   processes_.push_back(std::move(process));
 }
 
@@ -189,7 +189,7 @@ store::GpuWork stored_gpu_work(const collect::GpuReport& report,
     store::GpuShare share{.device = one.uuid,
                           .priority = std::string(share::name_of(one.share.priority)),
                           .borrow = one.share.borrow,
-                          .had_ns = static_cast<std::int64_t>(one.busy_ns),
+                          .busy_ns = static_cast<std::int64_t>(one.busy_ns),
                           .waited_ns = static_cast<std::int64_t>(one.waited_ns)};
     if (one.byte_limit != 0) {
       share.memory_bytes = static_cast<std::int64_t>(

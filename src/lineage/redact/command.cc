@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "lineage/redact/secret_name.h"
 
 namespace assay::lineage {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 namespace assay::lineage {
 namespace {

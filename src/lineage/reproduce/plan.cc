@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
+#include "base/process/capture.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
 #include "lineage/reproduce/path_map.h"
-#include "lineage/source/child.h"
 #include "lineage/source/git_program.h"
 #include "store/needs.h"
 
@@ -41,9 +41,8 @@ std::string root_of(const std::vector<store::RunRecord>& runs, const std::string
 // Paths in a commit, relative to the repository; empty if the commit does not exist here.
 class CommitFiles {
  public:
-  explicit CommitFiles(const std::map<std::string, std::string>& environment) {
-    for (const auto& [name, value] : environment) environment_.push_back(name + "=" + value);
-  }
+  explicit CommitFiles(const std::map<std::string, std::string>& environment)
+      : environment_(base::Environment::from_values(environment).entries()) {}
   bool has(const store::Git& git, const std::string& path) {
     const PathMap map(git.root, "");
     if (!map.inside(path) || path.size() <= git.root.size()) return false;

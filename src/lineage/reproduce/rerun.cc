@@ -13,7 +13,7 @@
 #include <set>
 #include <string_view>
 
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "lineage/redact/command.h"
 #include "store/stages.h"

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "base/clock.h"
-#include "base/timespec.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
@@ -27,9 +26,7 @@ std::optional<hash::Digest> digest_at(const fs::path& path) {
 }
 
 std::vector<std::string> entries(const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> list;
-  for (const auto& [name, value] : environment) list.push_back(name + "=" + value);
-  return list;
+  return base::Environment::from_values(environment).entries();
 }
 
 // Outputs, except files whose earlier content is read as well.

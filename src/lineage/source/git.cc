@@ -192,9 +192,9 @@ base::Result<void> add_untracked(GitProgram& git, const Checkout& checkout,
   std::string list;
   for (const std::string& file : files) (list += file) += '\0';
   // Forced: what git listed as untracked may be ignored by now.
-  ASSAY_TRY(const ChildResult added, git.run({"add", "--force", "--intent-to-add", "--sparse",
-                                              "--pathspec-from-file=-", "--pathspec-file-nul"},
-                                             std::move(list)));
+  ASSAY_TRY(const base::Captured added, git.run({"add", "--force", "--intent-to-add", "--sparse",
+                                                 "--pathspec-from-file=-", "--pathspec-file-nul"},
+                                                std::move(list)));
   if (!added.ok()) return base::fail(base::unfit_error("", failure_text(added)));
   return {};
 }
@@ -214,7 +214,7 @@ base::Result<std::string> diff_against_commit(GitProgram git, const Checkout& ch
       checkout.sha256 ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
                       : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
   ASSAY_TRY(
-      ChildResult diff,
+      base::Captured diff,
       git.run({"diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
                "--no-renames", "--no-relative", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/",
                "--ignore-submodules=all", "--diff-algorithm=myers",
@@ -251,7 +251,8 @@ std::vector<std::string> small_enough(const fs::path& root, const GitStatus& sta
 }
 
 // Prints paths relative to the root, wherever in the tree git runs.
-base::Result<Child> start_status(const GitProgram& git, const std::string& untracked) {
+base::Result<base::CapturedProcess> start_status(const GitProgram& git,
+                                                 const std::string& untracked) {
   return git.start({"status", "--porcelain=v2", "--branch", "-z", "--no-ahead-behind",
                     "--no-renames", "--ignore-submodules=none", untracked});
 }
@@ -272,7 +273,7 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
                                  "status\\.showuntrackedfiles)$"});
   if (!location_child || !config_child || !status_child)
     return {std::nullopt, "git is not installed"};
-  const ChildResult location = location_child->finish();
+  const base::Captured location = location_child->finish();
   const std::optional<Checkout> checkout =
       location.ok() ? parse_checkout(location.output) : std::nullopt;
   if (!checkout) {
@@ -288,7 +289,7 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
     status_child = start_status(git, "--untracked-files=no");
     if (!status_child) return {std::nullopt, status_child.error().what};
   }
-  const ChildResult printed = status_child->finish();
+  const base::Captured printed = status_child->finish();
   if (!printed.ok()) return {std::nullopt, failure_text(printed)};
   const GitStatus status = parse_git_status(printed.output);
   git.move_to(checkout->root);

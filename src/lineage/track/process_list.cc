@@ -44,7 +44,7 @@ void ProcessList::for_each(const std::function<void(store::Process)>& visit) con
     std::string_view rest = process.arguments;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\0'), rest.size());
-      stored.words.emplace_back(rest.substr(0, end));
+      stored.arguments.emplace_back(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     visit(std::move(stored));
