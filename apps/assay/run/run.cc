@@ -9,6 +9,7 @@
 
 #include "assay/limit/gpu_limits.h"
 #include "assay/verbs.h"
+#include "base/process/exit_status.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "lineage/reproduce/rerun.h"
@@ -128,7 +129,7 @@ Verb run_verb(const Session& session) {
                    &options->no_wait},
                   {"--set", "with @N: change the value of an argument", &options->sets}},
       .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->command,
-               &options->stage},
+                  &options->stage},
       .action = [&session, options] { return run(session, *options); }};
   add_limit_options(options->gpu, verb.options);
   return verb;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/process/proc.h"
 #include "lineage/record/context.h"

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/process/capture.h"
+#include "base/process/environment.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
