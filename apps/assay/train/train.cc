@@ -32,10 +32,10 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   ASSAY_TRY_VOID(spec::load(options.job, {.overrides = options.sets}));
   ASSAY_TRY(std::string program, trainer());
   lineage::RunRequest request;
-  request.words = {std::move(program), "train"};
+  request.command = {std::move(program), "train"};
   const std::vector<std::string> arguments = options.arguments();
-  request.words.insert(request.words.end(), arguments.begin(), arguments.end());
-  add_common_flags(session, request.words);
+  request.command.insert(request.command.end(), arguments.begin(), arguments.end());
+  add_common_flags(session, request.command);
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) base::exit_like(*kept.wait_status);
