@@ -1,6 +1,6 @@
 #include "assay-train/step_row.h"
 
-#include "spec/mfu.h"
+#include "spec/parameters.h"
 
 namespace assay::cli {
 

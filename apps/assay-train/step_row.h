@@ -10,7 +10,7 @@
 
 namespace assay::cli {
 
-// Under both definitions in use (spec/mfu.h); nothing where the device's peak is not known.
+// Under both definitions in use (spec/parameters.h); nothing where the device's peak is not known.
 struct Utilisation {
   double mfu = 0;     // parameters that multiply activations
   double mfu_6n = 0;  // all parameters

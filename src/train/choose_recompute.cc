@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "base/units.h"
 #include "spec/enum_names.h"
+#include "step/recompute.h"
 
 namespace assay::train {
 namespace {
 
 using spec::Recompute;
-
-// From the one that computes least to the one that keeps least.
-constexpr Recompute kFastestFirst[] = {Recompute::kNone, Recompute::kCheap, Recompute::kFfn,
-                                       Recompute::kFull};
 
 std::string bytes_text(std::int64_t bytes) {
   return base::to_text(base::Bytes(bytes));
@@ -76,14 +74,22 @@ Room room_on(Backend& backend, std::int64_t available) {
 
 base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices, const Room& room) {
   const Recompute asked = choices.recompute;
+  std::span<const Recompute> policies = step::kRecomputePolicies;
+  if (asked != Recompute::kAuto) policies = {&asked, 1};
   Planned tried;
-  for (const Recompute policy : kFastestFirst) {
-    if (asked != Recompute::kAuto && policy != asked) continue;
-    choices.recompute = policy;
+  base::Result<void> built;
+  const auto build = [&]() -> base::Result<void> {
     ASSAY_TRY(tried, planned(job.model, choices));
     ASSAY_TRY(tried.extra_bytes, room.extra(tried.program));
-    if (tried.plan.bytes + tried.extra_bytes <= room.available) return tried;
-  }
+    return {};
+  };
+  const bool fits = step::choose_recompute(policies, [&](Recompute policy) {
+    choices.recompute = policy;
+    built = build();
+    return !built || tried.plan.bytes + tried.extra_bytes <= room.available;
+  });
+  if (!built) return base::fail(std::move(built).error());
+  if (fits) return tried;
   return base::fail(does_not_fit(job, choices, tried, room.available));
 }
 
