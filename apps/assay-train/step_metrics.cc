@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "spec/mfu.h"
+#include "spec/parameters.h"
 
 namespace assay::cli {
 namespace {

@@ -47,7 +47,7 @@ class Telemetry {
   std::int64_t peak_memory_bytes_ = 0;
 };
 
-// Model FLOPs utilisation under both common definitions (spec/mfu.h).
+// Model FLOPs utilisation under both common definitions (spec/parameters.h).
 struct Utilisation {
   double mfu = 0;     // parameters that multiply activations
   double mfu_6n = 0;  // all parameters

@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "base/units.h"
 #include "spec/enum_names.h"
+#include "step/recompute.h"
 
 namespace assay::train {
 namespace {
 
 using spec::Recompute;
-
-// From the least recomputation to the least memory.
-constexpr Recompute kFastestFirst[] = {Recompute::kNone, Recompute::kCheap, Recompute::kFfn,
-                                       Recompute::kFull};
 
 std::string bytes_text(std::int64_t bytes) {
   return base::to_text(base::Bytes(bytes));
@@ -77,14 +75,22 @@ MemoryBudget memory_budget(Backend& backend, std::int64_t available) {
 base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices,
                                 const MemoryBudget& budget) {
   const Recompute requested = choices.recompute;
+  std::span<const Recompute> policies = step::kRecomputePolicies;
+  if (requested != Recompute::kAuto) policies = {&requested, 1};
   Planned tried;
-  for (const Recompute policy : kFastestFirst) {
-    if (requested != Recompute::kAuto && policy != requested) continue;
-    choices.recompute = policy;
+  base::Result<void> built;
+  const auto build = [&]() -> base::Result<void> {
     ASSAY_TRY(tried, planned(job.model, choices));
     ASSAY_TRY(tried.extra_bytes, budget.extra_bytes(tried.program));
-    if (tried.plan.bytes + tried.extra_bytes <= budget.available_bytes) return tried;
-  }
+    return {};
+  };
+  const bool fits = step::choose_recompute(policies, [&](Recompute policy) {
+    choices.recompute = policy;
+    built = build();
+    return !built || tried.plan.bytes + tried.extra_bytes <= budget.available_bytes;
+  });
+  if (!built) return base::fail(std::move(built).error());
+  if (fits) return tried;
   return base::fail(does_not_fit(job, choices, tried, budget.available_bytes));
 }
 

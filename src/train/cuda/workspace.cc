@@ -14,8 +14,7 @@ constexpr std::int64_t kAlignment = 256;  // bytes
 // The widest row of partial sums of any op.
 std::int64_t partial_elements(const step::Program& p) {
   const spec::ModelSpec& m = p.model;
-  const std::int64_t inner = (m.mlp == spec::Mlp::kSwiglu ? 2 : 1) * m.ffn;
-  const std::int64_t widest = std::max({m.q_dim() + 2 * m.kv_dim(), inner, m.dim});
+  const std::int64_t widest = std::max({m.qkv_dim(), m.inner_dim(), m.dim});
   return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
 }
 

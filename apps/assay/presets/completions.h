@@ -1,4 +1,4 @@
-// Words that completion offers for verbs that take a spec.
+// What shell completion offers for verbs that take a job.
 #pragma once
 
 #include <string>

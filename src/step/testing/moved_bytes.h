@@ -1,8 +1,13 @@
-#include "step/outline.h"
+// What an op of a program reads and writes, counted as an outline does: operands once, results
+// once, and once more where they are added to or changed in place; of tables that are looked up,
+// the rows.
+#pragma once
 
-namespace assay::step {
+#include "step/program.h"
 
-double moved_bytes(const Op& op, const Program& p) {
+namespace assay::step::testing {
+
+inline double moved_bytes(const Op& op, const Program& p) {
   const auto bytes = [&](const View& view) { return static_cast<double>(p.bytes_of(view)); };
   if (op.kind == Kind::kEmbed) {
     const View& x = op.out[0];
@@ -28,4 +33,4 @@ double moved_bytes(const Op& op, const Program& p) {
   return sum;
 }
 
-}  // namespace assay::step
+}  // namespace assay::step::testing

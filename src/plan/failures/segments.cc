@@ -1,4 +1,4 @@
-#include "plan/failures/turns.h"
+#include "plan/failures/segments.h"
 
 #include <cmath>
 
@@ -22,35 +22,35 @@ Truncated failure_within(double span, double mtbf) {
 
 }  // namespace
 
-Turns turns_of(const Resilience& r, base::Seconds work) {
+Segments segments_of(const Resilience& r, base::Seconds work) {
   if (work.count() <= 0) return {};
-  Turns t;
+  Segments t;
   t.count = std::ceil(work / r.interval);
-  t.turn = (r.interval + r.checkpoint).count();
+  t.segment = (r.interval + r.checkpoint).count();
   t.last = work.count() - (t.count - 1) * r.interval.count() + r.checkpoint.count();
   t.undisturbed = work.count() + t.count * r.checkpoint.count();
   return t;
 }
 
-double mean_turn(const Resilience& r, double turn) {
+double mean_segment(const Resilience& r, double segment) {
   const double m = r.mtbf.count();
-  return (m + r.outage.count()) * std::exp(r.restart.count() / m) * std::expm1(turn / m);
+  return (m + r.outage.count()) * std::exp(r.restart.count() / m) * std::expm1(segment / m);
 }
 
-double mean_retried_turn(const Resilience& r, double turn) {
+double mean_retried_segment(const Resilience& r, double segment) {
   const double m = r.mtbf.count();
-  return (m + r.outage.count()) * std::expm1((r.restart.count() + turn) / m);
+  return (m + r.outage.count()) * std::expm1((r.restart.count() + segment) / m);
 }
 
-// A turn that is disturbed once goes on as a geometric number of failed attempts and one that
+// A segment that is disturbed once goes on as a geometric number of failed attempts and one that
 // lives.
-double turn_variance(const Resilience& r, double turn) {
+double segment_variance(const Resilience& r, double segment) {
   const double m = r.mtbf.count();
   const double outage = r.outage.count();
-  const double attempt = r.restart.count() + turn;
-  const double lives = std::exp(-turn / m);
+  const double attempt = r.restart.count() + segment;
+  const double lives = std::exp(-segment / m);
   const double attempt_lives = std::exp(-attempt / m);
-  const Truncated first = failure_within(turn, m);
+  const Truncated first = failure_within(segment, m);
   const Truncated again = failure_within(attempt, m);
 
   const double retries = (1 - attempt_lives) / attempt_lives;
@@ -61,9 +61,9 @@ double turn_variance(const Resilience& r, double turn) {
 
   const double disturbed = first.mean + outage + retried_mean;
   const double second_moment =
-      lives * turn * turn +
+      lives * segment * segment +
       (1 - lives) * (first.variance + retried_variance + disturbed * disturbed);
-  const double mean = lives * turn + (1 - lives) * disturbed;
+  const double mean = lives * segment + (1 - lives) * disturbed;
   return second_moment - mean * mean;
 }
 

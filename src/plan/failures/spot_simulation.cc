@@ -1,4 +1,4 @@
-#include "plan/failures/spot_play.h"
+#include "plan/failures/spot_simulation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
-// Turns of work and checkpoint, after a restart.
+// Segments of work and checkpoint, after a restart.
 struct Pace {
   double restart;
   double interval;
@@ -25,9 +25,9 @@ struct Pace {
   // And when it is stopped after so long with a last checkpoint, which the time includes.
   [[nodiscard]] double saved_in_peace(double seconds) const {
     const double working = std::max(0.0, seconds - restart - checkpoint);
-    const double turn = interval + checkpoint;
-    const double turns = std::floor(working / turn);
-    return turns * interval + std::min(interval, working - turns * turn);
+    const double segment = interval + checkpoint;
+    const double segments = std::floor(working / segment);
+    return segments * interval + std::min(interval, working - segments * segment);
   }
   // Work per second, in the long run.
   [[nodiscard]] double rate() const { return interval / (interval + checkpoint); }
@@ -47,7 +47,7 @@ class SpotPlay {
     first_window();
   }
 
-  PlayedRun played() {
+  SimulatedRun simulated() {
     while (done_ < work_) {
       while (now_ >= window_end_) next_window();
       if (policy_ == SpotPolicy::kOnDemand || now_ >= last_moment()) {
@@ -87,7 +87,8 @@ class SpotPlay {
   // Time that a run on demand from now on would have to spare.
   [[nodiscard]] double slack() const { return deadline_ - now_ - on_demand_.needed(work_ - done_); }
 
-  // What spot machines can cost in vain: a restart, a turn, and a checkpoint more than on demand.
+  // What spot machines can cost in vain: a restart, a segment, and a checkpoint more than on
+  // demand.
   [[nodiscard]] double risk() const {
     return spot_.restart + spot_.interval + 2 * spot_.checkpoint;
   }
@@ -98,14 +99,14 @@ class SpotPlay {
     return now_ + slack() - risk();
   }
 
-  // How long spot machines may be kept: each turn on them may have more checkpoints than on demand,
-  // and that eats up what is to spare.
+  // How long spot machines may be kept: each segment on them may have more checkpoints than on
+  // demand, and that eats up what is to spare.
   [[nodiscard]] double longest_on_spot() const {
     if (policy_ != SpotPolicy::kUniformProgress) return kForever;
     const double eaten = spot_.checkpoint * (1 - spot_.interval / on_demand_.interval);
     if (eaten <= 0) return kForever;
-    const double turns = std::floor(std::max(0.0, slack() - risk()) / eaten) + 1;
-    return spot_.restart + turns * (spot_.interval + spot_.checkpoint);
+    const double segments = std::floor(std::max(0.0, slack() - risk()) / eaten) + 1;
+    return spot_.restart + segments * (spot_.interval + spot_.checkpoint);
   }
 
   // When the deadline's part that has passed is more than what is done.
@@ -186,13 +187,13 @@ class SpotPlay {
   double done_ = 0;          // work that is on disk
   double window_begin_ = 0;  // the present or next time with spot machines
   double window_end_ = 0;
-  PlayedRun result_;
+  SimulatedRun result_;
 };
 
 }  // namespace
 
-PlayedRun play(const SpotRun& run, SpotPolicy policy, base::Draws draws) {
-  return SpotPlay(run, policy, draws).played();
+SimulatedRun simulate(const SpotRun& run, SpotPolicy policy, base::Draws draws) {
+  return SpotPlay(run, policy, draws).simulated();
 }
 
 }  // namespace assay::plan

@@ -1,4 +1,4 @@
-#include "assay/presets/spec_words.h"
+#include "assay/presets/completions.h"
 
 #include "spec/presets.h"
 #include "spec/schema.h"

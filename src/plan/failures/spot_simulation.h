@@ -1,4 +1,4 @@
-// One run on a market of spot machines, played from event to event. Internal to src/plan.
+// One run on a market of spot machines, simulated from event to event. Internal to src/plan.
 #pragma once
 
 #include "base/draws.h"
@@ -6,7 +6,7 @@
 
 namespace assay::plan {
 
-struct PlayedRun {
+struct SimulatedRun {
   double seconds = 0;
   double spot_seconds = 0;  // paid for
   double on_demand_seconds = 0;
@@ -14,6 +14,6 @@ struct PlayedRun {
 };
 
 // For a run that spot_outcome found in order.
-PlayedRun play(const SpotRun& run, SpotPolicy policy, base::Draws draws);
+SimulatedRun simulate(const SpotRun& run, SpotPolicy policy, base::Draws draws);
 
 }  // namespace assay::plan
