@@ -1,4 +1,4 @@
-// An experiment's page says who decided, where it ran and who looked.
+// An experiment's page says which arm decided, where it ran and when it was analysed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,8 +29,8 @@ compare::Measured three_arms() {
   return m;
 }
 
-std::string page_of(const compare::Measured& m, double share) {
-  const compare::Findings findings = compare::findings_of(m, share);
+std::string page_of(const compare::Measured& m, double alpha_share) {
+  const compare::Findings findings = compare::findings_of(m, alpha_share);
   return markdown({.title = "e",
                    .parts = {experiment_part({.measured = m,
                                               .findings = findings,
@@ -45,22 +45,22 @@ TEST(ExperimentPage, TheHeadlineIsOfTheArmThatDecided) {
                                               Not(HasSubstr("ok against A: \\+0.00 % \\("))));
 }
 
-TEST(ExperimentPage, SaysWhereItRanWhoLookedAndWhatFailed) {
+TEST(ExperimentPage, SaysWhereItRanWhenItWasAnalysedAndWhatFailed) {
   compare::Measured m = three_arms();
-  m.sittings = {{.begun = "2026-11-15T00:00:00Z",
+  m.sessions = {{.begun = "2026-11-15T00:00:00Z",
                  .host = "node7",
                  .machine = "2-core Some CPU",
                  .kernel = "6.1.0-18",
                  .driver = "580.65.06",
                  .assay = "0.1.0 abcdef",
                  .project = "0123456"}};
-  m.looks = {{.run = 9, .pairs = 3},
-             {.run = 36, .pairs = 12, .stop = compare::Stop::kTime, .share = 1.0 / 12}};
+  m.analyses = {{.run = 9, .pairs = 3},
+                {.run = 36, .pairs = 12, .stop = compare::Stop::kTime, .alpha_share = 1.0 / 12}};
   m.failures = {{.run = 37, .block = 12, .arm = 2, .started = "t", .what = "exited with 7"}};
   const std::string text = page_of(m, 1.0 / 12);
-  for (const char* fact :
-       {"node7", "2-core Some CPU", "6.1.0-18", "580.65.06", "0.1.0 abcdef", "0123456",
-        "it was interrupted", "the time was over", "exited with 7", "looked at 1 time before"}) {
+  for (const char* fact : {"node7", "2-core Some CPU", "6.1.0-18", "580.65.06", "0.1.0 abcdef",
+                           "0123456", "it was interrupted", "the time limit was reached",
+                           "exited with 7", "reported 1 time before"}) {
     EXPECT_THAT(text, HasSubstr(fact));
   }
   EXPECT_THAT(page_of(three_arms(), 1), Not(HasSubstr("How it came about")));

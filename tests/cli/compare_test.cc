@@ -468,10 +468,10 @@ TEST_F(CompareCli, TheArmThatDecidedIsNamed) {
 // Where it ran is known, and going on elsewhere is noticed.
 TEST_F(CompareCli, AnotherMachineIsNoticed) {
   const Json json = compare_json({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "1"}, 2);
-  ASSERT_EQ(json["sittings"].size(), 1U);
-  const std::string kernel = json["sittings"][0]["kernel"];
+  ASSERT_EQ(json["sessions"].size(), 1U);
+  const std::string kernel = json["sessions"][0]["kernel"];
   EXPECT_FALSE(kernel.empty());
-  EXPECT_FALSE(std::string(json["sittings"][0]["assay"]).empty());
+  EXPECT_FALSE(std::string(json["sessions"][0]["assay"]).empty());
   std::string journal = read("x/runs.jsonl");
   const std::size_t at = journal.find("\"kernel\":\"");
   ASSERT_NE(at, std::string::npos);

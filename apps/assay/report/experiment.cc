@@ -1,7 +1,7 @@
 // An experiment of `assay compare` as a report needs it: made from its journal alone.
 #include <fmt/format.h>
 
-#include "assay/compare/print.h"
+#include "assay/compare/json.h"
 #include "assay/report/sources.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -15,23 +15,23 @@ namespace fs = std::filesystem;
 
 constexpr base::Bytes kLargestResult(std::int64_t{1} << 30U);
 
-// Why it ended, what was said before it began, and how sure its verdict must be. The last look
-// knows, if it is of all runs; where it is from before the last of them, the experiment was cut
-// off. Journals without looks are of before they were kept: there only result.json knows.
+// Why it ended, the warnings before it began, and the share of alpha that its verdict may spend:
+// from the last interim analysis, if it includes all runs; otherwise the experiment was killed.
+// Journals older than interim analyses have this in result.json only.
 struct EndOfExperiment {
   compare::Stop stop = compare::Stop::kNo;
-  double share = 0;
+  double alpha_share = 0;
   std::vector<std::string> preflight;
 };
 
 EndOfExperiment end_in_journal(const compare::Measured& measured) {
   EndOfExperiment end;
-  if (!measured.sittings.empty()) end.preflight = measured.sittings.back().preflight;
-  if (measured.looks.empty()) return end;
-  const compare::Look& look = measured.looks.back();
-  if (look.run != measured.last_run()) return end;
-  end.stop = look.stop;
-  end.share = look.share;
+  if (!measured.sessions.empty()) end.preflight = measured.sessions.back().preflight;
+  if (measured.analyses.empty()) return end;
+  const compare::InterimAnalysis& analysis = measured.analyses.back();
+  if (analysis.run != measured.last_run()) return end;
+  end.stop = analysis.stop;
+  end.alpha_share = analysis.alpha_share;
   return end;
 }
 
@@ -49,20 +49,17 @@ EndOfExperiment end_in_result(const fs::path& directory, std::size_t blocks) {
       if (line.is_string()) end.preflight.push_back(line);
     }
   }
-  for (const compare::Stop stop :
-       {compare::Stop::kNarrow, compare::Stop::kTime, compare::Stop::kPairs}) {
-    if (result.contains("stopped") && result.at("stopped") == compare::to_text(stop)) {
-      end.stop = stop;
-      end.share = 1;
-    }
+  if (result.contains("stopped") && result.at("stopped").is_string()) {
+    end.stop = compare::stop_from_text(result.at("stopped").get<std::string>());
   }
+  if (end.stop == compare::Stop::kFailed) end.stop = compare::Stop::kNo;
+  if (end.stop != compare::Stop::kNo) end.alpha_share = 1;
   return end;
 }
 
-std::string failure_of(const compare::Measured& measured, compare::Stop stop) {
-  return stop == compare::Stop::kFailed && !measured.failures.empty()
-             ? measured.failures.back().what
-             : "";
+std::optional<base::Error> failure_of(const compare::Measured& measured, compare::Stop stop) {
+  if (stop != compare::Stop::kFailed || measured.failures.empty()) return std::nullopt;
+  return base::unfit_error("", measured.failures.back().what);
 }
 
 }  // namespace
@@ -73,31 +70,32 @@ bool is_experiment(const fs::path& path) {
 }
 
 base::Result<report::Part> experiment_in(const fs::path& directory) {
-  ASSAY_TRY(const compare::Measured measured, compare::read_journal(directory));
+  ExperimentResult result;
+  ASSAY_TRY(result.measured, compare::read_journal(directory));
+  const compare::Measured& measured = result.measured;
   const std::size_t blocks = compare::blocks_of(measured).complete.size();
-  EndOfExperiment end = measured.looks.empty() && measured.sittings.empty()
+  EndOfExperiment end = measured.analyses.empty() && measured.sessions.empty()
                             ? end_in_result(directory, blocks)
                             : end_in_journal(measured);
   const bool complete = end.stop != compare::Stop::kNo;
-  compare::Findings findings = compare::findings_of(measured, end.share);
+  result.findings = compare::findings_of(measured, end.alpha_share);
+  const compare::Findings& findings = result.findings;
   if (findings.comparisons.empty() || findings.comparisons.front().effect.estimate.pairs == 0) {
     return base::fail(base::unfit_error(directory.string(), "has no finished pair of runs yet",
                                         fmt::format("go on with assay compare --resume {}",
                                                     base::shell_quoted(directory.string()))));
   }
-  const Compared compared{.measured = measured,
-                          .findings = findings,
-                          .stop = end.stop,
-                          .preflight = end.preflight,
-                          .directory = directory.string(),
-                          .failure = failure_of(measured, end.stop)};
+  result.stop = end.stop;
+  result.preflight = end.preflight;
+  result.directory = directory.string();
+  result.failure = failure_of(measured, end.stop);
   return report::experiment_part(
       {.measured = measured,
        .findings = findings,
        .directory = directory.string(),
        .stopped = complete ? std::string(compare::to_text(end.stop)) : "",
        .preflight = std::move(end.preflight),
-       .data = compared_json(compared)});
+       .data = experiment_json(result)});
 }
 
 }  // namespace assay::cli
