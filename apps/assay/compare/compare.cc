@@ -194,8 +194,8 @@ Verb compare_verb(const Session& session) {
            "'regex:speed ([0-9.]+)' --more-is-better --max-pairs 8",
            "assay compare --scan N=0.01,0.02,0.04 --max-pairs 6 --export scan.md -- 'sleep {N}'"},
       .options = option_list(*options),
-      .rest = {"COMMAND", "with --under or --scan: the command and its arguments",
-               &options->command},
+      .wrapped = {"COMMAND", "with --under or --scan: the command and its arguments",
+                  &options->command},
       .action = [&session, options] { return run_compare(session, *options); }};
 }
 
