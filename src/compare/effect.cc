@@ -1,10 +1,13 @@
 #include "compare/effect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "base/units.h"
 #include "compare/distributions.h"
 
 namespace assay::compare {
@@ -62,6 +65,19 @@ double percent(double difference) {
 
 ConfidenceInterval percent(const ConfidenceInterval& differences) {
   return {percent(differences.low), percent(differences.high)};
+}
+
+std::string ratio_text(double ratio, std::string_view if_more, std::string_view if_less) {
+  if (!std::isfinite(ratio) || ratio <= 0) return {};
+  const double times = ratio >= 1 ? ratio : 1 / ratio;
+  if (times < 1.0005) return "1.000 ×";
+  const std::string_view word = ratio >= 1 ? if_more : if_less;
+  if (times >= 99.5 && times < 1e15) {
+    return fmt::format("{} × {}", base::grouped(std::llround(times)), word);
+  }
+  int digits = 1;
+  if (times < 2) digits = times < 1.1 ? 3 : 2;
+  return fmt::format("{:.{}f} × {}", times, digits, word);
 }
 
 std::string_view to_text(Method method) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,10 @@ namespace assay::compare {
 // ln(B/A) as percent of A.
 double percent(double difference);
 ConfidenceInterval percent(const ConfidenceInterval& differences);
+
+// A ratio from the larger side, with the word for its direction: "9.2 × faster", "1.020 × slower".
+// No word if it rounds to 1; empty if it is not positive and finite.
+std::string ratio_text(double ratio, std::string_view if_more, std::string_view if_less);
 
 // How an interval was made.
 enum class Method {

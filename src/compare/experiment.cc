@@ -87,18 +87,11 @@ bool Experiment::is_time() const {
 }
 
 std::string ratio_text(const Experiment& experiment, double difference) {
-  const double ratio = std::exp(std::abs(difference));
-  std::string number =
-      fmt::format("{:.{}f}", ratio,
-                  ratio < 10    ? 2
-                  : ratio < 100 ? 1
-                                : 0);  // NOLINT(readability-avoid-nested-conditional-operator)
-  if (number == "1.00" || !std::isfinite(ratio)) return number + " ×";
-  const bool more = difference > 0;
-  if (experiment.is_time() || experiment.judgement.more_is_better) {
-    return number + (more == experiment.judgement.more_is_better ? " × faster" : " × slower");
-  }
-  return number + (more ? " × more" : " × less");
+  const bool more_is_better = experiment.judgement.more_is_better;
+  const double ratio = std::exp(difference);
+  if (!more_is_better && !experiment.is_time()) return ratio_text(ratio, "as much", "less");
+  return more_is_better ? ratio_text(ratio, "faster", "slower")
+                        : ratio_text(ratio, "slower", "faster");
 }
 
 base::Result<void> check(const Experiment& e) {

@@ -73,8 +73,8 @@ struct Experiment {
 // Rejects what cannot be compared: one arm, names that are not distinct, numbers out of range.
 base::Result<void> check(const Experiment& experiment);
 
-// exp(difference) in words: "1.02 × slower" for times, "9.2 × faster"; "1.5 × more" for other
-// metrics; "1.00 ×" where rounding leaves nothing.
+// exp(difference) in words: "9.2 × faster" for times and throughputs, "1.50 × as much" for other
+// metrics.
 std::string ratio_text(const Experiment& experiment, double difference);
 
 base::Json to_json(const Experiment& experiment);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plot/number.h"
+#include "plot/ticks.h"
 
 namespace assay::plot {
 

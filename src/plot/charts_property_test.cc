@@ -14,7 +14,6 @@
 #include "plot/flow.h"
 #include "plot/intervals.h"
 #include "plot/labels.h"
-#include "plot/lettering.h"
 #include "plot/lines.h"
 #include "plot/scatter.h"
 #include "plot/stacked_bars.h"
@@ -61,17 +60,17 @@ int any_count() {
   return *rc::gen::element(0, 1, 2, 3, 7, 25);
 }
 
-std::string any_bars() {
+Drawing any_bars(double width) {
   StackedBars chart{.heading = {any_text(), any_text()}, .value = any_axis()};
   for (int i = any_count(); i > 0; --i) chart.parts.push_back(any_text());
   for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
     Bar& bar = chart.bars.emplace_back(Bar{.label = any_text()});
     for (int j = any_count(); j > 0; --j) bar.values.push_back(any_value());
   }
-  return draw(chart);
+  return draw(chart, width);
 }
 
-std::string any_lines() {
+Drawing any_lines(double width) {
   Lines chart{.heading = {any_text(), any_text()},
               .x = any_axis(),
               .y = any_axis(),
@@ -85,7 +84,7 @@ std::string any_lines() {
   }
   if (*rc::gen::arbitrary<bool>())
     chart.reference = Reference{any_text(), any_value(), any_value()};
-  return draw(chart);
+  return draw(chart, width);
 }
 
 Levels any_levels() {
@@ -98,7 +97,7 @@ Levels any_levels() {
   return levels;
 }
 
-std::string any_distribution() {
+Drawing any_distribution(double width) {
   Distribution chart{.heading = {any_text(), any_text()},
                      .value = any_axis(),
                      .values = {},
@@ -106,10 +105,10 @@ std::string any_distribution() {
   for (int i = any_count(); i > 0; --i) chart.values.push_back(any_value());
   if (*rc::gen::arbitrary<bool>())
     chart.name_of = [](std::size_t i) { return fmt::format("<{}>", i); };
-  return draw(chart);
+  return draw(chart, width);
 }
 
-std::string any_timeline() {
+Drawing any_timeline(double width) {
   Timeline chart{.heading = {any_text(), any_text()}, .time = any_axis(), .lanes = {}};
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
     Lane& lane = chart.lanes.emplace_back(Lane{.name = any_text()});
@@ -117,26 +116,26 @@ std::string any_timeline() {
       lane.slices.push_back({any_value(), any_value(), any_text()});
     for (int j = any_count(); j > 0; --j) lane.moments.push_back({any_value(), any_text()});
   }
-  return draw(chart);
+  return draw(chart, width);
 }
 
-std::string any_intervals() {
+Drawing any_intervals(double width) {
   Intervals chart{
       .heading = {any_text(), any_text()}, .value = any_axis(), .rows = {}, .levels = any_levels()};
   for (int i = any_count(); i > 0; --i) {
     chart.rows.push_back({any_text(), any_value(), any_interval(), static_cast<std::size_t>(i)});
   }
-  return draw(chart);
+  return draw(chart, width);
 }
 
-std::string any_flow() {
+Drawing any_flow(double width) {
   Flow chart{.heading = {any_text(), any_text()}, .left = {}, .middle = {any_text()}, .right = {}};
   for (int i = any_count(); i > 0; --i) chart.left.push_back({any_text(), any_text()});
   for (int i = any_count(); i > 0; --i) chart.right.push_back({any_text(), any_text()});
-  return draw(chart);
+  return draw(chart, width);
 }
 
-std::string any_scatter() {
+Drawing any_scatter(double width) {
   Scatter chart{.heading = {any_text(), any_text()},
                 .x = any_axis(),
                 .y = any_axis(),
@@ -152,7 +151,7 @@ std::string any_scatter() {
                             .x_interval = any_interval(),
                             .y_interval = any_interval()});
   }
-  return draw(chart);
+  return draw(chart, width);
 }
 
 // Every number of a path or of points; the letters between them mean nothing here.
@@ -184,28 +183,28 @@ Box box_of(const Element& text) {
   return {left, text.number("y") - 0.7 * size, left + width, text.number("y")};
 }
 
-void assert_on_page(const std::vector<Element>& elements) {
+void assert_on_page(const std::vector<Element>& elements, double width) {
   const std::vector<double> page = numbers_in(elements.front().attributes.at("viewBox"));
-  RC_ASSERT(page.size() == 4U && page[2] == kPageWidth && page[3] > 0 && page[3] < 5000);
+  RC_ASSERT(page.size() == 4U && page[2] == width && page[3] > 0 && page[3] < 5000);
   const auto lies_within = [&](double number, double most) {
     RC_ASSERT(std::isfinite(number) && number >= -0.01 && number <= most + 0.01);
   };
   for (const Element& element : elements) {
     for (const auto& [name, value] : element.attributes) {
       if (name == "x" || name == "cx" || name == "x1" || name == "x2" || name == "width") {
-        if (element.name != "svg") lies_within(element.number(name), kPageWidth);
+        if (element.name != "svg") lies_within(element.number(name), width);
       } else if (name == "y" || name == "cy" || name == "y1" || name == "y2" || name == "height") {
         lies_within(element.number(name), page[3]);
       } else if (name == "d" || name == "points") {
         for (const double number : numbers_in(value)) {
-          lies_within(number, std::max(kPageWidth, page[3]));
+          lies_within(number, std::max(width, page[3]));
         }
       }
     }
     if (element.name != "text") continue;
     const Box box = box_of(element);
-    lies_within(box.left, kPageWidth);
-    lies_within(box.right, kPageWidth);
+    lies_within(box.left, width);
+    lies_within(box.right, width);
   }
 }
 
@@ -223,14 +222,14 @@ void assert_texts_apart(const std::vector<Element>& elements) {
 RC_GTEST_PROP(ChartsProperty, AnyDataGivesADrawingOnItsPage, ()) {
   const auto any_drawing = *rc::gen::element(any_bars, any_lines, any_scatter, any_distribution,
                                              any_timeline, any_intervals, any_flow);
-  const std::string drawing = any_drawing();
-  const auto elements = testing::parse_xml(drawing);
+  const double width = *rc::gen::element(kPageWidth, kNarrowWidth);
+  const auto elements = testing::parse_xml(any_drawing(width).svg());
   RC_ASSERT(elements.has_value());
   const Element& root = elements->front();
   RC_ASSERT(root.name == "svg" && root.attributes.at("role") == "img");
   RC_ASSERT((*elements)[1].name == "title" && (*elements)[2].name == "desc");
   RC_ASSERT(!(*elements)[2].text.empty());
-  assert_on_page(*elements);
+  assert_on_page(*elements, width);
   assert_texts_apart(*elements);
 }
 
@@ -239,7 +238,7 @@ TEST(Charts, AreXmlForOthersToo) {
   const base::testing::TempDir directory;
   const double nothing = std::nan("");
   const std::string hostile = "<&> \"'\x01\xFF]]>\xEF\xBF\xBE";
-  const std::vector<std::string> drawings = {
+  const std::vector<Drawing> drawings = {
       draw(StackedBars{}),
       draw(Lines{}),
       draw(Scatter{}),
@@ -269,7 +268,7 @@ TEST(Charts, AreXmlForOthersToo) {
       "python3 -c 'import sys, xml.etree.ElementTree as e; [e.parse(f) for f in sys.argv[1:]]'";
   for (std::size_t i = 0; i < drawings.size(); ++i) {
     const std::string file = (directory.path() / fmt::format("{}.svg", i)).string();
-    std::ofstream(file) << drawings[i];
+    std::ofstream(file) << drawings[i].svg();
     command += " '" + file + "'";
   }
   EXPECT_EQ(std::system(command.c_str()), 0);

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "plot/distribution_values.h"
-#include "plot/lettering.h"
+#include "plot/axis_drawing.h"
+#include "plot/histogram.h"
 #include "plot/marks.h"
 #include "plot/style.h"
 
@@ -17,8 +17,8 @@ namespace {
 constexpr double kBarsHeight = 190;
 constexpr double kDotsHeight = 56;
 constexpr double kBetweenBoth = 8;
-constexpr double kFarWidth = 96;      // of the zone beside the axis, where there is one
-constexpr std::size_t kMostFar = 60;  // marks in it
+constexpr double kOutliersWidth = 96;      // of the area beside the axis, if there are any
+constexpr std::size_t kMostOutliers = 60;  // marks drawn there
 
 struct Percentile {
   double share;
@@ -26,7 +26,7 @@ struct Percentile {
 };
 constexpr std::array<Percentile, 3> kPercentiles = {{{0.5, "p50"}, {0.9, "p90"}, {0.99, "p99"}}};
 
-void draw_bins(Svg& svg, const std::vector<std::size_t>& counts, const AxisLine& x,
+void draw_bins(XmlWriter& svg, const std::vector<std::size_t>& counts, const AxisLine& x,
                const AxisLine& y, const std::string& counted) {
   const double wide = std::abs(x.high_end() - x.low_end()) / static_cast<double>(counts.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -44,15 +44,15 @@ void draw_bins(Svg& svg, const std::vector<std::size_t>& counts, const AxisLine&
   }
 }
 
-void draw_dots(Svg& svg, const CleanValues& clean, const std::vector<std::size_t>& which,
+void draw_dots(XmlWriter& svg, const HistogramValues& data, const std::vector<std::size_t>& which,
                const AxisLine& x, const Box& box) {
-  // Heights say nothing; these spread neighbours as far as can be, and are always the same.
+  // Heights mean nothing: the golden ratio keeps neighbours apart, the same way every time.
   constexpr double kGolden = 0.61803398874989484820;
   std::string path;
   for (std::size_t n = 0; n < which.size(); ++n) {
-    if (clean.values[which[n]] > clean.axis_end) continue;
+    if (data.values[which[n]] > data.axis_end) continue;
     const double share = std::fmod(0.5 + kGolden * static_cast<double>(n), 1.0);
-    path += fmt::format("M{} {}Z", coordinate(x.at(clean.values[which[n]])),
+    path += fmt::format("M{} {}Z", coordinate(x.at(data.values[which[n]])),
                         coordinate(box.top + 4 + share * (box.bottom - box.top - 8)));
   }
   if (!path.empty()) {
@@ -60,9 +60,9 @@ void draw_dots(Svg& svg, const CleanValues& clean, const std::vector<std::size_t
   }
 }
 
-// Lines, and their names above them; names that would touch are one: "p50 p90". What lies beyond
-// the axis is told in the zone beside it.
-void draw_percentiles(Svg& svg, const Distribution& chart, const CleanValues& clean,
+// Lines with their names above them; names that would touch are joined: "p50 p90". Percentiles
+// among the outliers have none.
+void draw_percentiles(XmlWriter& svg, const Distribution& chart, const HistogramValues& data,
                       const AxisLine& x, double top, double bottom, double label_y) {
   constexpr double kApart = 8;
   struct Name {
@@ -72,8 +72,8 @@ void draw_percentiles(Svg& svg, const Distribution& chart, const CleanValues& cl
   };
   std::vector<Name> names;
   for (const Percentile& percentile : kPercentiles) {
-    const double value = quantile(clean.ascending, percentile.share);
-    if (value > clean.axis_end) continue;
+    const double value = quantile(data.ascending, percentile.share);
+    if (value > data.axis_end) continue;
     const double at = x.at(value);
     svg.open("g", {});
     svg.element("title", {}, fmt::format("{}: {}", percentile.name, chart.value.text_of(value)));
@@ -99,24 +99,24 @@ void draw_percentiles(Svg& svg, const Distribution& chart, const CleanValues& cl
   }
 }
 
-std::string distribution_in_words(const Distribution& chart, const CleanValues& clean,
+std::string distribution_in_words(const Distribution& chart, const HistogramValues& data,
                                   std::size_t dots) {
   std::string words = fmt::format("A histogram of {} {} by {}, and the values under it.",
-                                  clean.values.size(), chart.counted, chart.value.title);
-  if (clean.values.empty()) return words;
-  words += fmt::format(" From {} to {};", chart.value.text_of(clean.ascending.front()),
-                       chart.value.text_of(clean.ascending.back()));
+                                  data.values.size(), chart.counted, chart.value.title);
+  if (data.values.empty()) return words;
+  words += fmt::format(" From {} to {};", chart.value.text_of(data.ascending.front()),
+                       chart.value.text_of(data.ascending.back()));
   for (const Percentile& percentile : kPercentiles) {
     words += fmt::format("{} {} {}", percentile.share == 0.5 ? "" : ",", percentile.name,
-                         chart.value.text_of(quantile(clean.ascending, percentile.share)));
+                         chart.value.text_of(quantile(data.ascending, percentile.share)));
   }
   words += '.';
-  if (clean.far() > 0) {
+  if (data.outliers() > 0) {
     words +=
-        fmt::format(" {} of them lie beyond the axis, from {} on.", clean.far(),
-                    chart.value.text_of(clean.ascending[clean.ascending.size() - clean.far()]));
+        fmt::format(" {} of them lie beyond the axis, from {} on.", data.outliers(),
+                    chart.value.text_of(data.ascending[data.ascending.size() - data.outliers()]));
   }
-  if (dots < clean.values.size()) {
+  if (dots < data.values.size()) {
     words += fmt::format(
         " Dots: {} of the values, the outermost {} at either end and of the others one in so many.",
         dots, kOutermost);
@@ -124,47 +124,48 @@ std::string distribution_in_words(const Distribution& chart, const CleanValues& 
   return words;
 }
 
-// What lies beyond the axis: a mark for each, evenly spread in their order, and how far they reach.
-void draw_far(Svg& svg, const Distribution& chart, const CleanValues& clean, const Box& zone) {
-  const std::size_t far = clean.far();
-  if (far == 0) return;
+// A mark for each outlier, evenly spread in ascending order, and the largest value.
+void draw_outliers(XmlWriter& svg, const Distribution& chart, const HistogramValues& data,
+                   const Box& area) {
+  const std::size_t count = data.outliers();
+  if (count == 0) return;
   std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < clean.values.size(); ++i) {
-    if (clean.values[i] > clean.axis_end) which.push_back(i);
+  for (std::size_t i = 0; i < data.values.size(); ++i) {
+    if (data.values[i] > data.axis_end) which.push_back(i);
   }
   std::sort(which.begin(), which.end(),
-            [&](std::size_t a, std::size_t b) { return clean.values[a] < clean.values[b]; });
+            [&](std::size_t a, std::size_t b) { return data.values[a] < data.values[b]; });
   svg.element("line", {{"class", "dashes stroke-edge"},
-                       {"x1", zone.left},
-                       {"y1", zone.top},
-                       {"x2", zone.left},
-                       {"y2", zone.bottom}});
-  const std::size_t every = far / kMostFar + 1;
-  for (std::size_t n = (far - 1) % every; n < far; n += every) {
-    const double share = far == 1 ? 0.5 : static_cast<double>(n) / static_cast<double>(far - 1);
-    const double value = clean.values[which[n]];
+                       {"x1", area.left},
+                       {"y1", area.top},
+                       {"x2", area.left},
+                       {"y2", area.bottom}});
+  const std::size_t every = count / kMostOutliers + 1;
+  for (std::size_t n = (count - 1) % every; n < count; n += every) {
+    const double share = count == 1 ? 0.5 : static_cast<double>(n) / static_cast<double>(count - 1);
+    const double value = data.values[which[n]];
     svg.open("g", {});
     svg.element("title", {},
-                fmt::format("{}{}{}", n + 1 == far ? "most: " : "", chart.value.text_of(value),
-                            chart.name_of ? ", " + chart.name_of(clean.places[which[n]]) : ""));
-    draw_marker(svg, 1, zone.left + 10 + share * (zone.right - zone.left - 20),
-                zone.bottom - 10 - 0.75 * share * (zone.bottom - zone.top - 20), 3.5, false);
+                fmt::format("{}{}{}", n + 1 == count ? "most: " : "", chart.value.text_of(value),
+                            chart.name_of ? ", " + chart.name_of(data.places[which[n]]) : ""));
+    draw_marker(svg, 1, area.left + 10 + share * (area.right - area.left - 20),
+                area.bottom - 10 - 0.75 * share * (area.bottom - area.top - 20), 3.5, false);
     svg.close();
   }
-  const double room = zone.right - zone.left - 4;
-  svg.element("text", {{"class", "small end fill-soft"}, {"x", zone.right}, {"y", zone.top - 16}},
-              fitted(fmt::format("{} beyond,", far), kSmallSize, room));
-  svg.element("text", {{"class", "small end fill-soft"}, {"x", zone.right}, {"y", zone.top - 3}},
-              fitted("up to " + chart.value.text_of(clean.ascending.back()), kSmallSize, room));
+  const double width = area.right - area.left - 4;
+  svg.element("text", {{"class", "small end fill-soft"}, {"x", area.right}, {"y", area.top - 16}},
+              fitted(fmt::format("{} beyond,", count), kSmallSize, width));
+  svg.element("text", {{"class", "small end fill-soft"}, {"x", area.right}, {"y", area.top - 3}},
+              fitted("up to " + chart.value.text_of(data.ascending.back()), kSmallSize, width));
 }
 
 // The least and the largest, by name.
-void draw_ends(Svg& svg, const Distribution& chart, const CleanValues& clean, const AxisLine& x,
-               double y) {
-  const auto [least, most] = std::minmax_element(clean.values.begin(), clean.values.end());
+void draw_ends(XmlWriter& svg, const Distribution& chart, const HistogramValues& data,
+               const AxisLine& x, double y) {
+  const auto [least, most] = std::minmax_element(data.values.begin(), data.values.end());
   for (const auto& end : {least, most}) {
-    if (*end > clean.axis_end) continue;
-    const std::size_t place = clean.places[static_cast<std::size_t>(end - clean.values.begin())];
+    if (*end > data.axis_end) continue;
+    const std::size_t place = data.places[static_cast<std::size_t>(end - data.values.begin())];
     svg.open("g", {});
     svg.element("title", {},
                 fmt::format("{}: {}{}", end == least ? "least" : "most", chart.value.text_of(*end),
@@ -176,53 +177,55 @@ void draw_ends(Svg& svg, const Distribution& chart, const CleanValues& clean, co
 
 }  // namespace
 
-std::string draw(const Distribution& chart) {
-  LeftOut left_out;
-  const CleanValues clean = clean_values(chart, left_out);
+Drawing draw(const Distribution& chart, double width) {
+  Omitted omitted;
+  const HistogramValues data = histogram_values(chart, omitted);
   Extent extent;
-  for (const double value : clean.ascending) {
-    if (value <= clean.axis_end) extent.add(value);
+  for (const double value : data.ascending) {
+    if (value <= data.axis_end) extent.add(value);
   }
-  AxisLine x(chart.value, extent, 9);
-  const double tick_half = label_room(x) / 2;
-  x.lay(0, kPageWidth);  // its shape; the place comes when the other axis' labels are known
-  const std::size_t bins = bins_for(clean, x);
-  const std::vector<std::size_t> counts = counts_of(clean, x, bins);
+  Canvas canvas(width);
+  XmlWriter& svg = canvas.svg;
+  AxisLine x(chart.value, extent, canvas.ticks(9));
+  const double tick_half = label_width(x) / 2;
+  x.lay(0, width);  // provisional: bins depend on its shape only
+  const std::size_t bins = bins_for(data, x);
+  const std::vector<std::size_t> counts = counts_of(data, x, bins);
   Extent highest;
   for (const std::size_t count : counts) highest.add(static_cast<double>(count));
   const Axis count_axis{.title = chart.counted, .from_zero = true};
   AxisLine y(count_axis, highest, 6);
 
-  Svg svg;
-  const double title_y = draw_heading(svg, chart.heading) + 4 + kTextSize;
+  const double title_y = canvas.draw_heading(chart.heading) + 4 + kTextSize;
   const double label_y = title_y + 16;
-  Box bars{.left = kMargin + std::max(label_room(y) + 8, tick_half),
+  Box bars{.left = kMargin + std::max(label_width(y) + 8, tick_half),
            .top = label_y + 6,
-           .right = kPageWidth - kMargin - tick_half - (clean.far() > 0 ? kFarWidth : 0)};
+           .right = width - kMargin - tick_half - (data.outliers() > 0 ? kOutliersWidth : 0)};
   bars.bottom = bars.top + kBarsHeight;
   const Box dots{bars.left, bars.bottom + kBetweenBoth, bars.right,
                  bars.bottom + kBetweenBoth + kDotsHeight};
   x.lay(bars.left, bars.right);
   y.lay(bars.bottom, bars.top);
   const double end =
-      draw_x_axis(svg, chart.value, x, {bars.left, bars.top, bars.right, dots.bottom});
-  draw_y_axis(svg, count_axis, y, bars, title_y);
+      draw_x_axis(canvas, chart.value, x, {bars.left, bars.top, bars.right, dots.bottom});
+  draw_y_axis(canvas, count_axis, y, bars, title_y);
   draw_bins(svg, counts, x, y, chart.counted);
-  const std::vector<std::size_t> which = dotted(clean);
-  draw_dots(svg, clean, which, x, dots);
-  if (!clean.values.empty()) {
-    draw_far(svg, chart, clean,
-             {kPageWidth - kMargin - kFarWidth, bars.top + 20, kPageWidth - kMargin, dots.bottom});
-    draw_ends(svg, chart, clean, x, (dots.top + dots.bottom) / 2);
-    draw_percentiles(svg, chart, clean, x, bars.top, dots.bottom, label_y);
+  const std::vector<std::size_t> which = dotted(data);
+  draw_dots(svg, data, which, x, dots);
+  if (!data.values.empty()) {
+    draw_outliers(svg, chart, data,
+                  {width - kMargin - kOutliersWidth, bars.top + 20, width - kMargin, dots.bottom});
+    draw_ends(svg, chart, data, x, (dots.top + dots.bottom) / 2);
+    draw_percentiles(svg, chart, data, x, bars.top, dots.bottom, label_y);
   }
   svg.element("line", {{"class", "edge stroke-edge"},
                        {"x1", bars.left},
                        {"y1", bars.bottom},
                        {"x2", bars.right},
                        {"y2", bars.bottom}});
-  return page(chart.heading, distribution_in_words(chart, clean, which.size()) + left_out.text(),
-              end + kMargin / 2, svg);
+  return std::move(canvas).finish(chart.heading,
+                                  distribution_in_words(chart, data, which.size()) + omitted.text(),
+                                  end + kMargin / 2);
 }
 
 }  // namespace assay::plot

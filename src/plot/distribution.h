@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "plot/axis.h"
-#include "plot/frame.h"
+#include "plot/canvas.h"
 
 namespace assay::plot {
 
@@ -25,11 +25,11 @@ struct Distribution {
   std::function<std::string(std::size_t)> name_of = {};  // of the i-th value: "step 17"
 };
 
-// One <svg>: bars from zero, dashed lines at the 50th, 90th and 99th percentile, and a dot per
+// bars from zero, dashed lines at the 50th, 90th and 99th percentile, and a dot per
 // value. Few values far above all others lie beside the axis instead of stretching it. Of very many
 // values as many dots as can be told apart: all that lie outermost, and of the
 // others one in so many, which the description says. Values that the axis cannot show are left out.
-std::string draw(const Distribution& chart);
+Drawing draw(const Distribution& chart, double width = kPageWidth);
 
 // Of values in ascending order, of which there must be one: the one that `share` of them are not
 // above.

@@ -1,17 +1,17 @@
-// What went into something and what came out of it: boxes on the left, one in the middle, boxes on
-// the right.
+// What went into something and what came out of it: inputs on the left, one box in the middle,
+// outputs on the right; below each other where the drawing is narrow.
 //
 //   const std::string svg = draw(Flow{
 //       .heading = {"Lineage"},
 //       .left = {{"train.bin", "12.0 MiB, from @1 prepare"}},
-//       .middle = {"train.py", "job 2"},
+//       .middle = {"train.py", "run 2"},
 //       .right = {{"model.pt", "4.10 GiB, read by @3 eval"}}});
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "plot/frame.h"
+#include "plot/canvas.h"
 
 namespace assay::plot {
 
@@ -27,7 +27,6 @@ struct Flow {
   std::vector<FlowBox> right;
 };
 
-// One <svg>.
-std::string draw(const Flow& chart);
+Drawing draw(const Flow& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

@@ -4,26 +4,26 @@
 
 #include <algorithm>
 
-#include "plot/lettering.h"
+#include "plot/axis_drawing.h"
 #include "plot/marks.h"
 #include "plot/style.h"
-#include "plot/xy_plot.h"
 
 namespace assay::plot {
 namespace {
 
 constexpr double kRowPitch = 30;
 constexpr double kMostRowLabel = 230;
+constexpr double kAboveRow = 16;  // for its label, where there is no space beside it
 
-std::vector<IntervalRow> clean_rows(const Intervals& chart, LeftOut& left_out) {
+std::vector<IntervalRow> clean_rows(const Intervals& chart, Omitted& omitted) {
   std::vector<IntervalRow> rows;
   for (const IntervalRow& row : chart.rows) {
     if (!chart.value.shows(row.centre)) {
-      ++left_out.values;
+      ++omitted.values;
       continue;
     }
     IntervalRow& made = rows.emplace_back(row);
-    made.interval = shown_interval(chart.value, row.interval, left_out);
+    made.interval = shown_interval(chart.value, row.interval, omitted);
   }
   return rows;
 }
@@ -37,10 +37,8 @@ std::string row_in_words(const Intervals& chart, const IntervalRow& row) {
   return words;
 }
 
-void draw_row(Svg& svg, const Intervals& chart, const IntervalRow& row, const AxisLine& line,
+void draw_row(XmlWriter& svg, const Intervals& chart, const IntervalRow& row, const AxisLine& line,
               double y) {
-  svg.element("text", {{"class", "end fill-ink"}, {"x", line.low_end() - 10}, {"y", y + 4}},
-              fitted(row.label, kTextSize, kMostRowLabel));
   svg.open("g", {});
   svg.element("title", {}, row_in_words(chart, row));
   if (row.interval) {
@@ -58,10 +56,10 @@ void draw_row(Svg& svg, const Intervals& chart, const IntervalRow& row, const Ax
 
 }  // namespace
 
-std::string draw(const Intervals& chart) {
-  LeftOut left_out;
-  const std::vector<IntervalRow> rows = clean_rows(chart, left_out);
-  const Levels levels = chart.levels.shown_on(chart.value, left_out);
+Drawing draw(const Intervals& chart, double width) {
+  Omitted omitted;
+  const std::vector<IntervalRow> rows = clean_rows(chart, omitted);
+  const Levels levels = chart.levels.shown_on(chart.value, omitted);
   Extent extent;
   double labels = 0;
   std::string words = fmt::format("Intervals of {}.", chart.value.title);
@@ -75,27 +73,38 @@ std::string draw(const Intervals& chart) {
     words += fmt::format(" {}.", row_in_words(chart, row));
   }
   levels.add_to(extent);
-  AxisLine line(chart.value, extent, 9);
-  const double tick_half = label_room(line) / 2;
+  Canvas canvas(width);
+  AxisLine line(chart.value, extent, canvas.ticks(9));
+  const double tick_half = label_width(line) / 2;
 
-  Svg svg;
-  double top = draw_heading(svg, chart.heading);
-  top = draw_legend(svg, legend_of(levels), kMargin, top, kPageWidth - 2 * kMargin) + 8;
+  double top = canvas.draw_heading(chart.heading);
+  top = draw_legend(canvas.svg, legend_of(levels), kMargin, top, canvas.inner_width()) + 8;
+  const bool above = canvas.narrow();
+  const double beside = above ? 0 : std::min(labels, kMostRowLabel) + 10;
+  const double pitch = kRowPitch + (above ? kAboveRow : 0);
   const Box plot{
-      .left = kMargin + std::max(std::min(labels, kMostRowLabel) + 10, tick_half),
+      .left = kMargin + std::max({beside, tick_half, 8.0}),
       .top = top,
-      .right = kPageWidth - kMargin - std::max(tick_half, 8.0),
-      .bottom = top + kRowPitch * static_cast<double>(std::max<std::size_t>(1, rows.size()))};
+      .right = width - kMargin - std::max(tick_half, 8.0),
+      .bottom = top + pitch * static_cast<double>(std::max<std::size_t>(1, rows.size()))};
   line.lay(plot.left, plot.right);
-  const double end = draw_x_axis(svg, chart.value, line, plot);
-  draw_levels(svg, levels, line, plot, false);
-  double y = plot.top + kRowPitch / 2;
+  const double end = draw_x_axis(canvas, chart.value, line, plot);
+  draw_levels(canvas.svg, levels, line, plot, false);
+  double y = plot.top + pitch - kRowPitch / 2;
   for (const IntervalRow& row : rows) {
-    draw_row(svg, chart, row, line, y);
-    y += kRowPitch;
+    if (above) {
+      canvas.svg.element("text",
+                         {{"class", "halo stroke-paper fill-ink"}, {"x", kMargin}, {"y", y - 12}},
+                         fitted(row.label, kTextSize, canvas.inner_width()));
+    } else {
+      canvas.svg.element("text", {{"class", "end fill-ink"}, {"x", plot.left - 10}, {"y", y + 4}},
+                         fitted(row.label, kTextSize, kMostRowLabel));
+    }
+    draw_row(canvas.svg, chart, row, line, y);
+    y += pitch;
   }
-  return page(chart.heading, words + levels.in_words(chart.value) + left_out.text(),
-              end + kMargin / 2, svg);
+  return std::move(canvas).finish(
+      chart.heading, words + levels.in_words(chart.value) + omitted.text(), end + kMargin / 2);
 }
 
 }  // namespace assay::plot

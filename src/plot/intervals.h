@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "plot/axis.h"
-#include "plot/frame.h"
+#include "plot/canvas.h"
 #include "plot/levels.h"
 
 namespace assay::plot {
@@ -32,7 +32,7 @@ struct Intervals {
   Levels levels = {};
 };
 
-// One <svg>. A row that the axis cannot show is left out, and the description says how many.
-std::string draw(const Intervals& chart);
+// A row that the axis cannot show is left out, and the description says how many.
+Drawing draw(const Intervals& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

@@ -8,54 +8,54 @@
 #include <cmath>
 
 #include "base/utf8.h"
-#include "plot/lettering.h"
 
 namespace assay::plot {
 namespace {
 
 using ::testing::ElementsAre;
 
-TEST(Lettering, WideLettersAreWider) {
+TEST(Labels, WideLettersAreWider) {
   EXPECT_GT(text_width("WW", 12), text_width("ii", 12));
   EXPECT_DOUBLE_EQ(text_width("abc", 24), 2 * text_width("abc", 12));
   EXPECT_GT(text_width("\x01", 12), text_width("a", 12));  // shown as \x01
 }
 
-TEST(Lettering, LongTextEndsInAnEllipsis) {
+TEST(Labels, LongTextIsCutInTheMiddle) {
   EXPECT_EQ(fitted("short", 12, 100), "short");
-  const std::string cut = fitted("a label that goes on and on", 12, 60);
-  EXPECT_TRUE(cut.starts_with("a la") && cut.ends_with("…")) << cut;
+  const std::string cut = fitted("/a/path/that/goes/on/and/on/model.bin", 12, 100);
+  EXPECT_TRUE(cut.starts_with("/a/p") && cut.ends_with("l.bin")) << cut;
+  EXPECT_NE(cut.find("…"), std::string::npos);
 }
 
-RC_GTEST_PROP(LetteringProperty, FittedTextFitsAndIsWhole, (const std::string& text)) {
+RC_GTEST_PROP(LabelsProperty, FittedTextFitsAndIsWhole, (const std::string& text)) {
   const double width = *rc::gen::inRange(20, 300);
   const std::string fit = fitted(text, 12, width);
   RC_ASSERT(text_width(fit, 12) <= width);
   RC_ASSERT(base::is_utf8(fit));
 }
 
-TEST(Room, PrefersTheRightAndMovesOrGivesUp) {
-  Room room({0, 0, 200, 100});
-  const auto right = room.place(100, 50, 4, "abc", 10);
+TEST(FreeSpace, PrefersTheRightAndMovesOrGivesUp) {
+  FreeSpace space({0, 0, 200, 100});
+  const auto right = space.place(100, 50, 4, "abc", 10);
   ASSERT_TRUE(right);
   EXPECT_GT(right->x, 104);
-  const auto moved = room.place(100, 50, 4, "abc", 10);
+  const auto moved = space.place(100, 50, 4, "abc", 10);
   ASSERT_TRUE(moved);
   EXPECT_NE(std::pair(moved->x, moved->y), std::pair(right->x, right->y));
-  room.take({0, 0, 200, 100});
-  EXPECT_FALSE(room.place(100, 50, 4, "abc", 10));
+  space.take({0, 0, 200, 100});
+  EXPECT_FALSE(space.place(100, 50, 4, "abc", 10));
 }
 
-RC_GTEST_PROP(RoomProperty, LabelsTouchNeitherEachOtherNorTheEdge, ()) {
+RC_GTEST_PROP(FreeSpaceProperty, LabelsTouchNeitherEachOtherNorTheEdge, ()) {
   constexpr double kSize = 11;
   const Box all{0, 0, 300, 200};
-  Room room(all);
+  FreeSpace space(all);
   std::vector<Box> placed;
   const int labels = *rc::gen::inRange(1, 40);
   for (int i = 0; i < labels; ++i) {
     const std::string text(static_cast<std::size_t>(*rc::gen::inRange(1, 12)), 'm');
     const auto place =
-        room.place(*rc::gen::inRange(0, 300), *rc::gen::inRange(0, 200), 4, text, kSize);
+        space.place(*rc::gen::inRange(0, 300), *rc::gen::inRange(0, 200), 4, text, kSize);
     if (!place) continue;
     const Box box{place->x, place->y - 0.7 * kSize, place->x + text_width(text, kSize), place->y};
     RC_ASSERT(box.inside(all));

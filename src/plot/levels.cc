@@ -10,7 +10,7 @@
 namespace assay::plot {
 namespace {
 
-void draw_level(Svg& svg, std::size_t index, double at, const Box& box, bool level) {
+void draw_level(XmlWriter& svg, std::size_t index, double at, const Box& box, bool level) {
   svg.element("line", {{"class", level_class(index)},
                        {"x1", level ? box.left : at},
                        {"y1", level ? at : box.top},
@@ -18,7 +18,7 @@ void draw_level(Svg& svg, std::size_t index, double at, const Box& box, bool lev
                        {"y2", level ? at : box.bottom}});
 }
 
-void draw_level_band(Svg& svg, std::size_t index, double from, double to, const Box& box,
+void draw_level_band(XmlWriter& svg, std::size_t index, double from, double to, const Box& box,
                      bool level) {
   const double low = std::min(from, to);
   const double size = std::abs(to - from);
@@ -31,20 +31,20 @@ void draw_level_band(Svg& svg, std::size_t index, double from, double to, const 
 
 }  // namespace
 
-Levels Levels::shown_on(const Axis& axis, LeftOut& left_out) const {
+Levels Levels::shown_on(const Axis& axis, Omitted& omitted) const {
   Levels shown;
   for (const Level& line : lines) {
     if (axis.shows(line.at)) {
       shown.lines.push_back(line);
     } else {
-      ++left_out.values;
+      ++omitted.values;
     }
   }
   for (const LevelBand& band : bands) {
     if (axis.shows(band.between.low) && axis.shows(band.between.high)) {
       shown.bands.push_back(band);
     } else {
-      ++left_out.values;
+      ++omitted.values;
     }
   }
   return shown;
@@ -70,7 +70,7 @@ std::string Levels::in_words(const Axis& axis) const {
   return words;
 }
 
-void draw_levels(Svg& svg, const Levels& levels, const AxisLine& line, const Box& box,
+void draw_levels(XmlWriter& svg, const Levels& levels, const AxisLine& line, const Box& box,
                  bool line_is_vertical) {
   for (std::size_t i = 0; i < levels.bands.size(); ++i) {
     const Interval& between = levels.bands[i].between;

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "plot/axis.h"
-#include "plot/frame.h"
+#include "plot/canvas.h"
 #include "plot/marks.h"
-#include "plot/svg.h"
+#include "plot/xml.h"
 
 namespace assay::plot {
 
@@ -26,13 +26,13 @@ struct Levels {
   std::vector<LevelBand> bands = {};
 
   // Those that the axis shows; the others count as left out.
-  [[nodiscard]] Levels shown_on(const Axis& axis, LeftOut& left_out) const;
+  [[nodiscard]] Levels shown_on(const Axis& axis, Omitted& omitted) const;
   void add_to(Extent& extent) const;
   [[nodiscard]] std::string in_words(const Axis& axis) const;  // sentences, each after a space
 };
 
 // Across the box, at the values' places along `line`: level where it is the vertical axis.
-void draw_levels(Svg& svg, const Levels& levels, const AxisLine& line, const Box& box,
+void draw_levels(XmlWriter& svg, const Levels& levels, const AxisLine& line, const Box& box,
                  bool line_is_vertical);
 // What they are: lines are dashed each in its own way, bands are of different colours.
 std::vector<LegendEntry> legend_of(const Levels& levels);

@@ -4,52 +4,143 @@
 
 #include <algorithm>
 
-#include "plot/lettering.h"
-#include "plot/line_runs.h"
+#include "plot/axis_drawing.h"
 #include "plot/marks.h"
 #include "plot/style.h"
-#include "plot/xy_plot.h"
 
 namespace assay::plot {
 namespace {
 
 constexpr double kLinesHeight = 320;
+constexpr double kNarrowLinesHeight = 230;
 constexpr double kNameRow = 16;      // height of a name beside a line's end
 constexpr double kMostName = 170;    // its width
 constexpr double kBesideLines = 12;  // between the plot and the names
 
+// Points that are connected, from left to right.
+using Segment = std::vector<LinePoint>;
+
+struct CleanSeries {
+  std::string name;
+  std::vector<Segment> segments;
+
+  [[nodiscard]] std::size_t points() const {
+    std::size_t count = 0;
+    for (const Segment& segment : segments) count += segment.size();
+    return count;
+  }
+};
+
+// Lines of more points have few markers and a short description.
+constexpr std::size_t kMostMarkers = 60;
+
+CleanSeries clean_series(const LineSeries& series, const Axis& x, const Axis& y, Omitted& omitted) {
+  std::vector<LinePoint> points;
+  for (const LinePoint& point : series.points) {
+    if (x.shows(point.x)) {
+      points.push_back(point);
+    } else {
+      ++omitted.values;
+    }
+  }
+  std::stable_sort(points.begin(), points.end(),
+                   [](const LinePoint& a, const LinePoint& b) { return a.x < b.x; });
+  CleanSeries made{.name = series.name};
+  bool connected = false;
+  for (const LinePoint& point : points) {
+    if (!y.shows(point.y)) {
+      ++omitted.values;
+      connected = false;
+      continue;
+    }
+    if (!connected) made.segments.emplace_back();
+    connected = true;
+    made.segments.back().push_back({point.x, point.y, shown_interval(y, point.interval, omitted)});
+  }
+  return made;
+}
+
+XyExtents line_extents(const std::vector<CleanSeries>& all) {
+  XyExtents extents;
+  for (const CleanSeries& series : all) {
+    for (const Segment& segment : series.segments) {
+      for (const LinePoint& point : segment) {
+        extents.x.add(point.x);
+        extents.y.add(point.y);
+        if (!point.interval) continue;
+        extents.y.add(point.interval->low);
+        extents.y.add(point.interval->high);
+      }
+    }
+  }
+  return extents;
+}
+
+std::string lines_in_words(const Lines& chart, const std::vector<CleanSeries>& all) {
+  std::string words = fmt::format("Lines of {} against {}.", chart.y.title, chart.x.title);
+  for (const CleanSeries& series : all) {
+    words += fmt::format(" {}:", series.name);
+    if (series.segments.empty()) words += " no points";
+    if (series.points() > kMostMarkers) {  // too many to list
+      const LinePoint& first_point = series.segments.front().front();
+      const LinePoint& last_point = series.segments.back().back();
+      words += fmt::format(" {} points, from {} at {} to {} at {}.", series.points(),
+                           chart.y.text_of(first_point.y), chart.x.text_of(first_point.x),
+                           chart.y.text_of(last_point.y), chart.x.text_of(last_point.x));
+      continue;
+    }
+    bool first = true;
+    for (const Segment& segment : series.segments) {
+      for (const LinePoint& point : segment) {
+        words += fmt::format("{} {} at {}", first ? "" : ",", chart.y.text_of(point.y),
+                             chart.x.text_of(point.x));
+        first = false;
+        if (!point.interval) continue;
+        words += fmt::format(" ({} to {})", chart.y.text_of(point.interval->low),
+                             chart.y.text_of(point.interval->high));
+      }
+    }
+    words += '.';
+  }
+  if (!chart.interval_name.empty()) {
+    words += fmt::format(" In parentheses: {}.", chart.interval_name);
+  }
+  if (chart.reference) words += fmt::format(" A dashed line: {}.", chart.reference->name);
+  return words;
+}
+
 // Points of the reference wherever the axes show it. Straight on equal scales, else a curve.
-Run reference_run(const Lines& chart, const Extent& x) {
+Segment reference_points(const Lines& chart, const Extent& x) {
   constexpr std::size_t kSteps = 33;
-  Run run;
-  if (!chart.reference || x.empty()) return run;
+  Segment segment;
+  if (!chart.reference || x.empty()) return segment;
   const AxisLine along(chart.x, x, kFewestTicks);
   for (std::size_t i = 0; i < kSteps; ++i) {
     const double at = along.between(x, i, kSteps);
     const double y = chart.reference->at_zero + chart.reference->per_x * at;
-    if (chart.y.shows(y)) run.push_back({at, y});
+    if (chart.y.shows(y)) segment.push_back({at, y});
   }
-  return run;
+  return segment;
 }
 
-std::string path_of(const Run& run, const XyPlot& plot) {
+std::string path_of(const Segment& segment, const XyPlot& plot) {
   std::string path;
-  for (const LinePoint& point : run) {
-    const LabelPlace place = plot.at(point.x, point.y);
+  for (const LinePoint& point : segment) {
+    const Point place = plot.at(point.x, point.y);
     path +=
         fmt::format("{}{} {}", path.empty() ? 'M' : 'L', coordinate(place.x), coordinate(place.y));
   }
   return path;
 }
 
-void draw_band(Svg& svg, std::size_t series, const Run& stretch, const XyPlot& plot) {
+void draw_band(XmlWriter& svg, std::size_t series, const Segment& stretch, const XyPlot& plot) {
   if (stretch.size() == 1) {  // a band of no width would not be seen
     const LinePoint& point = stretch.front();
     draw_error_bar(svg, series, plot.at(point.x, point.interval->low),
                    plot.at(point.x, point.interval->high));
     return;
   }
-  Run around;
+  Segment around;
   for (const LinePoint& point : stretch) around.push_back({point.x, point.interval->high});
   for (auto point = stretch.rbegin(); point != stretch.rend(); ++point) {
     around.push_back({point->x, point->interval->low});
@@ -58,10 +149,10 @@ void draw_band(Svg& svg, std::size_t series, const Run& stretch, const XyPlot& p
                        {"d", path_of(around, plot) + "Z"}});
 }
 
-void draw_intervals(Svg& svg, IntervalStyle style, std::size_t series, const Run& run,
+void draw_intervals(XmlWriter& svg, IntervalStyle style, std::size_t series, const Segment& segment,
                     const XyPlot& plot) {
-  Run stretch;  // consecutive points that have an interval
-  for (const LinePoint& point : run) {
+  Segment stretch;  // consecutive points that have an interval
+  for (const LinePoint& point : segment) {
     if (point.interval && style == IntervalStyle::kErrorBars) {
       draw_band(svg, series, {point}, plot);
     } else if (point.interval) {
@@ -74,23 +165,23 @@ void draw_intervals(Svg& svg, IntervalStyle style, std::size_t series, const Run
   if (!stretch.empty()) draw_band(svg, series, stretch, plot);
 }
 
-void draw_series(Svg& svg, const Lines& chart, const CleanSeries& series, std::size_t index,
+void draw_series(XmlWriter& svg, const Lines& chart, const CleanSeries& series, std::size_t index,
                  const XyPlot& plot) {
-  for (const Run& run : series.runs) {
-    if (run.size() > 1) {
+  for (const Segment& segment : series.segments) {
+    if (segment.size() > 1) {
       svg.element("path", {{"class", fmt::format("line {}", stroke_class(index))},
-                           {"d", path_of(run, plot)}});
+                           {"d", path_of(segment, plot)}});
     }
   }
-  // Of many points a few are marked, for a line is not to be known by its colour alone.
+  // Of many points a few are marked: lines must not differ by colour alone.
   constexpr std::size_t kMarkersOfMany = 8;
   const std::size_t points = series.points();
   const std::size_t stride = points > kMostMarkers ? points / kMarkersOfMany : 1;
   std::size_t count = stride / 2;
-  for (const Run& run : series.runs) {
-    for (const LinePoint& point : run) {
-      if (++count % stride != 0 && run.size() > 1) continue;
-      const LabelPlace place = plot.at(point.x, point.y);
+  for (const Segment& segment : series.segments) {
+    for (const LinePoint& point : segment) {
+      if (++count % stride != 0 && segment.size() > 1) continue;
+      const Point place = plot.at(point.x, point.y);
       svg.open("g", {});
       svg.element("title", {},
                   fmt::format("{}: {} at {}", series.name, chart.y.text_of(point.y),
@@ -107,51 +198,61 @@ double widest_name(const std::vector<LegendEntry>& names) {
   return std::min(width, kMostName);
 }
 
-// Beside the right end of each line, as near as the others let it.
-void draw_names(Svg& svg, const std::vector<LegendEntry>& names, std::vector<double> heights,
+// Beside the right end of each line, as near as the others allow.
+void draw_names(XmlWriter& svg, const std::vector<LegendEntry>& names, std::vector<double> heights,
                 const Box& plot) {
   heights = spread(std::move(heights), kNameRow, plot.top, plot.bottom);
   const double x = plot.right + kBesideLines;
-  svg.open("g", {{"class", "key"}});  // where a screen is narrow, a page shows it by itself
   for (std::size_t i = 0; i < names.size(); ++i) {
-    svg.open("g", {});
     draw_sample(svg, names[i], x, heights[i]);
     svg.element("text", {{"class", "fill-ink"}, {"x", x + kSampleWidth + 6}, {"y", heights[i] + 4}},
                 fitted(names[i].name, kTextSize, kMostName));
-    svg.close();
   }
-  svg.close();
 }
 
-}  // namespace
-
-std::string draw(const Lines& chart) {
-  LeftOut left_out;
-  std::vector<CleanSeries> all;
-  for (const LineSeries& series : chart.series) {
-    all.push_back(clean_series(series, chart.x, chart.y, left_out));
-  }
-  XyExtents extents = line_extents(all);
-  const Run reference = reference_run(chart, extents.x);
-  for (const LinePoint& point : reference) extents.y.add(point.y);
-
+std::vector<LegendEntry> names_of(const Lines& chart) {
   std::vector<LegendEntry> names;
-  for (std::size_t i = 0; i < all.size(); ++i) names.push_back({Sample::kMarker, i, all[i].name});
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    names.push_back({Sample::kMarker, i, chart.series[i].name});
+  }
   if (chart.reference) names.push_back({Sample::kReference, 0, chart.reference->name});
   if (!chart.interval_name.empty()) {
     const bool band = chart.interval_style == IntervalStyle::kBand;
     names.push_back({band ? Sample::kBand : Sample::kErrorBar, 0, chart.interval_name});
   }
-  const double name_width = widest_name(names);
+  return names;
+}
 
-  Svg svg;
-  const double top = draw_heading(svg, chart.heading) + 4;
-  const double height = std::max(kLinesHeight, kNameRow * static_cast<double>(names.size()));
-  const double right = kBesideLines + kSampleWidth + 6 + name_width + kMargin;
-  const XyPlot plot = draw_axes(svg, chart.x, chart.y, extents, top, right, height);
+}  // namespace
+
+Drawing draw(const Lines& chart, double width) {
+  Omitted omitted;
+  std::vector<CleanSeries> all;
+  for (const LineSeries& series : chart.series) {
+    all.push_back(clean_series(series, chart.x, chart.y, omitted));
+  }
+  XyExtents extents = line_extents(all);
+  const Segment reference = reference_points(chart, extents.x);
+  for (const LinePoint& point : reference) extents.y.add(point.y);
+  const std::vector<LegendEntry> names = names_of(chart);
+
+  Canvas canvas(width);
+  XmlWriter& svg = canvas.svg;
+  double top = canvas.draw_heading(chart.heading) + 4;
+  double right = kMargin;
+  double height = kNarrowLinesHeight;
+  if (canvas.narrow()) {
+    top = draw_legend(svg, names, kMargin, top, canvas.inner_width()) + 8;
+  } else {
+    height = std::max(kLinesHeight, kNameRow * static_cast<double>(names.size()));
+    right = kBesideLines + kSampleWidth + 6 + widest_name(names) + kMargin;
+  }
+  const XyPlot plot = draw_axes(canvas, chart.x, chart.y, extents, top, right, height);
 
   for (std::size_t i = 0; i < all.size(); ++i) {
-    for (const Run& run : all[i].runs) draw_intervals(svg, chart.interval_style, i, run, plot);
+    for (const Segment& segment : all[i].segments) {
+      draw_intervals(svg, chart.interval_style, i, segment, plot);
+    }
   }
   if (reference.size() > 1) {
     svg.element("path", {{"class", "dashes stroke-soft"}, {"d", path_of(reference, plot)}});
@@ -161,15 +262,16 @@ std::string draw(const Lines& chart) {
     svg.open("g", {{"data-series", all[i].name}});
     draw_series(svg, chart, all[i], i, plot);
     svg.close();
-    heights.push_back(all[i].runs.empty() ? plot.box.bottom
-                                          : plot.y.at(all[i].runs.back().back().y));
+    heights.push_back(all[i].segments.empty() ? plot.box.bottom
+                                              : plot.y.at(all[i].segments.back().back().y));
   }
   if (chart.reference) {
     heights.push_back(reference.empty() ? plot.box.top : plot.y.at(reference.back().y));
   }
   if (!chart.interval_name.empty()) heights.push_back(plot.box.bottom);
-  draw_names(svg, names, std::move(heights), plot.box);
-  return page(chart.heading, lines_in_words(chart, all) + left_out.text(), plot.end, svg);
+  if (!canvas.narrow()) draw_names(svg, names, std::move(heights), plot.box);
+  return std::move(canvas).finish(chart.heading, lines_in_words(chart, all) + omitted.text(),
+                                  plot.end);
 }
 
 }  // namespace assay::plot

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "plot/axis.h"
-#include "plot/frame.h"
+#include "plot/canvas.h"
 
 namespace assay::plot {
 
@@ -49,8 +49,8 @@ struct Lines {
   std::string interval_name = {};
 };
 
-// One <svg>. Points that an axis cannot show are left out, and the description says how many; a
+// Points that an axis cannot show are left out, and the description says how many; a
 // line is broken where a point's y is missing.
-std::string draw(const Lines& chart);
+Drawing draw(const Lines& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

@@ -91,7 +91,7 @@ TEST(Lines, BreakWhereAValueIsMissing) {
   Lines chart = scaling();
   chart.series = {
       {"a", {{8, 1}, {16, 2}, {32, nothing}, {64, 4}, {128, 5}, {nothing, 6}, {-1, 7}}}};
-  const std::string drawing = draw(chart);
+  const Drawing drawing = draw(chart);
   EXPECT_EQ(those(elements_of(drawing), "path", "line").size(), 2U);
   EXPECT_THAT(testing::description_of(drawing), HasSubstr("Left out: 3 values"));
 }

@@ -8,20 +8,19 @@
 #include <span>
 #include <string_view>
 
-#include "plot/lettering.h"
 #include "plot/style.h"
 
 namespace assay::plot {
 namespace {
 
 // Corners around a point, for radius 1; areas are about those of a circle.
-constexpr std::array<LabelPlace, 4> kSquare = {
+constexpr std::array<Point, 4> kSquare = {
     {{-0.88, -0.88}, {0.88, -0.88}, {0.88, 0.88}, {-0.88, 0.88}}};
-constexpr std::array<LabelPlace, 3> kTriangle = {{{0, -1.3}, {1.2, 0.85}, {-1.2, 0.85}}};
-constexpr std::array<LabelPlace, 4> kDiamond = {{{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}}};
-constexpr std::array<LabelPlace, 3> kTurnedTriangle = {{{0, 1.3}, {-1.2, -0.85}, {1.2, -0.85}}};
-constexpr std::array<std::span<const LabelPlace>, 4> kPolygons = {kSquare, kTriangle, kDiamond,
-                                                                  kTurnedTriangle};
+constexpr std::array<Point, 3> kTriangle = {{{0, -1.3}, {1.2, 0.85}, {-1.2, 0.85}}};
+constexpr std::array<Point, 4> kDiamond = {{{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}}};
+constexpr std::array<Point, 3> kTurnedTriangle = {{{0, 1.3}, {-1.2, -0.85}, {1.2, -0.85}}};
+constexpr std::array<std::span<const Point>, 4> kPolygons = {kSquare, kTriangle, kDiamond,
+                                                             kTurnedTriangle};
 // With the circle as many shapes as have no divisor in common with the colours: forty pairs.
 constexpr std::size_t kShapes = kPolygons.size() + 1;
 
@@ -58,14 +57,14 @@ std::string hatching(const Box& box, int slope) {
   return path;
 }
 
-void draw_bar_with_caps(Svg& svg, std::string_view colour, LabelPlace from, LabelPlace to) {
+void draw_bar_with_caps(XmlWriter& svg, std::string_view colour, Point from, Point to) {
   constexpr double kCap = 3;
   const bool upright = std::abs(to.y - from.y) >= std::abs(to.x - from.x);
   const double across_x = upright ? kCap : 0;
   const double across_y = upright ? 0 : kCap;
   std::string path = fmt::format("M{} {}L{} {}", coordinate(from.x), coordinate(from.y),
                                  coordinate(to.x), coordinate(to.y));
-  for (const LabelPlace& end : {from, to}) {
+  for (const Point& end : {from, to}) {
     path += fmt::format("M{} {}L{} {}", coordinate(end.x - across_x), coordinate(end.y - across_y),
                         coordinate(end.x + across_x), coordinate(end.y + across_y));
   }
@@ -74,7 +73,8 @@ void draw_bar_with_caps(Svg& svg, std::string_view colour, LabelPlace from, Labe
 
 }  // namespace
 
-void draw_marker(Svg& svg, std::size_t series, double x, double y, double radius, bool filled) {
+void draw_marker(XmlWriter& svg, std::size_t series, double x, double y, double radius,
+                 bool filled) {
   const std::string classes = filled ? fmt::format("apart stroke-paper {}", fill_class(series))
                                      : fmt::format("thin fill-paper {}", stroke_class(series));
   if (series % kShapes == 0) {
@@ -82,18 +82,18 @@ void draw_marker(Svg& svg, std::size_t series, double x, double y, double radius
     return;
   }
   std::string points;
-  for (const LabelPlace& corner : kPolygons[series % kShapes - 1]) {
+  for (const Point& corner : kPolygons[series % kShapes - 1]) {
     points += fmt::format("{}{},{}", points.empty() ? "" : " ", coordinate(x + corner.x * radius),
                           coordinate(y + corner.y * radius));
   }
   svg.element("polygon", {{"class", classes}, {"points", points}});
 }
 
-void draw_error_bar(Svg& svg, std::size_t series, LabelPlace from, LabelPlace to) {
+void draw_error_bar(XmlWriter& svg, std::size_t series, Point from, Point to) {
   draw_bar_with_caps(svg, stroke_class(series), from, to);
 }
 
-void draw_area(Svg& svg, std::size_t series, const Box& box) {
+void draw_area(XmlWriter& svg, std::size_t series, const Box& box) {
   // A thin area keeps all its width: no line around it that parts it from its neighbours.
   constexpr double kThin = 4;
   constexpr double kInset = 0.6;  // half that line
@@ -115,7 +115,7 @@ void draw_area(Svg& svg, std::size_t series, const Box& box) {
                                                            : 0)}});
 }
 
-void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y) {
+void draw_sample(XmlWriter& svg, const LegendEntry& entry, double x, double y) {
   const double middle = x + kSampleWidth / 2;
   switch (entry.sample) {
     case Sample::kArea:
@@ -160,7 +160,7 @@ void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y) {
   }
 }
 
-double draw_legend(Svg& svg, const std::vector<LegendEntry>& entries, double left, double top,
+double draw_legend(XmlWriter& svg, const std::vector<LegendEntry>& entries, double left, double top,
                    double width) {
   constexpr double kRow = 20;
   constexpr double kAfterSample = 6;

@@ -8,21 +8,21 @@
 #include <vector>
 
 #include "plot/labels.h"
-#include "plot/svg.h"
+#include "plot/xml.h"
 
 namespace assay::plot {
 
 inline constexpr double kMarkerRadius = 4;
 
 // The n-th series' shape around a point. A mark that is not `filled` is only an outline.
-void draw_marker(Svg& svg, std::size_t series, double x, double y, double radius = kMarkerRadius,
-                 bool filled = true);
+void draw_marker(XmlWriter& svg, std::size_t series, double x, double y,
+                 double radius = kMarkerRadius, bool filled = true);
 
 // From one end of an interval to the other, vertical or horizontal, with caps.
-void draw_error_bar(Svg& svg, std::size_t series, LabelPlace from, LabelPlace to);
+void draw_error_bar(XmlWriter& svg, std::size_t series, Point from, Point to);
 
 // A series' area, hatched its own way.
-void draw_area(Svg& svg, std::size_t series, const Box& box);
+void draw_area(XmlWriter& svg, std::size_t series, const Box& box);
 
 enum class Sample : std::uint8_t {
   kArea,
@@ -44,11 +44,11 @@ struct LegendEntry {
 inline constexpr double kSampleWidth = 16;
 
 // A sample of what is drawn, centred on y.
-void draw_sample(Svg& svg, const LegendEntry& entry, double x, double y);
+void draw_sample(XmlWriter& svg, const LegendEntry& entry, double x, double y);
 
 // Entries one after the other, in as many rows as they need. Returns where the next thing may
 // begin.
-double draw_legend(Svg& svg, const std::vector<LegendEntry>& entries, double left, double top,
+double draw_legend(XmlWriter& svg, const std::vector<LegendEntry>& entries, double left, double top,
                    double width);
 
 }  // namespace assay::plot

@@ -56,13 +56,14 @@ TEST(Distribution, OfManyValuesTheOutermostKeepTheirDots) {
   for (int i = 0; i < 100'000; ++i) chart.values.push_back(100 + std::sin(i));
   chart.values[77'777] = 900;
   chart.name_of = [](std::size_t i) { return "step " + std::to_string(i + 1); };
-  const std::string drawing = draw(chart);
+  const Drawing drawn = draw(chart);
+  const std::string drawing = drawn.svg();
   EXPECT_LT(drawing.size(), 60'000U);
   const auto elements = elements_of(drawing);
   const std::string dots = those(elements, "path", "dots").at(0).attributes.at("d");
   EXPECT_LE(std::count(dots.begin(), dots.end(), 'M'), 2001);
   EXPECT_THAT(drawing, HasSubstr("most: 900, step 77778"));
-  EXPECT_THAT(description_of(drawing), HasSubstr("one in so many"));
+  EXPECT_THAT(description_of(drawn), HasSubstr("one in so many"));
 }
 
 TEST(Distribution, QuantilesAreValuesThatWereMeasured) {
@@ -131,23 +132,34 @@ TEST(Scatter, BandsAndLinesLieAcross) {
 TEST(Flow, EveryBoxIsWiredToTheMiddle) {
   const Flow chart{.heading = {"Lineage"},
                    .left = {{"a", "from 1"}, {"b"}},
-                   .middle = {"job"},
+                   .middle = {"run"},
                    .right = {{"out"}}};
   const auto elements = elements_of(draw(chart));
   EXPECT_EQ(those(elements, "rect", "card").size(), 4U);
   EXPECT_EQ(those(elements, "path", "wire").size(), 3U);
   EXPECT_THAT(description_of(draw(chart)),
-              HasSubstr("through job. Into it: a (from 1); b. Out of it: out."));
+              HasSubstr("through run. Into it: a (from 1); b. Out of it: out."));
 }
 
-TEST(Drawing, GoesIntoAPageWithoutItsSheetAndTellsItsWords) {
-  const std::string drawing =
-      draw(Flow{.heading = {"F"}, .left = {{"<a & \"b\">"}}, .middle = {"m"}});
-  const std::string inside = without_style(drawing);
-  EXPECT_THAT(inside, Not(HasSubstr("<style")));
-  EXPECT_EQ(elements_of(inside).size() + 1, elements_of(drawing).size());
-  EXPECT_EQ(words_of(drawing), description_of(drawing));
-  EXPECT_THAT(words_of(drawing), HasSubstr("<a & \"b\">"));
+TEST(Flow, IsStackedWhereItIsNarrow) {
+  const Flow chart{
+      .heading = {"Lineage"}, .left = {{"a"}, {"b"}}, .middle = {"run"}, .right = {{"out"}}};
+  const auto cards = those(elements_of(draw(chart, kNarrowWidth)), "rect", "card");
+  ASSERT_EQ(cards.size(), 4U);
+  for (std::size_t i = 1; i < cards.size(); ++i) {
+    EXPECT_GE(cards[i].number("y"), cards[i - 1].number("y") + cards[i - 1].number("height"));
+    EXPECT_EQ(cards[i].number("x"), cards[0].number("x"));
+  }
+}
+
+TEST(Drawing, IsAFileOrAPartOfAPage) {
+  const Drawing drawing = draw(Flow{.heading = {"F"}, .left = {{"<a & \"b\">"}}, .middle = {"m"}});
+  XmlWriter document;
+  drawing.write_to(document);
+  EXPECT_THAT(document.text(), Not(HasSubstr("<style")));
+  EXPECT_EQ(elements_of(document.text()).size() + 1, elements_of(drawing).size());
+  EXPECT_EQ(drawing.description(), description_of(drawing));
+  EXPECT_THAT(drawing.description(), HasSubstr("<a & \"b\">"));
 }
 
 }  // namespace

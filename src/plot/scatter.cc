@@ -5,31 +5,31 @@
 #include <utility>
 
 #include "base/pareto.h"
-#include "plot/lettering.h"
+#include "plot/axis_drawing.h"
 #include "plot/marks.h"
 #include "plot/style.h"
-#include "plot/xy_plot.h"
 
 namespace assay::plot {
 namespace {
 
 constexpr double kScatterHeight = 360;
+constexpr double kNarrowScatterHeight = 260;
 constexpr double kFrontRadius = 5;
 constexpr double kOtherRadius = 3.5;
 constexpr double kMostPointLabel = 200;
-// More would not be read, and looking for places takes time.
+// More are unreadable, and searching places for them takes time.
 constexpr std::size_t kMostLabels = 100;
 
-std::vector<ScatterPoint> clean_points(const Scatter& chart, LeftOut& left_out) {
+std::vector<ScatterPoint> clean_points(const Scatter& chart, Omitted& omitted) {
   std::vector<ScatterPoint> points;
   for (const ScatterPoint& point : chart.points) {
     if (!chart.x.shows(point.x) || !chart.y.shows(point.y)) {
-      ++left_out.values;
+      ++omitted.values;
       continue;
     }
     ScatterPoint& made = points.emplace_back(point);
-    made.x_interval = shown_interval(chart.x, point.x_interval, left_out);
-    made.y_interval = shown_interval(chart.y, point.y_interval, left_out);
+    made.x_interval = shown_interval(chart.x, point.x_interval, omitted);
+    made.y_interval = shown_interval(chart.y, point.y_interval, omitted);
   }
   return points;
 }
@@ -56,45 +56,45 @@ std::vector<std::size_t> front_of(const Scatter& chart, const std::vector<Scatte
   return base::pareto_front(candidates);
 }
 
-// Along the front in steps: to the right at a point's height, then down to the next. What a point
-// on the front leaves to choose from is above and to the right of it.
-void draw_front(Svg& svg, const std::vector<ScatterPoint>& points,
-                const std::vector<std::size_t>& front, const XyPlot& plot, Room& room) {
+// Along the front in steps: to the right at a point's height, then down to the next. Every point
+// above and to the right of the line is dominated.
+void draw_front(XmlWriter& svg, const std::vector<ScatterPoint>& points,
+                const std::vector<std::size_t>& front, const XyPlot& plot, FreeSpace& space) {
   constexpr double kHalf = 1.5;
   std::string path;
-  LabelPlace last;
+  Point last;
   for (const std::size_t i : front) {
-    const LabelPlace place = plot.at(points[i].x, points[i].y);
+    const Point place = plot.at(points[i].x, points[i].y);
     if (path.empty()) {
       path = fmt::format("M{} {}", coordinate(place.x), coordinate(place.y));
     } else {
       path += fmt::format("H{}V{}", coordinate(place.x), coordinate(place.y));
-      room.take({last.x, last.y - kHalf, place.x, last.y + kHalf});
-      room.take({place.x - kHalf, last.y, place.x + kHalf, place.y});
+      space.take({last.x, last.y - kHalf, place.x, last.y + kHalf});
+      space.take({place.x - kHalf, last.y, place.x + kHalf, place.y});
     }
     last = place;
   }
   if (front.size() > 1) svg.element("path", {{"class", "line front stroke-ink"}, {"d", path}});
 }
 
-// Where neither points nor their error bars are.
-Room room_beside(const std::vector<ScatterPoint>& points, const XyPlot& plot) {
+// The plot without points and their error bars.
+FreeSpace space_beside(const std::vector<ScatterPoint>& points, const XyPlot& plot) {
   constexpr double kCap = 3;
-  Room room(plot.box);
+  FreeSpace space(plot.box);
   for (const ScatterPoint& point : points) {
-    const LabelPlace place = plot.at(point.x, point.y);
-    room.take({place.x - kFrontRadius, place.y - kFrontRadius, place.x + kFrontRadius,
-               place.y + kFrontRadius});
+    const Point place = plot.at(point.x, point.y);
+    space.take({place.x - kFrontRadius, place.y - kFrontRadius, place.x + kFrontRadius,
+                place.y + kFrontRadius});
     if (point.x_interval) {
-      room.take({plot.x.at(point.x_interval->low), place.y - kCap,
-                 plot.x.at(point.x_interval->high), place.y + kCap});
+      space.take({plot.x.at(point.x_interval->low), place.y - kCap,
+                  plot.x.at(point.x_interval->high), place.y + kCap});
     }
     if (point.y_interval) {
-      room.take({place.x - kCap, plot.y.at(point.y_interval->high), place.x + kCap,
-                 plot.y.at(point.y_interval->low)});
+      space.take({place.x - kCap, plot.y.at(point.y_interval->high), place.x + kCap,
+                  plot.y.at(point.y_interval->low)});
     }
   }
-  return room;
+  return space;
 }
 
 std::string point_in_words(const Scatter& chart, const ScatterPoint& point) {
@@ -102,9 +102,9 @@ std::string point_in_words(const Scatter& chart, const ScatterPoint& point) {
                      chart.x.text_of(point.x), chart.y.text_of(point.y));
 }
 
-void draw_point(Svg& svg, const Scatter& chart, const ScatterPoint& point, const XyPlot& plot,
+void draw_point(XmlWriter& svg, const Scatter& chart, const ScatterPoint& point, const XyPlot& plot,
                 double radius, bool filled) {
-  const LabelPlace place = plot.at(point.x, point.y);
+  const Point place = plot.at(point.x, point.y);
   svg.open("g", {});
   svg.element("title", {}, point_in_words(chart, point));
   if (point.x_interval) {
@@ -139,27 +139,29 @@ std::string scatter_in_words(const Scatter& chart, const std::vector<ScatterPoin
 
 }  // namespace
 
-std::string draw(const Scatter& chart) {
-  LeftOut left_out;
-  const std::vector<ScatterPoint> points = clean_points(chart, left_out);
+Drawing draw(const Scatter& chart, double width) {
+  Omitted omitted;
+  const std::vector<ScatterPoint> points = clean_points(chart, omitted);
   const std::vector<std::size_t> front = front_of(chart, points);
 
-  Svg svg;
+  Canvas canvas(width);
+  XmlWriter& svg = canvas.svg;
   std::vector<LegendEntry> legend;
   for (std::size_t i = 0; i < chart.groups.size(); ++i) {
     legend.push_back({Sample::kMarker, i, chart.groups[i]});
   }
   if (!chart.front_name.empty()) legend.push_back({Sample::kFront, 0, chart.front_name});
-  const Levels levels = chart.levels.shown_on(chart.y, left_out);
+  const Levels levels = chart.levels.shown_on(chart.y, omitted);
   for (LegendEntry& entry : legend_of(levels)) legend.push_back(std::move(entry));
-  double top = draw_heading(svg, chart.heading);
-  top = draw_legend(svg, legend, kMargin, top, kPageWidth - 2 * kMargin) + 8;
+  double top = canvas.draw_heading(chart.heading);
+  top = draw_legend(svg, legend, kMargin, top, canvas.inner_width()) + 8;
   XyExtents extents = point_extents(points);
   levels.add_to(extents.y);
-  const XyPlot plot = draw_axes(svg, chart.x, chart.y, extents, top, 2 * kMargin, kScatterHeight);
+  const XyPlot plot = draw_axes(canvas, chart.x, chart.y, extents, top, 2 * kMargin,
+                                canvas.narrow() ? kNarrowScatterHeight : kScatterHeight);
   draw_levels(svg, levels, plot.y, plot.box, true);
-  Room room = room_beside(points, plot);
-  draw_front(svg, points, front, plot, room);
+  FreeSpace space = space_beside(points, plot);
+  draw_front(svg, points, front, plot, space);
 
   // Those of the front last, upon all others, and labelled first.
   std::vector<bool> on_front(points.size());
@@ -175,8 +177,8 @@ std::string draw(const Scatter& chart) {
   for (const std::size_t i : labelled) {
     if (points[i].label.empty()) continue;
     const std::string label = fitted(points[i].label, kSmallSize, kMostPointLabel);
-    const LabelPlace mark = plot.at(points[i].x, points[i].y);
-    const auto place = room.place(mark.x, mark.y, kFrontRadius, label, kSmallSize);
+    const Point mark = plot.at(points[i].x, points[i].y);
+    const auto place = space.place(mark.x, mark.y, kFrontRadius, label, kSmallSize);
     if (!place) continue;
     svg.element("text",
                 {{"class", fmt::format("small halo stroke-paper {}",
@@ -185,9 +187,9 @@ std::string draw(const Scatter& chart) {
                  {"y", place->y}},
                 label);
   }
-  return page(chart.heading,
-              scatter_in_words(chart, points, front) + levels.in_words(chart.y) + left_out.text(),
-              plot.end, svg);
+  return std::move(canvas).finish(
+      chart.heading,
+      scatter_in_words(chart, points, front) + levels.in_words(chart.y) + omitted.text(), plot.end);
 }
 
 }  // namespace assay::plot

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "plot/axis.h"
-#include "plot/frame.h"
+#include "plot/canvas.h"
 #include "plot/levels.h"
 
 namespace assay::plot {
@@ -41,7 +41,7 @@ struct Scatter {
   Levels levels = {};           // of y
 };
 
-// One <svg>. Points that an axis cannot show are left out, and the description says how many.
-std::string draw(const Scatter& chart);
+// Points that an axis cannot show are left out, and the description says how many.
+Drawing draw(const Scatter& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

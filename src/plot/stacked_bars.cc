@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plot/lettering.h"
+#include "plot/axis_drawing.h"
 #include "plot/marks.h"
 #include "plot/style.h"
 
@@ -17,6 +17,8 @@ constexpr double kBarPitch = 48;
 constexpr double kBesideBar = 8;
 constexpr double kMostBarLabel = 220;
 constexpr double kMostSum = 120;
+constexpr double kNarrowMostSum = 80;
+constexpr double kAboveBar = 16;  // for its label, where there is no space beside it
 constexpr std::size_t kMostBarTicks = 8;
 
 // A bar without what cannot be drawn: a value for each part.
@@ -26,7 +28,7 @@ struct CleanBar {
   double total = 0;
 };
 
-std::vector<CleanBar> clean_bars(const StackedBars& chart, const Axis& axis, LeftOut& left_out) {
+std::vector<CleanBar> clean_bars(const StackedBars& chart, const Axis& axis, Omitted& omitted) {
   std::vector<CleanBar> bars;
   for (const Bar& bar : chart.bars) {
     CleanBar& made = bars.emplace_back(CleanBar{.label = bar.label});
@@ -36,7 +38,7 @@ std::vector<CleanBar> clean_bars(const StackedBars& chart, const Axis& axis, Lef
       if (part < made.values.size() && axis.shows(value) && value >= 0) {
         made.values[part] = value;
       } else {
-        ++left_out.values;
+        ++omitted.values;
       }
     }
     made.total = std::accumulate(made.values.begin(), made.values.end(), 0.0);
@@ -64,8 +66,8 @@ std::string bars_in_words(const StackedBars& chart, const Axis& axis,
   return words;
 }
 
-// Value and percent beside each other, below each other, or the percent alone, as they fit.
-void draw_segment_label(Svg& svg, std::size_t part, const Box& box, const std::string& value,
+// Value and percentage on one line, on two, or the percentage alone, whichever fits.
+void draw_segment_label(XmlWriter& svg, std::size_t part, const Box& box, const std::string& value,
                         const std::string& share) {
   constexpr double kInside = 8;
   constexpr double kLine = 13;
@@ -85,12 +87,18 @@ void draw_segment_label(Svg& svg, std::size_t part, const Box& box, const std::s
   }
 }
 
-void draw_bar(Svg& svg, const StackedBars& chart, const Axis& axis, const CleanBar& bar,
-              const AxisLine& line, double top) {
+void draw_bar(Canvas& canvas, const StackedBars& chart, const Axis& axis, const CleanBar& bar,
+              const AxisLine& line, double top, double most_sum) {
+  XmlWriter& svg = canvas.svg;
   const double bottom = top + kBarHeight;
   const double text_y = (top + bottom) / 2 + 4;
-  svg.element("text", {{"class", "end fill-ink"}, {"x", line.at(0) - kBesideBar}, {"y", text_y}},
-              fitted(bar.label, kTextSize, kMostBarLabel));
+  if (canvas.narrow()) {
+    svg.element("text", {{"class", "fill-ink"}, {"x", kMargin}, {"y", top - 5}},
+                fitted(bar.label, kTextSize, canvas.inner_width()));
+  } else {
+    svg.element("text", {{"class", "end fill-ink"}, {"x", line.at(0) - kBesideBar}, {"y", text_y}},
+                fitted(bar.label, kTextSize, kMostBarLabel));
+  }
   double before = 0;
   for (std::size_t part = 0; part < bar.values.size(); ++part) {
     const double value = bar.values[part];
@@ -108,7 +116,7 @@ void draw_bar(Svg& svg, const StackedBars& chart, const Axis& axis, const CleanB
   }
   svg.element("text",
               {{"class", "strong fill-ink"}, {"x", line.at(before) + kBesideBar}, {"y", text_y}},
-              fitted(axis.text_of(bar.total), kTextSize * kBold, kMostSum));
+              fitted(axis.text_of(bar.total), kTextSize * kBold, most_sum));
 }
 
 double widest(const std::vector<CleanBar>& bars, double size, const auto& text_of) {
@@ -119,46 +127,50 @@ double widest(const std::vector<CleanBar>& bars, double size, const auto& text_o
 
 }  // namespace
 
-std::string draw(const StackedBars& chart) {
+Drawing draw(const StackedBars& chart, double width) {
   Axis axis = chart.value;
   axis.scale = Scale::kLinear;
   axis.from_zero = true;
-  LeftOut left_out;
-  const std::vector<CleanBar> bars = clean_bars(chart, axis, left_out);
+  Omitted omitted;
+  const std::vector<CleanBar> bars = clean_bars(chart, axis, omitted);
 
   Extent totals;
   for (const CleanBar& bar : bars) totals.add(bar.total);
-  AxisLine line(axis, totals, kMostBarTicks);
+  Canvas canvas(width);
+  const bool above = canvas.narrow();
+  AxisLine line(axis, totals, canvas.ticks(kMostBarTicks));
   const auto label_of = [](const CleanBar& bar) { return bar.label; };
   const auto sum_of = [&](const CleanBar& bar) { return axis.text_of(bar.total); };
-  const double labels = std::min(widest(bars, kTextSize, label_of), kMostBarLabel);
-  const double sums = std::min(widest(bars, kTextSize * kBold, sum_of), kMostSum);
-  const double tick_half = label_room(line) / 2;  // labels of ticks may reach past the plot's ends
-  Box plot{.left = kMargin + std::max(labels + kBesideBar, tick_half),
-           .right = kPageWidth - kMargin - std::max(sums + kBesideBar, tick_half)};
+  const double most_sum = above ? kNarrowMostSum : kMostSum;
+  const double labels =
+      above ? 0 : std::min(widest(bars, kTextSize, label_of), kMostBarLabel) + kBesideBar;
+  const double sums = std::min(widest(bars, kTextSize * kBold, sum_of), most_sum);
+  const double tick_half = label_width(line) / 2;  // labels of ticks may reach past the plot's ends
+  Box plot{.left = kMargin + std::max(labels, tick_half),
+           .right = width - kMargin - std::max(sums + kBesideBar, tick_half)};
   line.lay(plot.left, plot.right);
 
-  Svg svg;
   std::vector<LegendEntry> legend;
   for (std::size_t part = 0; part < chart.parts.size(); ++part) {
     legend.push_back({Sample::kArea, part, chart.parts[part]});
   }
-  plot.top = draw_heading(svg, chart.heading);
-  plot.top = draw_legend(svg, legend, kMargin, plot.top, kPageWidth - 2 * kMargin) + 8;
-  plot.bottom = plot.top + kBarPitch * static_cast<double>(std::max<std::size_t>(1, bars.size()));
-  const double end = draw_x_axis(svg, axis, line, plot);
-  double top = plot.top + (kBarPitch - kBarHeight) / 2;
+  plot.top = canvas.draw_heading(chart.heading);
+  plot.top = draw_legend(canvas.svg, legend, kMargin, plot.top, canvas.inner_width()) + 8;
+  const double pitch = kBarPitch + (above ? kAboveBar : 0);
+  plot.bottom = plot.top + pitch * static_cast<double>(std::max<std::size_t>(1, bars.size()));
+  const double end = draw_x_axis(canvas, axis, line, plot);
+  double top = plot.top + pitch - kBarHeight - (kBarPitch - kBarHeight) / 2;
   for (const CleanBar& bar : bars) {
-    draw_bar(svg, chart, axis, bar, line, top);
-    top += kBarPitch;
+    draw_bar(canvas, chart, axis, bar, line, top, most_sum);
+    top += pitch;
   }
-  svg.element("line", {{"class", "edge stroke-edge"},
-                       {"x1", plot.left},
-                       {"y1", plot.top},
-                       {"x2", plot.left},
-                       {"y2", plot.bottom}});
-  return page(chart.heading, bars_in_words(chart, axis, bars) + left_out.text(), end + kMargin / 2,
-              svg);
+  canvas.svg.element("line", {{"class", "edge stroke-edge"},
+                              {"x1", plot.left},
+                              {"y1", plot.top},
+                              {"x2", plot.left},
+                              {"y2", plot.bottom}});
+  return std::move(canvas).finish(chart.heading, bars_in_words(chart, axis, bars) + omitted.text(),
+                                  end + kMargin / 2);
 }
 
 }  // namespace assay::plot

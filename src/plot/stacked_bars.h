@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plot/axis.h"
-#include "plot/frame.h"
+#include "plot/canvas.h"
 
 namespace assay::plot {
 
@@ -27,8 +27,8 @@ struct StackedBars {
   std::vector<Bar> bars;  // from top to bottom
 };
 
-// One <svg>. Values that are not finite or below zero are left out, and the description says how
+// Values that are not finite or below zero are left out, and the description says how
 // many.
-std::string draw(const StackedBars& chart);
+Drawing draw(const StackedBars& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

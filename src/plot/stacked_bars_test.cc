@@ -110,7 +110,7 @@ TEST(StackedBars, WhatCannotBeDrawnIsCounted) {
   StackedBars chart = two_bars();
   chart.bars = {{"odd", {std::nan(""), -1, std::numeric_limits<double>::infinity(), 5}},
                 {"short", {50}}};
-  const std::string drawing = draw(chart);
+  const Drawing drawing = draw(chart);
   EXPECT_EQ(segments_of(elements_of(drawing)).size(), 1U);
   EXPECT_THAT(testing::description_of(drawing), HasSubstr("Left out: 4 values"));
 }

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "plot/labels.h"
-#include "plot/lettering.h"
+#include "plot/axis_drawing.h"
 #include "plot/marks.h"
 #include "plot/style.h"
 
@@ -15,10 +14,11 @@ namespace {
 constexpr double kLaneHeight = 22;
 constexpr double kLanePitch = 34;
 constexpr double kMostLaneName = 150;
+constexpr double kAboveLane = 14;  // for its name, where there is no space beside it
 constexpr double kThinnestSlice = 1;
-constexpr std::size_t kMostTold = 12;  // in words, of a lane
+constexpr std::size_t kMostListed = 12;  // of a lane, in the description
 
-std::vector<Lane> clean_lanes(const Timeline& chart, LeftOut& left_out) {
+std::vector<Lane> clean_lanes(const Timeline& chart, Omitted& omitted) {
   std::vector<Lane> lanes;
   for (const Lane& lane : chart.lanes) {
     Lane& made = lanes.emplace_back(Lane{.name = lane.name});
@@ -26,14 +26,14 @@ std::vector<Lane> clean_lanes(const Timeline& chart, LeftOut& left_out) {
       if (chart.time.shows(slice.from) && chart.time.shows(slice.to) && slice.from <= slice.to) {
         made.slices.push_back(slice);
       } else {
-        ++left_out.values;
+        ++omitted.values;
       }
     }
     for (const Moment& moment : lane.moments) {
       if (chart.time.shows(moment.at)) {
         made.moments.push_back(moment);
       } else {
-        ++left_out.values;
+        ++omitted.values;
       }
     }
   }
@@ -56,29 +56,29 @@ std::string timeline_in_words(const Timeline& chart, const std::vector<Lane>& la
   std::string words = fmt::format("Lanes along {}.", chart.time.title);
   for (const Lane& lane : lanes) {
     words += fmt::format(" {}:", lane.name);
-    std::size_t told = 0;
-    const auto comma = [&] { return told++ == 0 ? " " : ", "; };
+    std::size_t listed = 0;
+    const auto comma = [&] { return listed++ == 0 ? " " : ", "; };
     for (const Slice& slice : lane.slices) {
-      if (told == kMostTold) break;
+      if (listed == kMostListed) break;
       words += comma();
       words += fmt::format("{}{}{} to {}", slice.label, slice.label.empty() ? "" : " from ",
                            chart.time.text_of(slice.from), chart.time.text_of(slice.to));
     }
     for (const Moment& moment : lane.moments) {
-      if (told == kMostTold) break;
+      if (listed == kMostListed) break;
       words += comma();
       words += fmt::format("{}{}{}", moment.label, moment.label.empty() ? "" : " at ",
                            chart.time.text_of(moment.at));
     }
-    const std::size_t more = lane.slices.size() + lane.moments.size() - told;
+    const std::size_t more = lane.slices.size() + lane.moments.size() - listed;
     if (more > 0) words += fmt::format(" and {} more", more);
-    words += told == 0 ? " nothing." : ".";
+    words += listed == 0 ? " nothing." : ".";
   }
   return words;
 }
 
-void draw_slice(Svg& svg, const Timeline& chart, const Slice& slice, std::size_t lane,
-                const AxisLine& line, double top, Room& labels) {
+void draw_slice(XmlWriter& svg, const Timeline& chart, const Slice& slice, std::size_t lane,
+                const AxisLine& line, double top, FreeSpace& labels) {
   constexpr double kInside = 10;
   double left = line.at(slice.from);
   double right = line.at(slice.to);
@@ -107,13 +107,19 @@ void draw_slice(Svg& svg, const Timeline& chart, const Slice& slice, std::size_t
   svg.close();
 }
 
-void draw_lane(Svg& svg, const Timeline& chart, const Lane& lane, std::size_t index,
+void draw_lane(Canvas& canvas, const Timeline& chart, const Lane& lane, std::size_t index,
                const AxisLine& line, double top) {
-  svg.element(
-      "text",
-      {{"class", "end fill-ink"}, {"x", line.low_end() - 10}, {"y", top + kLaneHeight / 2 + 4}},
-      fitted(lane.name, kTextSize, kMostLaneName));
-  Room labels({line.low_end(), top, line.high_end(), top + kLaneHeight});
+  XmlWriter& svg = canvas.svg;
+  if (canvas.narrow()) {
+    svg.element("text", {{"class", "fill-ink"}, {"x", kMargin}, {"y", top - 4}},
+                fitted(lane.name, kTextSize, canvas.inner_width()));
+  } else {
+    svg.element(
+        "text",
+        {{"class", "end fill-ink"}, {"x", line.low_end() - 10}, {"y", top + kLaneHeight / 2 + 4}},
+        fitted(lane.name, kTextSize, kMostLaneName));
+  }
+  FreeSpace labels({line.low_end(), top, line.high_end(), top + kLaneHeight});
   for (const Slice& slice : lane.slices) draw_slice(svg, chart, slice, index, line, top, labels);
   for (const Moment& moment : lane.moments) {
     svg.open("g", {});
@@ -127,29 +133,31 @@ void draw_lane(Svg& svg, const Timeline& chart, const Lane& lane, std::size_t in
 
 }  // namespace
 
-std::string draw(const Timeline& chart) {
-  LeftOut left_out;
-  const std::vector<Lane> lanes = clean_lanes(chart, left_out);
-  AxisLine line(chart.time, extent_of(lanes), 9);
+Drawing draw(const Timeline& chart, double width) {
+  Omitted omitted;
+  const std::vector<Lane> lanes = clean_lanes(chart, omitted);
+  Canvas canvas(width);
+  const bool above = canvas.narrow();
+  AxisLine line(chart.time, extent_of(lanes), canvas.ticks(9));
   double names = 0;
   for (const Lane& lane : lanes) names = std::max(names, text_width(lane.name, kTextSize));
-  names = std::min(names, kMostLaneName);
-  const double tick_half = label_room(line) / 2;
+  const double beside = above ? 0 : std::min(names, kMostLaneName) + 10;
+  const double tick_half = label_width(line) / 2;
+  const double pitch = kLanePitch + (above ? kAboveLane : 0);
 
-  Svg svg;
-  Box plot{.left = kMargin + std::max(names + 10, tick_half),
-           .top = draw_heading(svg, chart.heading),
-           .right = kPageWidth - kMargin - std::max(tick_half, 6.0)};
-  plot.bottom = plot.top + kLanePitch * static_cast<double>(std::max<std::size_t>(1, lanes.size()));
+  Box plot{.left = kMargin + std::max({beside, tick_half, 6.0}),
+           .top = canvas.draw_heading(chart.heading),
+           .right = width - kMargin - std::max(tick_half, 6.0)};
+  plot.bottom = plot.top + pitch * static_cast<double>(std::max<std::size_t>(1, lanes.size()));
   line.lay(plot.left, plot.right);
-  const double end = draw_x_axis(svg, chart.time, line, plot);
-  double top = plot.top + (kLanePitch - kLaneHeight) / 2;
+  const double end = draw_x_axis(canvas, chart.time, line, plot);
+  double top = plot.top + pitch - kLaneHeight - (kLanePitch - kLaneHeight) / 2;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    draw_lane(svg, chart, lanes[i], i, line, top);
-    top += kLanePitch;
+    draw_lane(canvas, chart, lanes[i], i, line, top);
+    top += pitch;
   }
-  return page(chart.heading, timeline_in_words(chart, lanes) + left_out.text(), end + kMargin / 2,
-              svg);
+  return std::move(canvas).finish(chart.heading, timeline_in_words(chart, lanes) + omitted.text(),
+                                  end + kMargin / 2);
 }
 
 }  // namespace assay::plot

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plot/axis.h"
-#include "plot/frame.h"
+#include "plot/canvas.h"
 
 namespace assay::plot {
 
@@ -38,8 +38,8 @@ struct Timeline {
   std::vector<Lane> lanes;  // from top to bottom
 };
 
-// One <svg>. What is shorter than can be seen is drawn as wide as can be. What the axis cannot
+// What is shorter than can be seen is drawn as wide as can be. What the axis cannot
 // show, or ends before it begins, is left out, and the description says how many.
-std::string draw(const Timeline& chart);
+Drawing draw(const Timeline& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

@@ -1,4 +1,5 @@
-// Of an experiment: pairs, estimates and runs, drawn.
+#include "report/experiment_charts.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,10 +7,10 @@
 
 #include "base/units.h"
 #include "compare/pairs.h"
+#include "plot/downsample.h"
 #include "plot/intervals.h"
 #include "plot/scatter.h"
-#include "plot/thinned.h"
-#include "report/experiment_part.h"
+#include "report/numbers.h"
 
 namespace assay::report {
 namespace {
@@ -21,7 +22,7 @@ using compare::Experiment;
 constexpr std::size_t kMostPoints = 1500;
 
 std::string percent_of(double value) {
-  return fmt::format("{:+.3g} %", value);
+  return std::abs(value) < 1000 ? fmt::format("{:+.3g} %", value) : signed_figure(value) + " %";
 }
 
 std::optional<plot::Interval> drawn(const Estimate& estimate) {
@@ -47,28 +48,36 @@ std::size_t kind_of(const compare::Block& block) {
 }
 
 std::string metric_title(const Experiment& e) {
-  using compare::MetricKind;
   if (e.steps) return fmt::format("median step, in units of {:g} s", e.step_seconds);
-  const bool seconds = e.metric.kind == MetricKind::kWall || e.metric.kind == MetricKind::kCpu;
-  return e.metric.text() + (seconds ? " time, seconds" : "");
+  return e.metric.text() + (is_time(e) ? " time, seconds" : "");
 }
 
 // Points in the order of blocks, fewer where there are very many.
-void thin_points(std::vector<plot::ScatterPoint>& points) {
+void downsample_points(std::vector<plot::ScatterPoint>& points) {
   std::vector<double> heights;
   for (const plot::ScatterPoint& point : points) heights.push_back(point.y);
   std::vector<plot::ScatterPoint> kept;
-  for (const std::size_t i : plot::thinned(heights, kMostPoints)) kept.push_back(points[i]);
+  for (const std::size_t i : plot::downsample(heights, kMostPoints)) kept.push_back(points[i]);
   points = std::move(kept);
 }
 
-std::string thinned_note(std::size_t all) {
+std::string downsampled_note(std::size_t all) {
   if (all <= kMostPoints) return {};
-  return fmt::format("Of {} points, the least and the largest of every stretch.",
+  return fmt::format("Of {} points, the smallest and the largest of every interval are drawn.",
                      base::grouped(static_cast<std::int64_t>(all)));
 }
 
 }  // namespace
+
+bool is_time(const Experiment& e) {
+  using compare::MetricKind;
+  return e.steps || e.metric.kind == MetricKind::kWall || e.metric.kind == MetricKind::kCpu;
+}
+
+std::string metric_text(const Experiment& e, double value) {
+  if (e.steps) return base::to_text(base::Seconds(value * e.step_seconds));
+  return is_time(e) ? base::to_text(base::Seconds(value)) : figure(value);
+}
 
 Chart pairs_chart(const ExperimentRecord& record, const Comparison& comparison) {
   const Experiment& e = record.measured.experiment;
@@ -89,7 +98,7 @@ Chart pairs_chart(const ExperimentRecord& record, const Comparison& comparison) 
                             .group = kind_of(block)});
   }
   const std::size_t all = chart.points.size();
-  thin_points(chart.points);
+  downsample_points(chart.points);
   chart.levels.lines.push_back({"no effect", 0});
   const double margin = e.judgement.margin_pct;
   chart.levels.lines.push_back({"margin", e.judgement.more_is_better ? -margin : margin});
@@ -100,7 +109,7 @@ Chart pairs_chart(const ExperimentRecord& record, const Comparison& comparison) 
     const double floor = *record.findings.noise_floor_pct;
     chart.levels.bands.push_back({"noise floor", {-floor, floor}});
   }
-  return {fmt::format("pairs-{}", comparison.arm), title, plot::draw(chart), thinned_note(all)};
+  return drawn_chart(fmt::format("pairs-{}", comparison.arm), title, chart, downsampled_note(all));
 }
 
 Chart estimates_chart(const ExperimentRecord& record, const Comparison& comparison) {
@@ -139,7 +148,7 @@ Chart estimates_chart(const ExperimentRecord& record, const Comparison& comparis
   const double margin = e.judgement.margin_pct;
   chart.levels.lines = {{"no effect", 0},
                         {"margin", e.judgement.more_is_better ? -margin : margin}};
-  return {fmt::format("estimates-{}", comparison.arm), title, plot::draw(chart)};
+  return drawn_chart(fmt::format("estimates-{}", comparison.arm), title, chart);
 }
 
 Chart runs_chart(const ExperimentRecord& record) {
@@ -155,8 +164,8 @@ Chart runs_chart(const ExperimentRecord& record) {
     chart.points.push_back({.x = static_cast<double>(run.run), .y = run.value, .group = run.arm});
   }
   const std::size_t all = chart.points.size();
-  thin_points(chart.points);
-  return {"runs", title, plot::draw(chart), thinned_note(all)};
+  downsample_points(chart.points);
+  return drawn_chart("runs", title, chart, downsampled_note(all));
 }
 
 }  // namespace assay::report

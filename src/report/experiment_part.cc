@@ -4,7 +4,10 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "base/units.h"
+#include "report/experiment_charts.h"
+#include "report/numbers.h"
 
 namespace assay::report {
 namespace {
@@ -12,10 +15,6 @@ namespace {
 using compare::Comparison;
 using compare::Estimate;
 using compare::Experiment;
-
-std::string signed_percent(double percent) {
-  return fmt::format("{:+.2f} %", percent);
-}
 
 Outcome outcome_of_verdict(compare::IntervalVerdict verdict) {
   switch (verdict) {
@@ -39,6 +38,15 @@ std::string margin_text(const Experiment& e) {
                      e.judgement.more_is_better ? " less" : " more");
 }
 
+// The arm's name if it was given one, else its command: "A" and "B" identify nothing.
+std::string arm_title(const Experiment& e, std::size_t arm) {
+  constexpr std::size_t kMostCommand = 60;  // columns
+  const std::string name = e.name_of(arm);
+  const bool default_name = name.size() == 1 && name[0] >= 'A' && name[0] <= 'Z';
+  if (!default_name) return name;
+  return base::shortened_middle(base::printable(e.arm_of(arm).command), kMostCommand);
+}
+
 std::string against(const Experiment& e, const Comparison& comparison) {
   return fmt::format("{} against {}", e.name_of(comparison.arm), e.arms.front().name);
 }
@@ -49,28 +57,28 @@ std::string interval_text(const Estimate& estimate) {
   return fmt::format("{} to {}", signed_percent(p.low), signed_percent(p.high));
 }
 
-// Verdict and goal: what was allowed, and what came out.
+// What was allowed, what was measured, and the verdict.
 Table goals_table(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
-  Table table{"Goals", {"what", "goal", "measured", "interval", "pairs", "verdict"}};
-  for (const Comparison& comparison : record.findings.comparisons) {
+  Table table{"Goals", {"what", "verdict", "measured", "ratio", "interval", "goal", "pairs"}};
+  const auto add = [&](const Comparison& comparison, const std::string& name, Cell verdict,
+                       const std::string& goal) {
     const Estimate& estimate = comparison.effect.estimate;
     const double effect = compare::percent(estimate.centre);
-    table.rows.push_back({Cell(against(e, comparison)), Cell("at most " + margin_text(e)),
-                          Cell(signed_percent(effect), effect), Cell(interval_text(estimate)),
-                          Cell(base::grouped(estimate.pairs), static_cast<double>(estimate.pairs)),
-                          Cell(std::string(to_text(comparison.verdict)), std::nullopt,
-                               outcome_of_verdict(comparison.verdict))});
+    table.rows.push_back(
+        {Cell(name), std::move(verdict), Cell(signed_percent(effect), effect),
+         Cell(or_dash(ratio_text(effect, is_time(e))), effect), Cell(interval_text(estimate)),
+         Cell(goal), Cell(base::grouped(estimate.pairs), static_cast<double>(estimate.pairs))});
+  };
+  for (const Comparison& comparison : record.findings.comparisons) {
+    add(comparison, against(e, comparison),
+        Cell(std::string(to_text(comparison.verdict)), std::nullopt,
+             outcome_of_verdict(comparison.verdict)),
+        "at most " + margin_text(e));
   }
   if (record.findings.second_baseline) {
     const Comparison& same = *record.findings.second_baseline;
-    const double effect = compare::percent(same.effect.estimate.centre);
-    table.rows.push_back({Cell(against(e, same) + " (noise)"), Cell("no effect"),
-                          Cell(signed_percent(effect), effect),
-                          Cell(interval_text(same.effect.estimate)),
-                          Cell(base::grouped(same.effect.estimate.pairs),
-                               static_cast<double>(same.effect.estimate.pairs)),
-                          Cell("")});
+    add(same, against(e, same) + " (noise)", Cell("—"), "no effect");
   }
   return table;
 }
@@ -94,20 +102,20 @@ void add_shift(Table& table, const char* name, const std::optional<compare::Shif
   const auto text = [&](double v) {
     return seconds
                ? fmt::format("{}{}", v < 0 ? "-" : "+", base::to_text(base::Seconds(std::abs(v))))
-               : fmt::format("{:+.4g}", v);
+               : signed_figure(v);
   };
-  table.rows.push_back({Cell(name),
-                        Cell(seconds ? base::to_text(base::Seconds(shift->baseline))
-                                     : fmt::format("{:.6g}", shift->baseline),
-                             shift->baseline),
-                        Cell(text(shift->estimate.centre), shift->estimate.centre),
-                        Cell(text(shift->estimate.interval.low), shift->estimate.interval.low),
-                        Cell(text(shift->estimate.interval.high), shift->estimate.interval.high)});
+  table.rows.push_back(
+      {Cell(name),
+       Cell(seconds ? base::to_text(base::Seconds(shift->baseline)) : figure(shift->baseline),
+            shift->baseline),
+       Cell(text(shift->estimate.centre), shift->estimate.centre),
+       Cell(text(shift->estimate.interval.low), shift->estimate.interval.low),
+       Cell(text(shift->estimate.interval.high), shift->estimate.interval.high)});
 }
 
-// Start-up, what follows the last step, and quality, where they were asked about.
+// Start-up, time after the last step, and quality, if they were measured.
 void add_shifts(const Comparison& comparison, Section& section) {
-  Table table{"Beside the metric", {"what", "baseline", "added", "from", "to"}};
+  Table table{"Besides the metric", {"what", "baseline", "added", "from", "to"}};
   add_shift(table, "start-up", comparison.startup_s, true);
   add_shift(table, "after the last step", comparison.after_s, true);
   add_shift(table, "all that is not steps", comparison.outside_s, true);
@@ -121,22 +129,23 @@ void add_shifts(const Comparison& comparison, Section& section) {
 }
 
 Section notes_section(const ExperimentRecord& record) {
-  Section section{"What a sceptic should know"};
+  Section section{"Remarks"};
   const compare::Findings& f = record.findings;
   if (f.blocks.warm_up > 0) {
     section.blocks.emplace_back(Note{compare::counted(f.blocks.warm_up, "block") +
-                                     " at the beginning did not count: warm-up."});
+                                     " at the beginning were not counted: warm-up."});
   }
   for (const std::string& remark : record.preflight) {
     section.blocks.emplace_back(Note{"Before it began: " + remark + "."});
   }
   for (const std::string& warning : f.warnings) section.blocks.emplace_back(Note{warning + "."});
-  section.blocks.emplace_back(Note{
-      record.stopped.empty()
-          ? std::string("It was cut off before it ended by its own rule, so nothing is decided.")
-          : fmt::format("It ended because {}.", record.stopped)});
   section.blocks.emplace_back(
-      Note{fmt::format("Runs were in random order, seed {}. Every run is in {}.",
+      Note{record.stopped.empty()
+               ? std::string(
+                     "It was interrupted before its stopping rule ended it, so nothing is decided.")
+               : fmt::format("It ended because {}.", record.stopped)});
+  section.blocks.emplace_back(
+      Note{fmt::format("Runs were made in random order, seed {}. Every run is recorded in {}.",
                        record.measured.experiment.seed, record.directory)});
   return section;
 }
@@ -169,9 +178,9 @@ Table fingerprint_of(const ExperimentRecord& record) {
   return table;
 }
 
-// Where it was run: a row for every time that it began or went on.
+// Where it ran: a row for every time that it was started or resumed.
 Table sessions_table(const ExperimentRecord& record) {
-  Table table{"Where it was run",
+  Table table{"Where it ran",
               {"begun", "host", "machine", "kernel", "GPU driver", "assay", "project"}};
   for (const compare::SessionRecord& session : record.measured.sessions) {
     table.rows.push_back({Cell(session.begun), Cell(session.host), Cell(session.machine),
@@ -181,7 +190,7 @@ Table sessions_table(const ExperimentRecord& record) {
   return table;
 }
 
-// When the estimate was reported, and the confidence that a verdict needed then.
+// When the estimate was shown, and the confidence that a verdict needed after that.
 Table analyses_table(const ExperimentRecord& record) {
   Table table{"Interim analyses",
               {"pairs", "it ended because", "as planned", "confidence of the verdict"}};
@@ -191,7 +200,7 @@ Table analyses_table(const ExperimentRecord& record) {
     table.rows.push_back(
         {Cell(base::grouped(analysis.pairs), static_cast<double>(analysis.pairs)),
          Cell(std::string(to_text(analysis.stop))), Cell(analysis.planned ? "yes" : "no"),
-         analysis.alpha_share > 0 ? Cell(fmt::format("{:.5g} %", confidence), confidence)
+         analysis.alpha_share > 0 ? Cell(fmt::format("{:.4g} %", confidence), confidence)
                                   : Cell("none: it decided nothing")});
   }
   return table;
@@ -211,30 +220,61 @@ Section history_section(const ExperimentRecord& record) {
   return section;
 }
 
+// Of an experiment without a finished pair: what there is, and why there is not more.
+Section nothing_section(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  Section section{"Nothing to compare yet"};
+  std::string why;
+  if (!record.measured.failures.empty()) {
+    const compare::FailedRun& last = record.measured.failures.back();
+    why = fmt::format("The last run of {} failed: {}.", e.name_of(last.arm), last.what);
+  } else if (record.measured.runs.empty()) {
+    why = "No run has finished.";
+  } else {
+    why = fmt::format(
+        "{} finished, which make no whole pair.",
+        compare::counted(static_cast<std::int64_t>(record.measured.runs.size()), "run"));
+  }
+  section.blocks.emplace_back(Note{std::move(why)});
+  section.blocks.emplace_back(Note{
+      fmt::format("Go on with: assay compare --resume {}", base::shell_quoted(record.directory))});
+  Table arms{"Arms", {"arm", "command"}};
+  for (std::size_t arm = 0; arm < e.arms.size(); ++arm) {
+    arms.rows.push_back({Cell(e.name_of(arm)), Cell(e.arm_of(arm).command)});
+  }
+  section.blocks.emplace_back(std::move(arms));
+  return section;
+}
+
 }  // namespace
 
-std::string metric_text(const Experiment& e, double value) {
-  using compare::MetricKind;
-  if (e.steps) return base::to_text(base::Seconds(value * e.step_seconds));
-  const bool seconds = e.metric.kind == MetricKind::kWall || e.metric.kind == MetricKind::kCpu;
-  return seconds ? base::to_text(base::Seconds(value)) : fmt::format("{:.6g}", value);
+bool ExperimentRecord::has_pairs() const {
+  return !findings.comparisons.empty() && findings.comparisons.front().effect.estimate.pairs > 0;
 }
 
 Part experiment_part(ExperimentRecord record) {
   const Experiment& e = record.measured.experiment;
   const compare::Findings& f = record.findings;
-  const Comparison& decided = f.deciding();
-  Part part{.kind = "experiment",
-            .title = fmt::format("What {} adds to {}", e.name_of(decided.arm), e.arms.front().name),
-            .subtitle = record.directory,
-            .verdict = {outcome_of_verdict(f.verdict), std::string(to_text(f.verdict)), {}}};
-  if (f.comparisons.size() > 1) {
-    part.title = fmt::format("{} arms against {}", f.comparisons.size(), e.arms.front().name);
+  Part part{.kind = "experiment", .title = {}, .subtitle = record.directory};
+  part.title = e.arms.size() > 2
+                   ? fmt::format("{} arms against {}", e.arms.size() - 1, arm_title(e, 0))
+                   : fmt::format("{} against {}", arm_title(e, e.arms.size() - 1), arm_title(e, 0));
+  if (!record.has_pairs()) {
+    part.verdict = {Outcome::kOpen, "EMPTY", "no finished pair of runs yet"};
+    add_section(part, nothing_section(record));
+    add_section(part, history_section(record));
+    add_section(part, {"Fingerprint", {fingerprint_of(record)}});
+    part.data = std::move(record.data);
+    return part;
   }
-  const std::string interval = interval_text(decided.effect.estimate);
-  part.verdict.text = fmt::format("{}: {} ({:.4g} % interval {}); allowed: {}", against(e, decided),
-                                  signed_percent(compare::percent(decided.effect.estimate.centre)),
-                                  100 * (1 - decided.effect.alpha), interval, margin_text(e));
+  const Comparison& decided = f.deciding();
+  const double effect = compare::percent(decided.effect.estimate.centre);
+  const std::string ratio = ratio_text(effect, is_time(e));
+  part.verdict = {outcome_of_verdict(f.verdict), std::string(to_text(f.verdict)),
+                  fmt::format("{}: {}{} ({:.4g} % interval {}); allowed: {}", against(e, decided),
+                              signed_percent(effect), ratio.empty() ? "" : ", " + ratio,
+                              100 * (1 - decided.effect.alpha),
+                              interval_text(decided.effect.estimate), margin_text(e))};
   add_section(part, {"Goals", {goals_table(record), arms_table(record)}});
   for (const Comparison& comparison : f.comparisons) {
     Section section{against(e, comparison)};
@@ -249,9 +289,7 @@ Part experiment_part(ExperimentRecord record) {
   }
   add_section(part, {"Every run", {runs_chart(record)}});
   add_section(part, notes_section(record));
-  if (Section history = history_section(record); !history.blocks.empty()) {
-    add_section(part, std::move(history));
-  }
+  add_section(part, history_section(record));
   add_section(part, {"Fingerprint", {fingerprint_of(record)}});
   part.data = std::move(record.data);
   return part;

@@ -15,21 +15,15 @@ struct ExperimentRecord {
   const compare::Measured& measured;
   const compare::Findings& findings;
   std::string directory;
-  std::string stopped;  // why it ended, as a clause; empty: it was not ended, or nobody knows
+  std::string stopped;  // why it ended, as a clause; empty: it did not end, or that is unknown
   std::vector<std::string> preflight;
   base::Json data;  // as `assay compare --json` prints it
+
+  // Whether there is a finished pair, and so something to compare.
+  [[nodiscard]] bool has_pairs() const;
 };
 
-// There must be a finished pair.
+// Without a finished pair, the part says so, and what ran and failed so far.
 Part experiment_part(ExperimentRecord record);
-
-// experiment_charts.cc: of one comparison; every pair in the order in which they ran, the
-// estimates, and every run.
-Chart pairs_chart(const ExperimentRecord& record, const compare::Comparison& comparison);
-Chart estimates_chart(const ExperimentRecord& record, const compare::Comparison& comparison);
-Chart runs_chart(const ExperimentRecord& record);
-
-// A value of the experiment's metric, for people.
-std::string metric_text(const compare::Experiment& experiment, double value);
 
 }  // namespace assay::report

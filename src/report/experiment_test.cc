@@ -1,9 +1,9 @@
-// An experiment's page says which arm decided, where it ran and when it was analysed.
+// An experiment's page says who decided, where it ran and who looked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "report/experiment_part.h"
-#include "report/writers.h"
+#include "report/markdown.h"
 
 namespace assay::report {
 namespace {
@@ -29,8 +29,8 @@ compare::Measured three_arms() {
   return m;
 }
 
-std::string page_of(const compare::Measured& m, double alpha_share) {
-  const compare::Findings findings = compare::findings_of(m, alpha_share);
+std::string page_of(const compare::Measured& m, double share) {
+  const compare::Findings findings = compare::findings_of(m, share);
   return markdown({.title = "e",
                    .parts = {experiment_part({.measured = m,
                                               .findings = findings,
@@ -45,7 +45,7 @@ TEST(ExperimentPage, TheHeadlineIsOfTheArmThatDecided) {
                                               Not(HasSubstr("ok against A: \\+0.00 % \\("))));
 }
 
-TEST(ExperimentPage, SaysWhereItRanWhenItWasAnalysedAndWhatFailed) {
+TEST(ExperimentPage, SaysWhereItRanWhoLookedAndWhatFailed) {
   compare::Measured m = three_arms();
   m.sessions = {{.begun = "2026-11-15T00:00:00Z",
                  .host = "node7",

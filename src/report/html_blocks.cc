@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "plot/frame.h"
 
 namespace assay::report {
 namespace {
@@ -46,6 +45,12 @@ void write(Html& out, const Facts& facts, std::string_view) {
 }
 
 void write_cell(Html& out, const Cell& cell, bool names_row, std::string css) {
+  if (!cell.link.empty()) {
+    out.open("th", {{"scope", "row"}, {"class", css}});
+    out.element("a", {{"href", "#" + cell.link}}, cell.text);
+    out.close();
+    return;
+  }
   std::string text = cell.text;
   if (cell.outcome != Outcome::kPlain) {
     const Sign sign = sign_of(cell.outcome);
@@ -64,8 +69,8 @@ void write_cell(Html& out, const Cell& cell, bool names_row, std::string css) {
   }
 }
 
-// How a column is set: most of its cells are numbers, one is a sentence, or all are so short that
-// none needs a second line.
+// The class of a column: numbers (n), sentences (t), or cells so short that none needs a second
+// line (s).
 std::string class_of(const Table& table, std::size_t column) {
   constexpr std::size_t kBlank = 3;  // bytes: a dash
   constexpr std::size_t kShort = 18;
@@ -117,13 +122,18 @@ void write(Html& out, const Table& table, std::string_view heading) {
   }
 }
 
+// The style sheet shows one of the two drawings, by the width of the screen.
+void write_drawing(Html& out, const Chart& chart, const plot::Drawing& drawing, const char* css) {
+  out.open("div",
+           {{"class", css}, {"role", "group"}, {"aria-label", chart.title}, {"tabindex", "0"}});
+  drawing.write_to(out);
+  out.close();
+}
+
 void write(Html& out, const Chart& chart, std::string_view) {
   out.open("figure", {{"class", "chart"}, {"data-chart", chart.name}});
-  out.open(
-      "div",
-      {{"class", "scroll"}, {"role", "group"}, {"aria-label", chart.title}, {"tabindex", "0"}});
-  out.raw(plot::without_style(chart.svg));
-  out.close();
+  write_drawing(out, chart, chart.wide, "drawing wide");
+  write_drawing(out, chart, chart.narrow, "drawing narrow");
   if (!chart.note.empty()) out.element("figcaption", {}, chart.note);
   out.close();
 }

@@ -1,18 +1,16 @@
-// Blocks of a Page as HTML. For html.cc.
+// Blocks of a Page as HTML, for html.cc.
 #pragma once
 
 #include <string_view>
 
-#include "plot/svg.h"
+#include "plot/xml.h"
 #include "report/page.h"
 
 namespace assay::report {
 
-// What writes well-formed drawings writes well-formed pages. An element without text is only
-// written so where HTML knows it as one that has none.
-using Html = plot::Svg;
+using Html = plot::XmlWriter;
 
-// `heading` is that of the section: a caption that only repeats it is not shown again.
+// `heading` is the title of the section; a caption that repeats it is hidden.
 void write_block(Html& out, const Block& block, std::string_view heading);
 void write_verdict(Html& out, const Verdict& verdict);
 

@@ -1,5 +1,5 @@
-// Pages, read back strictly: everything is there, nothing from outside gets to be markup, nothing
-// is loaded, nothing secret is told.
+// Pages, read back strictly: everything is there, text from outside never becomes markup, nothing
+// is loaded, no secret is shown.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,14 +7,14 @@
 
 #include <set>
 
-#include "plot/distribution.h"
+#include "base/statistics.h"
 #include "plot/flow.h"
 #include "plot/style.h"
+#include "report/html.h"
+#include "report/markdown.h"
 #include "report/run_part.h"
-#include "report/sha256.h"
 #include "report/testing/html.h"
 #include "report/testing/sample_run.h"
-#include "report/writers.h"
 
 namespace assay::report {
 namespace {
@@ -54,7 +54,7 @@ TEST(Html, HasEveryChartAndLandmark) {
   EXPECT_THAT(charts_of(page),
               ::testing::IsSupersetOf({"step-times", "loss", "throughput", "mfu", "memory", "power",
                                        "time-breakdown", "timeline", "step-breakdown", "lineage"}));
-  EXPECT_EQ(count(page, "figure"), count(page, "svg"));
+  EXPECT_EQ(2 * count(page, "figure"), count(page, "svg"));  // wide and narrow
   for (const char* landmark : {"main", "nav", "h1", "footer"}) {
     EXPECT_EQ(count(page, landmark), 1U) << landmark;
   }
@@ -110,6 +110,28 @@ TEST(Html, ThePolicyLetsNothingElseIn) {
   EXPECT_THAT(page.scripts[0], Not(HasSubstr("innerHTML")));
 }
 
+TEST(Html, PolicyHashesArePublishedVectors) {
+  EXPECT_EQ(policy_hash(""), "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+  EXPECT_EQ(policy_hash("abc"), "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+  EXPECT_EQ(policy_hash(std::string(1'000'000, 'a')),
+            "sha256-zcduXJkU+5KBocfihNc+Z/GAmkiklyAOBG05zMcRLNA=");
+}
+
+TEST(Html, SeveralPartsBeginWithAnOverview) {
+  Part one{.kind = "run", .title = "make all", .verdict = {Outcome::kGood, "done", "after 3 s"}};
+  Part two{.kind = "experiment", .title = "b against a", .verdict = {Outcome::kBad, "FAIL", "9 %"}};
+  const Page page{.title = title_of({one, two, two}), .parts = {one, two, two}};
+  EXPECT_EQ(page.title, "1 run and 2 experiments");
+  const std::string text = html(page);
+  read_html(text);
+  const std::size_t overview = text.find("id=\"overview\"");
+  ASSERT_NE(overview, std::string::npos);
+  EXPECT_LT(overview, text.find("<article"));
+  EXPECT_THAT(text, HasSubstr("<a href=\"#part-1\">make all</a>"));
+  EXPECT_THAT(markdown(page), HasSubstr("| b against a | FAIL | 9 % | experiment |"));
+  EXPECT_THAT(html({.title = "t", .parts = {one}}), Not(HasSubstr("id=\"overview\"")));
+}
+
 TEST(Html, TellsFiguresThatWereMeasured) {
   const ReportedRun run = sample_run(300);
   const std::string text = html(page_of(run));
@@ -158,7 +180,7 @@ TEST(Html, ARunThatMeasuredNothingHasAPageToo) {
   run.record.context.git.reset();
   const std::string text = html(page_of(run));
   read_html(text);
-  EXPECT_THAT(text, HasSubstr("measured nothing of itself"));
+  EXPECT_THAT(text, HasSubstr("recorded no metrics"));
 }
 
 TEST(Html, HostileTextStaysText) {
@@ -191,7 +213,7 @@ Page page_with(const std::string& bytes) {
   add_section(part, {bytes,
                      {Note{bytes}, Facts{{{bytes, bytes, bytes}}},
                       Table{bytes, {bytes, bytes}, {{Cell(bytes), Cell(bytes, 1.0)}}},
-                      Chart{bytes, bytes, plot::draw(flow), bytes}}});
+                      drawn_chart(bytes, bytes, flow, bytes)}});
   return {.title = bytes, .made_unix_ns = 0, .parts = {part, part}};
 }
 
@@ -215,9 +237,9 @@ TEST(RunSummary, QuantilesAreThoseOfSortedValues) {
     const auto summary = summary_of(series_of(run, "watts"));
     EXPECT_EQ(summary->least, sorted.front());
     EXPECT_EQ(summary->most, sorted.back());
-    EXPECT_EQ(summary->median, plot::quantile(sorted, 0.5));
-    EXPECT_EQ(summary->p90, plot::quantile(sorted, 0.9));
-    EXPECT_EQ(summary->p99, plot::quantile(sorted, 0.99));
+    EXPECT_EQ(summary->median, base::median(sorted));
+    EXPECT_EQ(summary->p90, base::quantile_of_sorted(sorted, 0.9));
+    EXPECT_EQ(summary->p99, base::quantile_of_sorted(sorted, 0.99));
   }
 }
 

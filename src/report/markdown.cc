@@ -1,21 +1,21 @@
+#include "report/markdown.h"
+
 #include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "base/version.h"
-#include "plot/frame.h"
-#include "report/writers.h"
 
 namespace assay::report {
 namespace {
 
-// One line in which no character means anything to Markdown.
+// One line in which every character that Markdown interprets is escaped.
 std::string plain(std::string_view text) {
-  constexpr std::string_view kMeaning = "\\`*_{}[]<>()#+!|~&$";
+  constexpr std::string_view kSpecial = "\\`*_{}[]<>()#+!|~&$";
   std::string safe;
   for (const char c : base::printable(text)) {
-    if (kMeaning.find(c) != std::string_view::npos) safe += '\\';
+    if (kSpecial.find(c) != std::string_view::npos) safe += '\\';
     safe += c;
   }
   return safe;
@@ -62,9 +62,9 @@ void write_markdown(std::string& out, const Table& table, std::string_view headi
 }
 
 void write_markdown(std::string& out, const Chart& chart, std::string_view) {
-  constexpr std::size_t kWords = 400;  // columns: what a paragraph of figures can be read for
+  constexpr std::size_t kMostColumns = 400;  // of a description
   out += fmt::format("*Chart: {}.* {}{}{}\n\n", plain(chart.title),
-                     plain(base::shortened(plot::words_of(chart.svg), kWords)),
+                     plain(base::shortened(chart.wide.description(), kMostColumns)),
                      chart.note.empty() ? "" : " ", plain(chart.note));
 }
 
@@ -74,6 +74,7 @@ std::string markdown(const Page& page) {
   std::string out = fmt::format("# {}\n\nmade {} by assay {} \\(commit {}\\)\n\n",
                                 plain(page.title), base::utc_text(page.made_unix_ns),
                                 base::version().release, plain(base::version().commit));
+  if (const auto overview = overview_of(page)) write_markdown(out, *overview, "");
   for (const Part& part : page.parts) {
     out += fmt::format("## {}: {}\n\n", plain(part.kind), plain(part.title));
     if (!part.subtitle.empty()) out += plain(part.subtitle) + "\n\n";

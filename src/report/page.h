@@ -1,19 +1,20 @@
-// Page: what a report says, before it is HTML, Markdown or JSON. Whoever has something to report
-// makes a Part of Sections of Blocks (run_part.h, experiment_part.h, suite_part.h); writers.h turns
-// the whole into text. So the three forms say the same.
+// Page: the content of a report before it is HTML (html.h), Markdown (markdown.h) or JSON (below),
+// so that all three say the same. run_part.h, experiment_part.h and suite_part.h make its parts.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/json.h"
+#include "plot/canvas.h"
 
 namespace assay::report {
 
-// Never told by colour alone: a word stands beside it.
+// How something ended. Colour never stands alone: a word is always beside it.
 enum class Outcome { kPlain, kGood, kBad, kOpen };
 
 struct Verdict {
@@ -43,8 +44,9 @@ struct Cell {
       : text(std::move(its_text)), number(its_number), outcome(its_outcome) {}
 
   std::string text;
-  std::optional<double> number;  // what a table is sorted by; such cells stand to the right
+  std::optional<double> number;  // what a table is sorted by; such cells are right-aligned
   Outcome outcome;
+  std::string link = {};  // the id of what the cell names on an HTML page
 };
 
 // The first cell of a row names it.
@@ -56,9 +58,10 @@ struct Table {
 };
 
 struct Chart {
-  std::string name;  // one word, for whoever looks for it: "loss"
+  std::string name;  // one word that identifies it on the page: "loss"
   std::string title;
-  std::string svg;  // of src/plot
+  plot::Drawing wide;
+  plot::Drawing narrow;  // the same for a phone
   std::string note = {};
 };
 
@@ -70,12 +73,12 @@ struct Section {
 };
 
 struct Part {
-  std::string kind;  // "run", "experiment", "suite"
-  std::string title;
-  std::string subtitle = {};  // a command, a folder
+  std::string kind;   // "run", "experiment", "suite"
+  std::string title;  // what was run: a command, the commands that were compared, a suite
+  std::string subtitle = {};
   Verdict verdict = {};
   std::vector<Section> sections = {};
-  base::Json data = {};  // what all of it was made from
+  base::Json data = {};  // everything that it was made from
 };
 
 struct Page {
@@ -84,7 +87,26 @@ struct Page {
   std::vector<Part> parts = {};
 };
 
-// A section with nothing in it is not added.
+// A chart of src/plot, drawn for both widths.
+template <class Plot>
+Chart drawn_chart(std::string name, std::string title, const Plot& chart, std::string note = {}) {
+  return {std::move(name), std::move(title), draw(chart), draw(chart, plot::kNarrowWidth),
+          std::move(note)};
+}
+
+// Adds the section unless it is empty.
 void add_section(Part& part, Section section);
+
+// The id of the i-th part on an HTML page.
+std::string part_id(std::size_t index);
+
+// "2 experiments and 1 run", or the title of the only part.
+std::string title_of(const std::vector<Part>& parts);
+
+// What came out of every part, for the top of a page of several: nothing for a page of one.
+std::optional<Table> overview_of(const Page& page);
+
+// Sections and data.
+base::Json json(const Page& page);
 
 }  // namespace assay::report

@@ -1,6 +1,6 @@
 "use strict";
-// What a page has without this file: everything. With it: values under the pointer, switches for
-// series, sorting of tables, and a download of the data.
+// The page is complete without scripts. They add values under the pointer, switches for series,
+// sorting of tables, and a download of the data.
 (function () {
   var all = function (selector, under) {
     return Array.prototype.slice.call((under || document).querySelectorAll(selector));
@@ -52,7 +52,7 @@
     });
   });
 
-  // A drawing's axes say what lies between their ends; its lines are read off their paths.
+  // The values at the ends of a drawing's axes are attributes; points are read from its paths.
   var scale_of = function (text, from, to) {
     var parts = text.split(" ");
     var log = parts[2] === "log";
@@ -64,65 +64,19 @@
     };
   };
   var numbers = function (text) { return text.match(/-?[0-9.]+/g).map(Number); };
-  var shown = function (value) { return String(Number(value.toPrecision(4))); };
+  var shown = function (value) {
+    return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en-US")
+                                   : String(Number(value.toPrecision(4)));
+  };
 
-  all(".chart").forEach(function (figure) {
-    var svg = figure.querySelector("svg");
-    var scroll = figure.querySelector(".scroll");
-    var title = svg.querySelector("title");
-    if (title && title.parentNode === svg) {  // else a browser shows it over every value
-      svg.setAttribute("aria-label", title.textContent);
-      svg.removeChild(title);
-    }
+  // Values under the pointer of one drawing; `readout` is shared by the drawings of a figure.
+  var follow_pointer = function (drawing, readout) {
+    var svg = drawing.querySelector("svg");
     var series = all("g[data-series]", svg);
-    if (series.length > 1) {
-      var switches = make("div");
-      switches.className = "toggles";
-      switches.setAttribute("role", "group");
-      switches.setAttribute("aria-label", "Series shown");
-      series.forEach(function (group) {
-        var button = make("button", group.dataset.series);
-        button.type = "button";
-        button.setAttribute("aria-pressed", "true");
-        button.addEventListener("click", function () {
-          var hide = button.getAttribute("aria-pressed") === "true";
-          button.setAttribute("aria-pressed", String(!hide));
-          group.style.display = hide ? "none" : "";
-        });
-        switches.appendChild(button);
-      });
-      figure.insertBefore(switches, scroll);
-    }
-    // On a narrow screen the right end of a drawing, where its key is, has to be scrolled to.
-    var entries = all("g.key > g", svg);
-    if (entries.length > 1) {
-      var alone = svg.cloneNode(false);
-      var row = 18;
-      var widest = 0;
-      entries.forEach(function (entry, i) {
-        var box = entry.getBBox();
-        var copy = entry.cloneNode(true);
-        var middle = box.y + box.height / 2;
-        copy.setAttribute("transform", "translate(" + -box.x + " " + ((i + 0.5) * row - middle) + ")");
-        widest = Math.max(widest, box.width);
-        alone.appendChild(copy);
-      });
-      alone.setAttribute("viewBox", "0 0 " + (widest + 2) + " " + entries.length * row);
-      alone.setAttribute("width", widest + 2);
-      alone.setAttribute("height", entries.length * row);
-      alone.setAttribute("class", svg.getAttribute("class") + " key-alone");
-      alone.setAttribute("aria-hidden", "true");
-      figure.insertBefore(alone, scroll);
-    }
     var edge = svg.querySelector("path[data-x]");
-    if (!edge || series.length === 0) return;
     var corner = numbers(edge.getAttribute("d"));  // left, top, bottom, right
     var x_at = scale_of(edge.dataset.x, corner[0], corner[3]);
     var y_at = scale_of(edge.dataset.y, corner[2], corner[1]);
-    var readout = make("p", " ");
-    readout.className = "readout";
-    readout.setAttribute("aria-live", "polite");
-    figure.insertBefore(readout, scroll.nextSibling);
     var line = document.createElementNS("http://www.w3.org/2000/svg", "line");
     line.setAttribute("class", "pointer");
     line.setAttribute("y1", corner[1]);
@@ -141,10 +95,10 @@
       });
     };
     var at = corner[0];
-    var tell = function (place) {
+    var show = function (place) {
       if (points === null) read();
       at = Math.min(Math.max(place, corner[0]), corner[3]);
-      var told = [];
+      var values = [];
       var nearest = null;
       points.forEach(function (places, i) {
         if (places.length === 0 || series[i].style.display === "none") return;
@@ -156,24 +110,63 @@
         }
         if (low > 0 && at - places[low - 1][0] < places[low][0] - at) low -= 1;
         nearest = places[low][0];
-        told.push(series[i].dataset.series + " " + shown(y_at(places[low][1])));
+        values.push(series[i].dataset.series + " " + shown(y_at(places[low][1])));
       });
       if (nearest === null) return;
       line.setAttribute("x1", nearest);
       line.setAttribute("x2", nearest);
       line.style.display = "";
-      readout.textContent = "at " + shown(x_at(nearest)) + ": " + told.join(", ");
+      readout.textContent = "at " + shown(x_at(nearest)) + ": " + values.join(", ");
     };
     svg.addEventListener("pointermove", function (event) {
       var matrix = svg.getScreenCTM();
-      if (matrix) tell((event.clientX - matrix.e) / matrix.a);
+      if (matrix) show((event.clientX - matrix.e) / matrix.a);
     });
     svg.addEventListener("pointerleave", function () { line.style.display = "none"; });
-    scroll.addEventListener("keydown", function (event) {
+    drawing.addEventListener("keydown", function (event) {
       var step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-      if (step === 0 || scroll.scrollWidth > scroll.clientWidth) return;
+      if (step === 0) return;
       event.preventDefault();
-      tell(at + step * (corner[3] - corner[0]) / 100);
+      show(at + step * (corner[3] - corner[0]) / 100);
     });
+  };
+
+  all(".chart").forEach(function (figure) {
+    var drawings = all(".drawing", figure);
+    drawings.forEach(function (drawing) {
+      var svg = drawing.querySelector("svg");
+      var title = svg.querySelector("title");
+      if (title && title.parentNode === svg) {  // browsers would show it over every value
+        svg.setAttribute("aria-label", title.textContent);
+        svg.removeChild(title);
+      }
+    });
+    var names = all("g[data-series]", drawings[0]);
+    if (names.length > 1) {
+      var switches = make("div");
+      switches.className = "toggles";
+      switches.setAttribute("role", "group");
+      switches.setAttribute("aria-label", "Series shown");
+      names.forEach(function (named, i) {
+        var button = make("button", named.dataset.series);
+        button.type = "button";
+        button.setAttribute("aria-pressed", "true");
+        button.addEventListener("click", function () {
+          var hide = button.getAttribute("aria-pressed") === "true";
+          button.setAttribute("aria-pressed", String(!hide));
+          drawings.forEach(function (drawing) {
+            all("g[data-series]", drawing)[i].style.display = hide ? "none" : "";
+          });
+        });
+        switches.appendChild(button);
+      });
+      figure.insertBefore(switches, drawings[0]);
+    }
+    if (names.length === 0 || !drawings[0].querySelector("path[data-x]")) return;
+    var readout = make("p", " ");
+    readout.className = "readout";
+    readout.setAttribute("aria-live", "polite");
+    figure.insertBefore(readout, drawings[drawings.length - 1].nextSibling);
+    drawings.forEach(function (drawing) { follow_pointer(drawing, readout); });
   });
 })();

@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "compare/findings.h"
-#include "plot/frame.h"
 #include "report/experiment_part.h"
+#include "report/html.h"
+#include "report/markdown.h"
 #include "report/suite_part.h"
 #include "report/testing/html.h"
-#include "report/writers.h"
 
 namespace assay::report {
 namespace {
@@ -66,6 +66,17 @@ TEST(SuitePart, APlanIsNotCalledReached) {
   EXPECT_EQ(both.word, "partly planned");
   EXPECT_EQ(both.text, "2 of 2 goals (within 15%) reached: 1 measured, 1 planned");
   EXPECT_EQ(suite_part(judged({"recorded", "measured"}), "s")->verdict.word, "reached");
+}
+
+TEST(SuitePart, GoalsThatWereInTheFitSaySo) {
+  Json made = judged({"planned", "planned"});
+  made["goals"][0]["in_fit"] = true;
+  const auto part = suite_part(made, "s");
+  ASSERT_TRUE(part);
+  EXPECT_THAT(part->verdict.text, HasSubstr("2 planned; 1 in the fit"));
+  const auto& goals = std::get<Table>(part->sections[0].blocks[0]);
+  EXPECT_EQ(goals.rows[0][4].text, "planned, in the fit");
+  EXPECT_EQ(goals.rows[1][4].text, "planned");
 }
 
 TEST(SuitePart, AFailedStepOrAnInterruptionIsNotReached) {
@@ -144,7 +155,7 @@ TEST(SuitePart, AChartHasItsLinesAndTheIdeal) {
   const auto& chart = std::get<Chart>(part->sections[2].blocks[0]);
   EXPECT_EQ(chart.name, "suite-1");
   for (const char* said : {"7B, published: 57.8 at 1", "7B, published: 51.7 at 2", ">ideal<"}) {
-    EXPECT_THAT(chart.svg, HasSubstr(said));
+    EXPECT_THAT(chart.wide.svg(), HasSubstr(said));
   }
   for (const char* wrong : {R"({"lines": 3})", R"([])", R"({"lines": [{"points": [[1]]}]})",
                             R"({"lines": [{"points": [["a", 1]]}]})", R"({"lines": [3]})",
@@ -212,15 +223,26 @@ TEST(ExperimentPart, DrawsEveryPairWhereItsRatioLies) {
   EXPECT_THAT(text, HasSubstr("&lt;script&gt;a&lt;/script&gt;"));
   const auto& pairs = std::get<Chart>(part.sections[1].blocks[0]);
   EXPECT_EQ(pairs.name, "pairs-1");
-  const auto elements = plot::testing::elements_of(pairs.svg);
+  const auto elements = plot::testing::elements_of(pairs.wide);
   // A mark per pair, and one per group in the legend.
   EXPECT_EQ(plot::testing::those(elements, "circle").size(), 11U + 1U);
   for (std::int64_t block = 0; block < 12; ++block) {
     const auto at = static_cast<std::size_t>(block) * 3;
     const double percent = 100 * (m.runs[at + 1].value / m.runs[at].value - 1);
-    EXPECT_THAT(pairs.svg, HasSubstr(fmt::format("{} and {:+.3g} %", block + 1, percent)));
+    EXPECT_THAT(pairs.wide.svg(), HasSubstr(fmt::format("{} and {:+.3g} %", block + 1, percent)));
   }
-  EXPECT_THAT(plot::words_of(pairs.svg), HasSubstr("noise floor"));
+  EXPECT_THAT(pairs.wide.description(), HasSubstr("noise floor"));
+}
+
+TEST(ExperimentPart, WithoutAPairSaysSo) {
+  compare::Measured m = measured(0);
+  m.failures = {{.run = 1, .block = 0, .arm = 1, .started = "t", .what = "exited with 7"}};
+  const Part part = part_of(m);
+  EXPECT_EQ(part.verdict.word, "EMPTY");
+  EXPECT_EQ(part.title, "b against <script>a</script>");
+  const std::string text = markdown({.title = "e", .parts = {part}});
+  EXPECT_THAT(text, HasSubstr("The last run of B failed: exited with 7."));
+  EXPECT_THAT(text, HasSubstr("assay compare --resume exp"));
 }
 
 TEST(ExperimentPart, ManyPairsStaySmall) {

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/json.h"
-#include "report/run_part.h"
 
 namespace assay::report {
 namespace {

@@ -1,11 +1,11 @@
 #include "report/reported_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <charconv>
+#include <map>
 
-#include "base/units.h"
+#include "base/statistics.h"
 
 namespace assay::report {
 
@@ -37,19 +37,11 @@ std::optional<Summary> summary_of(const store::MetricSeries* series) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   summary.least = *least;
   summary.most = *most;
-  // The places that plot::quantile() takes, found without sorting: runs have a hundred thousand
-  // steps, and a dozen series. What is left of a place is not above it.
-  auto sorted_to = values.begin();
-  const auto value_at = [&](double share) {
-    const double rank = std::ceil(share * static_cast<double>(values.size()));
-    const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::max(1.0, rank)) - 1;
-    if (place >= sorted_to) std::nth_element(sorted_to, place, values.end());
-    sorted_to = place;
-    return *place;
-  };
-  summary.median = value_at(0.5);
-  summary.p90 = value_at(0.9);
-  summary.p99 = value_at(0.99);
+  constexpr std::array<double, 2> kShares = {0.9, 0.99};
+  const std::vector<double> high = base::quantiles(values, kShares);
+  summary.p90 = high[0];
+  summary.p99 = high[1];
+  summary.median = base::median(std::move(values));
   return summary;
 }
 
@@ -92,27 +84,55 @@ TimeUnit run_unit(double seconds) {
   return {"seconds", 1};
 }
 
-std::string figure(double value) {
-  const bool large = std::abs(value) >= 1e3 && std::abs(value) < 1e15;
-  return large ? base::grouped(std::llround(value)) : fmt::format("{:.4g}", value);
+Outliers outliers_of(const store::MetricSeries& series) {
+  constexpr double kFar = 5;
+  constexpr double kTimesMiddle = 3;
+  const auto all = summary_of(&series);
+  Outliers found;
+  if (!all || all->median <= 0) return found;
+  const double above =
+      std::max(all->median + kFar * (all->p99 - all->median), kTimesMiddle * all->median);
+  if (all->most <= above) return found;
+  found.above = above;
+  for (const store::MetricPoint& point : series.points) {
+    if (!point.value || *point.value <= above) continue;
+    ++found.count;
+    if (*point.value > found.largest) {
+      found.largest = *point.value;
+      found.step = point.step;
+    }
+  }
+  return found;
 }
 
-std::string amount(double value, std::string_view unit) {
-  if (!std::isfinite(value)) return "—";
-  const bool countable = std::abs(value) < 9e18;
-  if (unit == "s") {
-    return (value < 0 ? "-" : "") + base::to_text(base::Seconds(std::abs(value)));
+std::vector<CheckpointLeft> checkpoints_of(const store::RunRecord& record) {
+  constexpr std::string_view kFolder = "/checkpoints/step-";
+  std::map<std::int64_t, CheckpointLeft> found;
+  for (const store::Output& output : record.outputs) {
+    const std::size_t at = output.path.rfind(kFolder);
+    if (at == std::string::npos || output.status == store::OutputStatus::kDeleted) continue;
+    const char* begin = output.path.data() + at + kFolder.size();
+    const char* end = output.path.data() + output.path.size();
+    std::int64_t step = 0;
+    const auto [stop, error] = std::from_chars(begin, end, step);
+    if (error != std::errc() || stop == end || *stop != '/') continue;
+    CheckpointLeft& one = found[step];
+    one.step = step;
+    ++one.files;
+    one.bytes += output.size;
   }
-  if (unit == "bytes" && countable) return base::to_text(base::Bytes(std::llround(value)));
-  if (unit == "fraction") return fmt::format("{:.1f} %", 100 * value);
-  if (unit == "J" && std::abs(value) >= 1e3) {
-    return std::abs(value) >= 1e6 ? fmt::format("{:.4g} MJ", value / 1e6)
-                                  : fmt::format("{:.4g} kJ", value / 1e3);
+  std::vector<CheckpointLeft> list;
+  for (const auto& [step, one] : found) list.push_back(one);
+  return list;
+}
+
+std::optional<double> joules_of(const ReportedRun& run) {
+  std::optional<double> joules;
+  for (const store::MetricSeries& series : run.metrics) {
+    if (series.name != "joules") continue;
+    if (const auto summary = summary_of(&series)) joules = joules.value_or(0) + summary->sum;
   }
-  if (unit.starts_with("tokens") && countable && std::abs(value) >= 100) {
-    return fmt::format("{} {}", base::grouped(std::llround(value)), unit);
-  }
-  return fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
+  return joules;
 }
 
 }  // namespace assay::report

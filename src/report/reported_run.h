@@ -1,9 +1,10 @@
-// ReportedRun: everything that is known about one run of the store, as its part of a page, its
-// trace and its live values are made from. What other rooms know (how files are connected, what a
-// plan says, what is charged for machines) is handed in as plain data.
+// ReportedRun: everything known about one run of the store, from which its part of a page
+// (run_part.h), its trace (perfetto.h) and its latest values (prometheus.h) are made. What other
+// modules know (lineage, the plan, prices) is passed in as plain data.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,16 +18,17 @@
 
 namespace assay::report {
 
-// What went into the run and came out of it, as far as it is shown.
+// Inputs and outputs of the run, as far as they are shown.
 struct LineageView {
   std::vector<plot::FlowBox> inputs;
   std::vector<plot::FlowBox> outputs;
 };
 
-// What the model of a step says about the run, where it can.
+// What the plan of the run predicted.
 struct Predicted {
-  std::string of;                  // "llama3-8b-h200 on 1 x NVIDIA H200, our trainer"
-  double step_s = 0;               // here and below, 0: it says nothing about this
+  std::string of;                  // "llama3-8b-h200 on NVIDIA H200"
+  std::string source;              // "planned when the run started, 2026-11-16 07:00:00 UTC"
+  double step_s = 0;               // here and below, 0: not predicted
   plot::Interval step_interval_s;  // 80 %
   double tokens_per_s = 0;
   double mfu = 0;
@@ -35,7 +37,7 @@ struct Predicted {
   std::vector<std::pair<std::string, double>> parts_s;
 };
 
-// What somebody asks for such machines.
+// A price for machines with the run's GPUs.
 struct Offer {
   std::string provider;
   std::string name;
@@ -48,26 +50,26 @@ struct Offer {
 
 struct Rates {
   std::optional<double> dollars_per_hour;  // --price
-  std::vector<Offer> offers;               // of the presets, where nobody said a price
+  std::vector<Offer> offers;               // of the presets, if no price was given
   std::optional<double> grams_per_kwh;     // --carbon
 };
 
 struct ReportedRun {
   store::RunRecord record;
-  std::string command;            // as a shell takes it
-  std::int64_t seen_unix_ns = 0;  // when this was read: a run that runs has run until then
+  std::string command;            // quoted for a shell
+  std::int64_t seen_unix_ns = 0;  // when the store was read
   std::vector<store::MetricSeries> metrics;
   LineageView lineage;
   std::optional<Predicted> predicted;
-  std::string not_predicted;  // why not
+  std::string not_predicted;  // why there is no prediction, or only one of memory
   Rates rates;
 };
 
-// The quantity of the first source that measured it; null if none did.
+// The series of the first process that measured this quantity; null if none did.
 const store::MetricSeries* series_of(const ReportedRun& run, std::string_view name,
                                      std::int64_t source = 0);
 
-// Of a series' numbers; those that are not finite are left out.
+// Of the finite values of a series.
 struct Summary {
   std::int64_t count = 0;  // of numbers
   std::int64_t missing = 0;
@@ -82,28 +84,43 @@ struct Summary {
 };
 std::optional<Summary> summary_of(const store::MetricSeries* series);
 
-// When steps were done, in seconds since the run began; empty where nobody noted it.
+// When steps ended, in seconds since the run began; empty if the run did not record it.
 struct StepEnd {
   std::int64_t step = 0;
   double at_s = 0;
-  double took_s = 0;  // 0: not known
+  double took_s = 0;  // 0: unknown
 };
 std::vector<StepEnd> step_ends(const ReportedRun& run);
 
-// How long the run ran: what the store says, or while it runs until it was looked at.
+// How long the run took; while it is running, until the store was read.
 double ran_s(const ReportedRun& run);
 
-// A unit in which a run of this length reads well.
+// The unit for times of a run of this length.
 struct TimeUnit {
   const char* name;
   double per_second;
 };
 TimeUnit run_unit(double seconds);
 
-// A number as a chart has room for it: four digits, and never an exponent where it can be helped.
-std::string figure(double value);
+// The few values that would flatten a chart of all others: more than five times as far above the
+// median as 99 % of the values, and several times the median.
+struct Outliers {
+  double above = std::numeric_limits<double>::infinity();  // values above this are outliers
+  std::int64_t count = 0;
+  std::int64_t step = 0;  // of the largest
+  double largest = 0;
+};
+Outliers outliers_of(const store::MetricSeries& series);
 
-// A number with its unit, for people: "12.3 ms", "4.10 GiB", "41.2 %", "9,120 tokens/s".
-std::string amount(double value, std::string_view unit);
+// Checkpoints that the run left, by step.
+struct CheckpointLeft {
+  std::int64_t step = 0;
+  std::int64_t files = 0;
+  std::int64_t bytes = 0;
+};
+std::vector<CheckpointLeft> checkpoints_of(const store::RunRecord& record);
+
+// Measured energy of all processes, in joules.
+std::optional<double> joules_of(const ReportedRun& run);
 
 }  // namespace assay::report

@@ -1,4 +1,5 @@
-// Of a run: how its numbers went over time.
+#include "report/run_curves.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,19 +10,18 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "plot/downsample.h"
 #include "plot/lines.h"
-#include "plot/thinned.h"
-#include "report/far_values.h"
-#include "report/run_part.h"
+#include "report/numbers.h"
 
 namespace assay::report {
 namespace {
 
 constexpr std::size_t kMostDrawn = 400;      // points of a line
 constexpr std::size_t kMostSources = 6;      // lines of one chart
-constexpr std::size_t kMostOtherCurves = 6;  // of quantities that we know nothing about
+constexpr std::size_t kMostOtherCurves = 6;  // of quantities unknown to Assay
 
-// Where on the horizontal axis a step lies.
+// Maps steps to the horizontal axis: to times if the run recorded them, else to step numbers.
 class StepAxis {
  public:
   explicit StepAxis(const ReportedRun& run)
@@ -32,7 +32,6 @@ class StepAxis {
             .whole = ends_.empty(),
             .format = figure};
   }
-  // By time where it was noted, else by step. Steps come in ascending order.
   [[nodiscard]] double at(std::int64_t step) const {
     if (ends_.empty()) return static_cast<double>(step);
     const auto end = std::lower_bound(ends_.begin(), ends_.end(), step,
@@ -54,15 +53,15 @@ plot::LineSeries line_of(const store::MetricSeries& series, std::string name, do
     const bool drawn = point.value && *point.value <= most;
     points.push_back({place_of(point.step), drawn ? *point.value * factor : std::nan("")});
   }
-  return {.name = std::move(name), .points = plot::banded(points, kMostDrawn)};
+  return {.name = std::move(name), .points = plot::downsample_to_band(points, kMostDrawn)};
 }
 
-// What the band around a line is, where one has so many points that it needs one.
+// The name of the band around a line; empty if no series is long enough to have one.
 std::string band_name(const std::vector<const store::MetricSeries*>& drawn) {
   const bool banded = std::any_of(drawn.begin(), drawn.end(), [](const auto* series) {
     return series->points.size() > kMostDrawn;
   });
-  return banded ? "least to most" : "";
+  return banded ? "minimum to maximum" : "";
 }
 
 struct Curve {
@@ -77,7 +76,7 @@ struct CurveChart {
   double factor;
   bool from_zero;
   bool by_step;
-  bool cut_far;  // whether a value far above all others is told instead of drawn
+  bool cut_outliers;  // whether outliers are named under the chart instead of drawn
   std::vector<Curve> curves;
 };
 
@@ -128,14 +127,15 @@ const std::vector<CurveChart>& known_charts() {
   return charts;
 }
 
-// Programs of other people measure losses in units of their own, or do not say in which.
+// Other programs measure losses in units of their own, or do not say in which.
 std::string loss_title(const ReportedRun& run,
                        const std::vector<const store::MetricSeries*>& drawn) {
   std::set<std::string> units;
   for (const store::MetricSeries* series : drawn) units.insert(series->unit);
-  const bool ours = !run.record.command.empty() &&
-                    std::filesystem::path(run.record.command.front()).filename() == "assay-train";
-  if (ours && units == std::set<std::string>{""}) return "loss, nats per token";
+  const bool own_trainer =
+      !run.record.command.empty() &&
+      std::filesystem::path(run.record.command.front()).filename() == "assay-train";
+  if (own_trainer && units == std::set<std::string>{""}) return "loss, nats per token";
   units.erase("");
   return units.empty() ? "loss" : fmt::format("loss, {}", fmt::join(units, " and "));
 }
@@ -168,30 +168,31 @@ std::optional<Chart> chart_of(const ReportedRun& run, const CurveChart& known,
       const auto place = [&](std::int64_t step) {
         return known.by_step ? static_cast<double>(step) : axis.at(step);
       };
-      const FarValues far = known.cut_far ? far_values(*sources[i]) : FarValues{};
-      if (far.count > 0) {
-        note += fmt::format("{}{}: {} far above all others {} not drawn, up to {} at step {}.",
-                            note.empty() ? "" : " ", name,
-                            far.count == 1 ? "one value" : base::grouped(far.count) + " values",
-                            far.count == 1 ? "is" : "are", amount(far.most, sources[i]->unit),
-                            base::grouped(far.step));
+      const Outliers outliers = known.cut_outliers ? outliers_of(*sources[i]) : Outliers{};
+      if (outliers.count > 0) {
+        note += fmt::format(
+            "{}{}: {} far above all others {} not drawn, up to {} at step {}.",
+            note.empty() ? "" : " ", name,
+            outliers.count == 1 ? "one value" : base::grouped(outliers.count) + " values",
+            outliers.count == 1 ? "is" : "are", amount(outliers.largest, sources[i]->unit),
+            base::grouped(outliers.step));
       }
-      lines.series.push_back(line_of(*sources[i], std::move(name), factor, place, far.from));
+      lines.series.push_back(line_of(*sources[i], std::move(name), factor, place, outliers.above));
       drawn.push_back(sources[i]);
     }
   }
   if (drawn.empty()) return std::nullopt;
   if (std::string_view(known.name) == "loss") lines.y.title = loss_title(run, drawn);
   lines.interval_name = band_name(drawn);
-  // Where only memory is predicted, its throughput is not known: 0 is no prediction.
+  // 0 is no prediction: it may be one of memory only.
   if (run.predicted && run.predicted->tokens_per_s > 0 &&
       std::string_view(known.name) == "throughput") {
     lines.reference = plot::Reference{.name = "predicted", .at_zero = run.predicted->tokens_per_s};
   }
-  return Chart{known.name, known.title, plot::draw(lines), std::move(note)};
+  return drawn_chart(known.name, known.title, lines, std::move(note));
 }
 
-// Quantities of other people's programs.
+// Quantities that only other programs measure.
 void add_other_curves(const ReportedRun& run, const StepAxis& axis, Section& section) {
   std::set<std::string> known = {"unix_s",
                                  "tokens",
@@ -218,7 +219,7 @@ void add_other_curves(const ReportedRun& run, const StepAxis& axis, Section& sec
                             .y = {.title = unit, .format = figure},
                             .series = {line_of(series, title, 1, place)},
                             .interval_name = band_name({&series})};
-    section.blocks.emplace_back(Chart{title, title, plot::draw(lines)});
+    section.blocks.emplace_back(drawn_chart(title, title, lines));
   }
 }
 
@@ -236,9 +237,10 @@ Section curves_section(const ReportedRun& run) {
   if (most > kMostDrawn && !section.blocks.empty()) {
     section.blocks.insert(
         section.blocks.begin(),
-        Note{fmt::format("Of up to {} points the lines show the mean of every stretch, the bands "
-                         "reach from its least to its largest value.",
-                         base::grouped(static_cast<std::int64_t>(most)))});
+        Note{fmt::format("Lines of up to {} points are drawn as the mean of each of {} intervals, "
+                         "with a band from the "
+                         "minimum to the maximum.",
+                         base::grouped(static_cast<std::int64_t>(most)), kMostDrawn)});
   }
   return section;
 }

@@ -1,10 +1,9 @@
-// What a run's part of a page was made from. Environment and diff stay in the store: a page is
-// passed on.
+#include "report/run_json.h"
+
 #include <cmath>
 
 #include "base/clock.h"
-#include "plot/thinned.h"
-#include "report/run_part.h"
+#include "plot/downsample.h"
 #include "store/metrics_json.h"
 
 namespace assay::report {
@@ -25,7 +24,7 @@ Json series_json(const store::MetricSeries& series, std::size_t most_points) {
   }
   Json steps = Json::array();
   Json kept = Json::array();
-  for (const std::size_t i : plot::thinned(values, most_points)) {
+  for (const std::size_t i : plot::downsample(values, most_points)) {
     steps.push_back(series.points[i].step);
     kept.push_back(store::value_json(series.unit, series.points[i].value));
   }
@@ -62,7 +61,7 @@ Json gpu_json(const store::GpuWork& work) {
           {"collectives", std::move(collectives)}};
 }
 
-// What was not predicted is 0 in a Predicted, and must not read as a number.
+// 0 in a Predicted means that there is no prediction.
 Json if_predicted(double value) {
   return value > 0 ? Json(value) : Json(nullptr);
 }
@@ -73,6 +72,7 @@ Json predicted_json(const ReportedRun& run) {
   Json parts = Json::object();
   for (const auto& [name, seconds] : p.parts_s) parts[name] = seconds;
   return {{"of", p.of},
+          {"source", p.source},
           {"step_s", if_predicted(p.step_s)},
           {"step_low_s", if_predicted(p.step_interval_s.low)},
           {"step_high_s", if_predicted(p.step_interval_s.high)},

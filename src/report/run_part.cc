@@ -5,10 +5,19 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "report/numbers.h"
+#include "report/run_cost.h"
+#include "report/run_curves.h"
+#include "report/run_json.h"
+#include "report/run_tables.h"
+#include "report/run_times.h"
 
 namespace assay::report {
 namespace {
+
+constexpr std::size_t kMostTitle = 100;  // columns
 
 Verdict verdict_of_run(const ReportedRun& run) {
   const store::RunRecord& record = run.record;
@@ -32,8 +41,8 @@ Verdict verdict_of_run(const ReportedRun& run) {
   } else if (record.exit_code && *record.exit_code != 0) {
     verdict.text += fmt::format(", with exit code {}", *record.exit_code);
   }
-  verdict.text += record.complete ? "; everything it read and left was seen"
-                                  : "; not everything it read and left was seen";
+  verdict.text += record.complete ? "; all files it read and wrote were recorded"
+                                  : "; some files it read or wrote were not recorded";
   return verdict;
 }
 
@@ -84,22 +93,15 @@ Section summary_section(const ReportedRun& run) {
 
 }  // namespace
 
-std::optional<double> joules_of(const ReportedRun& run) {
-  std::optional<double> joules;
-  for (const store::MetricSeries& series : run.metrics) {
-    if (series.name != "joules") continue;
-    if (const auto summary = summary_of(&series)) joules = joules.value_or(0) + summary->sum;
-  }
-  return joules;
-}
-
 Part run_part(const ReportedRun& run, std::size_t most_points) {
   const store::RunRecord& record = run.record;
-  Part part{.kind = "run",
-            .title = record.name.empty() ? fmt::format("Run {}", record.id)
-                                         : fmt::format("Run {}: {}", record.id, record.name),
-            .subtitle = run.command,
-            .verdict = verdict_of_run(run)};
+  Part part{
+      .kind = "run",
+      .title = base::shortened_middle(base::printable(run.command), kMostTitle),
+      .subtitle = record.name.empty()
+                      ? fmt::format("run {} in {}", record.id, record.directory)
+                      : fmt::format("run {}: {}, in {}", record.id, record.name, record.directory),
+      .verdict = verdict_of_run(run)};
   add_section(part, summary_section(run));
   add_section(part, steps_section(run));
   add_section(part, curves_section(run));

@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plot/frame.h"
 #include "plot/testing/xml.h"
 #include "report/prometheus.h"
+
+#include "report/markdown.h"
 #include "report/testing/sample_run.h"
-#include "report/writers.h"
 
 namespace assay::report {
 namespace {
@@ -40,10 +40,10 @@ store::MetricSeries& metric(ReportedRun& run, std::string_view name) {
 
 TEST(RunPart, WhatIsNotPredictedIsNeitherDrawnNorANumber) {
   ReportedRun run = sample_run(40);
-  EXPECT_THAT(chart_named(run_part(run), "throughput").svg, HasSubstr("predicted"));
+  EXPECT_THAT(chart_named(run_part(run), "throughput").wide.svg(), HasSubstr("predicted"));
   run.predicted = Predicted{.of = "demo on CPUs", .memory_bytes = 9e9};
   const Part part = run_part(run);
-  EXPECT_THAT(chart_named(part, "throughput").svg, Not(HasSubstr("predicted")));
+  EXPECT_THAT(chart_named(part, "throughput").wide.svg(), Not(HasSubstr("predicted")));
   for (const char* key : {"tokens_per_s", "step_s", "step_low_s", "step_high_s", "mfu", "mfu_6n"}) {
     EXPECT_TRUE(part.data.at("predicted").at(key).is_null()) << key;
   }
@@ -80,8 +80,9 @@ TEST(RunPart, OneSlowStepLeavesTheHistogramItsShape) {
   for (const std::int64_t steps : {30, 300, 100'000}) {
     ReportedRun run = sample_run(steps);
     metric(run, "seconds").points[0].value = 200;  // a thousand times the others
-    const std::string svg = chart_named(run_part(run), "step-times").svg;
-    EXPECT_THAT(plot::words_of(svg), HasSubstr("beyond the axis")) << steps;
+    const plot::Drawing drawing = chart_named(run_part(run), "step-times").wide;
+    const std::string svg = drawing.svg();
+    EXPECT_THAT(drawing.description(), HasSubstr("beyond the axis")) << steps;
     std::size_t bars = 0;
     for (const auto& element : plot::testing::elements_of(svg)) bars += element.has_class("bin");
     EXPECT_GE(bars, 5U) << steps;
@@ -98,18 +99,18 @@ TEST(RunPart, AThroughputFarAboveAllOthersIsToldNotDrawn) {
       chart.note,
       "measured: one value far above all others is not drawn, up to 1,000,000,000 tokens/s at "
       "step 77.");
-  EXPECT_THAT(plot::words_of(chart.svg), Not(HasSubstr("000,000")));
+  EXPECT_THAT(chart.wide.description(), Not(HasSubstr("000,000")));
   EXPECT_EQ(chart_named(run_part(sample_run(1000)), "throughput").note, "");
 }
 
 TEST(RunPart, ALossHasTheUnitThatItsProgramGaveIt) {
   ReportedRun run = sample_run(20);
-  EXPECT_THAT(chart_named(run_part(run), "loss").svg, HasSubstr("loss, nats per token"));
+  EXPECT_THAT(chart_named(run_part(run), "loss").wide.svg(), HasSubstr("loss, nats per token"));
   metric(run, "loss").unit = "bits per byte";
-  EXPECT_THAT(chart_named(run_part(run), "loss").svg, HasSubstr("loss, bits per byte"));
+  EXPECT_THAT(chart_named(run_part(run), "loss").wide.svg(), HasSubstr("loss, bits per byte"));
   metric(run, "loss").unit = "";
   run.record.command = {"python", "train.py"};
-  EXPECT_THAT(chart_named(run_part(run), "loss").svg, Not(HasSubstr("nats")));
+  EXPECT_THAT(chart_named(run_part(run), "loss").wide.svg(), Not(HasSubstr("nats")));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Of a run: what it had GPUs do, what it read and left, where and from what it ran.
+#include "report/run_tables.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include "base/units.h"
 #include "plot/flow.h"
 #include "report/machine_tables.h"
-#include "report/run_part.h"
+#include "report/numbers.h"
 
 namespace assay::report {
 namespace {
@@ -33,6 +34,7 @@ Table machine_table(const ReportedRun& run) {
   const store::RunRecord& record = run.record;
   const Json& machine = record.context.machine;
   Table table{"Where it ran", {"what", "value"}};
+  add(table, "command", run.command);
   add(table, "commit", record.context.git ? record.context.git->commit : "");
   if (record.context.git) {
     add(table, "branch", record.context.git->branch);
@@ -61,7 +63,7 @@ Section gpu_section(const ReportedRun& run) {
   Section section{"GPU work"};
   const store::GpuWork& gpu = run.record.gpu;
   if (!gpu.use.empty()) {
-    Table table{"What GPUs were asked to do", {"what", "times", "in all"}};
+    Table table{"Work submitted to GPUs", {"what", "times", "in all"}};
     for (const store::GpuUse& use : gpu.use) {
       std::string name = use.quantity;
       std::replace(name.begin(), name.end(), '_', ' ');
@@ -76,7 +78,7 @@ Section gpu_section(const ReportedRun& run) {
     section.blocks.emplace_back(std::move(table));
   }
   if (!gpu.memory.empty()) {
-    Table table{"GPU memory", {"device", "most that one process had allocated"}};
+    Table table{"GPU memory", {"device", "peak of one process"}};
     for (const store::GpuMemory& memory : gpu.memory) {
       table.rows.push_back({Cell(memory.device), bytes_cell(memory.peak_bytes)});
     }
@@ -96,14 +98,14 @@ Section gpu_section(const ReportedRun& run) {
 Section lineage_section(const ReportedRun& run) {
   Section section{"Lineage"};
   if (run.lineage.inputs.empty() && run.lineage.outputs.empty()) return section;
-  const plot::Flow chart{.heading = {"What it read and what it left"},
+  const plot::Flow chart{.heading = {"What it read and wrote"},
                          .left = run.lineage.inputs,
                          .middle = {run.command, fmt::format("run {}", run.record.id)},
                          .right = run.lineage.outputs};
-  section.blocks.emplace_back(Chart{
-      "lineage", "What it read and what it left", plot::draw(chart),
-      fmt::format("Files read: {}; left: {}; by content, as assay run recorded them.",
-                  base::grouped(run.record.input_count), base::grouped(run.record.output_count))});
+  section.blocks.emplace_back(drawn_chart(
+      "lineage", "What it read and wrote", chart,
+      fmt::format("Files read: {}; written: {}; identified by content.",
+                  base::grouped(run.record.input_count), base::grouped(run.record.output_count))));
   return section;
 }
 
@@ -114,7 +116,7 @@ Section fingerprint_section(const ReportedRun& run) {
   }
   const auto& packages = run.record.context.packages;
   if (!packages.empty()) {
-    Table table{"Packages of which it read a file", {"package", "version", "from"}};
+    Table table{"Packages it read files of", {"package", "version", "from"}};
     for (std::size_t i = 0; i < std::min(packages.size(), kMostPackages); ++i) {
       table.rows.push_back(
           {Cell(packages[i].name), Cell(packages[i].version), Cell(packages[i].manager)});
@@ -127,11 +129,11 @@ Section fingerprint_section(const ReportedRun& run) {
 
 Section metrics_section(const ReportedRun& run) {
   if (run.metrics.empty()) {
-    return {"What it measured", {Note{"The run measured nothing of itself."}}};
+    return {"What it measured", {Note{"The run recorded no metrics."}}};
   }
   Table table{"Every quantity",
               {"quantity", "unit", "process", "points", "least", "median", "mean", "most", "last"}};
-  // Some units read best with their numbers, scaled; others once, so that five numbers have room.
+  // Units that scale with the number stand beside it; others have a column, to save space.
   const std::set<std::string> scaled = {"s", "bytes", "fraction", "J"};
   for (const store::MetricSeries& series : run.metrics) {
     const auto s = summary_of(&series);

@@ -1,21 +1,28 @@
-// Of a run: where its time went, what happened when, and what went wrong.
+#include "report/run_times.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <map>
 
 #include "base/units.h"
+#include "plot/distribution.h"
 #include "plot/stacked_bars.h"
 #include "plot/timeline.h"
-#include "report/run_part.h"
+#include "report/numbers.h"
 
 namespace assay::report {
 namespace {
 
 constexpr std::size_t kMostMoments = 200;
-constexpr std::size_t kMostStretches = 200;
+constexpr std::size_t kMostSlices = 200;
 constexpr std::size_t kMostListed = 20;
+
+// The unit for steps of about this length.
+TimeUnit step_unit(double seconds) {
+  if (seconds >= 1) return {"seconds", 1};
+  if (seconds >= 1e-3) return {"milliseconds", 1e3};
+  return {"microseconds", 1e6};
+}
 
 double sum_of(const ReportedRun& run, std::string_view name) {
   const auto summary = summary_of(series_of(run, name));
@@ -26,7 +33,7 @@ struct RunTimes {
   double start_up = 0;
   double steps = 0;
   double validation = 0;
-  double between = 0;  // neither: loading, saving, telling
+  double between = 0;  // loading data, saving, logging
   double after = 0;
 
   [[nodiscard]] double all() const { return start_up + steps + validation + between + after; }
@@ -46,26 +53,26 @@ std::optional<RunTimes> times_of(const ReportedRun& run) {
   return times;
 }
 
-// Steps that follow each other without a pause that could be seen.
-std::vector<plot::Slice> stretches_of(const std::vector<StepEnd>& ends, double all_s) {
+// Steps that follow each other without a visible pause.
+std::vector<plot::Slice> slices_of(const std::vector<StepEnd>& ends, double all_s) {
   double pause = all_s / 500;
-  std::vector<plot::Slice> stretches;
-  do {  // longer pauses until there are few enough stretches
-    stretches.clear();
+  std::vector<plot::Slice> slices;
+  do {  // allow longer pauses until there are few enough slices
+    slices.clear();
     std::int64_t first = 0;
     for (const StepEnd& end : ends) {
       const double from = std::max(0.0, end.at_s - end.took_s);
-      if (!stretches.empty() && from - stretches.back().to <= pause) {
-        stretches.back().to = std::max(stretches.back().to, end.at_s);
+      if (!slices.empty() && from - slices.back().to <= pause) {
+        slices.back().to = std::max(slices.back().to, end.at_s);
       } else {
-        stretches.push_back({from, end.at_s});
+        slices.push_back({from, end.at_s});
         first = end.step;
       }
-      stretches.back().label = fmt::format("steps {} to {}", first, end.step);
+      slices.back().label = fmt::format("steps {} to {}", first, end.step);
     }
     pause *= 2;
-  } while (stretches.size() > kMostStretches);
-  return stretches;
+  } while (slices.size() > kMostSlices);
+  return slices;
 }
 
 double at_step(const std::vector<StepEnd>& ends, std::int64_t step) {
@@ -84,7 +91,7 @@ std::vector<std::int64_t> left_out_steps(const ReportedRun& run) {
   return steps;
 }
 
-std::vector<std::int64_t> steps_without_loss(const ReportedRun& run) {
+std::vector<std::int64_t> steps_without_finite_loss(const ReportedRun& run) {
   std::vector<std::int64_t> steps;
   const store::MetricSeries* loss = series_of(run, "loss");
   if (loss == nullptr) return steps;
@@ -118,7 +125,7 @@ plot::Lane validation_lane(const ReportedRun& run, const std::vector<StepEnd>& e
   plot::Lane lane{.name = "validation"};
   const store::MetricSeries* took = series_of(run, "validation_seconds");
   if (took == nullptr) return lane;
-  const std::size_t every = took->points.size() / kMostStretches + 1;
+  const std::size_t every = took->points.size() / kMostSlices + 1;
   for (std::size_t i = 0; i < took->points.size(); i += every) {
     const store::MetricPoint& point = took->points[i];
     const double from = at_step(ends, point.step);
@@ -138,7 +145,7 @@ Chart timeline_of(const ReportedRun& run, const std::vector<StepEnd>& ends) {
                                 .format = figure},
                        .lanes = {}};
   add_lane(chart, {"run", {{0, all, std::string(store::name_of(run.record.status))}}}, factor);
-  add_lane(chart, {"steps", stretches_of(ends, all)}, factor);
+  add_lane(chart, {"steps", slices_of(ends, all)}, factor);
   add_lane(chart, validation_lane(run, ends), factor);
   std::vector<std::int64_t> saved;
   for (const CheckpointLeft& one : checkpoints_of(run.record)) saved.push_back(one.step);
@@ -148,7 +155,7 @@ Chart timeline_of(const ReportedRun& run, const std::vector<StepEnd>& ends) {
       run.record.status == store::RunStatus::kInterrupted) {
     add_lane(chart, {"end", {}, {{all, std::string(store::name_of(run.record.status))}}}, factor);
   }
-  return {"timeline", "What happened when", plot::draw(chart)};
+  return drawn_chart("timeline", "What happened when", chart);
 }
 
 std::string listed(const std::vector<std::int64_t>& steps) {
@@ -161,25 +168,40 @@ std::string listed(const std::vector<std::int64_t>& steps) {
 
 }  // namespace
 
-std::vector<CheckpointLeft> checkpoints_of(const store::RunRecord& record) {
-  constexpr std::string_view kFolder = "/checkpoints/step-";
-  std::map<std::int64_t, CheckpointLeft> found;
-  for (const store::Output& output : record.outputs) {
-    const std::size_t at = output.path.rfind(kFolder);
-    if (at == std::string::npos || output.status == store::OutputStatus::kDeleted) continue;
-    const char* begin = output.path.data() + at + kFolder.size();
-    const char* end = output.path.data() + output.path.size();
-    std::int64_t step = 0;
-    const auto [stop, error] = std::from_chars(begin, end, step);
-    if (error != std::errc() || stop == end || *stop != '/') continue;
-    CheckpointLeft& one = found[step];
-    one.step = step;
-    ++one.files;
-    one.bytes += output.size;
+Section steps_section(const ReportedRun& run) {
+  Section section{"Step times"};
+  const store::MetricSeries* series = series_of(run, "seconds");
+  const auto summary = summary_of(series);
+  if (!summary) return section;
+  const TimeUnit unit = step_unit(summary->median);
+  plot::Distribution chart{
+      .heading = {"How long steps took", fmt::format("{} steps", base::grouped(summary->count))},
+      .value = {.title = fmt::format("{} per step", unit.name), .format = figure},
+      .values = {},
+      .counted = "steps"};
+  std::vector<std::int64_t> steps;
+  for (const store::MetricPoint& point : series->points) {
+    if (!point.value) continue;
+    chart.values.push_back(*point.value * unit.per_second);
+    steps.push_back(point.step);
   }
-  std::vector<CheckpointLeft> list;
-  for (const auto& [step, one] : found) list.push_back(one);
-  return list;
+  chart.name_of = [&](std::size_t i) { return fmt::format("step {}", steps[i]); };
+  section.blocks.emplace_back(drawn_chart("step-times", "How long steps took", chart,
+                                          "Every dot is a step; its height means nothing."));
+  Table table{"Step times by process",
+              {"process", "steps", "least", "median", "mean", "p90", "p99", "most"}};
+  for (const store::MetricSeries& one : run.metrics) {
+    if (one.name != "seconds") continue;
+    const auto s = summary_of(&one);
+    if (!s) continue;
+    const auto time = [](double value) { return Cell(amount(value, "s"), value); };
+    table.rows.push_back({Cell(fmt::format("{}", one.source), static_cast<double>(one.source)),
+                          Cell(base::grouped(s->count), static_cast<double>(s->count)),
+                          time(s->least), time(s->median), time(s->mean), time(s->p90),
+                          time(s->p99), time(s->most)});
+  }
+  section.blocks.emplace_back(std::move(table));
+  return section;
 }
 
 Section times_section(const ReportedRun& run) {
@@ -206,7 +228,7 @@ Section times_section(const ReportedRun& run) {
     table.rows.push_back({Cell(name), Cell(amount(seconds, "s"), seconds),
                           Cell(fmt::format("{:.1f} %", share), share)});
   }
-  section.blocks.emplace_back(Chart{"time-breakdown", "Time of the whole run", plot::draw(chart)});
+  section.blocks.emplace_back(drawn_chart("time-breakdown", "Time of the whole run", chart));
   section.blocks.emplace_back(timeline_of(run, step_ends(run)));
   section.blocks.emplace_back(std::move(table));
   return section;
@@ -243,7 +265,7 @@ Section events_section(const ReportedRun& run) {
                              Cell("steps " + listed(steps))});
   };
   add("steps left out: gradients not finite", left_out_steps(run));
-  add("loss not finite", steps_without_loss(run));
+  add("loss not finite", steps_without_finite_loss(run));
   if (run.record.status == store::RunStatus::kFailed ||
       run.record.status == store::RunStatus::kInterrupted) {
     failures.rows.push_back(

@@ -1,17 +1,19 @@
-// Goals of a suite, and the verdict on all of them.
+#include "report/suite_goals.h"
+
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
 
-#include "report/suite_blocks.h"
+#include "report/numbers.h"
+#include "report/suite_tables.h"
 
 namespace assay::report {
 namespace {
 
 using base::Json;
 
-// Verdicts are words of the suite's own; these are known.
+// Suites choose their own words for verdicts; these are known.
 Outcome outcome_of(std::string word) {
   for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   if (word == "pass" || word == "reached" || word == "yes") return Outcome::kGood;
@@ -19,17 +21,22 @@ Outcome outcome_of(std::string word) {
   return Outcome::kOpen;
 }
 
-// How the number came about that a goal was judged by.
+// How the value that a goal was judged by was obtained: measured, recorded or planned.
 std::string how_of(const Json& goal) {
   if (std::string label = suite_text(goal, "label"); !label.empty()) return label;
   return goal.contains("measured") && !goal.at("measured").is_null() ? "measured" : "";
+}
+
+// Whether the value was computed by constants that were fitted to the very row it is judged by.
+bool in_fit(const Json& goal) {
+  return goal.contains("in_fit") && goal.at("in_fit") == true;
 }
 
 Cell ours_of(const Json& goal) {
   for (const char* key : {"ours", "measured"}) {
     if (!goal.contains(key) || goal.at(key).is_null()) continue;
     Cell cell = suite_cell(goal.at(key));
-    if (cell.number) cell.text = fmt::format("{:.4g}", *cell.number);
+    if (cell.number) cell.text = figure(*cell.number);
     if (const std::string unit = suite_text(goal, "unit"); !unit.empty()) cell.text += " " + unit;
     return cell;
   }
@@ -39,7 +46,8 @@ Cell ours_of(const Json& goal) {
 struct GoalCount {
   std::size_t all = 0;
   std::size_t good = 0;
-  std::size_t seen = 0;  // of those: measured or recorded
+  std::size_t seen = 0;    // of those: measured or recorded
+  std::size_t in_fit = 0;  // of those: computed by constants that were fitted to them
   bool missed = false;
   bool labelled = false;
   std::map<std::string, std::size_t> good_by_how = {{"measured", 0}};
@@ -58,13 +66,14 @@ GoalCount count_goals(const Json& goals) {
     const std::string how = how_of(goal);
     ++count.good;
     if (how == "measured" || how == "recorded") ++count.seen;
+    if (in_fit(goal)) ++count.in_fit;
     if (!how.empty()) ++count.good_by_how[how];
   }
   return count;
 }
 
 std::string count_text(const GoalCount& count) {
-  // One goal for all of them is worth its words.
+  // If all goals are the same, it is shown.
   const std::string goal = count.goals.size() == 1 && !count.goals.begin()->empty() && count.all > 1
                                ? fmt::format(" ({})", *count.goals.begin())
                                : "";
@@ -75,10 +84,14 @@ std::string count_text(const GoalCount& count) {
     text += fmt::format("{}{} {}", between, times, how);
     between = ", ";
   }
+  if (count.in_fit > 0) {
+    text += fmt::format("; {} in the fit: the planner's constants were fitted to {}", count.in_fit,
+                        count.in_fit == 1 ? "it" : "them");
+  }
   return text;
 }
 
-// Of steps that went wrong, by name.
+// Names of the steps that failed.
 std::string failures_of(const Json& suite) {
   std::string names;
   if (suite.contains("steps") && suite.at("steps").is_array()) {
@@ -108,11 +121,12 @@ base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
     const std::string word = suite_text(goal, "verdict");
     const std::string how = how_of(goal);
     const std::string note = suite_text(goal, "note");
-    // The verdict comes second: a narrow screen shows the first two columns.
+    // The verdict comes second: narrow screens show the first two columns.
     table.rows.push_back({Cell(suite_text(goal, "what")),
                           Cell(word.empty() ? "not judged" : word, std::nullopt, outcome_of(word)),
                           goal.contains("goal") ? suite_cell(goal.at("goal")) : Cell("—"),
-                          ours_of(goal), Cell(how), Cell(note == how ? "" : note)});
+                          ours_of(goal), Cell(in_fit(goal) ? how + ", in the fit" : how),
+                          Cell(note == how ? "" : note)});
   }
   leave_out_blank(table);
   return table;
@@ -141,7 +155,7 @@ Verdict suite_verdict(const Json& suite) {
   if (!has_goals) return verdict;
   if (count.good < count.all) return is(Outcome::kOpen, "open");
   if (!count.labelled || count.seen == count.all) return is(Outcome::kGood, "reached");
-  // A plan that agrees with what was published is no measurement.
+  // Agreement of a plan with published figures is not a measurement.
   return is(Outcome::kPlain, count.seen == 0 ? "planned" : "partly planned");
 }
 

@@ -4,7 +4,8 @@
 
 #include "base/units.h"
 #include "report/machine_tables.h"
-#include "report/suite_blocks.h"
+#include "report/suite_goals.h"
+#include "report/suite_tables.h"
 
 namespace assay::report {
 namespace {
@@ -78,28 +79,6 @@ Section fingerprint_of_suite(const Json& suite) {
 }
 
 }  // namespace
-
-base::Error bad_suite(const std::string& where, std::string what) {
-  return base::usage_error(where, std::move(what), "see docs/report.md for the form of a suite");
-}
-
-Cell suite_cell(const Json& value) {
-  if (value.is_string()) return {value.get<std::string>()};
-  if (value.is_boolean()) return {value.get<bool>() ? "yes" : "no"};
-  if (value.is_number()) {
-    const double number = value.get<double>();
-    return {fmt::format("{:.6g}", number), number};
-  }
-  const bool named = value.is_object() && value.contains("text") && value.at("text").is_string();
-  if (!named) return {"—"};
-  const bool number = value.contains("value") && value.at("value").is_number();
-  return {value.at("text").get<std::string>(),
-          number ? std::optional(value.at("value").get<double>()) : std::nullopt};
-}
-
-std::string suite_text(const Json& object, const char* key) {
-  return object.contains(key) && !object.at(key).is_null() ? suite_cell(object.at(key)).text : "";
-}
 
 base::Result<Part> suite_part(const Json& suite, const std::string& where) {
   if (!suite.is_object() || !suite.contains("suite") || !suite.at("suite").is_string()) {

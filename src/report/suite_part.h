@@ -1,9 +1,9 @@
-// The result of a suite of measurements as a part of a page: what was to be reached, and what was.
+// The result of a suite as a part of a page: its goals and what was reached.
 //
 //   {"suite": "tracer overhead", "title", "reproduces", "url", "note", "quick", "complete",
-//   "failed",
-//    "begun", "commit", "directory", "machine": {...},
-//    "goals": [{"what", "goal", "measured", "ours", "label", "unit", "verdict", "note"}],
+//    "failed", "begun", "commit", "directory", "machine": {...},
+//    "goals": [{"what", "goal", "measured", "ours", "label", "in_fit", "unit", "verdict",
+//               "note"}],
 //    "tables": [{"title", "columns": [...], "rows": [[...]], "note",
 //                "chart": {"x", "y", "lines": [{"name", "points": [[x, y, low, high]]}],
 //                          "ideal": {"name", "at_zero", "per_x"}}}],

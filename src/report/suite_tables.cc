@@ -1,9 +1,9 @@
-// Tables of a suite, and the lines that some of them are drawn as.
+#include "report/suite_tables.h"
+
 #include <fmt/format.h>
 
 #include "plot/lines.h"
-#include "report/reported_run.h"
-#include "report/suite_blocks.h"
+#include "report/numbers.h"
 
 namespace assay::report {
 namespace {
@@ -71,17 +71,39 @@ base::Result<Chart> chart_of_table(const Json& json, const std::string& title,
     auto line = suite_line(each);
     if (!line) return wrong();
     for (const plot::LinePoint& point : line->points) {
-      // Counts double from one to the next; where something else lies along it, it is linear.
+      // Logarithmic for counts; linear if any value is below one.
       if (!(point.x >= 1)) lines.x.scale = plot::Scale::kLinear;
       intervals = intervals || point.interval.has_value();
     }
     lines.series.push_back(*std::move(line));
   }
   if (intervals) lines.interval_name = "interval";
-  return Chart{"suite", heading, plot::draw(lines)};
+  return drawn_chart("suite", heading, lines);
 }
 
 }  // namespace
+
+base::Error bad_suite(const std::string& where, std::string what) {
+  return base::usage_error(where, std::move(what), "see docs/report.md for the form of a suite");
+}
+
+Cell suite_cell(const Json& value) {
+  if (value.is_string()) return {value.get<std::string>()};
+  if (value.is_boolean()) return {value.get<bool>() ? "yes" : "no"};
+  if (value.is_number()) {
+    const double number = value.get<double>();
+    return {figure(number), number};
+  }
+  const bool named = value.is_object() && value.contains("text") && value.at("text").is_string();
+  if (!named) return {"—"};
+  const bool number = value.contains("value") && value.at("value").is_number();
+  return {value.at("text").get<std::string>(),
+          number ? std::optional(value.at("value").get<double>()) : std::nullopt};
+}
+
+std::string suite_text(const Json& object, const char* key) {
+  return object.contains(key) && !object.at(key).is_null() ? suite_cell(object.at(key)).text : "";
+}
 
 void leave_out_blank(Table& table) {
   for (std::size_t column = table.columns.size(); column-- > 1;) {

@@ -25,7 +25,7 @@ std::string confidence(const Effect& effect) {
   return fmt::format("{:.4g} %", 100 * (1 - effect.alpha));
 }
 
-// "+2.00 %", "1.02 × slower", "+1.90 %", "+2.10 %"
+// "+2.00 %", "1.020 × slower", "+1.90 %", "+2.10 %"
 std::vector<std::string> effect_cells(const Experiment& e, double centre,
                                       const ConfidenceInterval& interval) {
   const ConfidenceInterval p = compare::percent(interval);

@@ -1,4 +1,4 @@
-// An experiment of `assay compare` as a report needs it: made from its journal alone.
+// An experiment of `assay compare` as a part of a page, made from its journal alone.
 #include <fmt/format.h>
 
 #include "assay/compare/json.h"
@@ -15,9 +15,10 @@ namespace fs = std::filesystem;
 
 constexpr base::Bytes kLargestResult(std::int64_t{1} << 30U);
 
-// Why it ended, the warnings before it began, and the share of alpha that its verdict may spend:
-// from the last interim analysis, if it includes all runs; otherwise the experiment was killed.
-// Journals older than interim analyses have this in result.json only.
+// Why the experiment ended, the warnings before it began, and how much of the allowed error its
+// verdict may spend. The journal's last interim analysis has this if it includes all runs;
+// otherwise the experiment was killed. Journals of old versions have none; there result.json has
+// it.
 struct EndOfExperiment {
   compare::Stop stop = compare::Stop::kNo;
   double alpha_share = 0;
@@ -69,7 +70,7 @@ bool is_experiment(const fs::path& path) {
   return fs::exists(path / "runs.jsonl", ignored);
 }
 
-base::Result<report::Part> experiment_in(const fs::path& directory) {
+base::Result<report::Part> experiment_in(const fs::path& directory, IfEmpty if_empty) {
   ExperimentResult result;
   ASSAY_TRY(result.measured, compare::read_journal(directory));
   const compare::Measured& measured = result.measured;
@@ -79,23 +80,26 @@ base::Result<report::Part> experiment_in(const fs::path& directory) {
                             : end_in_journal(measured);
   const bool complete = end.stop != compare::Stop::kNo;
   result.findings = compare::findings_of(measured, end.alpha_share);
-  const compare::Findings& findings = result.findings;
-  if (findings.comparisons.empty() || findings.comparisons.front().effect.estimate.pairs == 0) {
+  report::ExperimentRecord record{
+      .measured = measured,
+      .findings = result.findings,
+      .directory = directory.string(),
+      .stopped = complete ? std::string(compare::to_text(end.stop)) : "",
+      .preflight = end.preflight,
+      .data = {}};
+  if (!record.has_pairs() && if_empty == IfEmpty::kFail) {
     return base::fail(base::unfit_error(directory.string(), "has no finished pair of runs yet",
-                                        fmt::format("go on with assay compare --resume {}",
+                                        fmt::format("continue with assay compare --resume {}",
                                                     base::shell_quoted(directory.string()))));
   }
-  result.stop = end.stop;
-  result.preflight = end.preflight;
-  result.directory = directory.string();
-  result.failure = failure_of(measured, end.stop);
-  return report::experiment_part(
-      {.measured = measured,
-       .findings = findings,
-       .directory = directory.string(),
-       .stopped = complete ? std::string(compare::to_text(end.stop)) : "",
-       .preflight = std::move(end.preflight),
-       .data = experiment_json(result)});
+  if (record.has_pairs()) {
+    result.stop = end.stop;
+    result.preflight = end.preflight;
+    result.directory = directory.string();
+    result.failure = failure_of(measured, end.stop);
+    record.data = experiment_json(result);
+  }
+  return report::experiment_part(std::move(record));
 }
 
 }  // namespace assay::cli

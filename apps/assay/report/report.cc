@@ -14,10 +14,11 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "report/html.h"
+#include "report/markdown.h"
 #include "report/perfetto.h"
 #include "report/prometheus.h"
 #include "report/run_part.h"
-#include "report/writers.h"
 
 namespace assay::cli {
 namespace {
@@ -28,25 +29,25 @@ std::vector<std::string> report_formats() {
   return {"html", "md", "json"};
 }
 
-// As it is said, or as the output's name says.
-base::Result<std::string> format_of(const ReportWords& words) {
+// --format, or the output's extension.
+base::Result<std::string> format_of(const ReportOptions& options) {
   const std::vector<std::string> known = report_formats();
-  if (words.format.empty()) {
-    const std::string extension = fs::path(words.output).extension().string();
+  if (options.format.empty()) {
+    const std::string extension = fs::path(options.output).extension().string();
     for (const std::string& format : known) {
       if (extension == "." + format) return format;
     }
     if (extension.empty() || extension == ".htm") return "html";
-    return base::fail(base::usage_error(
-        words.output, fmt::format("a page is not written as '{}'", extension.substr(1)),
-        "call it .html, .md or .json, or say --format"));
+    return base::fail(base::usage_error(options.output,
+                                        fmt::format("unknown format '{}'", extension.substr(1)),
+                                        "use .html, .md or .json, or give --format"));
   }
-  if (std::find(known.begin(), known.end(), words.format) != known.end()) return words.format;
-  return base::fail(base::usage_error("report", fmt::format("unknown format '{}'", words.format),
-                                      base::suggestion(words.format, known)));
+  if (std::find(known.begin(), known.end(), options.format) != known.end()) return options.format;
+  return base::fail(base::usage_error("report", fmt::format("unknown format '{}'", options.format),
+                                      base::suggestion(options.format, known)));
 }
 
-// Opened when the first run is asked for: experiments and suites need no project.
+// Opened for the first run: experiments and suites need no project.
 class LazyStore {
  public:
   base::Result<store::Store*> get() {
@@ -63,47 +64,66 @@ class LazyStore {
 
 struct Gathered {
   std::vector<report::Part> parts;
-  std::vector<report::ReportedRun> runs;  // only where a trace or live values are asked for
+  std::vector<report::ReportedRun> runs;  // only if --perfetto or --prometheus is given
 };
 
-base::Result<void> add_run(LazyStore& lazy, const std::string& word, const report::Rates& rates,
-                           std::size_t most_points, bool keep, bool page, Gathered& gathered) {
-  ASSAY_TRY(store::Store* const store, lazy.get());
-  ASSAY_TRY(report::ReportedRun run, run_record(*store, word, rates));
-  if (page) gathered.parts.push_back(report::run_part(run, most_points));
-  if (keep) gathered.runs.push_back(std::move(run));
+struct Gathering {
+  report::Rates rates;
+  std::size_t most_points = 0;
+  bool keep_runs = false;
+  bool page = true;
+  IfEmpty if_empty = IfEmpty::kFail;
+  LazyStore store = {};
+  Gathered gathered = {};
+};
+
+base::Result<void> add_run(Gathering& to, const std::string& name) {
+  ASSAY_TRY(store::Store* const store, to.store.get());
+  ASSAY_TRY(report::ReportedRun run, reported_run(*store, name, to.rates));
+  if (to.page) to.gathered.parts.push_back(report::run_part(run, to.most_points));
+  if (to.keep_runs) to.gathered.runs.push_back(std::move(run));
   return {};
 }
 
-base::Result<Gathered> gather(const ReportWords& words, std::size_t most_points, bool page) {
-  ASSAY_TRY(const report::Rates rates, rates_of(words));
-  const bool keep = !words.perfetto.empty() || !words.prometheus.empty();
-  LazyStore store;
-  Gathered gathered;
-  const std::vector<std::string> what =
-      words.what.empty() ? std::vector<std::string>{"last"} : words.what;
-  for (const std::string& word : what) {
-    const fs::path path(word);
-    if (is_experiment(path)) {
-      ASSAY_TRY(report::Part part, experiment_in(path));
-      gathered.parts.push_back(std::move(part));
-    } else if (is_suite(path)) {
-      ASSAY_TRY(report::Part part, suite_in(path));
-      gathered.parts.push_back(std::move(part));
-    } else if (auto added = add_run(store, word, rates, most_points, keep, page, gathered);
-               !added) {
-      // Runs come first: somebody may have called one like a suite.
-      const auto suite = latest_result(word);
-      if (!suite) return base::fail(nothing_called(word, std::move(added).error()));
-      ASSAY_TRY(report::Part part, suite_in(*suite));
-      gathered.parts.push_back(std::move(part));
-    }
-  }
-  return gathered;
+// An experiment or a suite.
+base::Result<void> add_measurement(Gathering& to, const fs::path& path) {
+  ASSAY_TRY(report::Part part,
+            is_experiment(path) ? experiment_in(path, to.if_empty) : suite_in(path, to.if_empty));
+  to.gathered.parts.push_back(std::move(part));
+  return {};
 }
 
-// What is there and is no file (a pipe, a terminal) is written to; a file is replaced once the new
-// one is complete.
+// The last run; in a project without runs, its latest experiment or suite.
+base::Result<void> add_latest(Gathering& to) {
+  auto added = add_run(to, "last");
+  if (added) return added;
+  const auto measurement = latest_measurement();
+  return measurement ? add_measurement(to, *measurement) : added;
+}
+
+base::Result<void> add_named(Gathering& to, const std::string& name) {
+  if (is_experiment(name) || is_suite(name)) return add_measurement(to, name);
+  auto added = add_run(to, name);
+  if (added) return added;
+  // After runs: a run may have the name of a suite.
+  const auto suite = latest_result(name);
+  if (!suite) return base::fail(nothing_called(name, std::move(added).error()));
+  return add_measurement(to, *suite);
+}
+
+base::Result<Gathered> gather(const ReportOptions& options, std::size_t most_points, bool page) {
+  ASSAY_TRY(const report::Rates rates, rates_of(options));
+  Gathering gathering{.rates = rates,
+                      .most_points = most_points,
+                      .keep_runs = !options.perfetto.empty() || !options.prometheus.empty(),
+                      .page = page,
+                      .if_empty = options.what.size() > 1 ? IfEmpty::kSayWhy : IfEmpty::kFail};
+  if (options.what.empty()) ASSAY_TRY_VOID(add_latest(gathering));
+  for (const std::string& name : options.what) ASSAY_TRY_VOID(add_named(gathering, name));
+  return std::move(gathering.gathered);
+}
+
+// Pipes and terminals are written to; a file is replaced once the new one is complete.
 base::Result<void> write_output(const std::string& file, std::string_view text) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
@@ -120,15 +140,12 @@ base::Result<void> write_output(const std::string& file, std::string_view text) 
   return written;
 }
 
-base::Result<void> write_page(const Session& session, const ReportWords& words,
+base::Result<void> write_page(const Session& session, const ReportOptions& options,
                               const std::string& format, Gathered gathered) {
-  report::Page page{.title = gathered.parts.size() == 1
-                                 ? gathered.parts.front().title
-                                 : fmt::format("{} and {} more", gathered.parts.front().title,
-                                               gathered.parts.size() - 1),
+  report::Page page{.title = report::title_of(gathered.parts),
                     .made_unix_ns = base::system_clock().wall_ns(),
                     .parts = std::move(gathered.parts)};
-  const bool to_file = format == "html" || !words.output.empty();
+  const bool to_file = format == "html" || !options.output.empty();
   if (!to_file && format == "json") {
     const base::Json document = report::json(page);
     session.print_json(document);
@@ -138,13 +155,13 @@ base::Result<void> write_page(const Session& session, const ReportWords& words,
   const std::string text =
       format == "html" ? report::html(page)
       : format == "md" ? report::markdown(page)
-                       : base::json_line(report::json(page));  // with every point: no line for each
+                       : base::json_line(report::json(page));  // compact: it has every point
   if (!to_file) {
     session.print_json(base::Json{{"markdown", text}});
     session.print(text);
     return {};
   }
-  const std::string file = words.output.empty() ? "report.html" : words.output;
+  const std::string file = options.output.empty() ? "report.html" : options.output;
   ASSAY_TRY_VOID(write_output(file, text));
   base::Json parts = base::Json::array();
   std::string lines;
@@ -161,68 +178,70 @@ base::Result<void> write_page(const Session& session, const ReportWords& words,
   return {};
 }
 
-base::Result<base::ExitCode> report_verb_action(const Session& session, const ReportWords& words) {
-  ASSAY_TRY(const std::string format, format_of(words));
-  const bool others = !words.perfetto.empty() || !words.prometheus.empty();
-  const bool page = !others || !words.output.empty() || !words.format.empty();
+base::Result<base::ExitCode> report_verb_action(const Session& session,
+                                                const ReportOptions& options) {
+  ASSAY_TRY(const std::string format, format_of(options));
+  const bool others = !options.perfetto.empty() || !options.prometheus.empty();
+  const bool page = !others || !options.output.empty() || !options.format.empty();
   const std::size_t most_points =
       format == "json" ? std::numeric_limits<std::size_t>::max() : report::kMostEmbedded;
-  ASSAY_TRY(Gathered gathered, gather(words, most_points, page));
+  ASSAY_TRY(Gathered gathered, gather(options, most_points, page));
   if (others && gathered.runs.size() != 1) {
     return base::fail(base::usage_error("report",
-                                        "--perfetto and --prometheus are about one run, and here "
-                                        "are " +
+                                        "--perfetto and --prometheus need exactly one run, not " +
                                             std::to_string(gathered.runs.size()),
                                         "name one run"));
   }
   const auto write_other = [&](const std::string& file, const std::string& text) {
     return file == "-" ? (session.print(text), base::Result<void>{}) : write_output(file, text);
   };
-  if (!words.perfetto.empty()) {
-    ASSAY_TRY_VOID(write_other(words.perfetto, report::perfetto(gathered.runs.front())));
+  if (!options.perfetto.empty()) {
+    ASSAY_TRY_VOID(write_other(options.perfetto, report::perfetto(gathered.runs.front())));
   }
-  if (!words.prometheus.empty()) {
-    ASSAY_TRY_VOID(write_other(words.prometheus, report::prometheus(gathered.runs.front())));
+  if (!options.prometheus.empty()) {
+    ASSAY_TRY_VOID(write_other(options.prometheus, report::prometheus(gathered.runs.front())));
   }
-  if (page) ASSAY_TRY_VOID(write_page(session, words, format, std::move(gathered)));
+  if (page) ASSAY_TRY_VOID(write_page(session, options, format, std::move(gathered)));
   return base::ExitCode::kYes;
 }
 
 }  // namespace
 
 Verb report_verb(const Session& session) {
-  const auto words = std::make_shared<ReportWords>();
-  Argument what{"WHAT",
-                "runs, folders of assay compare or assay bench, suites; default: the last run",
-                nullptr,
-                false,
-                [] { return std::vector<std::string>{"last"}; },
-                true};
-  what.values = &words->what;
+  const auto options = std::make_shared<ReportOptions>();
+  Argument what{
+      "WHAT",
+      "runs, folders of assay compare or assay bench, suites; default: the last run, or the "
+      "latest experiment of a project without runs",
+      nullptr,
+      false,
+      [] { return std::vector<std::string>{"last"}; },
+      true};
+  what.values = &options->what;
   return {.name = "report",
           .description = "a page of what was run, compared or measured, in one file",
           .examples = {"assay report", "assay report last --format md",
                        "assay report 2 3 -o report.html --price 2.5 --carbon 380",
                        "assay report last --perfetto trace.json"},
           .arguments = {std::move(what)},
-          .options = {{"-o,--output", "default: report.html", &words->output, {}, "FILE", true},
-                      {"--format", "html, md or json; default: as the output is called",
-                       &words->format, report_formats, "FORMAT"},
-                      {"--price", "dollars per hour for all machines", &words->price, {}, "$/H"},
-                      {"--carbon", "the grid's grams of CO2 per kWh", &words->carbon, {}, "G"},
+          .options = {{"-o,--output", "default: report.html", &options->output, {}, "FILE", true},
+                      {"--format", "html, md or json; default: the output's extension",
+                       &options->format, report_formats, "FORMAT"},
+                      {"--price", "dollars per hour for all machines", &options->price, {}, "$/H"},
+                      {"--carbon", "the grid's grams of CO2 per kWh", &options->carbon, {}, "G"},
                       {"--perfetto",
                        "a trace for ui.perfetto.dev; - for standard output",
-                       &words->perfetto,
+                       &options->perfetto,
                        {},
                        "FILE",
                        true},
                       {"--prometheus",
                        "the latest values as Prometheus text; - for standard output",
-                       &words->prometheus,
+                       &options->prometheus,
                        {},
                        "FILE",
                        true}},
-          .action = [&session, words] { return report_verb_action(session, *words); }};
+          .action = [&session, options] { return report_verb_action(session, *options); }};
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// A run of the store as a report needs it.
+// A run of the store with everything a report shows of it.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -77,20 +77,20 @@ base::Result<std::optional<double>> rate_of(const char* option, std::string_view
 
 }  // namespace
 
-base::Result<report::Rates> rates_of(const ReportWords& words) {
+base::Result<report::Rates> rates_of(const ReportOptions& options) {
   constexpr double kMostPerHour = 1e7;
   constexpr double kMostGrams = 1e4;
   report::Rates rates;
   ASSAY_TRY(rates.dollars_per_hour,
-            rate_of("--price", words.price, kMostPerHour,
+            rate_of("--price", options.price, kMostPerHour,
                     "dollars per hour for all machines, as in --price 31.92"));
-  ASSAY_TRY(rates.grams_per_kwh, rate_of("--carbon", words.carbon, kMostGrams,
+  ASSAY_TRY(rates.grams_per_kwh, rate_of("--carbon", options.carbon, kMostGrams,
                                          "grams of CO2 per kWh, as in --carbon 380"));
   return rates;
 }
 
-base::Result<report::ReportedRun> run_record(store::Store& store, const std::string& name,
-                                             const report::Rates& rates) {
+base::Result<report::ReportedRun> reported_run(store::Store& store, const std::string& name,
+                                               const report::Rates& rates) {
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const store::RunId id, lineage::run_named(store, name));
   report::ReportedRun run;
@@ -101,7 +101,7 @@ base::Result<report::ReportedRun> run_record(store::Store& store, const std::str
   run.rates = rates;
   if (!rates.dollars_per_hour) run.rates.offers = offers_of(run.record);
   ASSAY_TRY_VOID(add_lineage(store, directory, run));
-  add_prediction(run);
+  add_prediction(store, run);
   return run;
 }
 

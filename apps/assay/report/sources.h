@@ -1,5 +1,5 @@
-// What `assay report` is about: runs of the store, experiments of `assay compare`, results of
-// suites, each as what src/report makes its part of a page from.
+// What `assay report` reports on: runs of the store, experiments of `assay compare` and results of
+// suites, each turned into a part of a page by src/report.
 #pragma once
 
 #include <filesystem>
@@ -14,32 +14,37 @@
 
 namespace assay::cli {
 
-struct ReportWords {
+struct ReportOptions {
   std::vector<std::string> what;
   std::string output, format, perfetto, prometheus, price, carbon;
 };
 
-// report_run.cc: a run, with what lineage, plans and prices know of it.
-base::Result<report::ReportedRun> run_record(store::Store& store, const std::string& name,
-                                             const report::Rates& rates);
-// --price and --carbon.
-base::Result<report::Rates> rates_of(const ReportWords& words);
+// Of several things on one page, some may have no result yet; of one, that is an error.
+enum class IfEmpty { kFail, kSayWhy };
 
-// report_plan.cc: what the model of a step says about a run of the trainer, or why it says nothing.
-void add_prediction(report::ReportedRun& run);
-// Offers of the presets for the GPUs that the run had; none if they are not known.
+// run.cc: a run with its lineage, its plan and prices.
+base::Result<report::ReportedRun> reported_run(store::Store& store, const std::string& name,
+                                               const report::Rates& rates);
+// --price and --carbon.
+base::Result<report::Rates> rates_of(const ReportOptions& options);
+
+// plan.cc: sets `predicted` of a run of the trainer, or `not_predicted`.
+void add_prediction(store::Store& store, report::ReportedRun& run);
+// Offers of the presets for the run's GPUs; none if these are unknown.
 std::vector<report::Offer> offers_of(const store::RunRecord& record);
 
-// report_experiment.cc: the experiment in a folder that `assay compare` wrote.
+// experiment.cc: an experiment in a folder that `assay compare` wrote.
 bool is_experiment(const std::filesystem::path& path);
-base::Result<report::Part> experiment_in(const std::filesystem::path& directory);
+base::Result<report::Part> experiment_in(const std::filesystem::path& directory, IfEmpty if_empty);
 
-// report_suite.cc: the result of a suite, as a JSON file or in a folder that `assay bench` wrote.
+// suite.cc: the result of a suite, as a JSON file or in a folder that `assay bench` wrote.
 bool is_suite(const std::filesystem::path& path);
-base::Result<report::Part> suite_in(const std::filesystem::path& path);
-// The folder of the latest run of the suite in the project that has a result.
+base::Result<report::Part> suite_in(const std::filesystem::path& path, IfEmpty if_empty);
+// The folder of the suite's latest result in the project.
 std::optional<std::filesystem::path> latest_result(const std::string& suite);
-// Of a word that names neither: `no_run` is why no run is meant.
-base::Error nothing_called(const std::string& word, base::Error no_run);
+// The project's latest experiment or suite result, for a project without runs.
+std::optional<std::filesystem::path> latest_measurement();
+// Why `name` means nothing, given why it is no run.
+base::Error nothing_called(const std::string& name, base::Error no_run);
 
 }  // namespace assay::cli

@@ -1,5 +1,5 @@
-// The result of a suite as a report needs it: a file, a folder of `assay bench`, or by its name the
-// latest in the project.
+// The result of a suite as a part of a page: from a file, a folder of `assay bench`, or by the
+// suite's name the latest in the project.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,11 +26,45 @@ bool is_kept_run(const fs::path& folder) {
   return fs::exists(folder / "run.json", ignored) && !fs::exists(folder / "runs.jsonl", ignored);
 }
 
-bool is_run_of(const fs::path& folder, const std::string& suite) {
+// The suite that a folder has a run of; empty if that cannot be read.
+std::string suite_of(const fs::path& folder) {
   const auto text = base::read_file(folder / "run.json", kLargestSuite);
-  if (!text) return false;
+  if (!text) return {};
   const base::Json facts = base::Json::parse(*text, nullptr, false);
-  return facts.is_object() && facts.contains("suite") && facts.at("suite") == suite;
+  const bool known = facts.is_object() && facts.contains("suite") && facts.at("suite").is_string();
+  return known ? facts.at("suite").get<std::string>() : "";
+}
+
+report::Part suite_without_result(const fs::path& folder, const std::string& resume) {
+  report::Part part{.kind = "suite",
+                    .title = suite_of(folder),
+                    .subtitle = folder.string(),
+                    .verdict = {report::Outcome::kOpen, "EMPTY", "no result yet"}};
+  if (part.title.empty()) part.title = folder.filename().string();
+  report::add_section(part, {"Nothing to report yet",
+                             {report::Note{"The suite has not finished; " + resume + "."}}});
+  return part;
+}
+
+// The project's folder .assay, if there is a project.
+std::optional<fs::path> project_folder() {
+  const auto directory = working_directory();
+  if (!directory) return std::nullopt;
+  const auto project = store::find(*directory);
+  if (!project || !*project) return std::nullopt;
+  return (*project)->directory;
+}
+
+// Folders directly below this one.
+std::vector<fs::path> folders_in(const fs::path& parent) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::directory_iterator each(parent, error), end; !error && each != end;
+       each.increment(error)) {
+    std::error_code ignored;
+    if (each->is_directory(ignored)) folders.push_back(each->path());
+  }
+  return folders;
 }
 
 }  // namespace
@@ -41,56 +75,76 @@ bool is_suite(const fs::path& path) {
   return path.extension() == ".json" && fs::exists(path, ignored);
 }
 
-base::Result<report::Part> suite_in(const fs::path& path) {
+base::Result<report::Part> suite_in(const fs::path& path, IfEmpty if_empty) {
   std::error_code ignored;
   const bool folder = fs::is_directory(path, ignored);
   const fs::path file = folder ? path / "result.json" : path;
   if (folder && !fs::exists(file, ignored)) {
-    return base::fail(base::unfit_error(
-        path.string(), "has a run of a suite without a result",
-        fmt::format("go on with assay bench --resume {}", base::shell_quoted(path.string()))));
+    const std::string resume =
+        fmt::format("go on with assay bench --resume {}", base::shell_quoted(path.string()));
+    if (if_empty == IfEmpty::kSayWhy) return suite_without_result(path, resume);
+    return base::fail(
+        base::unfit_error(path.string(), "has a run of a suite without a result", resume));
   }
   ASSAY_TRY(const std::string text, base::read_file(file, kLargestSuite));
   const base::Json json = base::Json::parse(text, nullptr, false);
   if (json.is_discarded()) {
-    return base::fail(base::usage_error(file.string(), "is no JSON", "name the result of a suite"));
+    return base::fail(
+        base::usage_error(file.string(), "is not JSON", "name the result of a suite"));
   }
   return report::suite_part(json, file.string());
 }
 
 std::optional<fs::path> latest_result(const std::string& suite) {
-  const auto directory = working_directory();
-  if (!directory) return std::nullopt;
-  const auto project = store::find(*directory);
-  if (!project || !*project) return std::nullopt;
-  std::error_code error;
+  const auto project = project_folder();
+  if (!project) return std::nullopt;
+  std::error_code ignored;
   std::vector<fs::path> runs;
-  for (fs::directory_iterator each((*project)->directory / "bench", error), end;
-       !error && each != end; each.increment(error)) {
-    if (fs::exists(each->path() / "result.json", error)) runs.push_back(each->path());
+  for (const fs::path& folder : folders_in(*project / "bench")) {
+    if (fs::exists(folder / "result.json", ignored)) runs.push_back(folder);
   }
-  // Folders are called by the time at which they were made.
+  // Folders are named after the time at which they were made.
   std::sort(runs.rbegin(), runs.rend());
   const auto found = std::find_if(runs.begin(), runs.end(),
-                                  [&](const fs::path& run) { return is_run_of(run, suite); });
+                                  [&](const fs::path& run) { return suite_of(run) == suite; });
   return found == runs.end() ? std::nullopt : std::optional(*found);
 }
 
-base::Error nothing_called(const std::string& word, base::Error no_run) {
+std::optional<fs::path> latest_measurement() {
+  const auto project = project_folder();
+  if (!project) return std::nullopt;
+  std::optional<fs::path> latest;
+  fs::file_time_type latest_time;
+  for (const fs::path& parent :
+       {*project / "compare", *project / "bench", project->parent_path()}) {
+    for (const fs::path& folder : folders_in(parent)) {
+      if (!is_experiment(folder) && !is_suite(folder)) continue;
+      std::error_code error;
+      const auto time =
+          fs::last_write_time(folder / (is_experiment(folder) ? "runs.jsonl" : "run.json"), error);
+      if (error || (latest && time <= latest_time)) continue;
+      latest = folder;
+      latest_time = time;
+    }
+  }
+  return latest;
+}
+
+base::Error nothing_called(const std::string& name, base::Error no_run) {
   const std::vector<std::string> suites = suite::suite_names();
-  if (std::find(suites.begin(), suites.end(), word) != suites.end()) {
-    return base::usage_error(word,
-                             "no run of this suite is in the project, and no run is called so",
-                             fmt::format("assay bench {}, or name the folder of a run", word));
+  if (std::find(suites.begin(), suites.end(), name) != suites.end()) {
+    return base::usage_error(name,
+                             "the project has no result of this suite, and no run of this name",
+                             fmt::format("run assay bench {}, or name a result's folder", name));
   }
   std::error_code ignored;
-  if (!fs::is_directory(word, ignored)) return no_run;
-  if (::access(word.c_str(), R_OK | X_OK) != 0) {
-    return base::system_error(word, "cannot be read", errno);
+  if (!fs::is_directory(name, ignored)) return no_run;
+  if (::access(name.c_str(), R_OK | X_OK) != 0) {
+    return base::system_error(name, "cannot be read", errno);
   }
   return base::usage_error(
-      word, "is a folder without an experiment or a suite, and no run is called so",
-      "a folder that assay compare wrote has runs.jsonl, one of assay bench run.json");
+      name, "is a folder without an experiment or a suite, and no run has this name",
+      "folders of assay compare have runs.jsonl, those of assay bench run.json");
 }
 
 }  // namespace assay::cli

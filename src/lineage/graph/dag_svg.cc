@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/graph/dag_writers.h"
 #include "lineage/graph/layout.h"
+#include "plot/xml.h"
 
 namespace assay::lineage {
 namespace {
@@ -16,29 +18,6 @@ constexpr double kPadding = 11;
 constexpr double kHeight = 40;
 constexpr double kMargin = 20;
 constexpr std::size_t kColumns = 38;
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : base::printable(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 struct Drawn {
   std::string kind;   // CSS class
@@ -80,17 +59,6 @@ Drawn drawn_bundle(const DagView& view, const Bundle& bundle) {
           hover};
 }
 
-// Control characters are shown by printable(), but a hover text has lines of its own.
-std::string escaped_lines(const std::string& text) {
-  std::string result;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    result += (at == 0 ? "" : "\n") + escaped(std::string_view(text).substr(at, end - at));
-    at = end + 1;
-  }
-  return result;
-}
-
 // A smooth line through the points: level where it passes a layer.
 std::string curve(const std::vector<Point>& points) {
   std::string path = fmt::format("M{:.1f} {:.1f}", points[0].x, points[0].y);
@@ -105,16 +73,36 @@ std::string curve(const std::vector<Point>& points) {
 }
 
 // A marker does not take the colour of its line, so each colour has one.
-std::string tip(std::string_view id, std::string_view attributes) {
-  return fmt::format(
-      "<marker id=\"{}\"{} viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\""
-      " markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker>",
-      id, attributes);
+void write_tip(plot::XmlWriter& svg, std::string_view id, std::string_view kind) {
+  svg.open("marker", {{"id", id},
+                      {"class", kind},
+                      {"viewBox", "0 0 8 8"},
+                      {"refX", 7},
+                      {"refY", 4},
+                      {"markerWidth", 7},
+                      {"markerHeight", 7},
+                      {"orient", "auto"}});
+  svg.element("path", {{"d", "M0 0L8 4L0 8z"}});
+  svg.close();
+}
+
+void write_box(plot::XmlWriter& svg, const Drawn& one, const Box& box) {
+  const double text_x = box.x + kPadding;
+  svg.open("g", {{"class", one.kind}});
+  svg.multiline_element("title", {}, one.hover);
+  svg.element("rect", {{"x", box.x},
+                       {"y", box.y},
+                       {"width", box.width},
+                       {"height", box.height},
+                       {"rx", one.kind.starts_with("run") ? 8.0 : 2.0}});
+  svg.element("text", {{"x", text_x}, {"y", box.y + 17}}, one.title);
+  svg.element("text", {{"class", "detail"}, {"x", text_x}, {"y", box.y + 32}}, one.detail);
+  svg.close();
 }
 
 // Whatever is written stands out from what is behind it by 4.5, lines from the page by 3 (WCAG 2
 // AA), in either scheme. So an old run has fainter colours and not less opacity.
-constexpr const char* kStyle = R"(<style>
+constexpr const char* kStyle = R"(
   svg { --page: #ffffff; --ink: #1d2733; --soft: #5b6775; --line: #828d9a;
         --run: #e4edfb; --run-edge: #4a78c2; --old: #f4f7fc; --old-edge: #7a96c0;
         --file: #f6f4ee; --file-edge: #94896a;
@@ -138,7 +126,6 @@ constexpr const char* kStyle = R"(<style>
   path.stale { stroke: var(--bad-edge); stroke-dasharray: 5 4; }
   marker path { fill: var(--line); }
   marker.stale path { fill: var(--bad-edge); }
-</style>
 )";
 
 }  // namespace
@@ -171,32 +158,32 @@ std::string dag_svg(const DagView& view) {
   }
   const Point size = lay_out(boxes, lines);
 
-  const double width = size.x + 2 * kMargin;
-  const double height = size.y + 2 * kMargin;
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\""
-      " height=\"{1:.0f}\" role=\"img\">\n<title>{2} runs and {3} files</title>\n{4}"
-      "<defs>{6}{7}</defs>\n"
-      "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
-      "<g transform=\"translate({5} {5})\">\n",
-      width, height, view.dag->runs.size(), view.dag->files.size(), kStyle, kMargin, tip("tip", ""),
-      tip("tip-stale", " class=\"stale\""));
+  const double width = std::round(size.x + 2 * kMargin);
+  const double height = std::round(size.y + 2 * kMargin);
+  plot::XmlWriter svg;
+  svg.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
+                   {"viewBox", fmt::format("0 0 {} {}", width, height)},
+                   {"width", width},
+                   {"height", height},
+                   {"role", "img"}});
+  svg.element("title", {},
+              fmt::format("{} runs and {} files", view.dag->runs.size(), view.dag->files.size()));
+  svg.verbatim_element("style", {}, kStyle);
+  svg.open("defs", {});
+  write_tip(svg, "tip", "");
+  write_tip(svg, "tip-stale", "stale");
+  svg.close();
+  svg.element("rect", {{"class", "page"}, {"width", "100%"}, {"height", "100%"}});
+  svg.open("g", {{"transform", fmt::format("translate({0} {0})", kMargin)}});
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    svg += fmt::format("<path class=\"line{}\" marker-end=\"url(#tip{})\" d=\"{}\"/>\n",
-                       stale[i] ? " stale" : "", stale[i] ? "-stale" : "", curve(lines[i].points));
+    svg.element("path", {{"class", stale[i] ? "line stale" : "line"},
+                         {"marker-end", stale[i] ? "url(#tip-stale)" : "url(#tip)"},
+                         {"d", curve(lines[i].points)}});
   }
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const Drawn& one = drawn[i];
-    const double radius = one.kind.starts_with("run") ? 8 : 2;
-    svg += fmt::format(
-        "<g class=\"{}\"><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\""
-        " height=\"{:.1f}\" rx=\"{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
-        "<text class=\"detail\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n",
-        one.kind, escaped_lines(one.hover), boxes[i].x, boxes[i].y, boxes[i].width, boxes[i].height,
-        radius, boxes[i].x + kPadding, boxes[i].y + 17, escaped(one.title), boxes[i].x + kPadding,
-        boxes[i].y + 32, escaped(one.detail));
-  }
-  return svg + "</g>\n</svg>\n";
+  for (std::size_t i = 0; i < drawn.size(); ++i) write_box(svg, drawn[i], boxes[i]);
+  svg.close();
+  svg.close();
+  return svg.text();
 }
 
 }  // namespace assay::lineage

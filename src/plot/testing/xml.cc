@@ -131,6 +131,10 @@ std::vector<Element> elements_of(std::string_view drawing) {
   return elements ? *elements : std::vector<Element>{};
 }
 
+std::vector<Element> elements_of(const Drawing& drawing) {
+  return elements_of(drawing.svg());
+}
+
 std::vector<Element> those(const std::vector<Element>& elements, std::string_view name,
                            std::string_view class_name) {
   std::vector<Element> found;
@@ -142,7 +146,7 @@ std::vector<Element> those(const std::vector<Element>& elements, std::string_vie
   return found;
 }
 
-std::string description_of(std::string_view drawing) {
+std::string description_of(const Drawing& drawing) {
   const auto found = those(elements_of(drawing), "desc");
   return found.size() == 1 ? found.front().text : "";
 }

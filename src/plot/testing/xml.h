@@ -1,5 +1,4 @@
-// A strict reader of the XML that drawings are made of, for tests to look at what was drawn. It
-// shares no code with what writes it.
+// A strict XML reader, for tests to check what was drawn. It shares no code with the writer.
 #pragma once
 
 #include <map>
@@ -7,6 +6,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "plot/canvas.h"
 
 namespace assay::plot::testing {
 
@@ -28,8 +29,9 @@ std::optional<std::vector<Element>> parse_xml(std::string_view document);
 // The elements of a drawing, and of those the ones with a name and class (empty: any). A drawing
 // that is not well-formed fails the test and has none.
 std::vector<Element> elements_of(std::string_view drawing);
+std::vector<Element> elements_of(const Drawing& drawing);
 std::vector<Element> those(const std::vector<Element>& elements, std::string_view name,
                            std::string_view class_name = "");
-std::string description_of(std::string_view drawing);
+std::string description_of(const Drawing& drawing);  // as it is read back
 
 }  // namespace assay::plot::testing

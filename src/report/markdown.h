@@ -1,0 +1,13 @@
+// A Page as Markdown: tables, and the descriptions of charts. Text from outside cannot become
+// markup.
+#pragma once
+
+#include <string>
+
+#include "report/page.h"
+
+namespace assay::report {
+
+std::string markdown(const Page& page);
+
+}  // namespace assay::report

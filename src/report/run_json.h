@@ -1,0 +1,14 @@
+// The data that a run's part of a page is made from. Environment and diff are left out: pages are
+// passed on.
+#pragma once
+
+#include <cstddef>
+
+#include "base/json.h"
+#include "report/reported_run.h"
+
+namespace assay::report {
+
+base::Json run_json(const ReportedRun& run, std::size_t most_points);
+
+}  // namespace assay::report

@@ -1,0 +1,26 @@
+// Tables of a suite's result with their charts, and how its JSON is read (suite_part.h has the
+// form).
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "report/page.h"
+
+namespace assay::report {
+
+base::Error bad_suite(const std::string& where, std::string what);
+
+// A text, number, boolean or null, or {"text", "value"}: a text that stands for a number.
+Cell suite_cell(const base::Json& value);
+// The value of a key as text; empty if there is none.
+std::string suite_text(const base::Json& object, const char* key);
+
+// Removes columns that are empty in every row.
+void leave_out_blank(Table& table);
+
+// A table with its note, and its chart if it has one.
+base::Result<Section> suite_table(const base::Json& json, const std::string& where);
+
+}  // namespace assay::report
