@@ -60,6 +60,10 @@ RunReport::~RunReport() {
   std::fclose(metrics_);
 }
 
+void RunReport::planned(store::PlanRecord plan) {
+  if (log_ != nullptr) log_->add(std::move(plan));
+}
+
 void RunReport::began(std::int64_t first_step, std::int64_t steps) {
   first_step_ = first_step;
   last_step_ = std::min(steps, stops_at_.value_or(steps));

@@ -43,6 +43,8 @@ class RunReport : public train::Reporter {
   RunReport(const RunReport&) = delete;
   RunReport& operator=(const RunReport&) = delete;
 
+  // What was predicted, stored with the run.
+  void planned(store::PlanRecord plan);
   void began(std::int64_t first_step, std::int64_t steps) override;
   void stepped(const train::StepReport& report) override;
   void validated(const train::ValidationReport& report) override;

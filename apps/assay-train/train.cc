@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "assay-train/device.h"
+#include "assay-train/plan_record.h"
 #include "assay-train/plan_text.h"
 #include "assay-train/report.h"
 #include "assay-train/telemetry.h"
@@ -99,6 +100,7 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainWord
   listen_to_signals();
   Telemetry telemetry(*device.backend, meter_of(device));
   ASSAY_TRY(const auto report, RunReport::open(session, job, out, telemetry, stop_after));
+  report->planned(plan_record(name, job, planned, device));
   const train::RunOptions options{.out = out,
                                   .resume = words.resume,
                                   .stop_after = stop_after,

@@ -1,14 +1,20 @@
-// A program that keeps a GPU busy and says how much it has had done, for bench/gpu/shares:
+// A program that keeps a GPU busy and prints how much work it finished, for bench/gpu/shares and
+// bench/gpu/share_mixtures:
 //
-//   gpu_share_load calibrate                          prints iterations of the kernel per
-//   microsecond gpu_share_load KIND RATE BEGIN WINDOWS LENGTH…    KIND: plain, cooperative, graph,
-//   sync or onegrid
-//       launches kernels of these lengths (microseconds) in turn, from the time BEGIN on
-//       (CLOCK_MONOTONIC, milliseconds), and prints for each second how many microseconds of work
-//       were finished in it, by the GPU's clock; then when the first one was, after BEGIN
+//   gpu_share_load calibrate          prints iterations of the kernel per microsecond
+//   gpu_share_load KIND RATE BEGIN WINDOWS LENGTH…
+//       repeats work of these lengths from the time BEGIN on (CLOCK_MONOTONIC, milliseconds), and
+//       prints for each second how much was finished in it, by the GPU's clock; then when the first
+//       was, after BEGIN. KIND, and what LENGTH is:
+//         plain, wide, cooperative, graph, sync, onegrid    kernels, microseconds; wide: on all SMs
+//         host:N           kernels, with N microseconds of host time for each launch
+//         copy, copy2d, set, todevice, tohost               MiB
+//         mixed            a kernel, a copy on the device and a memset in turn; MiB and
+//         microseconds mixedgraph       the same as a graph
 //
 //   --library FILE [--share THOUSANDTHS] [--priority 1|2|3] [--borrow]   before KIND: under the
-//       library, in a region of its own, as `assay run` would do it
+//       library, in a region of its own, as `assay run` would do it; `exec PROGRAM…` in place of
+//       KIND runs another program there
 //
 // It finds the driver by itself and brings its kernel as PTX, so it needs no CUDA to be built. On
 // the fake driver (RATE 0) a kernel takes as long as its grid is wide, or its block deep.
@@ -17,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -81,6 +88,12 @@ struct Driver {
   int (*instantiate)(void**, void*, std::uint64_t);
   int (*launch_graph)(void*, void*);
   int (*allocate)(std::uint64_t*, std::size_t);
+  int (*allocate_host)(void**, std::size_t);
+  int (*copy)(std::uint64_t, std::uint64_t, std::size_t, void*);
+  int (*copy2d)(const void*, void*);
+  int (*to_device)(std::uint64_t, const void*, std::size_t, void*);
+  int (*to_host)(void*, std::uint64_t, std::size_t, void*);
+  int (*set)(std::uint64_t, unsigned, std::size_t, void*);
 };
 Driver cu;
 
@@ -119,6 +132,12 @@ void find_driver() {
   find(cu.instantiate, "cuGraphInstantiateWithFlags");
   find(cu.launch_graph, "cuGraphLaunch");
   find(cu.allocate, "cuMemAlloc_v2");
+  find(cu.allocate_host, "cuMemAllocHost_v2");
+  find(cu.copy, "cuMemcpyDtoDAsync_v2");
+  find(cu.copy2d, "cuMemcpy2DAsync_v2");
+  find(cu.to_device, "cuMemcpyHtoDAsync_v2");
+  find(cu.to_host, "cuMemcpyDtoHAsync_v2");
+  find(cu.set, "cuMemsetD32Async");
 }
 
 struct Gpu {
@@ -138,10 +157,12 @@ struct Gpu {
     check(cu.stream_create(&stream, 1), "cuStreamCreate");
     check(cu.allocate(&out, 256), "cuMemAlloc");
   }
-  void launch(unsigned grid, unsigned times, bool cooperative = false, unsigned deep = 1) {
+  void launch(unsigned grid, unsigned times, bool cooperative = false, unsigned deep = 1,
+              unsigned threads = 1) {
     void* arguments[] = {&out, &times};
-    check(cooperative ? cu.cooperative(function, grid, 1, 1, 1, 1, deep, 0, stream, arguments)
-                      : cu.launch(function, grid, 1, 1, 1, 1, deep, 0, stream, arguments, nullptr),
+    check(cooperative
+              ? cu.cooperative(function, grid, 1, 1, threads, 1, deep, 0, stream, arguments)
+              : cu.launch(function, grid, 1, 1, threads, 1, deep, 0, stream, arguments, nullptr),
           "launch");
   }
   void wait() { check(cu.synchronise(stream), "cuStreamSynchronize"); }
@@ -182,6 +203,56 @@ int calibrate() {
   return 0;
 }
 
+// CUDA_MEMCPY2D_v2
+struct Copy2d {
+  std::size_t source_x, source_y;
+  unsigned source_type;
+  const void* source_host;
+  std::uint64_t source;
+  void* source_array;
+  std::size_t source_pitch;
+  std::size_t target_x, target_y;
+  unsigned target_type;
+  void* target_host;
+  std::uint64_t target;
+  void* target_array;
+  std::size_t target_pitch;
+  std::size_t width, height;
+};
+constexpr unsigned kOnDevice = 2;
+
+// Two buffers of a size on the device, and one on the host.
+class Buffers {
+ public:
+  void make(std::size_t bytes, bool host) {
+    check(cu.allocate(&from_, bytes), "cuMemAlloc");
+    check(cu.allocate(&to_, bytes), "cuMemAlloc");
+    if (host) check(cu.allocate_host(&host_, bytes), "cuMemAllocHost");
+  }
+  void copy(const std::string& kind, std::size_t bytes, void* stream) const {
+    if (kind == "copy2d") {
+      constexpr std::size_t kWidth = 4096;
+      const Copy2d all = {0,       0,      kOnDevice, nullptr,       from_,   nullptr,
+                          kWidth,  0,      0,         kOnDevice,     nullptr, to_,
+                          nullptr, kWidth, kWidth,    bytes / kWidth};
+      check(cu.copy2d(&all, stream), "cuMemcpy2DAsync");
+    } else if (kind == "set") {
+      check(cu.set(to_, 1, bytes / 4, stream), "cuMemsetD32Async");
+    } else if (kind == "todevice") {
+      check(cu.to_device(to_, host_, bytes, stream), "cuMemcpyHtoDAsync");
+    } else if (kind == "tohost") {
+      check(cu.to_host(host_, from_, bytes, stream), "cuMemcpyDtoHAsync");
+    } else {
+      check(cu.copy(to_, from_, bytes, stream), "cuMemcpyDtoDAsync");
+    }
+  }
+
+ private:
+  std::uint64_t from_ = 0;
+  std::uint64_t to_ = 0;
+  void* host_ = nullptr;
+};
+
 struct Batch {
   void* event;
   double work_us;
@@ -191,7 +262,19 @@ class Load {
  public:
   Load(const std::string& kind, double rate, std::vector<double> lengths)
       : kind_(kind), rate_(rate), lengths_(std::move(lengths)) {
-    if (kind_ == "graph") make_graph();
+    if (kind_.starts_with("host:")) {
+      host_us_ = std::atof(kind_.c_str() + 5);
+      kind_ = "plain";
+    }
+    copies_ = kind_ == "copy" || kind_ == "copy2d" || kind_ == "set" || kind_ == "todevice" ||
+              kind_ == "tohost";
+    mixed_ = kind_ == "mixed" || kind_ == "mixedgraph";
+    if (copies_ || mixed_) {
+      std::size_t most = 0;
+      for (const double length : lengths_) most = std::max(most, bytes(length));
+      buffers_.make(most, kind_ == "todevice" || kind_ == "tohost");
+    }
+    if (kind_.ends_with("graph")) make_graph();
   }
 
   int run(double begin, int windows) {
@@ -230,38 +313,58 @@ class Load {
   }
 
  private:
-  void launch_one(double us, std::size_t number) {
+  static std::size_t bytes(double mebibytes) { return static_cast<std::size_t>(mebibytes) << 20U; }
+  // Returns how much work it is, in about a microsecond of a large GPU's time.
+  double launch_one(std::size_t number) {
+    const double length = lengths_[number % lengths_.size()];
+    if (copies_) {
+      buffers_.copy(kind_, bytes(length), gpu_.stream);
+      const bool bus = kind_ == "todevice" || kind_ == "tohost";
+      return length * (bus ? 20 : 0.5);
+    }
+    if (mixed_) {
+      const std::size_t part = number % 3;
+      if (part == 1) buffers_.copy("copy", bytes(length), gpu_.stream);
+      if (part == 2) buffers_.copy("set", bytes(length), gpu_.stream);
+      if (part == 0) launch_kernel(length, 0);
+      return length;
+    }
+    launch_kernel(length, number % lengths_.size());
+    if (host_us_ > 0) {
+      for (const double begun = now_ms(); now_ms() - begun < host_us_ / 1e3;) {
+      }
+    }
+    return length;
+  }
+  void launch_kernel(double us, std::size_t number) {
     if (rate_ == 0) {
       const auto takes = static_cast<unsigned>(us);
       const bool one_grid = kind_ == "onegrid";
       gpu_.launch(one_grid ? 1 : takes, 1, kind_ == "cooperative", one_grid ? takes : 1);
       return;
     }
-    const auto wide = static_cast<unsigned>(kind_ == "onegrid" ? 1 : 1 + number);
-    const double times = us * rate_;
-    gpu_.launch(wide, times < 1 ? 1U : static_cast<unsigned>(times), kind_ == "cooperative");
+    const auto grid = static_cast<unsigned>(kind_ == "onegrid" ? 1 : 1 + number);
+    const double times = std::max(1.0, us * rate_);
+    constexpr unsigned kWide = 132;  // SMs of an H200; on others some have two blocks, or none
+    const bool wide = kind_ == "wide" || mixed_;
+    gpu_.launch(wide ? grid * kWide : grid, static_cast<unsigned>(times), kind_ == "cooperative", 1,
+                wide ? 256 : 1);
   }
-  // Some 200 microseconds of work, at least one kernel.
+  // Some 200 microseconds of work, at least one piece.
   double launch_some() {
-    if (kind_ == "graph") {
+    if (graph_ != nullptr) {
       check(cu.launch_graph(graph_, gpu_.stream), "cuGraphLaunch");
       return graph_us_;
     }
     double work = 0;
     do {
-      const std::size_t number = next_++ % lengths_.size();
-      launch_one(lengths_[number], number);
-      work += lengths_[number];
+      work += launch_one(next_++);
     } while (work < 200 && kind_ != "sync");
     return work;
   }
   void make_graph() {
     check(cu.begin_capture(gpu_.stream, 0), "cuStreamBeginCapture");
-    for (int i = 0; i < 20; ++i) {
-      const std::size_t number = static_cast<std::size_t>(i) % lengths_.size();
-      launch_one(lengths_[number], number);
-      graph_us_ += lengths_[number];
-    }
+    for (std::size_t i = 0; i < 21; ++i) graph_us_ += launch_one(i);
     void* graph = nullptr;
     check(cu.end_capture(gpu_.stream, &graph), "cuStreamEndCapture");
     check(cu.instantiate(&graph_, graph, 0), "cuGraphInstantiate");
@@ -271,6 +374,10 @@ class Load {
   std::string kind_;
   double rate_;
   std::vector<double> lengths_;
+  bool copies_ = false;
+  bool mixed_ = false;
+  double host_us_ = 0;
+  Buffers buffers_;
   std::size_t next_ = 0;
   void* graph_ = nullptr;
   double graph_us_ = 0;
@@ -295,6 +402,10 @@ void begin_again(const Limits& limits, char** words) {
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   ::setenv(assay::wire::kGpuRegionVariable, path.c_str(), 1);
   ::setenv("LD_PRELOAD", limits.library.c_str(), 1);
+  if (std::strcmp(*words, "exec") == 0) {
+    ::execvp(words[1], words + 1);
+    std::exit(3);
+  }
   std::vector<char*> next = {const_cast<char*>("gpu_share_load")};
   for (; *words != nullptr; ++words) next.push_back(*words);
   next.push_back(nullptr);

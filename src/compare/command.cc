@@ -30,7 +30,7 @@ std::string program_path(const std::string& name) {
   return {};
 }
 
-std::optional<std::vector<std::string>> plain_words(const std::string& command) {
+std::optional<std::vector<std::string>> plain_arguments(const std::string& command) {
   constexpr std::string_view kPlain = "_@%+=:,./-";
   std::vector<std::string> words;
   bool inside = false;
@@ -54,7 +54,7 @@ std::optional<std::vector<std::string>> plain_words(const std::string& command) 
       return std::nullopt;
     }
   }
-  // "A=1 command" sets a variable; "cd", "exit" and what is misspelt are the shell's to tell.
+  // "A=1 command" sets a variable; builtins (cd, exit) and misspelt names are left to the shell.
   if (words.empty() || words.front().find('=') != std::string::npos ||
       program_path(words.front()).empty()) {
     return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<std::vector<std::string>> plain_words(const std::string& command) 
   return words;
 }
 
-std::vector<std::string> shell_words(const std::string& command) {
+std::vector<std::string> shell_arguments(const std::string& command) {
   return {"/bin/sh", "-c", command};
 }
 

@@ -26,7 +26,8 @@ struct LineageView {
 
 // What the plan of the run predicted.
 struct Predicted {
-  std::string of;                  // for what, and when: "llama3-8b-h200 on NVIDIA H200, …"
+  std::string of;                  // "llama3-8b-h200 on NVIDIA H200"
+  std::string source;              // "planned when the run started, 2026-11-16 07:00:00 UTC"
   double step_s = 0;               // here and below, 0: not predicted
   plot::Interval step_interval_s;  // 80 %
   double tokens_per_s = 0;

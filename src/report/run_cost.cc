@@ -95,6 +95,7 @@ Section predicted_section(const ReportedRun& run) {
   }
   if (!run.predicted) return section;
   const Predicted& p = *run.predicted;
+  if (!p.source.empty()) section.blocks.emplace_back(Note{"Prediction: " + p.source + "."});
   Table table{fmt::format("Predicted for {}", p.of),
               {"quantity", "predicted", "measured (median)", "off", "remark"}};
   add_row(table, "step", p.step_s, median_of(run, "seconds"), "s",

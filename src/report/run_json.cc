@@ -72,6 +72,7 @@ Json predicted_json(const ReportedRun& run) {
   Json parts = Json::object();
   for (const auto& [name, seconds] : p.parts_s) parts[name] = seconds;
   return {{"of", p.of},
+          {"source", p.source},
           {"step_s", if_predicted(p.step_s)},
           {"step_low_s", if_predicted(p.step_interval_s.low)},
           {"step_high_s", if_predicted(p.step_interval_s.high)},

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "suite/read_suite.h"
 
 namespace assay::suite {
 namespace {

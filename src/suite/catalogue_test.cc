@@ -15,7 +15,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
-#include "suite/outcome.h"
+#include "suite/outcome_text.h"
 
 namespace assay::suite {
 namespace {
@@ -366,7 +366,7 @@ TEST(Catalogue, TheRowsOfMfuScalingAreThePublishedOnes) {
   for (auto& row : rows_of(source_file("tests/data/plan/training_rows.csv"))) {
     if (row["source"].find("mfu_scaling.md") != std::string::npos) theirs.push_back(row);
   }
-  auto ours = rows_of(suite->step("rows")->text);
+  auto ours = rows_of(suite->find_case("rows")->text);
   ASSERT_EQ(theirs.size(), 14U);
   ASSERT_EQ(ours.size(), 14U);
   const std::vector<Figure>& mfu = suite->tables[0].figures;
@@ -387,8 +387,8 @@ TEST(Catalogue, EverySuiteHasSomethingForAQuickRun) {
   for (const std::string& name : suite_names()) {
     const auto suite = find_suite(name);
     ASSERT_TRUE(suite.has_value());
-    const auto quick = std::count_if(suite->steps.begin(), suite->steps.end(),
-                                     [](const Step& step) { return step.quick; });
+    const auto quick = std::count_if(suite->cases.begin(), suite->cases.end(),
+                                     [](const SuiteCase& each) { return each.quick; });
     EXPECT_GT(quick, 0) << name;
     EXPECT_FALSE(suite->reproduces.empty()) << name;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <utility>
 
 namespace assay::train {
 namespace {
@@ -34,6 +35,14 @@ void MetricsLog::add(store::MetricRow row) {
   came_.notify_one();
 }
 
+void MetricsLog::add(store::PlanRecord plan) {
+  {
+    const std::lock_guard lock(mutex_);
+    plan_ = std::move(plan);
+  }
+  came_.notify_one();
+}
+
 void MetricsLog::give_up(const base::Error& why) {
   {
     const std::lock_guard lock(mutex_);
@@ -61,8 +70,19 @@ bool MetricsLog::open() {
   return true;
 }
 
-// Rows that a locked store did not take stay in `rows`.
-bool MetricsLog::write(std::vector<store::MetricRow>& rows) {
+// What a locked store did not take stays in `plan` and `rows`.
+bool MetricsLog::write(std::optional<store::PlanRecord>& plan,
+                       std::vector<store::MetricRow>& rows) {
+  if (plan) {
+    const auto written = store::write_plan(*store_, run_.uid, *plan);
+    if (!written) {
+      give_up(written.error());
+      return false;
+    }
+    if (!*written) return true;
+    plan.reset();
+  }
+  if (rows.empty()) return true;
   const auto written = writer_->write(rows);
   if (!written) {
     give_up(written.error());
@@ -73,17 +93,19 @@ bool MetricsLog::write(std::vector<store::MetricRow>& rows) {
 }
 
 void MetricsLog::work() {
+  std::optional<store::PlanRecord> plan;
   std::vector<store::MetricRow> rows;
   int last_tries = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    came_.wait(lock, [&] { return stopping_ || !rows_.empty() || !rows.empty(); });
+    came_.wait(lock, [&] { return stopping_ || plan_ || plan || !rows_.empty() || !rows.empty(); });
+    if (plan_) plan = std::exchange(plan_, std::nullopt);
     std::move(rows_.begin(), rows_.end(), std::back_inserter(rows));
     rows_.clear();
-    if (stopping_ && (rows.empty() || last_tries++ == kLastTries)) break;
+    if (stopping_ && ((rows.empty() && !plan) || last_tries++ == kLastTries)) break;
     lock.unlock();
     if (!writer_ && !open()) return;
-    if (!write(rows)) return;
+    if (!write(plan, rows)) return;
     lock.lock();
     end_.wait_for(lock, every_, [this] { return stopping_; });
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "store/metrics.h"
+#include "store/plans.h"
 #include "store/this_run.h"
 
 namespace assay::train {
@@ -31,12 +32,14 @@ class MetricsLog {
   ~MetricsLog();
 
   void add(store::MetricRow row);
+  // What was predicted about the run, written before its rows.
+  void add(store::PlanRecord plan);
 
  private:
   void work();
   // False: there is nothing to write into.
   bool open();
-  bool write(std::vector<store::MetricRow>& rows);
+  bool write(std::optional<store::PlanRecord>& plan, std::vector<store::MetricRow>& rows);
   void give_up(const base::Error& why);
 
   const store::ThisRun run_;
@@ -46,8 +49,9 @@ class MetricsLog {
   std::optional<store::MetricWriter> writer_;
 
   std::mutex mutex_;
-  std::condition_variable came_;        // rows, or the end: waited for while there is nothing to do
-  std::condition_variable end_;         // waited for between two writes, when rows wake nobody
+  std::condition_variable came_;  // rows, or the end: waited for while there is nothing to do
+  std::condition_variable end_;   // waited for between two writes, when rows wake nobody
+  std::optional<store::PlanRecord> plan_;
   std::vector<store::MetricRow> rows_;  // not written yet
   bool stopping_ = false;
   bool given_up_ = false;

@@ -45,6 +45,27 @@ TEST_F(MetricsLogTest, EverythingIsThereInTheEnd) {
   EXPECT_TRUE(notes_.empty());
 }
 
+TEST_F(MetricsLogTest, ThePlanIsThereBeforeTheFirstStep) {
+  const auto metrics = log(std::chrono::hours(1));
+  metrics->add(store::PlanRecord{.job = "demo", .device = "CPUs", .plan = base::Json::object()});
+  while (!*store::load_plan(store_, run_)) std::this_thread::yield();
+  EXPECT_TRUE(notes_.empty());
+}
+
+TEST_F(MetricsLogTest, ThePlanWaitsForALockAndNobodyWaitsForIt) {
+  auto lock = std::make_optional(*store::Transaction::begin(store_.database()));
+  auto metrics = log();
+  const base::Stopwatch watch;
+  metrics->add(store::PlanRecord{.job = "demo", .device = "CPUs", .plan = base::Json::object()});
+  metrics->add(row(1));
+  EXPECT_LT(watch.elapsed().count(), 0.5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  lock.reset();
+  metrics.reset();
+  EXPECT_TRUE(*store::load_plan(store_, run_));
+  EXPECT_EQ(points(), 1U);
+}
+
 TEST_F(MetricsLogTest, ComesWhileItRuns) {
   const auto metrics = log();
   for (std::int64_t step = 1; step <= 3; ++step) {

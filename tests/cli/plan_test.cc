@@ -195,6 +195,26 @@ TEST(PlanCli, SearchesUnderLimits) {
           "--deadline: '48' of what; give a unit: 48h, 30d");
   refused({"llama3-70b-h200x32", "--search", "--max-devices", "many"},
           "--max-devices: 'many' is not a number of devices");
+  refused({"llama3-70b-h200x32", "--memory", "40GiB"},
+          "--memory: says nothing about one plan; it belongs to --search");
+  refused({"llama3-70b-h200x32", "--search", "--memory", "0B"}, "--memory: is not more than 0");
+}
+
+TEST(PlanCli, ASearchUsesNoMoreMemoryThanItMay) {
+  const auto largest = [](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"llama3-13b-h200x32", "--search", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Json json = Json::parse(plan(arguments).out);
+    double most = 0;
+    for (const Json& one : json["candidates"]) {
+      most = std::max(most, one["memory_gib"].get<double>());
+    }
+    return most;
+  };
+  EXPECT_GT(largest({}), 40);
+  const double limited = largest({"--memory", "40GiB"});
+  EXPECT_GT(limited, 10);
+  EXPECT_LE(limited, 40);
 }
 
 constexpr const char* kColumns =

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/recorded_project.h"
 #include "store/metrics.h"
+#include "store/plans.h"
 #include "store/run_reader.h"
 #include "support/browser.h"
 #include "support/process.h"
@@ -216,7 +217,37 @@ TEST_F(ReportCli, ARunOfTheTrainerHasItsMemoryPredictedOnCpusToo) {
   const Json data = Json::parse(run({"report", "--format", "json"}).out)["parts"][0]["data"];
   // What docs/train.md shows that the trainer planned, but for what libraries take.
   EXPECT_NEAR(data["predicted"]["memory_bytes"].get<double>(), 86'149'376, 100'000);
-  EXPECT_THAT(run({"report", "--format", "md"}).out, HasSubstr("Step times are not predicted"));
+  const std::string text = run({"report", "--format", "md"}).out;
+  EXPECT_THAT(text, HasSubstr("Step times are not predicted"));
+  EXPECT_THAT(text, HasSubstr("not stored with the run; predicted now, from the job as it is"));
+}
+
+TEST_F(ReportCli, AStoredPlanIsShownAsItWasMade) {
+  const store::RunId id = train(20);
+  const auto head = store::head_of(project_.store(), id);
+  store::PlanRecord record{
+      .planned_unix_ns = 1'763'276'400'000'000'000, .job = "mine", .device = "NVIDIA H200"};
+  record.plan = Json::parse(R"({"name": "mine", "device": "NVIDIA H200", "framework": "assay",
+    "recompute": "none", "constants": "0123456789abcdef", "ranks": 1, "tokens_per_step": 2048,
+    "step_s": 0.0125, "interval": {"low": 0.9, "high": 1.2}, "comparable_rows": 9,
+    "comparable": "fused", "extrapolations": [], "tokens_per_s": 163840, "clock": 0.9,
+    "mfu": {"published": 0.5, "current": 0.45}, "unknown": [],
+    "breakdown": {"products": 0.01, "attention": 0.0025, "passes": 0, "head": 0, "routing": 0,
+      "tensor": 0, "context": 0, "experts": 0, "shards": 0, "gradients": 0, "pipeline": 0,
+      "host": 0, "optimizer": 0, "other": 0},
+    "memory_bytes": {"parameters": 1000, "gradients": 1000, "optimizer": 1000,
+      "activations": 1000, "gathered": 0, "workspace": 1000, "stage": 0, "device": 9000,
+      "counted": false}})");
+  ASSERT_TRUE(*store::write_plan(project_.store(), head->uid, record));
+  const Json data = Json::parse(run({"report", "--format", "json"}).out)["parts"][0]["data"];
+  EXPECT_EQ(data["predicted"]["step_s"], 0.0125);
+  EXPECT_DOUBLE_EQ(data["predicted"]["step_high_s"].get<double>(), 0.015);
+  EXPECT_EQ(data["predicted"]["memory_bytes"], 5000);
+  EXPECT_EQ(data["predicted"]["of"], "mine on NVIDIA H200");
+  EXPECT_EQ(data["predicted"]["parts_s"].size(), 2U);
+  EXPECT_EQ(data["predicted"]["source"],
+            "planned when the run started, 2025-11-16T07:00:00Z; the model's constants have "
+            "changed since");
 }
 
 TEST_F(ReportCli, TracesAndLiveValuesNeedNoPage) {
@@ -284,7 +315,7 @@ TEST_F(ReportCli, MistakesAreOneLine) {
   const std::string journal = read("exp/runs.jsonl");
   write("exp/runs.jsonl", journal.substr(0, journal.find('\n') + 1));
   refused({"exp"}, 3,
-          "exp: has no finished pair of runs yet; go on with assay compare --resume exp");
+          "exp: has no finished pair of runs yet; continue with assay compare --resume exp");
   write("exp/runs.jsonl", "nonsense\n");
   refused({"exp"}, 3, "exp/runs.jsonl: has a line that is no JSON object");
 }

@@ -167,6 +167,34 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
   compare("last", written, 6, 12);
 }
 
+// A report compares with what was predicted when training started, whatever the job says later.
+TEST_F(TrainCli, ThePlanIsStoredWhenTrainingStarts) {
+  const auto write_job = [&](int layers) {
+    std::ofstream(directory_.path() / "mine.toml") << fmt::format(
+        "extends = \"demo\"\n[model]\ndim = 32\nlayers = {}\nheads = 4\nkv_heads = 2\nffn = 64\n"
+        "context = 32\n[batch]\nsequence = 32\nmicro_batch = 4\n[train]\nsteps = 2\n"
+        "warmup_steps = 1\n",
+        layers);
+  };
+  write_job(2);
+  const auto outcome = support::run(
+      {{support::program(), "train", "mine.toml", "--device", "cpu", "--out", "run", "--json"},
+       "",
+       directory_.path()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json printed = Json::parse(outcome.out.substr(0, outcome.out.find('\n')));
+  ASSERT_EQ(printed["event"], "plan");
+  write_job(8);
+  for (const bool there : {true, false}) {
+    if (!there) fs::remove(directory_.path() / "mine.toml");
+    const Json predicted = json_of({"report", "--format", "json"})["parts"][0]["data"]["predicted"];
+    EXPECT_EQ(predicted["memory_bytes"], printed["planned_bytes"]);
+    EXPECT_TRUE(predicted["step_s"].is_null());
+    EXPECT_THAT(predicted["source"].get<std::string>(),
+                HasSubstr("planned when the run started, 20"));
+  }
+}
+
 TEST_F(TrainCli, RunByItselfItNeedsNoStore) {
   std::vector<std::string> list = words({"--out", "alone", "--stop-after", "2"});
   list[0] = (fs::path(support::program()).parent_path() / "assay-train").string();

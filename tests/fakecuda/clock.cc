@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kProcesses = 32;
 constexpr std::size_t kPoints = 2048;
+constexpr std::size_t kSegments = 4096;
 constexpr std::uint64_t kLookAtTheLivingNs = 2'000'000;
 
 // How much had run when: between two points a straight line.
@@ -26,14 +27,45 @@ struct Point {
   std::uint64_t at;
   std::uint64_t done;
 };
+// Work of one engine, up to a place in the queue.
+struct Segment {
+  std::uint64_t end;
+  Engine engine;
+};
 struct Process {
   pid_t pid;
   std::uint64_t submitted;
   std::uint64_t done;
   std::uint64_t points;
   Point last[kPoints];  // a ring
+  std::uint64_t first_segment;
+  std::uint64_t segments;
+  Segment queue[kSegments];  // a ring
 
   void note(std::uint64_t at) { last[points++ % kPoints] = {at, done}; }
+  [[nodiscard]] bool is_busy() const { return done != submitted; }
+  void add(std::uint64_t ns, Engine engine) {
+    submitted += ns;
+    Segment& newest = queue[(segments + kSegments - 1) % kSegments];
+    const bool same = segments > first_segment && newest.engine == engine;
+    if (same || segments - first_segment == kSegments) {
+      newest.end = submitted;
+    } else {
+      queue[segments++ % kSegments] = {submitted, engine};
+    }
+  }
+  [[nodiscard]] const Segment& segment() const { return queue[first_segment % kSegments]; }
+  [[nodiscard]] bool copies() const { return segment().engine == Engine::kCopy; }
+  // Of the segment that runs.
+  [[nodiscard]] std::uint64_t left() const { return segment().end - done; }
+  void run(std::uint64_t ns) {
+    done += ns;
+    while (first_segment < segments && segment().end <= done) ++first_segment;
+  }
+  void drop_queue() {
+    submitted = done;
+    first_segment = segments;
+  }
 };
 struct Gpu {
   pthread_mutex_t mutex;  // survives whoever is killed while holding it
@@ -84,35 +116,43 @@ bool is_alive(pid_t pid) {
   return name_end != nullptr && name_end[2] != 'Z' && name_end[2] != 'X';
 }
 
-// Runs what is queued until now, in stretches in which the same processes have work.
+// Runs what is queued until now, in stretches in which the same segments run.
 void advance(Gpu& gpu, std::uint64_t now) {
   if (now > gpu.looked + kLookAtTheLivingNs) {
     gpu.looked = now;
     for (Process& process : gpu.processes) {
-      if (process.done == process.submitted || is_alive(process.pid)) continue;
-      process.submitted = process.done;  // what the dead had queued is gone
+      if (process.is_busy() && !is_alive(process.pid)) process.drop_queue();
     }
   }
   while (gpu.now < now) {
-    std::uint64_t active = 0;
-    std::uint64_t shortest = ~std::uint64_t{0};
+    std::uint64_t sharing = 0;  // the multiprocessors
+    bool busy = false;
     for (const Process& process : gpu.processes) {
-      if (process.done == process.submitted) continue;
-      ++active;
-      shortest = std::min(shortest, process.submitted - process.done);
+      if (!process.is_busy()) continue;
+      busy = true;
+      if (!process.copies()) ++sharing;
     }
-    if (active == 0) {
+    if (!busy) {
       gpu.now = now;
       return;
     }
+    const auto slower = [&](const Process& process) { return process.copies() ? 1 : sharing; };
+    std::uint64_t stretch = now - gpu.now;
+    for (const Process& process : gpu.processes) {
+      if (process.is_busy()) stretch = std::min(stretch, process.left() * slower(process));
+    }
     // Rounded down, so that nobody has more than was queued; what is lost is nanoseconds.
-    const std::uint64_t each =
-        std::min(shortest, std::max<std::uint64_t>(1, (now - gpu.now) / active));
-    gpu.now += each * active;
-    const bool ends = each == shortest;
+    stretch = std::max(stretch, std::max<std::uint64_t>(1, sharing));
+    gpu.now += stretch;
+    bool ends = false;
     for (Process& process : gpu.processes) {
-      if (process.done == process.submitted) continue;
-      process.done += each;
+      if (!process.is_busy()) continue;
+      const std::uint64_t ran = std::min(process.left(), stretch / slower(process));
+      ends = ends || ran == process.left();
+    }
+    for (Process& process : gpu.processes) {
+      if (!process.is_busy()) continue;
+      process.run(std::min(process.left(), stretch / slower(process)));
       if (ends) process.note(gpu.now);
     }
   }
@@ -158,11 +198,11 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::uint64_t submit(std::uint64_t ns) {
+std::uint64_t submit(std::uint64_t ns, Engine engine) {
   Locked locked;
   Process& mine = locked.mine();
-  const bool idle = mine.done == mine.submitted;
-  mine.submitted += ns;
+  const bool idle = !mine.is_busy();
+  if (ns != 0) mine.add(ns, engine);
   if (!idle || ns == 0) return mine.submitted;
   for (Process& process : locked.gpu().processes) {
     if (process.done != process.submitted) process.note(locked.gpu().now);  // all are slower now

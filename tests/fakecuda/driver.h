@@ -6,7 +6,8 @@
 //   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid and the depth
 //                                  of a block; synchronising waits for it
 //   FAKECUDA_LAUNCH_HOST_NS=0      what a launch keeps its thread busy for
-//   FAKECUDA_COPY_NS=0             what copying a KiB takes, by cuMemcpyHtoDAsync_v2
+//   FAKECUDA_COPY_NS=0             what copying a KiB between host and device takes
+//   FAKECUDA_DEVICE_COPY_NS=0      what copying a MiB on the device takes; a memset half of that
 //   FAKECUDA_EVENT_NS=0            what recording an event takes, of the stream: it is in the time
 //                                  between two events, as on a GPU
 //   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
@@ -25,6 +26,7 @@
 //   driver_devices.cc   devices, contexts, modules
 //   driver_memory.cc    allocations, pools, mappings
 //   driver_graphs.cc    launches, graphs; driver_captures.h: captures, and what ends them
+//   driver_copies.cc    copies and memsets that take time
 //   driver_events.cc    events, waiting
 //   driver_lookup.cc    cuGetProcAddress, and what tests may ask (fakecuda.h)
 #pragma once
@@ -70,6 +72,7 @@ struct Driver {
   std::uint64_t launch_ns = setting("FAKECUDA_LAUNCH_NS", 0);
   std::uint64_t launch_host_ns = setting("FAKECUDA_LAUNCH_HOST_NS", 0);
   std::uint64_t copy_ns = setting("FAKECUDA_COPY_NS", 0);
+  std::uint64_t device_copy_ns = setting("FAKECUDA_DEVICE_COPY_NS", 0);
   std::uint64_t event_ns = setting("FAKECUDA_EVENT_NS", 0);
   bool mig = setting("FAKECUDA_MIG", 0) != 0;
 };
@@ -95,6 +98,7 @@ struct Node {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 1;   // of a kernel's grid
   std::uint64_t address = 0;  // allocated or freed
+  std::uint64_t ns = 0;       // of a copy or a memset
 };
 struct Graph {
   std::vector<Node*> nodes;
@@ -103,11 +107,12 @@ struct Executable {
   std::uint64_t nodes;
   std::uint64_t blocks;
   std::uint64_t bytes;  // at most at a time
+  std::uint64_t copies_ns;
 };
 inline constinit thread_local Graph* capturing = nullptr;
 
 int add_node(void** node, void* graph, int type, Graph* child = nullptr, std::uint64_t bytes = 0,
-             std::uint64_t blocks = 1, std::uint64_t address = 0);
+             std::uint64_t blocks = 1, std::uint64_t address = 0, std::uint64_t ns = 0);
 // Nodes of graphs that were launched.
 extern std::atomic<std::uint64_t> nodes_run;
 

@@ -46,63 +46,54 @@ base::Result<std::optional<double>> factor_of(const std::string& option, const s
   return value;
 }
 
-base::Result<plan::EnergyChoices> energy_choices(const PlanWords& words) {
+base::Result<plan::EnergyChoices> energy_choices(const PlanOptions& options) {
   plan::EnergyChoices choices;
-  ASSAY_TRY(choices.watts_per_device, watts_of(words.watts));
-  ASSAY_TRY(choices.pue, factor_of("--pue", words.pue, 1, 100));
-  ASSAY_TRY(choices.grid_g_per_kwh, factor_of("--grid", words.grid, 0, 10'000));
+  ASSAY_TRY(choices.watts_per_device, watts_of(options.watts));
+  ASSAY_TRY(choices.pue, factor_of("--pue", options.pue, 1, 100));
+  ASSAY_TRY(choices.grid_g_per_kwh, factor_of("--grid", options.grid, 0, 10'000));
   return choices;
 }
 
-// What is not known is said beside what is.
+// What is not known is listed beside what is.
 template <class T, class Known>
-void take(base::Result<T> result, Plan& plan, Known known) {
+void take(base::Result<T> result, JobPlan& plan, Known known) {
   if (result) {
     known(*std::move(result));
   } else {
-    plan.unknown.push_back(result.error().line());
+    plan.plan.unknown.push_back(result.error().line());
   }
 }
 
-void add_prediction(Plan& plan, const plan::Assumed& assumed,
-                    const plan::Calibration& calibration) {
-  const plan::ModelConstants constants{calibration.constants, calibration.memory};
-  take(plan::predict(plan.job(), assumed, constants), plan, [&](plan::Prediction made) {
-    const plan::Work& work = made.work;
-    plan.interval = calibration.unknown_source.of(work.software.kind(work.shape.is_moe()));
-    plan.extrapolations = plan::extrapolations(work, calibration.ranges);
-    plan.prediction = std::move(made);
-  });
-  if (!plan.prediction) return;
-  take(plan::scaling_of(plan.job(), assumed, constants), plan,
+void add_scaling(JobPlan& plan, const plan::PlanInputs& inputs) {
+  if (!plan.plan.step) return;
+  take(plan::scaling_of(plan.job(), inputs.assumed, inputs.constants), plan,
        [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
 }
 
 // With the recomputation that was chosen where the job leaves it open.
-void add_activations(Plan& plan) {
+void add_activations(JobPlan& plan) {
   spec::Recompute recompute = plan.job().train.recompute;
-  if (recompute == spec::Recompute::kAuto && plan.prediction &&
-      plan.prediction->work.recompute == plan::RecomputeKind::kFull) {
+  if (recompute == spec::Recompute::kAuto && plan.plan.recompute == "full") {
     recompute = spec::Recompute::kFull;
   }
   plan.activations = plan::activation_calls(plan.job(), plan.communication.stage, recompute);
 }
 
-base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
+base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
                            const plan::EnergyChoices& choices) {
   const spec::JobSpec& job = plan.job();
-  if (!given && !plan.prediction) return {};
+  if (!given && !plan.plan.step) return {};
   const auto steps = spec::training_steps(job);
   if (!steps) {
     const auto error =
         base::usage_error(plan.loaded.name, "does not say how long it trains",
                           "set train.steps, train.tokens or train.tokens_per_matmul_parameter");
     if (given) return base::fail(error);
-    plan.unknown.push_back(error.line());
+    plan.plan.unknown.push_back(error.line());
     return {};
   }
   plan.step_given = given.has_value();
-  plan.run = plan::RunTime{.step = given ? *given : plan.prediction->step.total, .steps = *steps};
+  plan.run = plan::RunTime{.step = given ? *given : plan.plan.step->time.total, .steps = *steps};
   const base::Seconds time = plan.run->total();
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   take(plan::costs_of(offers_for(plan.loaded, prices), job.cluster, time), plan,
@@ -111,8 +102,8 @@ base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
     const bool priced = std::any_of(plan.costs.begin(), plan.costs.end(),
                                     [&](const auto& cost) { return cost.offer.market == market; });
     if (!plan.costs.empty() && !priced) {
-      plan.unknown.push_back(fmt::format("price: no {} price is known for '{}'",
-                                         spec::to_text(market), job.cluster.device.name));
+      plan.plan.unknown.push_back(fmt::format("price: no {} price is known for '{}'",
+                                              spec::to_text(market), job.cluster.device.name));
     }
   }
   take(plan::energy_of(job.cluster, time, choices), plan,
@@ -122,29 +113,32 @@ base::Result<void> add_run(Plan& plan, std::optional<base::Seconds> given,
 
 }  // namespace
 
-base::Result<base::ExitCode> plan_job(const Session& session, const PlanWords& words) {
-  ASSAY_TRY(const auto step, duration_of("--step-time", words.step_time, " s"));
+base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options) {
+  ASSAY_TRY(const auto step, duration_of("--step-time", options.step_time, " s"));
   if (step && step->count() > kLongestStep) {
     return base::fail(base::usage_error(
-        "--step-time", fmt::format("'{}' is longer than a step can take", words.step_time),
+        "--step-time", fmt::format("'{}' is longer than a step can take", options.step_time),
         "give the time of one optimizer step, in seconds"));
   }
-  ASSAY_TRY(const plan::EnergyChoices choices, energy_choices(words));
-  ASSAY_TRY(const plan::Assumed assumed, assumed_by(words));
-  ASSAY_TRY(const plan::Calibration calibration, calibration_by(words));
-  ASSAY_TRY(spec::Loaded loaded, load_job(words));
+  ASSAY_TRY(const plan::EnergyChoices choices, energy_choices(options));
+  ASSAY_TRY(const plan::Assumed assumed, assumed_by(options));
+  ASSAY_TRY(const plan::Calibration calibration, calibration_by(options));
+  const plan::PlanInputs inputs = calibration.inputs(assumed);
+  ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
   ASSAY_TRY(plan::Communication communication, plan::communication_of(job));
-  Plan plan{.loaded = std::move(loaded), .communication = std::move(communication)};
-  add_prediction(plan, assumed, calibration);
+  JobPlan plan{.communication = std::move(communication),
+               .plan = plan::plan_of(loaded.name, job, inputs)};
+  plan.loaded = std::move(loaded);
+  add_scaling(plan, inputs);
   add_activations(plan);
   ASSAY_TRY_VOID(add_run(plan, step, choices));
   session.print_json(plan_json(plan));
   print_plan(session, plan);
-  if (!words.svg.empty()) ASSAY_TRY_VOID(draw_plan(session, plan, words.svg));
-  if (plan.prediction) {
+  if (!options.svg.empty()) ASSAY_TRY_VOID(draw_plan(session, plan, options.svg));
+  if (plan.plan.step) {
     session.next(fmt::format("assay plan {} --search, for other layouts, machines and offers",
-                             base::shell_quoted(base::printable(words.job))));
+                             base::shell_quoted(base::printable(options.job))));
   }
   return base::ExitCode::kYes;
 }

@@ -1,4 +1,4 @@
-// A plan as JSON: the counterpart of print_plan.cc.
+// The JSON of `assay plan JOB`: the plan's own keys, and what the job adds to them.
 #include "assay/plan/print.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
@@ -43,7 +43,7 @@ Json calls_json(std::string_view about, const plan::CallSummary& calls) {
           {"most_bytes", calls.most_bytes}};
 }
 
-Json calls_json(const Plan& plan) {
+Json calls_json(const JobPlan& plan) {
   Json rows = Json::array();
   for (const plan::CallSummary& calls : plan.communication.calls()) {
     rows.push_back(calls_json("parameters", calls));
@@ -89,9 +89,9 @@ Json energy_json(const plan::Energy& energy) {
 
 constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 
-// Workspace has all that is none of the other four; its parts are told beside it.
-Json memory_json(const plan::Prediction& made) {
-  const plan::MemoryNeed& need = made.memory;
+// Workspace is everything but the four above it; `gathered` is a part of it.
+Json memory_gib_json(const plan::PlannedMemory& memory) {
+  const plan::MemoryNeed& need = memory.need;
   const double total = need.total() / kBytesPerGib;
   const plan::Interval interval = plan::memory_interval();
   return {{"total", total},
@@ -104,19 +104,20 @@ Json memory_json(const plan::Prediction& made) {
           {"workspace", (need.gathered + need.workspace) / kBytesPerGib},
           {"gathered", need.gathered / kBytesPerGib},
           {"stage", need.stage},
-          {"card", made.work.card.memory / kBytesPerGib},
-          {"fits", made.fits}};
+          {"card", memory.device / kBytesPerGib},
+          {"fits", memory.fits()}};
 }
 
-Json scaling_json(const std::vector<plan::ScalePoint>& points, const plan::Interval& interval) {
+Json scaling_json(const JobPlan& plan) {
+  const plan::PlannedStep& own = *plan.plan.step;
   Json rows = Json::array();
-  for (const plan::ScalePoint& point : points) {
+  for (const plan::ScalePoint& point : plan.scaling) {
     const plan::Prediction& made = point.prediction;
     rows.push_back({{"devices", point.devices},
                     {"layout", plan::to_text(point.layout)},
                     {"step_s", made.step.total.count()},
-                    {"step_low_s", interval.low * made.step.total.count()},
-                    {"step_high_s", interval.high * made.step.total.count()},
+                    {"step_low_s", own.interval.low * made.step.total.count()},
+                    {"step_high_s", own.interval.high * made.step.total.count()},
                     {"tokens_per_s", made.tokens_per_second},
                     {"of_ideal", point.of_ideal},
                     {"mfu", {{"published", made.mfu_with_embedding}, {"current", made.mfu}}},
@@ -127,31 +128,17 @@ Json scaling_json(const std::vector<plan::ScalePoint>& points, const plan::Inter
   return rows;
 }
 
-void add_prediction_json(const Plan& plan, Json& json) {
-  const plan::Prediction& made = *plan.prediction;
-  const double step = made.step.total.count();
-  json["step_s"] = step;
-  json["step_low_s"] = step * plan.interval.low;
-  json["step_high_s"] = step * plan.interval.high;
+void add_prediction(const JobPlan& plan, Json& json) {
   json["step_source"] = "predicted";
-  json["framework"] = plan::to_text(made.work.software.framework);
-  json["recompute"] = plan::to_text(made.work.recompute);
-  json["comparable_rows"] = plan.interval.rows;
-  json["extrapolations"] = plan.extrapolations;
-  json["tokens_per_s"] = made.tokens_per_second;
-  json["mfu"] = {{"published", made.mfu_with_embedding}, {"current", made.mfu}};
-  json["memory_gib"] = memory_json(made);
-  Json breakdown = Json::object();
-  for (const StepPart& part : parts_of(made.step)) breakdown[part.key] = part.time.count();
-  json["breakdown"] = std::move(breakdown);
-  json["scaling"] = scaling_json(plan.scaling, plan.interval);
+  json["memory_gib"] = memory_gib_json(*plan.plan.memory);
+  json["scaling"] = scaling_json(plan);
 }
 
-// What was given stands in the place of what was predicted, and that moves aside.
-void add_given_step(const Plan& plan, Json& json) {
+// --step-time takes the place of what was predicted, which moves to `predicted`.
+void add_given_step(const JobPlan& plan, Json& json) {
   const double given = plan.run->step.count();
-  if (plan.prediction) {
-    const double times = plan.prediction->step.total.count() / given;
+  if (plan.plan.step) {
+    const double times = plan.plan.step->time.total.count() / given;
     Json& predicted = json["predicted"];
     for (const char* key : {"step_s", "step_low_s", "step_high_s", "tokens_per_s", "mfu"}) {
       predicted[key] = json[key];
@@ -174,19 +161,15 @@ Json range_json(const spec::PriceRange& range) {
           {"currency", std::string(currency.code.data(), currency.code.size())}};
 }
 
-Json plan_json(const Plan& plan) {
+Json plan_json(const JobPlan& plan) {
   const spec::JobSpec& job = plan.job();
   const plan::Communication& communication = plan.communication;
   const auto steps = spec::training_steps(job);
-  Json json = {{"name", plan.loaded.name},
-               {"tokens_per_step", job.tokens_per_step()},
-               {"steps", steps ? Json(*steps) : Json(nullptr)}};
-  // What is not known is null, and `unknown` says why.
-  for (const char* key : {"step_s", "step_low_s", "step_high_s", "tokens_per_s", "mfu",
-                          "memory_gib", "breakdown", "scaling"}) {
-    json[key] = nullptr;
-  }
-  if (plan.prediction) add_prediction_json(plan, json);
+  Json json = plan::to_json(plan.plan);
+  json["steps"] = steps ? Json(*steps) : Json(nullptr);
+  json["memory_gib"] = nullptr;
+  json["scaling"] = nullptr;
+  if (plan.plan.step) add_prediction(plan, json);
   if (plan.step_given) add_given_step(plan, json);
   if (plan.run) {
     json["hours"] = plan.run->total().count() / 3600;
@@ -200,7 +183,6 @@ Json plan_json(const Plan& plan) {
   json["collectives"] = calls_json(plan);
   json["cost"] = costs_json(plan.costs);
   json["carbon"] = plan.energy ? energy_json(*plan.energy) : Json(nullptr);
-  json["unknown"] = plan.unknown;
   return json;
 }
 

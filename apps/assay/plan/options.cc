@@ -14,36 +14,36 @@ constexpr base::Bytes kLongestConstants{1 << 20};
 
 }  // namespace
 
-base::Result<spec::Loaded> load_job(const PlanWords& words) {
+base::Result<spec::Loaded> load_job(const PlanOptions& options) {
   const auto advice = [](const spec::JobSpec& job) {
     const auto nearest = plan::nearest_valid(job);
     return nearest ? "the nearest that is possible: " + plan::to_text(nearest->layout) : "";
   };
   ASSAY_TRY(spec::Loaded loaded,
-            spec::load(words.job, {.overrides = words.sets, .possible_layout = advice}));
+            spec::load(options.job, {.overrides = options.sets, .possible_layout = advice}));
   if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
     return base::fail(
-        base::usage_error(words.job, fmt::format("is a {}, no job", spec::to_text(loaded.kind())),
+        base::usage_error(options.job, fmt::format("is a {}, no job", spec::to_text(loaded.kind())),
                           "a job has a [model] and a [batch] or [train]"));
   }
   return loaded;
 }
 
-base::Result<plan::Assumed> assumed_by(const PlanWords& words) {
-  if (words.framework.empty()) return plan::Assumed{};
-  const auto framework = plan::parse_framework(words.framework);
+base::Result<plan::Assumed> assumed_by(const PlanOptions& options) {
+  if (options.framework.empty()) return plan::Assumed{};
+  const auto framework = plan::parse_framework(options.framework);
   if (!framework) {
     return base::fail(
-        base::usage_error("--framework", fmt::format("unknown framework '{}'", words.framework),
-                          base::suggestion(words.framework, plan::framework_names())));
+        base::usage_error("--framework", fmt::format("unknown framework '{}'", options.framework),
+                          base::suggestion(options.framework, plan::framework_names())));
   }
   return plan::Assumed{.framework = framework};
 }
 
-base::Result<plan::Calibration> calibration_by(const PlanWords& words) {
-  if (words.constants.empty()) return plan::shipped_calibration();
-  ASSAY_TRY(const std::string text, base::read_file(words.constants, kLongestConstants));
-  return plan::calibration_from_json(text, words.constants);
+base::Result<plan::Calibration> calibration_by(const PlanOptions& options) {
+  if (options.constants.empty()) return plan::shipped_calibration();
+  ASSAY_TRY(const std::string text, base::read_file(options.constants, kLongestConstants));
+  return plan::calibration_from_json(text, options.constants);
 }
 
 base::Result<std::optional<base::Seconds>> duration_of(const std::string& option,

@@ -11,7 +11,7 @@
 
 namespace assay::cli {
 
-struct PlanWords {
+struct PlanOptions {
   std::string job;
   std::vector<std::string> sets;
   std::string framework, constants, svg;
@@ -25,16 +25,16 @@ struct PlanWords {
 };
 
 // A job's plan (plan_job.cc), the best of many (plan_search.cc), measured rows (plan_rows.cc).
-base::Result<base::ExitCode> plan_job(const Session& session, const PlanWords& words);
-base::Result<base::ExitCode> plan_search(const Session& session, const PlanWords& words);
-base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& words);
-base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanWords& words);
+base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options);
+base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options);
+base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions& options);
+base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options);
 
 // What several parts parse (plan_words.cc).
-base::Result<spec::Loaded> load_job(const PlanWords& words);
-base::Result<plan::Assumed> assumed_by(const PlanWords& words);
+base::Result<spec::Loaded> load_job(const PlanOptions& options);
+base::Result<plan::Assumed> assumed_by(const PlanOptions& options);
 // The file that --constants names, or what the program has.
-base::Result<plan::Calibration> calibration_by(const PlanWords& words);
+base::Result<plan::Calibration> calibration_by(const PlanOptions& options);
 // A bare number is of `unit`; without one it is refused.
 base::Result<std::optional<base::Seconds>> duration_of(const std::string& option,
                                                        const std::string& text,

@@ -31,43 +31,44 @@ base::Result<void> write_picture(const Session& session, const std::filesystem::
 }
 
 // One bar per number of devices, so that what grows with it is seen.
-plot::StackedBars breakdown(const Plan& plan) {
-  const bool in_seconds = plan.prediction->step.total >= base::Seconds(1);
+plot::StackedBars breakdown(const JobPlan& plan) {
+  const plan::StepTime& job = plan.plan.step->time;
+  const bool in_seconds = job.total >= base::Seconds(1);
   plot::StackedBars chart{
       .heading = {"Where a step goes", plan.loaded.name + ", predicted"},
       .value = {.title = in_seconds ? "seconds per step" : "milliseconds per step"}};
-  std::vector<std::size_t> shown;
-  const auto own = parts_of(plan.prediction->step);
+  std::vector<plan::StepPart> shown;
   std::vector<plan::ScalePoint> points;
   for (const plan::ScalePoint& point : plan.scaling) {
     if (point.prediction.fits || point.is_job) points.push_back(point);
   }
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    double largest = own[i].time / plan.prediction->step.total;
+  for (const plan::StepPart& part : plan::step_parts()) {
+    double largest = job.*part.time / job.total;
     for (const plan::ScalePoint& point : points) {
       const plan::StepTime& step = point.prediction.step;
-      largest = std::max(largest, parts_of(step)[i].time / step.total);
+      largest = std::max(largest, step.*part.time / step.total);
     }
     if (largest < 1e-3) continue;  // too thin to see
-    shown.push_back(i);
-    chart.parts.emplace_back(own[i].name);
+    shown.push_back(part);
+    chart.parts.emplace_back(part.name);
   }
   const auto add = [&](const std::string& label, const plan::StepTime& step) {
-    const auto parts = parts_of(step);
     std::vector<double> values;
-    for (const std::size_t i : shown)
-      values.push_back((in_seconds ? 1 : 1e3) * parts[i].time.count());
+    for (const plan::StepPart& part : shown) {
+      values.push_back((in_seconds ? 1 : 1e3) * (step.*part.time).count());
+    }
     chart.bars.push_back({label, std::move(values)});
   };
-  if (points.empty()) add("this job", plan.prediction->step);
+  if (points.empty()) add("this job", job);
   for (const plan::ScalePoint& point : points) {
     add(fmt::format("{} devices", base::grouped(point.devices)), point.prediction.step);
   }
   return chart;
 }
 
-plot::Lines scaling(const Plan& plan) {
+plot::Lines scaling(const JobPlan& plan) {
   plot::LineSeries series{.name = "predicted", .points = {}};
+  const plan::Interval& interval = plan.plan.step->interval;
   double per_device = 0;
   for (const plan::ScalePoint& point : plan.scaling) {
     if (!point.prediction.fits) continue;
@@ -75,7 +76,7 @@ plot::Lines scaling(const Plan& plan) {
     const auto devices = static_cast<double>(point.devices);
     if (per_device == 0) per_device = rate / devices;
     series.points.push_back(
-        {devices, rate, plot::Interval{rate / plan.interval.high, rate / plan.interval.low}});
+        {devices, rate, plot::Interval{rate / interval.high, rate / interval.low}});
   }
   return {.heading = {"Tokens per second", plan.loaded.name + ", each rank with the same work"},
           .x = {.title = "devices", .scale = plot::Scale::kLog2},
@@ -105,8 +106,9 @@ plot::Scatter pareto(const std::string& name, const plan::Found& found) {
 
 }  // namespace
 
-base::Result<void> draw_plan(const Session& session, const Plan& plan, const std::string& folder) {
-  if (!plan.prediction) {
+base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
+                             const std::string& folder) {
+  if (!plan.plan.step) {
     return base::fail(
         base::usage_error("--svg", "there is no prediction to draw", "see what is not known"));
   }

@@ -10,7 +10,8 @@
 namespace assay::cli {
 
 // DIR/breakdown.svg and DIR/scaling.svg. The folder is made; files of these names are replaced.
-base::Result<void> draw_plan(const Session& session, const Plan& plan, const std::string& folder);
+base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
+                             const std::string& folder);
 
 // DIR/pareto.svg.
 base::Result<void> draw_search(const Session& session, const std::string& name,

@@ -29,7 +29,7 @@ base::Result<void> refuse(const char* what, const char* needed,
   return {};
 }
 
-base::Result<void> check_words(const PlanWords& w) {
+base::Result<void> check_options(const PlanOptions& w) {
   const bool limited =
       !(w.deadline + w.budget + w.min_devices + w.max_devices + w.memory).empty() || w.everywhere;
   if (!w.search && limited) {
@@ -65,26 +65,26 @@ base::Result<void> check_words(const PlanWords& w) {
   return {};
 }
 
-base::Result<base::ExitCode> make_plan(const Session& session, PlanWords words) {
+base::Result<base::ExitCode> make_plan(const Session& session, PlanOptions options) {
   // Several tables behind one --calibrate: the second stands where a JOB would.
-  if (!words.calibrate.empty() && words.job.ends_with(".csv")) {
-    words.calibrate.push_back(std::exchange(words.job, {}));
+  if (!options.calibrate.empty() && options.job.ends_with(".csv")) {
+    options.calibrate.push_back(std::exchange(options.job, {}));
   }
-  const bool job = !words.job.empty();
-  const bool rows = !words.rows.empty();
-  const bool calibrate = !words.calibrate.empty();
+  const bool job = !options.job.empty();
+  const bool rows = !options.rows.empty();
+  const bool calibrate = !options.calibrate.empty();
   if (!job && !rows && !calibrate) return only_one("nothing to plan");
   if (rows && (job || calibrate)) return only_one("is asked about several things at once");
-  ASSAY_TRY_VOID(check_words(words));
-  if (rows) return plan_rows(session, words);
-  if (calibrate) return plan_calibrate(session, words);
-  return words.search ? plan_search(session, words) : plan_job(session, words);
+  ASSAY_TRY_VOID(check_options(options));
+  if (rows) return plan_rows(session, options);
+  if (calibrate) return plan_calibrate(session, options);
+  return options.search ? plan_search(session, options) : plan_job(session, options);
 }
 
 }  // namespace
 
 Verb plan_verb(const Session& session) {
-  const auto words = std::make_shared<PlanWords>();
+  const auto options = std::make_shared<PlanOptions>();
   return {
       .name = "plan",
       .description = "what a job will exchange, take and cost, before it runs",
@@ -92,59 +92,65 @@ Verb plan_verb(const Session& session) {
                    "assay plan nanochat-d26-h100 --step-time 0.7019",
                    "assay plan llama3-70b-h200x32 --search --deadline 30d",
                    "assay plan llama3-13b-h200x32 --set layout.tp=2 --set layout.fsdp=16 --json"},
-      .arguments = {{"JOB", "a preset or a job file", &words->job, false, job_presets, true}},
+      .arguments = {{"JOB", "a preset or a job file", &options->job, false, job_presets, true}},
       .options =
-          {{"--set", "written over the job; repeatable", &words->sets, override_keys},
+          {{"--set", "written over the job; repeatable", &options->sets, override_keys},
            {"--framework", "that runs it; default: assay, or nanochat for its models",
-            &words->framework, plan::framework_names, "NAME"},
+            &options->framework, plan::framework_names, "NAME"},
            {"--constants",
             "of the model, as --calibrate wrote them",
-            &words->constants,
+            &options->constants,
             {},
             "FILE",
             true},
-           {"--svg", "write pictures into this folder", &words->svg, {}, "DIR", true},
+           {"--svg", "write pictures into this folder", &options->svg, {}, "DIR", true},
            {"--step-time",
             "use this for time and cost: 0.7, 701.9ms",
-            &words->step_time,
+            &options->step_time,
             {},
             "SECONDS"},
-           {"--watts", "a device draws; default: its power limit", &words->watts, {}, "WATTS"},
+           {"--watts", "a device draws; default: its power limit", &options->watts, {}, "WATTS"},
            {"--pue",
             "the building's power over the machines'; default: 1.56",
-            &words->pue,
+            &options->pue,
             {},
             "N"},
-           {"--grid", "grams of CO2 per kWh; default: 473", &words->grid, {}, "GRAMS"},
-           {"--search", "the best layouts, machines and offers for the job", &words->search},
-           {"--everywhere", "search all cluster presets, not the job's alone", &words->everywhere},
+           {"--grid", "grams of CO2 per kWh; default: 473", &options->grid, {}, "GRAMS"},
+           {"--search", "the best layouts, machines and offers for the job", &options->search},
+           {"--everywhere", "search all cluster presets, not the job's alone",
+            &options->everywhere},
            {"--deadline",
             "that nine runs of ten must keep: 48h, 30d",
-            &words->deadline,
+            &options->deadline,
             {},
             "TIME"},
-           {"--budget", "that nine runs of ten must keep: 5000", &words->budget, {}, "DOLLARS"},
-           {"--min-devices", "of a search", &words->min_devices, {}, "N"},
-           {"--max-devices", "of a search", &words->max_devices, {}, "N"},
+           {"--budget", "that nine runs of ten must keep: 5000", &options->budget, {}, "DOLLARS"},
+           {"--min-devices", "of a search", &options->min_devices, {}, "N"},
+           {"--max-devices", "of a search", &options->max_devices, {}, "N"},
+           {"--memory",
+            "of each device that a search may use: 40GiB",
+            &options->memory,
+            {},
+            "BYTES"},
            {"--rows",
             "predict measured steps of a CSV table; writes CSV",
-            &words->rows,
+            &options->rows,
             {},
             "FILE",
             true},
            {"--calibrate",
             "fit the model's constants to CSV tables or, with a JOB, to its metrics.jsonl",
-            &words->calibrate,
+            &options->calibrate,
             {},
             "FILE",
             true},
            {"-o,--output",
             "where --calibrate writes; default: standard output",
-            &words->out,
+            &options->out,
             {},
             "FILE",
             true}},
-      .action = [&session, words] { return make_plan(session, *words); }};
+      .action = [&session, options] { return make_plan(session, *options); }};
 }
 
 }  // namespace assay::cli

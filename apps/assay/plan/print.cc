@@ -66,7 +66,7 @@ void print_groups(const Session& session, const plan::Communication& communicati
   session.print(table);
 }
 
-void print_calls(const Session& session, const Plan& plan) {
+void print_calls(const Session& session, const JobPlan& plan) {
   Table table(
       {"collective", "type", "about", "calls", "total MB", "mean MB", "least MB", "most MB"});
   for (std::size_t column = 3; column < 8; ++column) table.align(column, Align::kRight);
@@ -83,7 +83,7 @@ void print_calls(const Session& session, const Plan& plan) {
   session.print(table);
 }
 
-void print_communication(const Session& session, const Plan& plan) {
+void print_communication(const Session& session, const JobPlan& plan) {
   const plan::Communication& made = plan.communication;
   const std::int64_t stages = plan.job().layout.pp;
   session.print(in_lines("\nexchanged per optimizer step: " + made.scheme));
@@ -134,7 +134,7 @@ void print_energy(const Session& session, const plan::Energy& energy) {
   session.print(table);
 }
 
-void print_run(const Session& session, const Plan& plan) {
+void print_run(const Session& session, const JobPlan& plan) {
   const double hours = plan.run->total().count() / 3600;
   session.print(fmt::format("\ntime and cost: {} steps of {:.6g} s, as {}: {} hours\n",
                             grouped(plan.run->steps), plan.run->step.count(),
@@ -155,12 +155,12 @@ std::string cents(const spec::PriceRange& range) {
   return cents(range.low) + " - " + cents(range.high);
 }
 
-void print_plan(const Session& session, const Plan& plan) {
+void print_plan(const Session& session, const JobPlan& plan) {
   session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
   print_communication(session, plan);
-  if (plan.prediction) print_prediction(session, plan);
+  if (plan.plan.step) print_prediction(session, plan);
   if (plan.run) print_run(session, plan);
-  for (const std::string& line : plan.unknown) session.print("\nnot known: " + line + "\n");
+  for (const std::string& line : plan.plan.unknown) session.print("\nnot known: " + line + "\n");
 }
 
 }  // namespace assay::cli

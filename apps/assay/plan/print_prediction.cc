@@ -32,18 +32,19 @@ std::string seconds(base::Seconds time) {
 
 void print_breakdown(const Session& session, const plan::StepTime& step) {
   Table table({"a step goes to", "ms", "%"});
-  for (const StepPart& part : parts_of(step)) {
-    if (part.time < 1e-6 * step.total) continue;
-    table.row({part.name, milliseconds(part.time), percent(part.time / step.total)});
+  for (const plan::StepPart& part : plan::step_parts()) {
+    const base::Seconds time = step.*part.time;
+    if (time < 1e-6 * step.total) continue;
+    table.row({std::string(part.name), milliseconds(time), percent(time / step.total)});
   }
   table.rule().row({"step", milliseconds(step.total), "100.0"});
   session.print("\n");
   session.print(table);
 }
 
-void print_memory(const Session& session, const Plan& plan) {
-  const plan::Prediction& made = *plan.prediction;
-  const plan::MemoryNeed& need = made.memory;
+void print_memory(const Session& session, const JobPlan& plan) {
+  const plan::PlannedMemory& memory = *plan.plan.memory;
+  const plan::MemoryNeed& need = memory.need;
   Table table({"a rank's memory", "GiB"});
   const auto row = [&](const char* what, base::Bytes bytes) {
     if (bytes > base::Bytes(0)) table.row({what, gib(bytes)});
@@ -61,8 +62,8 @@ void print_memory(const Session& session, const Plan& plan) {
   std::string line = fmt::format(
       "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted ({} rows)\n"
       "recomputed: {}; the card has {} GiB: {}",
-      interval.low, interval.high, interval.rows, plan::to_text(made.work.recompute),
-      gib(made.work.card.memory), made.fits ? "it fits" : "it does NOT fit");
+      interval.low, interval.high, interval.rows, plan.plan.recompute, gib(memory.device),
+      memory.fits() ? "it fits" : "it does NOT fit");
   const std::int64_t stages = plan.job().layout.pp;
   if (stages > 1) {
     line += fmt::format("; stage {} of {} is the largest", need.stage + 1, stages);
@@ -70,7 +71,7 @@ void print_memory(const Session& session, const Plan& plan) {
   session.print(line + "\n");
 }
 
-void print_scaling(const Session& session, const Plan& plan) {
+void print_scaling(const Session& session, const JobPlan& plan) {
   if (plan.scaling.size() < 2) return;
   Table table({"devices", "layout", "step s", "tokens/s", "per device", "of ideal %", "MFU %",
                "memory GiB"});
@@ -90,42 +91,23 @@ void print_scaling(const Session& session, const Plan& plan) {
 
 }  // namespace
 
-std::vector<StepPart> parts_of(const plan::StepTime& step) {
-  return {{"products", "matrix products", step.products},
-          {"attention", "attention", step.attention},
-          {"passes", "norms, activations, casts", step.passes},
-          {"head", "head and loss", step.head},
-          {"routing", "routing of experts", step.routing},
-          {"tensor", "tensor parallelism", step.tensor},
-          {"context", "context parallelism", step.context},
-          {"experts", "all-to-all of experts", step.experts},
-          {"shards", "shards, not hidden", step.shards},
-          {"gradients", "gradients, not hidden", step.gradients},
-          {"pipeline", "pipeline: bubbles, sends", step.pipeline},
-          {"host", "waiting for the host", step.host},
-          {"optimizer", "optimizer", step.optimizer},
-          {"other", "fixed costs, jitter", step.other}};
-}
-
-void print_prediction(const Session& session, const Plan& plan) {
-  const plan::Prediction& made = *plan.prediction;
-  const base::Seconds step = made.step.total;
+void print_prediction(const Session& session, const JobPlan& plan) {
+  const plan::PlannedStep& step = *plan.plan.step;
   session.print(
       fmt::format("\npredicted step: {} s; 8 of 10 comparable ones took {} to {} s ({} rows, {})\n",
-                  seconds(step), seconds(step * plan.interval.low),
-                  seconds(step * plan.interval.high), grouped(plan.interval.rows),
-                  plan::to_text(made.work.software.kind(made.work.shape.is_moe()))));
-  session.print(fmt::format(
-      "run by {}: {} tokens/s, {} per device\n", plan::to_text(made.work.software.framework),
-      grouped(static_cast<std::int64_t>(made.tokens_per_second)),
-      grouped(static_cast<std::int64_t>(made.tokens_per_second / made.work.degrees.ranks))));
+                  seconds(step.time.total), seconds(step.low()), seconds(step.high()),
+                  grouped(step.interval.rows), step.comparable));
+  session.print(fmt::format("run by {}: {} tokens/s, {} per device\n", plan.plan.framework,
+                            grouped(static_cast<std::int64_t>(step.tokens_per_s)),
+                            grouped(static_cast<std::int64_t>(
+                                step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",
-      percent(made.mfu), percent(made.mfu_with_embedding), percent(made.step.clock)));
-  for (const std::string& line : plan.extrapolations) {
+      percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));
+  for (const std::string& line : step.extrapolations) {
     session.print("beyond what was measured: " + line + "\n");
   }
-  print_breakdown(session, made.step);
+  print_breakdown(session, step.time);
   print_memory(session, plan);
   print_scaling(session, plan);
 }

@@ -186,24 +186,24 @@ base::Result<plan::Row> measured_run(const std::string& path, const plan::Work& 
   return plan::Row{.id = path, .source = path, .step_s = *middle, .candidates = {work}};
 }
 
-base::Result<plan::Calibration> calibrate_to_own(const PlanWords& words,
+base::Result<plan::Calibration> calibrate_to_own(const PlanOptions& options,
                                                  std::vector<plan::Row>& rows) {
-  ASSAY_TRY(const plan::Calibration general, calibration_by(words));
-  ASSAY_TRY(const plan::Assumed assumed, assumed_by(words));
-  ASSAY_TRY(const spec::Loaded loaded, load_job(words));
+  ASSAY_TRY(const plan::Calibration general, calibration_by(options));
+  ASSAY_TRY(const plan::Assumed assumed, assumed_by(options));
+  ASSAY_TRY(const spec::Loaded loaded, load_job(options));
   ASSAY_TRY(const plan::Prediction made,
             plan::predict(std::get<spec::JobSpec>(loaded.spec), assumed,
                           {general.constants, general.memory}));
-  for (const std::string& path : words.calibrate) {
+  for (const std::string& path : options.calibrate) {
     ASSAY_TRY(plan::Row row, measured_run(path, made.work));
     rows.push_back(std::move(row));
   }
   return plan::calibrate_to_runs(rows, general);
 }
 
-base::Result<plan::Calibration> calibrate_to_tables(const PlanWords& words,
+base::Result<plan::Calibration> calibrate_to_tables(const PlanOptions& options,
                                                     std::vector<plan::Row>& rows) {
-  for (const std::string& path : words.calibrate) {
+  for (const std::string& path : options.calibrate) {
     ASSAY_TRY(std::vector<plan::Row> more, read_rows(path));
     rows.insert(rows.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
@@ -213,9 +213,9 @@ base::Result<plan::Calibration> calibrate_to_tables(const PlanWords& words,
 
 }  // namespace
 
-base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& words) {
-  ASSAY_TRY(const plan::Calibration calibration, calibration_by(words));
-  ASSAY_TRY(const std::vector<plan::Row> rows, read_rows(words.rows));
+base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions& options) {
+  ASSAY_TRY(const plan::Calibration calibration, calibration_by(options));
+  ASSAY_TRY(const std::vector<plan::Row> rows, read_rows(options.rows));
   const std::vector<plan::RowPrediction> predictions = plan::predict_all(rows, calibration);
   const plan::Score score = plan::score(rows, predictions);
   const auto reasons = reasons_of(rows, predictions, calibration.ranges);
@@ -229,17 +229,17 @@ base::Result<base::ExitCode> plan_rows(const Session& session, const PlanWords& 
   return base::ExitCode::kYes;
 }
 
-base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanWords& words) {
+base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options) {
   std::vector<plan::Row> rows;
-  const bool own = !words.job.empty();
+  const bool own = !options.job.empty();
   ASSAY_TRY(const plan::Calibration calibration,
-            own ? calibrate_to_own(words, rows) : calibrate_to_tables(words, rows));
+            own ? calibrate_to_own(options, rows) : calibrate_to_tables(options, rows));
   const std::string text = plan::to_json(calibration);
-  if (words.out.empty()) {
+  if (options.out.empty()) {
     session.print(text);
     session.print_json(Json::parse(text));
   } else {
-    ASSAY_TRY_VOID(base::write_file(words.out, text));
+    ASSAY_TRY_VOID(base::write_file(options.out, text));
   }
   if (!session.quiet) {
     std::string said = "with the new constants\n" +
@@ -250,8 +250,8 @@ base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanWo
     }
     base::write_stderr(said);
   }
-  if (!words.out.empty()) {
-    session.next(fmt::format("assay plan JOB --constants {}", base::shell_quoted(words.out)));
+  if (!options.out.empty()) {
+    session.next(fmt::format("assay plan JOB --constants {}", base::shell_quoted(options.out)));
   }
   return base::ExitCode::kYes;
 }

@@ -53,28 +53,32 @@ base::Result<std::optional<base::Money>> money_of(const char* option, std::strin
   return *money;
 }
 
-base::Result<plan::SearchChoices> choices_of(const PlanWords& words) {
+base::Result<std::optional<base::Bytes>> memory_of(const char* option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  auto memory = base::parse_bytes(text);
+  if (!memory) {
+    memory.error().where = option;
+    return base::fail(std::move(memory).error());
+  }
+  if (memory->count() <= 0) return base::fail(base::usage_error(option, "is not more than 0"));
+  return *memory;
+}
+
+base::Result<plan::SearchChoices> choices_of(const PlanOptions& options) {
   plan::SearchChoices choices;
   plan::SearchLimits& limits = choices.limits;
-  ASSAY_TRY(limits.deadline, duration_of("--deadline", words.deadline));
-  ASSAY_TRY(limits.budget, money_of("--budget", words.budget));
-  ASSAY_TRY_VOID(count_of("--min-devices", words.min_devices, limits.min_devices));
-  ASSAY_TRY_VOID(count_of("--max-devices", words.max_devices, limits.max_devices));
+  ASSAY_TRY(limits.deadline, duration_of("--deadline", options.deadline));
+  ASSAY_TRY(limits.budget, money_of("--budget", options.budget));
+  ASSAY_TRY_VOID(count_of("--min-devices", options.min_devices, limits.min_devices));
+  ASSAY_TRY_VOID(count_of("--max-devices", options.max_devices, limits.max_devices));
   if (limits.min_devices > limits.max_devices) {
     return base::fail(base::usage_error("--min-devices", "is more than --max-devices"));
   }
-  ASSAY_TRY(choices.assumed, assumed_by(words));
-  ASSAY_TRY(const plan::Calibration calibration, calibration_by(words));
+  ASSAY_TRY(choices.assumed, assumed_by(options));
+  ASSAY_TRY(const plan::Calibration calibration, calibration_by(options));
   choices.constants = {calibration.constants, calibration.memory};
   choices.intervals = calibration.unknown_source;
-  if (!words.memory.empty()) {
-    auto memory = base::parse_bytes(words.memory);
-    if (!memory) {
-      memory.error().where = "--memory";
-      return base::fail(std::move(memory).error());
-    }
-    limits.memory = *memory;
-  }
+  ASSAY_TRY(limits.memory, memory_of("--memory", options.memory));
   return choices;
 }
 
@@ -260,24 +264,24 @@ Json found_json(const plan::Found& found) {
 
 }  // namespace
 
-base::Result<base::ExitCode> plan_search(const Session& session, const PlanWords& words) {
-  ASSAY_TRY(const plan::SearchChoices choices, choices_of(words));
-  ASSAY_TRY(const spec::Loaded loaded, load_job(words));
+base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options) {
+  ASSAY_TRY(const plan::SearchChoices choices, choices_of(options));
+  ASSAY_TRY(const spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   ASSAY_TRY(const std::vector<plan::Machines> machines,
-            plan::machines_for(job, job.cluster.device.name, prices, words.everywhere));
+            plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
   ASSAY_TRY(const plan::Found found, plan::search(job, machines, choices));
   session.print_json(found_json(found));
   print_found(session, found);
-  if (!words.svg.empty()) {
-    ASSAY_TRY_VOID(draw_search(session, loaded.name, found, words.svg));
+  if (!options.svg.empty()) {
+    ASSAY_TRY_VOID(draw_search(session, loaded.name, found, options.svg));
   }
   if (found.recommended) {
     const plan::Candidate& best = found.candidates[*found.recommended];
     session.next(
         fmt::format("assay plan {} --set cluster.nodes={} and the layout above, for its parts",
-                    base::shell_quoted(base::printable(words.job)), best.nodes));
+                    base::shell_quoted(base::printable(options.job)), best.nodes));
   }
   return found.recommended ? base::ExitCode::kYes : base::ExitCode::kNo;
 }

@@ -1,4 +1,6 @@
-// What plans and prices say about a job that ran.
+// Predictions and prices for a run that a report is about. What was predicted is read from the
+// store, where the trainer put it; runs without a stored plan are predicted now, and the report
+// says so.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,16 +8,16 @@
 #include <filesystem>
 #include <limits>
 
-#include "assay/plan/print.h"
 #include "assay/report/sources.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "plan/calibrate/calibration.h"
-#include "plan/prediction.h"
+#include "plan/plan.h"
 #include "spec/enum_names.h"
 #include "spec/load.h"
 #include "spec/this_machine.h"
 #include "step/program.h"
+#include "store/plans.h"
 #include "train/choose_recompute.h"
 
 namespace assay::cli {
@@ -23,31 +25,66 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void take_plan(const plan::Plan& plan, std::string source, report::ReportedRun& run) {
+  if (!plan.unknown.empty()) run.not_predicted = plan.unknown.front();
+  if (!plan.step && !plan.memory) return;
+  report::Predicted predicted{.of = fmt::format("{} on {}", plan.job, plan.device),
+                              .source = std::move(source)};
+  if (plan.memory) {
+    predicted.memory_bytes = static_cast<double>(plan.memory->need.total().count());
+  }
+  if (plan.step) {
+    const plan::PlannedStep& step = *plan.step;
+    predicted.step_s = step.time.total.count();
+    predicted.step_interval_s = {step.low().count(), step.high().count()};
+    predicted.tokens_per_s = step.tokens_per_s;
+    predicted.mfu = step.mfu;
+    predicted.mfu_6n = step.mfu_with_embedding;
+    for (const plan::StepPart& part : plan::step_parts()) {
+      const double seconds = (step.time.*part.time).count();
+      if (seconds > 0) predicted.parts_s.emplace_back(part.name, seconds);
+    }
+  }
+  run.predicted = std::move(predicted);
+}
+
+base::Result<void> take_stored(const store::PlanRecord& record, report::ReportedRun& run) {
+  ASSAY_TRY(const plan::Plan plan, plan::plan_from_json(record.plan));
+  std::string source =
+      fmt::format("planned when the run started, {}", base::utc_text(record.planned_unix_ns));
+  if (plan.constants != plan::constants_version({})) {
+    source += "; the model's constants have changed since";
+  }
+  take_plan(plan, std::move(source), run);
+  return {};
+}
+
 // The job that a command of the trainer names, and what it sets; empty for other commands.
 struct TrainedJob {
   std::string name;
   std::vector<std::string> sets;
-  bool on_cpu = false;  // it was told so
+  bool on_cpu = false;  // by --device
 };
 
 TrainedJob trained_job(const store::RunRecord& record) {
   TrainedJob trained;
-  const std::vector<std::string>& words = record.command;
-  if (words.size() < 3 || words[1] != "train") return trained;
-  const std::string program = fs::path(words[0]).filename();
+  const std::vector<std::string>& arguments = record.command;
+  if (arguments.size() < 3 || arguments[1] != "train") return trained;
+  const std::string program = fs::path(arguments[0]).filename();
   if (program != "assay-train" && program != "assay") return trained;
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    const bool takes_one = words[i] == "--out" || words[i] == "--stop-after" ||
-                           words[i] == "--device" || words[i] == "--set";
-    if (words[i] == "--set" && i + 1 < words.size()) trained.sets.push_back(words[i + 1]);
-    if (words[i] == "--device" && i + 1 < words.size()) trained.on_cpu = words[i + 1] == "cpu";
-    if (takes_one) {
+  for (std::size_t i = 2; i < arguments.size(); ++i) {
+    const std::string& one = arguments[i];
+    const bool takes_value =
+        one == "--out" || one == "--stop-after" || one == "--device" || one == "--set";
+    if (one == "--set" && i + 1 < arguments.size()) trained.sets.push_back(arguments[i + 1]);
+    if (one == "--device" && i + 1 < arguments.size()) trained.on_cpu = arguments[i + 1] == "cpu";
+    if (takes_value) {
       ++i;
-    } else if (!words[i].starts_with("--")) {
-      trained.name = words[i];
+    } else if (!one.starts_with("--")) {
+      trained.name = one;
     }
   }
-  // A file is where the job ran.
+  // A file's name is relative to the folder that the run started in.
   const bool file = trained.name.find('/') != std::string::npos || trained.name.ends_with(".toml");
   if (file) trained.name = (fs::path(record.directory) / trained.name).string();
   return trained;
@@ -74,38 +111,15 @@ base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
         "make the report there"));
   }
   if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
-    return base::fail(base::usage_error(loaded.name, "is no job any more"));
+    return base::fail(base::usage_error(loaded.name, "is no longer a job"));
   }
   return loaded;
 }
 
-base::Result<report::Predicted> step_predicted(const spec::JobSpec& job,
-                                               const TrainedJob& trained) {
-  if (trained.on_cpu) {
-    return base::fail(base::unfit_error("", "it ran on CPUs, and steps are predicted for GPUs"));
-  }
-  const plan::Calibration calibration = plan::shipped_calibration();
-  ASSAY_TRY(const plan::Prediction made,
-            plan::predict(job, {}, {calibration.constants, calibration.memory}));
-  const plan::Work& work = made.work;
-  const plan::Interval& interval =
-      calibration.unknown_source.of(work.software.kind(work.shape.is_moe()));
-  const double step = made.step.total.count();
-  report::Predicted predicted{.step_s = step,
-                              .step_interval_s = {step * interval.low, step * interval.high},
-                              .tokens_per_s = made.tokens_per_second,
-                              .mfu = made.mfu,
-                              .mfu_6n = made.mfu_with_embedding,
-                              .memory_bytes = static_cast<double>(made.memory.total().count()),
-                              .parts_s = {}};
-  for (const StepPart& part : parts_of(made.step)) {
-    if (part.time.count() > 0) predicted.parts_s.emplace_back(part.name, part.time.count());
-  }
-  return predicted;
-}
-
-// What the trainer plans before its first step: known to the byte on any machine.
-base::Result<double> arena_bytes(const store::RunRecord& record, const spec::JobSpec& asked) {
+// What the trainer's program allocates; without what its libraries need, which only a backend
+// knows.
+base::Result<plan::PlannedMemory> counted_memory(const store::RunRecord& record,
+                                                 const spec::JobSpec& job) {
   const base::Json& machine = record.context.machine;
   const bool known = machine.is_object() && machine.contains("memory_bytes") &&
                      machine.at("memory_bytes").is_number_integer();
@@ -113,28 +127,28 @@ base::Result<double> arena_bytes(const store::RunRecord& record, const spec::Job
       .available = known ? machine.at("memory_bytes").get<std::int64_t>()
                          : std::numeric_limits<std::int64_t>::max(),
       .extra = [](const step::Program&) -> base::Result<std::int64_t> { return 0; }};
-  ASSAY_TRY(const train::Planned planned, train::plan_step(asked, step::choices_of(asked), room));
-  return static_cast<double>(planned.plan.bytes);
+  ASSAY_TRY(const train::Planned planned, train::plan_step(job, step::choices_of(job), room));
+  return plan::PlannedMemory{.need = {.workspace = base::Bytes(planned.plan.bytes)},
+                             .counted = true};
 }
 
-base::Result<void> predict_run(const TrainedJob& trained, report::ReportedRun& run) {
+base::Result<void> predict_now(const TrainedJob& trained, report::ReportedRun& run) {
   ASSAY_TRY(const spec::Loaded loaded, job_as_written(run.record, trained));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
-  auto made = step_predicted(job, trained);
-  if (made) {
-    run.predicted = *std::move(made);
-    run.predicted->of =
-        fmt::format("{} on {}, as the job is written now", loaded.name, job.cluster.device.name);
-    return {};
+  plan::Plan plan = trained.on_cpu
+                        ? plan::plan_without_step(loaded.name, job, "CPUs",
+                                                  "it ran on CPUs, and steps are predicted for "
+                                                  "GPUs")
+                        : plan::plan_of(loaded.name, job);
+  if (!plan.step) {
+    run.not_predicted = plan.unknown.front();
+    ASSAY_TRY(plan.memory, counted_memory(run.record, job));
   }
-  run.not_predicted = made.error().line();
-  ASSAY_TRY(const double bytes, arena_bytes(run.record, job));
-  run.predicted = report::Predicted{.of = fmt::format("{}, as the job is written now", loaded.name),
-                                    .memory_bytes = bytes};
+  take_plan(plan, "not stored with the run; predicted now, from the job as it is written now", run);
   return {};
 }
 
-// Names of the job's GPUs, as the driver gave them.
+// Names of the run's GPUs, as the driver gives them.
 std::vector<std::string> gpu_names(const store::RunRecord& record) {
   std::vector<std::string> names;
   const base::Json& machine = record.context.machine;
@@ -159,12 +173,19 @@ std::string device_preset(const std::string& gpu) {
 
 }  // namespace
 
-void add_prediction(report::ReportedRun& run) {
-  const TrainedJob trained = trained_job(run.record);
-  if (trained.name.empty()) return;  // somebody else's program: nobody expects one
-  if (auto made = predict_run(trained, run); !made && run.not_predicted.empty()) {
-    run.not_predicted = made.error().line();
+void add_prediction(store::Store& store, report::ReportedRun& run) {
+  const auto stored = store::load_plan(store, run.record.id);
+  base::Result<void> taken;
+  if (!stored) {
+    taken = base::fail(stored.error());
+  } else if (*stored) {
+    taken = take_stored(**stored, run);
+  } else {
+    const TrainedJob trained = trained_job(run.record);
+    if (trained.name.empty()) return;  // another program's run: no prediction is expected
+    taken = predict_now(trained, run);
   }
+  if (!taken && run.not_predicted.empty()) run.not_predicted = taken.error().line();
 }
 
 std::vector<report::Offer> offers_of(const store::RunRecord& record) {
@@ -173,7 +194,7 @@ std::vector<report::Offer> offers_of(const store::RunRecord& record) {
   const std::string device = device_preset(gpus.front());
   const auto prices = spec::preset_prices();
   if (device.empty() || !prices) return {};
-  // Those that it had memory on, if that was counted; else it could have had all.
+  // Those that it allocated memory on, if that was counted; else all that it could see.
   const auto used =
       static_cast<std::int64_t>(record.gpu.memory.empty() ? gpus.size() : record.gpu.memory.size());
   std::vector<report::Offer> offers;

@@ -103,7 +103,7 @@ base::Result<report::ReportedRun> reported_run(store::Store& store, const std::s
   run.rates = rates;
   if (!rates.dollars_per_hour) run.rates.offers = offers_of(run.record);
   ASSAY_TRY_VOID(add_lineage(store, directory, run));
-  add_prediction(run);
+  add_prediction(store, run);
   return run;
 }
 

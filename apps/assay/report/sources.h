@@ -29,7 +29,7 @@ base::Result<report::ReportedRun> reported_run(store::Store& store, const std::s
 base::Result<report::Rates> rates_of(const ReportOptions& options);
 
 // plan.cc: sets `predicted` of a run of the trainer, or `not_predicted`.
-void add_prediction(report::ReportedRun& run);
+void add_prediction(store::Store& store, report::ReportedRun& run);
 // Offers of the presets for the run's GPUs; none if these are unknown.
 std::vector<report::Offer> offers_of(const store::RunRecord& record);
 

@@ -63,6 +63,13 @@ const IntervalTable& Calibration::intervals(std::string_view source, bool assume
   return found == families.end() ? unknown_source : known_source;
 }
 
+PlanInputs Calibration::inputs(const Assumed& assumed) const {
+  return {.assumed = assumed,
+          .constants = {constants, memory},
+          .intervals = unknown_source,
+          .ranges = ranges};
+}
+
 std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Calibration& calibration) {
   std::vector<RowPrediction> predictions;
   for (const Row& row : rows) {

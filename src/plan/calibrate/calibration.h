@@ -12,6 +12,7 @@
 #include "plan/calibrate/scores.h"
 #include "plan/model/constants.h"
 #include "plan/model/intervals.h"
+#include "plan/plan.h"
 
 namespace assay::plan {
 
@@ -26,6 +27,8 @@ struct Calibration {
   // Around the predictions of rows of a source. What was assumed of a row is as uncertain as a
   // source that was never seen, at least.
   [[nodiscard]] const IntervalTable& intervals(std::string_view source, bool assumed = false) const;
+  // For the plan of a job, whose own source no row is of.
+  [[nodiscard]] PlanInputs inputs(const Assumed& assumed) const;
 };
 
 Calibration shipped_calibration();

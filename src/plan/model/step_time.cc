@@ -74,7 +74,28 @@ double send_seconds(const Work& work, const RankShare& rank, const Constants& co
   return 2 * one * degrees.chunks * (work.software.overlaps_tensor ? kSendExposed : 1);
 }
 
+constexpr StepPart kStepParts[] = {
+    {"products", "matrix products", &StepTime::products},
+    {"attention", "attention", &StepTime::attention},
+    {"passes", "norms, activations, casts", &StepTime::passes},
+    {"head", "head and loss", &StepTime::head},
+    {"routing", "routing of experts", &StepTime::routing},
+    {"tensor", "tensor parallelism", &StepTime::tensor},
+    {"context", "context parallelism", &StepTime::context},
+    {"experts", "all-to-all of experts", &StepTime::experts},
+    {"shards", "shards, not hidden", &StepTime::shards},
+    {"gradients", "gradients, not hidden", &StepTime::gradients},
+    {"pipeline", "pipeline: bubbles, sends", &StepTime::pipeline},
+    {"host", "waiting for the host", &StepTime::host},
+    {"optimizer", "optimizer", &StepTime::optimizer},
+    {"other", "fixed costs, jitter", &StepTime::other},
+};
+
 }  // namespace
+
+std::span<const StepPart> step_parts() {
+  return kStepParts;
+}
 
 StepTime step_time(const Work& work, const Constants& constants) {
   const Degrees& degrees = work.degrees;

@@ -1,6 +1,9 @@
 // The time of one optimizer step on one rank of the slowest kind, and what it is spent on.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "base/units.h"
 #include "plan/model/constants.h"
 #include "plan/model/work.h"
@@ -30,6 +33,14 @@ struct StepTime {
 
   double clock = 1;  // of full clock, under the power limit
 };
+
+struct StepPart {
+  std::string_view key;   // in JSON
+  std::string_view name;  // in tables and charts
+  base::Seconds StepTime::*time;
+};
+// In the order of a breakdown.
+std::span<const StepPart> step_parts();
 
 StepTime step_time(const Work& work, const Constants& constants);
 

@@ -274,6 +274,10 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   found.assumptions.push_back({"memory left free",
                                fmt::format("{:.0f} %", 100 * choices.limits.memory_headroom),
                                "mean error of the model of memory on measured runs"});
+  if (choices.limits.memory) {
+    found.assumptions.push_back(
+        {"memory of a device, at most", base::to_text(*choices.limits.memory), "--memory"});
+  }
   found.assumptions.push_back({"network of what is rented", "the cluster's",
                                "assumed: prices do not say what connects their machines"});
   return found;

@@ -58,7 +58,8 @@ inline constexpr Result kNotSupported = 801;
 
 using wire::GpuQuantity;
 
-// process.cc ---------------------------------------------------------------------------------
+// region/process.cc
+// ---------------------------------------------------------------------------------
 
 // The region, or null: then nothing is counted and nothing replaced. Decided once.
 wire::GpuRegion* region();
@@ -84,11 +85,35 @@ inline void count(GpuQuantity quantity, std::uint64_t amount = 0, std::uint64_t 
 // One line in the file that ASSAY_GPU_LOG names, if it does.
 void tell(const char* what);
 
-// driver.cc ----------------------------------------------------------------------------------
+// region/slots.cc: takes back what exited processes of the run hold of a device. Whether there were
+// any.
+bool reap_the_dead(std::size_t line);
+
+// In the child of a fork: what each module forgets (region/process.cc calls them).
+void forget_finders();
+void forget_limits();
+void forget_turns();
+
+// pace/paced.cc ------------------------------------------------------------------------------
+
+// When the driver was found; and whenever somebody passes who has the time: have limits changed?
+// An unlimited program is looked at when it synchronises, copies between host and device, or
+// launches a graph; its launches are not touched.
+void pacing_begins();
+void limits_changed();
+inline constinit std::atomic<std::uint64_t> seen_generation{0};
+extern constinit std::atomic<bool> pacing;  // some device has a limit
+inline void look_at_limits() {
+  const wire::GpuRegion* counted = region();
+  if (counted == nullptr) return;
+  const std::uint64_t now = counted->header.generation.load(std::memory_order_relaxed);
+  if (now != seen_generation.load(std::memory_order_relaxed)) limits_changed();
+}
+
+// lookup/driver.cc
+// ----------------------------------------------------------------------------------
 
 bool driver_ready();
-// In the child of a fork: searches that another thread of the parent had begun.
-void forget_finders();
 bool nccl_ready();
 bool nvml_ready();
 

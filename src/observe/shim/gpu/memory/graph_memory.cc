@@ -1,0 +1,115 @@
+// Allocation nodes of graphs. Their memory is there from the first launch on, and is kept for later
+// launches, of other graphs as well, until it is trimmed. So a launch reserves what its graph wants
+// beyond what graphs have already, and afterwards the driver says how much they have.
+#include <stdlib.h>
+
+#include "observe/shim/gpu/captures.h"
+#include "observe/shim/gpu/memory/limits.h"
+
+namespace assay::gpu {
+namespace {
+
+using wire::kGpuDevices;
+
+constexpr std::uint64_t kKibibyte = 1024;
+// What graphs of this process have been charged for, by device.
+constinit std::atomic<std::uint64_t> charged[kGpuDevices] = {};
+
+// CUDA_MEM_ALLOC_NODE_PARAMS: the size is at 104. With room for what later versions may add.
+struct Parameters {
+  unsigned char before[104];
+  std::size_t bytes;
+  std::uint64_t address;
+  unsigned char after[136];
+};
+
+void charge(std::uint32_t line, std::uint64_t bytes) {
+  const std::uint64_t before = charged[line].exchange(bytes);
+  if (bytes > before) add_anyway(line, bytes - before);
+  if (bytes < before) give_back(line, before - bytes);
+}
+
+// False: it does not say.
+bool ask_driver(std::uint32_t line, std::uint64_t& bytes) {
+  constexpr int kReservedNow = 2;  // CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT
+  const int device = ordinal_of(line);
+  const HarmlessToCaptures harmless;
+  return device >= 0 && helpers.graph_memory != nullptr &&
+         helpers.graph_memory(device, kReservedNow, &bytes) == 0;
+}
+
+}  // namespace
+
+GraphWalk::~GraphWalk() {
+  free(blocks_);
+}
+
+// What cannot be kept for want of memory is never freed here.
+void GraphWalk::allocates(void* node) {
+  Parameters parameters{};
+  if (helpers.allocation_node == nullptr || helpers.allocation_node(node, &parameters) != 0) return;
+  const std::uint64_t kibibytes =
+      parameters.bytes / kKibibyte + (parameters.bytes % kKibibyte == 0 ? 0 : 1);
+  now_ += kibibytes;
+  if (now_ > peak_) peak_ = now_;
+  if (number_ == capacity_) {
+    constexpr std::size_t kFirst = 64;
+    const std::size_t wanted = capacity_ == 0 ? kFirst : 2 * capacity_;
+    auto* larger = static_cast<Block*>(realloc(blocks_, wanted * sizeof(Block)));
+    if (larger == nullptr) return;
+    blocks_ = larger;
+    capacity_ = wanted;
+  }
+  blocks_[number_++] = {parameters.address, kibibytes};
+}
+
+// Mostly one of the last; what is not of this graph is not its to give back.
+void GraphWalk::frees(void* node) {
+  std::uint64_t address = 0;
+  if (helpers.free_node == nullptr || helpers.free_node(node, &address) != 0) return;
+  for (std::size_t i = number_; i > 0; --i) {
+    if (blocks_[i - 1].address != address) continue;
+    now_ -= blocks_[i - 1].kibibytes;
+    blocks_[i - 1] = blocks_[--number_];
+    return;
+  }
+}
+
+bool reserve_for_graph(std::uint32_t kibibytes, GraphMemory& memory) {
+  memory.line = current_place().line;
+  if (memory.line >= kGpuDevices) return true;
+  const std::uint64_t wanted = kibibytes * kKibibyte;
+  const std::uint64_t have = charged[memory.line].load();
+  memory.more = wanted > have ? wanted - have : 0;
+  if (reserve(memory.line, memory.more)) return true;
+  count(GpuQuantity::kRefused, memory.more);
+  return false;
+}
+
+void graph_launched(const GraphMemory& memory, std::uint32_t kibibytes, Result result) {
+  if (memory.line >= kGpuDevices) return;
+  give_back(memory.line, memory.more);
+  if (result != 0) return;
+  std::uint64_t bytes = 0;
+  const std::uint64_t wanted = kibibytes * kKibibyte;
+  const std::uint64_t have = charged[memory.line].load();
+  charge(memory.line,
+         ask_driver(memory.line, bytes) && bytes != 0 ? bytes : (wanted > have ? wanted : have));
+}
+
+void forget_graph_memory() {
+  for (auto& bytes : charged) bytes.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace assay::gpu
+
+extern "C" ASSAY_EXPORTED int cuDeviceGraphMemTrim(int device) {
+  ASSAY_REAL(cuDeviceGraphMemTrim);
+  const int result = next(device);
+  std::uint64_t bytes = 0;
+  const std::uint32_t line = assay::gpu::line_of(device);
+  if (result == 0 && line < assay::wire::kGpuDevices && assay::gpu::ask_driver(line, bytes)) {
+    assay::gpu::charge(line, bytes);
+  }
+  return result;
+}

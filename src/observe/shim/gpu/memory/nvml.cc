@@ -1,0 +1,96 @@
+// What NVML tells about memory, as programs and nvidia-smi ask: of a device that has a limit, the
+// limit and what the run has of it; of any other, NVML's own answer.
+#include <algorithm>
+
+#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/uuid.h"
+#include "observe/shim/gpu/region/hami.h"
+
+extern "C" {
+#define NVML(symbol) extern ASSAY_HIDDEN std::atomic<void*> assay_gpu_real_##symbol;
+#include "observe/shim/gpu/nvml_entries.inc"
+#undef NVML
+}
+
+namespace assay::gpu {
+namespace {
+
+constexpr int kNvmlUninitialized = 1;
+constexpr int kNvmlNoFunction = 13;
+
+struct Memory {  // nvmlMemory_t
+  unsigned long long total, free, used;
+};
+struct Memory2 {  // nvmlMemory_v2_t
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+
+struct Lent {
+  std::uint64_t limit = 0;  // 0: none
+  std::uint64_t used = 0;
+};
+
+// A device that nobody of the run has used yet has no line, and is not given one.
+Lent lent_of(void* device) {
+  char text[96] = {};
+  std::uint64_t uuid[2] = {};
+  if (region() == nullptr || helpers.nvml_uuid == nullptr ||
+      helpers.nvml_uuid(device, text, sizeof text) != 0 || !parse_uuid(text, uuid)) {
+    return {};
+  }
+  const std::uint64_t key = wire::device_key(uuid[0], uuid[1]);
+  for (std::uint32_t line = 0; line < wire::kGpuDevices; ++line) {
+    if (region()->devices[line].key.load(std::memory_order_acquire) == key) {
+      const std::uint64_t limit = limit_of(line);
+      if (limit != 0) reap_now_and_then(line);
+      return {limit, used_of(line)};
+    }
+  }
+  unsigned index = 0;
+  if (helpers.nvml_index != nullptr && helpers.nvml_index(device, &index) == 0) {
+    if (const std::uint64_t bytes = hami_limit_of(static_cast<int>(index)); bytes != 0) {
+      return {bytes, 0};
+    }
+  }
+  const wire::GpuDevice none{};
+  return {wire::byte_limit(*region(), none), 0};
+}
+
+template <typename Answer>
+void tell_limit(void* device, Answer& answer) {
+  const Lent lent = lent_of(device);
+  if (lent.limit == 0) return;
+  answer.total = std::min<unsigned long long>(answer.total, lent.limit);
+  answer.used = lent.used;
+  const std::uint64_t left = lent.used < lent.limit ? lent.limit - lent.used : 0;
+  answer.free = std::min<unsigned long long>(answer.free, left);
+  if constexpr (requires { answer.reserved; }) answer.reserved = 0;  // is the card's, not the run's
+}
+
+template <typename Answer, typename Real>
+int answer_memory(const std::atomic<void*>& function, void* device, Answer* answer) {
+  if (!nvml_ready()) return kNvmlUninitialized;
+  auto* const next = real<Real>(function);
+  if (next == nullptr) return kNvmlNoFunction;
+  const int result = next(device, answer);
+  if (result == 0 && answer != nullptr) tell_limit(device, *answer);
+  return result;
+}
+
+}  // namespace
+}  // namespace assay::gpu
+
+extern "C" {
+
+ASSAY_EXPORTED int nvmlDeviceGetMemoryInfo(void* device, assay::gpu::Memory* memory) {
+  return assay::gpu::answer_memory<assay::gpu::Memory, decltype(nvmlDeviceGetMemoryInfo)>(
+      assay_gpu_real_nvmlDeviceGetMemoryInfo, device, memory);
+}
+
+// The caller says with `version` which struct it has; NVML has checked that it is this one.
+ASSAY_EXPORTED int nvmlDeviceGetMemoryInfo_v2(void* device, assay::gpu::Memory2* memory) {
+  return assay::gpu::answer_memory<assay::gpu::Memory2, decltype(nvmlDeviceGetMemoryInfo_v2)>(
+      assay_gpu_real_nvmlDeviceGetMemoryInfo_v2, device, memory);
+}
+}

@@ -1,0 +1,180 @@
+// What contexts and modules take, which nobody allocates: what NVML says that this process has on a
+// device, less what was counted. Looked at before an allocation, where there is a limit, and
+// rarely: a second after something was loaded at the earliest.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/uuid.h"
+#include "observe/shim/gpu/spin_lock.h"
+
+namespace assay::gpu {
+namespace {
+
+using wire::GpuSlot;
+using wire::kGpuDevices;
+
+constexpr std::uint64_t kOften = 1'000;  // milliseconds between two looks
+constexpr std::uint64_t kAnyway =
+    30'000;  // drivers load code when it first runs, which nobody sees
+
+struct Row {  // nvmlProcessInfo_v2_t
+  unsigned pid;
+  unsigned long long used;
+  unsigned instance, compute_instance;
+};
+static_assert(sizeof(Row) == 24);
+constexpr unsigned kRows = 1024;
+constexpr unsigned long long kNotAvailable = ~0ULL;
+
+constinit std::atomic<std::uint64_t> next_look[kGpuDevices] = {};
+constinit std::atomic<bool> looking{false};  // one thread looks, the others do not wait for it
+// For that thread:
+std::uint64_t last_loads[kGpuDevices];
+std::uint64_t last_asked[kGpuDevices];
+bool changed[kGpuDevices];
+bool said_doubt;
+enum class Nvml { kUnknown, kOpen, kMissing } nvml = Nvml::kUnknown;
+Row rows[kRows];
+
+std::uint64_t now_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000 + 1;
+}
+
+// Contexts and modules that this process has made so far.
+std::uint64_t loads() {
+  std::uint64_t sum = 0;
+  std::uint32_t at = region()->slots[slot()].blocks.load();
+  for (std::size_t i = 0; i < wire::kGpuBlocks && at != 0 && at <= wire::kGpuBlocks; ++i) {
+    const wire::GpuBlock& block = region()->blocks[at - 1];
+    for (const GpuQuantity quantity : {GpuQuantity::kContext, GpuQuantity::kModule}) {
+      sum += block.counts[static_cast<std::size_t>(quantity)].calls.load(std::memory_order_relaxed);
+    }
+    at = block.sibling.load();
+  }
+  return sum;
+}
+
+bool open_nvml() {
+  if (nvml != Nvml::kUnknown) return nvml == Nvml::kOpen;
+  nvml = Nvml::kMissing;
+  if (dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+    dlerror();
+  } else if (nvml_ready() && helpers.nvml_init != nullptr && helpers.nvml_by_uuid != nullptr &&
+             helpers.nvml_processes != nullptr && helpers.nvml_init() == 0) {
+    nvml = Nvml::kOpen;
+  }
+  if (nvml == Nvml::kMissing) tell("no NVML: what contexts and modules take is not counted");
+  return nvml == Nvml::kOpen;
+}
+
+void* device_of(std::uint32_t line) {
+  const wire::GpuDevice& device = region()->devices[line];
+  const std::uint64_t uuid[2] = {device.uuid[0].load(), device.uuid[1].load()};
+  char text[41];
+  void* found = nullptr;
+  for (const char* kind : {"GPU", "MIG"}) {
+    print_uuid(kind, uuid, text);
+    if (helpers.nvml_by_uuid(text, &found) == 0) return found;
+  }
+  return nullptr;
+}
+
+// NVML numbers processes as the whole machine does. Elsewhere our own number is another's.
+bool numbers_are_the_machines() {
+  constexpr ino_t kFirstNamespace = 0xEFFFFFFC;
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirstNamespace;
+}
+
+bool all_are_here(unsigned number) {
+  for (unsigned i = 0; i < number; ++i) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%u", rows[i].pid);
+    if (access(path, F_OK) != 0) return false;
+  }
+  return true;
+}
+
+// Who has a context is listed; if there is one only, it is ours, whatever number it goes by.
+const Row* own_row(unsigned number) {
+  const bool by_pid = numbers_are_the_machines() || all_are_here(number);
+  if (!by_pid) return number == 1 ? rows : nullptr;
+  for (unsigned i = 0; i < number; ++i) {
+    if (rows[i].pid == static_cast<unsigned>(getpid())) return &rows[i];
+  }
+  return nullptr;
+}
+
+// What NVML says that this process has. False: it cannot be told.
+bool ask(std::uint32_t line, std::uint64_t& bytes) {
+  void* device = device_of(line);
+  unsigned number = kRows;
+  if (device == nullptr || helpers.nvml_processes(device, &number, rows) != 0) return false;
+  const Row* own = own_row(number < kRows ? number : kRows);
+  if (own == nullptr || own->used == kNotAvailable) return false;
+  bytes = own->used;
+  return true;
+}
+
+void look(std::uint32_t line) {
+  std::uint64_t taken = 0;
+  const GpuSlot& mine = region()->slots[slot()];
+  settle_pools(line);  // what they keep is no overhead
+  const std::uint64_t held = mine.used[line].load();
+  if (!ask(line, taken)) {
+    if (!said_doubt) tell("NVML does not tell what contexts and modules of this process take");
+    said_doubt = true;
+    return;
+  }
+  settle_pools(line);
+  if (mine.used[line].load() != held) {  // somebody allocates meanwhile: in a second again
+    changed[line] = true;
+    return;
+  }
+  const std::uint64_t overhead = mine.overhead[line].load();
+  const std::uint64_t counted = held - (overhead < held ? overhead : held);
+  const std::uint64_t now = taken > counted ? taken - counted : 0;
+  changed[line] = now != overhead;
+  if (changed[line]) set_overhead(line, now);
+}
+
+}  // namespace
+
+void look_at_overhead(std::uint32_t line) {
+  const std::uint64_t now = now_ms();
+  if (now < next_look[line].load(std::memory_order_relaxed)) return;
+  if (looking.exchange(true, std::memory_order_acquire)) return;
+  const int error = errno;
+  next_look[line].store(now + kOften, std::memory_order_relaxed);
+  const std::uint64_t loaded = loads();
+  const bool due = loaded != last_loads[line] || changed[line] ||
+                   (loaded != 0 && now > last_asked[line] + kAnyway);
+  if (due && open_nvml()) {
+    last_loads[line] = loaded;
+    last_asked[line] = now;
+    look(line);
+  }
+  errno = error;
+  looking.store(false, std::memory_order_release);
+}
+
+void forget_overhead() {
+  looking.store(false, std::memory_order_relaxed);
+  for (std::size_t line = 0; line < kGpuDevices; ++line) {
+    next_look[line].store(0, std::memory_order_relaxed);
+    last_loads[line] = 0;
+    changed[line] = false;
+  }
+  forget_pools();
+}
+
+}  // namespace assay::gpu

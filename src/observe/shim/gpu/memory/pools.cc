@@ -1,0 +1,267 @@
+// Memory pools keep what was freed, for the next one who asks, and nobody else can have it. So
+// where there is a limit, a pool counts with what it has reserved, as the driver says it; without
+// one, with what is allocated from it.
+//
+//   allocation ── reserve what it wants beyond what pools keep ── driver ── what have they now?
+//   free ── nothing yet: it may be given back when somebody waits for the device ── what then?
+//
+// Before anybody of this process is refused, the driver takes back what pools keep.
+#include "observe/shim/gpu/captures.h"
+#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/pool_list.h"
+
+namespace assay::gpu {
+namespace {
+
+using wire::kGpuDevices;
+
+enum LocationType : int { kUnspecified = 0, kOnDevice = 1 };  // CUmemLocationType
+struct Location {
+  int type, number;
+};
+// CUmemPoolProps, as far as we read it
+struct PoolProperties {
+  int type, handle_types;
+  Location location;
+};
+
+// Of this process, by device: what is allocated from pools, or being allocated; what they are
+// charged with; and what was reserved beside that for allocations that are being made.
+constinit std::atomic<std::int64_t> live[kGpuDevices] = {};
+constinit std::atomic<std::uint64_t> charged[kGpuDevices] = {};
+constinit std::atomic<std::uint64_t> pending[kGpuDevices] = {};
+constinit std::atomic<bool> freed[kGpuDevices] = {};  // since somebody last asked
+// A pool was destroyed whose memory was in use: it is there until that is freed.
+constinit std::atomic<bool> orphaned[kGpuDevices] = {};
+
+std::uint64_t live_on(std::uint32_t line) {
+  const std::int64_t bytes = live[line].load(std::memory_order_relaxed);
+  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+bool counts_reserved(std::uint32_t line) {
+  return helpers.pool_attribute != nullptr && limit_of(line) != 0;
+}
+
+// Of all pools of the device. False: the driver does not say.
+enum Attribute : int { kReservedNow = 5, kUsedNow = 7 };  // CU_MEMPOOL_ATTR_…_MEM_CURRENT
+bool ask(std::uint32_t line, Attribute what, std::uint64_t& sum) {
+  bool said = true;
+  sum = 0;
+  pools.each(line, [&](void* pool) {
+    std::uint64_t bytes = 0;
+    said = helpers.pool_attribute(pool, what, &bytes) == 0 && said;
+    sum += bytes;
+  });
+  return said;
+}
+
+bool ask_charge(std::uint32_t line, std::uint64_t& bytes) {
+  const HarmlessToCaptures harmless;
+  if (!ask(line, kReservedNow, bytes)) return false;
+  std::uint64_t used = 0;
+  if (orphaned[line].load(std::memory_order_relaxed) && ask(line, kUsedNow, used) &&
+      live_on(line) > used) {
+    bytes += live_on(line) - used;  // or more, while somebody allocates
+  }
+  return true;
+}
+
+// Charges what there is now. `more` was reserved for an allocation that has been made since, or
+// refused. With the lock.
+void settle(std::uint32_t line, std::uint64_t more) {
+  freed[line].store(false, std::memory_order_relaxed);
+  std::uint64_t now = 0;
+  if (!counts_reserved(line) || !ask_charge(line, now)) now = 0;
+  if (live_on(line) > now) now = live_on(line);  // also what others are about to get
+  const std::uint64_t others = pending[line].fetch_sub(more, std::memory_order_relaxed) - more;
+  now -= others < now ? others : now;
+  const std::uint64_t before = charged[line].exchange(now, std::memory_order_relaxed) + more;
+  if (now > before) add_anyway(line, now - before);
+  if (now < before) give_back(line, before - now);
+}
+
+void settle_locked(std::uint32_t line, std::uint64_t more) {
+  pools.lock.lock();
+  settle(line, more);
+  pools.lock.unlock();
+}
+
+bool is_beyond_limit(std::uint32_t line) {
+  const std::uint64_t limit = limit_of(line);
+  return limit != 0 && used_of(line) > limit;
+}
+
+// Reserves what pools do not keep already: that is charged, and of two threads one can have it.
+bool claim(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
+  std::uint32_t at = line;
+  pools.lock.lock();
+  const std::uint64_t used = live_on(line);
+  const std::uint64_t charge = charged[line].load(std::memory_order_relaxed);
+  const std::uint64_t kept = charge > used ? charge - used : 0;
+  more = bytes > kept ? bytes - kept : 0;
+  const bool done = more == 0 ? !is_beyond_limit(line) : try_hold(at, more);
+  if (done && at < kGpuDevices) {
+    live[line].fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    pending[line].fetch_add(more, std::memory_order_relaxed);
+  }
+  pools.lock.unlock();
+  if (done) line = at;
+  return done;
+}
+
+}  // namespace
+
+constinit std::atomic<bool> pools_freed{false};
+
+bool pool_of(void* pool, Place& place) {
+  bool known = true;
+  if (pool == nullptr) {
+    // The device's current pool is its own, or one that was made, and is known.
+    if (place.line < kGpuDevices && counts_reserved(place.line)) pools.know_own(place.line);
+  } else {
+    pools.lock.lock();
+    known = pools.find(pool, place.line);
+    pools.lock.unlock();
+  }
+  if (known) place.context |= kFromPool;
+  return known;
+}
+
+bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
+  more = 0;
+  if (line >= kGpuDevices) return true;
+  look_before(line);
+  if (claim(line, bytes, more)) return true;
+  make_room(line);
+  return claim(line, bytes, more);
+}
+
+void pool_gave(std::uint32_t line, std::uint64_t more) {
+  if (line >= kGpuDevices) return;
+  settle_locked(line, more);
+  // What it kept may have been in pieces of which none would do.
+  if (is_beyond_limit(line)) trim_pools(line);
+}
+
+void pool_refused(std::uint32_t line, std::uint64_t bytes, std::uint64_t more) {
+  if (line >= kGpuDevices) return;
+  live[line].fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  settle_locked(line, more);
+}
+
+void pool_took_back(std::uint32_t line, std::uint64_t bytes) {
+  if (line >= kGpuDevices) return;
+  live[line].fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  if (!counts_reserved(line)) return settle_pools(line);
+  freed[line].store(true, std::memory_order_relaxed);
+  pools_freed.store(true, std::memory_order_relaxed);
+}
+
+void settle_pools(std::uint32_t line) {
+  if (line >= kGpuDevices) return;
+  if (charged[line].load(std::memory_order_relaxed) == 0 && live_on(line) == 0) return;
+  settle_locked(line, 0);
+}
+
+void settle_all_freed() {
+  pools_freed.store(false, std::memory_order_relaxed);
+  for (std::uint32_t line = 0; line < kGpuDevices; ++line) {
+    if (freed[line].load(std::memory_order_relaxed)) settle_pools(line);
+  }
+}
+
+bool trim_pools(std::uint32_t line) {
+  const std::uint64_t before = charged[line].load(std::memory_order_relaxed);
+  if (before == 0) return false;
+  pools.lock.lock();
+  if (counts_reserved(line)) {
+    const HarmlessToCaptures harmless;
+    auto* const trim = real<int(void*, std::size_t)>(assay_gpu_real_cuMemPoolTrimTo);
+    pools.each(line, [&](void* pool) { trim(pool, 0); });
+  }
+  settle(line, 0);
+  pools.lock.unlock();
+  return charged[line].load(std::memory_order_relaxed) < before;
+}
+
+void forget_pools() {
+  pools.forget();
+  for (auto& bytes : live) bytes.store(0, std::memory_order_relaxed);
+  for (auto& bytes : charged) bytes.store(0, std::memory_order_relaxed);
+  for (auto& bytes : pending) bytes.store(0, std::memory_order_relaxed);
+  for (auto& some : freed) some.store(false, std::memory_order_relaxed);
+  for (auto& some : orphaned) some.store(false, std::memory_order_relaxed);
+}
+
+namespace {
+
+// What is in use of a pool that will be gone.
+void note_orphans(void* pool, std::uint32_t line) {
+  std::uint64_t used = 0;
+  const HarmlessToCaptures harmless;
+  const bool said =
+      helpers.pool_attribute != nullptr && helpers.pool_attribute(pool, kUsedNow, &used) == 0;
+  if (!said || used != 0) orphaned[line].store(true, std::memory_order_relaxed);
+}
+
+void settle_all_pools() {
+  for (std::uint32_t line = 0; line < kGpuDevices; ++line) settle_pools(line);
+}
+
+// Memory that moves has no place of its own: it counts where it is asked for.
+Result pool_known(Result result, void* const* pool, const Location* location) {
+  if (result != 0 || pool == nullptr || location == nullptr || location->type == kUnspecified) {
+    return result;
+  }
+  const std::uint32_t line =
+      location->type == kOnDevice ? line_of(location->number) : std::uint32_t{kGpuDevices};
+  std::uint32_t before = kGpuDevices;
+  pools.lock.lock();
+  if (!pools.find(*pool, before)) pools.add(*pool, line);
+  pools.lock.unlock();
+  return result;
+}
+
+}  // namespace
+}  // namespace assay::gpu
+
+extern "C" {
+
+ASSAY_EXPORTED int cuMemPoolCreate(void** pool, const assay::gpu::PoolProperties* properties) {
+  ASSAY_REAL(cuMemPoolCreate);
+  return assay::gpu::pool_known(next(pool, properties), pool,
+                                properties != nullptr ? &properties->location : nullptr);
+}
+// Pools of other places than devices, which nobody makes either.
+ASSAY_EXPORTED int cuMemGetDefaultMemPool(void** pool, const assay::gpu::Location* location,
+                                          int type) {
+  ASSAY_REAL(cuMemGetDefaultMemPool);
+  return assay::gpu::pool_known(next(pool, location, type), pool, location);
+}
+ASSAY_EXPORTED int cuMemGetMemPool(void** pool, const assay::gpu::Location* location, int type) {
+  ASSAY_REAL(cuMemGetMemPool);
+  return assay::gpu::pool_known(next(pool, location, type), pool, location);
+}
+
+ASSAY_EXPORTED int cuMemPoolTrimTo(void* pool, std::size_t keep) {
+  ASSAY_REAL(cuMemPoolTrimTo);
+  const int result = next(pool, keep);
+  assay::gpu::settle_all_pools();
+  return result;
+}
+
+// Forgotten before it is gone, for another may get its address.
+ASSAY_EXPORTED int cuMemPoolDestroy(void* pool) {
+  ASSAY_REAL(cuMemPoolDestroy);
+  std::uint32_t line = assay::wire::kGpuDevices;
+  assay::gpu::pools.lock.lock();
+  if (assay::gpu::pools.remove(pool, line) && line < assay::wire::kGpuDevices) {
+    assay::gpu::note_orphans(pool, line);
+  }
+  assay::gpu::pools.lock.unlock();
+  const int result = next(pool);
+  assay::gpu::settle_all_pools();
+  return result;
+}
+}

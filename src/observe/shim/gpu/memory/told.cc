@@ -1,0 +1,32 @@
+// What the driver tells about memory, where the device has a limit: the limit is all there is.
+#include <algorithm>
+
+#include "observe/shim/gpu/memory/limits.h"
+
+extern "C" {
+
+// The driver is asked first, with the caller's own pointers: what it makes of null is its business.
+ASSAY_EXPORTED int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
+  ASSAY_REAL(cuMemGetInfo_v2);
+  const int result = next(left, total);
+  if (result != 0) return result;
+  const std::uint32_t line = assay::gpu::current_place().line;
+  const std::uint64_t limit = assay::gpu::limit_of(line);
+  if (limit == 0) return result;
+  assay::gpu::look_at_overhead(line);  // what the context takes is gone before the first allocation
+  assay::gpu::settle_freed_pools();
+  assay::gpu::reap_now_and_then(line);
+  if (left != nullptr) *left = std::min<std::size_t>(*left, assay::gpu::left_of(line, limit));
+  if (total != nullptr) *total = std::min<std::size_t>(*total, limit);
+  return result;
+}
+
+ASSAY_EXPORTED int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
+  ASSAY_REAL(cuDeviceTotalMem_v2);
+  const int result = next(bytes, device);
+  if (result != 0 || bytes == nullptr) return result;
+  const std::uint64_t limit = assay::gpu::limit_of(assay::gpu::line_of(device));
+  if (limit != 0) *bytes = std::min<std::size_t>(*bytes, limit);
+  return result;
+}
+}

@@ -1,0 +1,126 @@
+// cuMemCreate and what is done with its handles. Such memory is there as long as anybody holds it:
+// a handle that was made, one that was asked back for (cuMemRetainAllocationHandle), or a mapping.
+// It is given back with the last of them; programs release handles while their memory is mapped.
+#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/size_map.h"
+
+namespace assay::gpu {
+namespace {
+
+using wire::kGpuDevices;
+
+// CUmemAllocationProp, as far as we read it
+struct Properties {
+  int type, handle_types;
+  int location_type, location;
+};
+
+std::uint32_t line_for(const Properties* properties) {
+  constexpr int kOnDevice = 1;
+  return properties != nullptr && properties->location_type == kOnDevice
+             ? line_of(properties->location)
+             : kGpuDevices;
+}
+
+Known mapping_of(std::uint64_t handle, std::uint64_t bytes) {
+  return {bytes, static_cast<std::uint32_t>(handle), static_cast<std::uint32_t>(handle >> 32U)};
+}
+std::uint64_t handle_of(const Known& mapping) {
+  return (std::uint64_t{mapping.second} << 32U) | mapping.first;
+}
+
+// One holder less. The bytes that nobody holds any more.
+std::uint64_t let_go(std::uint64_t handle) {
+  Known known;
+  if (!handles.add(handle, -1, known) || known.second != 0) return 0;
+  give_back(known.first, known.size);
+  return known.size;
+}
+
+}  // namespace
+}  // namespace assay::gpu
+
+using assay::gpu::GpuQuantity;
+using assay::gpu::Known;
+
+extern "C" {
+
+ASSAY_EXPORTED int cuMemCreate(std::uint64_t* out, std::size_t size,
+                               const assay::gpu::Properties* properties, std::uint64_t flags) {
+  ASSAY_REAL(cuMemCreate);
+  std::uint32_t line = assay::gpu::line_for(properties);
+  if (!assay::gpu::reserve(line, size)) {
+    assay::gpu::count(GpuQuantity::kRefused, size);
+    return assay::gpu::kOutOfMemory;
+  }
+  const int result = next(out, size, properties, flags);
+  if (result != 0) {
+    assay::gpu::give_back(line, size);
+    assay::gpu::count(GpuQuantity::kRefused, size);
+    return result;
+  }
+  assay::gpu::count(GpuQuantity::kAllocVirtual, size);
+  assay::gpu::note_peak(line);
+  Known before;
+  if (!assay::gpu::handles.insert(*out, {size, line, 1}, &before)) {
+    assay::gpu::give_back(line, size);
+  } else if (before.size != 0) {
+    assay::gpu::give_back(before.first, before.size);
+  }
+  return result;
+}
+
+ASSAY_EXPORTED int cuMemRetainAllocationHandle(std::uint64_t* handle, void* address) {
+  ASSAY_REAL(cuMemRetainAllocationHandle);
+  const int result = next(handle, address);
+  Known known;
+  if (result == 0) assay::gpu::handles.add(*handle, 1, known);
+  return result;
+}
+
+ASSAY_EXPORTED int cuMemMap(std::uint64_t address, std::size_t size, std::size_t offset,
+                            std::uint64_t handle, std::uint64_t flags) {
+  ASSAY_REAL(cuMemMap);
+  const int result = next(address, size, offset, handle, flags);
+  if (result != 0) return result;
+  Known known;
+  // Handles that were imported are not known: they are somebody else's, and charged there.
+  assay::gpu::handles.add(handle, 1, known);
+  if (!assay::gpu::mappings.insert(address, assay::gpu::mapping_of(handle, size))) {
+    assay::gpu::let_go(handle);
+  }
+  return result;
+}
+
+ASSAY_EXPORTED int cuMemUnmap(std::uint64_t address, std::size_t size) {
+  ASSAY_REAL(cuMemUnmap);
+  const int result = next(address, size);
+  if (result != 0) return result;
+  // Whole mappings, one after the other.
+  Known mapping;
+  for (std::uint64_t at = address; at - address < size; at += mapping.size) {
+    if (!assay::gpu::mappings.take(at, mapping) || mapping.size == 0) break;
+    const std::uint64_t bytes = assay::gpu::let_go(assay::gpu::handle_of(mapping));
+    if (bytes != 0) assay::gpu::count(GpuQuantity::kFree, bytes, 0);
+  }
+  return result;
+}
+
+// Taken out before the driver is asked: another thread may be given the same handle at once.
+ASSAY_EXPORTED int cuMemRelease(std::uint64_t handle) {
+  ASSAY_REAL(cuMemRelease);
+  Known known;
+  const bool found = assay::gpu::handles.add(handle, -1, known);
+  const int result = next(handle);
+  if (result != 0) {
+    if (found && known.second != 0) assay::gpu::handles.add(handle, 1, known);
+    if (found && known.second == 0)
+      assay::gpu::handles.insert(handle, {known.size, known.first, 1});
+    return result;
+  }
+  const bool last = found && known.second == 0;
+  assay::gpu::count(GpuQuantity::kFree, last ? known.size : 0);
+  if (last) assay::gpu::give_back(known.first, known.size);
+  return result;
+}
+}

@@ -1,0 +1,127 @@
+#include "observe/shim/gpu/pace/lanes.h"
+
+#include "observe/shim/gpu/pace/turns.h"
+
+namespace assay::gpu {
+namespace {
+
+constexpr std::size_t kLanes = 32;
+constinit Lane lanes[kLanes];
+constinit SpinLock finding;
+
+std::uint32_t line_of_current_device() {
+  int ordinal = -1;
+  std::uint64_t uuid[2] = {};
+  if (region() == nullptr || helpers.current_device == nullptr || helpers.device_uuid == nullptr ||
+      helpers.current_device(&ordinal) != 0 ||
+      helpers.device_uuid(reinterpret_cast<unsigned char*>(uuid), ordinal) != 0) {
+    return wire::kGpuDevices;
+  }
+  return static_cast<std::uint32_t>(wire::claim_device(*region(), uuid[0], uuid[1]));
+}
+
+bool has_all_event_functions() {
+  return helpers.event_create != nullptr && helpers.event_record != nullptr &&
+         helpers.event_record_ptsz != nullptr && helpers.event_query != nullptr &&
+         helpers.event_elapsed != nullptr;
+}
+
+// For a context that is new, or in the place of one that was not used for the longest time.
+void begin(Lane& lane, std::uint64_t context) {
+  lane.generation = 0;
+  lane.limited = false;
+  lane.has_events = has_all_event_functions() && helpers.context_id != nullptr;
+  lane.failures = 0;
+  lane.line = line_of_current_device();
+  lane.device = nullptr;
+  lane.place = nullptr;
+  for (Pair& pair : lane.pairs) pair = {};
+  lane.first = lane.count = 0;
+  lane.passed = -1;
+  lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
+  lane.unmarked_known = true;
+  lane.unmarked_parts = lane.checkpoints = 0;
+  lane.scale = {};
+  lane.context.store(context, std::memory_order_relaxed);
+  if (!lane.has_events) tell("no events: shares are kept by estimates alone");
+}
+
+}  // namespace
+
+Lane* take_lane() {
+  void* context = nullptr;
+  if (helpers.current_context == nullptr || helpers.current_context(&context) != 0 ||
+      context == nullptr) {
+    return nullptr;
+  }
+  unsigned long long number = 0;
+  if (helpers.context_id == nullptr || helpers.context_id(context, &number) != 0) {
+    number = reinterpret_cast<std::uintptr_t>(context);
+  }
+  const std::uint64_t key = wire::gpu_mix(number);
+  if (!finding.try_lock_for_a_while()) return nullptr;
+  Lane* found = nullptr;
+  for (Lane& lane : lanes) {
+    const std::uint64_t owner = lane.context.load(std::memory_order_relaxed);
+    if (owner == key) {
+      found = &lane;
+      break;
+    }
+    if (lane.users.load() != 0) continue;
+    if (found == nullptr || lane.used_ns < found->used_ns) found = &lane;
+  }
+  if (found != nullptr) {
+    if (found->context.load(std::memory_order_relaxed) != key) begin(*found, key);
+    found->users.fetch_add(1);
+    found->used_ns = now_ns();
+  }
+  finding.unlock();
+  return found;
+}
+
+void give_back(Lane& lane) {
+  lane.users.fetch_sub(1);
+}
+
+void forget_lanes() {
+  finding.reset();
+  for (Lane& lane : lanes) {
+    lane.lock.reset();
+    lane.users.store(0);
+    lane.context.store(0);
+    lane.used_ns = 0;
+  }
+}
+
+bool is_limited(Lane& lane, std::uint64_t now) {
+  wire::GpuRegion& counted = *region();
+  const std::uint64_t generation = counted.header.generation.load(std::memory_order_acquire) + 1;
+  const bool same_row =
+      lane.device == nullptr ||
+      lane.device->runs[lane.row].run.load(std::memory_order_relaxed) == counted.header.run;
+  if (lane.generation == generation && same_row) return lane.limited;
+  lane.generation = generation;
+  lane.limited = false;
+  if (lane.line >= wire::kGpuDevices) return false;
+  const wire::GpuDevice& device = counted.devices[lane.line];
+  const wire::GpuShare share = wire::share_of(counted, device);
+  wire::GpuTurns* file = share.limited() ? turns() : nullptr;
+  wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
+  const std::size_t row =
+      shared == nullptr ? wire::kTurnNobody : wire::join_turns(*shared, counted.header.run, now);
+  if (row == wire::kTurnNobody) {
+    if (share.limited()) tell("no place among the turns: launches are not paced");
+    if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
+    lane.device = nullptr;
+    lane.busy_from = lane.unmarked_ns = 0;  // nobody is charged for it any more
+    return false;
+  }
+  lane.device = shared;
+  lane.row = row;
+  lane.place = &own_place(shared->runs[row]);
+  wire::set_share(shared->runs[row], share);
+  lane.limited = true;
+  return true;
+}
+
+}  // namespace assay::gpu

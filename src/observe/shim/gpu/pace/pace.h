@@ -1,0 +1,69 @@
+// A limited run's launches: what one costs is taken from its thread's budget, and when that is used
+// up the launch comes to the checkpoint, where it waits for the run's turn and for work in flight.
+//
+//   paced.cc   the launch path in assembly, what is called below zero, who is paced at all
+//   pace.cc    the checkpoint
+//   lanes.cc   contexts and their limits
+//   marks.cc   what is in flight: events, estimates, what is charged
+//   costs.cc   what launches cost
+//   scale.h    by what that is off, as events tell
+//   turns.cc   the file of turns
+#pragma once
+
+#include <cstdint>
+
+#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/pace/costs.h"
+
+namespace assay::gpu {
+
+struct Lane;
+
+// A launch between the two calls.
+struct Ticket {
+  Lane* lane = nullptr;     // null: nothing more to do
+  std::uint32_t place = 0;  // of its cost
+  int pair = -1;            // of events
+  bool timed = false;       // between the two
+  void* stream = nullptr;
+  bool per_thread = false;  // the stream's kind, where it is the default one
+};
+// Work of one call of the driver: a kernel, a graph, a copy or a memset.
+struct Work {
+  std::uint32_t place;  // of its cost
+  void* stream;
+  bool per_thread;               // the default stream is the thread's
+  std::uint64_t assumed_ns = 0;  // what it takes, until that is known; 0: no idea
+};
+// Waits as long as it must. `subtracted` is what was taken from the thread's budget for it.
+Ticket before_launch(const Work& work, std::uint32_t subtracted);
+void after_launch(const Ticket& ticket);
+
+template <typename Call>
+Result checked(const Work& work, std::uint32_t subtracted, Call call) {
+  const Ticket ticket = before_launch(work, subtracted);
+  const Result result = call();
+  after_launch(ticket);
+  return result;
+}
+
+// What the launch path does in assembly, for calls that take microseconds anyway.
+template <typename Call>
+Result paced(const Work& work, Call call) {
+  look_at_limits();
+  if (!pacing.load(std::memory_order_relaxed)) return call();
+  wire::GpuBlock& mine = block();
+  const std::uint32_t cost = cost_of(work.place);
+  const std::int64_t left = mine.budget.load(std::memory_order_relaxed) - cost;
+  mine.budget.store(left, std::memory_order_relaxed);
+  return left >= 0 ? call() : checked(work, cost, call);
+}
+template <typename Call>
+Result paced_copy(CopyKind kind, std::uint64_t bytes, void* stream, bool per_thread, Call call) {
+  return paced({copy_place(kind, bytes), stream, per_thread, assumed_copy_ns(kind, bytes)}, call);
+}
+
+// A thread has waited for the device, from then on; for all of it or for a part.
+void after_wait(std::uint64_t from_ns, bool whole_context);
+
+}  // namespace assay::gpu

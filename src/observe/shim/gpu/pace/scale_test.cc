@@ -1,0 +1,104 @@
+// How estimates become what is believed: against devices whose real times are known here.
+#include "observe/shim/gpu/pace/scale.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "observe/shim/gpu/pace/costs.h"
+
+namespace assay::gpu {
+namespace {
+
+constexpr std::uint32_t kSomePlace = 77;
+
+// Whatever the estimates are off by: it is known after a few of the stretches into which work is
+// cut, a millisecond each as far as is known.
+RC_GTEST_PROP(GpuScale, ABiasIsFoundSoon, ()) {
+  const double bias = std::exp2(*rc::gen::inRange(-500, 601) / 100.0);
+  Scale scale;
+  for (int i = 0; i < 40; ++i) {
+    const auto estimated =
+        static_cast<double>(scale.estimated(*rc::gen::inRange<std::uint64_t>(400'000, 1'200'000)));
+    scale.learn(estimated * bias, estimated);
+  }
+  RC_ASSERT(std::abs(scale.times() / bias - 1) < 0.1);
+  const auto real = static_cast<double>(scale.real(1'000'000));
+  RC_ASSERT(std::abs(real / (1e6 * bias) - 1) < 0.1);
+  RC_ASSERT(std::abs(static_cast<double>(scale.estimated(scale.real(1'000'000))) - 1e6) < 100);
+}
+
+// And changed again when the program does something else.
+TEST(GpuScale, ANewBiasReplacesTheOld) {
+  Scale scale;
+  for (int i = 0; i < 100; ++i) scale.learn(600'000, 1'000'000);
+  EXPECT_NEAR(scale.times(), 0.6, 0.01);
+  for (int i = 0; i < 12; ++i) scale.learn(2'000'000, 1'000'000);
+  EXPECT_NEAR(scale.times(), 2, 0.2);
+}
+
+// Kernels of one grid, short and long in turn: what is believed is their mean.
+TEST(GpuScale, TheMeanOfWhatAlternates) {
+  Scale scale;
+  for (int i = 0; i < 200; ++i) scale.learn(i % 2 == 0 ? 500'000 : 1'500'000, 500'000);
+  EXPECT_NEAR(scale.times(), 2, 0.35);
+}
+
+TEST(GpuScale, OneStretchAloneChangesLittle) {
+  for (const double took : {1e18, -1e18, 0.0, std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()}) {
+    Scale scale;
+    for (int i = 0; i < 50; ++i) scale.learn(1'000'000, 1'000'000);
+    scale.learn(took, 1'000'000);
+    EXPECT_GE(scale.times(), 0.8) << took;
+    EXPECT_LE(scale.times(), 1.7) << took;
+    for (int i = 0; i < 10; ++i) scale.learn(1'000'000, 1'000'000);
+    EXPECT_NEAR(scale.times(), 1, 0.1) << took;
+  }
+}
+
+TEST(GpuScale, IdleTimeIsNotTakenForWork) {
+  Scale scale;
+  for (int i = 0; i < 50; ++i) scale.learn_most(5'000'000, 1'000'000);
+  EXPECT_EQ(scale.times(), 1);
+  for (int i = 0; i < 20; ++i) scale.learn_most(500'000, 1'000'000);
+  EXPECT_NEAR(scale.times(), 0.5, 0.05);
+}
+
+// Whatever it is told, it ends, and is a number by which one can multiply and divide.
+RC_GTEST_PROP(GpuScale, NonsenseHasBounds, (const std::vector<double>& told)) {
+  Scale scale;
+  for (const double took : told) {
+    scale.learn(took, 1'000);
+    scale.learn_most(-took, 1e9);
+    RC_ASSERT(scale.times() >= 1.0 / 256);
+    RC_ASSERT(scale.times() <= 256);
+  }
+}
+
+TEST(GpuCosts, AFirstLaunchThatWasSlowIsForgotten) {
+  forget_costs();
+  EXPECT_EQ(cost_of(kSomePlace), kUnknownCost);
+  learn_cost(kSomePlace, 900'000);
+  EXPECT_EQ(cost_of(kSomePlace), 900'000U);
+  for (int i = 0; i < 3; ++i) learn_cost(kSomePlace, 10'000);
+  EXPECT_LT(cost_of(kSomePlace), 30'000U);
+}
+
+TEST(GpuCosts, AGridThatIsShortAndLongHasOneSlowCost) {
+  forget_costs();
+  for (int i = 0; i < 40; ++i) learn_cost(kSomePlace, i % 2 == 0 ? 20'000 : 1'000'000);
+  for (int i = 0; i < 40; ++i) {
+    const double before = cost_of(kSomePlace);
+    learn_cost(kSomePlace, i % 2 == 0 ? 20'000 : 1'000'000);
+    EXPECT_NEAR(cost_of(kSomePlace), 510'000, 100'000);
+    EXPECT_NEAR(cost_of(kSomePlace) / before, 1, 0.15);
+  }
+  forget_costs();
+}
+
+}  // namespace
+}  // namespace assay::gpu

@@ -1,0 +1,226 @@
+// A region for processes whose limits come from HAMi's variables. All processes of a container
+// share it: by the name of HAMi's own cache file where that is given, else by user, pid namespace
+// and the limits themselves. Nobody removes it: it outlives its processes, as that file does, so
+// limits are taken from the environment by everyone who comes, and never from what stands in the
+// file.
+#include "observe/shim/gpu/region/hami.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "observe/shim/gpu/region/process.h"
+
+namespace assay::gpu {
+namespace {
+
+HamiSettings settings;
+char cache_path[kPathSize];
+char odd_variable[64];
+bool read = false;
+constinit std::atomic<bool> told_odd{false};
+bool own_region = false;
+
+// The environment as the process got it: programs change theirs.
+__attribute__((constructor)) void read_settings() {
+  if (read) return;
+  read = true;
+  settings = hami_settings(environ);
+  if (settings.cache != nullptr && strlen(settings.cache) < sizeof cache_path) {
+    memcpy(cache_path, settings.cache, strlen(settings.cache));
+  }
+  if (settings.odd != nullptr) {
+    const char* end = strchr(settings.odd, '=');
+    if (end - settings.odd < static_cast<long>(sizeof odd_variable)) {
+      memcpy(odd_variable, settings.odd, static_cast<std::size_t>(end - settings.odd));
+    }
+  }
+  settings.cache = nullptr;  // both are the environment's
+  settings.odd = nullptr;
+}
+
+// Also where that was the only limit, and there is none now. Once.
+void tell_odd() {
+  if (odd_variable[0] == 0 || told_odd.exchange(true)) return;
+  char line[128];
+  snprintf(line, sizeof line, "%s is not understood, and ignored", odd_variable);
+  tell(line);
+}
+
+std::uint64_t hash_of_settings() {
+  struct stat status {};
+  std::uint64_t hash = stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+  // `hash` is of what was before, in this order.
+  const auto add = [&](std::uint64_t value) { hash = wire::gpu_mix(hash ^ value); };
+  add(settings.bytes);
+  add(settings.share);
+  add(settings.priority);
+  for (const std::uint64_t bytes : settings.bytes_of) add(bytes);
+  for (const std::uint32_t share : settings.share_of) add(share);
+  return hash;
+}
+
+enum class File { kGood, kNotThere, kGarbage, kStrangers };
+
+File judge(int file, bool must_be_ours) {
+  struct stat status {};
+  wire::GpuHeader header{};
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
+      (must_be_ours && status.st_uid != geteuid())) {
+    return File::kStrangers;
+  }
+  const ssize_t size = pread(file, &header, sizeof header, 0);
+  const bool valid = size == static_cast<ssize_t>(sizeof header) &&
+                     wire::is_valid(header, static_cast<std::uint64_t>(status.st_size));
+  return valid ? File::kGood : File::kGarbage;
+}
+
+// Whole or not at all: the file gets its name when there is a region in it. Who is not first finds
+// the first one's, and -1 tells that as well.
+int make_file(const char* path, mode_t mode) {
+  char folder[kPathSize];
+  char self[40];
+  snprintf(folder, sizeof folder, "%s", path);
+  char* slash = strrchr(folder, '/');
+  if (slash == nullptr) return -1;
+  slash[1] = 0;
+  const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  if (file >= 0) {
+    snprintf(self, sizeof self, "/proc/self/fd/%d", file);
+    if (wire::make_gpu_region(file) && fchmod(file, mode) == 0 &&
+        linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) {
+      return file;
+    }
+    close(file);
+    return -1;
+  }
+  // Where files cannot be made without a name.
+  char name[kPathSize];
+  if (snprintf(name, sizeof name, "%s.%d", path, getpid()) >= static_cast<int>(sizeof name)) {
+    return -1;
+  }
+  const int named = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (named < 0) return -1;
+  const bool made =
+      wire::make_gpu_region(named) && fchmod(named, mode) == 0 && link(name, path) == 0;
+  unlink(name);
+  if (made) return named;
+  close(named);
+  return -1;
+}
+
+// What is no region is taken away, by one process at a time: the others find a new file then.
+void remove_garbage(int file, const char* path) {
+  constexpr timespec kWhile{0, 2'000'000};
+  for (int round = 0; flock(file, LOCK_EX | LOCK_NB) != 0; ++round) {
+    if (round == 50) return;
+    nanosleep(&kWhile, nullptr);
+  }
+  struct stat opened {};
+  struct stat named {};
+  if (fstat(file, &opened) == 0 && stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
+      opened.st_dev == named.st_dev && judge(file, false) == File::kGarbage) {
+    unlink(path);
+  }
+}
+
+int open_or_make(const char* path, mode_t mode, bool must_be_ours) {
+  for (int round = 0; round < 4; ++round) {
+    const int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+    const File found = file >= 0 ? judge(file, must_be_ours) : File::kNotThere;
+    if (found == File::kGood) return file;
+    if (found == File::kGarbage) remove_garbage(file, path);
+    if (file >= 0) close(file);
+    if (found == File::kStrangers || (file < 0 && errno != ENOENT)) return -1;
+    if (found == File::kGarbage) continue;
+    if (const int made = make_file(path, mode); made >= 0) return made;
+  }
+  return -1;
+}
+
+template <typename Word, typename Value>
+bool put(std::atomic<Word>& to, Value value) {
+  return to.exchange(value) != value;
+}
+
+}  // namespace
+
+const HamiSettings& hami() {
+  read_settings();
+  return settings;
+}
+
+bool hami_wants_region() {
+  read_settings();
+  tell_odd();
+  return settings.given;
+}
+
+int open_hami_region(char* path, std::size_t size) {
+  own_region = true;
+  // Its format is ours, so it stands beside HAMi's; users of one container are limited together.
+  constexpr mode_t kEverybody = 0666;
+  constexpr mode_t kOwner = 0600;
+  if (cache_path[0] != 0 && snprintf(path, size, "%s.assay-gpu-%u", cache_path, wire::kGpuVersion) <
+                                static_cast<int>(size)) {
+    if (const int file = open_or_make(path, kEverybody, false); file >= 0) return file;
+    tell("CUDA_DEVICE_MEMORY_SHARED_CACHE: no file can be made there");
+  }
+  snprintf(path, size, "/dev/shm/assay-gpu-hami-%u-%016llx-%u", geteuid(),
+           static_cast<unsigned long long>(hash_of_settings()), wire::kGpuVersion);
+  if (const int file = open_or_make(path, kOwner, true); file >= 0) return file;
+  path[0] = 0;
+  const int file = memfd_create("assay-gpu", MFD_CLOEXEC);
+  if (file < 0) return -1;
+  tell("no file for the region: limits hold for this process and its children alone");
+  if (wire::make_gpu_region(file)) return file;
+  close(file);
+  return -1;
+}
+
+void set_hami_limits() {
+  wire::GpuHeader& header = process.region->header;
+  bool changed = put(header.limits.bytes, settings.bytes);
+  changed = put(header.limits.share, settings.share) || changed;
+  changed = put(header.limits.priority, settings.priority) || changed;
+  if (changed) header.generation.fetch_add(1);
+}
+
+void set_hami_limits(int ordinal, std::uint32_t line) {
+  const HamiSettings& said = hami();
+  tell_odd();
+  if (!said.given || ordinal >= kHamiDevices) return;
+  wire::GpuHeader& header = region()->header;
+  wire::GpuLimits& limits = region()->devices[line].limits;
+  std::uint64_t bytes = said.bytes_of[ordinal];
+  std::uint32_t share = said.share_of[ordinal];
+  bool changed = false;
+  if (own_region) {
+    changed = put(limits.bytes, bytes);
+    changed = put(limits.share, share) || changed;
+  } else {
+    // `assay run` has made the region: what it says goes first.
+    if (bytes == 0) bytes = said.bytes;
+    if (share == 0) share = said.share;
+    if (header.limits.bytes.load() == 0 && limits.bytes.load() == 0 && bytes != 0) {
+      changed = put(limits.bytes, bytes);
+    }
+    if (header.limits.share.load() == 0 && limits.share.load() == 0 && share != 0) {
+      changed = put(limits.share, share) || changed;
+    }
+  }
+  if (changed) header.generation.fetch_add(1);
+}
+
+std::uint64_t hami_limit_of(int ordinal) {
+  return own_region && ordinal >= 0 && ordinal < kHamiDevices ? settings.bytes_of[ordinal] : 0;
+}
+
+}  // namespace assay::gpu

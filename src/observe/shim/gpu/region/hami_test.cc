@@ -1,0 +1,321 @@
+// In the place of HAMi-core: its variables, its cache file, and nothing that it is known to break.
+#include "observe/shim/gpu/region/hami.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "observe/shim/gpu/memory/uuid.h"
+#include "observe/shim/gpu/testing/run.h"
+
+namespace assay::gpu {
+namespace {
+
+using testing::Ran;
+using testing::RunRecord;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+
+HamiSettings settings_of(std::vector<const char*> environment) {
+  environment.push_back(nullptr);
+  return hami_settings(environment.data());
+}
+
+TEST(HamiSettings, AreReadAsHamiReadsThem) {
+  const HamiSettings settings = settings_of(
+      {"PATH=/bin", "CUDA_DEVICE_MEMORY_LIMIT=3000m", "CUDA_DEVICE_MEMORY_LIMIT_0=20g",
+       "CUDA_DEVICE_MEMORY_LIMIT_1=0", "CUDA_DEVICE_MEMORY_LIMIT_2=4096", "CUDA_DEVICE_SM_LIMIT=30",
+       "CUDA_DEVICE_MEMORY_LIMIT_3=7K", "CUDA_DEVICE_SM_LIMIT_1=100", "CUDA_DEVICE_SM_LIMIT_2=0",
+       "CUDA_TASK_PRIORITY=1", "GPU_CORE_UTILIZATION_POLICY=force", "ACTIVE_OOM_KILLER=1",
+       "CUDA_DEVICE_MEMORY_SHARED_CACHE=/tmp/x.cache", "LIBCUDA_LOG_LEVEL=4"});
+  EXPECT_TRUE(settings.given);
+  EXPECT_EQ(settings.odd, nullptr);
+  EXPECT_EQ(settings.bytes, 3000 * kMiB);
+  EXPECT_EQ(settings.bytes_of[0], 20 * kGiB);
+  EXPECT_EQ(settings.bytes_of[1], 0U);  // as all
+  EXPECT_EQ(settings.bytes_of[2], 4096U);
+  EXPECT_EQ(settings.bytes_of[3], 7U << 10U);
+  EXPECT_EQ(settings.bytes_of[4], 0U);
+  EXPECT_EQ(settings.share, 300U);
+  EXPECT_EQ(settings.share_of[1], wire::kGpuWholeShare);
+  EXPECT_EQ(settings.share_of[2], 0U);
+  EXPECT_EQ(settings.priority, static_cast<std::uint32_t>(wire::GpuPriority::kLow));
+  EXPECT_STREQ(settings.cache, "/tmp/x.cache");
+}
+
+TEST(HamiSettings, PriorityZeroIsHighAndAPolicyCanSwitchComputeLimitsOff) {
+  EXPECT_EQ(settings_of({"CUDA_TASK_PRIORITY=0"}).priority,
+            static_cast<std::uint32_t>(wire::GpuPriority::kHigh));
+  EXPECT_FALSE(settings_of({"CUDA_TASK_PRIORITY=0"}).given);
+  const HamiSettings off =
+      settings_of({"CUDA_DEVICE_SM_LIMIT=30", "CUDA_DEVICE_SM_LIMIT_1=20", "CUDA_TASK_PRIORITY=1",
+                   "GPU_CORE_UTILIZATION_POLICY=DISABLE"});
+  EXPECT_EQ(off.share, 0U);
+  EXPECT_EQ(off.share_of[1], 0U);
+  EXPECT_EQ(off.priority, 0U);
+}
+
+TEST(HamiSettings, ZeroAloneIsNoLimit) {
+  const HamiSettings settings =
+      settings_of({"CUDA_DEVICE_MEMORY_LIMIT=0", "CUDA_DEVICE_SM_LIMIT_1=0"});
+  EXPECT_FALSE(settings.given);
+  EXPECT_EQ(settings.odd, nullptr);
+}
+
+TEST(HamiSettings, NonsenseIsIgnoredAndNamed) {
+  for (const char* line :
+       {"CUDA_DEVICE_MEMORY_LIMIT=", "CUDA_DEVICE_MEMORY_LIMIT=lots", "CUDA_DEVICE_MEMORY_LIMIT=-1",
+        "CUDA_DEVICE_MEMORY_LIMIT=1.5g", "CUDA_DEVICE_MEMORY_LIMIT=99999999999999999999",
+        "CUDA_DEVICE_MEMORY_LIMIT=18446744073709551615g", "CUDA_DEVICE_MEMORY_LIMIT=5gg",
+        "CUDA_DEVICE_MEMORY_LIMIT_64=1g", "CUDA_DEVICE_SM_LIMIT=101", "CUDA_DEVICE_SM_LIMIT=3x",
+        "CUDA_TASK_PRIORITY=2", "GPU_CORE_UTILIZATION_POLICY=maybe"}) {
+    const HamiSettings settings = settings_of({line});
+    EXPECT_FALSE(settings.given) << line;
+    EXPECT_STREQ(settings.odd, line);
+  }
+  // Names that only begin like ours are other people's.
+  for (const char* line : {"CUDA_DEVICE_MEMORY_LIMIT_x=1g", "CUDA_DEVICE_MEMORY_LIMITS=1g",
+                           "CUDA_DEVICE_SM_LIMIT_=5", "CUDA_DEVICE_MEMORY_LIMIT"}) {
+    const HamiSettings settings = settings_of({line});
+    EXPECT_FALSE(settings.given) << line;
+    EXPECT_EQ(settings.odd, nullptr) << line;
+  }
+}
+
+RC_GTEST_PROP(HamiSettings, AnyEnvironmentIsSurvived, (const std::vector<std::string>& values)) {
+  std::vector<std::string> lines;
+  for (const std::string& value : values) {
+    for (const char* name : {"CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_SM_LIMIT_",
+                             "CUDA_TASK_PRIORITY=", "CUDA_DEVICE_MEMORY_LIMIT_3="}) {
+      lines.push_back(name + value);
+    }
+  }
+  std::vector<const char*> environment;
+  for (const std::string& line : lines) environment.push_back(line.c_str());
+  const HamiSettings settings = settings_of(environment);
+  RC_ASSERT(settings.share <= wire::kGpuWholeShare);
+}
+
+TEST(GpuUuid, IsReadAsItIsWritten) {
+  std::uint64_t uuid[2] = {0x0123456789ABCDEF, 0xFEDCBA9876543210};
+  char text[41];
+  for (const char* kind : {"GPU", "MIG"}) {
+    print_uuid(kind, uuid, text);
+    std::uint64_t again[2] = {};
+    ASSERT_TRUE(parse_uuid(text, again)) << text;
+    EXPECT_EQ(again[0], uuid[0]);
+    EXPECT_EQ(again[1], uuid[1]);
+  }
+  EXPECT_STREQ(text, "MIG-efcdab89-6745-2301-1032-547698badcfe");
+  for (const char* odd :
+       {"", "GPU", "GPU-", "TPU-efcdab89-6745-2301-1032-547698badcfe",
+        "MIG-GPU-efcdab89-6745-2301-1032-547698badcfe/1/0", "GPU-efcdab89-6745-2301-1032-54769",
+        "GPU-efcdab89-6745-2301-1032-547698badcfe00", "GPU-efcdab8g-6745-2301-1032-547698badcfe"}) {
+    EXPECT_FALSE(parse_uuid(odd, uuid)) << odd;
+  }
+}
+
+// Programs with the library preloaded and HAMi's variables, as in one of its containers.
+class InPlaceOfHami : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/assay-hami-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+  }
+  // Regions without a name of their own, of limits that nobody else has, go too.
+  void TearDown() override {
+    std::filesystem::remove_all(folder_);
+    for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
+      const std::string name = file.path().filename();
+      if (!name.starts_with("assay-gpu-hami-")) continue;
+      std::ifstream stream(file.path(), std::ios::binary);
+      auto header = std::make_unique<wire::GpuHeader>();
+      stream.read(reinterpret_cast<char*>(header.get()), sizeof(wire::GpuHeader));
+      const std::uint64_t bytes = header->limits.bytes.load();
+      if (bytes == kOdd || bytes == kOdd + 1) std::filesystem::remove(file.path());
+    }
+  }
+  static constexpr std::uint64_t kOdd = 1234567;
+
+  [[nodiscard]] std::string cache() const { return folder_ + "/cudevshr.cache"; }
+  [[nodiscard]] std::string region() const {
+    return cache() + ".assay-gpu-" + std::to_string(wire::kGpuVersion);
+  }
+  [[nodiscard]] std::string line(const std::string& words, const std::string& settings) const {
+    return "LD_PRELOAD=" ASSAY_GPU_LIBRARY " LD_LIBRARY_PATH=" ASSAY_FAKECUDA " ASSAY_GPU_LOG=" +
+           folder_ + "/log CUDA_DEVICE_MEMORY_SHARED_CACHE=" + cache() + " " + settings +
+           " " ASSAY_GPU_PROBE " memory " + words;
+  }
+  [[nodiscard]] Ran memory(const std::string& words, const std::string& settings) const {
+    return RunRecord::run_as(line(words, settings));
+  }
+  [[nodiscard]] std::string log() const {
+    return RunRecord::run_as("cat " + folder_ + "/log").text;
+  }
+  std::string folder_;
+};
+
+TEST_F(InPlaceOfHami, AMemoryLimitHoldsAndIsTold) {
+  const Ran ran = memory("t=total:0 a=alloc:1048577 b=alloc:1048576 i=info n=nvml:0",
+                         "CUDA_DEVICE_MEMORY_LIMIT=1m");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("t.total"), kMiB);
+  EXPECT_EQ(ran.told.at("a"), 2);
+  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.told.at("i.free"), 0);
+  EXPECT_EQ(ran.told.at("n.total"), kMiB);
+}
+
+TEST_F(InPlaceOfHami, WithoutVariablesNothingHappensAtAll) {
+  const Ran ran = memory("a=alloc:2000000 t=total:0", "LIBCUDA_LOG_LEVEL=4 ACTIVE_OOM_KILLER=1");
+  EXPECT_EQ(ran.told.at("t.total"), kGiB) << ran.text;
+  EXPECT_FALSE(std::filesystem::exists(region()));
+}
+
+TEST_F(InPlaceOfHami, ProcessesOfAContainerShareTheLimit) {
+  const std::string limit = "CUDA_DEVICE_MEMORY_LIMIT=1m ";
+  const Ran ran =
+      memory("a=alloc:700000 shell:OTHER",
+             limit + "OTHER='" ASSAY_GPU_PROBE " memory b=alloc:400000 c=alloc:300000'");
+  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.told.at("b"), 2);
+  EXPECT_EQ(ran.told.at("c"), 0);
+}
+
+TEST_F(InPlaceOfHami, WithoutACacheFileTheSameLimitsAreShared) {
+  const std::string none = "CUDA_DEVICE_MEMORY_SHARED_CACHE= ";
+  const std::string limit = "CUDA_DEVICE_MEMORY_LIMIT=1234567 ";
+  const Ran ran = memory("a=alloc:700000 shell:OTHER shell:ELSE",
+                         none + limit +
+                             "OTHER='" ASSAY_GPU_PROBE
+                             " memory b=alloc:600000' ELSE='CUDA_DEVICE_MEMORY_LIMIT="
+                             "1234568 " ASSAY_GPU_PROBE " memory c=alloc:600000'");
+  EXPECT_EQ(ran.told.at("b"), 2) << ran.text;
+  EXPECT_EQ(ran.told.at("c"), 0);  // another limit is another region
+}
+
+TEST_F(InPlaceOfHami, DevicesAreNumberedAsTheProgramSeesThem) {
+  const std::string limits =
+      "FAKECUDA_DEVICES=3 CUDA_DEVICE_MEMORY_LIMIT=3000 CUDA_DEVICE_MEMORY_LIMIT_0=1000 "
+      "CUDA_DEVICE_MEMORY_LIMIT_1=0 ";
+  const Ran ran = memory("a=total:0 b=total:1 c=total:2 m=nvml:0", limits);
+  EXPECT_EQ(ran.told.at("a.total"), 1000U) << ran.text;
+  EXPECT_EQ(ran.told.at("b.total"), 3000U);  // 0: as all
+  EXPECT_EQ(ran.told.at("c.total"), 3000U);
+  EXPECT_EQ(ran.told.at("m.total"), 1000U);
+  const Ran turned =
+      memory("a=total:0 device:0 alloc:600 m=nvml:2",
+             limits + "CUDA_VISIBLE_DEVICES=GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a002");
+  EXPECT_EQ(turned.told.at("a.total"), 1000U) << turned.text;
+  EXPECT_EQ(turned.told.at("m.total"), 1000U);
+  EXPECT_EQ(turned.told.at("m.used"), 600U);
+}
+
+// nvidia-smi in the container, before anybody has used a device.
+TEST_F(InPlaceOfHami, NvmlAloneTellsLimitsByNumber) {
+  const Ran ran = memory("a=nvml:0 b=nvml:1", "FAKECUDA_DEVICES=2 CUDA_DEVICE_MEMORY_LIMIT_1=2000");
+  EXPECT_EQ(ran.told.at("a.total"), kGiB) << ran.text;
+  EXPECT_EQ(ran.told.at("b.total"), 2000U);
+}
+
+TEST_F(InPlaceOfHami, AStaleFileKeepsNoOldLimit) {
+  EXPECT_EQ(memory("a=alloc:900 kill",
+                   "CUDA_DEVICE_MEMORY_LIMIT=1000 "
+                   "CUDA_DEVICE_MEMORY_LIMIT_0=900")
+                .told.at("a"),
+            0U);
+  const Ran more = memory("t=total:0 a=alloc:2000 b=alloc:1 kill", "CUDA_DEVICE_MEMORY_LIMIT=2000");
+  EXPECT_EQ(more.told.at("t.total"), 2000U) << more.text;
+  EXPECT_EQ(more.told.at("a"), 0U);  // what the dead had is not counted either
+  EXPECT_EQ(more.told.at("b"), 2U);
+  const Ran none = memory("t=total:0 a=alloc:5000", "CUDA_DEVICE_SM_LIMIT=50");
+  EXPECT_EQ(none.told.at("t.total"), kGiB) << none.text;
+  std::ifstream stream(region(), std::ios::binary);
+  auto header = std::make_unique<wire::GpuHeader>();
+  stream.read(reinterpret_cast<char*>(header.get()), sizeof(wire::GpuHeader));
+  EXPECT_EQ(header->limits.share.load(), 500U);
+  EXPECT_EQ(header->generation.load(), 5U);  // two changes, two changes, one
+}
+
+TEST_F(InPlaceOfHami, WhateverStandsInTheFileIsReplaced) {
+  for (const std::string& garbage :
+       {std::string("HAMi?"), std::string(5 << 20, 'x'), std::string()}) {
+    std::ofstream(region(), std::ios::binary | std::ios::trunc) << garbage;
+    const Ran ran = memory("a=alloc:1001 b=alloc:1000", "CUDA_DEVICE_MEMORY_LIMIT=1000");
+    EXPECT_EQ(ran.told.at("a"), 2) << ran.text;
+    EXPECT_EQ(ran.told.at("b"), 0);
+  }
+}
+
+TEST_F(InPlaceOfHami, WhereNoFileCanBeMadeTheLimitHoldsForTheProcess) {
+  std::filesystem::create_directory(region());  // neither a file nor one that can be made
+  const Ran ran = memory("a=alloc:1234568 b=alloc:1234567", "CUDA_DEVICE_MEMORY_LIMIT=1234567");
+  EXPECT_EQ(ran.told.at("a"), 2) << ran.text;
+  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_NE(log().find("no file can be made there"), std::string::npos) << log();
+}
+
+TEST_F(InPlaceOfHami, NonsenseIsSaidAndTheProgramRuns) {
+  const Ran ran =
+      memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=much CUDA_DEVICE_MEMORY_LIMIT_1=1g");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
+}
+
+TEST_F(InPlaceOfHami, NonsenseAloneIsSaidToo) {
+  const Ran ran = memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=2GB");
+  ASSERT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
+  EXPECT_FALSE(std::filesystem::exists(region()));
+  const RunRecord run;
+  const Ran under = run.probe("memory a=alloc:5000",
+                              "CUDA_DEVICE_SM_LIMIT=half ASSAY_GPU_LOG=" + folder_ + "/log");
+  ASSERT_EQ(under.status, 0) << under.text;
+  EXPECT_NE(log().find("CUDA_DEVICE_SM_LIMIT is not understood"), std::string::npos) << log();
+}
+
+TEST_F(InPlaceOfHami, ManyWhoStartAtOnceMakeOneRegion) {
+  std::string all;
+  for (int i = 0; i < 24; ++i) {
+    all += line("alloc:10", "CUDA_DEVICE_MEMORY_LIMIT=1g") + " & ";
+  }
+  const Ran ran = RunRecord::run_as(all + "wait");
+  EXPECT_EQ(ran.text, "");
+  struct stat status {};
+  ASSERT_EQ(::stat(region().c_str(), &status), 0);
+  EXPECT_EQ(status.st_nlink, 1U);
+  EXPECT_EQ(status.st_mode & 0777U, 0666U);
+  EXPECT_GE(status.st_blocks * 512, static_cast<off_t>(sizeof(wire::GpuRegion)));  // no holes
+  std::ifstream stream(region(), std::ios::binary);
+  auto header = std::make_unique<wire::GpuHeader>();
+  stream.read(reinterpret_cast<char*>(header.get()), sizeof(wire::GpuHeader));
+  EXPECT_EQ(header->next_slot.load(), 24U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_),
+                          std::filesystem::directory_iterator()),
+            2);  // the region and the log: no half-made one
+}
+
+// A run of `assay run` in such a container: what the container says holds where the run says
+// nothing.
+TEST_F(InPlaceOfHami, UnderAssayRunTheContainersLimitsHoldToo) {
+  const RunRecord run;
+  const Ran ran = run.probe("memory t=total:0 a=alloc:2001", "CUDA_DEVICE_MEMORY_LIMIT=2000");
+  EXPECT_EQ(ran.told.at("t.total"), 2000U) << ran.text;
+  EXPECT_EQ(ran.told.at("a"), 2U);
+  const RunRecord other;
+  other.region().header.limits.bytes = 1000;
+  const Ran own = other.probe("memory t=total:0", "CUDA_DEVICE_MEMORY_LIMIT=2000");
+  EXPECT_EQ(own.told.at("t.total"), 1000U) << own.text;
+}
+
+}  // namespace
+}  // namespace assay::gpu

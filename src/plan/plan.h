@@ -1,0 +1,80 @@
+// Plan: what is predicted about a job's step before it runs, as one value: its time with interval
+// and parts, its memory, throughput and MFU, and why something could not be predicted. `assay plan`
+// prints it, `assay train` stores it when training starts, and `assay report` puts it beside what
+// was measured.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "plan/model/intervals.h"
+#include "plan/model/memory.h"
+#include "plan/model/step_time.h"
+#include "plan/prediction.h"
+#include "spec/job.h"
+
+namespace assay::plan {
+
+struct PlannedStep {
+  StepTime time;
+  Interval interval;                        // factors of it, from comparable rows
+  std::string comparable;                   // the class of software that these rows are of
+  std::vector<std::string> extrapolations;  // what no comparable row has
+  double tokens_per_s = 0;                  // of all ranks
+  double mfu = 0;                           // without the embedding's parameters
+  double mfu_with_embedding = 0;            // as often published
+
+  // 8 of 10 comparable steps took from low() to high().
+  [[nodiscard]] base::Seconds low() const { return time.total * interval.low; }
+  [[nodiscard]] base::Seconds high() const { return time.total * interval.high; }
+};
+
+struct PlannedMemory {
+  MemoryNeed need;       // of the rank that needs most
+  base::Bytes device;    // that it has; 0: not known
+  bool counted = false;  // from the buffers of the trainer's program: exact, not predicted
+
+  [[nodiscard]] bool fits() const { return need.total() <= device; }
+};
+
+struct Plan {
+  std::string job;        // its name
+  std::string device;     // that it was planned for
+  std::string framework;  // that runs it
+  std::string recompute;  // as chosen, where the job leaves it open
+  std::string constants;  // version of the model's constants: constants_version()
+  std::int64_t ranks = 1;
+  std::int64_t tokens_per_step = 0;  // of all ranks
+  std::optional<PlannedStep> step;
+  std::optional<PlannedMemory> memory;
+  std::vector<std::string> unknown;  // what could not be predicted, why, and what to set
+};
+
+struct PlanInputs {
+  Assumed assumed;
+  ModelConstants constants;
+  IntervalTable intervals = shipped_intervals(false);
+  RangeTable ranges = shipped_ranges();
+};
+
+// Never fails: what cannot be predicted is missing, and `unknown` says why.
+Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs& inputs = {});
+
+// The plan of a run on a device that steps are not predicted for; the caller adds what it knows.
+Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const std::string& device,
+                       const std::string& reason);
+
+// A fingerprint of all constants' values: equal for equal constants, in any program.
+std::string constants_version(const ModelConstants& constants);
+
+// The keys of `assay plan --json` that are about the step; what is not known is null.
+base::Json to_json(const Plan& plan);
+// Reads what to_json() wrote, also of later versions with further keys.
+base::Result<Plan> plan_from_json(const base::Json& json);
+
+}  // namespace assay::plan

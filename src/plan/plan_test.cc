@@ -1,0 +1,94 @@
+// Plans: composed of the parts, and the same after a trip through JSON.
+#include "plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/testing/searches.h"
+
+namespace assay::plan {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Plan read_back(const Plan& plan) {
+  const base::Json json = base::Json::parse(base::json_text(to_json(plan)));
+  auto read = plan_from_json(json);
+  EXPECT_TRUE(read.has_value()) << read.error().line();
+  return read.value_or(Plan{});
+}
+
+TEST(Plan, IsWhatThePartsPredict) {
+  const spec::JobSpec job = testing::job_of("llama3-70b-h200x32");
+  const Plan plan = plan_of("llama3-70b-h200x32", job);
+  const auto made = predict(job);
+  ASSERT_TRUE(made && plan.step && plan.memory);
+  EXPECT_EQ(plan.step->time.total, made->step.total);
+  EXPECT_EQ(plan.step->mfu, made->mfu);
+  EXPECT_EQ(plan.memory->need.total(), made->memory.total());
+  EXPECT_EQ(plan.memory->fits(), made->fits);
+  EXPECT_EQ(plan.device, "NVIDIA H200");
+  EXPECT_EQ(plan.ranks, 32);
+  EXPECT_LT(plan.step->low(), plan.step->high());
+  EXPECT_THAT(plan.unknown, IsEmpty());
+  base::Seconds sum;
+  for (const StepPart& part : step_parts()) sum = sum + plan.step->time.*part.time;
+  EXPECT_NEAR(sum / plan.step->time.total, 1, 1e-9);
+}
+
+TEST(Plan, SurvivesJsonToTheLastBit) {
+  for (const char* preset : {"llama3-8b-h200", "moe-9b-h200x32", "nanochat-d26-h100"}) {
+    const Plan plan = plan_of(preset, testing::job_of(preset));
+    const Plan read = read_back(plan);
+    EXPECT_EQ(to_json(read), to_json(plan)) << preset;
+    ASSERT_TRUE(read.step && read.memory);
+    EXPECT_EQ(read.step->high(), plan.step->high());
+    EXPECT_EQ(read.memory->need.total(), plan.memory->need.total());
+  }
+}
+
+TEST(Plan, WithoutAStepSaysWhy) {
+  const spec::JobSpec job = testing::job_of("llama3-8b-h200");
+  Plan plan = plan_without_step("mine", job, "2 cores", "it runs on CPUs");
+  EXPECT_TRUE(to_json(plan)["step_s"].is_null());
+  plan.memory = PlannedMemory{.need = {.workspace = base::Bytes(123'456'789)}, .counted = true};
+  const Plan read = read_back(plan);
+  EXPECT_FALSE(read.step);
+  EXPECT_EQ(read.memory->need.total().count(), 123'456'789);
+  EXPECT_TRUE(read.memory->counted);
+  EXPECT_THAT(read.unknown, ::testing::ElementsAre("it runs on CPUs"));
+
+  spec::JobSpec on_cpu = job;
+  on_cpu.cluster.device.kind = spec::DeviceKind::kCpu;
+  const Plan refused = plan_of("mine", on_cpu);
+  EXPECT_FALSE(refused.step || refused.memory);
+  ASSERT_THAT(refused.unknown, SizeIs(1));
+  EXPECT_THAT(refused.unknown.front(), HasSubstr("not for CPUs"));
+}
+
+TEST(Plan, AnyOtherJsonIsRefused) {
+  const base::Json whole = to_json(plan_of("p", testing::job_of("llama3-8b-h200")));
+  EXPECT_FALSE(plan_from_json(base::Json::array()));
+  EXPECT_FALSE(plan_from_json(nullptr));
+  for (const auto& [key, value] : whole.items()) {
+    base::Json wrong = whole;
+    wrong[key] = base::Json::object({{"x", 1}});
+    EXPECT_EQ(plan_from_json(wrong).has_value(), key.starts_with("step_") && key != "step_s")
+        << key;
+  }
+  base::Json later = whole;
+  later["added_later"] = 1;
+  EXPECT_TRUE(plan_from_json(later));
+}
+
+TEST(Plan, TheVersionOfConstantsFollowsTheirValues) {
+  ModelConstants other;
+  EXPECT_EQ(constants_version(other), constants_version({}));
+  other.memory.base_gib *= 1.0000001;
+  EXPECT_NE(constants_version(other), constants_version({}));
+}
+
+}  // namespace
+}  // namespace assay::plan
