@@ -1,5 +1,5 @@
-// The JSON that src/machine writes about a machine, as tables. It may come from an old store: what is
-// missing or of another type is left out.
+// The JSON that src/machine writes about a machine, as tables. It may come from an old store: what
+// is missing or of another type is left out.
 #pragma once
 
 #include <vector>
