@@ -7,7 +7,7 @@
 
 namespace assay::compare {
 
-std::optional<std::vector<std::string>> plain_words(const std::string& command) {
+std::optional<std::vector<std::string>> plain_arguments(const std::string& command) {
   constexpr std::string_view kPlain = "_@%+=:,./-";
   std::vector<std::string> words;
   bool inside = false;
@@ -31,7 +31,7 @@ std::optional<std::vector<std::string>> plain_words(const std::string& command) 
       return std::nullopt;
     }
   }
-  // "A=1 command" sets a variable; "cd", "exit" and what is misspelt are the shell's to tell.
+  // "A=1 command" sets a variable; builtins (cd, exit) and misspelt names are left to the shell.
   if (words.empty() || words.front().find('=') != std::string::npos ||
       !base::find_program(words.front(), base::current_search_path())) {
     return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<std::vector<std::string>> plain_words(const std::string& command) 
   return words;
 }
 
-std::vector<std::string> shell_words(const std::string& command) {
+std::vector<std::string> shell_arguments(const std::string& command) {
   return {"/bin/sh", "-c", command};
 }
 

@@ -1,4 +1,4 @@
-// A command as it is written, and the words that a process is started with.
+// A command as the user wrote it, and the arguments that a process is started with.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace assay::compare {
 
-// The words of a command that needs no shell: plain words and quoted ones, the first of which is a
-// program that is there. Nothing if it needs one.
-std::optional<std::vector<std::string>> plain_words(const std::string& command);
+// The arguments of a command that needs no shell: plain or single-quoted words, the first of which
+// is an existing program. Nothing if it needs a shell.
+std::optional<std::vector<std::string>> plain_arguments(const std::string& command);
 // {"/bin/sh", "-c", command}
-std::vector<std::string> shell_words(const std::string& command);
+std::vector<std::string> shell_arguments(const std::string& command);
 
 }  // namespace assay::compare

@@ -110,10 +110,10 @@ Noise wandering_effect(double r) {
   return noise;
 }
 
-void expect_coverage(double share) {
-  ::testing::Test::RecordProperty("coverage", std::to_string(share));
-  EXPECT_GE(share, 0.93);
-  EXPECT_LE(share, 0.97);
+void expect_coverage(double alpha_share) {
+  ::testing::Test::RecordProperty("coverage", std::to_string(alpha_share));
+  EXPECT_GE(alpha_share, 0.93);
+  EXPECT_LE(alpha_share, 0.97);
 }
 
 class Coverage : public ::testing::Test {

@@ -1,5 +1,7 @@
-// The distributions that intervals are made from.
+// The probability distributions that intervals and tests are made from.
 #pragma once
+
+#include <cstdint>
 
 namespace assay::compare {
 
@@ -7,11 +9,10 @@ namespace assay::compare {
 double normal_cdf(double z);
 double normal_quantile(double p);
 
-// P(T <= t) with `freedom` degrees of freedom, which need not be a whole number, and its inverse.
-double student_cdf(double t, double freedom);
+// The inverse of P(T <= t) with `freedom` degrees of freedom, which need not be an integer.
 double student_quantile(double p, double freedom);
 
-// The probability of at most `k` heads in `n` throws of a fair coin.
-double coin_cdf(int k, int n);
+// The probability of at most `heads` heads in `tosses` tosses of a fair coin.
+double fair_coin_cdf(std::int64_t heads, std::int64_t tosses);
 
 }  // namespace assay::compare

@@ -1,10 +1,13 @@
 #include "compare/effect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "base/units.h"
 #include "compare/distributions.h"
 
 namespace assay::compare {
@@ -27,11 +30,12 @@ Moments moments_of(std::span<const double> values) {
   return m;
 }
 
-std::optional<Interval> student_interval(const Moments& m, std::size_t count, double alpha) {
+std::optional<ConfidenceInterval> student_interval(const Moments& m, std::size_t count,
+                                                   double alpha) {
   if (count < 2) return std::nullopt;
   const auto n = static_cast<double>(count);
   const double half = student_quantile(1 - alpha / 2, n - 1) * m.deviation / std::sqrt(n);
-  return Interval{m.mean - half, m.mean + half};
+  return ConfidenceInterval{m.mean - half, m.mean + half};
 }
 
 Signs signs_of(std::span<const double> differences) {
@@ -39,13 +43,12 @@ Signs signs_of(std::span<const double> differences) {
   for (const double d : differences) {
     (d > 0 ? signs.more : d < 0 ? signs.less : signs.equal) += 1;
   }
-  const auto throws = static_cast<int>(signs.more + signs.less);
-  const auto fewer = static_cast<int>(std::min(signs.more, signs.less));
-  signs.p = std::min(1.0, 2 * coin_cdf(fewer, throws));
+  signs.p =
+      std::min(1.0, 2 * fair_coin_cdf(std::min(signs.more, signs.less), signs.more + signs.less));
   return signs;
 }
 
-// The deviation that one independent difference would have to have.
+// The standard deviation of one difference that this half-width implies.
 double pair_deviation_pct(const Estimate& estimate, double z) {
   return estimate.half_width_pct() * std::sqrt(static_cast<double>(estimate.pairs)) / z;
 }
@@ -60,8 +63,21 @@ double percent(double difference) {
   return 100 * std::expm1(difference);
 }
 
-Interval percent(const Interval& differences) {
+ConfidenceInterval percent(const ConfidenceInterval& differences) {
   return {percent(differences.low), percent(differences.high)};
+}
+
+std::string ratio_text(double ratio, std::string_view if_more, std::string_view if_less) {
+  if (!std::isfinite(ratio) || ratio <= 0) return {};
+  const double times = ratio >= 1 ? ratio : 1 / ratio;
+  if (times < 1.0005) return "1.000 ×";
+  const std::string_view word = ratio >= 1 ? if_more : if_less;
+  if (times >= 99.5 && times < 1e15) {
+    return fmt::format("{} × {}", base::grouped(std::llround(times)), word);
+  }
+  int digits = 1;
+  if (times < 2) digits = times < 1.1 ? 3 : 2;
+  return fmt::format("{:.{}f} × {}", times, digits, word);
 }
 
 std::string_view to_text(Method method) {
@@ -76,14 +92,16 @@ std::string_view to_text(Method method) {
   return "";
 }
 
-std::string_view to_text(Verdict verdict) {
+std::string_view to_text(IntervalVerdict verdict) {
   switch (verdict) {
-    case Verdict::kPass:
+    case IntervalVerdict::kPass:
       return "PASS";
-    case Verdict::kFail:
+    case IntervalVerdict::kFail:
       return "FAIL";
-    case Verdict::kInconclusive:
+    case IntervalVerdict::kInconclusive:
       return "INCONCLUSIVE";
+    case IntervalVerdict::kNotJudged:
+      return "NOT JUDGED";
   }
   return "";
 }
@@ -147,14 +165,16 @@ std::optional<double> pairs_to_detect(const Estimate& estimate, double effect_pc
   return at_least_two(needed * needed / (effect_pct * effect_pct));
 }
 
-Verdict verdict_of(const Estimate& estimate, const Judgement& judgement) {
-  if (estimate.method == Method::kNone) return Verdict::kInconclusive;
-  const Interval p = percent(estimate.interval);
+IntervalVerdict verdict_of(const Estimate& estimate, const Judgement& judgement) {
+  if (!judgement.judged) return IntervalVerdict::kNotJudged;
+  if (estimate.method == Method::kNone) return IntervalVerdict::kInconclusive;
+  const ConfidenceInterval p = percent(estimate.interval);
   // How much worse B is.
-  const Interval worse = judgement.more_is_better ? Interval{-p.high, -p.low} : p;
-  if (worse.high < judgement.margin_pct) return Verdict::kPass;
-  if (worse.low > judgement.margin_pct) return Verdict::kFail;
-  return Verdict::kInconclusive;
+  const ConfidenceInterval worse =
+      judgement.more_is_better ? ConfidenceInterval{-p.high, -p.low} : p;
+  if (worse.high < judgement.margin_pct) return IntervalVerdict::kPass;
+  if (worse.low > judgement.margin_pct) return IntervalVerdict::kFail;
+  return IntervalVerdict::kInconclusive;
 }
 
 }  // namespace assay::compare

@@ -1,46 +1,51 @@
-// Effect: what paired differences say about B against A. Differences are ln(B/A), one per block, in
-// the order in which blocks ran; people get percent of A.
+// Effect: the estimate of B against A from paired differences, with its intervals and checks, and
+// the verdict against a margin. A difference is ln(B/A), one per block, in the order in which the
+// blocks ran; output shows percent of A.
 //
 //   const Effect e = effect_of(differences);
-//   verdict_of(e, {.margin_pct = 1});      // kPass: the interval is below 1 %
+//   verdict_of(e.estimate, {.margin_pct = 1});  // kPass: the whole interval is below 1 %
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "compare/bootstrap.h"
+#include "compare/intervals.h"
 #include "compare/series.h"
-#include "compare/signed_rank.h"
 
 namespace assay::compare {
 
 // ln(B/A) as percent of A.
 double percent(double difference);
-Interval percent(const Interval& differences);
+ConfidenceInterval percent(const ConfidenceInterval& differences);
+
+// A ratio from the larger side, with the word for its direction: "9.2 × faster", "1.020 × slower".
+// No word if it rounds to 1; empty if it is not positive and finite.
+std::string ratio_text(double ratio, std::string_view if_more, std::string_view if_less);
 
 // How an interval was made.
 enum class Method {
-  kNone,        // of fewer than two differences
-  kStudent,     // of two to five: as many as the signed-rank test cannot decide with
-  kSignedRank,  // Hodges and Lehmann's estimate, Wilcoxon's interval
+  kNone,        // fewer than two differences: no interval
+  kStudent,     // two to five: too few for a signed-rank interval
+  kSignedRank,  // Hodges-Lehmann estimate, Wilcoxon interval
 };
 std::string_view to_text(Method method);
 
-// The estimate and its interval alone, as it is looked at after every block.
+// The estimate and its interval alone: what the stopping rule needs after every block.
 struct Estimate {
   std::int64_t pairs = 0;
   Method method = Method::kNone;
   double centre = 0;
-  Interval interval;
+  ConfidenceInterval interval;
   double autocorrelation = 0;
-  double widening = 1;  // what autocorrelation made of the interval's width
+  double widening = 1;  // the factor by which autocorrelation widened the interval
 
   // In percent of A; infinite without an interval.
   [[nodiscard]] double half_width_pct() const;
-  // As many independent pairs would say as much.
+  // The number of independent pairs that would give an interval of this width.
   [[nodiscard]] double effective_pairs() const;
 };
 Estimate estimate_of(std::span<const double> differences, double alpha = 0.05);
@@ -49,7 +54,7 @@ struct Signs {
   std::int64_t more = 0;  // B more than A
   std::int64_t less = 0;
   std::int64_t equal = 0;
-  double p = 1;  // that a fair coin is so uneven
+  double p = 1;  // of a two-sided sign test
 };
 
 struct Effect {
@@ -58,30 +63,32 @@ struct Effect {
   // Beside it:
   double mean = 0;
   double deviation = 0;
-  std::optional<Interval> student;
-  std::optional<Interval> bootstrap;
+  std::optional<ConfidenceInterval> student;
+  std::optional<ConfidenceInterval> bootstrap;
   Signs signs;
   Drift drift;
-  std::vector<std::size_t> outliers;  // places among the differences
+  std::vector<std::size_t> outliers;  // positions among the differences
 };
 Effect effect_of(std::span<const double> differences, double alpha = 0.05,
                  const Resampling& resampling = {});
 
-// Pairs for an interval of this half-width, and pairs with which an effect of this size would show
-// in four experiments of five, at the noise that the estimate has. Nothing without an interval.
+// Pairs needed for an interval of this half-width, and for detecting an effect of this size with a
+// power of 80 %, at the noise seen so far. Nothing without an interval.
 std::optional<double> pairs_for_half_width(const Estimate& estimate, double half_width_pct);
 std::optional<double> pairs_to_detect(const Estimate& estimate, double effect_pct, double alpha);
 
-enum class Verdict { kPass, kFail, kInconclusive };
-std::string_view to_text(Verdict verdict);
+// Read off an interval and a bound; also of the goals of a suite.
+enum class IntervalVerdict { kPass, kFail, kInconclusive, kNotJudged };
+std::string_view to_text(IntervalVerdict verdict);  // "PASS"
 
 struct Judgement {
-  double margin_pct = 1;        // B may be worse by so much
-  bool more_is_better = false;  // of throughputs and the like
+  double margin_pct = 1;        // how much worse B may be
+  bool more_is_better = false;  // for throughputs and the like
+  bool judged = true;           // false: a scan without a margin, which only reports
 
   bool operator==(const Judgement&) const = default;
 };
-// By where the interval lies: all of it within the margin, all of it beyond, or neither.
-Verdict verdict_of(const Estimate& estimate, const Judgement& judgement);
+// PASS if the whole interval is within the margin, FAIL if all of it is beyond, else INCONCLUSIVE.
+IntervalVerdict verdict_of(const Estimate& estimate, const Judgement& judgement);
 
 }  // namespace assay::compare

@@ -52,15 +52,15 @@ TEST(Distributions, QuantilesAreScipys) {
 }
 
 TEST(Distributions, CoinsAreCounted) {
-  EXPECT_NEAR(coin_cdf(2, 4), 11 / 16.0, 1e-12);
-  EXPECT_NEAR(coin_cdf(0, 10), 1 / 1024.0, 1e-15);
-  EXPECT_EQ(coin_cdf(-1, 10), 0);
-  EXPECT_NEAR(coin_cdf(10, 10), 1, 1e-12);
+  EXPECT_NEAR(fair_coin_cdf(2, 4), 11 / 16.0, 1e-12);
+  EXPECT_NEAR(fair_coin_cdf(0, 10), 1 / 1024.0, 1e-15);
+  EXPECT_EQ(fair_coin_cdf(-1, 10), 0);
+  EXPECT_NEAR(fair_coin_cdf(10, 10), 1, 1e-12);
 }
 
 TEST(Effect, OfNothingAndOfFew) {
   EXPECT_EQ(estimate_of({}).method, Method::kNone);
-  EXPECT_EQ(verdict_of(estimate_of({}), {}), Verdict::kInconclusive);
+  EXPECT_EQ(verdict_of(estimate_of({}), {}), IntervalVerdict::kInconclusive);
   const std::vector<double> one = {0.01};
   EXPECT_EQ(estimate_of(one).method, Method::kNone);
   EXPECT_TRUE(std::isinf(estimate_of(one).half_width_pct()));
@@ -78,13 +78,13 @@ TEST(Effect, VerdictsFollowWhereTheIntervalLies) {
                      .interval = {std::log1p(low / 100), std::log1p(high / 100)}};
     return verdict_of(e, {margin, more_is_better});
   };
-  EXPECT_EQ(verdict(-0.5, 0.9, 1), Verdict::kPass);
-  EXPECT_EQ(verdict(1.1, 1.5, 1), Verdict::kFail);
-  EXPECT_EQ(verdict(0.9, 1.1, 1), Verdict::kInconclusive);
-  EXPECT_EQ(verdict(-50, 1, 1), Verdict::kInconclusive);  // not below
-  EXPECT_EQ(verdict(-0.9, 5, 1, true), Verdict::kPass);
-  EXPECT_EQ(verdict(-3, -1.5, 1, true), Verdict::kFail);
-  EXPECT_EQ(verdict(-3, 2, 1, true), Verdict::kInconclusive);
+  EXPECT_EQ(verdict(-0.5, 0.9, 1), IntervalVerdict::kPass);
+  EXPECT_EQ(verdict(1.1, 1.5, 1), IntervalVerdict::kFail);
+  EXPECT_EQ(verdict(0.9, 1.1, 1), IntervalVerdict::kInconclusive);
+  EXPECT_EQ(verdict(-50, 1, 1), IntervalVerdict::kInconclusive);  // not below
+  EXPECT_EQ(verdict(-0.9, 5, 1, true), IntervalVerdict::kPass);
+  EXPECT_EQ(verdict(-3, -1.5, 1, true), IntervalVerdict::kFail);
+  EXPECT_EQ(verdict(-3, 2, 1, true), IntervalVerdict::kInconclusive);
 }
 
 // The method's own figures: at a deviation of 1 %, a 1 % effect needs 8 to 11 pairs, and a

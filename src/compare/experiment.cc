@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -12,8 +13,16 @@ namespace {
 
 using base::Json;
 
-constexpr double kErrors = 0.05;
+constexpr double kTotalAlpha = 0.05;
 constexpr std::size_t kMostArms = 26;
+constexpr std::array<std::pair<Stop, std::string_view>, 5> kStopTexts = {{
+    {Stop::kNo, "it was interrupted"},
+    {Stop::kNarrow, "the interval is narrow enough"},
+    {Stop::kTime, "the time limit was reached"},
+    {Stop::kPairs, "all pairs were made"},
+    {Stop::kFailed, "an arm failed"},
+}};
+constexpr std::string_view kOldTimeText = "the time was over";  // in journals of 0.1
 
 base::Result<void> need(bool good, const char* where, std::string what, const char* hint = "") {
   if (good) return {};
@@ -21,11 +30,13 @@ base::Result<void> need(bool good, const char* where, std::string what, const ch
 }
 
 Json arm_json(const Arm& arm) {
-  return {{"name", arm.name},
-          {"command", arm.command},
-          {"environment", arm.environment},
-          {"prepare", arm.prepare},
-          {"cleanup", arm.cleanup}};
+  Json json = {{"name", arm.name},
+               {"command", arm.command},
+               {"environment", arm.environment},
+               {"prepare", arm.prepare},
+               {"cleanup", arm.cleanup}};
+  if (!arm.values.empty()) json["values"] = arm.values;
+  return json;
 }
 
 Arm arm_from_json(const Json& json) {
@@ -33,7 +44,8 @@ Arm arm_from_json(const Json& json) {
           .command = json.at("command"),
           .environment = json.at("environment"),
           .prepare = json.at("prepare"),
-          .cleanup = json.at("cleanup")};
+          .cleanup = json.at("cleanup"),
+          .values = json.value("values", std::vector<std::string>())};
 }
 
 template <class T>
@@ -47,12 +59,39 @@ Json metric_or_null(const std::optional<Metric>& metric) {
 
 }  // namespace
 
-std::string Experiment::name_of(std::size_t place) const {
-  return place < arms.size() ? arms[place].name : arms.front().name + "'";
+std::string_view to_text(Stop stop) {
+  for (const auto& [named, text] : kStopTexts) {
+    if (named == stop) return text;
+  }
+  return "";
+}
+
+Stop stop_from_text(std::string_view text) {
+  if (text == kOldTimeText) return Stop::kTime;
+  for (const auto& [stop, named] : kStopTexts) {
+    if (named == text) return stop;
+  }
+  return Stop::kNo;
+}
+
+std::string Experiment::name_of(std::size_t index) const {
+  return index < arms.size() ? arms[index].name : arms.front().name + "'";
 }
 
 double Experiment::alpha() const {
-  return kErrors / static_cast<double>(arms.size() - 1);
+  return kTotalAlpha / static_cast<double>(arms.size() - 1);
+}
+
+bool Experiment::is_time() const {
+  return steps || metric.kind == MetricKind::kWall || metric.kind == MetricKind::kCpu;
+}
+
+std::string ratio_text(const Experiment& experiment, double difference) {
+  const bool more_is_better = experiment.judgement.more_is_better;
+  const double ratio = std::exp(difference);
+  if (!more_is_better && !experiment.is_time()) return ratio_text(ratio, "as much", "less");
+  return more_is_better ? ratio_text(ratio, "faster", "slower")
+                        : ratio_text(ratio, "slower", "faster");
 }
 
 base::Result<void> check(const Experiment& e) {
@@ -76,6 +115,11 @@ base::Result<void> check(const Experiment& e) {
   }
   ASSAY_TRY_VOID(need(std::isfinite(e.stop.half_width_pct) && e.stop.half_width_pct > 0,
                       "--half-width", "must be more than 0 %"));
+  for (const Arm& arm : e.arms) {
+    ASSAY_TRY_VOID(
+        need(arm.values.size() == e.scanned.size(), "compare",
+             fmt::format("arm '{}' does not have a value per scanned parameter", arm.name)));
+  }
   ASSAY_TRY_VOID(need(e.stop.min_pairs >= 2, "--min-pairs", "must be 2 or more"));
   ASSAY_TRY_VOID(need(e.stop.max_pairs >= 1, "--max-pairs", "must be 1 or more"));
   ASSAY_TRY_VOID(need(e.stop.max_time.count() > 0, "--max-time", "must be more than 0"));
@@ -89,22 +133,25 @@ base::Result<void> check(const Experiment& e) {
 Json to_json(const Experiment& e) {
   Json arms = Json::array();
   for (const Arm& arm : e.arms) arms.push_back(arm_json(arm));
-  return {{"arms", arms},
-          {"second_baseline", e.second_baseline},
-          {"metric", e.metric.text()},
-          {"steps", metric_or_null(e.steps)},
-          {"step_seconds", e.step_seconds},
-          {"quality", metric_or_null(e.quality)},
-          {"half_width_pct", e.stop.half_width_pct},
-          {"min_pairs", e.stop.min_pairs},
-          {"max_pairs", e.stop.max_pairs},
-          {"max_time_s", e.stop.max_time.count()},
-          {"margin_pct", e.judgement.margin_pct},
-          {"more_is_better", e.judgement.more_is_better},
-          {"warm_up", or_null(e.warm_up)},
-          {"timeout_s", e.timeout ? Json(e.timeout->count()) : Json(nullptr)},
-          {"seed", e.seed},
-          {"directory", e.directory}};
+  Json json = {{"arms", arms},
+               {"second_baseline", e.second_baseline},
+               {"metric", e.metric.text()},
+               {"steps", metric_or_null(e.steps)},
+               {"step_seconds", e.step_seconds},
+               {"quality", metric_or_null(e.quality)},
+               {"half_width_pct", e.stop.half_width_pct},
+               {"min_pairs", e.stop.min_pairs},
+               {"max_pairs", e.stop.max_pairs},
+               {"max_time_s", e.stop.max_time.count()},
+               {"margin_pct", e.judgement.margin_pct},
+               {"more_is_better", e.judgement.more_is_better},
+               {"warm_up", or_null(e.warm_up)},
+               {"timeout_s", e.timeout ? Json(e.timeout->count()) : Json(nullptr)},
+               {"seed", e.seed},
+               {"directory", e.directory}};
+  if (!e.scanned.empty()) json["scanned"] = e.scanned;
+  if (!e.judgement.judged) json["judged"] = false;
+  return json;
 }
 
 base::Result<Experiment> experiment_from_json(const Json& json) {
@@ -124,7 +171,8 @@ base::Result<Experiment> experiment_from_json(const Json& json) {
               .min_pairs = json.at("min_pairs"),
               .max_pairs = json.at("max_pairs"),
               .max_time = base::Seconds(json.at("max_time_s").get<double>())};
-    e.judgement = {json.at("margin_pct"), json.at("more_is_better")};
+    e.judgement = {json.at("margin_pct"), json.at("more_is_better"), json.value("judged", true)};
+    e.scanned = json.value("scanned", std::vector<std::string>());
     if (!json.at("warm_up").is_null()) e.warm_up = json["warm_up"].get<std::int64_t>();
     if (!json.at("timeout_s").is_null()) e.timeout = base::Seconds(json["timeout_s"].get<double>());
     e.seed = json.at("seed");

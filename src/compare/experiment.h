@@ -1,10 +1,11 @@
-// Experiment: what is asked. Made from the command line, an experiment file, or the first line of a
-// journal, which is its JSON.
+// Experiment: what to compare, how to measure it and when to stop. Made from the command line, an
+// experiment file, or the first line of a journal, which is its JSON.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -12,47 +13,69 @@
 #include "base/units.h"
 #include "compare/effect.h"
 #include "compare/metric.h"
-#include "compare/stopping.h"
 
 namespace assay::compare {
 
 struct Arm {
   std::string name;
   std::string command;
-  std::vector<std::string> environment = {};  // "KEY=value", over ours
-  std::string prepare = {};                   // before each of its runs, not timed
-  std::string cleanup = {};                   // after
+  std::vector<std::string> environment = {};  // "KEY=value", added to the inherited environment
+  std::string prepare = {};                   // run before each of its runs, not timed
+  std::string cleanup = {};                   // run after each of its runs
+  std::vector<std::string> values = {};       // of the scanned parameters, in their order
 };
 
+struct StopRule {
+  double half_width_pct = 0.25;
+  std::int64_t min_pairs = 20;  // a narrow interval of fewer pairs does not stop it
+  std::int64_t max_pairs = 100'000;
+  base::Seconds max_time = base::Seconds(600);
+
+  bool operator==(const StopRule&) const = default;
+};
+
+enum class Stop { kNo, kNarrow, kTime, kPairs, kFailed };
+std::string_view to_text(Stop stop);  // "the interval is narrow enough"
+// The inverse; kNo for unknown text.
+Stop stop_from_text(std::string_view text);
+
 struct Experiment {
-  std::vector<Arm> arms;  // the first is what the others are compared with
+  std::vector<Arm> arms;  // the first is the baseline
   bool second_baseline = true;
+  std::vector<std::string> scanned = {};  // parameters, if the arms are values of a scan
   Metric metric;
   std::optional<Metric> steps;
-  double step_seconds = 1;  // one unit of a step's time
+  double step_seconds = 1;  // the unit of a step's time
   std::optional<Metric> quality;
   StopRule stop;
   Judgement judgement;
-  std::optional<std::int64_t> warm_up;  // blocks; nothing: as many as look like it
+  std::optional<std::int64_t> warm_up;  // blocks; nothing: detected
   std::optional<base::Seconds> timeout;
   std::uint64_t seed = 1;
-  std::string directory;  // where the commands run
+  std::string directory;  // the working directory of the commands
 
-  // Runs of a block: the arms, and the baseline again as the last one.
+  // Runs of a block: every arm, and the baseline again as the last one.
   [[nodiscard]] std::size_t runs_per_block() const {
     return arms.size() + (second_baseline ? 1 : 0);
   }
-  [[nodiscard]] const Arm& arm_of(std::size_t place) const {
-    return arms[place < arms.size() ? place : 0];
+  [[nodiscard]] const Arm& arm_of(std::size_t index) const {
+    return arms[index < arms.size() ? index : 0];
   }
   // "A", "B", …, "A'" for the second baseline.
-  [[nodiscard]] std::string name_of(std::size_t place) const;
-  // Of each comparison with the baseline, so that all of them together are right 95 times of 100.
+  [[nodiscard]] std::string name_of(std::size_t index) const;
+  // Of each comparison with the baseline, so that all of them together hold 95 times in 100
+  // (Bonferroni).
   [[nodiscard]] double alpha() const;
+  // Whether the compared value is a time.
+  [[nodiscard]] bool is_time() const;
 };
 
-// What cannot be compared: one arm, names that are not distinct, numbers out of range.
+// Rejects what cannot be compared: one arm, names that are not distinct, numbers out of range.
 base::Result<void> check(const Experiment& experiment);
+
+// exp(difference) in words: "9.2 × faster" for times and throughputs, "1.50 × as much" for other
+// metrics.
+std::string ratio_text(const Experiment& experiment, double difference);
 
 base::Json to_json(const Experiment& experiment);
 base::Result<Experiment> experiment_from_json(const base::Json& json);

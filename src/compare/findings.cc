@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compare/looks.h"
-#include "compare/remarks.h"
-#include "compare/series.h"
-#include "compare/steps.h"
+#include "base/statistics.h"
+#include "compare/stopping.h"
+#include "compare/warnings.h"
 
 namespace assay::compare {
 namespace {
@@ -21,22 +20,22 @@ void each_pair(const Blocks& blocks, std::size_t arm, const Visit& visit) {
   }
 }
 
-// What `get` makes of the runs; nothing unless it makes something of all of them.
+// Of get(run); nothing if any run has no such value.
 template <class Get>
 std::optional<Shift> shift_of(const Blocks& blocks, std::size_t arm, double alpha, const Get& get) {
   std::vector<double> baseline;
   std::vector<double> shifts;
   bool all = true;
   each_pair(blocks, arm, [&](const ArmRun& a, const ArmRun& b) {
-    const std::optional<double> ours = get(a);
-    const std::optional<double> theirs = get(b);
-    all = all && ours && theirs;
+    const std::optional<double> of_a = get(a);
+    const std::optional<double> of_b = get(b);
+    all = all && of_a && of_b;
     if (!all) return;
-    baseline.push_back(*ours);
-    shifts.push_back(*theirs - *ours);
+    baseline.push_back(*of_a);
+    shifts.push_back(*of_b - *of_a);
   });
   if (!all || shifts.empty()) return std::nullopt;
-  return Shift{median_of(std::move(baseline)), estimate_of(shifts, alpha)};
+  return Shift{base::median(std::move(baseline)), estimate_of(shifts, alpha)};
 }
 
 void add_steps(const Experiment& experiment, const Blocks& blocks, Comparison& comparison) {
@@ -61,13 +60,14 @@ void add_steps(const Experiment& experiment, const Blocks& blocks, Comparison& c
 }
 
 Comparison comparison_of(const Experiment& experiment, const Blocks& blocks, std::size_t arm,
-                         double share) {
+                         double alpha_share) {
   Comparison made{.arm = arm};
   const std::vector<double> found = differences(blocks, arm);
   made.effect = effect_of(found, experiment.alpha(), {.seed = experiment.seed});
-  made.verdict = verdict_after(found, experiment.alpha(), share, experiment.judgement);
-  made.judged = share > 0 && share < 1 ? estimate_of(found, experiment.alpha() * share)
-                                       : made.effect.estimate;
+  made.verdict = verdict_spending(found, experiment.alpha(), alpha_share, experiment.judgement);
+  made.judged = alpha_share > 0 && alpha_share < 1
+                    ? estimate_of(found, experiment.alpha() * alpha_share)
+                    : made.effect.estimate;
   if (experiment.steps) add_steps(experiment, blocks, made);
   if (experiment.quality) {
     made.quality =
@@ -95,36 +95,37 @@ ArmSummary summary_of(const Blocks& blocks, std::size_t arm) {
   }
   if (values.empty()) return summary;
   summary.runs = static_cast<std::int64_t>(values.size());
-  summary.deviation_pct = percent(robust_deviation(logs));
+  summary.deviation_pct = percent(base::robust_deviation(logs));
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   summary.low = *low;
   summary.high = *high;
-  summary.median = median_of(std::move(values));
-  summary.wall_s = median_of(std::move(walls));
-  summary.cpu_s = median_of(std::move(cpus));
+  summary.median = base::median(std::move(values));
+  summary.wall_s = base::median(std::move(walls));
+  summary.cpu_s = base::median(std::move(cpus));
   return summary;
 }
 
-// A quality is as it was if its shift cannot be told from none, or is no further than two equal
-// arms are from each other.
+// Whether the shift is not significant, or no larger than that between two equal arms.
 bool within_noise(const Shift& shift, const std::optional<Shift>& band) {
   if (shift.estimate.method == Method::kNone || shift.estimate.interval.contains(0)) return true;
   if (!band || band->estimate.method == Method::kNone) return false;
-  const Interval& noise = band->estimate.interval;
+  const ConfidenceInterval& noise = band->estimate.interval;
   return std::abs(shift.estimate.centre) <= std::max(std::abs(noise.low), std::abs(noise.high));
 }
 
-// How bad a comparison is: by its verdict, and among equal ones by how far the end of its interval
-// that is read for this verdict lies on the worse side.
+// For finding the worst comparison: by verdict, then by the end of the interval that the verdict
+// was read off.
 std::pair<int, double> badness(const Comparison& comparison, const Judgement& judgement) {
-  const Interval p = percent(comparison.judged.interval);
-  const Interval worse = judgement.more_is_better ? Interval{-p.high, -p.low} : p;
+  const ConfidenceInterval p = percent(comparison.judged.interval);
+  const ConfidenceInterval worse =
+      judgement.more_is_better ? ConfidenceInterval{-p.high, -p.low} : p;
   switch (comparison.verdict) {
-    case Verdict::kFail:
+    case IntervalVerdict::kFail:
       return {2, worse.low};
-    case Verdict::kInconclusive:
+    case IntervalVerdict::kInconclusive:
       return {1, worse.high};
-    case Verdict::kPass:
+    case IntervalVerdict::kPass:
+    case IntervalVerdict::kNotJudged:
       break;
   }
   return {0, worse.high};
@@ -140,7 +141,7 @@ std::size_t worst_of(const std::vector<Comparison>& comparisons, const Judgement
 
 }  // namespace
 
-Findings findings_of(const Measured& measured, double share) {
+Findings findings_of(const Measured& measured, double alpha_share) {
   const Experiment& experiment = measured.experiment;
   Findings f{.blocks = blocks_of(measured)};
   for (std::size_t arm = 0; arm < experiment.runs_per_block(); ++arm) {
@@ -149,13 +150,13 @@ Findings findings_of(const Measured& measured, double share) {
   if (experiment.second_baseline) {
     f.second_baseline = comparison_of(experiment, f.blocks, experiment.arms.size(), 1);
     const Estimate& e = f.second_baseline->effect.estimate;
-    const Interval p = percent(e.interval);
+    const ConfidenceInterval p = percent(e.interval);
     if (e.method != Method::kNone) {
       f.noise_floor_pct = std::max(std::abs(p.low), std::abs(p.high));
     }
   }
   for (std::size_t arm = 1; arm < experiment.arms.size(); ++arm) {
-    Comparison made = comparison_of(experiment, f.blocks, arm, share);
+    Comparison made = comparison_of(experiment, f.blocks, arm, alpha_share);
     if (made.quality) {
       made.quality_within_noise = within_noise(
           *made.quality, f.second_baseline ? f.second_baseline->quality : std::nullopt);
@@ -166,7 +167,7 @@ Findings findings_of(const Measured& measured, double share) {
                            [](const Block& block) { return !block.marks.empty(); });
   f.decided_by = worst_of(f.comparisons, experiment.judgement);
   f.verdict = f.deciding().verdict;
-  f.remarks = remarks_on(measured, share, f);
+  f.warnings = warnings_about(measured, alpha_share, f);
   return f;
 }
 

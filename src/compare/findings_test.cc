@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/draws.h"
-#include "compare/steps.h"
+#include "compare/metric_reader.h"
 
 namespace assay::compare {
 namespace {
@@ -43,7 +43,7 @@ Measured measured_of(int blocks, double effect, std::size_t arms = 2) {
 TEST(Findings, AnEffectBeyondTheMarginFails) {
   const Measured m = measured_of(30, 0.02);
   const Findings f = findings_of(m, 1);
-  EXPECT_EQ(f.verdict, Verdict::kFail);
+  EXPECT_EQ(f.verdict, IntervalVerdict::kFail);
   const Estimate& e = f.comparisons.at(0).effect.estimate;
   EXPECT_EQ(e.pairs, 30);
   EXPECT_NEAR(percent(e.centre), 2, 0.2);
@@ -56,15 +56,15 @@ TEST(Findings, AnEffectBeyondTheMarginFails) {
 
 TEST(Findings, CutOffByHandDecidesNothing) {
   const Measured m = measured_of(30, 0.02);
-  EXPECT_EQ(findings_of(m, 0).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(findings_of(m, 0).verdict, IntervalVerdict::kInconclusive);
 }
 
 TEST(Findings, TheWorstOfSeveralArmsCounts) {
   Measured m = measured_of(30, 0.02, 3);
   Findings f = findings_of(m, 1);
-  EXPECT_EQ(f.comparisons.at(0).verdict, Verdict::kFail);
-  EXPECT_EQ(f.comparisons.at(1).verdict, Verdict::kPass);
-  EXPECT_EQ(f.verdict, Verdict::kFail);
+  EXPECT_EQ(f.comparisons.at(0).verdict, IntervalVerdict::kFail);
+  EXPECT_EQ(f.comparisons.at(1).verdict, IntervalVerdict::kPass);
+  EXPECT_EQ(f.verdict, IntervalVerdict::kFail);
   EXPECT_DOUBLE_EQ(f.comparisons.at(0).effect.alpha, 0.025);
 }
 
@@ -73,13 +73,13 @@ TEST(Findings, TheDecidingArmIsTheOneThatDecided) {
   for (ArmRun& run : m.runs) run.value *= run.arm == 2 ? 1.05 : run.arm == 3 ? 1.02 : 1;
   EXPECT_EQ(findings_of(m, 1).deciding().arm, 2U);
   m.experiment.judgement.margin_pct = 10;
-  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kPass);
+  EXPECT_EQ(findings_of(m, 1).verdict, IntervalVerdict::kPass);
   EXPECT_EQ(findings_of(m, 1).deciding().arm, 2U);
   m.experiment.judgement.margin_pct = 5;
-  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(findings_of(m, 1).verdict, IntervalVerdict::kInconclusive);
   EXPECT_EQ(findings_of(m, 1).deciding().arm, 2U);
   m.experiment.judgement = {1, true};
-  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kPass);
+  EXPECT_EQ(findings_of(m, 1).verdict, IntervalVerdict::kPass);
   EXPECT_EQ(findings_of(m, 1).deciding().arm, 1U);
 }
 
@@ -87,18 +87,18 @@ TEST(Findings, TheDecidingArmIsTheOneThatDecided) {
 TEST(Findings, RoundingIsNoRareSlowRun) {
   Measured m = measured_of(12, 0);
   for (ArmRun& run : m.runs) run.value = run.arm == 1 ? 102 : 100;
-  EXPECT_THAT(findings_of(m, 1).remarks, Not(Contains(HasSubstr("far from the centre"))));
+  EXPECT_THAT(findings_of(m, 1).warnings, Not(Contains(HasSubstr("far from the centre"))));
   m.runs[1].value = 300;
-  EXPECT_THAT(findings_of(m, 1).remarks, Contains(HasSubstr("far from the centre")));
+  EXPECT_THAT(findings_of(m, 1).warnings, Contains(HasSubstr("far from the centre")));
 }
 
 TEST(Findings, AfterLooksTheVerdictMustBeSurer) {
   Measured m = measured_of(8, 0.02);
-  EXPECT_EQ(findings_of(m, 1).verdict, Verdict::kFail);
-  m.looks = {{.run = 15, .pairs = 5}, {.run = 24, .pairs = 8, .share = 1.0 / 12}};
+  EXPECT_EQ(findings_of(m, 1).verdict, IntervalVerdict::kFail);
+  m.analyses = {{.run = 15, .pairs = 5}, {.run = 24, .pairs = 8, .alpha_share = 1.0 / 12}};
   const Findings f = findings_of(m, 1.0 / 12);
-  EXPECT_EQ(f.verdict, Verdict::kInconclusive);
-  EXPECT_THAT(f.remarks, Contains(HasSubstr("looked at 1 time before")));
+  EXPECT_EQ(f.verdict, IntervalVerdict::kInconclusive);
+  EXPECT_THAT(f.warnings, Contains(HasSubstr("reported 1 time before")));
   EXPECT_LT(f.deciding().judged.interval.low, f.deciding().effect.estimate.interval.low);
 }
 
@@ -107,13 +107,13 @@ TEST(Findings, WhatWasChangedOrExchangedIsSaid) {
   RuleChange change{.pairs = 7};
   change.to.judgement.margin_pct = 5;
   m.changes = {change};
-  m.sittings = {{.host = "a", .kernel = "6.1"}, {.begun = "later", .host = "b", .kernel = "6.1"}};
+  m.sessions = {{.host = "a", .kernel = "6.1"}, {.begun = "later", .host = "b", .kernel = "6.1"}};
   m.failures = {{.run = 9, .arm = 1, .what = "exited with 7"}};
-  const auto remarks = findings_of(m, 1).remarks;
-  EXPECT_THAT(remarks, Contains("after 7 pairs, the margin was changed from 1 % to 5 %"));
-  EXPECT_THAT(remarks, Contains("it went on later with another host: b in the place of a"));
-  EXPECT_THAT(remarks, Not(Contains(HasSubstr("kernel"))));
-  EXPECT_THAT(remarks, Contains("1 run failed and not counted, the last as run 9, arm B"));
+  const auto warnings = findings_of(m, 1).warnings;
+  EXPECT_THAT(warnings, Contains("after 7 pairs, the margin was changed from 1 % to 5 %"));
+  EXPECT_THAT(warnings, Contains("it was resumed at later with another host: b instead of a"));
+  EXPECT_THAT(warnings, Not(Contains(HasSubstr("kernel"))));
+  EXPECT_THAT(warnings, Contains("1 run failed and not counted, the last one as run 9, arm B"));
 }
 
 TEST(Findings, ABlockThatWasCutShortIsNotPaired) {
@@ -122,7 +122,7 @@ TEST(Findings, ABlockThatWasCutShortIsNotPaired) {
   const Findings f = findings_of(m, 1);
   EXPECT_EQ(f.blocks.complete.size(), 29U);
   EXPECT_EQ(f.blocks.cut_short, 1);
-  EXPECT_THAT(f.remarks, Contains("1 block cut short and not paired"));
+  EXPECT_THAT(f.warnings, Contains("1 block cut short and not paired"));
 }
 
 TEST(Findings, WarmUpIsShownAndNotCounted) {
@@ -142,13 +142,13 @@ TEST(Findings, MarkedBlocksStayAndAreSaid) {
   const Findings f = findings_of(m, 1);
   EXPECT_EQ(f.marked, 3);
   EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 30);
-  EXPECT_THAT(f.remarks, Contains(HasSubstr("disturbed in 3 of 30 blocks")));
+  EXPECT_THAT(f.warnings, Contains(HasSubstr("disturbed in 3 of 30 blocks")));
 }
 
 TEST(Findings, OfNothing) {
   Measured m = measured_of(0, 0);
   const Findings f = findings_of(m, 1);
-  EXPECT_EQ(f.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(f.verdict, IntervalVerdict::kInconclusive);
   EXPECT_FALSE(f.noise_floor_pct);
   EXPECT_EQ(widest_estimate(m).method, Method::kNone);
 }
@@ -199,8 +199,8 @@ TEST(Findings, StepsThatWereNotFoundAreSaid) {
   const Findings f = findings_of(m, 1);
   EXPECT_EQ(f.comparisons.at(0).unmatched, 1);
   EXPECT_EQ(f.arms.at(1).least_steps, 20);
-  EXPECT_THAT(f.remarks, Contains("B: 1 pair without a step in common, and not counted"));
-  EXPECT_THAT(f.remarks, Contains("A': only 3 steps found in a run; does the pattern find all?"));
+  EXPECT_THAT(f.warnings, Contains("B: 1 pair without a step in common, not counted"));
+  EXPECT_THAT(f.warnings, Contains("A': only 3 steps found in a run; does the pattern find all?"));
 }
 
 TEST(Steps, WithNoneInCommonSayNothing) {
@@ -210,17 +210,17 @@ TEST(Steps, WithNoneInCommonSayNothing) {
   EXPECT_EQ(match_steps(a, a)->difference, 0);
 }
 
-TEST(Steps, TimeIsSplitWhereLinesCame) {
+TEST(Steps, TimeIsSplitWhereLinesArrived) {
   // "1\n2\n3\n", a step a second, the first line after 3 seconds.
   const std::vector<StepValue> steps = {{1, 1, 1}, {2, 1, 3}, {3, 1, 5}};
   const std::vector<OutputMoment> live = {{2, 3}, {4, 4}, {6, 5}};
-  ArmRun run{.wall_s = 7};
-  split_time(steps, 1, live, run);
+  ArmRun run{.wall_s = 7, .steps = steps};
+  split_time(1, live, run);
   EXPECT_EQ(run.startup_s, 2);
   EXPECT_EQ(run.after_s, 2);
-  ArmRun held{.wall_s = 7};
-  split_time(steps, 1, std::vector<OutputMoment>{{6, 7}}, held);
-  EXPECT_FALSE(held.startup_s || held.after_s);
+  ArmRun buffered{.wall_s = 7, .steps = steps};
+  split_time(1, std::vector<OutputMoment>{{6, 7}}, buffered);
+  EXPECT_FALSE(buffered.startup_s || buffered.after_s);
 }
 
 }  // namespace

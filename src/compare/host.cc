@@ -16,8 +16,7 @@ namespace {
 
 using machine::FileTree;
 
-// Below these nothing is said: a quarter of a processor for housekeeping, and a hypervisor's
-// rounding.
+// Below these nothing is reported: a quarter of a processor is housekeeping, 1 % steal is rounding.
 constexpr double kMuchOthers = 0.25;
 constexpr double kMuchSteal = 0.01;
 constexpr double kLoadPerCpu = 0.5;
@@ -26,7 +25,7 @@ constexpr double kLoadPerCpu = 0.5;
 constexpr std::size_t kIdle = 3;
 constexpr std::size_t kWaiting = 4;
 constexpr std::size_t kSteal = 7;
-constexpr std::size_t kGuest = 8;  // this and what follows is in user time already
+constexpr std::size_t kGuest = 8;  // these and later columns are included in user time
 
 std::int64_t counter(std::string_view text, std::string_view name) {
   for (const std::string_view line : machine::split(text, '\n')) {
@@ -64,37 +63,39 @@ std::string governors(const FileTree& tree, int cpus) {
 
 }  // namespace
 
-Stretch stretch_between(const HostSample& from, const HostSample& to, double our_cpu_s, int cpus) {
-  Stretch s{.seconds = static_cast<double>(to.monotonic_ns - from.monotonic_ns) / 1e9,
-            .swapped_pages = to.swapped_pages - from.swapped_pages,
-            .throttles = to.throttles - from.throttles,
-            .gpu_troubles = to.gpu_troubles};
-  // A GPU that waits for the next run has cooled down: what counts is whether it was hot at all.
+HostUsage host_usage(const HostSample& from, const HostSample& to, double own_cpu_s, int cpus) {
+  HostUsage s{.seconds = static_cast<double>(to.monotonic_ns - from.monotonic_ns) / 1e9,
+              .swapped_pages = to.swapped_pages - from.swapped_pages,
+              .throttles = to.throttles - from.throttles,
+              .gpu_problems = to.gpu_problems};
+  // A GPU that waits for the next run may have cooled down: the counter shows it was throttled.
   for (const auto& [gpu, ns] : to.gpu_hot_ns) {
     const auto before = from.gpu_hot_ns.find(gpu);
     std::string trouble = fmt::format("GPU {}: too hot", gpu);
     if (before != from.gpu_hot_ns.end() && ns > before->second &&
-        std::ranges::count(s.gpu_troubles, trouble) == 0) {
-      s.gpu_troubles.push_back(std::move(trouble));
+        std::ranges::count(s.gpu_problems, trouble) == 0) {
+      s.gpu_problems.push_back(std::move(trouble));
     }
   }
   if (s.seconds <= 0) return s;
-  s.others_cpus = std::max(0.0, (to.busy_s - from.busy_s - our_cpu_s) / s.seconds);
+  s.others_cpus = std::max(0.0, (to.busy_s - from.busy_s - own_cpu_s) / s.seconds);
   s.steal_share = (to.steal_s - from.steal_s) / (s.seconds * cpus);
   return s;
 }
 
-std::vector<std::string> complaints(const Stretch& s) {
-  std::vector<std::string> said = s.gpu_troubles;
+std::vector<std::string> host_problems(const HostUsage& s) {
+  std::vector<std::string> problems = s.gpu_problems;
   if (s.others_cpus > kMuchOthers) {
-    said.push_back(fmt::format("others used {:.1f} processors", s.others_cpus));
+    problems.push_back(fmt::format("other processes used {:.1f} processors", s.others_cpus));
   }
   if (s.steal_share > kMuchSteal) {
-    said.push_back(fmt::format("the hypervisor took {:.0f} % of the time", 100 * s.steal_share));
+    problems.push_back(
+        fmt::format("the hypervisor took {:.0f} % of the processor time", 100 * s.steal_share));
   }
-  if (s.swapped_pages > 0) said.push_back(fmt::format("{} pages were swapped", s.swapped_pages));
-  if (s.throttles > 0) said.push_back("processors were too hot");
-  return said;
+  if (s.swapped_pages > 0)
+    problems.push_back(fmt::format("{} pages were swapped", s.swapped_pages));
+  if (s.throttles > 0) problems.push_back("processors were throttled for heat");
+  return problems;
 }
 
 Host::Host(std::string root, const std::string& nvml_library) : root_(std::move(root)) {
@@ -126,7 +127,7 @@ HostSample Host::sample() {
   for (const Gpu& gpu : gpus_) {
     const machine::Reading reading = gpu.meter->read();
     for (const std::string& trouble : machine::clock_troubles(reading.clock_limits.value_or(0))) {
-      sample.gpu_troubles.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
+      sample.gpu_problems.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
     }
     if (reading.too_hot_ns) sample.gpu_hot_ns[gpu.index] = *reading.too_hot_ns;
   }
@@ -135,38 +136,37 @@ HostSample Host::sample() {
 
 std::vector<std::string> Host::preflight() const {
   const FileTree tree(root_);
-  std::vector<std::string> said;
+  std::vector<std::string> warnings;
   if (const auto text = tree.read("/proc/loadavg", 128)) {
     const auto load = machine::parse_double(machine::split_blanks(*text).front());
     if (load && *load > kLoadPerCpu * cpus_) {
-      said.push_back(
-          fmt::format("load is {:.1f} on {} processors: others are at work", *load, cpus_));
+      warnings.push_back(fmt::format("load is {:.1f} on {} processors: other processes are running",
+                                     *load, cpus_));
     }
   }
   if (const std::string governor = governors(tree, cpus_); !governor.empty()) {
-    said.push_back(fmt::format("the frequency governor is '{}', not 'performance'", governor));
+    warnings.push_back(fmt::format("the frequency governor is '{}', not 'performance'", governor));
   }
   if (const auto memory = tree.read("/proc/meminfo")) {
     const auto total = machine::kib_field(*memory, "SwapTotal");
     const auto free = machine::kib_field(*memory, "SwapFree");
     if (total && free && *free < *total) {
-      said.push_back(fmt::format("{} are swapped out", base::to_text(*total - *free)));
+      warnings.push_back(fmt::format("{} are swapped out", base::to_text(*total - *free)));
     }
   }
   for (const Gpu& gpu : gpus_) {
     const machine::Reading reading = gpu.meter->read();
     if (reading.clock_mhz) {
-      said.push_back(
-          fmt::format("GPU {}: its clock is at {:.0f} MHz and moves with load, heat and power "
-                      "unless it is fixed "
-                      "(nvidia-smi --lock-gpu-clocks)",
+      warnings.push_back(
+          fmt::format("GPU {}: its clock is {:.0f} MHz and varies with load, heat and power "
+                      "unless locked (nvidia-smi --lock-gpu-clocks)",
                       gpu.index, *reading.clock_mhz));
     }
     for (const std::string& trouble : machine::clock_troubles(reading.clock_limits.value_or(0))) {
-      said.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
+      warnings.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
     }
   }
-  return said;
+  return warnings;
 }
 
 }  // namespace assay::compare

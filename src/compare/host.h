@@ -1,6 +1,5 @@
-// Host: what the machine does beside the commands that are compared. A stretch of time in which
-// others had the processors, the hypervisor took time away, memory was swapped or a clock was
-// throttled is marked; nothing that was measured in it is dropped.
+// Host: what else used the machine while commands were compared: other processes, the hypervisor,
+// swapping, thermal throttling. Blocks that ran meanwhile are marked; no measurement is dropped.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +15,37 @@ namespace assay::compare {
 
 struct HostSample {
   std::int64_t monotonic_ns = 0;
-  double busy_s = 0;   // of all processors, but for what the hypervisor took
-  double steal_s = 0;  // what it took
+  double busy_s = 0;   // of all processors, without steal time
+  double steal_s = 0;  // taken by the hypervisor
   std::int64_t swapped_pages = 0;
-  std::int64_t throttles = 0;              // times that a processor was too hot
-  std::vector<std::string> gpu_troubles;   // at this moment
-  std::map<int, std::int64_t> gpu_hot_ns;  // time in which each was slowed down for heat
+  std::int64_t throttles = 0;              // thermal throttle events of processors
+  std::vector<std::string> gpu_problems;   // at this moment
+  std::map<int, std::int64_t> gpu_hot_ns;  // time each was throttled for heat
 };
 
 // What happened between two samples.
-struct Stretch {
+struct HostUsage {
   double seconds = 0;
-  double others_cpus = 0;  // processors' worth of time that was not ours
+  double others_cpus = 0;  // processor time used by other processes, in processors
   double steal_share = 0;  // of the processors' time
   std::int64_t swapped_pages = 0;
   std::int64_t throttles = 0;
-  std::vector<std::string> gpu_troubles;
+  std::vector<std::string> gpu_problems;
 };
-Stretch stretch_between(const HostSample& from, const HostSample& to, double our_cpu_s, int cpus);
+// `own_cpu_s`: processor time of the compared commands.
+HostUsage host_usage(const HostSample& from, const HostSample& to, double own_cpu_s, int cpus);
 
-// What is wrong with it, in words; empty when nothing is.
-std::vector<std::string> complaints(const Stretch& stretch);
+// What could have disturbed the measurements, a phrase each; empty if nothing.
+std::vector<std::string> host_problems(const HostUsage& usage);
 
 class Host {
  public:
-  // `root` has proc/ and sys/; GPUs are asked through the library, if any is on the bus.
+  // `root` has proc/ and sys/; GPUs on the bus are queried with the library.
   explicit Host(std::string root = "/", const std::string& nvml_library = "libnvidia-ml.so.1");
 
   [[nodiscard]] HostSample sample();
   [[nodiscard]] int cpus() const { return cpus_; }
-  // What should be known before anything is measured: load, governor, swap, clocks of GPUs.
+  // Warnings before anything is measured: load, frequency governor, swap, GPU clocks.
   [[nodiscard]] std::vector<std::string> preflight() const;
 
  private:

@@ -35,17 +35,17 @@ TEST_F(HostTest, CountsWhatOthersUsed) {
   HostSample after = host.sample();
   before.monotonic_ns = 0;
   after.monotonic_ns = 2'000'000'000;
-  const Stretch s = stretch_between(before, after, 1.1, host.cpus());
+  const HostUsage s = host_usage(before, after, 1.1, host.cpus());
   EXPECT_DOUBLE_EQ(s.seconds, 2);
   EXPECT_NEAR(s.others_cpus, (6.1 - 2 - 1.1) / 2, 1e-9);
   EXPECT_NEAR(s.steal_share, 0.8 / 8, 1e-9);
-  EXPECT_THAT(complaints(s),
-              ElementsAre("others used 1.5 processors", "the hypervisor took 10 % of the time"));
+  EXPECT_THAT(host_problems(s), ElementsAre("other processes used 1.5 processors",
+                                            "the hypervisor took 10 % of the processor time"));
 }
 
 TEST_F(HostTest, AQuietMachineIsNotComplainedAbout) {
-  const Stretch quiet{.seconds = 1, .others_cpus = 0.1, .steal_share = 0.001};
-  EXPECT_THAT(complaints(quiet), IsEmpty());
+  const HostUsage quiet{.seconds = 1, .others_cpus = 0.1, .steal_share = 0.001};
+  EXPECT_THAT(host_problems(quiet), IsEmpty());
   EXPECT_THAT(Host(tree_.root(), "").preflight(), IsEmpty());
 }
 
@@ -57,9 +57,10 @@ TEST_F(HostTest, HeatAndSwapAreSeen) {
   tree_.write(throttled, "9\n");
   tree_.write("/proc/vmstat", "pswpin 10\npswpout 25\n");
   HostSample after = host.sample();
-  after.gpu_troubles = {"GPU 0: too hot"};
-  EXPECT_THAT(complaints(stretch_between(before, after, 0, 4)),
-              ElementsAre("GPU 0: too hot", "5 pages were swapped", "processors were too hot"));
+  after.gpu_problems = {"GPU 0: too hot"};
+  EXPECT_THAT(
+      host_problems(host_usage(before, after, 0, 4)),
+      ElementsAre("GPU 0: too hot", "5 pages were swapped", "processors were throttled for heat"));
 }
 
 TEST_F(HostTest, AGpuThatWasHotInBetweenIsSeen) {
@@ -67,9 +68,9 @@ TEST_F(HostTest, AGpuThatWasHotInBetweenIsSeen) {
   HostSample after;
   before.gpu_hot_ns = {{0, 500}, {1, 500}};
   after.gpu_hot_ns = {{0, 500}, {1, 501}, {2, 9}};  // of the third nothing was known before
-  EXPECT_THAT(complaints(stretch_between(before, after, 0, 4)), ElementsAre("GPU 1: too hot"));
-  after.gpu_troubles = {"GPU 1: too hot"};
-  EXPECT_THAT(complaints(stretch_between(before, after, 0, 4)), ElementsAre("GPU 1: too hot"));
+  EXPECT_THAT(host_problems(host_usage(before, after, 0, 4)), ElementsAre("GPU 1: too hot"));
+  after.gpu_problems = {"GPU 1: too hot"};
+  EXPECT_THAT(host_problems(host_usage(before, after, 0, 4)), ElementsAre("GPU 1: too hot"));
 }
 
 TEST_F(HostTest, PreflightNamesLoadGovernorAndSwap) {
@@ -77,7 +78,7 @@ TEST_F(HostTest, PreflightNamesLoadGovernorAndSwap) {
   tree_.write("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave\n");
   tree_.write("/proc/meminfo", "MemTotal: 100 kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n");
   EXPECT_THAT(Host(tree_.root(), "").preflight(),
-              ElementsAre("load is 3.5 on 4 processors: others are at work",
+              ElementsAre("load is 3.5 on 4 processors: other processes are running",
                           "the frequency governor is 'powersave', not 'performance'",
                           "1.00 MiB are swapped out"));
 }

@@ -24,7 +24,7 @@ base::Result<Measured> measured_from(std::string_view text) {
                                   text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     begin = end + 1;
     if (json.is_discarded() || !json.is_object()) {
-      return base::fail(base::unfit_error("", "has a line that is no JSON object"));
+      return base::fail(base::unfit_error("", "has a line that is not a JSON object"));
     }
     try {
       if (first) {
@@ -33,7 +33,7 @@ base::Result<Measured> measured_from(std::string_view text) {
         ASSAY_TRY_VOID(add_line(json, measured));
       }
     } catch (const Json::exception& error) {
-      return base::fail(base::unfit_error("", "has a line that no journal has"));
+      return base::fail(base::unfit_error("", "has a line with missing keys"));
     }
     first = false;
   }
@@ -48,7 +48,7 @@ base::Result<Measured> measured_in(const fs::path& file, std::string_view text) 
   return base::fail(std::move(read).error());
 }
 
-// Two experiments in one folder would take each other's lines for their own.
+// Two processes must not append to one journal.
 base::Result<void> lock(int fd, const fs::path& file) {
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
   return base::fail(base::unfit_error(file, "another assay compare is writing it"));
@@ -66,7 +66,7 @@ base::Result<Journal> Journal::create(const fs::path& directory, const Experimen
   base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
   if (!fd.valid() && errno == EEXIST) {
     return base::fail(base::usage_error(directory, "has an experiment already",
-                                        "go on with --resume, or choose another folder"));
+                                        "continue it with --resume, or choose another folder"));
   }
   if (!fd.valid()) return base::fail(base::system_error(file, "cannot be written", errno));
   ASSAY_TRY_VOID(lock(fd.get(), file));
@@ -80,14 +80,14 @@ base::Result<Journal> Journal::open(const fs::path& directory, Measured& measure
   const fs::path file = directory / kJournalName;
   base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!fd.valid()) {
-    return base::fail(base::usage_error(directory, "has no experiment that could go on",
-                                        "a folder that assay compare wrote has runs.jsonl"));
+    return base::fail(base::usage_error(directory, "has no experiment to resume",
+                                        "a folder written by assay compare has runs.jsonl"));
   }
   ASSAY_TRY_VOID(lock(fd.get(), file));
   ASSAY_TRY(const std::string text, base::read_file(file, kLargestJournal));
   const std::size_t whole = text.rfind('\n') + 1;  // 0 when there is none
   if (whole < text.size() && ::ftruncate(fd.get(), static_cast<off_t>(whole)) != 0) {
-    return base::fail(base::system_error(file, "cannot be shortened", errno));
+    return base::fail(base::system_error(file, "cannot be truncated", errno));
   }
   ASSAY_TRY(measured, measured_in(file, std::string_view(text).substr(0, whole)));
   return Journal(directory, std::move(fd));
@@ -111,16 +111,16 @@ base::Result<void> Journal::add(const HostMark& mark) {
   return append(to_json(mark));
 }
 
-base::Result<void> Journal::add(const Sitting& sitting) {
-  return append({{"sitting", to_json(sitting)}});
+base::Result<void> Journal::add(const SessionRecord& session) {
+  return append({{"session", to_json(session)}});
 }
 
 base::Result<void> Journal::add(const RuleChange& change) {
   return append({{"rules", to_json(change)}});
 }
 
-base::Result<void> Journal::add(const Look& look) {
-  return append({{"look", to_json(look)}});
+base::Result<void> Journal::add(const InterimAnalysis& analysis) {
+  return append({{"analysis", to_json(analysis)}});
 }
 
 fs::path Journal::output(std::int64_t run, const std::string& arm, const char* extension) const {

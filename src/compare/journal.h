@@ -1,7 +1,6 @@
-// Journal: DIR/runs.jsonl. Its first line is the experiment, then comes a line per run, written
-// before the next run starts, one for every stretch in which the host misbehaved, for every
-// sitting, every look and every change of rules. A block that is done is on the disk; of one that
-// is not, no pair could be made anyway. All results are made from it.
+// Journal: DIR/runs.jsonl. The first line is the experiment; then one line per run, written before
+// the next run starts, and one per host problem, session, interim analysis and change of rules. A
+// complete block has been synced to disk. All results are computed from the journal.
 #pragma once
 
 #include <filesystem>
@@ -16,19 +15,20 @@ namespace assay::compare {
 
 class Journal {
  public:
-  // In a folder that is made, and must not have one already.
+  // Creates the folder; an error if it has a journal already.
   static base::Result<Journal> create(const std::filesystem::path& directory,
                                       const Experiment& experiment);
-  // One that is there, with what it says in `measured`; a line that was cut short is taken off.
+  // Opens and locks an existing journal and reads it into `measured`; a truncated last line is
+  // removed.
   static base::Result<Journal> open(const std::filesystem::path& directory, Measured& measured);
 
   base::Result<void> add(const ArmRun& run);
   base::Result<void> add(const FailedRun& run);
   base::Result<void> add(const HostMark& mark);
-  base::Result<void> add(const Sitting& sitting);
+  base::Result<void> add(const SessionRecord& session);
   base::Result<void> add(const RuleChange& change);
-  base::Result<void> add(const Look& look);
-  // What was added survives the machine from here on; the process's end it survives at once.
+  base::Result<void> add(const InterimAnalysis& analysis);
+  // To disk. Without it, lines survive the end of the process but not of the machine.
   base::Result<void> sync();
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
   // DIR/out/0007-B.out, and .err
@@ -44,8 +44,7 @@ class Journal {
   base::UniqueFd fd_;
 };
 
-// What the journal in a folder says, for who only looks: nothing is locked or changed, and a line
-// that is being written is left out.
+// Reads a journal without locking or changing it; a line that is being written is left out.
 base::Result<Measured> read_journal(const std::filesystem::path& directory);
 
 }  // namespace assay::compare

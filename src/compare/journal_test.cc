@@ -83,30 +83,56 @@ TEST_F(JournalFile, WhatIsAddedIsThereAgain) {
   EXPECT_EQ(again.runs.size(), 2U);
 }
 
-TEST_F(JournalFile, LooksSittingsFailuresAndRulesAreThereAgain) {
-  const Sitting sitting{"2026-11-15T00:00:00Z", "h", "m", "k", "d", "0.1.0 abc", "def", {"load"}};
+TEST_F(JournalFile, AnalysesSessionsFailuresAndRulesAreThereAgain) {
+  const SessionRecord session{
+      "2026-11-15T00:00:00Z", "h", "m", "k", "d", "0.1.0 abc", "def", {"load"}};
   const FailedRun failed{4, 1, 1, "2026-11-15T00:00:00.000Z", "exited with 7"};
-  const Look look{.run = 3, .pairs = 1, .stop = Stop::kTime, .planned = true, .share = 0.25};
+  const InterimAnalysis analysis{
+      .run = 3, .pairs = 1, .stop = Stop::kTime, .planned = true, .alpha_share = 0.25};
   RuleChange change{.pairs = 1};
   change.to = {{0.125, 3, 77, base::Seconds(5)}, {7.5, false}};
   {
     auto journal = Journal::create(folder(), every_setting());
-    ASSERT_TRUE(journal->add(sitting));
+    ASSERT_TRUE(journal->add(session));
     ASSERT_TRUE(journal->add(failed));
-    ASSERT_TRUE(journal->add(look));
+    ASSERT_TRUE(journal->add(analysis));
     ASSERT_TRUE(journal->add(change));
   }
   const auto read = read_journal(folder());
   ASSERT_TRUE(read) << read.error().line();
-  EXPECT_EQ(read->sittings.at(0), sitting);
+  EXPECT_EQ(read->sessions.at(0), session);
   EXPECT_EQ(to_json(read->failures.at(0)), to_json(failed));
-  EXPECT_EQ(read->looks.at(0), look);
+  EXPECT_EQ(read->analyses.at(0), analysis);
   EXPECT_EQ(read->changes.at(0).from, (Rules{every_setting().stop, every_setting().judgement}));
   EXPECT_EQ(read->changes.at(0).to, change.to);
   // What counts is what was said last.
   EXPECT_EQ(read->experiment.judgement, change.to.judgement);
   EXPECT_EQ(read->experiment.stop, change.to.stop);
   EXPECT_EQ(read->next_run(), 5);
+}
+
+// Journals of 0.1 have other names for sessions and interim analyses.
+TEST_F(JournalFile, OldJournalsAreRead) {
+  { ASSERT_TRUE(Journal::create(folder(), every_setting())); }
+  std::ofstream(file(), std::ios::app)
+      << R"({"sitting":{"begun":"2026-11-15T00:00:00Z","host":"h","machine":"m","kernel":"k",)"
+      << R"("driver":"","assay":"0.1.0 abc","project":"","preflight":[]}})"
+      << "\n"
+      << R"({"look":{"run":3,"pairs":1,"stopped":"the time was over","planned":true,"share":0.25}})"
+      << "\n"
+      << R"({"rules":{"pairs":1,"half_width_pct":1,"min_pairs":2,"max_pairs":9,"max_time_s":1,)"
+      << R"("margin_pct":7,"more_is_better":false}})"
+      << "\n";
+  Measured measured;
+  const auto journal = Journal::open(folder(), measured);
+  ASSERT_TRUE(journal) << journal.error().line();
+  ASSERT_EQ(measured.sessions.size(), 1U);
+  EXPECT_EQ(measured.sessions.front().kernel, "k");
+  ASSERT_EQ(measured.analyses.size(), 1U);
+  EXPECT_EQ(measured.analyses.front(),
+            (InterimAnalysis{
+                .run = 3, .pairs = 1, .stop = Stop::kTime, .planned = true, .alpha_share = 0.25}));
+  EXPECT_EQ(measured.experiment.judgement, (Judgement{.margin_pct = 7}));
 }
 
 TEST_F(JournalFile, TwoDoNotWriteOne) {
@@ -136,7 +162,8 @@ TEST_F(JournalFile, WhatIsNoJournalIsRefused) {
     EXPECT_FALSE(Journal::open(folder(), measured)) << arm;
   }
   for (const char* line :
-       {R"({"look":{}})", R"({"look":3})", R"({"sitting":[]})", R"({"rules":{"pairs":1}})",
+       {R"({"look":{}})", R"({"analysis":{}})", R"({"look":3})", R"({"session":[]})",
+        R"({"rules":{"pairs":1}})",
         R"({"failed":{"run":1,"block":0,"arm":9,"started":"","what":""}})",
         R"({"rules":{"pairs":1,"half_width_pct":-1,"min_pairs":2,"max_pairs":1,"max_time_s":1,)"
         R"("margin_pct":1,"more_is_better":false}})"}) {

@@ -10,14 +10,13 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "compare/documents.h"
 
 namespace assay::compare {
 namespace {
 
 using base::Json;
 
-// Patterns that try every end from every beginning take the square of it.
+// Common patterns take quadratic time in the length of a line.
 constexpr std::size_t kLongestLine = 65'536;
 constexpr std::array<std::pair<MetricKind, std::string_view>, 5> kMetricNames = {{
     {MetricKind::kWall, "wall"},
@@ -46,8 +45,8 @@ std::optional<std::int64_t> whole_number_of(std::string_view text) {
   return value;
 }
 
-// Calls visit(line, offset of its end) for each line, the last one too if nothing ends it. What is
-// written over itself with a carriage return, as progress bars are, is a line each time.
+// Calls visit(line, offset of its end) for each line. A carriage return ends a line too, so every
+// update of a progress bar is one.
 template <class Visit>
 base::Result<void> each_line(std::string_view text, const Visit& visit) {
   for (std::size_t begin = 0; begin < text.size();) {
@@ -93,14 +92,13 @@ base::Error not_found(const Metric& metric, std::string_view what) {
       "", fmt::format("'{}' {} in its output", base::shortened(metric.text(), 100), what));
 }
 
-// The last match, as it stands there.
 base::Result<std::optional<std::string>> last_match(const Pattern& pattern, std::string_view text,
-                                                    const Patience& patience) {
+                                                    const SearchLimit& limit) {
   std::optional<std::string> found;
   const auto search = [&](std::string_view line, std::size_t) -> base::Result<void> {
     line = line.substr(0, kLongestLine);
     for (std::size_t from = 0;;) {
-      ASSAY_TRY(const auto match, pattern.search(line, from, patience));
+      ASSAY_TRY(const auto match, pattern.search(line, from, limit));
       if (!match) return {};
       found = match->groups[pattern.groups() > 0 ? 1 : 0];
       // The rest of the line may have another; an empty match would not move on.
@@ -112,24 +110,24 @@ base::Result<std::optional<std::string>> last_match(const Pattern& pattern, std:
   return found;
 }
 
-base::Result<double> matched_value(const Metric& metric, const Printed& printed,
-                                   const Patience& patience) {
+base::Result<double> matched_value(const Metric& metric, const RunOutput& output,
+                                   const SearchLimit& limit) {
   ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
-  for (const std::string_view text : {printed.out, printed.err}) {
-    ASSAY_TRY(const auto found, last_match(pattern, text, patience));
+  for (const std::string_view text : {output.out, output.err}) {
+    ASSAY_TRY(const auto found, last_match(pattern, text, limit));
     if (!found) continue;
     if (const auto value = number_of(*found)) return *value;
     return base::fail(not_found(
-        metric, fmt::format("matched '{}', which is no number,", base::shortened(*found, 60))));
+        metric, fmt::format("matched '{}', which is not a number,", base::shortened(*found, 60))));
   }
   return base::fail(not_found(metric, "was not found"));
 }
 
-base::Result<double> value_in_documents(const Metric& metric, const Printed& printed,
-                                        const Patience& patience) {
-  for (const std::string_view text : {printed.out, printed.err}) {
+base::Result<double> value_in_documents(const Metric& metric, const RunOutput& output,
+                                        const SearchLimit& limit) {
+  for (const std::string_view text : {output.out, output.err}) {
     std::optional<double> found;
-    ASSAY_TRY_VOID(each_document(text, patience, [&](const Json& document) {
+    ASSAY_TRY_VOID(each_document(text, limit, [&](const Json& document) {
       const auto value = number_at(document, metric.pattern);
       if (value && std::isfinite(*value)) found = value;
     }));
@@ -146,10 +144,10 @@ void keep_step(std::optional<std::int64_t> step, std::optional<double> value, st
 }
 
 base::Result<void> steps_by_pattern(const Metric& metric, std::string_view text,
-                                    const Patience& patience, StepsByNumber& steps) {
+                                    const SearchLimit& limit, StepsByNumber& steps) {
   ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
   return each_line(text, [&](std::string_view line, std::size_t end) -> base::Result<void> {
-    ASSAY_TRY(const auto match, pattern.search(line.substr(0, kLongestLine), 0, patience));
+    ASSAY_TRY(const auto match, pattern.search(line.substr(0, kLongestLine), 0, limit));
     if (!match) return {};
     keep_step(whole_number_of(match->groups[1]), number_of(match->groups[2]), end, steps);
     return {};
@@ -157,12 +155,12 @@ base::Result<void> steps_by_pattern(const Metric& metric, std::string_view text,
 }
 
 base::Result<void> steps_by_path(const Metric& metric, std::string_view text,
-                                 const Patience& patience, StepsByNumber& steps) {
+                                 const SearchLimit& limit, StepsByNumber& steps) {
   const std::size_t comma = metric.pattern.find(',');
   const std::string step_path = metric.pattern.substr(0, comma);
   const std::string value_path = metric.pattern.substr(comma + 1);
   return each_line(text, [&](std::string_view line, std::size_t end) -> base::Result<void> {
-    ASSAY_TRY_VOID(patience.check());
+    ASSAY_TRY_VOID(limit.check());
     const Json document = parsed(line);
     const auto step = number_at(document, step_path);
     if (!step || std::abs(*step) > 1e15) return {};
@@ -192,7 +190,7 @@ base::Result<Metric> parse_metric(std::string_view text) {
     if (kind == MetricKind::kRegex) ASSAY_TRY_VOID(Pattern::compile(metric.pattern));
     return metric;
   }
-  return base::fail(base::usage_error("", fmt::format("'{}' is no metric", text), kMetricForms));
+  return base::fail(base::usage_error("", fmt::format("'{}' is not a metric", text), kMetricForms));
 }
 
 base::Result<Metric> parse_steps(std::string_view text) {
@@ -206,26 +204,26 @@ base::Result<Metric> parse_steps(std::string_view text) {
     return metric;
   }
   return base::fail(base::usage_error(
-      "", fmt::format("'{}' does not say where steps are", text),
+      "", fmt::format("'{}' does not say where the steps are", text),
       "regex:PATTERN with two groups, step and value, or json:STEP,VALUE, or stored:NAME"));
 }
 
-base::Result<double> value_in(const Metric& metric, const Printed& printed,
-                              const Patience& patience) {
-  return metric.kind == MetricKind::kRegex ? matched_value(metric, printed, patience)
-                                           : value_in_documents(metric, printed, patience);
+base::Result<double> value_in(const Metric& metric, const RunOutput& output,
+                              const SearchLimit& limit) {
+  return metric.kind == MetricKind::kRegex ? matched_value(metric, output, limit)
+                                           : value_in_documents(metric, output, limit);
 }
 
 base::Result<double> value_in(const Metric& metric, std::string_view text) {
-  return value_in(metric, Printed{text});
+  return value_in(metric, RunOutput{text});
 }
 
-base::Result<FoundSteps> steps_in(const Metric& metric, const Printed& printed,
-                                  const Patience& patience) {
+base::Result<FoundSteps> steps_in(const Metric& metric, const RunOutput& output,
+                                  const SearchLimit& limit) {
   const auto search = metric.kind == MetricKind::kRegex ? steps_by_pattern : steps_by_path;
   for (const bool in_err : {false, true}) {
     StepsByNumber steps;
-    ASSAY_TRY_VOID(search(metric, in_err ? printed.err : printed.out, patience, steps));
+    ASSAY_TRY_VOID(search(metric, in_err ? output.err : output.out, limit, steps));
     if (steps.empty()) continue;
     FoundSteps found{.in_err = in_err};
     for (const auto& [step, value] : steps) found.steps.push_back(value);

@@ -1,14 +1,14 @@
-// Metric: which number a run is judged by, and how it is found in what the run left behind.
+// Metric: which number of a run is compared, and where it is found.
 //
 //   wall             seconds from start to end
 //   cpu              processor seconds of it and its children
 //   regex:PATTERN    the last match in its output: the first group, or all of it
 //   json:PATH        in the last JSON document of its output that has it: a.b.0.c
-//   stored:NAME      the median, over steps, of what the run that it recorded measured
+//   stored:NAME      the median, over steps, of this series of the run that the command recorded
 //
 // Steps are found in the same ways: regex:PATTERN with two groups, step and value, in every line;
-// json:STEP,VALUE in every line; stored:NAME. A carriage return ends a line, too. Standard output
-// is searched first; standard error counts where that has nothing.
+// json:STEP,VALUE in every line; stored:NAME. A carriage return ends a line too. Standard output is
+// searched first, standard error only if that has no match.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compare/pattern.h"
+#include "compare/output_search.h"
 
 namespace assay::compare {
 
@@ -32,7 +32,7 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
-// Usage errors name no place: the caller knows which option it was.
+// Usage errors leave `where` empty: the caller knows which option it was.
 base::Result<Metric> parse_metric(std::string_view text);
 base::Result<Metric> parse_steps(std::string_view text);
 
@@ -44,24 +44,22 @@ struct StepValue {
   bool operator==(const StepValue&) const = default;
 };
 
-// What a run printed.
-struct Printed {
+struct RunOutput {
   std::string_view out;
   std::string_view err = {};
 };
 
-// Of kinds kRegex and kJson. An error says what was not found.
-base::Result<double> value_in(const Metric& metric, const Printed& printed,
-                              const Patience& patience = Patience());
-// Of text that did not come in two streams.
+// For kRegex and kJson. The error says what was not found.
+base::Result<double> value_in(const Metric& metric, const RunOutput& printed,
+                              const SearchLimit& limit = SearchLimit());
 base::Result<double> value_in(const Metric& metric, std::string_view text);
 
 struct FoundSteps {
   std::vector<StepValue> steps;  // never empty
-  bool in_err = false;           // in standard error, which their offsets are of then
+  bool in_err = false;           // found in standard error, which the offsets refer to
 };
-// Every step in order, if its value is more than 0; of a step that stands there twice, the last.
-base::Result<FoundSteps> steps_in(const Metric& metric, const Printed& printed,
-                                  const Patience& patience = Patience());
+// Steps with values above 0, in order; the last value of a step that occurs twice.
+base::Result<FoundSteps> steps_in(const Metric& metric, const RunOutput& printed,
+                                  const SearchLimit& limit = SearchLimit());
 
 }  // namespace assay::compare

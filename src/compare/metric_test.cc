@@ -35,13 +35,13 @@ TEST(Metric, TheLastMatchCounts) {
   EXPECT_EQ(found("regex:[0-9]+", "7 8 9"), 9);
   EXPECT_EQ(found("regex:t=(\\S+)", "t=-1.5e-3"), -1.5e-3);
   EXPECT_EQ(found("regex:t=(\\S+)", "t=+2"), 2);
-  EXPECT_THAT(missing("regex:x*", "1\n"), HasSubstr("no number"));
+  EXPECT_THAT(missing("regex:x*", "1\n"), HasSubstr("not a number"));
 }
 
 TEST(Metric, WhatIsNotThereIsSaid) {
   EXPECT_THAT(missing("regex:dt ([0-9.]+)", "nothing\n"), HasSubstr("was not found"));
-  EXPECT_THAT(missing("regex:dt", "dt"), HasSubstr("matched 'dt', which is no number"));
-  EXPECT_THAT(missing("regex:(nan)", "nan"), HasSubstr("no number"));
+  EXPECT_THAT(missing("regex:dt", "dt"), HasSubstr("matched 'dt', which is not a number"));
+  EXPECT_THAT(missing("regex:(nan)", "nan"), HasSubstr("not a number"));
   EXPECT_THAT(missing("json:a.b", "{\"a\": 1}"), HasSubstr("has no number"));
   EXPECT_THAT(missing("json:a", ""), HasSubstr("has no number"));
   EXPECT_THAT(missing("json:a", "\xff\xfe{\"a\""), HasSubstr("has no number"));
@@ -92,25 +92,25 @@ TEST(Metric, ACarriageReturnEndsALine) {
   ASSERT_EQ(found->steps.size(), 199U);
   for (const StepValue& step : found->steps) EXPECT_EQ(step.value, static_cast<double>(step.step));
   EXPECT_EQ(found->steps.back().offset, bar.size());
-  EXPECT_EQ(value_in(*parse_metric("regex:dt: ([0-9.]+)"), Printed{"", bar}), 199);
+  EXPECT_EQ(value_in(*parse_metric("regex:dt: ([0-9.]+)"), RunOutput{"", bar}), 199);
 }
 
 TEST(Metric, StandardOutputGoesBeforeStandardError) {
-  EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), Printed{"t=1\nt=2", "t=3"}), 2);
-  EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), Printed{"t", "t=3"}), 3);
+  EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), RunOutput{"t=1\nt=2", "t=3"}), 2);
+  EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), RunOutput{"t", "t=3"}), 3);
   EXPECT_FALSE(steps_in(*parse_steps("regex:([0-9]) ([0-9])"), {"1 2", "3 4"})->in_err);
   // The end of one and the beginning of the other are no line.
-  EXPECT_FALSE(value_in(*parse_metric("regex:a=1"), Printed{"a", "=1"}));
+  EXPECT_FALSE(value_in(*parse_metric("regex:a=1"), RunOutput{"a", "=1"}));
 }
 
 TEST(Metric, JsonAmongOtherLines) {
   const char* pretty = "{\n  \"loss\": 2.5,\n  \"list\": [\n    {\"loss\": 9}\n  ]\n}\n";
-  EXPECT_EQ(value_in(*parse_metric("json:loss"), Printed{pretty, "warning: slow\n"}), 2.5);
+  EXPECT_EQ(value_in(*parse_metric("json:loss"), RunOutput{pretty, "warning: slow\n"}), 2.5);
   EXPECT_EQ(
-      value_in(*parse_metric("json:loss"), Printed{std::string("loading\n") + pretty + "bye"}),
+      value_in(*parse_metric("json:loss"), RunOutput{std::string("loading\n") + pretty + "bye"}),
       2.5);
-  EXPECT_EQ(value_in(*parse_metric("json:loss"), Printed{"hello", pretty}), 2.5);
-  EXPECT_EQ(value_in(*parse_metric("json:list.0.loss"), Printed{pretty}), 9);
+  EXPECT_EQ(value_in(*parse_metric("json:loss"), RunOutput{"hello", pretty}), 2.5);
+  EXPECT_EQ(value_in(*parse_metric("json:list.0.loss"), RunOutput{pretty}), 9);
 }
 
 TEST(Metric, LinesAreLong) {
@@ -125,11 +125,11 @@ TEST(Metric, PatternsThatNeverEndAreEnded) {
   EXPECT_THAT(missing("regex:(a+)+b", std::string(50, 'a') + "cb"), HasSubstr("too many ways"));
   EXPECT_EQ(found("regex:(?:a+)+b([0-9])", std::string(50, 'a') + "b7"), 7);
   const std::string wide(65'536, 'a');
-  const Patience short_one({}, base::Seconds(0.2));
-  const auto slow = value_in(*parse_metric("regex:a*a*b"), Printed{wide}, short_one);
+  const SearchLimit short_one({}, base::Seconds(0.2));
+  const auto slow = value_in(*parse_metric("regex:a*a*b"), RunOutput{wide}, short_one);
   EXPECT_FALSE(slow);
-  const Patience interrupted([] { return true; });
-  EXPECT_THAT(value_in(*parse_metric("regex:a"), Printed{wide}, interrupted).error().line(),
+  const SearchLimit interrupted([] { return true; });
+  EXPECT_THAT(value_in(*parse_metric("regex:a"), RunOutput{wide}, interrupted).error().line(),
               HasSubstr("was interrupted"));
   EXPECT_LT(watch.elapsed().count(), 10);
 }

@@ -4,17 +4,19 @@
 #include <cmath>
 #include <map>
 
+#include "base/statistics.h"
 #include "compare/series.h"
-#include "compare/steps.h"
 
 namespace assay::compare {
 namespace {
+
+constexpr std::size_t kFewSteps = 4;
 
 bool is_complete(const Block& block) {
   return std::find(block.runs.begin(), block.runs.end(), nullptr) == block.runs.end();
 }
 
-// All arms together, so that it says nothing about any of them.
+// Of all arms together, so that warm-up detection cannot favour one.
 double level_of(const Block& block) {
   double sum = 0;
   for (const ArmRun* run : block.runs) sum += std::log(run->value);
@@ -35,6 +37,13 @@ void mark(const std::vector<HostMark>& marks, Block& block) {
     if (one.first_block > block.number || block.number > one.last_block) continue;
     block.marks.insert(block.marks.end(), one.what.begin(), one.what.end());
   }
+}
+
+std::size_t steps_to_skip(std::span<const StepValue> steps) {
+  if (steps.size() < kFewSteps) return 0;
+  std::vector<double> logs;
+  for (const StepValue& step : steps) logs.push_back(std::log(step.value));
+  return std::max<std::size_t>(1, warm_up_count(logs));
 }
 
 }  // namespace
@@ -75,6 +84,28 @@ std::vector<double> differences(const Blocks& blocks, std::size_t arm) {
     }
   }
   return found;
+}
+
+double steady_step(std::span<const StepValue> steps) {
+  std::vector<double> values;
+  for (const StepValue& step : steps.subspan(steps_to_skip(steps))) values.push_back(step.value);
+  return base::median(std::move(values));
+}
+
+std::optional<StepMatch> match_steps(std::span<const StepValue> a, std::span<const StepValue> b) {
+  std::vector<double> logs;
+  auto ours = a.begin() + static_cast<std::ptrdiff_t>(steps_to_skip(a));
+  auto theirs = b.begin() + static_cast<std::ptrdiff_t>(steps_to_skip(b));
+  while (ours != a.end() && theirs != b.end()) {
+    if (ours->step == theirs->step)
+      logs.push_back(std::log(theirs++->value / ours++->value));
+    else if (ours->step < theirs->step)
+      ++ours;
+    else
+      ++theirs;
+  }
+  if (logs.empty()) return std::nullopt;
+  return StepMatch{static_cast<std::int64_t>(logs.size()), base::median(std::move(logs))};
 }
 
 }  // namespace assay::compare

@@ -1,11 +1,14 @@
-// Pairs: what a journal's runs become. A block in which every arm ran is a row; the logarithm of
-// the ratio of an arm to the baseline is a difference.
+// From runs to paired differences. A block in which every arm ran is a row of pairs; the logarithm
+// of an arm's value over the baseline's is a difference. Training jobs are paired step by step.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "compare/journal.h"
+#include "compare/records.h"
 
 namespace assay::compare {
 
@@ -13,7 +16,7 @@ struct Block {
   std::int64_t number = 0;
   std::vector<const ArmRun*> runs;  // by arm
   bool warm_up = false;
-  std::vector<std::string> marks;  // what the host did
+  std::vector<std::string> marks;  // problems of the host
 };
 
 struct Blocks {
@@ -24,7 +27,18 @@ struct Blocks {
 // Points into `measured`.
 Blocks blocks_of(const Measured& measured);
 
-// ln(arm / baseline) of every block after warm-up; where runs have steps, of those that both have.
+// ln(arm / baseline) of every block after warm-up; where runs have steps, of the steps that both
+// have, and without blocks that have none in common.
 std::vector<double> differences(const Blocks& blocks, std::size_t arm);
+
+// The median of a run's steady steps: without warm-up, which is at least the first of four or more.
+double steady_step(std::span<const StepValue> steps);
+
+struct StepMatch {
+  std::int64_t steps = 0;  // in both runs, and steady in both
+  double difference = 0;   // median of ln(b/a) over them
+};
+// Nothing if they have none in common.
+std::optional<StepMatch> match_steps(std::span<const StepValue> a, std::span<const StepValue> b);
 
 }  // namespace assay::compare

@@ -33,7 +33,7 @@ class Process : public ::testing::Test {
 
 TEST_F(Process, IsTimedAndItsOutputKept) {
   const auto outcome =
-      run(shell_words("echo $WHO; echo bad >&2; sleep 0.05"), {.environment = {"WHO=me"}});
+      run(shell_arguments("echo $WHO; echo bad >&2; sleep 0.05"), {.environment = {"WHO=me"}});
   EXPECT_TRUE(outcome.ok());
   EXPECT_GE(outcome.wall_s, 0.05);
   EXPECT_LT(outcome.cpu_s, outcome.wall_s);
@@ -42,10 +42,10 @@ TEST_F(Process, IsTimedAndItsOutputKept) {
 }
 
 TEST_F(Process, HowItEndedIsSaid) {
-  EXPECT_EQ(run(shell_words("exit 3")).how(), "exited with 3");
-  EXPECT_EQ(run(shell_words("kill -9 $$")).how(), "was killed by signal 9");
-  EXPECT_EQ(run(shell_words("cat")).how(), "exited with 0");  // nothing to read
-  EXPECT_EQ(run(shell_words("/no/such/thing")).how(), "exited with 127");
+  EXPECT_EQ(run(shell_arguments("exit 3")).how(), "exited with 3");
+  EXPECT_EQ(run(shell_arguments("kill -9 $$")).how(), "was killed by signal 9");
+  EXPECT_EQ(run(shell_arguments("cat")).how(), "exited with 0");  // nothing to read
+  EXPECT_EQ(run(shell_arguments("/no/such/thing")).how(), "exited with 127");
 }
 
 TEST_F(Process, AVanishedProgramIsAnError) {
@@ -58,7 +58,7 @@ TEST_F(Process, AVanishedProgramIsAnError) {
 }
 
 TEST_F(Process, ALateOneEndsWithItsChildren) {
-  const auto outcome = run(shell_words("sleep 60 & sleep 60; true"),
+  const auto outcome = run(shell_arguments("sleep 60 & sleep 60; true"),
                            {.environment = {"PATH=/usr/bin:/bin"}, .timeout = base::Seconds(0.1)});
   EXPECT_TRUE(outcome.timed_out);
   EXPECT_LT(outcome.wall_s, 5);
@@ -66,7 +66,7 @@ TEST_F(Process, ALateOneEndsWithItsChildren) {
 }
 
 TEST_F(Process, OneThatDoesNotListenIsKilled) {
-  const auto outcome = run(shell_words("trap '' TERM; while :; do sleep 0.1; done"),
+  const auto outcome = run(shell_arguments("trap '' TERM; while :; do sleep 0.1; done"),
                            {.environment = {"PATH=/usr/bin:/bin"}, .timeout = base::Seconds(0.1)});
   EXPECT_TRUE(outcome.timed_out);
   EXPECT_GE(outcome.wall_s, 2);
@@ -88,7 +88,7 @@ TEST_F(Process, AnInterruptEndsIt) {
 }
 
 TEST_F(Process, OutputHasItsMoments) {
-  const auto outcome = run(shell_words("echo a; sleep 0.1; echo bc"),
+  const auto outcome = run(shell_arguments("echo a; sleep 0.1; echo bc"),
                            {.environment = {"PATH=/usr/bin:/bin"}, .time_output = true});
   EXPECT_EQ(read("out"), "a\nbc\n");
   ASSERT_EQ(outcome.moments.size(), 2U);
@@ -98,7 +98,7 @@ TEST_F(Process, OutputHasItsMoments) {
 }
 
 TEST_F(Process, StandardErrorHasItsOwnMoments) {
-  const auto outcome = run(shell_words("echo a; echo bcd >&2; sleep 0.1; echo e >&2"),
+  const auto outcome = run(shell_arguments("echo a; echo bcd >&2; sleep 0.1; echo e >&2"),
                            {.environment = {"PATH=/usr/bin:/bin"}, .time_output = true});
   EXPECT_EQ(read("out"), "a\n");
   EXPECT_EQ(read("err"), "bcd\ne\n");
@@ -122,13 +122,13 @@ TEST_F(Process, WhatWasHeardEndsNoOther) {
 
 TEST(PlainWords, AreThoseThatNeedNoShell) {
   using Words = std::vector<std::string>;
-  EXPECT_EQ(plain_words("true"), (Words{"true"}));
-  EXPECT_EQ(plain_words(" sleep  0.1 "), (Words{"sleep", "0.1"}));
-  EXPECT_EQ(plain_words("echo 'a b'c --x=1"), (Words{"echo", "a bc", "--x=1"}));
+  EXPECT_EQ(plain_arguments("true"), (Words{"true"}));
+  EXPECT_EQ(plain_arguments(" sleep  0.1 "), (Words{"sleep", "0.1"}));
+  EXPECT_EQ(plain_arguments("echo 'a b'c --x=1"), (Words{"echo", "a bc", "--x=1"}));
   for (const char* command :
        {"true; false", "a | b", "echo $X", "X=1 true", "cd /", "no-such-thing", "echo 'a", "",
         "echo *", "echo \"a\"", "echo ~", "echo \xff"}) {
-    EXPECT_FALSE(plain_words(command)) << command;
+    EXPECT_FALSE(plain_arguments(command)) << command;
   }
 }
 

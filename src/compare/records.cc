@@ -36,7 +36,7 @@ ArmRun run_from_json(const Json& json) {
   return run;
 }
 
-Sitting sitting_from_json(const Json& json) {
+SessionRecord session_from_json(const Json& json) {
   return {.begun = json.at("begun"),
           .host = json.at("host"),
           .machine = json.at("machine"),
@@ -47,16 +47,12 @@ Sitting sitting_from_json(const Json& json) {
           .preflight = json.at("preflight")};
 }
 
-Look look_from_json(const Json& json) {
-  Look look{.run = json.at("run"),
-            .pairs = json.at("pairs"),
-            .planned = json.at("planned"),
-            .share = json.at("share")};
-  const std::string stopped = json.at("stopped");
-  for (const Stop stop : kEveryStop) {
-    if (to_text(stop) == stopped) look.stop = stop;
-  }
-  return look;
+InterimAnalysis analysis_from_json(const Json& json) {
+  return {.run = json.at("run"),
+          .pairs = json.at("pairs"),
+          .stop = stop_from_text(json.at("stopped").get<std::string>()),
+          .planned = json.at("planned"),
+          .alpha_share = json.at(json.contains("share") ? "share" : "alpha_share")};
 }
 
 RuleChange change_from_json(const Json& json, const Experiment& before) {
@@ -67,7 +63,7 @@ RuleChange change_from_json(const Json& json, const Experiment& before) {
                   .min_pairs = json.at("min_pairs"),
                   .max_pairs = json.at("max_pairs"),
                   .max_time = base::Seconds(json.at("max_time_s").get<double>())},
-                 {json.at("margin_pct"), json.at("more_is_better")}}};
+                 {json.at("margin_pct"), json.at("more_is_better"), json.value("judged", true)}}};
 }
 
 base::Result<void> add_run(const Json& line, Measured& measured) {
@@ -134,11 +130,11 @@ Json to_json(const HostMark& mark) {
   return {{"host", mark.what}, {"first_block", mark.first_block}, {"last_block", mark.last_block}};
 }
 
-Json to_json(const Sitting& sitting) {
-  return {{"begun", sitting.begun},     {"host", sitting.host},
-          {"machine", sitting.machine}, {"kernel", sitting.kernel},
-          {"driver", sitting.driver},   {"assay", sitting.assay},
-          {"project", sitting.project}, {"preflight", sitting.preflight}};
+Json to_json(const SessionRecord& session) {
+  return {{"begun", session.begun},     {"host", session.host},
+          {"machine", session.machine}, {"kernel", session.kernel},
+          {"driver", session.driver},   {"assay", session.assay},
+          {"project", session.project}, {"preflight", session.preflight}};
 }
 
 Json to_json(const Rules& rules) {
@@ -147,7 +143,8 @@ Json to_json(const Rules& rules) {
           {"max_pairs", rules.stop.max_pairs},
           {"max_time_s", rules.stop.max_time.count()},
           {"margin_pct", rules.judgement.margin_pct},
-          {"more_is_better", rules.judgement.more_is_better}};
+          {"more_is_better", rules.judgement.more_is_better},
+          {"judged", rules.judgement.judged}};
 }
 
 Json to_json(const RuleChange& change) {
@@ -156,12 +153,12 @@ Json to_json(const RuleChange& change) {
   return json;
 }
 
-Json to_json(const Look& look) {
-  return {{"run", look.run},
-          {"pairs", look.pairs},
-          {"stopped", to_text(look.stop)},
-          {"planned", look.planned},
-          {"share", look.share}};
+Json to_json(const InterimAnalysis& analysis) {
+  return {{"run", analysis.run},
+          {"pairs", analysis.pairs},
+          {"stopped", to_text(analysis.stop)},
+          {"planned", analysis.planned},
+          {"alpha_share", analysis.alpha_share}};
 }
 
 base::Result<void> add_line(const Json& line, Measured& measured) {
@@ -170,10 +167,13 @@ base::Result<void> add_line(const Json& line, Measured& measured) {
   if (line.contains("rules")) return add_change(line.at("rules"), measured);
   if (line.contains("host")) {
     measured.marks.push_back({line.at("first_block"), line.at("last_block"), line.at("host")});
-  } else if (line.contains("sitting")) {
-    measured.sittings.push_back(sitting_from_json(line.at("sitting")));
-  } else if (line.contains("look")) {
-    measured.looks.push_back(look_from_json(line.at("look")));
+  }
+  // Journals of 0.1 say "sitting" and "look".
+  for (const char* key : {"session", "sitting"}) {
+    if (line.contains(key)) measured.sessions.push_back(session_from_json(line.at(key)));
+  }
+  for (const char* key : {"analysis", "look"}) {
+    if (line.contains(key)) measured.analyses.push_back(analysis_from_json(line.at(key)));
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// What a journal holds: the experiment, its runs, and what else must be known to believe them. Each
-// is one line of JSON.
+// The records of a journal, each one line of JSON: the experiment, its runs, and the circumstances
+// needed to trust them (sessions, host problems, interim analyses, changed rules, failures).
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 namespace assay::compare {
 
 struct ArmRun {
-  std::int64_t run = 0;    // from 1, in the order in which they ran
+  std::int64_t run = 0;    // from 1, in the order of execution
   std::int64_t block = 0;  // from 0
-  std::size_t arm = 0;     // place in the experiment: the last is the second baseline
+  std::size_t arm = 0;     // index in the experiment: the last is the second baseline
   std::string started;     // UTC
   double wall_s = 0;
   double cpu_s = 0;
   double value = 0;  // of the metric
   std::optional<double> quality;
   std::vector<StepValue> steps;
-  // With steps whose lines were seen to come, or whose times were recorded:
+  // If it is known when steps ended, from the arrival of their output or from the store:
   std::optional<double> startup_s;  // until the first step began
   std::optional<double> after_s;    // from the last step to the end
 };
 
-// A run that said nothing: it failed, was late, or could not be read.
+// A run without a value: it failed, timed out, or its output had no number.
 struct FailedRun {
   std::int64_t run = 0;
   std::int64_t block = 0;
@@ -37,27 +37,28 @@ struct FailedRun {
   std::string what;
 };
 
+// Something else used the machine while these blocks ran.
 struct HostMark {
   std::int64_t first_block = 0;
   std::int64_t last_block = 0;
   std::vector<std::string> what;
 };
 
-// Where and with what it was run: once at the beginning, and once for every time it went on.
-struct Sitting {
+// Where and with what it was run: one when it begins and one each time it is resumed.
+struct SessionRecord {
   std::string begun;    // UTC
   std::string host;     // its name
   std::string machine;  // "2-core …, 23.5 GiB, no GPU"
   std::string kernel;
   std::string driver;   // of GPUs; may be empty
   std::string assay;    // release and commit
-  std::string project;  // commit of the folder that the commands run in; empty: none
+  std::string project;  // commit of the working directory; empty: none
   std::vector<std::string> preflight;
 
-  bool operator==(const Sitting&) const = default;
+  bool operator==(const SessionRecord&) const = default;
 };
 
-// When it ends and how it is judged, which may be changed when it goes on.
+// When it stops and how it is judged: may be changed when it is resumed.
 struct Rules {
   StopRule stop;
   Judgement judgement;
@@ -65,30 +66,30 @@ struct Rules {
   bool operator==(const Rules&) const = default;
 };
 struct RuleChange {
-  std::int64_t pairs = 0;  // that had been made by then
+  std::int64_t pairs = 0;  // made before the change
   Rules from;
   Rules to;
 };
 
-// A time at which somebody was told the estimate and could decide to go on or not.
-struct Look {
-  std::int64_t run = 0;  // the last one that it is of
+// A time at which the estimate was reported, so that a person could decide to go on or not.
+struct InterimAnalysis {
+  std::int64_t run = 0;  // the last one included
   std::int64_t pairs = 0;
   Stop stop = Stop::kNo;
-  bool planned = false;  // as the experiment said before anybody looked
-  double share = 0;      // of the errors allowed that a verdict may spend; 0: there is none
+  bool planned = false;    // at the end defined before any result was seen
+  double alpha_share = 0;  // of alpha that its verdict may spend; 0: no verdict
 
-  bool operator==(const Look&) const = default;
+  bool operator==(const InterimAnalysis&) const = default;
 };
 
 struct Measured {
-  Experiment experiment;  // with its rules as they are now
+  Experiment experiment;  // with the rules now in force
   std::vector<ArmRun> runs;
   std::vector<HostMark> marks;
   std::vector<FailedRun> failures = {};
-  std::vector<Sitting> sittings = {};
+  std::vector<SessionRecord> sessions = {};
   std::vector<RuleChange> changes = {};
-  std::vector<Look> looks = {};
+  std::vector<InterimAnalysis> analyses = {};
 
   [[nodiscard]] std::int64_t next_block() const;
   [[nodiscard]] std::int64_t next_run() const;
@@ -98,13 +99,13 @@ struct Measured {
 base::Json to_json(const ArmRun& run);
 base::Json to_json(const FailedRun& run);
 base::Json to_json(const HostMark& mark);
-base::Json to_json(const Sitting& sitting);
+base::Json to_json(const SessionRecord& session);
 base::Json to_json(const Rules& rules);
-base::Json to_json(const RuleChange& change);  // what it was changed to
-base::Json to_json(const Look& look);
+base::Json to_json(const RuleChange& change);  // the new rules
+base::Json to_json(const InterimAnalysis& analysis);
 
-// Adds a line to what was measured. What no journal of ours has is left out; Json::exception where
-// a line lacks something.
+// Adds a line to `measured`. Unknown kinds of lines are ignored, for journals of later releases;
+// Json::exception if a line lacks a key.
 base::Result<void> add_line(const base::Json& line, Measured& measured);
 
 }  // namespace assay::compare

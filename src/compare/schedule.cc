@@ -10,9 +10,9 @@ namespace {
 
 constexpr const char* kPadName = "ASSAY_COMPARE_PAD=";
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kStackStep = 16;  // the stack's alignment: less would change nothing
+constexpr std::uint64_t kStackStep = 16;  // the alignment of the stack
 
-// Streams of one seed: orders are the even ones, paddings the odd ones.
+// Streams of one seed: even ones for orders, odd ones for paddings.
 base::Draws draws_of(std::uint64_t seed, std::int64_t block, std::uint64_t use) {
   return base::Draws(seed, 2 * static_cast<std::uint64_t>(block) + use);
 }

@@ -4,23 +4,22 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/statistics.h"
 #include "compare/distributions.h"
-#include "compare/signed_rank.h"
+#include "compare/intervals.h"
 
 namespace assay::compare {
 namespace {
 
-constexpr double kMadToDeviation = 1.4826;
 constexpr double kOutlier = 5;
 constexpr double kWarmUp = 4;
 constexpr std::size_t kFewestForWarmUp = 8;
 constexpr std::size_t kMostWarmUp = 10;
-constexpr double kMostCorrelation = 0.95;          // beyond which the formula promises nothing
-constexpr std::size_t kFewestForCorrelation = 12;  // fewer cannot tell it from chance
-// So few values say so little about their correlation that more width would be made up.
-constexpr double kFewestFreedom = 3;
+constexpr double kMostCorrelation = 0.95;  // the formula does not hold beyond
+constexpr std::size_t kFewestForCorrelation = 12;
+constexpr double kFewestFreedom = 3;  // fewer would widen by what a few values say at random
 
-// Equal values share the mean of their ranks.
+// Equal values alpha_share the mean of their ranks.
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -45,21 +44,6 @@ double centre(std::span<const double> values) {
 }
 
 }  // namespace
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-double robust_deviation(std::span<const double> values) {
-  if (values.empty()) return 0;
-  std::vector<double> distances(values.begin(), values.end());
-  const double median = median_of(distances);
-  for (double& value : distances) value = std::abs(value - median);
-  return kMadToDeviation * median_of(std::move(distances));
-}
 
 double rank_autocorrelation(std::span<const double> values) {
   if (values.size() < 4) return 0;
@@ -106,9 +90,9 @@ Drift drift_of(std::span<const double> values) {
 
 std::vector<std::size_t> outliers(std::span<const double> values) {
   std::vector<std::size_t> found;
-  const double deviation = robust_deviation(values);
+  const double deviation = base::robust_deviation(values);
   if (deviation == 0) return found;
-  const double median = median_of({values.begin(), values.end()});
+  const double median = base::median({values.begin(), values.end()});
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::abs(values[i] - median) > kOutlier * deviation) found.push_back(i);
   }
@@ -119,9 +103,9 @@ std::size_t warm_up_count(std::span<const double> values) {
   if (values.size() < kFewestForWarmUp) return 0;
   const std::size_t most = std::min(kMostWarmUp, values.size() / 4);
   const std::span<const double> later = values.subspan(most);
-  const double deviation = robust_deviation(later);
+  const double deviation = base::robust_deviation(later);
   if (deviation == 0) return 0;
-  const double median = median_of({later.begin(), later.end()});
+  const double median = base::median({later.begin(), later.end()});
   std::size_t count = 0;
   while (count < most && std::abs(values[count] - median) > kWarmUp * deviation) ++count;
   return count;

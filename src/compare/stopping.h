@@ -1,37 +1,34 @@
-// When an experiment has seen enough: when its interval is narrow, its time is over or its pairs
-// are made. Never because of where the interval lies: who looks until they see an effect sees one
-// in every third experiment that has none.
+// When an experiment stops, and how sure a verdict must be after its results have been seen.
+//
+// - It stops when its interval is narrow enough, at a time or at a number of pairs, never because
+// of
+//   where the interval lies: stopping as soon as an effect is significant gives a false alarm in
+//   one experiment of three.
+// - Every report of the estimate is an interim analysis: whoever sees it can go on until they like
+//   it. The planned end may spend all of the allowed error (alpha); all later verdicts together
+//   spend at most another quarter of it (alpha spending).
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
-#include <string_view>
+#include <span>
 
 #include "base/units.h"
-#include "compare/effect.h"
+#include "compare/records.h"
 
 namespace assay::compare {
 
-struct StopRule {
-  double half_width_pct = 0.25;
-  std::int64_t min_pairs = 20;  // before a narrow interval is believed
-  std::int64_t max_pairs = 100'000;
-  base::Seconds max_time = base::Seconds(600);
-
-  bool operator==(const StopRule&) const = default;
-};
-
-enum class Stop { kNo, kNarrow, kTime, kPairs, kFailed };
-inline constexpr std::array kEveryStop = {Stop::kNo, Stop::kNarrow, Stop::kTime, Stop::kPairs,
-                                          Stop::kFailed};
-// "the interval is narrow enough"
-std::string_view to_text(Stop stop);
-
 Stop stop_after(const StopRule& rule, const Estimate& estimate, base::Seconds elapsed);
 
-// What the rest will take if noise and blocks stay as they are; nothing while that is not known.
+// Time until the rule is met if noise and blocks stay as they are; nothing while unknown.
 std::optional<base::Seconds> time_left(const StopRule& rule, const Estimate& estimate,
                                        base::Seconds elapsed, base::Seconds per_block);
+
+// The interim analysis of everything measured so far. If no run was added since the last one and
+// that one had a verdict, it is returned again.
+InterimAnalysis interim_analysis(const Measured& measured, Stop stop, std::int64_t pairs);
+
+// The verdict when `alpha_share` of `alpha` may be spent on it.
+IntervalVerdict verdict_spending(std::span<const double> differences, double alpha,
+                                 double alpha_share, const Judgement& judgement);
 
 }  // namespace assay::compare

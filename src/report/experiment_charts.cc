@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "compare/steps.h"
+#include "compare/pairs.h"
 #include "plot/downsample.h"
 #include "plot/intervals.h"
 #include "plot/scatter.h"
@@ -27,7 +27,7 @@ std::string percent_of(double value) {
 
 std::optional<plot::Interval> drawn(const Estimate& estimate) {
   if (estimate.method == compare::Method::kNone) return std::nullopt;
-  const compare::Interval p = compare::percent(estimate.interval);
+  const compare::ConfidenceInterval p = compare::percent(estimate.interval);
   return plot::Interval{p.low, p.high};
 }
 
@@ -125,9 +125,9 @@ Chart estimates_chart(const ExperimentRecord& record, const Comparison& comparis
                        const std::optional<plot::Interval>& interval, std::size_t group) {
     chart.rows.push_back({name, compare::percent(centre), interval, group});
   };
-  const auto in_percent = [](const std::optional<compare::Interval>& interval) {
+  const auto in_percent = [](const std::optional<compare::ConfidenceInterval>& interval) {
     if (!interval) return std::optional<plot::Interval>();
-    const compare::Interval p = compare::percent(*interval);
+    const compare::ConfidenceInterval p = compare::percent(*interval);
     return std::optional(plot::Interval{p.low, p.high});
   };
   const bool ranked = effect.estimate.method == compare::Method::kSignedRank;

@@ -16,13 +16,14 @@ using compare::Comparison;
 using compare::Estimate;
 using compare::Experiment;
 
-Outcome outcome_of_verdict(compare::Verdict verdict) {
+Outcome outcome_of_verdict(compare::IntervalVerdict verdict) {
   switch (verdict) {
-    case compare::Verdict::kPass:
+    case compare::IntervalVerdict::kPass:
       return Outcome::kGood;
-    case compare::Verdict::kFail:
+    case compare::IntervalVerdict::kFail:
       return Outcome::kBad;
-    case compare::Verdict::kInconclusive:
+    case compare::IntervalVerdict::kInconclusive:
+    case compare::IntervalVerdict::kNotJudged:
       break;
   }
   return Outcome::kOpen;
@@ -52,7 +53,7 @@ std::string against(const Experiment& e, const Comparison& comparison) {
 
 std::string interval_text(const Estimate& estimate) {
   if (estimate.method == compare::Method::kNone) return "too few pairs for an interval";
-  const compare::Interval p = compare::percent(estimate.interval);
+  const compare::ConfidenceInterval p = compare::percent(estimate.interval);
   return fmt::format("{} to {}", signed_percent(p.low), signed_percent(p.high));
 }
 
@@ -137,7 +138,7 @@ Section notes_section(const ExperimentRecord& record) {
   for (const std::string& remark : record.preflight) {
     section.blocks.emplace_back(Note{"Before it began: " + remark + "."});
   }
-  for (const std::string& remark : f.remarks) section.blocks.emplace_back(Note{remark + "."});
+  for (const std::string& warning : f.warnings) section.blocks.emplace_back(Note{warning + "."});
   section.blocks.emplace_back(
       Note{record.stopped.empty()
                ? std::string(
@@ -181,32 +182,34 @@ Table fingerprint_of(const ExperimentRecord& record) {
 Table sessions_table(const ExperimentRecord& record) {
   Table table{"Where it ran",
               {"begun", "host", "machine", "kernel", "GPU driver", "assay", "project"}};
-  for (const compare::Sitting& sitting : record.measured.sittings) {
-    table.rows.push_back({Cell(sitting.begun), Cell(sitting.host), Cell(sitting.machine),
-                          Cell(sitting.kernel), Cell(or_dash(sitting.driver)), Cell(sitting.assay),
-                          Cell(or_dash(sitting.project))});
+  for (const compare::SessionRecord& session : record.measured.sessions) {
+    table.rows.push_back({Cell(session.begun), Cell(session.host), Cell(session.machine),
+                          Cell(session.kernel), Cell(or_dash(session.driver)), Cell(session.assay),
+                          Cell(or_dash(session.project))});
   }
   return table;
 }
 
 // When the estimate was shown, and the confidence that a verdict needed after that.
-Table looks_table(const ExperimentRecord& record) {
-  Table table{"Looks", {"pairs", "it ended because", "as planned", "confidence of the verdict"}};
+Table analyses_table(const ExperimentRecord& record) {
+  Table table{"Interim analyses",
+              {"pairs", "it ended because", "as planned", "confidence of the verdict"}};
   const double alpha = record.measured.experiment.alpha();
-  for (const compare::Look& look : record.measured.looks) {
-    const double confidence = 100 * (1 - alpha * look.share);
-    table.rows.push_back({Cell(base::grouped(look.pairs), static_cast<double>(look.pairs)),
-                          Cell(std::string(to_text(look.stop))), Cell(look.planned ? "yes" : "no"),
-                          look.share > 0 ? Cell(fmt::format("{:.4g} %", confidence), confidence)
-                                         : Cell("none: it decided nothing")});
+  for (const compare::InterimAnalysis& analysis : record.measured.analyses) {
+    const double confidence = 100 * (1 - alpha * analysis.alpha_share);
+    table.rows.push_back(
+        {Cell(base::grouped(analysis.pairs), static_cast<double>(analysis.pairs)),
+         Cell(std::string(to_text(analysis.stop))), Cell(analysis.planned ? "yes" : "no"),
+         analysis.alpha_share > 0 ? Cell(fmt::format("{:.4g} %", confidence), confidence)
+                                  : Cell("none: it decided nothing")});
   }
   return table;
 }
 
 Section history_section(const ExperimentRecord& record) {
   Section section{"How it came about"};
-  if (!record.measured.sittings.empty()) section.blocks.emplace_back(sessions_table(record));
-  if (!record.measured.looks.empty()) section.blocks.emplace_back(looks_table(record));
+  if (!record.measured.sessions.empty()) section.blocks.emplace_back(sessions_table(record));
+  if (!record.measured.analyses.empty()) section.blocks.emplace_back(analyses_table(record));
   Table failed{"Runs that failed", {"run", "arm", "started", "what"}};
   for (const compare::FailedRun& run : record.measured.failures) {
     failed.rows.push_back({Cell(std::to_string(run.run), static_cast<double>(run.run)),
@@ -233,8 +236,8 @@ Section nothing_section(const ExperimentRecord& record) {
         compare::counted(static_cast<std::int64_t>(record.measured.runs.size()), "run"));
   }
   section.blocks.emplace_back(Note{std::move(why)});
-  section.blocks.emplace_back(Note{
-      fmt::format("Go on with: assay compare --resume {}", base::shell_quoted(record.directory))});
+  section.blocks.emplace_back(Note{fmt::format("Continue with: assay compare --resume {}",
+                                               base::shell_quoted(record.directory))});
   Table arms{"Arms", {"arm", "command"}};
   for (std::size_t arm = 0; arm < e.arms.size(); ++arm) {
     arms.rows.push_back({Cell(e.name_of(arm)), Cell(e.arm_of(arm).command)});

@@ -47,20 +47,20 @@ TEST(ExperimentPage, TheHeadlineIsOfTheArmThatDecided) {
 
 TEST(ExperimentPage, SaysWhereItRanWhoLookedAndWhatFailed) {
   compare::Measured m = three_arms();
-  m.sittings = {{.begun = "2026-11-15T00:00:00Z",
+  m.sessions = {{.begun = "2026-11-15T00:00:00Z",
                  .host = "node7",
                  .machine = "2-core Some CPU",
                  .kernel = "6.1.0-18",
                  .driver = "580.65.06",
                  .assay = "0.1.0 abcdef",
                  .project = "0123456"}};
-  m.looks = {{.run = 9, .pairs = 3},
-             {.run = 36, .pairs = 12, .stop = compare::Stop::kTime, .share = 1.0 / 12}};
+  m.analyses = {{.run = 9, .pairs = 3},
+                {.run = 36, .pairs = 12, .stop = compare::Stop::kTime, .alpha_share = 1.0 / 12}};
   m.failures = {{.run = 37, .block = 12, .arm = 2, .started = "t", .what = "exited with 7"}};
   const std::string text = page_of(m, 1.0 / 12);
-  for (const char* fact :
-       {"node7", "2-core Some CPU", "6.1.0-18", "580.65.06", "0.1.0 abcdef", "0123456",
-        "it was interrupted", "the time was over", "exited with 7", "looked at 1 time before"}) {
+  for (const char* fact : {"node7", "2-core Some CPU", "6.1.0-18", "580.65.06", "0.1.0 abcdef",
+                           "0123456", "it was interrupted", "the time limit was reached",
+                           "exited with 7", "reported 1 time before"}) {
     EXPECT_THAT(text, HasSubstr(fact));
   }
   EXPECT_THAT(page_of(three_arms(), 1), Not(HasSubstr("How it came about")));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "compare/effect.h"
 
 namespace assay::report {
 namespace {
@@ -57,16 +58,8 @@ std::string signed_percent(double percent) {
 }
 
 std::string ratio_text(double percent, bool is_time) {
-  const double ratio = 1 + percent / 100;
-  if (!std::isfinite(ratio) || ratio <= 0) return {};
-  const bool more = ratio >= 1;
-  const double times = more ? ratio : 1 / ratio;
-  const std::string text = times < 1.1    ? fmt::format("{:.3f}", times)
-                           : times < 2    ? fmt::format("{:.2f}", times)
-                           : times < 99.5 ? fmt::format("{:.1f}", times)
-                                          : figure(std::round(times));
-  const char* word = is_time ? (more ? "slower" : "faster") : (more ? "as much" : "less");
-  return fmt::format("{} × {}", text, word);
+  return compare::ratio_text(1 + percent / 100, is_time ? "slower" : "as much",
+                             is_time ? "faster" : "less");
 }
 
 }  // namespace assay::report

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/suggestion.h"
 #include "base/text.h"
+#include "suite/read_suite.h"
 
 namespace assay::suite {
 namespace {

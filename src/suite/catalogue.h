@@ -1,4 +1,4 @@
-// The suites of bench/suites/, compiled into the program, and suites of one's own.
+// Finds suites: those of bench/suites/, compiled into the program, and files of the user.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace assay::suite {
 
 std::vector<std::string> suite_names();
 
-// A name, or a path (with a "/" or ending in .toml). An unknown name is told with the nearest.
+// By name, or by path (with a "/" or ending in .toml). The error for an unknown name suggests one.
 base::Result<Suite> find_suite(const std::string& reference);
 
 // The generated table (cmake/EmbedFiles.cmake).

@@ -15,7 +15,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
-#include "suite/outcome.h"
+#include "suite/outcome_text.h"
 
 namespace assay::suite {
 namespace {
@@ -366,7 +366,7 @@ TEST(Catalogue, TheRowsOfMfuScalingAreThePublishedOnes) {
   for (auto& row : rows_of(source_file("tests/data/plan/training_rows.csv"))) {
     if (row["source"].find("mfu_scaling.md") != std::string::npos) theirs.push_back(row);
   }
-  auto ours = rows_of(suite->step("rows")->text);
+  auto ours = rows_of(suite->find_case("rows")->text);
   ASSERT_EQ(theirs.size(), 14U);
   ASSERT_EQ(ours.size(), 14U);
   const std::vector<Figure>& mfu = suite->tables[0].figures;
@@ -387,11 +387,44 @@ TEST(Catalogue, EverySuiteHasSomethingForAQuickRun) {
   for (const std::string& name : suite_names()) {
     const auto suite = find_suite(name);
     ASSERT_TRUE(suite.has_value());
-    const auto quick = std::count_if(suite->steps.begin(), suite->steps.end(),
-                                     [](const Step& step) { return step.quick; });
+    const auto quick = std::count_if(suite->cases.begin(), suite->cases.end(),
+                                     [](const SuiteCase& each) { return each.quick; });
     EXPECT_GT(quick, 0) << name;
     EXPECT_FALSE(suite->reproduces.empty()) << name;
   }
+}
+
+// What a suite says about the planner's fit is what the fitted rows say.
+TEST(Catalogue, CasesInTheFitAreAmongTheFittedRows) {
+  const std::string fitted = source_file("tests/data/plan/training_rows.csv");
+  std::size_t rows = 0;
+  for (const std::string& name : suite_names()) {
+    const auto suite = find_suite(name);
+    ASSERT_TRUE(suite) << name;
+    for (const SuiteCase& each : suite->cases) {
+      if (each.kind != CaseKind::kRows) continue;
+      std::istringstream lines(each.text);
+      for (std::string line; std::getline(lines, line);) {
+        if (line.empty() || line.starts_with("id,")) continue;
+        // Without the id, the source and the model's name, which the suite may write differently.
+        std::size_t at = 0;
+        for (int comma = 0; comma < 3; ++comma) at = line.find(',', at) + 1;
+        EXPECT_EQ(fitted.find("," + line.substr(at)) != std::string::npos, each.in_fit) << line;
+        ++rows;
+      }
+    }
+  }
+  EXPECT_EQ(rows, 14U);
+  // Cases that plan a job have no row; of these the published step is among the fitted.
+  const auto suite = find_suite("interconnect");
+  ASSERT_TRUE(suite);
+  for (const auto& [name, step_s] :
+       {std::pair("sxm", ",0.7019,"), std::pair("pcie", ",1.4116,"), std::pair("nvl", ",2.0315,"),
+        std::pair("d12-sxm", ",0.179,"), std::pair("sxm-two-sockets", ",1.295,")}) {
+    EXPECT_TRUE(suite->find_case(name)->in_fit) << name;
+    EXPECT_THAT(fitted, HasSubstr(step_s)) << name;
+  }
+  EXPECT_FALSE(suite->find_case("d12-nvl")->in_fit);
 }
 
 }  // namespace

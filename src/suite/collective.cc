@@ -1,3 +1,5 @@
+#include "suite/collective.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "base/text.h"
 #include "plan/network/network.h"
 #include "spec/load.h"
-#include "suite/run_steps.h"
 
 namespace assay::suite {
 namespace {
@@ -21,7 +22,8 @@ constexpr std::array kCollectives = {CollectiveKind::kAllReduce, CollectiveKind:
                                      CollectiveKind::kAllToAll,  CollectiveKind::kSendReceive};
 
 base::Error no_collective(std::string_view text) {
-  return base::usage_error("collective", fmt::format("'{}' is none", base::printable(text)),
+  return base::usage_error("collective",
+                           fmt::format("'{}' is not a collective", base::printable(text)),
                            "all_reduce 1GB p4d-24xlarge 32 cluster.nodes=4, for example");
 }
 
@@ -37,7 +39,7 @@ base::Result<base::Json> collective_json(std::string_view text) {
   words >> name >> size >> cluster_name;
   for (std::string word; words >> word;) {
     if (word.starts_with("cluster.extends=")) {
-      return base::fail(no_collective(text));  // it is named already
+      return base::fail(no_collective(text));  // the cluster is the third word
     }
     if (word.find('=') != std::string::npos) {
       changes.push_back(word);

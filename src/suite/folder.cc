@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "suite/read_suite.h"
 
 namespace assay::suite {
 namespace {
@@ -16,19 +17,19 @@ namespace fs = std::filesystem;
 using base::Json;
 
 constexpr base::Bytes kLargestKept(16 << 20);
-constexpr std::array<std::pair<StepState, std::string_view>, 5> kStateNames = {{
-    {StepState::kDone, "done"},
-    {StepState::kFailed, "failed"},
-    {StepState::kImpossible, "not possible here"},
-    {StepState::kLeftOut, "left out"},
-    {StepState::kNotReached, "not reached"},
+constexpr std::array<std::pair<CaseState, std::string_view>, 5> kStateNames = {{
+    {CaseState::kDone, "done"},
+    {CaseState::kFailed, "failed"},
+    {CaseState::kImpossible, "not possible here"},
+    {CaseState::kLeftOut, "left out"},
+    {CaseState::kNotReached, "not reached"},
 }};
 
 base::Result<Json> read_json(const fs::path& file) {
   ASSAY_TRY(const std::string text, base::read_file(file, kLargestKept));
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) {
-    return base::fail(base::unfit_error(file, "is damaged", "begin anew in another folder"));
+    return base::fail(base::unfit_error(file, "is damaged", "start again in another folder"));
   }
   return json;
 }
@@ -40,20 +41,20 @@ base::Result<void> make_folder(const fs::path& folder) {
   return {};
 }
 
-// A file that somebody changed has other things where these should be.
+// The file may have been edited: other types are treated as missing.
 std::string text_at(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// What must be the same for a run to go on.
-std::string machine_name(const Here& here) {
+// Must be the same for a run to be resumed.
+std::string machine_name(const SuiteHost& here) {
   return fmt::format("{}: {}", here.machine.hostname, machine::summary(here.machine));
 }
 
 }  // namespace
 
-std::string_view to_text(StepState state) {
+std::string_view to_text(CaseState state) {
   for (const auto& [named, name] : kStateNames) {
     if (named == state) return name;
   }
@@ -61,7 +62,7 @@ std::string_view to_text(StepState state) {
 }
 
 base::Result<SuiteFolder> SuiteFolder::create(const fs::path& directory, Suite suite, bool quick,
-                                              const Here& here) {
+                                              const SuiteHost& here) {
   std::error_code ignored;
   if (fs::exists(directory / "run.json", ignored)) {
     return base::fail(
@@ -69,7 +70,7 @@ base::Result<SuiteFolder> SuiteFolder::create(const fs::path& directory, Suite s
                           fmt::format("assay bench --resume {}, or name another folder",
                                       base::shell_quoted(directory.string()))));
   }
-  for (const char* part : {"steps", "out"}) ASSAY_TRY_VOID(make_folder(directory / part));
+  for (const char* part : {"cases", "out"}) ASSAY_TRY_VOID(make_folder(directory / part));
   SuiteFolder folder;
   folder.directory_ = directory;
   folder.quick_ = quick;
@@ -87,11 +88,11 @@ base::Result<SuiteFolder> SuiteFolder::create(const fs::path& directory, Suite s
   return folder;
 }
 
-base::Result<SuiteFolder> SuiteFolder::open(const fs::path& directory, const Here& here) {
+base::Result<SuiteFolder> SuiteFolder::open(const fs::path& directory, const SuiteHost& here) {
   std::error_code ignored;
   if (!fs::exists(directory / "run.json", ignored)) {
     return base::fail(base::usage_error(directory, "has no run of a suite",
-                                        "--resume takes the folder that a run named"));
+                                        "--resume takes the folder of an earlier run"));
   }
   SuiteFolder folder;
   folder.directory_ = directory;
@@ -100,8 +101,9 @@ base::Result<SuiteFolder> SuiteFolder::open(const fs::path& directory, const Her
   if (on != machine_name(here)) {
     return base::fail(base::unfit_error(
         directory, fmt::format("was begun on another machine ({})", on),
-        "go on there, or begin anew: figures of two machines cannot stand in one table"));
+        "resume it there, or start again: figures of two machines cannot be compared"));
   }
+  ASSAY_TRY_VOID(make_folder(directory / "cases"));  // called steps by release 0.1
   folder.quick_ = folder.facts_["quick"] == true;
   ASSAY_TRY(const std::string text, base::read_file(directory / "suite.toml", kLargestKept));
   ASSAY_TRY(folder.suite_, read_suite(text, directory / "suite.toml"));
@@ -109,13 +111,14 @@ base::Result<SuiteFolder> SuiteFolder::open(const fs::path& directory, const Her
   return folder;
 }
 
-std::optional<StepRun> SuiteFolder::kept(const std::string& step) const {
-  const auto json = read_json(directory_ / "steps" / (step + ".json"));
+std::optional<CaseRun> SuiteFolder::kept(const std::string& name) const {
+  auto json = read_json(directory_ / "cases" / (name + ".json"));
+  if (!json) json = read_json(directory_ / "steps" / (name + ".json"));  // of release 0.1
   if (!json) return std::nullopt;
-  StepRun run{.step = step};
+  CaseRun run{.name = name};
   const std::string state = text_at(*json, "state");
-  for (const auto& [named, name] : kStateNames) {
-    if (name == state) run.state = named;
+  for (const auto& [named, text] : kStateNames) {
+    if (text == state) run.state = named;
   }
   run.why = text_at(*json, "why");
   for (const Json& seconds : json->value("wall_s", Json::array())) {
@@ -127,13 +130,13 @@ std::optional<StepRun> SuiteFolder::kept(const std::string& step) const {
   return run;
 }
 
-base::Result<void> SuiteFolder::keep(const StepRun& run) const {
-  const Json json = {{"step", run.step},
+base::Result<void> SuiteFolder::keep(const CaseRun& run) const {
+  const Json json = {{"case", run.name},
                      {"state", to_text(run.state)},
                      {"why", run.why},
                      {"wall_s", run.wall_s},
                      {"outputs", run.outputs}};
-  return base::replace_file(directory_ / "steps" / (run.step + ".json"), base::json_text(json));
+  return base::replace_file(directory_ / "cases" / (run.name + ".json"), base::json_text(json));
 }
 
 }  // namespace assay::suite

@@ -1,12 +1,11 @@
-// SuiteFolder: where a run of a suite is kept, so that an interrupted one goes on.
+// SuiteFolder: the folder of one run of a suite, which an interrupted run continues from.
 //
 //   suite.toml        the suite as it was when the run began
-//   run.json          quick or not, when it began, on which machine, by which program
-//   steps/NAME.json   how a step ended, written when it did; steps/NAME.toml or .csv what it was
-//                     given
-//   out/              what steps printed
+//   run.json          quick or not, start time, machine, version of the program
+//   cases/NAME.json   how a case ended; cases/NAME.toml or .csv is its input
+//   out/              output of the cases
 //   compare/NAME/     journals of experiments
-//   work/NAME/        where a step's commands run; gone when it has succeeded
+//   work/NAME/        working directory of a case; removed when it has succeeded
 //   result.json       what `--json` prints
 #pragma once
 
@@ -16,45 +15,46 @@
 #include <vector>
 
 #include "base/json.h"
-#include "suite/here.h"
 #include "suite/suite.h"
+#include "suite/suite_host.h"
 
 namespace assay::suite {
 
-enum class StepState {
+enum class CaseState {
   kDone,
   kFailed,
   kImpossible,  // the machine lacks something
-  kLeftOut,     // of a quick run
+  kLeftOut,     // not part of a quick run
   kNotReached,  // interrupted before
 };
-std::string_view to_text(StepState state);
+std::string_view to_text(CaseState state);
 
-struct StepRun {
-  std::string step;
-  StepState state = StepState::kNotReached;
-  std::string why;                   // unless it is done
+struct CaseRun {
+  std::string name;
+  CaseState state = CaseState::kNotReached;
+  std::string why;                   // it is not done
   std::vector<double> wall_s;        // by repetition
   std::vector<std::string> outputs;  // files in the folder, by repetition
 };
 
 class SuiteFolder {
  public:
-  // In a folder that is made, and must not have a run already.
+  // Creates the folder; an error if it has a run already.
   static base::Result<SuiteFolder> create(const std::filesystem::path& directory, Suite suite,
-                                          bool quick, const Here& here);
-  // A run that is there. One that was begun on another machine is refused: figures of two machines
-  // in one table would say nothing.
-  static base::Result<SuiteFolder> open(const std::filesystem::path& directory, const Here& here);
+                                          bool quick, const SuiteHost& here);
+  // Opens an existing run. An error if it was begun on another machine: figures of two machines in
+  // one table could not be compared.
+  static base::Result<SuiteFolder> open(const std::filesystem::path& directory,
+                                        const SuiteHost& here);
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
   [[nodiscard]] const Suite& suite() const { return suite_; }
   [[nodiscard]] bool quick() const { return quick_; }
   [[nodiscard]] const base::Json& facts() const { return facts_; }  // run.json
 
-  // How a step ended, if it has.
-  [[nodiscard]] std::optional<StepRun> kept(const std::string& step) const;
-  [[nodiscard]] base::Result<void> keep(const StepRun& run) const;
+  // How a case ended; nothing if it has not.
+  [[nodiscard]] std::optional<CaseRun> kept(const std::string& name) const;
+  [[nodiscard]] base::Result<void> keep(const CaseRun& run) const;
 
  private:
   SuiteFolder() = default;

@@ -1,12 +1,11 @@
-// Goals: what is to be reached, and whether it was.
+#include "suite/goal.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
 
 #include "base/text.h"
-#include "suite/outcome.h"
-#include "suite/read_figures.h"
 
 namespace assay::suite {
 
@@ -27,47 +26,11 @@ base::Result<Goal> parse_goal(std::string_view text) {
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), goal.bound);
   if (!known || error != std::errc() || end != rest.data() + rest.size() ||
       !std::isfinite(goal.bound)) {
-    return base::fail(base::usage_error("", fmt::format("'{}' is no goal", base::printable(text)),
+    return base::fail(base::usage_error("",
+                                        fmt::format("'{}' is not a goal", base::printable(text)),
                                         "\"<= 1\", \">= 0.9\", \"|x| <= 0.1\" or \"within 15%\""));
   }
   return goal;
-}
-
-std::string_view to_text(GoalVerdict verdict) {
-  switch (verdict) {
-    case GoalVerdict::kPass:
-      return "PASS";
-    case GoalVerdict::kFail:
-      return "FAIL";
-    case GoalVerdict::kInconclusive:
-      return "INCONCLUSIVE";
-    case GoalVerdict::kNotJudged:
-      break;
-  }
-  return "NOT JUDGED";
-}
-
-GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published) {
-  if (!ours.value || !std::isfinite(*ours.value)) return GoalVerdict::kNotJudged;
-  const auto verdict = [](bool all_within, bool all_beyond) {
-    if (all_within) return GoalVerdict::kPass;
-    return all_beyond ? GoalVerdict::kFail : GoalVerdict::kInconclusive;
-  };
-  if (ours.unsure && ours.label == Label::kMeasured) return GoalVerdict::kInconclusive;
-  if (goal.kind == GoalKind::kWithin) {
-    if (!published || *published == 0) return GoalVerdict::kNotJudged;
-    // Of the figure itself: a plan's interval says how sure it is, not how good it was.
-    const double off = std::abs(*ours.value / *published - 1) * 100;
-    return verdict(off <= goal.bound, off > goal.bound);
-  }
-  const double low = ours.low.value_or(*ours.value);
-  const double high = ours.high.value_or(*ours.value);
-  if (goal.kind == GoalKind::kSizeAtMost) {
-    return verdict(low >= -goal.bound && high <= goal.bound,
-                   low > goal.bound || high < -goal.bound);
-  }
-  if (goal.kind == GoalKind::kAtMost) return verdict(high <= goal.bound, low > goal.bound);
-  return verdict(low >= goal.bound, high < goal.bound);
 }
 
 }  // namespace assay::suite

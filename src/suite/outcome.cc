@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "base/statistics.h"
 
 namespace assay::suite {
 namespace {
@@ -13,76 +14,71 @@ namespace {
 using compare::Metric;
 using compare::MetricKind;
 
-constexpr base::Bytes kLargestStepOutput(std::int64_t{256} << 20);
+constexpr base::Bytes kLargestCaseOutput(std::int64_t{256} << 20);
 
-Label label_of(StepState state) {
+Label label_of(CaseState state) {
   switch (state) {
-    case StepState::kDone:
+    case CaseState::kDone:
       return Label::kMeasured;
-    case StepState::kFailed:
+    case CaseState::kFailed:
       return Label::kFailed;
-    case StepState::kImpossible:
+    case CaseState::kImpossible:
       return Label::kImpossible;
-    case StepState::kLeftOut:
+    case CaseState::kLeftOut:
       return Label::kLeftOut;
-    case StepState::kNotReached:
+    case CaseState::kNotReached:
       break;
   }
   return Label::kNotReached;
 }
 
-// No figure, and why.
 Ours without(Label label, std::string why) {
   return {.label = label, .remark = std::move(why)};
 }
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-// Reads figures out of what steps left.
+// Reads figures from the output of cases.
 class FigureFinder {
  public:
-  FigureFinder(const SuiteFolder& folder, const std::vector<StepRun>& steps)
-      : folder_(folder), steps_(steps) {}
+  FigureFinder(const SuiteFolder& folder, const std::vector<CaseRun>& cases)
+      : folder_(folder), cases_(cases) {}
 
   [[nodiscard]] FigureOutcome find(const Figure& figure) const {
     FigureOutcome found{.figure = &figure};
-    if (figure.measured) found.ours.push_back(from_step(*figure.measured, Label::kMeasured));
+    if (figure.measured) found.ours.push_back(from_case(*figure.measured, Label::kMeasured));
     if (!figure.why.empty()) found.ours.push_back(without(Label::kImpossible, figure.why));
     if (figure.recorded) found.ours.push_back(from_record(*figure.recorded));
-    if (figure.planned) found.ours.push_back(from_step(*figure.planned, Label::kPlanned));
+    if (figure.planned) found.ours.push_back(from_case(*figure.planned, Label::kPlanned));
     return found;
   }
 
  private:
-  [[nodiscard]] const StepRun* run_of(const std::string& step) const {
-    const auto found = std::find_if(steps_.begin(), steps_.end(),
-                                    [&](const StepRun& run) { return run.step == step; });
-    return found == steps_.end() ? nullptr : &*found;
+  [[nodiscard]] const CaseRun* run_of(const std::string& name) const {
+    const auto found = std::find_if(cases_.begin(), cases_.end(),
+                                    [&](const CaseRun& run) { return run.name == name; });
+    return found == cases_.end() ? nullptr : &*found;
   }
 
-  [[nodiscard]] Ours from_step(const Source& source, Label when_done) const {
-    const StepRun* run = run_of(source.step);
-    const StepRun* divisor = source.per_step.empty() ? run : run_of(source.per_step);
-    for (const StepRun* each : {run, divisor}) {
-      if (each == nullptr) return without(Label::kNotReached, "the step did not run");
-      if (each->state != StepState::kDone) {
+  [[nodiscard]] Ours from_case(const Source& source, Label when_done) const {
+    const CaseRun* run = run_of(source.case_name);
+    const CaseRun* divisor = source.per_case.empty() ? run : run_of(source.per_case);
+    for (const CaseRun* each : {run, divisor}) {
+      if (each == nullptr) return without(Label::kNotReached, "the case did not run");
+      if (each->state != CaseState::kDone) {
         return without(label_of(each->state),
-                       each == run ? each->why : fmt::format("{}: {}", each->step, each->why));
+                       each == run ? each->why : fmt::format("{}: {}", each->name, each->why));
       }
     }
     std::vector<double> values;
     Ours ours{.label = when_done, .remark = source.note};
+    const SuiteCase* made_by = folder_.suite().find_case(source.case_name);
+    ours.in_fit = when_done == Label::kPlanned && made_by != nullptr && made_by->in_fit;
     for (std::size_t i = 0; i < run->outputs.size(); ++i) {
       const auto value = scaled_at(source, source.value, *run, i);
       if (!value) return not_there(source, value.error());
       values.push_back(*value);
     }
-    if (values.empty()) return without(Label::kFailed, "the step left nothing");
-    ours.value = median_of(values);
+    if (values.empty()) return without(Label::kFailed, "the case has no output");
+    ours.value = base::median(values);
     if (values.size() > 1) {
       ours.low = *std::min_element(values.begin(), values.end());
       ours.high = *std::max_element(values.begin(), values.end());
@@ -96,8 +92,8 @@ class FigureFinder {
       const auto value = scaled_at(source, **metric, *run, 0);
       if (value) {
         *bound = *value;
-      } else {  // such as a comparison of one pair
-        ours.unsure = true;
+      } else {  // for example a comparison of one pair
+        ours.lacks_interval = true;
         ours.remark = fmt::format("no interval: {}{}{}", value.error().what,
                                   source.note.empty() ? "" : "; ", source.note);
       }
@@ -111,33 +107,33 @@ class FigureFinder {
     return without(Label::kFailed, error.what);
   }
 
-  [[nodiscard]] base::Result<double> value_at(const Metric& metric, const StepRun& run,
+  [[nodiscard]] base::Result<double> value_at(const Metric& metric, const CaseRun& run,
                                               std::size_t repetition) const {
     if (metric.kind == MetricKind::kWall) {
       if (repetition < run.wall_s.size()) return run.wall_s[repetition];
-      return base::fail(base::unfit_error("", "nobody noted how long it took"));
+      return base::fail(base::unfit_error("", "its duration was not recorded"));
     }
     ASSAY_TRY(const std::string output,
-              base::read_file(folder_.directory() / run.outputs[repetition], kLargestStepOutput));
+              base::read_file(folder_.directory() / run.outputs[repetition], kLargestCaseOutput));
     return compare::value_in(metric, output);
   }
 
-  // What a value of `run` is divided by; of another step that was repeated, the median.
-  [[nodiscard]] base::Result<double> divisor_at(const Source& source, const StepRun& run,
+  // The divisor of a value of `run`; the median if it is of another case that was repeated.
+  [[nodiscard]] base::Result<double> divisor_at(const Source& source, const CaseRun& run,
                                                 std::size_t repetition) const {
-    if (source.per_step.empty()) return value_at(*source.per, run, repetition);
-    const StepRun& other = *run_of(source.per_step);
+    if (source.per_case.empty()) return value_at(*source.per, run, repetition);
+    const CaseRun& other = *run_of(source.per_case);
     std::vector<double> values;
     for (std::size_t i = 0; i < other.outputs.size(); ++i) {
       ASSAY_TRY(const double value, value_at(*source.per, other, i));
       values.push_back(value);
     }
-    if (values.empty()) return base::fail(base::unfit_error("", "the step left nothing"));
-    return median_of(std::move(values));
+    if (values.empty()) return base::fail(base::unfit_error("", "the case has no output"));
+    return base::median(std::move(values));
   }
 
   [[nodiscard]] base::Result<double> scaled_at(const Source& source, const Metric& metric,
-                                               const StepRun& run, std::size_t repetition) const {
+                                               const CaseRun& run, std::size_t repetition) const {
     ASSAY_TRY(double value, value_at(metric, run, repetition));
     if (source.per) {
       ASSAY_TRY(const double divisor, divisor_at(source, run, repetition));
@@ -145,7 +141,7 @@ class FigureFinder {
     }
     value = (source.over ? *source.over / value : value) * source.times;
     if (std::isfinite(value)) return value;
-    return base::fail(base::unfit_error("", "it makes no finite number"));
+    return base::fail(base::unfit_error("", "the result is not a finite number"));
   }
 
   static Ours from_record(const Recorded& recorded) {
@@ -160,14 +156,14 @@ class FigureFinder {
   }
 
   const SuiteFolder& folder_;
-  const std::vector<StepRun>& steps_;
+  const std::vector<CaseRun>& cases_;
 };
 
 GoalOutcome goal_of(const SuiteFolder& folder, const FigureTable& table,
                     const FigureOutcome& found) {
   GoalOutcome outcome{.table = &table, .figure = found.figure};
   const auto has_value = [](const Ours& ours) { return ours.value.has_value(); };
-  // What is within so much of a published figure is a plan, where there is one.
+  // Goals relative to a published figure judge the plan, if there is one.
   const auto is_plan = [&](const Ours& ours) {
     return has_value(ours) && ours.label == Label::kPlanned;
   };
@@ -216,26 +212,27 @@ std::string_view to_text(Label label) {
   return "not reached";
 }
 
-bool Outcome::any_failed() const {
-  const bool step = std::any_of(steps.begin(), steps.end(),
-                                [](const StepRun& run) { return run.state == StepState::kFailed; });
+bool SuiteOutcome::any_failed() const {
+  const bool any_case = std::any_of(cases.begin(), cases.end(), [](const CaseRun& run) {
+    return run.state == CaseState::kFailed;
+  });
   bool figure = false;
   for (const TableOutcome& table : tables) {
     for (const FigureOutcome& found : table.figures) {
       for (const Ours& ours : found.ours) figure = figure || ours.label == Label::kFailed;
     }
   }
-  return step || figure;
+  return any_case || figure;
 }
 
-bool Outcome::interrupted() const {
-  return std::any_of(steps.begin(), steps.end(),
-                     [](const StepRun& run) { return run.state == StepState::kNotReached; });
+bool SuiteOutcome::interrupted() const {
+  return std::any_of(cases.begin(), cases.end(),
+                     [](const CaseRun& run) { return run.state == CaseState::kNotReached; });
 }
 
-Outcome outcome_of(const SuiteFolder& folder, std::vector<StepRun> steps) {
-  Outcome outcome{.folder = &folder, .steps = std::move(steps)};
-  const FigureFinder finder(folder, outcome.steps);
+SuiteOutcome outcome_of(const SuiteFolder& folder, std::vector<CaseRun> cases) {
+  SuiteOutcome outcome{.folder = &folder, .cases = std::move(cases)};
+  const FigureFinder finder(folder, outcome.cases);
   for (const FigureTable& table : folder.suite().tables) {
     TableOutcome made{.table = &table};
     for (const Figure& figure : table.figures) {
@@ -245,6 +242,29 @@ Outcome outcome_of(const SuiteFolder& folder, std::vector<StepRun> steps) {
     outcome.tables.push_back(std::move(made));
   }
   return outcome;
+}
+
+IntervalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published) {
+  if (!ours.value || !std::isfinite(*ours.value)) return IntervalVerdict::kNotJudged;
+  const auto verdict = [](bool all_within, bool all_beyond) {
+    if (all_within) return IntervalVerdict::kPass;
+    return all_beyond ? IntervalVerdict::kFail : IntervalVerdict::kInconclusive;
+  };
+  if (ours.lacks_interval && ours.label == Label::kMeasured) return IntervalVerdict::kInconclusive;
+  if (goal.kind == GoalKind::kWithin) {
+    if (!published || *published == 0) return IntervalVerdict::kNotJudged;
+    // By the figure alone: a plan's interval is its uncertainty, not its accuracy.
+    const double off = std::abs(*ours.value / *published - 1) * 100;
+    return verdict(off <= goal.bound, off > goal.bound);
+  }
+  const double low = ours.low.value_or(*ours.value);
+  const double high = ours.high.value_or(*ours.value);
+  if (goal.kind == GoalKind::kSizeAtMost) {
+    return verdict(low >= -goal.bound && high <= goal.bound,
+                   low > goal.bound || high < -goal.bound);
+  }
+  if (goal.kind == GoalKind::kAtMost) return verdict(high <= goal.bound, low > goal.bound);
+  return verdict(low >= goal.bound, high < goal.bound);
 }
 
 }  // namespace assay::suite

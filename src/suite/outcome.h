@@ -1,5 +1,5 @@
-// Outcome: the published figures beside ours, each of ours with how we come by it. Made from what
-// steps left and nothing else.
+// SuiteOutcome: the published figures beside ours, each of ours labelled with its origin. Computed
+// from the output of the cases and nothing else.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "compare/effect.h"
 #include "suite/folder.h"
 
 namespace assay::suite {
@@ -16,7 +16,7 @@ enum class Label {
   kMeasured,    // here, in this run
   kPlanned,     // computed
   kRecorded,    // measured earlier, elsewhere
-  kImpossible,  // the machine lacks something
+  kImpossible,  // the machine lacks something that the case needs
   kFailed,
   kLeftOut,
   kNotReached,
@@ -28,14 +28,15 @@ struct Ours {
   std::optional<double> value;
   std::optional<double> low;
   std::optional<double> high;
-  bool unsure = false;  // it should have an interval, and the step does not tell one
-  std::string remark;   // where it is from, or why there is none
-  std::string command;  // of what was recorded
+  bool lacks_interval = false;  // it should have one, and the output has none
+  bool in_fit = false;          // predicted by constants that were fitted to it
+  std::string remark;           // its origin, or why there is no value
+  std::string command;          // that produced a recorded value
 };
 
 struct FigureOutcome {
   const Figure* figure = nullptr;
-  std::vector<Ours> ours;  // measured, recorded, planned: those that the figure names
+  std::vector<Ours> ours;  // measured, recorded, planned: those that the figure has
 };
 
 struct TableOutcome {
@@ -43,20 +44,19 @@ struct TableOutcome {
   std::vector<FigureOutcome> figures;
 };
 
-enum class GoalVerdict { kPass, kFail, kInconclusive, kNotJudged };
-std::string_view to_text(GoalVerdict verdict);
+using compare::IntervalVerdict;
 
 struct GoalOutcome {
   const FigureTable* table = nullptr;
   const Figure* figure = nullptr;
-  std::optional<Ours> ours;  // what it was judged by
-  GoalVerdict verdict = GoalVerdict::kNotJudged;
+  std::optional<Ours> ours;  // the value that was judged
+  IntervalVerdict verdict = IntervalVerdict::kNotJudged;
   std::string note;
 };
 
-struct Outcome {
+struct SuiteOutcome {
   const SuiteFolder* folder = nullptr;
-  std::vector<StepRun> steps;
+  std::vector<CaseRun> cases;
   std::vector<TableOutcome> tables;
   std::vector<GoalOutcome> goals;
 
@@ -65,24 +65,10 @@ struct Outcome {
 };
 
 // `folder` must outlive the outcome.
-Outcome outcome_of(const SuiteFolder& folder, std::vector<StepRun> steps);
+SuiteOutcome outcome_of(const SuiteFolder& folder, std::vector<CaseRun> cases);
 
-// By where the interval lies, as of comparisons: all of it within the bound, all beyond, neither.
-GoalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published);
-
-// As people read it: "measured (quick)", "+0.31 [-0.20, +0.85]", "+1.2 %".
-std::string label_text(const Outcome& outcome, const Ours& ours);
-std::string value_text(const FigureTable& table, const Ours& ours);
-std::string published_text(const FigureTable& table, const Figure& figure);
-// Where ours is from, and what is different about the figure.
-std::string remark_text(const Figure& figure, const Ours& ours);
-// Of a planned figure against the published one, in percent of it; else nothing.
-std::string difference_text(const Figure& figure, const Ours& ours);
-
-base::Json to_json(const Outcome& outcome);
-
-// outcome_chart.cc: the figures of a table that stand on its chart, as the lines of a drawing; null
-// where there are none.
-base::Json chart_json(const TableOutcome& found);
+// By where the interval lies, as for comparisons: all of it within the bound, all beyond, or
+// neither.
+IntervalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published);
 
 }  // namespace assay::suite

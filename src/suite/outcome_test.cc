@@ -1,4 +1,4 @@
-// From steps that ran to labelled figures: a label is what the step was, whatever it printed.
+// From cases that ran to labelled figures: the label follows from the kind of the case.
 #include "suite/outcome.h"
 
 #include <gmock/gmock.h>
@@ -8,8 +8,10 @@
 #include <map>
 
 #include "base/testing/temp_dir.h"
-#include "suite/read_figures.h"
-#include "suite/run_steps.h"
+#include "suite/collective.h"
+#include "suite/outcome_text.h"
+#include "suite/read_suite.h"
+#include "suite/run_cases.h"
 
 namespace assay::suite {
 namespace {
@@ -17,37 +19,37 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-constexpr const char* kSteps = R"toml(title = "steps of every kind"
+constexpr const char* kCases = R"toml(title = "cases of every kind"
 
-[[step]]
+[[case]]
 name = "network"
 collective = "all_reduce 1GB h100-sxm-8"
 
-[[step]]
+[[case]]
 name = "prints"
 repeat = 3
 command = "pwd > here; echo x >> ../count; printf 'took %s\n' $(wc -l < ../count)"
 
-[[step]]
+[[case]]
 name = "breaks"
 command = "echo it broke >&2; exit 7"
 
-[[step]]
+[[case]]
 name = "hangs"
 command = "sleep 60"
 limit = "300ms"
 
-[[step]]
+[[case]]
 name = "needy"
 needs = { gpus = 64 }
 command = "echo took 5"
 
-[[step]]
+[[case]]
 name = "long"
 quick = false
 command = "echo took 6"
 
-[[step]]
+[[case]]
 name = "wordless"
 command = "echo nothing"
 
@@ -57,39 +59,39 @@ note = "they ran whole days"
 chart = { x = "GPUs", ideal = "linear" }
 value = "regex:took ([0-9]+)"
 figures = [
-  { what = "planned", x = 8, line = "a", published = 400, planned = { step = "network", value = "json:bus_gb_s" }, why = "not here" },
-  { what = "noted", measured = { step = "prints", value = "regex:took ([0-9]+)", note = "twice as wide" }, planned = { step = "network", value = "json:bus_gb_s" } },
+  { what = "planned", x = 8, line = "a", published = 400, planned = { case = "network", value = "json:bus_gb_s" }, why = "not here" },
+  { what = "noted", measured = { case = "prints", value = "regex:took ([0-9]+)", note = "twice as wide" }, planned = { case = "network", value = "json:bus_gb_s" } },
   { what = "measured", x = 16, line = "a", published = 2, measured = "prints", goal = "<= 3" },
   { what = "failed", measured = "breaks", goal = "<= 3" },
   { what = "late", measured = "hangs" },
   { what = "impossible", measured = "needy", recorded = { value = 9, low = 8, high = 9.5, note = "half as many", machine = "m", date = 2026-01-02, commit = "c", command = "x" }, goal = ">= 10" },
   { what = "long", measured = "long" },
   { what = "not found", measured = "wordless" },
-  { what = "of another", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "prints", value = "regex:took ([0-9]+)" }, times = 10 } },
-  { what = "of one that breaks", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "breaks", value = "regex:took ([0-9]+)" } } },
-  { what = "of one without it", measured = { step = "long", value = "regex:took ([0-9]+)", per = { step = "wordless", value = "regex:took ([0-9]+)" } } },
-  { what = "without its interval", measured = { step = "long", value = "regex:took ([0-9]+)", low = "regex:from ([0-9]+)", high = "regex:to ([0-9]+)", note = "one pair" }, goal = "<= 9" },
-  { what = "may be missing", measured = { step = "wordless", value = "json:watts", missing = "nobody tells" } },
+  { what = "of another", measured = { case = "long", value = "regex:took ([0-9]+)", per = { case = "prints", value = "regex:took ([0-9]+)" }, times = 10 } },
+  { what = "of one that breaks", measured = { case = "long", value = "regex:took ([0-9]+)", per = { case = "breaks", value = "regex:took ([0-9]+)" } } },
+  { what = "of one without it", measured = { case = "long", value = "regex:took ([0-9]+)", per = { case = "wordless", value = "regex:took ([0-9]+)" } } },
+  { what = "without its interval", measured = { case = "long", value = "regex:took ([0-9]+)", low = "regex:from ([0-9]+)", high = "regex:to ([0-9]+)", note = "one pair" }, goal = "<= 9" },
+  { what = "may be missing", measured = { case = "wordless", value = "json:watts", missing = "nobody tells" } },
 ]
 )toml";
 
 class SuiteRun : public ::testing::Test {
  protected:
-  Outcome run(const fs::path& directory, bool quick = false) {
-    auto suite = read_suite(kSteps, "steps.toml");
+  SuiteOutcome run(const fs::path& directory, bool quick = false) {
+    auto suite = read_suite(kCases, "cases.toml");
     EXPECT_TRUE(suite.has_value()) << suite.error().line();
-    auto made = SuiteFolder::create(directory, *std::move(suite), quick, here_);
+    auto made = SuiteFolder::create(directory, *std::move(suite), quick, host_);
     EXPECT_TRUE(made.has_value()) << made.error().line();
     folder_ = *std::move(made);
     return go_on();
   }
-  Outcome go_on() {
+  SuiteOutcome go_on() {
     const auto interrupts = compare::Interrupts::watch();
-    auto runs = run_steps(*folder_, here_, *interrupts);
+    auto runs = run_cases(*folder_, host_, *interrupts);
     EXPECT_TRUE(runs.has_value()) << runs.error().line();
     return outcome_of(*folder_, *std::move(runs));
   }
-  static const FigureOutcome& figure(const Outcome& outcome, const std::string& what) {
+  static const FigureOutcome& figure(const SuiteOutcome& outcome, const std::string& what) {
     for (const FigureOutcome& each : outcome.tables[0].figures) {
       if (each.figure->what == what) return each;
     }
@@ -100,12 +102,12 @@ class SuiteRun : public ::testing::Test {
 
   base::testing::TempDir directory_;
   // No project of its own is needed for commands like these.
-  Here here_{.program = "/bin/true", .path = "/bin:/usr/bin"};
+  SuiteHost host_{.program = "/bin/true", .path = "/bin:/usr/bin"};
   std::optional<SuiteFolder> folder_;
 };
 
 TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
-  const Outcome outcome = run(place());
+  const SuiteOutcome outcome = run(place());
   const FigureOutcome& planned = figure(outcome, "planned");
   ASSERT_EQ(planned.ours.size(), 2U);
   EXPECT_EQ(planned.ours[0].label, Label::kImpossible);
@@ -123,17 +125,18 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(figure(outcome, "noted").ours[1].remark, "");
 
   // A figure that could lie anywhere passes no goal.
-  const Ours& unsure = figure(outcome, "without its interval").ours[0];
-  EXPECT_EQ(unsure.value, 6);
-  EXPECT_TRUE(unsure.unsure);
-  EXPECT_THAT(unsure.remark, HasSubstr("no interval: "));
-  EXPECT_THAT(unsure.remark, HasSubstr("; one pair"));
+  const Ours& lacks_interval = figure(outcome, "without its interval").ours[0];
+  EXPECT_EQ(lacks_interval.value, 6);
+  EXPECT_TRUE(lacks_interval.lacks_interval);
+  EXPECT_THAT(lacks_interval.remark, HasSubstr("no interval: "));
+  EXPECT_THAT(lacks_interval.remark, HasSubstr("; one pair"));
 
   const Ours& failed = figure(outcome, "failed").ours[0];
   EXPECT_EQ(failed.label, Label::kFailed);
   EXPECT_FALSE(failed.value.has_value());
   EXPECT_THAT(failed.remark, HasSubstr("exited with 7: it broke; its output is in "));
-  EXPECT_THAT(figure(outcome, "late").ours[0].remark, HasSubstr("ran into its limit of 300 ms"));
+  EXPECT_THAT(figure(outcome, "late").ours[0].remark,
+              HasSubstr("reached its time limit of 300 ms"));
 
   const FigureOutcome& impossible = figure(outcome, "impossible");
   EXPECT_EQ(impossible.ours[0].remark, "needs 64 GPUs; this machine has none");
@@ -149,10 +152,10 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].remark, "nobody tells");
 
   ASSERT_EQ(outcome.goals.size(), 4U);
-  EXPECT_EQ(outcome.goals[0].verdict, GoalVerdict::kPass);
-  EXPECT_EQ(outcome.goals[1].verdict, GoalVerdict::kNotJudged);
-  EXPECT_EQ(outcome.goals[2].verdict, GoalVerdict::kFail);  // by what was recorded
-  EXPECT_EQ(outcome.goals[3].verdict, GoalVerdict::kInconclusive);
+  EXPECT_EQ(outcome.goals[0].verdict, IntervalVerdict::kPass);
+  EXPECT_EQ(outcome.goals[1].verdict, IntervalVerdict::kNotJudged);
+  EXPECT_EQ(outcome.goals[2].verdict, IntervalVerdict::kFail);  // by what was recorded
+  EXPECT_EQ(outcome.goals[3].verdict, IntervalVerdict::kInconclusive);
   EXPECT_TRUE(outcome.any_failed());
 }
 
@@ -208,32 +211,32 @@ TEST_F(SuiteRun, TablesHaveTheirNoteTheirNumbersAndTheirChart) {
 }
 
 TEST_F(SuiteRun, AQuickRunSaysSoAndJudgesNothingThatItMeasured) {
-  const Outcome outcome = run(place(), true);
+  const SuiteOutcome outcome = run(place(), true);
   EXPECT_EQ(figure(outcome, "long").ours[0].label, Label::kLeftOut);
   const Ours& measured = figure(outcome, "measured").ours[0];
   EXPECT_EQ(label_text(outcome, measured), "measured (quick)");
-  EXPECT_EQ(outcome.goals[0].verdict, GoalVerdict::kNotJudged);
+  EXPECT_EQ(outcome.goals[0].verdict, IntervalVerdict::kNotJudged);
   EXPECT_EQ(to_json(outcome)["quick"], true);
 }
 
 TEST_F(SuiteRun, WhatIsDoneStaysAndWhatFailedIsTriedAgain) {
   run(place());
-  // Another program would print other numbers: a step that is done must not run again.
+  // Another program would print other numbers: a case that is done must not run again.
   std::ofstream(place() / "out/prints-2.out") << "took 77\n";
-  folder_ = *SuiteFolder::open(place(), here_);
-  const Outcome again = go_on();
+  folder_ = *SuiteFolder::open(place(), host_);
+  const SuiteOutcome again = go_on();
   EXPECT_EQ(figure(again, "measured").ours[0].high, 77);
   EXPECT_EQ(figure(again, "failed").ours[0].label, Label::kFailed);
 
-  Here other = here_;
+  SuiteHost other = host_;
   other.machine.hostname = "elsewhere";
   const auto refused = SuiteFolder::open(place(), other);
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().line(), HasSubstr("was begun on another machine"));
-  std::ofstream(place() / "steps/prints.json") << "[1]";
-  std::ofstream(place() / "steps/long.json") << R"({"state":3,"wall_s":{},"outputs":[1]})";
+  std::ofstream(place() / "cases/prints.json") << "[1]";
+  std::ofstream(place() / "cases/long.json") << R"({"state":3,"wall_s":{},"outputs":[1]})";
   EXPECT_EQ(figure(go_on(), "long").ours[0].value, 6);
-  const auto second = SuiteFolder::create(place(), *read_suite(kSteps, "s.toml"), false, here_);
+  const auto second = SuiteFolder::create(place(), *read_suite(kCases, "s.toml"), false, host_);
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error().line(), HasSubstr("has a run of a suite already"));
 }
@@ -245,24 +248,24 @@ TEST(Judge, ByWhereTheIntervalLies) {
   const auto ours = [](double value, double low, double high) {
     return Ours{.label = Label::kMeasured, .value = value, .low = low, .high = high};
   };
-  EXPECT_EQ(judge(most, ours(0.5, 0, 1), {}), GoalVerdict::kPass);
-  EXPECT_EQ(judge(most, ours(0.5, 0, 1.1), {}), GoalVerdict::kInconclusive);
-  EXPECT_EQ(judge(most, ours(2, 1.1, 3), {}), GoalVerdict::kFail);
-  EXPECT_EQ(judge(least, ours(2, 1, 3), {}), GoalVerdict::kPass);
-  EXPECT_EQ(judge(least, ours(2, 0.5, 3), {}), GoalVerdict::kInconclusive);
-  EXPECT_EQ(judge(least, ours(0.5, 0, 0.9), {}), GoalVerdict::kFail);
-  EXPECT_EQ(judge(within, ours(109, 50, 200), 100), GoalVerdict::kPass);
-  EXPECT_EQ(judge(within, ours(111, 100, 112), 100), GoalVerdict::kFail);
-  EXPECT_EQ(judge(within, ours(89, 0, 0), 100), GoalVerdict::kFail);
-  EXPECT_EQ(judge(within, ours(1, 1, 1), {}), GoalVerdict::kNotJudged);
+  EXPECT_EQ(judge(most, ours(0.5, 0, 1), {}), IntervalVerdict::kPass);
+  EXPECT_EQ(judge(most, ours(0.5, 0, 1.1), {}), IntervalVerdict::kInconclusive);
+  EXPECT_EQ(judge(most, ours(2, 1.1, 3), {}), IntervalVerdict::kFail);
+  EXPECT_EQ(judge(least, ours(2, 1, 3), {}), IntervalVerdict::kPass);
+  EXPECT_EQ(judge(least, ours(2, 0.5, 3), {}), IntervalVerdict::kInconclusive);
+  EXPECT_EQ(judge(least, ours(0.5, 0, 0.9), {}), IntervalVerdict::kFail);
+  EXPECT_EQ(judge(within, ours(109, 50, 200), 100), IntervalVerdict::kPass);
+  EXPECT_EQ(judge(within, ours(111, 100, 112), 100), IntervalVerdict::kFail);
+  EXPECT_EQ(judge(within, ours(89, 0, 0), 100), IntervalVerdict::kFail);
+  EXPECT_EQ(judge(within, ours(1, 1, 1), {}), IntervalVerdict::kNotJudged);
   // A plan is judged by itself, what was measured by what is known of it.
-  Ours unsure{.label = Label::kMeasured, .value = 100, .unsure = true};
+  Ours lacks_interval{.label = Label::kMeasured, .value = 100, .lacks_interval = true};
   for (const Goal& goal : {most, least, within}) {
-    EXPECT_EQ(judge(goal, unsure, 100), GoalVerdict::kInconclusive);
+    EXPECT_EQ(judge(goal, lacks_interval, 100), IntervalVerdict::kInconclusive);
   }
-  unsure.label = Label::kPlanned;
-  EXPECT_EQ(judge(within, unsure, 100), GoalVerdict::kPass);
-  EXPECT_EQ(judge(most, {}, {}), GoalVerdict::kNotJudged);
+  lacks_interval.label = Label::kPlanned;
+  EXPECT_EQ(judge(within, lacks_interval, 100), IntervalVerdict::kPass);
+  EXPECT_EQ(judge(most, {}, {}), IntervalVerdict::kNotJudged);
 }
 
 TEST(Judge, AGoalOfSizeIsMissedOnEitherSide) {
@@ -273,12 +276,12 @@ TEST(Judge, AGoalOfSizeIsMissedOnEitherSide) {
         *goal, Ours{.label = Label::kMeasured, .value = (low + high) / 2, .low = low, .high = high},
         {});
   };
-  EXPECT_EQ(judged(-0.5, 0.5), GoalVerdict::kPass);
-  EXPECT_EQ(judged(-1.6, -1.4), GoalVerdict::kFail);
-  EXPECT_EQ(judged(1.4, 1.6), GoalVerdict::kFail);
-  EXPECT_EQ(judged(-0.6, 0), GoalVerdict::kInconclusive);
-  EXPECT_EQ(judged(0, 0.6), GoalVerdict::kInconclusive);
-  EXPECT_EQ(judged(-9, 9), GoalVerdict::kInconclusive);
+  EXPECT_EQ(judged(-0.5, 0.5), IntervalVerdict::kPass);
+  EXPECT_EQ(judged(-1.6, -1.4), IntervalVerdict::kFail);
+  EXPECT_EQ(judged(1.4, 1.6), IntervalVerdict::kFail);
+  EXPECT_EQ(judged(-0.6, 0), IntervalVerdict::kInconclusive);
+  EXPECT_EQ(judged(0, 0.6), IntervalVerdict::kInconclusive);
+  EXPECT_EQ(judged(-9, 9), IntervalVerdict::kInconclusive);
 }
 
 TEST(CollectiveJson, AsThePlannerHasItOrARefusal) {

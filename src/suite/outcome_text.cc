@@ -1,17 +1,18 @@
-// An outcome as people and programs read it.
+#include "suite/outcome_text.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
-#include "suite/outcome.h"
 
 namespace assay::suite {
 namespace {
 
 using base::Json;
 
-constexpr double kWhole = 1000;  // from here on, fractions say nothing
+constexpr double kWhole = 1000;  // shown without decimals from here on
 
 std::string number_text(double value, bool is_signed) {
   if (!std::isfinite(value)) return "—";
@@ -23,14 +24,13 @@ std::string number_text(double value, bool is_signed) {
   return fmt::format("{:.4g}", value);
 }
 
-// Every digit that was published, and no other.
+// With exactly the digits that were published.
 std::string as_published(double value, bool is_signed) {
   const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
   return (is_signed && value > 0 ? "+" : "") +
          (whole ? base::grouped(static_cast<std::int64_t>(value)) : fmt::format("{}", value));
 }
 
-// Of a planned figure against the published one, in percent of it.
 std::optional<double> difference_of(const Figure& figure, const Ours& ours) {
   if (ours.label != Label::kPlanned || !ours.value || !figure.published || *figure.published == 0) {
     return std::nullopt;
@@ -69,14 +69,14 @@ Json figures_json(const TableOutcome& table) {
   return figures;
 }
 
-// A text with the number that it stands for, where it stands for one: pages sort by that.
+// A text with its number, if it has one, which pages sort by.
 Json cell_json(std::string text, const std::optional<double>& value) {
   if (!value) return text;
   return {{"text", std::move(text)}, {"value", *value}};
 }
 
-// As on the terminal, for pages that show tables.
-Json table_json(const Outcome& outcome, const TableOutcome& table) {
+// The table as on the terminal, for report pages.
+Json table_json(const SuiteOutcome& outcome, const TableOutcome& table) {
   Json rows = Json::array();
   for (const FigureOutcome& found : table.figures) {
     for (const Ours& ours : found.ours) {
@@ -101,18 +101,62 @@ Json goal_json(const GoalOutcome& goal) {
       goal.ours && (goal.ours->label == Label::kMeasured || goal.ours->label == Label::kRecorded);
   return {{"what", goal.table->title + ": " + goal.figure->what},
           {"goal", goal.figure->goal->text},
-          // A number that was only computed does not stand under this name.
+          // A computed number is never reported under this key.
           {"measured", seen ? Json(*goal.ours->value) : Json(nullptr)},
           {"ours", goal.ours ? Json(*goal.ours->value) : Json(nullptr)},
           {"label", goal.ours ? Json(to_text(goal.ours->label)) : Json(nullptr)},
+          {"in_fit", goal.ours && goal.ours->in_fit},
           {"unit", goal.table->unit},
           {"verdict", to_text(goal.verdict)},
           {"note", goal.note}};
 }
 
+Json point_json(double x, double y, const std::optional<double>& low = {},
+                const std::optional<double>& high = {}) {
+  Json point = Json::array({x, y});
+  if (low && high) {
+    point.push_back(*low);
+    point.push_back(*high);
+  }
+  return point;
+}
+
+// Lines in the order of their first point.
+class ChartLines {
+ public:
+  void add(const std::string& name, Json point) {
+    const auto same = [&](const Json& line) { return line.at("name") == name; };
+    auto found = std::find_if(lines_.begin(), lines_.end(), same);
+    if (found == lines_.end()) {
+      lines_.push_back({{"name", name}, {"points", Json::array()}});
+      found = std::prev(lines_.end());
+    }
+    (*found)["points"].push_back(std::move(point));
+  }
+  [[nodiscard]] const Json& lines() const { return lines_; }
+
+ private:
+  Json lines_ = Json::array();
+};
+
+// From the first published figure on the chart.
+Json ideal_json(const FigureChart& chart, const TableOutcome& found) {
+  for (const FigureOutcome& each : found.figures) {
+    const Figure& figure = *each.figure;
+    if (figure.line.empty() || !figure.published) continue;
+    if (chart.ideal == Ideal::kSame) {
+      return {{"name", "ideal"}, {"at_zero", *figure.published}, {"per_x", 0}};
+    }
+    if (chart.ideal == Ideal::kLinear && figure.x != 0) {
+      return {{"name", "ideal"}, {"at_zero", 0}, {"per_x", *figure.published / figure.x}};
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-std::string label_text(const Outcome& outcome, const Ours& ours) {
+std::string label_text(const SuiteOutcome& outcome, const Ours& ours) {
   std::string text(to_text(ours.label));
   if (ours.label == Label::kMeasured && outcome.folder->quick()) text += " (quick)";
   return text;
@@ -120,7 +164,7 @@ std::string label_text(const Outcome& outcome, const Ours& ours) {
 
 std::string value_text(const FigureTable& table, const Ours& ours) {
   if (!ours.value) return "—";
-  // Somebody wrote down what was recorded, with the digits that it has.
+  // Recorded values keep the digits that were written down.
   const auto shown = [&](double value) {
     return ours.label == Label::kRecorded ? as_published(value, table.is_signed)
                                           : number_text(value, table.is_signed);
@@ -146,7 +190,30 @@ std::string difference_text(const Figure& figure, const Ours& ours) {
   return difference ? fmt::format("{:+.1f} %", *difference) : "";
 }
 
-Json to_json(const Outcome& outcome) {
+Json chart_json(const TableOutcome& found) {
+  const FigureTable& table = *found.table;
+  if (!table.chart) return nullptr;
+  ChartLines lines;
+  for (const FigureOutcome& each : found.figures) {
+    const Figure& figure = *each.figure;
+    if (figure.line.empty()) continue;
+    if (figure.published) {
+      lines.add(figure.line + ", published", point_json(figure.x, *figure.published));
+    }
+    for (const Ours& ours : each.ours) {
+      if (!ours.value) continue;
+      lines.add(fmt::format("{}, {}", figure.line, to_text(ours.label)),
+                point_json(figure.x, *ours.value, ours.low, ours.high));
+    }
+  }
+  if (lines.lines().empty()) return nullptr;
+  return {{"x", table.chart->x},
+          {"y", table.unit},
+          {"lines", lines.lines()},
+          {"ideal", ideal_json(*table.chart, found)}};
+}
+
+Json to_json(const SuiteOutcome& outcome) {
   const Suite& suite = outcome.folder->suite();
   const Json& facts = outcome.folder->facts();
   Json goals = Json::array();
@@ -157,11 +224,11 @@ Json to_json(const Outcome& outcome) {
     tables.push_back(table_json(outcome, table));
     for (Json& figure : figures_json(table)) figures.push_back(std::move(figure));
   }
-  Json steps = Json::array();
-  for (const StepRun& run : outcome.steps) {
-    const Step* step = suite.step(run.step);
-    steps.push_back({{"step", run.step},
-                     {"kind", step == nullptr ? "" : to_text(step->kind)},
+  Json cases = Json::array();
+  for (const CaseRun& run : outcome.cases) {
+    const SuiteCase* suite_case = suite.find_case(run.name);
+    cases.push_back({{"case", run.name},
+                     {"kind", suite_case == nullptr ? "" : to_text(suite_case->kind)},
                      {"state", to_text(run.state)},
                      {"why", run.why},
                      {"wall_s", run.wall_s},
@@ -181,7 +248,7 @@ Json to_json(const Outcome& outcome) {
           {"goals", std::move(goals)},
           {"tables", std::move(tables)},
           {"figures", std::move(figures)},
-          {"steps", std::move(steps)},
+          {"cases", std::move(cases)},
           {"directory", outcome.folder->directory().string()},
           {"machine", fact("machine")}};
 }

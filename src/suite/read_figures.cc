@@ -23,13 +23,13 @@ base::Result<Metric> place_of(const std::string& where, std::string_view text) {
     return metric;
   }
   if (metric->kind == MetricKind::kCpu || metric->kind == MetricKind::kStored) {
-    return base::fail(base::usage_error(where, fmt::format("'{}' is in no step's output", text),
+    return base::fail(base::usage_error(where, fmt::format("'{}' is not in a case's output", text),
                                         "one of wall, regex:PATTERN, json:PATH"));
   }
   return metric;
 }
 
-// Finds the steps that figures name.
+// Resolves the cases that figures refer to.
 class FigureReader {
  public:
   FigureReader(const Suite& suite, RecordBook& records) : suite_(suite), records_(records) {}
@@ -64,6 +64,12 @@ class FigureReader {
   }
 
  private:
+  // "step" in files of release 0.1.
+  static base::Result<void> read_case_name(TableKeys& keys, std::string& name) {
+    ASSAY_TRY_VOID(keys.text("step", name));
+    return keys.text("case", name);
+  }
+
   static base::Result<void> read_places(TableKeys& keys, Source& source) {
     ASSAY_TRY_VOID(keys.parsed("value", source.value, place_of));
     ASSAY_TRY_VOID(keys.parsed("low", source.low, place_of));
@@ -81,24 +87,24 @@ class FigureReader {
     return {};
   }
 
-  // A place in the same output; or { step, value } in another's.
+  // A value in the same output, or { case, value } in that of another case.
   static base::Result<void> read_per(const Value* value, Source& source) {
     if (value == nullptr) return {};
-    source.per_step.clear();
+    source.per_case.clear();
     if (const auto* text = value->get<std::string>()) {
       ASSAY_TRY(source.per, place_of(value->origin().text() + ": per", *text));
       return {};
     }
     if (value->get<Value::Table>() == nullptr) {
-      return base::fail(wrong_value(*value, "per", "a place, or { step = …, value = … }"));
+      return base::fail(wrong_value(*value, "per", "a place, or { case = …, value = … }"));
     }
     TableKeys keys(*value);
     source.per.reset();
-    ASSAY_TRY_VOID(keys.text("step", source.per_step));
+    ASSAY_TRY_VOID(read_case_name(keys, source.per_case));
     ASSAY_TRY_VOID(keys.parsed("value", source.per, place_of));
     ASSAY_TRY_VOID(keys.no_others());
-    if (source.per_step.empty() || !source.per) {
-      return base::fail(wrong_value(*value, "per", "a place, or { step = …, value = … }"));
+    if (source.per_case.empty() || !source.per) {
+      return base::fail(wrong_value(*value, "per", "a place, or { case = …, value = … }"));
     }
     return {};
   }
@@ -117,60 +123,61 @@ class FigureReader {
                       if (text == "same") return Ideal::kSame;
                       if (text == "linear") return Ideal::kLinear;
                       return base::fail(base::usage_error(
-                          where, fmt::format("'{}' is no ideal", text), "same or linear"));
+                          where, fmt::format("'{}' is not an ideal line", text), "same or linear"));
                     }));
     ASSAY_TRY_VOID(keys.no_others());
     if (chart.x.empty()) {
-      return base::fail(base::usage_error(value->origin().text(), "a chart says what lies along it",
-                                          "x = \"GPUs\""));
+      return base::fail(base::usage_error(value->origin().text(),
+                                          "a chart needs a title for its axis", "x = \"GPUs\""));
     }
     return chart;
   }
 
-  // A step's name, with the table's places; or a table with its own.
+  // The name of a case, with the table's values; or a table with its own.
   base::Result<std::optional<Source>> source_of(const Value* value, const char* key,
                                                 bool is_measured) {
     if (value == nullptr) return std::nullopt;
     Source source = usual_;
     if (const auto* name = value->get<std::string>()) {
-      source.step = *name;
+      source.case_name = *name;
     } else if (value->get<Value::Table>() == nullptr) {
-      return base::fail(wrong_value(*value, key, "a step's name, or { step = …, value = … }"));
+      return base::fail(wrong_value(*value, key, "a case's name, or { case = …, value = … }"));
     } else {
       TableKeys keys(*value);
-      ASSAY_TRY_VOID(keys.text("step", source.step));
-      if (value->find("value") != nullptr) source = {.step = source.step};
+      ASSAY_TRY_VOID(read_case_name(keys, source.case_name));
+      if (value->find("value") != nullptr) source = {.case_name = source.case_name};
       ASSAY_TRY_VOID(read_places(keys, source));
       ASSAY_TRY_VOID(keys.text("missing", source.missing));
       ASSAY_TRY_VOID(keys.text("note", source.note));
       ASSAY_TRY_VOID(keys.no_others());
     }
-    ASSAY_TRY_VOID(check_place(*value, source.step, source.value, is_measured));
-    if (!source.per_step.empty()) {
-      ASSAY_TRY_VOID(check_place(*value, source.per_step, *source.per, is_measured));
+    ASSAY_TRY_VOID(check_place(*value, source.case_name, source.value, is_measured));
+    if (!source.per_case.empty()) {
+      ASSAY_TRY_VOID(check_place(*value, source.per_case, *source.per, is_measured));
     }
     return source;
   }
 
-  // What is divided is of one kind with what divides it, or the label would be true of one only.
+  // Dividend and divisor must be of one kind, or the label would be wrong for one of them.
   base::Result<void> check_place(const Value& value, const std::string& name, const Metric& place,
                                  bool is_measured) const {
-    const Step* step = suite_.step(name);
-    if (step == nullptr) {
+    const SuiteCase* suite_case = suite_.find_case(name);
+    if (suite_case == nullptr) {
       std::vector<std::string> names;
-      for (const Step& each : suite_.steps) names.push_back(each.name);
+      for (const SuiteCase& each : suite_.cases) names.push_back(each.name);
       return base::fail(base::usage_error(value.origin().text(),
-                                          fmt::format("there is no step '{}'", name),
+                                          fmt::format("there is no case '{}'", name),
                                           base::suggestion(name, names)));
     }
-    if (measures(step->kind) != is_measured) {
+    if (measures(suite_case->kind) != is_measured) {
       return base::fail(base::usage_error(
           value.origin().text(),
-          fmt::format("step '{}' ({}) {}", step->name, to_text(step->kind),
-                      is_measured ? "computes and measures nothing" : "measures and plans nothing"),
+          fmt::format(
+              "case '{}' ({}) {}", suite_case->name, to_text(suite_case->kind),
+              is_measured ? "computes, and measures nothing" : "measures, and plans nothing"),
           is_measured ? "planned = …" : "measured = …"));
     }
-    if (place.kind == MetricKind::kWall && step->kind != StepKind::kCommand) {
+    if (place.kind == MetricKind::kWall && suite_case->kind != CaseKind::kCommand) {
       return base::fail(no_place(value));
     }
     return {};
@@ -221,34 +228,34 @@ class FigureReader {
     ASSAY_TRY_VOID(keys.no_others());
     if (!figure.line.empty() && value.find("x") == nullptr) {
       return base::fail(base::usage_error(
-          value.origin().text(), fmt::format("'{}' is on a line without a place", figure.what),
+          value.origin().text(), fmt::format("'{}' is on a line without an x", figure.what),
           "x = …, along the table's chart"));
     }
     if (figure.what.empty()) {
       return base::fail(
-          base::usage_error(value.origin().text(), "a figure says what it is", "what = \"…\""));
+          base::usage_error(value.origin().text(), "a figure needs a name", "what = \"…\""));
     }
     const bool ours = figure.measured || figure.planned || figure.recorded;
     if (!ours && figure.why.empty()) {
       return base::fail(base::usage_error(
-          value.origin().text(), fmt::format("nothing of ours stands beside '{}'", figure.what),
-          "measured, planned or recorded; or why = \"…\" there is nothing"));
+          value.origin().text(), fmt::format("'{}' has no value of ours", figure.what),
+          "measured, planned or recorded; or why = \"…\" there is none"));
     }
     if (figure.measured && !figure.why.empty()) {
       return base::fail(base::usage_error(
-          value.origin().text(), fmt::format("'{}' is measured: there is no why", figure.what),
-          "a step says what it needs"));
+          value.origin().text(), fmt::format("'{}' is measured, so it needs no why", figure.what),
+          "the needs of a case say when it cannot be"));
     }
     if (figure.goal && figure.goal->kind == GoalKind::kWithin && !figure.published) {
-      return base::fail(base::usage_error(value.origin().text(),
-                                          "'within' is said of a published number", "<= or >="));
+      return base::fail(base::usage_error(
+          value.origin().text(), "a goal with 'within' needs a published number", "use <= or >="));
     }
     return figure;
   }
 
   const Suite& suite_;
   RecordBook& records_;
-  Source usual_;  // of the table
+  Source usual_;  // the table's values
 };
 
 }  // namespace

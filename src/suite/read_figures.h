@@ -1,4 +1,4 @@
-// The figures of a suite file: published ones, and where ours stand.
+// Reads the figures of a suite file: published values, and where ours are found.
 #pragma once
 
 #include "spec/value.h"
@@ -6,10 +6,8 @@
 
 namespace assay::suite {
 
-// [[table]] and [record.NAME], either of which may be null, into a suite whose steps are known.
+// Adds [[table]]s, which refer to [record.NAME]s, to a suite whose cases are known. Either may be
+// null.
 base::Result<void> read_tables(const spec::Value* tables, const spec::Value* records, Suite& suite);
-
-// "<= 1", ">= 0.9", "within 15%"
-base::Result<Goal> parse_goal(std::string_view text);
 
 }  // namespace assay::suite

@@ -82,8 +82,8 @@ base::Result<void> RecordBook::all_used() const {
   for (const auto& [name, record] : *all) {
     if (used_.contains(name)) continue;
     return base::fail(base::usage_error(record.origin().text(),
-                                        fmt::format("no figure is from [record.{}]", name),
-                                        "remove it, or name it: from = …"));
+                                        fmt::format("no figure uses [record.{}]", name),
+                                        "remove it, or use it: from = …"));
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// RecordBook: what was measured earlier and elsewhere, as a suite's figures name it: each by
-// itself, or with what [record.NAME] says of several.
+// RecordBook: figures measured earlier and elsewhere, each with its origin (machine, date, commit,
+// command), given with the figure or shared through [record.NAME].
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ class RecordBook {
   // `records` is the table of all [record.NAME], or null; it must outlive this.
   explicit RecordBook(const spec::Value* records) : records_(records) {}
 
-  // What stands at `recorded`; nothing if nothing does.
+  // The figure at `recorded`; nothing if it is null.
   base::Result<std::optional<Recorded>> recorded_of(const spec::Value* value);
 
-  // A record that no figure names is one that somebody forgot.
+  // An error if a record is not used by any figure.
   [[nodiscard]] base::Result<void> all_used() const;
 
  private:

@@ -1,4 +1,5 @@
-// A suite file: from TOML to a Suite in which every name is known.
+#include "suite/read_suite.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -8,7 +9,6 @@
 #include "spec/table_keys.h"
 #include "spec/toml.h"
 #include "suite/read_figures.h"
-#include "suite/suite.h"
 
 namespace assay::suite {
 namespace {
@@ -19,14 +19,14 @@ using spec::wrong_value;
 
 constexpr base::Seconds kUsualLimit(600);
 constexpr std::int64_t kMostRepeats = 1000;
-constexpr std::array<std::pair<const char*, StepKind>, 5> kStepKeys = {{
-    {"plan", StepKind::kPlan},
-    {"rows", StepKind::kRows},
-    {"collective", StepKind::kCollective},
-    {"compare", StepKind::kCompare},
-    {"command", StepKind::kCommand},
+constexpr std::array<std::pair<const char*, CaseKind>, 5> kCaseKeys = {{
+    {"plan", CaseKind::kPlan},
+    {"rows", CaseKind::kRows},
+    {"collective", CaseKind::kCollective},
+    {"compare", CaseKind::kCompare},
+    {"command", CaseKind::kCommand},
 }};
-// Names become files, and words of a command line.
+// Names become file names and command-line arguments.
 constexpr std::string_view kNameLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
 
@@ -91,9 +91,9 @@ base::Result<Needs> needs_of(const Value* value) {
   return needs;
 }
 
-base::Result<void> take_kind(const Value& value, TableKeys& keys, Step& step) {
+base::Result<void> take_kind(const Value& value, TableKeys& keys, SuiteCase& suite_case) {
   bool found = false;
-  for (const auto& [key, kind] : kStepKeys) {
+  for (const auto& [key, kind] : kCaseKeys) {
     const Value* text = keys.take(key);
     if (text == nullptr) continue;
     if (text->get<std::string>() == nullptr || base::trim(*text->get<std::string>()).empty()) {
@@ -101,88 +101,93 @@ base::Result<void> take_kind(const Value& value, TableKeys& keys, Step& step) {
     }
     if (found) {
       return base::fail(base::usage_error(
-          text->origin().text(), fmt::format("step '{}' does two things", step.name),
-          "a step has one of plan, rows, collective, compare, command: make two of it"));
+          text->origin().text(), fmt::format("case '{}' does two things", suite_case.name),
+          "a case has one of plan, rows, collective, compare, command: make it two cases"));
     }
     found = true;
-    step.kind = kind;
-    step.text = *text->get<std::string>();
-    step.origin = text->origin();
+    suite_case.kind = kind;
+    suite_case.text = *text->get<std::string>();
+    suite_case.origin = text->origin();
   }
   if (found) return {};
   return base::fail(base::usage_error(value.origin().text(),
-                                      fmt::format("step '{}' does nothing", step.name),
+                                      fmt::format("case '{}' does nothing", suite_case.name),
                                       "give it plan, rows, collective, compare or command"));
 }
 
-base::Result<Step> step_of(const Value& value) {
+base::Result<SuiteCase> case_of(const Value& value) {
   if (value.get<Value::Table>() == nullptr) {
-    return base::fail(wrong_value(value, "step", "a table"));
+    return base::fail(wrong_value(value, "case", "a table"));
   }
   TableKeys keys(value);
-  Step step{.limit = kUsualLimit};
-  ASSAY_TRY_VOID(keys.text("name", step.name));
-  if (!is_file_name(step.name)) {
-    return base::fail(base::usage_error(value.origin().text(),
-                                        fmt::format("'{}' cannot be a step's name", step.name),
-                                        "name = \"letters-digits_and.dots\""));
+  SuiteCase suite_case{.limit = kUsualLimit};
+  ASSAY_TRY_VOID(keys.text("name", suite_case.name));
+  if (!is_file_name(suite_case.name)) {
+    return base::fail(base::usage_error(
+        value.origin().text(), fmt::format("'{}' cannot be the name of a case", suite_case.name),
+        "name = \"letters-digits_and.dots\""));
   }
-  ASSAY_TRY_VOID(take_kind(value, keys, step));
-  ASSAY_TRY(step.with, settings_of(keys.take("with"), "with"));
-  ASSAY_TRY(step.needs, needs_of(keys.take("needs")));
+  ASSAY_TRY_VOID(take_kind(value, keys, suite_case));
+  ASSAY_TRY(suite_case.with, settings_of(keys.take("with"), "with"));
+  ASSAY_TRY(suite_case.needs, needs_of(keys.take("needs")));
   ASSAY_TRY_VOID(
-      keys.parsed("limit", step.limit, [](const std::string& where, std::string_view text) {
+      keys.parsed("limit", suite_case.limit, [](const std::string& where, std::string_view text) {
         auto time = base::parse_seconds(text);
         if (!time) time.error().where = where;
         return time;
       }));
-  if (!(step.limit.count() > 0)) {
+  if (!(suite_case.limit.count() > 0)) {
     return base::fail(base::usage_error(value.origin().text(),
-                                        fmt::format("step '{}' has no time", step.name),
+                                        fmt::format("case '{}' has no time limit", suite_case.name),
                                         "limit = \"10min\", for example"));
   }
-  ASSAY_TRY_VOID(keys.count("repeat", step.repeat));
-  if (step.repeat < 1 || step.repeat > kMostRepeats) {
-    return base::fail(base::usage_error(
-        value.origin().text(), fmt::format("repeat = {} is not from 1 to 1000", step.repeat)));
+  ASSAY_TRY_VOID(keys.count("repeat", suite_case.repeat));
+  if (suite_case.repeat < 1 || suite_case.repeat > kMostRepeats) {
+    return base::fail(
+        base::usage_error(value.origin().text(),
+                          fmt::format("repeat = {} is not from 1 to 1000", suite_case.repeat)));
   }
-  ASSAY_TRY_VOID(keys.flag("quick", step.quick));
+  ASSAY_TRY_VOID(keys.flag("quick", suite_case.quick));
+  ASSAY_TRY_VOID(keys.flag("in_fit", suite_case.in_fit));
   ASSAY_TRY_VOID(keys.no_others());
-  if (step.repeat > 1 && step.kind != StepKind::kCommand) {
+  if (suite_case.repeat > 1 && suite_case.kind != CaseKind::kCommand) {
     return base::fail(base::usage_error(
         value.origin().text(),
-        fmt::format("step '{}' is no command: it is not repeated", step.name), "leave repeat out"));
+        fmt::format("case '{}' is not a command: it cannot be repeated", suite_case.name),
+        "leave repeat out"));
   }
-  return step;
+  return suite_case;
 }
 
-base::Result<void> read_steps(const Value* value, Suite& suite) {
+base::Result<void> read_cases(const Value* value, const char* key, Suite& suite) {
   if (value == nullptr) return {};
   const auto* list = value->get<Value::Array>();
-  if (list == nullptr) return base::fail(wrong_value(*value, "step", "a list: [[step]]"));
+  if (list == nullptr) {
+    return base::fail(wrong_value(*value, key, fmt::format("a list: [[{}]]", key)));
+  }
   for (const Value& given : *list) {
-    ASSAY_TRY(Step step, step_of(given));
-    if (suite.step(step.name) != nullptr) {
+    ASSAY_TRY(SuiteCase read, case_of(given));
+    if (suite.find_case(read.name) != nullptr) {
       return base::fail(base::usage_error(given.origin().text(),
-                                          fmt::format("there is a step '{}' already", step.name),
-                                          "names of steps are distinct"));
+                                          fmt::format("there is a case '{}' already", read.name),
+                                          "names of cases must be distinct"));
     }
-    suite.steps.push_back(std::move(step));
+    suite.cases.push_back(std::move(read));
   }
   return {};
 }
 
-// A misspelt setting is told when the file is read, whichever way it would be run.
+// So that a misspelt setting is an error when the file is read, quick or not.
 base::Result<void> check_settings(const Suite& suite) {
   for (const auto& [name, value] : suite.quick) {
     if (suite.settings.contains(name)) continue;
     return base::fail(base::usage_error(
-        suite.source, fmt::format("[quick] changes '{}', which is no setting", name),
-        "it stands under [settings] as well"));
+        suite.source, fmt::format("[quick] changes '{}', which is not a setting", name),
+        "define it under [settings] first"));
   }
-  for (const Step& step : suite.steps) {
-    ASSAY_TRY_VOID(filled_in(suite, step, false));
-    ASSAY_TRY_VOID(filled_in(suite, step, true));
+  for (const SuiteCase& suite_case : suite.cases) {
+    ASSAY_TRY_VOID(filled_in(suite, suite_case, false));
+    ASSAY_TRY_VOID(filled_in(suite, suite_case, true));
   }
   return {};
 }
@@ -200,7 +205,8 @@ base::Result<Suite> read_suite(const std::string& text, const std::string& sourc
   ASSAY_TRY_VOID(keys.text("note", suite.note));
   ASSAY_TRY(suite.settings, settings_of(keys.take("settings"), "settings"));
   ASSAY_TRY(suite.quick, settings_of(keys.take("quick"), "quick"));
-  ASSAY_TRY_VOID(read_steps(keys.take("step"), suite));
+  ASSAY_TRY_VOID(read_cases(keys.take("case"), "case", suite));
+  ASSAY_TRY_VOID(read_cases(keys.take("step"), "step", suite));  // files of release 0.1
   ASSAY_TRY_VOID(read_tables(keys.take("table"), keys.take("record"), suite));
   ASSAY_TRY_VOID(keys.no_others());
   if (suite.title.empty() || suite.tables.empty()) {

@@ -10,13 +10,14 @@
 namespace assay::suite {
 namespace {
 
-// Settings that use settings that use settings …: deeper is a circle.
+// Deeper nesting of settings is a cycle.
 constexpr int kDeepestSetting = 8;
 constexpr std::size_t kLongestText = 1 << 20;
 
 class Filler {
  public:
-  Filler(const Suite& suite, const Step& step, bool quick) : step_(step), settings_(step.with) {
+  Filler(const Suite& suite, const SuiteCase& suite_case, bool quick)
+      : case_(suite_case), settings_(suite_case.with) {
     if (quick) settings_.insert(suite.quick.begin(), suite.quick.end());
     settings_.insert(suite.settings.begin(), suite.settings.end());
   }
@@ -35,15 +36,15 @@ class Filler {
         return base::fail(unknown(name, end != std::string_view::npos));
       }
       if (filled_ > kLongestText) {
-        return base::fail(base::usage_error(step_.origin.text(),
-                                            fmt::format("step '{}' is too long with its settings "
+        return base::fail(base::usage_error(case_.origin.text(),
+                                            fmt::format("case '{}' is too long with its settings "
                                                         "filled in",
-                                                        step_.name)));
+                                                        case_.name)));
       }
       if (depth == kDeepestSetting) {
-        return base::fail(base::usage_error(
-            step_.origin.text(), fmt::format("the setting '{}' goes round in circles", name),
-            "a setting may use others, not itself"));
+        return base::fail(base::usage_error(case_.origin.text(),
+                                            fmt::format("the setting '{}' refers to itself", name),
+                                            "settings may use each other, but not in a cycle"));
       }
       ASSAY_TRY(const std::string inside, fill(found->second, depth + 1));
       filled += inside;
@@ -57,47 +58,48 @@ class Filler {
     for (const auto& [key, value] : settings_) known.push_back(key);
     const std::string shown = base::shortened(base::printable(name), 40);
     return base::usage_error(
-        step_.origin.text(),
-        fmt::format("step '{}' uses '@{{{}{}", step_.name, shown,
-                    ends ? "}', which is no setting" : "', which does not end"),
+        case_.origin.text(),
+        fmt::format("case '{}' uses '@{{{}{}", case_.name, shown,
+                    ends ? "}', which is not a setting" : "', which has no closing brace"),
         ends ? base::suggestion(name, known) : "@{NAME}");
   }
 
-  const Step& step_;
+  const SuiteCase& case_;
   Settings settings_;
   std::size_t filled_ = 0;  // bytes, at all depths
 };
 
 }  // namespace
 
-std::string_view to_text(StepKind kind) {
+std::string_view to_text(CaseKind kind) {
   switch (kind) {
-    case StepKind::kPlan:
+    case CaseKind::kPlan:
       return "plan";
-    case StepKind::kRows:
+    case CaseKind::kRows:
       return "rows";
-    case StepKind::kCollective:
+    case CaseKind::kCollective:
       return "collective";
-    case StepKind::kCompare:
+    case CaseKind::kCompare:
       return "compare";
-    case StepKind::kCommand:
+    case CaseKind::kCommand:
       break;
   }
   return "command";
 }
 
-bool measures(StepKind kind) {
-  return kind == StepKind::kCompare || kind == StepKind::kCommand;
+bool measures(CaseKind kind) {
+  return kind == CaseKind::kCompare || kind == CaseKind::kCommand;
 }
 
-const Step* Suite::step(std::string_view step_name) const {
-  const auto found = std::find_if(steps.begin(), steps.end(),
-                                  [&](const Step& step) { return step.name == step_name; });
-  return found == steps.end() ? nullptr : &*found;
+const SuiteCase* Suite::find_case(std::string_view case_name) const {
+  const auto found = std::find_if(cases.begin(), cases.end(), [&](const SuiteCase& suite_case) {
+    return suite_case.name == case_name;
+  });
+  return found == cases.end() ? nullptr : &*found;
 }
 
-base::Result<std::string> filled_in(const Suite& suite, const Step& step, bool quick) {
-  return Filler(suite, step, quick).fill(step.text, 0);
+base::Result<std::string> filled_in(const Suite& suite, const SuiteCase& suite_case, bool quick) {
+  return Filler(suite, suite_case, quick).fill(suite_case.text, 0);
 }
 
 }  // namespace assay::suite

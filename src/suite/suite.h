@@ -1,10 +1,10 @@
-// Suite: an experiment that somebody published, as data: their figures, and the steps that make
-// ours. A step runs something; a figure is read from what a step left, or was recorded earlier, or
-// stands there without a counterpart and says why.
+// Suite: a published experiment as data: its figures, and the cases that produce ours. A case runs
+// something; a figure is read from the output of a case, or was recorded earlier, or has no value
+// and says why.
 //
-// What a step is decides how its figures are labelled: `plan`, `rows` and `collective` only
-// compute, so what comes from them is planned; `compare` and `command` run something here, so what
-// comes from them is measured. A file cannot say otherwise.
+// The kind of a case decides the label of its figures: `plan`, `rows` and `collective` compute, so
+// their figures are planned; `compare` and `command` run something here, so theirs are measured. A
+// file cannot override that.
 #pragma once
 
 #include <cstdint>
@@ -18,115 +18,104 @@
 #include "base/units.h"
 #include "compare/metric.h"
 #include "spec/value.h"
+#include "suite/goal.h"
 
 namespace assay::suite {
 
-enum class StepKind {
+enum class CaseKind {
   kPlan,        // arguments of `assay plan`
   kRows,        // measured rows as CSV, for `assay plan --rows`
   kCollective,  // a collective on a cluster
   kCompare,     // an experiment of `assay compare`
   kCommand,     // a shell command
 };
-std::string_view to_text(StepKind kind);
-// Whether it runs something on this machine, so that what comes from it is measured.
-bool measures(StepKind kind);
+std::string_view to_text(CaseKind kind);
+// Whether it runs something on this machine, so that its figures are measured.
+bool measures(CaseKind kind);
 
-// What a machine must have before a step makes sense on it.
+// What a machine must have for a case to run on it.
 struct Needs {
   std::int64_t gpus = 0;
   std::optional<base::Bytes> gpu_memory;  // of each
   bool nvlink = false;                    // between them
   std::string tracer;
   std::vector<std::string> programs;
-  std::string works;  // a shell command that succeeds where the step makes sense
-  std::string hint;   // how to get a program that is missing; what it means that `works` fails
+  std::string works;  // a shell command that must succeed
+  std::string hint;   // how to get a missing program, or what it means if `works` fails
 };
 
 using Settings = std::map<std::string, std::string, std::less<>>;
 
-struct Step {
+struct SuiteCase {
   std::string name;
-  StepKind kind = StepKind::kCommand;
+  CaseKind kind = CaseKind::kCommand;
   std::string text;  // as written, with @{settings} in it
-  Settings with;     // over the suite's
+  Settings with;     // override the suite's
   Needs needs;
   base::Seconds limit;
-  std::int64_t repeat = 1;  // of commands: the figure is the median; a quick run does it once
+  std::int64_t repeat = 1;  // of commands: figures are the median; once in a quick run
   bool quick = true;        // part of a quick run
+  bool in_fit = false;      // the planner's constants were fitted to what it predicts
   spec::Origin origin;      // of `text`
 };
 
-// Where a figure stands in what a step left.
+// Where a figure is in the output of a case.
 struct Source {
-  std::string step;
+  std::string case_name;
   compare::Metric value;
   std::optional<compare::Metric> low;
   std::optional<compare::Metric> high;
-  std::optional<compare::Metric> per;  // another value that it is divided by
-  std::string per_step;                // whose output has that one; empty: the same step's
-  double times = 1;                    // the result, times this
-  std::optional<double> over;          // this, divided by the value
-  std::string missing;                 // why it may not be there
-  std::string note;                    // what is different about it
+  std::optional<compare::Metric> per;  // another value to divide by
+  std::string per_case;                // the case whose output has it; empty: the same case
+  double times = 1;                    // factor
+  std::optional<double> over;          // this divided by the value
+  std::string missing;                 // why it may be missing
+  std::string note;                    // how it differs from the published quantity
 };
 
-// Measured earlier and elsewhere, and written down with the suite.
+// Measured earlier, elsewhere, and stored in the suite.
 struct Recorded {
   double value = 0;
-  std::optional<double> low;  // of its interval, where it has one
+  std::optional<double> low;  // of its interval, if any
   std::optional<double> high;
-  std::string note;  // what is different about it
+  std::string note;  // how it differs from the published quantity
   std::string machine;
   std::string date;
   std::string commit;
   std::string command;
 };
 
-enum class GoalKind {
-  kAtMost,
-  kAtLeast,
-  kSizeAtMost,  // of the size, whichever its sign
-  kWithin,
-};
-struct Goal {
-  GoalKind kind = GoalKind::kAtMost;
-  double bound = 0;  // kWithin: percent of the published figure
-  std::string text;  // as written: "<= 1"
-};
-
 struct Figure {
   std::string what;
   std::optional<double> published;
-  std::string published_as;  // where it is no number: "< 5 s"
+  std::string published_as;  // if it is not a number: "< 5 s"
   std::optional<Source> measured;
   std::optional<Source> planned;
   std::optional<Recorded> recorded;
   std::optional<Goal> goal;
-  std::string why;   // nothing was measured, whatever else there is
-  std::string note;  // what is different
-  // Where on the table's chart it stands, and on which of its lines; without a line it is not on
-  // it.
+  std::string why;   // why nothing is measured
+  std::string note;  // how it differs from the published quantity
+  // Position on the table's chart, and the line that it belongs to; empty: not on the chart.
   double x = 0;
   std::string line;
 };
 
-// What a line would be if nothing were lost on the way along x.
+// The ideal line of a chart, from its first published figure.
 enum class Ideal {
   kNone,
-  kSame,    // as high as at its beginning: shares
-  kLinear,  // as many times its beginning as x is: amounts
+  kSame,    // constant: shares
+  kLinear,  // proportional to x: amounts
 };
 
 struct FigureChart {
-  std::string x;  // what lies along it: "GPUs"
+  std::string x;  // title of the axis: "GPUs"
   Ideal ideal = Ideal::kNone;
 };
 
 struct FigureTable {
   std::string title;
   std::string unit;
-  bool is_signed = false;  // shown with a + where it is more than 0
+  bool is_signed = false;  // positive values get a +
   std::string note;
   std::optional<FigureChart> chart;
   std::vector<Figure> figures;
@@ -137,22 +126,19 @@ struct Suite {
   std::string text;  // the file
   std::string source;
   std::string title;
-  std::string reproduces;  // whose experiment, and where it is published
+  std::string reproduces;  // the published experiment
   std::string url;
   std::string note;
   Settings settings;
-  Settings quick;  // over them in a quick run
-  std::vector<Step> steps;
+  Settings quick;  // override them in a quick run
+  std::vector<SuiteCase> cases;
   std::vector<FigureTable> tables;
 
-  // Null when there is none.
-  [[nodiscard]] const Step* step(std::string_view step_name) const;
+  // Null if there is none.
+  [[nodiscard]] const SuiteCase* find_case(std::string_view case_name) const;
 };
 
-// `source` names the text in errors.
-base::Result<Suite> read_suite(const std::string& text, const std::string& source);
-
-// The text of a step with every @{setting} filled in; settings may use others.
-base::Result<std::string> filled_in(const Suite& suite, const Step& step, bool quick);
+// The text of a case with every @{setting} replaced; settings may use others.
+base::Result<std::string> filled_in(const Suite& suite, const SuiteCase& suite_case, bool quick);
 
 }  // namespace assay::suite

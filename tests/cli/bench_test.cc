@@ -56,17 +56,17 @@ class BenchCli : public ::testing::Test {
     ADD_FAILURE() << what;
     return result["figures"][0];
   }
-  static const Json& step(const Json& result, const std::string& name) {
-    for (const Json& each : result["steps"]) {
-      if (each["step"] == name) return each;
+  static const Json& case_of(const Json& result, const std::string& name) {
+    for (const Json& each : result["cases"]) {
+      if (each["case"] == name) return each;
     }
     ADD_FAILURE() << name;
-    return result["steps"][0];
+    return result["cases"][0];
   }
   base::testing::TempDir directory_;
 };
 
-// What holds of every result: labels follow from steps, and nothing has a number that was not made.
+// What holds of every result: labels follow from cases, and nothing has a number that was not made.
 void check_result(const Json& result) {
   for (const Json& each : result["figures"]) {
     for (const Json& ours : each["ours"]) {
@@ -98,7 +98,7 @@ TEST_F(BenchCli, ListsSuites) {
   const Json list = bench_json({}, 0);
   EXPECT_EQ(list["suites"].size(), 5U);
   for (const Json& suite : list["suites"]) {
-    EXPECT_EQ(suite["missing"].empty(), suite["steps"] == suite["steps_here"]) << suite.dump();
+    EXPECT_EQ(suite["missing"].empty(), suite["cases"] == suite["cases_here"]) << suite.dump();
   }
 }
 
@@ -163,7 +163,7 @@ TEST_F(BenchCli, SurvivalQuick) {
   const Json result = bench_json({"survival", "--quick", "-o", "x"}, 0);
   check_result(result);
   for (const char* name : {"checkpoint", "killed", "preempted", "spot", "whole"}) {
-    EXPECT_EQ(step(result, name)["state"], "done") << name << step(result, name).dump();
+    EXPECT_EQ(case_of(result, name)["state"], "done") << name << case_of(result, name).dump();
   }
   for (const char* same :
        {"weights and moments that differ from an undisturbed run's, after kill -9",
@@ -181,7 +181,7 @@ TEST_F(BenchCli, SurvivalQuick) {
   EXPECT_EQ(figure(result, "1T tokens")["ours"][0]["label"], "planned");
   const auto printed = [&](const char* name) {
     std::ifstream file(directory_.path() / "x" /
-                       step(result, name)["outputs"][0].get<std::string>());
+                       case_of(result, name)["outputs"][0].get<std::string>());
     return Json::parse(file);
   };
   // The search's second candidate is the one on spot machines, and so is the plan's first cost.
@@ -211,7 +211,7 @@ TEST_F(BenchCli, SurvivalQuick) {
   // As the suite says of these two.
   EXPECT_EQ(printed("175b")["memory_gib"]["fits"], false);
   EXPECT_EQ(printed("ddp")["memory_gib"]["fits"], false);
-  // What steps recorded is in no project of the user's.
+  // Runs recorded by cases are not in the user's project.
   EXPECT_FALSE(fs::exists(directory_.path() / ".assay"));
 }
 
@@ -222,7 +222,7 @@ TEST_F(BenchCli, TracerOverheadQuick) {
   EXPECT_EQ(result["quick"], true);
   int measured = 0;
   for (const char* tracer : {"preload", "ptrace"}) {
-    const Json& ran = step(result, std::string("small-") + tracer);
+    const Json& ran = case_of(result, std::string("small-") + tracer);
     if (ran["state"] == "not possible here") continue;
     ASSERT_EQ(ran["state"], "done") << ran.dump();
     const Json& added = figure(result, std::string("d12 / small, ") + tracer);
@@ -230,7 +230,7 @@ TEST_F(BenchCli, TracerOverheadQuick) {
     ++measured;
   }
   EXPECT_GT(measured, 0);
-  EXPECT_EQ(step(result, "large-preload")["state"], "left out");
+  EXPECT_EQ(case_of(result, "large-preload")["state"], "left out");
   for (const Json& goal : result["goals"]) EXPECT_EQ(goal["verdict"], "NOT JUDGED");
   const Json& recorded = figure(result, "d12 / small, preload")["ours"][1];
   EXPECT_EQ(recorded["low"], -0.29);
@@ -243,7 +243,7 @@ TEST_F(BenchCli, SlowDownQuick) {
   for (const Json& goal : result["goals"]) {
     EXPECT_TRUE(goal["label"] != "measured" || goal["verdict"] == "NOT JUDGED") << goal.dump();
   }
-  for (const Json& ran : result["steps"]) {
+  for (const Json& ran : result["cases"]) {
     EXPECT_THAT(ran["state"], ::testing::AnyOf("done", "not possible here")) << ran.dump();
   }
 }
@@ -251,24 +251,24 @@ TEST_F(BenchCli, SlowDownQuick) {
 TEST_F(BenchCli, BadInput) {
   refused({"survivel"}, "bench: unknown suite 'survivel'; did you mean 'survival'?");
   refused({"--quick"},
-          "bench: which suite?; one of interconnect, mfu-scaling, slow-down, survival, "
+          "bench: no suite given; one of interconnect, mfu-scaling, slow-down, survival, "
           "tracer-overhead");
-  write("bad.toml", "title = \"x\"\n[[step]]\nname = \"a\"\ncomand = \"true\"\n");
+  write("bad.toml", "title = \"x\"\n[[case]]\nname = \"a\"\ncomand = \"true\"\n");
   refused({"bad.toml"},
-          "bad.toml:2: step 'a' does nothing; give it plan, rows, collective, compare or command");
+          "bad.toml:2: case 'a' does nothing; give it plan, rows, collective, compare or command");
   write("bad.toml",
-        "title = \"x\"\n[[step]]\nname = \"a\"\ncompare = \"metrik = 'wall'\"\n"
+        "title = \"x\"\n[[case]]\nname = \"a\"\ncompare = \"metrik = 'wall'\"\n"
         "[[table]]\ntitle = \"t\"\nvalue = \"json:effect_pct\"\n"
         "figures = [ { what = \"w\", measured = \"a\" } ]\n");
   refused({"bad.toml", "-o", "z"},
-          "bad.toml:4: step 'a':1: unknown key 'metrik'; did you mean 'metric'?");
+          "bad.toml:4: case 'a':1: unknown key 'metrik'; did you mean 'metric'?");
   EXPECT_FALSE(fs::exists(directory_.path() / "z"));
   fs::create_directory(directory_.path() / "empty");
   const std::string empty = (directory_.path() / "empty").string();
   refused({"--resume", empty},
-          empty + ": has no run of a suite; --resume takes the folder that a run named");
+          empty + ": has no run of a suite; --resume takes the folder of an earlier run");
   refused({"--resume", "x", "--quick"},
-          "--resume: a run goes on as it began; leave --quick and --output out");
+          "--resume: a run is resumed as it began; leave --quick and --output out");
   for (const char* bytes : {"\xff\xfe", "[[[[[[[[", "title = '''", "= = =", "title = 9\n"}) {
     write("bad.toml", bytes);
     const auto outcome = bench({"bad.toml"});
@@ -277,14 +277,14 @@ TEST_F(BenchCli, BadInput) {
   }
 }
 
-constexpr const char* kThreeSteps = R"toml(title = "three"
-[[step]]
+constexpr const char* kThreeCases = R"toml(title = "three"
+[[case]]
 name = "first"
 command = "echo took 1; echo x >> ../../../../first"
-[[step]]
+[[case]]
 name = "second"
 command = "echo trouble >&2; test -e ../../../../mended && echo took 2"
-[[step]]
+[[case]]
 name = "third"
 command = "test -e ../../../../mended || sleep 60; echo took 3"
 [[table]]
@@ -297,8 +297,8 @@ figures = [
 ]
 )toml";
 
-TEST_F(BenchCli, AFailingStepKeepsItsOutputAndAnInterruptedRunGoesOn) {
-  write("three.toml", kThreeSteps);
+TEST_F(BenchCli, AFailingCaseKeepsItsOutputAndAnInterruptedRunGoesOn) {
+  write("three.toml", kThreeCases);
   const pid_t child = ::fork();
   if (child == 0) {
     if (::chdir(directory_.path().c_str()) != 0) ::_exit(1);
@@ -306,7 +306,7 @@ TEST_F(BenchCli, AFailingStepKeepsItsOutputAndAnInterruptedRunGoesOn) {
             nullptr);
     ::_exit(127);
   }
-  // The third step waits until it is interrupted.
+  // The third case waits until it is interrupted.
   for (int i = 0; i < 3000 && !fs::exists(directory_.path() / "x/out/third.out"); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -314,7 +314,7 @@ TEST_F(BenchCli, AFailingStepKeepsItsOutputAndAnInterruptedRunGoesOn) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 1);  // a step failed
+  EXPECT_EQ(WEXITSTATUS(status), 1);  // a case failed
 
   std::ifstream file(directory_.path() / "x/result.json");
   const Json cut = Json::parse(file);
@@ -331,6 +331,24 @@ TEST_F(BenchCli, AFailingStepKeepsItsOutputAndAnInterruptedRunGoesOn) {
   EXPECT_EQ(whole["complete"], true);
   EXPECT_EQ(figure(whole, "2")["ours"][0]["value"], 2);
   EXPECT_EQ(figure(whole, "3")["ours"][0]["value"], 3);
+  std::ifstream ran(directory_.path() / "first");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(ran), {}), "x\n");  // once
+}
+
+// Release 0.1 kept cases as steps.
+TEST_F(BenchCli, AFolderOfRelease01IsResumed) {
+  write("three.toml", kThreeCases);
+  write("mended", "");
+  EXPECT_EQ(bench({"three.toml", "-o", "x"}).exit_code, 0);
+  std::string suite = kThreeCases;
+  for (std::size_t at; (at = suite.find("[[case]]")) != std::string::npos;) {
+    suite.replace(at, 8, "[[step]]");
+  }
+  write("x/suite.toml", suite);
+  fs::rename(directory_.path() / "x/cases", directory_.path() / "x/steps");
+  fs::remove(directory_.path() / "x/steps/third.json");
+  const Json whole = bench_json({"--resume", "x"}, 0);
+  EXPECT_EQ(case_of(whole, "third")["state"], "done");
   std::ifstream ran(directory_.path() / "first");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(ran), {}), "x\n");  // once
 }

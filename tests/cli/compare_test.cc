@@ -204,9 +204,9 @@ TEST_F(CompareCli, AFailingArmIsNamedAndNothingIsLost) {
   EXPECT_THAT(outcome.err, AllOf(StartsWith("assay: run "),
                                  HasSubstr("arm B: exited with 7; its "
                                            "output is in "),
-                                 HasSubstr("go on with assay compare --resume ")));
+                                 HasSubstr("continue with assay compare --resume ")));
   const int kept = runs_in("x/runs.jsonl");
-  EXPECT_THAT(read("x/runs.jsonl"), Not(HasSubstr("\"look\"")));  // there was nothing to see
+  EXPECT_THAT(read("x/runs.jsonl"), Not(HasSubstr("\"analysis\"")));  // there was no estimate
   write("good", "");
   const auto resumed = compare({"--resume", "x", "--json"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
@@ -214,7 +214,7 @@ TEST_F(CompareCli, AFailingArmIsNamedAndNothingIsLost) {
   EXPECT_EQ(Json::parse(resumed.out)["pairs"], 6);
 }
 
-// What was measured until an arm failed is said, kept, and no verdict.
+// What was measured until an arm failed is reported and kept, without a verdict.
 TEST_F(CompareCli, WhatWasMeasuredBeforeAFailureIsSaid) {
   write("b.sh", "echo took 102; echo x >> count; test $(wc -l < count) -lt 5 || exit 7\n");
   const std::vector<std::string> arguments = {"--a",      kA,    "--b",       "sh b.sh",
@@ -252,9 +252,10 @@ TEST_F(CompareCli, ACommandThatVanishesIsNamed) {
   const auto outcome =
       compare({"--a", "echo took 1", "--b", "./prog", "--metric", kTook, "-o", "x"});
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(StartsWith("assay: run "),
-                                 HasSubstr("arm B: ./prog is no program that can be run"),
-                                 HasSubstr("runs are kept; go on with assay compare --resume ")));
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(StartsWith("assay: run "), HasSubstr("arm B: ./prog is no program that can be run"),
+            HasSubstr("runs are kept; continue with assay compare --resume ")));
 }
 
 TEST_F(CompareCli, CleanUpFollowsATimeoutAndAnInterrupt) {
@@ -286,7 +287,8 @@ TEST_F(CompareCli, ArmsWithoutACommonStepFailAtOnce) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.err,
             "assay: arm B: has no steady step in common with A: A has steps 1 to 2, B has steps 11 "
-            "to 12; steps are matched by their number: arms must count alike\n");
+            "to 12; steps are matched by number: all arms must number "
+            "them alike\n");
   EXPECT_EQ(runs_in("x/runs.jsonl"), 3);
 }
 
@@ -314,9 +316,9 @@ TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
   says({"--a", "/no/such", "--b", "true"}, "exited with 127");
   says({"--a", "true", "--b", "true", "--metric", kTook}, "was not found in its output");
   says({"--a", "echo took 0", "--b", "echo took 0", "--metric", kTook},
-       "is 0, and ratios are of numbers above 0");
+       "is 0; a ratio needs a value above 0");
   const char* bytes = "printf 'took \\377\\n'";
-  says({"--a", bytes, "--b", bytes, "--metric", "regex:took (.*)"}, "is no number");
+  says({"--a", bytes, "--b", bytes, "--metric", "regex:took (.*)"}, "is not a number");
   says({"--a", "sleep 5", "--b", "sleep 5", "--timeout", "50ms"}, "ran into the timeout");
   says({"--a", "true", "--b", "true", "--prepare", "false"}, "--prepare exited with 1");
   says({"--a", "true", "--b", "true", "--metric", "stored:seconds"}, "assay init");
@@ -330,10 +332,10 @@ TEST_F(CompareCli, MistakesAreOneLine) {
           "compare: there is nothing to compare with; give --a and --b, or --under "
           "WRAPPER -- COMMAND");
   refused({"--a", "true", "--b", "true", "--metric", "regex:("},
-          "--metric: '(' is no regular expression; groups are (…), a digit is [0-9]");
+          "--metric: '(' is not a regular expression; groups are (…), a digit is [0-9]");
   refused(
       {"--a", "true", "--b", "true", "--metric", "speed"},
-      "--metric: 'speed' is no metric; one of wall, cpu, regex:PATTERN, json:PATH, stored:NAME");
+      "--metric: 'speed' is not a metric; one of wall, cpu, regex:PATTERN, json:PATH, stored:NAME");
   refused({"--a", "true", "--b", "true", "--margin", "much"},
           "--margin: 'much' is not a percentage; 0.5%, for example");
   refused({"--a", "true", "--b", "true", "--half-width", "0"},
@@ -347,7 +349,7 @@ TEST_F(CompareCli, MistakesAreOneLine) {
           "compare: the command of arm 'B' is not UTF-8; put it into a script");
   refused({"--resume", "nowhere"},
           directory_.path().string() +
-              "/nowhere: has no experiment that could go on; a folder that assay compare wrote has "
+              "/nowhere: has no experiment to resume; a folder written by assay compare has "
               "runs.jsonl");
   write("e.toml", "metrik = \"wall\"\n");
   refused({"--file", "e.toml"}, "e.toml:1: unknown key 'metrik'; did you mean 'metric'?");
@@ -357,7 +359,7 @@ TEST_F(CompareCli, MistakesAreOneLine) {
   refused({"--file", "e.toml"}, "e.toml:1: min_pairs is the string 'x', not a count");
 }
 
-// Ctrl-C while it runs: what was measured is said and kept, and nothing is decided.
+// Ctrl-C while it runs: what was measured is reported and kept, without a verdict.
 TEST_F(CompareCli, AnInterruptedExperimentGoesOn) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -385,23 +387,24 @@ TEST_F(CompareCli, AnInterruptedExperimentGoesOn) {
   const auto outcome = compare({"--resume", "x", "--min-pairs", "2", "--max-pairs",
                                 std::to_string(before["pairs"].get<int>() + 2), "--half-width",
                                 "0.0001%", "--json"});
-  // Twice as long, every time: that is seen after a look, too. The end was not planned, though.
+  // Twice as long, every time: clear after an interim analysis too. The end was not planned,
+  // though.
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   const Json after = Json::parse(outcome.out);
   EXPECT_GE(after["pairs"], before["pairs"]);
   EXPECT_GE(runs_in("x/runs.jsonl"), kept);
-  ASSERT_EQ(before["looks"].size(), 1U);
-  EXPECT_TRUE(before["looks"][0]["confidence"].is_null());
-  ASSERT_EQ(after["looks"].size(), 2U);
-  EXPECT_EQ(after["looks"][0], before["looks"][0]);
-  EXPECT_EQ(after["looks"][1]["planned"], false);
-  EXPECT_NEAR(after["looks"][1]["confidence"].get<double>(), 1 - 0.05 / 12, 1e-12);
-  EXPECT_THAT(after["remarks"].dump(), HasSubstr("looked at 1 time before"));
+  ASSERT_EQ(before["interim_analyses"].size(), 1U);
+  EXPECT_TRUE(before["interim_analyses"][0]["confidence"].is_null());
+  ASSERT_EQ(after["interim_analyses"].size(), 2U);
+  EXPECT_EQ(after["interim_analyses"][0], before["interim_analyses"][0]);
+  EXPECT_EQ(after["interim_analyses"][1]["planned"], false);
+  EXPECT_NEAR(after["interim_analyses"][1]["confidence"].get<double>(), 1 - 0.05 / 12, 1e-12);
+  EXPECT_THAT(after["warnings"].dump(), HasSubstr("reported 1 time before"));
 }
 
-// Six pairs that all say more decide, if that was the plan. After a look it is one of the sixth of
-// chances that somebody can wait for.
-TEST_F(CompareCli, WhoLooksAndGoesOnMustBeSurer) {
+// Six pairs that all say more decide, if that was the plan. After an interim analysis they do not:
+// one can wait for such a run of luck.
+TEST_F(CompareCli, AnInterimAnalysisCostsConfidence) {
   const std::vector<std::string> arms = {"--a", kA, "--b", kB, "--metric", kTook};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), arms.begin(), arms.end());
@@ -411,11 +414,11 @@ TEST_F(CompareCli, WhoLooksAndGoesOnMustBeSurer) {
   EXPECT_EQ(with({"--max-pairs", "1", "-o", "peeked"}).exit_code, 2);
   const auto resumed = compare({"--resume", "peeked", "--max-pairs", "7"});
   EXPECT_EQ(resumed.exit_code, 2) << resumed.out;
-  EXPECT_THAT(resumed.out, AllOf(HasSubstr("looked at 1 time before"),
-                                 HasSubstr("the largest number of pairs was changed from 1 to 7")));
+  EXPECT_THAT(resumed.out, AllOf(HasSubstr("reported 1 time before"),
+                                 HasSubstr("the maximum number of pairs was changed from 1 to 7")));
 }
 
-// What was asked for is met: nothing would happen, so what must be changed is said.
+// The rule is met: resuming alone would end at once, so the option to change is suggested.
 TEST_F(CompareCli, WhatIsSuggestedChangesSomething) {
   const auto one =
       compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "1", "-o", "x"});
@@ -429,7 +432,7 @@ TEST_F(CompareCli, WhatIsSuggestedChangesSomething) {
   EXPECT_THAT(narrow.out + narrow.err, HasSubstr("--half-width 0.125%\n"));
 }
 
-// One experiment has one verdict, and what was changed to get it is said.
+// One experiment has one verdict, and a change of the margin is reported.
 TEST_F(CompareCli, AMarginThatWasChangedIsTheReportsToo) {
   EXPECT_EQ(
       compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "8", "-o", "mar"}).exit_code,
@@ -468,10 +471,10 @@ TEST_F(CompareCli, TheArmThatDecidedIsNamed) {
 // Where it ran is known, and going on elsewhere is noticed.
 TEST_F(CompareCli, AnotherMachineIsNoticed) {
   const Json json = compare_json({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "1"}, 2);
-  ASSERT_EQ(json["sittings"].size(), 1U);
-  const std::string kernel = json["sittings"][0]["kernel"];
+  ASSERT_EQ(json["sessions"].size(), 1U);
+  const std::string kernel = json["sessions"][0]["kernel"];
   EXPECT_FALSE(kernel.empty());
-  EXPECT_FALSE(std::string(json["sittings"][0]["assay"]).empty());
+  EXPECT_FALSE(std::string(json["sessions"][0]["assay"]).empty());
   std::string journal = read("x/runs.jsonl");
   const std::size_t at = journal.find("\"kernel\":\"");
   ASSERT_NE(at, std::string::npos);
@@ -479,7 +482,99 @@ TEST_F(CompareCli, AnotherMachineIsNoticed) {
   write("x/runs.jsonl", journal);
   const auto resumed = compare({"--resume", "x", "--max-pairs", "2"});
   EXPECT_THAT(resumed.out,
-              HasSubstr("with another kernel: " + kernel + " in the place of not-" + kernel));
+              HasSubstr("with another kernel: " + kernel + " instead of not-" + kernel));
+}
+
+// Zero would look like a value.
+TEST_F(CompareCli, AnArmWithoutAValueHasNull) {
+  const Json json = compare_json({"--a", "false", "--b", "true"}, 3);
+  EXPECT_EQ(json["arms"][1]["runs"], 0);
+  for (const char* key : {"median", "least", "most", "noise_pct", "wall_s", "cpu_s"}) {
+    EXPECT_TRUE(json["arms"][1][key].is_null()) << key;
+  }
+  EXPECT_TRUE(json["comparisons"][0]["ratio"].is_null());
+  EXPECT_TRUE(json["comparisons"][0]["drift"].is_null());
+}
+
+TEST_F(CompareCli, RunsAndVerdictsAreExported) {
+  const auto outcome =
+      compare({"--a", kA, "--b", "echo took 204 '|'", "--metric", kTook, "--max-pairs", "6",
+               "--export", "r.csv", "--export", "r.md", "--export", "r.json", "-o", "x"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2.0 × as much"));
+  const std::string csv = read("r.csv");
+  EXPECT_THAT(csv, StartsWith("run,block,arm,started,wall_s,cpu_s,metric,value,quality,warm_up,"
+                              "paired,marks,failure\n1,0,"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 6 * 3);
+  const std::string page = read("r.md");
+  EXPECT_THAT(page, StartsWith("| arm | command | runs | median | effect | 95 % interval | ratio | "
+                               "verdict |\n|---|---|---|---|---|---|---|---|\n| A | "));
+  EXPECT_THAT(page, HasSubstr("| B | `echo took 204 '\\|'` | 6 | 204 | +104.00 % | +104.00 % to "
+                              "+104.00 % | 2.0 × as much | FAIL |\n"));
+  EXPECT_EQ(read("r.json"), read("x/result.json"));
+  refused({"--a", kA, "--b", kB, "--export", "r.txt"},
+          "--export: 'r.txt' has an unknown format; .csv for every run, .md for a table of the "
+          "verdicts, .json for everything");
+  // A failed run is a row too.
+  EXPECT_EQ(compare({"--a", "true", "--b", "false", "--export", "f.csv"}).exit_code, 3);
+  EXPECT_THAT(read("f.csv"), HasSubstr(",false,false,,exited with 1"));
+}
+
+// One command: an arm per value, all against the first, and nothing to judge without a margin.
+TEST_F(CompareCli, AScanOfOneCommandHasAnArmPerValue) {
+  const std::vector<std::string> scan = {"--scan", "N=100,50,200", "--metric",
+                                         kTook,    "--max-pairs",  "6"};
+  std::vector<std::string> text = scan;
+  text.insert(text.end(), {"-o", "s", "--export", "s.csv", "--", "echo took {N}"});
+  const auto outcome = compare(text);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("against N=100"), HasSubstr("2.0 × less"),
+                                 HasSubstr("least: N=50, 2.0 × less than N=100")));
+  EXPECT_THAT(read("s.csv"), StartsWith("N,run,block,arm,"));
+  const auto resumed = compare({"--resume", "s", "--max-pairs", "7", "--json"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  const Json json = Json::parse(resumed.out);
+  EXPECT_EQ(json["verdict"], "NOT JUDGED");
+  EXPECT_EQ(json["pairs"], 7);
+  EXPECT_EQ(json["scanned"], Json::parse(R"(["N"])"));
+  EXPECT_EQ(json["arms"][2]["values"], Json::parse(R"(["200"])"));
+  EXPECT_NEAR(json["comparisons"][1]["ratio"].get<double>(), 2, 1e-9);
+  // With a margin it is a verdict.
+  text = scan;
+  text.insert(text.end(), {"--margin", "5%", "-o", "t", "--", "echo", "took", "{N}"});
+  EXPECT_EQ(compare(text).exit_code, 1);
+}
+
+TEST_F(CompareCli, AScanOfTwoCommandsHasAnExperimentPerValue) {
+  write("b.sh", "test $1 = 1 || test -e good || exit 7; echo took 102\n");
+  const std::vector<std::string> scan = {
+      "--scan",      "N=1,2",       "--a",      "echo took 100 # {N}",
+      "--b",         "sh b.sh {N}", "--metric", kTook,
+      "--max-pairs", "6",           "--margin", "5%"};
+  std::vector<std::string> first = scan;
+  first.insert(first.end(), {"-o", "s"});
+  const auto failed = compare(first);
+  EXPECT_EQ(failed.exit_code, 3);
+  EXPECT_THAT(failed.out, HasSubstr("PASS"));
+  const int kept = runs_in("s/N=1/runs.jsonl");
+  EXPECT_EQ(kept, 18);
+  write("good", "");
+  const auto resumed = compare({"--resume", "s", "--json", "--export", "s.md"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  const Json json = Json::parse(resumed.out);
+  EXPECT_EQ(json["verdict"], "PASS");
+  ASSERT_EQ(json["experiments"].size(), 2U);
+  EXPECT_EQ(json["experiments"][1]["values"], Json::parse(R"(["2"])"));
+  EXPECT_EQ(json["experiments"][1]["pairs"], 6);
+  EXPECT_EQ(runs_in("s/N=1/runs.jsonl"), kept);  // it was finished
+  EXPECT_EQ(Json::parse(read("s/result.json")), json);
+  EXPECT_THAT(read("s.md"), HasSubstr("| 2 | B | `sh b.sh 2` | 6 | 102 |"));
+  refused(first, (directory_.path() / "s").string() +
+                     ": has a scan already; continue it with --resume, or choose another folder");
+  refused({"--scan", "M=1,2", "--a", kA, "--b", kB},
+          "--scan: no command contains '{M}'; write {M} where its value belongs");
+  refused({"--scan", "N", "--a", "echo {N}"},
+          "--scan: 'N' is not NAME=VALUE,VALUE…; --scan N=1,2,4, with {N} in the command");
 }
 
 TEST_F(CompareCli, TablesFitAHundredColumns) {
@@ -488,7 +583,7 @@ TEST_F(CompareCli, TablesFitAHundredColumns) {
   std::istringstream lines(outcome.out);
   int rows = 0;
   for (std::string line; std::getline(lines, line); ++rows) {
-    if (line.starts_with("- ")) continue;  // a remark
+    if (line.starts_with("- ")) continue;  // a warning
     EXPECT_LE(base::display_width(line), 100U) << line;
   }
   EXPECT_GT(rows, 10);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "suite/outcome_text.h"
 
 namespace assay::cli {
 namespace {
@@ -12,16 +13,16 @@ namespace {
 using base::Json;
 
 struct Possible {
-  std::size_t steps = 0;
-  std::vector<std::string> missing;  // each once
+  std::size_t cases = 0;
+  std::vector<std::string> missing;  // distinct
 };
 
-Possible possible_here(const suite::Suite& suite, const suite::Here& here) {
+Possible possible_here(const suite::Suite& suite, const suite::SuiteHost& host) {
   Possible possible;
-  for (const suite::Step& step : suite.steps) {
-    const auto missing = suite::missing_here(step.needs, here);
+  for (const suite::SuiteCase& suite_case : suite.cases) {
+    const auto missing = suite::missing_requirement(suite_case.needs, host);
     if (!missing) {
-      ++possible.steps;
+      ++possible.cases;
     } else if (std::find(possible.missing.begin(), possible.missing.end(), *missing) ==
                possible.missing.end()) {
       possible.missing.push_back(*missing);
@@ -30,12 +31,12 @@ Possible possible_here(const suite::Suite& suite, const suite::Here& here) {
   return possible;
 }
 
-std::string steps_here(const Possible& possible, std::size_t steps) {
-  if (possible.steps == steps) return "yes";
-  return possible.steps == 0 ? "no" : fmt::format("{} of {} steps", possible.steps, steps);
+std::string cases_here(const Possible& possible, std::size_t cases) {
+  if (possible.cases == cases) return "yes";
+  return possible.cases == 0 ? "no" : fmt::format("{} of {} cases", possible.cases, cases);
 }
 
-void print_table(const Session& session, const suite::Outcome& outcome,
+void print_table(const Session& session, const suite::SuiteOutcome& outcome,
                  const suite::TableOutcome& found) {
   const suite::FigureTable& table = *found.table;
   session.print("\n" + base::printable(table.title) +
@@ -57,7 +58,7 @@ void print_table(const Session& session, const suite::Outcome& outcome,
   if (!table.note.empty()) session.print(base::printable(table.note) + "\n");
 }
 
-void print_goals(const Session& session, const suite::Outcome& outcome) {
+void print_goals(const Session& session, const suite::SuiteOutcome& outcome) {
   if (outcome.goals.empty()) return;
   session.print("\n");
   base::Table table({"goal", "to reach", "ours", "verdict", "remark"});
@@ -73,29 +74,29 @@ void print_goals(const Session& session, const suite::Outcome& outcome) {
   session.print(table);
 }
 
-void print_failures(const Session& session, const suite::Outcome& outcome) {
-  for (const suite::StepRun& run : outcome.steps) {
-    if (run.state != suite::StepState::kFailed) continue;
-    session.print(fmt::format("step '{}' FAILED: {}\n", run.step, base::printable(run.why)));
+void print_failures(const Session& session, const suite::SuiteOutcome& outcome) {
+  for (const suite::CaseRun& run : outcome.cases) {
+    if (run.state != suite::CaseState::kFailed) continue;
+    session.print(fmt::format("case '{}' FAILED: {}\n", run.name, base::printable(run.why)));
   }
 }
 
 }  // namespace
 
 void print_suites(const Session& session, const std::vector<suite::Suite>& suites,
-                  const suite::Here& here) {
+                  const suite::SuiteHost& host) {
   Json list = Json::array();
-  base::Table table({"suite", "reproduces", "runs here", "what is missing"});
+  base::Table table({"suite", "reproduces", "runs here", "missing"});
   for (const suite::Suite& suite : suites) {
-    const Possible possible = possible_here(suite, here);
+    const Possible possible = possible_here(suite, host);
     list.push_back({{"name", suite.name},
                     {"title", suite.title},
                     {"reproduces", suite.reproduces},
                     {"url", suite.url},
-                    {"steps", suite.steps.size()},
-                    {"steps_here", possible.steps},
+                    {"cases", suite.cases.size()},
+                    {"cases_here", possible.cases},
                     {"missing", possible.missing}});
-    table.row({suite.name, suite.title, steps_here(possible, suite.steps.size()),
+    table.row({suite.name, suite.title, cases_here(possible, suite.cases.size()),
                possible.missing.empty() ? "" : possible.missing.front()});
     table.row({"", suite.reproduces, "", possible.missing.size() > 1 ? possible.missing[1] : ""});
     for (std::size_t i = 2; i < possible.missing.size(); ++i) {
@@ -107,7 +108,7 @@ void print_suites(const Session& session, const std::vector<suite::Suite>& suite
   session.next("assay bench tracer-overhead --quick");
 }
 
-void print_outcome(const Session& session, const suite::Outcome& outcome) {
+void print_outcome(const Session& session, const suite::SuiteOutcome& outcome) {
   const suite::Suite& suite = outcome.folder->suite();
   session.print(fmt::format("{}: {}\n", base::printable(suite.name), base::printable(suite.title)));
   if (!suite.reproduces.empty()) {
@@ -115,16 +116,17 @@ void print_outcome(const Session& session, const suite::Outcome& outcome) {
                               suite.url.empty() ? "" : ", " + base::printable(suite.url)));
   }
   if (outcome.folder->quick()) {
-    session.print("QUICK: it shows that the suite works; its figures are too few to believe\n");
+    session.print(
+        "QUICK: this checks that the suite works; its measurements are too few to rely on\n");
   }
   for (const suite::TableOutcome& table : outcome.tables) print_table(session, outcome, table);
   if (!suite.note.empty()) session.print("\n" + base::printable(suite.note) + "\n");
   print_goals(session, outcome);
   session.print("\n");
   print_failures(session, outcome);
-  if (outcome.interrupted()) session.print("INTERRUPTED: what was measured is kept\n");
-  session.print(
-      fmt::format("all of it is in {}\n", base::printable(outcome.folder->directory().string())));
+  if (outcome.interrupted()) session.print("INTERRUPTED: finished cases are kept\n");
+  session.print(fmt::format("runs and results are in {}\n",
+                            base::printable(outcome.folder->directory().string())));
 }
 
 }  // namespace assay::cli

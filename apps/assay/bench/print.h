@@ -1,16 +1,16 @@
-// Suites and their outcomes, as tables for people.
+// Prints the list of suites and the outcome of one as tables.
 #pragma once
 
 #include <vector>
 
 #include "cli/verb.h"
-#include "suite/here.h"
 #include "suite/outcome.h"
+#include "suite/suite_host.h"
 
 namespace assay::cli {
 
 void print_suites(const Session& session, const std::vector<suite::Suite>& suites,
-                  const suite::Here& here);
-void print_outcome(const Session& session, const suite::Outcome& outcome);
+                  const suite::SuiteHost& host);
+void print_outcome(const Session& session, const suite::SuiteOutcome& outcome);
 
 }  // namespace assay::cli

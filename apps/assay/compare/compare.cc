@@ -2,240 +2,189 @@
 // enough, and judges it against a margin.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
+#include "assay/compare/execute.h"
+#include "assay/compare/export.h"
 #include "assay/compare/options.h"
 #include "assay/compare/print.h"
+#include "assay/compare/scan.h"
 #include "assay/project.h"
 #include "assay/verbs.h"
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "compare/conduct.h"
-#include "compare/findings.h"
-#include "compare/looks.h"
 
 namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// How far the experiment is, on one line that comes and goes.
-class CompareLine {
- public:
-  CompareLine(const compare::StopRule& rule, bool quiet)
-      : rule_(rule), shown_(!quiet && terminal_.is_terminal()) {}
-  CompareLine(const CompareLine&) = delete;
-  CompareLine& operator=(const CompareLine&) = delete;
-  ~CompareLine() {
-    if (drawn_) terminal_.write(base::kClearLine);
-    base::progress_on_stderr = false;
-  }
-
-  void show(const compare::Standing& standing) {
-    const std::int64_t now = base::system_clock().monotonic_ns();
-    if (!shown_ || now < next_ns_) return;
-    next_ns_ = now + kEveryNs;
-    drawn_ = true;
-    base::progress_on_stderr = true;
-    terminal_.write(std::string(base::kClearLine) +
-                    base::shortened(line_of(standing), terminal_.columns() - 1));
-  }
-
- private:
-  static constexpr std::int64_t kEveryNs = 100'000'000;
-
-  [[nodiscard]] std::string line_of(const compare::Standing& s) const {
-    std::string line = fmt::format("pair {}", s.estimate.pairs);
-    if (s.estimate.method != compare::Method::kNone) {
-      line += fmt::format("  {} ± {:.2f} % (to {:g} %)",
-                          percent_text(compare::percent(s.estimate.centre)),
-                          s.estimate.half_width_pct(), rule_.half_width_pct);
-    }
-    line += "  " + base::to_text(s.elapsed);
-    if (s.left) line += ", about " + base::to_text(*s.left) + " left";
-    return line;
-  }
-
-  const compare::StopRule rule_;
-  base::ProgressTerminal& terminal_ = base::stderr_terminal();
-  const bool shown_;
-  bool drawn_ = false;
-  std::int64_t next_ns_ = 0;
-};
-
-base::Result<void> keep_look(const compare::Look& look, compare::Measured& measured,
-                             compare::Journal& journal) {
-  // Without a pair there was nothing to see.
-  if (look.pairs == 0 || (!measured.looks.empty() && look == measured.looks.back())) return {};
-  ASSAY_TRY_VOID(journal.add(look));
-  measured.looks.push_back(look);
-  return {};
-}
-
-// Who was killed may have shown how it stands: that is a look, too.
-base::Result<void> note_unseen_end(compare::Measured& measured, compare::Journal& journal) {
-  const std::int64_t seen = measured.looks.empty() ? 0 : measured.looks.back().run;
-  if (measured.last_run() == seen) return {};
-  return keep_look(
-      compare::look_at(measured, compare::Stop::kNo, compare::widest_estimate(measured).pairs),
-      measured, journal);
-}
-
-base::Result<compare::Journal> go_on(const CompareWords& words, compare::Measured& measured) {
-  const fs::path directory = fs::absolute(words.resume);
-  ASSAY_TRY(compare::Journal journal, compare::Journal::open(directory, measured));
-  ASSAY_TRY_VOID(note_unseen_end(measured, journal));
-  compare::RuleChange change{.pairs = compare::widest_estimate(measured).pairs,
-                             .from = {measured.experiment.stop, measured.experiment.judgement}};
-  ASSAY_TRY_VOID(change_experiment(words, measured.experiment));
-  change.to = {measured.experiment.stop, measured.experiment.judgement};
-  if (change.from != change.to) {
-    ASSAY_TRY_VOID(journal.add(change));
-    measured.changes.push_back(change);
-  }
-  std::error_code error;
-  fs::current_path(measured.experiment.directory, error);
-  if (error) {
-    return base::fail(
-        base::unfit_error(measured.experiment.directory, "the commands ran there, and it is gone"));
-  }
-  return journal;
-}
-
-base::Result<compare::Journal> begin(const CompareWords& words, compare::Measured& measured) {
-  ASSAY_TRY(measured.experiment, experiment_of(words));
-  ASSAY_TRY(const fs::path folder, kept_folder("compare", words.output));
-  return compare::Journal::create(folder, measured.experiment);
-}
-
-base::ExitCode exit_code(compare::Verdict verdict) {
+base::ExitCode exit_code(compare::IntervalVerdict verdict, bool interrupted) {
   switch (verdict) {
-    case compare::Verdict::kPass:
+    case compare::IntervalVerdict::kPass:
       return base::ExitCode::kYes;
-    case compare::Verdict::kFail:
+    case compare::IntervalVerdict::kFail:
       return base::ExitCode::kNo;
-    case compare::Verdict::kInconclusive:
+    case compare::IntervalVerdict::kNotJudged:
+      return interrupted ? base::ExitCode::kInconclusive : base::ExitCode::kYes;
+    case compare::IntervalVerdict::kInconclusive:
       break;
   }
   return base::ExitCode::kInconclusive;
 }
 
-// What would change something: a rule that is met already ends an experiment before it has begun.
-std::string how_to_go_on(const compare::Measured& measured, const compare::Conducted& conducted,
-                         const fs::path& directory) {
-  std::string command =
-      fmt::format("assay compare --resume {}", base::shell_quoted(directory.string()));
-  const compare::StopRule& rule = measured.experiment.stop;
-  if (conducted.stop == compare::Stop::kPairs) {
+std::string resume_command(const std::string& directory) {
+  return fmt::format("assay compare --resume {}", base::shell_quoted(directory));
+}
+
+// With the option that makes a difference: if the rule is met already, resuming alone ends at once.
+std::string how_to_continue(const ExperimentResult& result) {
+  std::string command = resume_command(result.directory);
+  const compare::StopRule& rule = result.measured.experiment.stop;
+  if (result.stop == compare::Stop::kPairs) {
     command += fmt::format(" --max-pairs {}", 2 * rule.max_pairs);
-  } else if (conducted.stop == compare::Stop::kNarrow) {
+  } else if (result.stop == compare::Stop::kNarrow) {
     command += fmt::format(" --half-width {:g}%", rule.half_width_pct / 2);
   }
   return command;
 }
 
-base::Result<compare::Conducted> conduct_watched(const Session& session,
-                                                 compare::Measured& measured,
-                                                 compare::Journal& journal, compare::Host& host) {
-  ASSAY_TRY(compare::Interrupts interrupts, compare::Interrupts::watch());
-  CompareLine line(measured.experiment.stop, session.quiet);
-  return compare::conduct(measured, journal, host, interrupts,
-                          [&](const compare::Standing& s) { line.show(s); });
+bool is_inconclusive(const ExperimentResult& result) {
+  return result.findings.verdict == compare::IntervalVerdict::kInconclusive ||
+         (result.findings.verdict == compare::IntervalVerdict::kNotJudged &&
+          result.stop == compare::Stop::kNo);
 }
 
-base::Result<base::ExitCode> compare_arms(const Session& session, const CompareWords& words) {
-  compare::Measured measured;
-  ASSAY_TRY(compare::Journal journal,
-            words.resume.empty() ? begin(words, measured) : go_on(words, measured));
-  compare::Host host;
-  measured.sittings.push_back(sitting_in(measured.experiment.directory, host.preflight()));
-  ASSAY_TRY_VOID(journal.add(measured.sittings.back()));
-  ASSAY_TRY(compare::Conducted conducted, conduct_watched(session, measured, journal, host));
-  const compare::Look look = compare::look_at(measured, conducted.stop, conducted.estimate.pairs);
-  ASSAY_TRY_VOID(keep_look(look, measured, journal));
-  const Compared compared{.measured = measured,
-                          .findings = compare::findings_of(measured, look.share),
-                          .stop = conducted.stop,
-                          .preflight = measured.sittings.back().preflight,
-                          .directory = journal.directory(),
-                          .failure = conducted.failure ? conducted.failure->line() : ""};
-  const base::Json document = compared_json(compared);
+base::Result<base::ExitCode> finish_experiment(const Session& session,
+                                               const CompareOptions& options,
+                                               const fs::path& working_directory,
+                                               ExperimentResult& result) {
+  session.print_json(experiment_json(result));
+  ASSAY_TRY_VOID(export_experiment(options.exports, working_directory, result));
+  if (result.failure) {
+    if (!result.findings.blocks.complete.empty()) print_experiment(session, result);
+    return base::fail(*std::move(result.failure));
+  }
+  print_experiment(session, result);
+  if (is_inconclusive(result)) session.next(how_to_continue(result));
+  return exit_code(result.findings.verdict, result.stop == compare::Stop::kNo);
+}
+
+base::Result<base::ExitCode> finish_scan(const Session& session, const CompareOptions& options,
+                                         const fs::path& working_directory, ScanResult& scan) {
+  const base::Json document = scan_json(scan);
   ASSAY_TRY_VOID(
-      base::replace_file(journal.directory() / "result.json", base::json_text(document)));
+      base::replace_file(fs::path(scan.directory) / "result.json", base::json_text(document)));
   session.print_json(document);
-  if (conducted.failure) {
-    if (conducted.estimate.pairs > 0) print_compared(session, compared);
-    return base::fail(*std::move(conducted.failure));
-  }
-  print_compared(session, compared);
-  if (compared.findings.verdict == compare::Verdict::kInconclusive) {
-    session.next(how_to_go_on(measured, conducted, journal.directory()));
-  }
-  return exit_code(compared.findings.verdict);
+  ASSAY_TRY_VOID(export_scan(options.exports, working_directory, scan));
+  print_scan(session, scan);
+  ExperimentResult& last = *scan.points.back().result;
+  if (last.failure) return base::fail(*std::move(last.failure));
+  const bool interrupted = last.stop == compare::Stop::kNo;
+  if (interrupted) session.next(resume_command(scan.directory));
+  return interrupted ? base::ExitCode::kInconclusive : exit_code(scan.verdict(), false);
 }
 
-std::vector<std::string> metric_words() {
+base::Result<base::ExitCode> run_compare(const Session& session, const CompareOptions& options) {
+  ASSAY_TRY_VOID(check_exports(options.exports));
+  // Resuming changes to the folder that the commands ran in.
+  ASSAY_TRY(const fs::path directory, working_directory());
+  if (!options.resume.empty()) {
+    const fs::path folder = fs::absolute(options.resume);
+    if (is_scan_folder(folder)) {
+      ASSAY_TRY(ScanResult scan, resume_scan(session, options, folder));
+      return finish_scan(session, options, directory, scan);
+    }
+    ASSAY_TRY(const auto result, resume_experiment(session, options, folder));
+    return finish_experiment(session, options, directory, *result);
+  }
+  ASSAY_TRY(RequestedExperiments requested, requested_experiments(options));
+  ASSAY_TRY(const fs::path folder, kept_folder("compare", options.output));
+  if (!requested.parameters.empty()) {
+    ASSAY_TRY(ScanResult scan, begin_scan(session, std::move(requested), folder));
+    return finish_scan(session, options, directory, scan);
+  }
+  ASSAY_TRY(const auto result,
+            begin_experiment(session, requested.points.front().experiment, folder));
+  return finish_experiment(session, options, directory, *result);
+}
+
+std::vector<std::string> metric_forms() {
   return {"wall", "cpu", "regex:", "json:", "stored:"};
 }
 
-std::vector<Option> compare_options(CompareWords& w) {
+std::vector<Option> option_list(CompareOptions& o) {
   return {
-      {"--a", "the baseline", &w.a, {}, "COMMAND"},
-      {"--b", "what is compared with it", &w.b, {}, "COMMAND"},
-      {"--arm", "another arm; repeatable", &w.arms, {}, "NAME=COMMAND"},
-      {"--under", "compare COMMAND with COMMAND under this", &w.under, {}, "WRAPPER"},
-      {"--file", "an experiment in TOML", &w.file, {}, "FILE", true},
-      {"--metric", "wall, cpu, regex:PATTERN, json:PATH or stored:NAME; default: wall", &w.metric,
-       metric_words, "METRIC"},
+      {"--a", "the baseline", &o.a, {}, "COMMAND"},
+      {"--b", "what to compare with it", &o.b, {}, "COMMAND"},
+      {"--arm", "another arm; repeatable", &o.arms, {}, "NAME=COMMAND"},
+      {"--under", "compare COMMAND with WRAPPER COMMAND", &o.under, {}, "WRAPPER"},
+      {"--scan",
+       "replace {N} in the commands by each value; repeatable",
+       &o.scans,
+       {},
+       "N=VALUE,VALUE"},
+      {"--file", "an experiment in TOML", &o.file, {}, "FILE", true},
+      {"--metric", "wall, cpu, regex:PATTERN, json:PATH or stored:NAME; default: wall", &o.metric,
+       metric_forms, "METRIC"},
       {"--steps",
        "compare step by step: regex:PATTERN with two groups, json:STEP,VALUE or stored:NAME",
-       &w.steps,
+       &o.steps,
        {},
        "WHERE"},
-      {"--step-unit", "of a step's time; default: s", &w.step_unit,
+      {"--step-unit", "of a step's time; default: s", &o.step_unit,
        [] {
          return std::vector<std::string>{"s", "ms", "us"};
        },
        "UNIT"},
-      {"--quality", "a number that should stay as it is, found like a metric", &w.quality,
-       metric_words, "METRIC"},
-      {"--margin", "how much worse B may be; default: 1%", &w.margin, {}, "PERCENT"},
-      {"--more-is-better", "the metric is a throughput", &w.more_is_better},
+      {"--quality", "a number that must not change, such as a loss; found like a metric",
+       &o.quality, metric_forms, "METRIC"},
+      {"--margin", "how much worse B may be; default: 1%", &o.margin, {}, "PERCENT"},
+      {"--more-is-better", "the metric is a throughput", &o.more_is_better},
       {"--half-width",
-       "stop when the interval is ± this; default: 0.25%",
-       &w.half_width,
+       "stop when the interval is at most ± this; default: 0.25%",
+       &o.half_width,
        {},
        "PERCENT"},
-      {"--max-time", "stop after this; default: 10min", &w.max_time, {}, "TIME"},
-      {"--min-pairs", "before a narrow interval is believed; default: 20", &w.min_pairs, {}, "N"},
-      {"--max-pairs", "stop after so many", &w.max_pairs, {}, "N"},
-      {"--warm-up",
-       "blocks at the beginning that do not count; default: found out",
-       &w.warm_up,
+      {"--max-time", "stop after this; default: 10min", &o.max_time, {}, "TIME"},
+      {"--min-pairs",
+       "do not stop on a narrow interval before; default: 20",
+       &o.min_pairs,
        {},
        "N"},
-      {"--timeout", "of one run", &w.timeout, {}, "TIME"},
-      {"--prepare", "run before every run, not timed", &w.prepare, {}, "COMMAND"},
-      {"--cleanup", "run after every run, not timed", &w.cleanup, {}, "COMMAND"},
-      {"--no-second-baseline", "do not run A twice per block: no noise floor",
-       &w.no_second_baseline},
-      {"--seed", "of the order of runs; default: another one every time", &w.seed, {}, "N"},
+      {"--max-pairs", "stop after this many", &o.max_pairs, {}, "N"},
+      {"--warm-up",
+       "blocks at the beginning that do not count; default: detected",
+       &o.warm_up,
+       {},
+       "N"},
+      {"--timeout", "time limit of one run", &o.timeout, {}, "TIME"},
+      {"--prepare", "run before every run, not timed", &o.prepare, {}, "COMMAND"},
+      {"--cleanup", "run after every run, not timed", &o.cleanup, {}, "COMMAND"},
+      {"--no-second-baseline", "run A once per block, not twice: faster, but no noise floor",
+       &o.no_second_baseline},
+      {"--seed", "of the random order of runs; default: random", &o.seed, {}, "N"},
       {"-o,--output",
-       "folder for runs and results; default: in the project, or temporary",
-       &w.output,
+       "folder for runs and results; default: in the project, else a temporary one",
+       &o.output,
        {},
        "DIR",
        true},
-      {"--resume", "go on with the experiment in this folder", &w.resume, {}, "DIR", true}};
+      {"--export",
+       "write every run (.csv), a table of the verdicts (.md) or all (.json); repeatable",
+       &o.exports,
+       {},
+       "FILE",
+       true},
+      {"--resume", "continue the experiment or scan in this folder", &o.resume, {}, "DIR", true}};
 }
 
 }  // namespace
 
 Verb compare_verb(const Session& session) {
-  const auto words = std::make_shared<CompareWords>();
+  const auto options = std::make_shared<CompareOptions>();
   return {
       .name = "compare",
       .description = "what B adds to A: paired runs in random order, an interval, a verdict",
@@ -243,10 +192,12 @@ Verb compare_verb(const Session& session) {
           {"assay compare --a 'sleep 0.2' --b 'sleep 0.01' --max-pairs 6 --no-second-baseline",
            "assay compare --under 'nice -n 1' --metric 'regex:[0-9]+' --max-pairs 6 -- echo 100",
            "assay compare --a 'echo speed 100' --b 'echo speed 101' --metric "
-           "'regex:speed ([0-9.]+)' --more-is-better --max-pairs 8"},
-      .options = compare_options(*words),
-      .wrapped = {"COMMAND", "with --under: the command and its arguments", &words->command},
-      .action = [&session, words] { return compare_arms(session, *words); }};
+           "'regex:speed ([0-9.]+)' --more-is-better --max-pairs 8",
+           "assay compare --scan N=0.01,0.02,0.04 --max-pairs 6 --export scan.md -- 'sleep {N}'"},
+      .options = option_list(*options),
+      .wrapped = {"COMMAND", "with --under or --scan: the command and its arguments",
+                  &options->command},
+      .action = [&session, options] { return run_compare(session, *options); }};
 }
 
 }  // namespace assay::cli

@@ -1,26 +1,29 @@
-// What an experiment found, as JSON: the counterpart of print_compare.cc.
-#include "assay/compare/print.h"
+#include "assay/compare/json.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace assay::cli {
 namespace {
 
 using base::Json;
 using compare::Comparison;
+using compare::ConfidenceInterval;
 using compare::Effect;
 using compare::Estimate;
 using compare::Experiment;
-using compare::Interval;
 using compare::Method;
 
-Json interval_json(double centre, const Interval& interval) {
-  const Interval p = compare::percent(interval);
+Json interval_json(double centre, const ConfidenceInterval& interval) {
+  const ConfidenceInterval p = compare::percent(interval);
   return {{"effect_pct", compare::percent(centre)}, {"ci_low_pct", p.low}, {"ci_high_pct", p.high}};
 }
 
 void add_estimate(const Estimate& e, Json& json) {
   const bool known = e.method != Method::kNone;
-  const Interval p = compare::percent(e.interval);
+  const ConfidenceInterval p = compare::percent(e.interval);
   json["effect_pct"] = e.pairs > 0 ? Json(compare::percent(e.centre)) : Json(nullptr);
+  json["ratio"] = e.pairs > 0 ? Json(std::exp(e.centre)) : Json(nullptr);
   json["ci_low_pct"] = known ? Json(p.low) : Json(nullptr);
   json["ci_high_pct"] = known ? Json(p.high) : Json(nullptr);
   json["method"] = to_text(e.method);
@@ -47,14 +50,17 @@ Json effect_json(const Effect& effect) {
   json["student_t"] = effect.student ? interval_json(effect.mean, *effect.student) : Json(nullptr);
   json["bootstrap_bca"] =
       effect.bootstrap ? interval_json(effect.mean, *effect.bootstrap) : Json(nullptr);
+  const bool some = e.pairs > 0;
   json["signs"] = {{"more", effect.signs.more},
                    {"less", effect.signs.less},
                    {"equal", effect.signs.equal},
-                   {"p", effect.signs.p}};
-  json["autocorrelation"] = e.autocorrelation;
-  json["widening"] = e.widening;
+                   {"p", some ? Json(effect.signs.p) : Json(nullptr)}};
+  json["autocorrelation"] = some ? Json(e.autocorrelation) : Json(nullptr);
+  json["widening"] = some ? Json(e.widening) : Json(nullptr);
   json["effective_pairs"] = e.effective_pairs();
-  json["drift"] = {{"change_pct", compare::percent(effect.drift.change)}, {"p", effect.drift.p}};
+  json["drift"] =
+      some ? Json{{"change_pct", compare::percent(effect.drift.change)}, {"p", effect.drift.p}}
+           : Json(nullptr);
   json["outliers"] = effect.outliers;
   json["pairs_needed"] = {
       {"for_0.1_pct", number_or_null(compare::pairs_to_detect(e, 0.1, effect.alpha))},
@@ -66,22 +72,23 @@ Json effect_json(const Effect& effect) {
 Json judged_json(const Comparison& comparison) {
   const Estimate& e = comparison.judged;
   if (e.method == Method::kNone) return nullptr;
-  const Interval p = compare::percent(e.interval);
+  const ConfidenceInterval p = compare::percent(e.interval);
   return {{"ci_low_pct", p.low}, {"ci_high_pct", p.high}, {"method", to_text(e.method)}};
 }
 
-// When the estimate was told to somebody, and how sure a verdict had to be then; the last one is
-// this.
-Json looks_json(const compare::Measured& measured) {
-  Json looks = Json::array();
-  for (const compare::Look& look : measured.looks) {
-    const double alpha = measured.experiment.alpha() * look.share;
-    looks.push_back({{"pairs", look.pairs},
-                     {"stopped", to_text(look.stop)},
-                     {"planned", look.planned},
-                     {"confidence", look.share > 0 ? Json(1 - alpha) : Json(nullptr)}});
+// When the estimate was reported, and the confidence that a verdict needed; the last one is this
+// one.
+Json analyses_json(const compare::Measured& measured) {
+  Json analyses = Json::array();
+  for (const compare::InterimAnalysis& analysis : measured.analyses) {
+    const double alpha = measured.experiment.alpha() * analysis.alpha_share;
+    analyses.push_back(
+        {{"pairs", analysis.pairs},
+         {"stopped", to_text(analysis.stop)},
+         {"planned", analysis.planned},
+         {"confidence", analysis.alpha_share > 0 ? Json(1 - alpha) : Json(nullptr)}});
   }
-  return looks;
+  return analyses;
 }
 
 Json changes_json(const compare::Measured& measured) {
@@ -123,21 +130,24 @@ Json comparison_json(const Experiment& experiment, const Comparison& comparison)
   return json;
 }
 
-Json arms_json(const Compared& c) {
+Json arms_json(const ExperimentResult& c) {
   const Experiment& experiment = c.measured.experiment;
   Json arms = Json::array();
   for (const compare::ArmSummary& arm : c.findings.arms) {
     const compare::Arm& given = experiment.arm_of(arm.arm);
+    // Null without a run that counts: 0 would look like a value.
+    const auto known = [&](double value) { return arm.runs > 0 ? Json(value) : Json(nullptr); };
     arms.push_back({{"name", experiment.name_of(arm.arm)},
                     {"command", given.command},
                     {"environment", given.environment},
                     {"runs", arm.runs},
-                    {"median", arm.median},
-                    {"least", arm.low},
-                    {"most", arm.high},
-                    {"noise_pct", arm.deviation_pct},
-                    {"wall_s", arm.wall_s},
-                    {"cpu_s", arm.cpu_s}});
+                    {"median", known(arm.median)},
+                    {"least", known(arm.low)},
+                    {"most", known(arm.high)},
+                    {"noise_pct", known(arm.deviation_pct)},
+                    {"wall_s", known(arm.wall_s)},
+                    {"cpu_s", known(arm.cpu_s)}});
+    if (!experiment.scanned.empty()) arms.back()["values"] = given.values;
     if (experiment.steps) {
       arms.back()["steps_per_run"] = {{"least", arm.least_steps}, {"most", arm.most_steps}};
     }
@@ -145,8 +155,8 @@ Json arms_json(const Compared& c) {
   return arms;
 }
 
-// A row per block: what every arm measured, in the order of arms[].
-Json pairs_json(const Compared& c) {
+// A row per block, with the values in the order of arms[].
+Json pairs_json(const ExperimentResult& c) {
   Json rows = Json::array();
   for (const compare::Block& block : c.findings.blocks.complete) {
     Json runs = Json::array();
@@ -166,7 +176,7 @@ Json pairs_json(const Compared& c) {
 
 }  // namespace
 
-Json compared_json(const Compared& c) {
+Json experiment_json(const ExperimentResult& c) {
   const Experiment& experiment = c.measured.experiment;
   const compare::Findings& f = c.findings;
   Json json;
@@ -174,12 +184,14 @@ Json compared_json(const Compared& c) {
   add_estimate(f.deciding().effect.estimate, json);
   json["noise_floor_pct"] = number_or_null(f.noise_floor_pct);
   json["verdict"] = to_text(f.verdict);
-  json["margin_pct"] = experiment.judgement.margin_pct;
+  json["margin_pct"] =
+      experiment.judgement.judged ? Json(experiment.judgement.margin_pct) : Json(nullptr);
   json["metric"] = experiment.steps ? experiment.steps->text() : experiment.metric.text();
   json["stopped"] = to_text(c.stop);
-  json["failure"] = c.failure.empty() ? Json(nullptr) : Json(c.failure);
-  json["looks"] = looks_json(c.measured);
+  json["failure"] = c.failure ? Json(c.failure->line()) : Json(nullptr);
+  json["interim_analyses"] = analyses_json(c.measured);
   json["rule_changes"] = changes_json(c.measured);
+  if (!experiment.scanned.empty()) json["scanned"] = experiment.scanned;
   json["arms"] = arms_json(c);
   Json comparisons = Json::array();
   for (const Comparison& comparison : f.comparisons) {
@@ -192,13 +204,37 @@ Json compared_json(const Compared& c) {
   json["blocks_cut_short"] = f.blocks.cut_short;
   json["blocks_marked"] = f.marked;
   json["failed_runs"] = list_json(c.measured.failures);
-  json["sittings"] = list_json(c.measured.sittings);
+  json["sessions"] = list_json(c.measured.sessions);
   json["preflight"] = c.preflight;
-  json["remarks"] = f.remarks;
+  json["warnings"] = f.warnings;
   json["seed"] = experiment.seed;
   json["directory"] = c.directory;
   json["pairs_raw"] = pairs_json(c);
   return json;
+}
+
+compare::IntervalVerdict ScanResult::verdict() const {
+  using compare::IntervalVerdict;
+  for (const IntervalVerdict worst : {IntervalVerdict::kFail, IntervalVerdict::kInconclusive}) {
+    const auto is_worst = [&](const Point& point) {
+      return point.result->findings.verdict == worst;
+    };
+    if (std::any_of(points.begin(), points.end(), is_worst)) return worst;
+  }
+  return points.empty() ? IntervalVerdict::kInconclusive : IntervalVerdict::kPass;
+}
+
+Json scan_json(const ScanResult& scan) {
+  Json experiments = Json::array();
+  for (const ScanResult::Point& point : scan.points) {
+    Json json = {{"values", point.values}};
+    json.update(experiment_json(*point.result));
+    experiments.push_back(std::move(json));
+  }
+  return {{"scanned", scan.parameters},
+          {"verdict", to_text(scan.verdict())},
+          {"experiments", std::move(experiments)},
+          {"directory", scan.directory}};
 }
 
 }  // namespace assay::cli

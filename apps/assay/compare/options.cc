@@ -5,6 +5,7 @@
 #include <charconv>
 #include <random>
 
+#include "assay/compare/experiment_file.h"
 #include "assay/project.h"
 #include "base/text.h"
 
@@ -27,16 +28,18 @@ base::Result<T> placed(const std::string& where, base::Result<T> result) {
   return result;
 }
 
-std::string joined_words(const std::vector<std::string>& words) {
+// A single argument is a command line already, as in --a.
+std::string command_line(const std::vector<std::string>& arguments, bool single_is_line) {
+  if (single_is_line && arguments.size() == 1) return arguments.front();
   std::string command;
-  for (const std::string& word : words) {
-    command += (command.empty() ? "" : " ") + base::shell_quoted(word);
+  for (const std::string& argument : arguments) {
+    command += (command.empty() ? "" : " ") + base::shell_quoted(argument);
   }
   return command;
 }
 
-// "LD_PRELOAD=x.so K=v nice -n 5": settings in front become the arm's own, so that its environment
-// is as large as the bare one's; the rest stands before the command.
+// "LD_PRELOAD=x.so K=v nice -n 5": leading settings go into the arm's environment, which is padded
+// to the size of the bare arm's; the rest is put before the command.
 Arm wrapped_arm(std::string_view wrapper, const std::string& command) {
   Arm arm{.name = "under"};
   while (true) {
@@ -53,24 +56,26 @@ Arm wrapped_arm(std::string_view wrapper, const std::string& command) {
   return arm;
 }
 
-base::Result<std::vector<Arm>> arms_of(const CompareWords& words) {
+base::Result<std::vector<Arm>> arms_of(const CompareOptions& options) {
   std::vector<Arm> arms;
-  if (!words.under.empty()) {
-    if (words.command.empty() || !words.a.empty() || !words.b.empty()) {
+  if (!options.under.empty()) {
+    if (options.command.empty() || !options.a.empty() || !options.b.empty()) {
       return base::fail(base::usage_error("--under", "wraps one command",
                                           "assay compare --under 'WRAPPER' -- COMMAND"));
     }
-    const std::string command = joined_words(words.command);
-    arms = {{"bare", command}, wrapped_arm(words.under, command)};
-  } else if (!words.command.empty()) {
+    const std::string command = command_line(options.command, false);
+    arms = {{"bare", command}, wrapped_arm(options.under, command)};
+  } else if (!options.command.empty() && !options.scans.empty()) {
+    arms = {{"command", command_line(options.command, true)}};
+  } else if (!options.command.empty()) {
     return base::fail(base::usage_error("compare",
-                                        fmt::format("what is '{}'?", words.command.front()),
-                                        "commands are given in quotes: --a 'COMMAND' --b "
-                                        "'COMMAND'; or --under 'WRAPPER' -- COMMAND"));
+                                        fmt::format("unexpected '{}'", options.command.front()),
+                                        "quote commands: --a 'COMMAND' --b 'COMMAND'; or --under "
+                                        "'WRAPPER' -- COMMAND; or --scan N=1,2 -- COMMAND"));
   }
-  if (!words.a.empty()) arms.push_back({"A", words.a});
-  if (!words.b.empty()) arms.push_back({"B", words.b});
-  for (const std::string& given : words.arms) {
+  if (!options.a.empty()) arms.push_back({"A", options.a});
+  if (!options.b.empty()) arms.push_back({"B", options.b});
+  for (const std::string& given : options.arms) {
     const std::size_t equals = given.find('=');
     if (equals == std::string::npos) {
       return base::fail(
@@ -81,60 +86,61 @@ base::Result<std::vector<Arm>> arms_of(const CompareWords& words) {
   return arms;
 }
 
-// What may change while an experiment goes on: when it ends, and how it is judged.
-base::Result<void> apply_rules(const CompareWords& words, Experiment& e) {
-  if (!words.margin.empty()) {
-    ASSAY_TRY(e.judgement.margin_pct, percentage("--margin", words.margin));
+// What --resume may change: when to stop, and how to judge.
+base::Result<void> apply_rules(const CompareOptions& options, Experiment& e) {
+  if (!options.margin.empty()) {
+    ASSAY_TRY(e.judgement.margin_pct, percentage("--margin", options.margin));
+    e.judgement.judged = true;
   }
-  if (words.more_is_better) e.judgement.more_is_better = true;
-  if (!words.half_width.empty()) {
-    ASSAY_TRY(e.stop.half_width_pct, percentage("--half-width", words.half_width));
+  if (options.more_is_better) e.judgement.more_is_better = true;
+  if (!options.half_width.empty()) {
+    ASSAY_TRY(e.stop.half_width_pct, percentage("--half-width", options.half_width));
   }
-  if (!words.max_time.empty()) {
-    ASSAY_TRY(e.stop.max_time, duration("--max-time", words.max_time));
+  if (!options.max_time.empty()) {
+    ASSAY_TRY(e.stop.max_time, duration("--max-time", options.max_time));
   }
-  if (!words.min_pairs.empty()) {
-    ASSAY_TRY(e.stop.min_pairs, whole_option("--min-pairs", words.min_pairs));
+  if (!options.min_pairs.empty()) {
+    ASSAY_TRY(e.stop.min_pairs, whole_option("--min-pairs", options.min_pairs));
   }
-  if (!words.max_pairs.empty()) {
-    ASSAY_TRY(e.stop.max_pairs, whole_option("--max-pairs", words.max_pairs));
+  if (!options.max_pairs.empty()) {
+    ASSAY_TRY(e.stop.max_pairs, whole_option("--max-pairs", options.max_pairs));
   }
   return {};
 }
 
-base::Result<void> apply_measuring(const CompareWords& words, Experiment& e) {
-  if (!words.metric.empty()) {
-    ASSAY_TRY(e.metric, metric_of("--metric", words.metric));
+base::Result<void> apply_measuring(const CompareOptions& options, Experiment& e) {
+  if (!options.metric.empty()) {
+    ASSAY_TRY(e.metric, metric_of("--metric", options.metric));
   }
-  if (!words.steps.empty()) {
-    ASSAY_TRY(e.steps, steps_metric_of("--steps", words.steps));
+  if (!options.steps.empty()) {
+    ASSAY_TRY(e.steps, steps_metric_of("--steps", options.steps));
   }
-  if (!words.step_unit.empty()) {
-    ASSAY_TRY(e.step_seconds, step_unit_of("--step-unit", words.step_unit));
+  if (!options.step_unit.empty()) {
+    ASSAY_TRY(e.step_seconds, step_unit_of("--step-unit", options.step_unit));
   }
-  if (!words.quality.empty()) {
-    ASSAY_TRY(e.quality, metric_of("--quality", words.quality));
+  if (!options.quality.empty()) {
+    ASSAY_TRY(e.quality, metric_of("--quality", options.quality));
   }
-  if (!words.warm_up.empty()) {
-    ASSAY_TRY(e.warm_up, whole_option("--warm-up", words.warm_up));
+  if (!options.warm_up.empty()) {
+    ASSAY_TRY(e.warm_up, whole_option("--warm-up", options.warm_up));
   }
-  if (!words.timeout.empty()) {
-    ASSAY_TRY(e.timeout, duration("--timeout", words.timeout));
+  if (!options.timeout.empty()) {
+    ASSAY_TRY(e.timeout, duration("--timeout", options.timeout));
   }
-  if (!words.seed.empty()) {
-    ASSAY_TRY(const std::int64_t seed, whole_option("--seed", words.seed));
+  if (!options.seed.empty()) {
+    ASSAY_TRY(const std::int64_t seed, whole_option("--seed", options.seed));
     e.seed = static_cast<std::uint64_t>(seed);
   }
-  if (words.no_second_baseline) e.second_baseline = false;
+  if (options.no_second_baseline) e.second_baseline = false;
   if (e.steps && e.metric.kind != compare::MetricKind::kWall) {
-    return base::fail(base::usage_error("--metric", "says nothing beside --steps",
-                                        "leave it out: steps are the metric"));
+    return base::fail(base::usage_error("--metric", "cannot be combined with --steps",
+                                        "leave it out: the steps are the metric"));
   }
   return {};
 }
 
-std::uint64_t any_seed() {
-  // 53 bits: what every reader of JSON keeps.
+std::uint64_t random_seed() {
+  // 53 bits, which every JSON parser keeps.
   return std::random_device{}() | (std::uint64_t{std::random_device{}() >> 11U} << 32U);
 }
 
@@ -156,8 +162,8 @@ base::Result<double> step_unit_of(const std::string& where, std::string_view tex
   if (text == "s") return 1;
   if (text == "ms") return 1e-3;
   if (text == "us") return 1e-6;
-  return base::fail(
-      base::usage_error(where, fmt::format("'{}' is no unit of steps", text), "one of s, ms, us"));
+  return base::fail(base::usage_error(where, fmt::format("'{}' is not a unit of step times", text),
+                                      "one of s, ms, us"));
 }
 
 base::Result<base::Seconds> duration(const std::string& where, std::string_view text) {
@@ -172,37 +178,60 @@ base::Result<compare::Metric> steps_metric_of(const std::string& where, std::str
   return placed(where, compare::parse_steps(text));
 }
 
-base::Result<Experiment> experiment_of(const CompareWords& words) {
-  Experiment e;
-  e.seed = any_seed();
-  if (!words.file.empty()) {
-    ASSAY_TRY(e, read_experiment(words.file));
-    if (e.seed == 0) e.seed = any_seed();
-  }
-  ASSAY_TRY(std::vector<Arm> arms, arms_of(words));
-  for (Arm& arm : arms) e.arms.push_back(std::move(arm));
-  for (Arm& arm : e.arms) {
-    if (!words.prepare.empty()) arm.prepare = words.prepare;
-    if (!words.cleanup.empty()) arm.cleanup = words.cleanup;
-  }
-  ASSAY_TRY_VOID(apply_rules(words, e));
-  ASSAY_TRY_VOID(apply_measuring(words, e));
-  ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  e.directory = directory;
-  ASSAY_TRY_VOID(check(e));
-  return e;
+bool CompareOptions::changes_rules() const {
+  return more_is_better || !(margin + half_width + max_time + min_pairs + max_pairs).empty();
 }
 
-base::Result<void> change_experiment(const CompareWords& w, Experiment& e) {
-  const std::string asked = w.a + w.b + w.under + w.file + w.output + w.metric + w.steps +
-                            w.step_unit + w.quality + w.warm_up + w.timeout + w.prepare +
-                            w.cleanup + w.seed;
-  if (!asked.empty() || !w.arms.empty() || !w.command.empty() || w.no_second_baseline) {
+base::Result<RequestedExperiments> requested_experiments(const CompareOptions& options) {
+  Experiment e;
+  e.seed = random_seed();
+  if (!options.file.empty()) {
+    ASSAY_TRY(e, read_experiment(options.file));
+    if (e.seed == 0) e.seed = random_seed();
+  }
+  ASSAY_TRY(std::vector<Arm> arms, arms_of(options));
+  for (Arm& arm : arms) e.arms.push_back(std::move(arm));
+  for (Arm& arm : e.arms) {
+    if (!options.prepare.empty()) arm.prepare = options.prepare;
+    if (!options.cleanup.empty()) arm.cleanup = options.cleanup;
+  }
+  ASSAY_TRY_VOID(apply_rules(options, e));
+  ASSAY_TRY_VOID(apply_measuring(options, e));
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
+  e.directory = directory;
+  std::vector<compare::ScanParameter> parameters;
+  for (const std::string& scan : options.scans) {
+    ASSAY_TRY(compare::ScanParameter parameter, compare::parse_scan(scan));
+    parameters.push_back(std::move(parameter));
+  }
+  RequestedExperiments requested;
+  if (!parameters.empty() && e.arms.size() > 1) {
+    for (const compare::ScanParameter& each : parameters) requested.parameters.push_back(each.name);
+    ASSAY_TRY(requested.points, compare::experiment_per_value(e, parameters));
+  } else if (!parameters.empty() && e.arms.size() == 1) {
+    // A scan of one command shows how the value matters; without a margin there is nothing to
+    // judge.
+    e.judgement.judged = !options.margin.empty() || !options.file.empty();
+    ASSAY_TRY(e, compare::with_arm_per_value(e, parameters));
+    requested.points.push_back({.name = {}, .values = {}, .experiment = std::move(e)});
+  } else {
+    requested.points.push_back({.name = {}, .values = {}, .experiment = std::move(e)});
+  }
+  for (const compare::ScanPoint& point : requested.points) ASSAY_TRY_VOID(check(point.experiment));
+  return requested;
+}
+
+base::Result<void> change_experiment(const CompareOptions& o, Experiment& e) {
+  const std::string fixed = o.a + o.b + o.under + o.file + o.output + o.metric + o.steps +
+                            o.step_unit + o.quality + o.warm_up + o.timeout + o.prepare +
+                            o.cleanup + o.seed;
+  if (!fixed.empty() || !o.arms.empty() || !o.command.empty() || !o.scans.empty() ||
+      o.no_second_baseline) {
     return base::fail(base::usage_error(
-        "--resume", "an experiment goes on as it began",
+        "--resume", "an experiment is resumed as it began",
         "only --half-width, --min-pairs, --max-pairs, --max-time and --margin can be changed"));
   }
-  ASSAY_TRY_VOID(apply_rules(w, e));
+  ASSAY_TRY_VOID(apply_rules(o, e));
   return check(e);
 }
 

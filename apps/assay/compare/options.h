@@ -1,24 +1,28 @@
-// What `assay compare` was told, as it stands on the command line, and what becomes of it.
+// The options of `assay compare`, and the experiment that they describe.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "compare/records.h"
+#include "compare/experiment.h"
+#include "compare/scan.h"
 
 namespace assay::cli {
 
-struct CompareWords {
+struct CompareOptions {
   std::string a;
   std::string b;
   std::vector<std::string> arms;  // NAME=COMMAND
   std::string under;
   std::vector<std::string> command;
+  std::vector<std::string> scans;  // NAME=VALUES
   std::string file;
   std::string resume;
   std::string output;
+  std::vector<std::string> exports;
   std::string metric;
   std::string steps;
   std::string step_unit;
@@ -35,22 +39,24 @@ struct CompareWords {
   std::string cleanup;
   std::string seed;
   bool no_second_baseline = false;
+
+  // Whether a stopping rule or the judgement is given, which --resume may change.
+  [[nodiscard]] bool changes_rules() const;
 };
 
-// A new experiment: the file's, if there is one, with the options over it.
-base::Result<compare::Experiment> experiment_of(const CompareWords& words);
-// Options that may be given to an experiment that goes on; the others are refused.
-base::Result<void> change_experiment(const CompareWords& words, compare::Experiment& experiment);
+// What a command line asks for: one experiment, or one per value of a scan.
+struct RequestedExperiments {
+  std::vector<std::string> parameters;     // of a scan with an experiment per value
+  std::vector<compare::ScanPoint> points;  // one without name and values if there is no such scan
+};
+// From the experiment file, if any, overridden by options.
+base::Result<RequestedExperiments> requested_experiments(const CompareOptions& options);
 
-// compare_sitting.cc: this machine, this program and the project in the folder, now.
-compare::Sitting sitting_in(const std::string& directory, std::vector<std::string> preflight);
+// Applies the options that --resume allows; an error if others are given.
+base::Result<void> change_experiment(const CompareOptions& options,
+                                     compare::Experiment& experiment);
 
-// compare_file.cc: an experiment file.
-base::Result<compare::Experiment> read_experiment(const std::string& file);
-// The same of text that stands elsewhere; `source` names it in errors.
-base::Result<compare::Experiment> experiment_in(const std::string& text, const std::string& source);
-
-// The forms that options and files share. Errors name `where`.
+// Parsers shared by options and experiment files. Errors name `where`.
 base::Result<double> percentage(const std::string& where, std::string_view text);
 base::Result<double> step_unit_of(const std::string& where, std::string_view text);
 base::Result<base::Seconds> duration(const std::string& where, std::string_view text);

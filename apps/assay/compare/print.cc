@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -11,38 +12,36 @@ namespace assay::cli {
 namespace {
 
 using compare::Comparison;
+using compare::ConfidenceInterval;
 using compare::Effect;
 using compare::Estimate;
 using compare::Experiment;
-using compare::Interval;
+using compare::IntervalVerdict;
 
 constexpr double kFineEffect = 0.1;
 constexpr std::size_t kArmCommandColumns = 40;
-
-std::string amount(const Experiment& e, double value) {
-  using compare::MetricKind;
-  if (e.steps) return base::to_text(base::Seconds(value * e.step_seconds));
-  const bool seconds = e.metric.kind == MetricKind::kWall || e.metric.kind == MetricKind::kCpu;
-  return seconds ? base::to_text(base::Seconds(value)) : fmt::format("{:.6g}", value);
-}
 
 std::string confidence(const Effect& effect) {
   return fmt::format("{:.4g} %", 100 * (1 - effect.alpha));
 }
 
-void effect_row(base::Table& table, const std::string& name, double centre,
-                const Interval& interval) {
-  const Interval p = compare::percent(interval);
-  table.row(
-      {name, percent_text(compare::percent(centre)), percent_text(p.low), percent_text(p.high)});
+// "+2.00 %", "1.020 × slower", "+1.90 %", "+2.10 %"
+std::vector<std::string> effect_cells(const Experiment& e, double centre,
+                                      const ConfidenceInterval& interval) {
+  const ConfidenceInterval p = compare::percent(interval);
+  return {percent_text(compare::percent(centre)), compare::ratio_text(e, centre),
+          percent_text(p.low), percent_text(p.high)};
 }
 
-void estimate_row(base::Table& table, const std::string& name, const Estimate& estimate) {
-  if (estimate.method == compare::Method::kNone) {
-    table.row({name, "—", "—", "—"});
-  } else {
-    effect_row(table, name, estimate.centre, estimate.interval);
-  }
+std::vector<std::string> estimate_cells(const Experiment& e, const Estimate& estimate) {
+  if (estimate.method == compare::Method::kNone) return {"—", "—", "—", "—"};
+  return effect_cells(e, estimate.centre, estimate.interval);
+}
+
+void add_row(base::Table& table, std::vector<std::string> row,
+             const std::vector<std::string>& more) {
+  row.insert(row.end(), more.begin(), more.end());
+  table.row(std::move(row));
 }
 
 // "199", or "198 to 199" where runs differ.
@@ -51,7 +50,7 @@ std::string steps_found(const compare::ArmSummary& arm) {
   return fmt::format("{} to {}", base::grouped(arm.least_steps), base::grouped(arm.most_steps));
 }
 
-void print_arms(const Session& session, const Compared& c) {
+void print_arms(const Session& session, const ExperimentResult& c) {
   const Experiment& e = c.measured.experiment;
   std::vector<std::string> titles = {"arm", "command", "runs", "median", "least", "most", "noise"};
   if (e.steps) titles.insert(titles.begin() + 3, "steps");
@@ -61,10 +60,10 @@ void print_arms(const Session& session, const Compared& c) {
         e.name_of(arm.arm),
         base::shortened_middle(e.arm_of(arm.arm).command, kArmCommandColumns),
         base::grouped(arm.runs),
-        amount(e, arm.median),
-        amount(e, arm.low),
-        amount(e, arm.high),
-        fmt::format("{:.2f} %", arm.deviation_pct)};
+        value_text(e, arm, arm.median),
+        value_text(e, arm, arm.low),
+        value_text(e, arm, arm.high),
+        arm.runs > 0 ? fmt::format("{:.2f} %", arm.deviation_pct) : "—"};
     if (e.steps) row.insert(row.begin() + 3, steps_found(arm));
     table.row(row);
   }
@@ -106,30 +105,31 @@ void print_parts(const Session& session, const Comparison& comparison) {
 void print_quality(const Session& session, const Comparison& comparison) {
   if (!comparison.quality || comparison.quality->estimate.method == compare::Method::kNone) return;
   const compare::Shift& q = *comparison.quality;
-  session.print(
-      fmt::format("quality: {:+.4g} on {:.6g} (from {:+.4g} to {:+.4g}), {}\n", q.estimate.centre,
-                  q.baseline, q.estimate.interval.low, q.estimate.interval.high,
-                  comparison.quality_within_noise.value_or(false) ? "within its noise"
-                                                                  : "MORE THAN ITS NOISE"));
+  session.print(fmt::format(
+      "quality: {:+.4g} on {:.6g} (from {:+.4g} to {:+.4g}), {}\n", q.estimate.centre, q.baseline,
+      q.estimate.interval.low, q.estimate.interval.high,
+      comparison.quality_within_noise.value_or(false) ? "within its noise" : "BEYOND ITS NOISE"));
 }
 
-void print_comparison(const Session& session, const Compared& c, const Comparison& comparison) {
+void print_comparison(const Session& session, const ExperimentResult& c,
+                      const Comparison& comparison) {
   const Experiment& e = c.measured.experiment;
   const Effect& effect = comparison.effect;
   const std::string title =
       fmt::format("{} against {}", e.name_of(comparison.arm), e.arms.front().name);
-  base::Table table({title, "effect", confidence(effect) + " from", "to"});
-  estimate_row(table, method_name(effect.estimate), effect.estimate);
+  base::Table table({title, "effect", "ratio", confidence(effect) + " from", "to"});
+  add_row(table, {method_name(effect.estimate)}, estimate_cells(e, effect.estimate));
   if (effect.student && effect.estimate.method == compare::Method::kSignedRank)
-    effect_row(table, "mean, Student's t", effect.mean, *effect.student);
-  if (effect.bootstrap) effect_row(table, "mean, bootstrap (BCa)", effect.mean, *effect.bootstrap);
+    add_row(table, {"mean, Student's t"}, effect_cells(e, effect.mean, *effect.student));
+  if (effect.bootstrap) {
+    add_row(table, {"mean, bootstrap (BCa)"}, effect_cells(e, effect.mean, *effect.bootstrap));
+  }
   if (comparison.whole_runs) {
-    estimate_row(table, "whole runs, wall time", comparison.whole_runs->estimate);
+    add_row(table, {"whole runs, wall time"}, estimate_cells(e, comparison.whole_runs->estimate));
   }
   if (c.findings.second_baseline) {
-    estimate_row(table,
-                 fmt::format("noise: {}' against {}", e.arms.front().name, e.arms.front().name),
-                 c.findings.second_baseline->effect.estimate);
+    add_row(table, {fmt::format("noise: {}' against {}", e.arms.front().name, e.arms.front().name)},
+            estimate_cells(e, c.findings.second_baseline->effect.estimate));
   }
   session.print("\n");
   session.print(table);
@@ -143,7 +143,8 @@ void print_comparison(const Session& session, const Compared& c, const Compariso
   const auto fine = compare::pairs_to_detect(effect.estimate, kFineEffect, effect.alpha);
   if (const auto pairs =
           compare::pairs_to_detect(effect.estimate, margin > 0 ? margin : 1, effect.alpha)) {
-    session.print(fmt::format("; to see {:g} % takes {} pairs, {:g} % {}", margin > 0 ? margin : 1,
+    session.print(fmt::format("; detecting {:g} % takes {} pairs, {:g} % {}",
+                              margin > 0 ? margin : 1,
                               base::grouped(static_cast<std::int64_t>(*pairs)), kFineEffect,
                               base::grouped(static_cast<std::int64_t>(*fine))));
   }
@@ -151,27 +152,75 @@ void print_comparison(const Session& session, const Compared& c, const Compariso
   print_quality(session, comparison);
 }
 
-std::string verdict_line(const Compared& c) {
+std::string verdict_line(const ExperimentResult& c) {
   const Experiment& e = c.measured.experiment;
   const std::string margin = fmt::format("a margin of {:g} %{}", e.judgement.margin_pct,
                                          e.judgement.more_is_better ? " less" : "");
-  const char* reason = nullptr;
+  const char* reason = "";
   switch (c.findings.verdict) {
-    case compare::Verdict::kPass:
+    case IntervalVerdict::kPass:
       reason = "the interval is within";
       break;
-    case compare::Verdict::kFail:
+    case IntervalVerdict::kFail:
       reason = "the interval is beyond";
       break;
-    case compare::Verdict::kInconclusive:
+    case IntervalVerdict::kInconclusive:
       reason = "the interval does not decide about";
       break;
+    case IntervalVerdict::kNotJudged:
+      return "";
   }
-  if (c.stop == compare::Stop::kNo) reason = "cut off by hand, which decides nothing about";
+  if (c.stop == compare::Stop::kNo) reason = "interrupted, which decides nothing about";
   if (c.stop == compare::Stop::kFailed) reason = "an arm failed, which decides nothing about";
   const std::string arm =
       c.findings.comparisons.size() == 1 ? "" : e.name_of(c.findings.deciding().arm) + ": ";
   return fmt::format("\n{}: {}{} {}\n", to_text(c.findings.verdict), arm, reason, margin);
+}
+
+// The arms of a scan in one table, each against the first.
+void print_scanned_arms(const Session& session, const ExperimentResult& c) {
+  const Experiment& e = c.measured.experiment;
+  std::vector<std::string> titles = e.scanned;
+  for (const char* title : {"runs", "median", "noise"}) titles.emplace_back(title);
+  titles.push_back("against " + e.arms.front().name);
+  titles.emplace_back("ratio");
+  titles.push_back(confidence(c.findings.comparisons.front().effect) + " from");
+  titles.emplace_back("to");
+  base::Table table(titles);
+  const auto base_cells = [&](std::size_t arm, std::vector<std::string> cells) {
+    const compare::ArmSummary& summary = c.findings.arms[arm];
+    cells.push_back(base::grouped(summary.runs));
+    cells.push_back(value_text(e, summary, summary.median));
+    cells.push_back(summary.runs > 0 ? fmt::format("{:.2f} %", summary.deviation_pct) : "—");
+    return cells;
+  };
+  add_row(table, base_cells(0, e.arms.front().values), {"", "", "", ""});
+  for (const Comparison& comparison : c.findings.comparisons) {
+    add_row(table, base_cells(comparison.arm, e.arms[comparison.arm].values),
+            estimate_cells(e, comparison.effect.estimate));
+  }
+  if (c.findings.second_baseline) {
+    std::vector<std::string> values = e.arms.front().values;
+    values.front() += "'";
+    add_row(table, base_cells(e.arms.size(), std::move(values)),
+            estimate_cells(e, c.findings.second_baseline->effect.estimate));
+  }
+  session.print(table);
+  session.print("\n" + best_value_line(c));
+}
+
+void print_notes(const Session& session, const ExperimentResult& c) {
+  std::string notes;
+  if (c.findings.blocks.warm_up > 0) {
+    notes += fmt::format("- {} at the beginning {} warm-up\n",
+                         compare::counted(c.findings.blocks.warm_up, "block"),
+                         c.findings.blocks.warm_up == 1 ? "was" : "were");
+  }
+  for (const std::string& warning : c.preflight) notes += "- before it began: " + warning + "\n";
+  for (const std::string& warning : c.findings.warnings) notes += "- " + warning + "\n";
+  notes += fmt::format("- it ended because {}; every run is in {}\n", to_text(c.stop),
+                       base::printable(c.directory));
+  session.print(notes);
 }
 
 }  // namespace
@@ -180,23 +229,81 @@ std::string percent_text(double percent) {
   return fmt::format("{:+.2f} %", percent);
 }
 
-void print_compared(const Session& session, const Compared& c) {
-  print_arms(session, c);
+std::string value_text(const Experiment& e, const compare::ArmSummary& arm, double value) {
+  if (arm.runs == 0) return "—";
+  if (e.steps) return base::to_text(base::Seconds(value * e.step_seconds));
+  return e.is_time() ? base::to_text(base::Seconds(value)) : fmt::format("{:.6g}", value);
+}
+
+std::string best_value_line(const ExperimentResult& c) {
+  const Experiment& e = c.measured.experiment;
+  std::size_t best = 0;
+  double least = 0;  // how much better than the first, as a difference
   for (const Comparison& comparison : c.findings.comparisons) {
-    print_comparison(session, c, comparison);
+    const Estimate& estimate = comparison.effect.estimate;
+    if (estimate.pairs == 0) continue;
+    const double centre = e.judgement.more_is_better ? -estimate.centre : estimate.centre;
+    if (centre < least) {
+      best = comparison.arm;
+      least = centre;
+    }
+  }
+  const char* word = e.is_time() || e.judgement.more_is_better ? "fastest" : "least";
+  if (best == 0) return fmt::format("{}: {}, the first\n", word, e.arms.front().name);
+  const Estimate& estimate = c.findings.comparisons[best - 1].effect.estimate;
+  return fmt::format(
+      "{}: {}, {} than {}{}\n", word, e.name_of(best), compare::ratio_text(e, estimate.centre),
+      e.arms.front().name,
+      estimate.interval.contains(0) ? ", but the interval includes no difference" : "");
+}
+
+void print_experiment(const Session& session, const ExperimentResult& c) {
+  if (!c.measured.experiment.scanned.empty()) {
+    print_scanned_arms(session, c);
+  } else {
+    print_arms(session, c);
+    for (const Comparison& comparison : c.findings.comparisons) {
+      print_comparison(session, c, comparison);
+    }
   }
   session.print(verdict_line(c));
-  std::string notes;
-  if (c.findings.blocks.warm_up > 0) {
-    notes += fmt::format("- {} at the beginning {} warm-up\n",
-                         compare::counted(c.findings.blocks.warm_up, "block"),
-                         c.findings.blocks.warm_up == 1 ? "was" : "were");
+  print_notes(session, c);
+}
+
+void print_scan(const Session& session, const ScanResult& scan) {
+  std::vector<std::string> titles = scan.parameters;
+  for (const char* title : {"arm", "pairs", "median", "baseline", "effect", "ratio"}) {
+    titles.emplace_back(title);
   }
-  for (const std::string& remark : c.preflight) notes += "- before it began: " + remark + "\n";
-  for (const std::string& remark : c.findings.remarks) notes += "- " + remark + "\n";
-  notes += fmt::format("- it ended because {}; every run is in {}\n", to_text(c.stop),
-                       base::printable(c.directory));
-  session.print(notes);
+  titles.push_back(confidence(scan.points.front().result->findings.comparisons.front().effect) +
+                   " from");
+  titles.emplace_back("to");
+  titles.emplace_back("verdict");
+  base::Table table(titles);
+  for (const ScanResult::Point& point : scan.points) {
+    const compare::Findings& f = point.result->findings;
+    const Experiment& e = point.result->measured.experiment;
+    for (const Comparison& comparison : f.comparisons) {
+      std::vector<std::string> row = point.values;
+      row.push_back(e.name_of(comparison.arm));
+      row.push_back(base::grouped(comparison.effect.estimate.pairs));
+      row.push_back(value_text(e, f.arms[comparison.arm], f.arms[comparison.arm].median));
+      row.push_back(value_text(e, f.arms[0], f.arms[0].median));
+      for (std::string& cell : estimate_cells(e, comparison.effect.estimate)) {
+        row.push_back(std::move(cell));
+      }
+      row.emplace_back(to_text(comparison.verdict));
+      table.row(std::move(row));
+    }
+  }
+  session.print(table);
+  std::string notes = "\n";
+  for (const ScanResult::Point& point : scan.points) {
+    for (const std::string& warning : point.result->findings.warnings) {
+      notes += fmt::format("- {}: {}\n", point.name, warning);
+    }
+  }
+  session.print(notes + fmt::format("- every run is in {}\n", base::printable(scan.directory)));
 }
 
 }  // namespace assay::cli

@@ -1,30 +1,22 @@
-// What an experiment found, as tables for people and as JSON for programs.
+// Results of experiments as tables.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "base/json.h"
+#include "assay/compare/json.h"
 #include "cli/verb.h"
-#include "compare/findings.h"
-#include "compare/stopping.h"
 
 namespace assay::cli {
 
-struct Compared {
-  const compare::Measured& measured;
-  compare::Findings findings;
-  compare::Stop stop = compare::Stop::kNo;
-  std::vector<std::string> preflight;
-  std::string directory;
-  std::string failure = {};  // the line, where an arm failed
-};
-
-void print_compared(const Session& session, const Compared& compared);
-// compare_json.cc
-base::Json compared_json(const Compared& compared);
+void print_experiment(const Session& session, const ExperimentResult& result);
+void print_scan(const Session& session, const ScanResult& scan);
 
 // "+1.02 %"
 std::string percent_text(double percent);
+// A value of the experiment's metric; a dash for an arm without runs.
+std::string value_text(const compare::Experiment& experiment, const compare::ArmSummary& arm,
+                       double value);
+// "fastest: N=4, 1.92 × faster than N=1", of the arms of a scan.
+std::string best_value_line(const ExperimentResult& result);
 
 }  // namespace assay::cli

@@ -70,7 +70,9 @@ base::Result<std::optional<double>> rate_of(const char* option, std::string_view
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || !(value >= 0 && value <= most)) {
     return base::fail(base::usage_error(
-        option, fmt::format("'{}' is not a number from 0 to {:g}", text, most), example));
+        option,
+        fmt::format("'{}' is not a number from 0 to {}", text, base::grouped(std::llround(most))),
+        example));
   }
   return value;
 }

@@ -1,0 +1,84 @@
+// An experiment file: what the options say, and for each arm its own environment and hooks.
+#include "assay/compare/options.h"
+#include "base/file.h"
+#include "spec/table_keys.h"
+#include "spec/toml.h"
+
+namespace assay::cli {
+namespace {
+
+using compare::Arm;
+using compare::Experiment;
+using spec::TableKeys;
+using spec::Value;
+using spec::wrong_value;
+
+constexpr base::Bytes kLargestFile(1 << 20);
+
+base::Result<Arm> arm_of(const Value& value, const Arm& common) {
+  if (value.get<Value::Table>() == nullptr) {
+    return base::fail(wrong_value(value, "arm", "a table"));
+  }
+  Arm arm = common;
+  TableKeys keys(value);
+  ASSAY_TRY_VOID(keys.text("name", arm.name));
+  ASSAY_TRY_VOID(keys.text("command", arm.command));
+  ASSAY_TRY_VOID(keys.text("prepare", arm.prepare));
+  ASSAY_TRY_VOID(keys.text("cleanup", arm.cleanup));
+  if (const Value* environment = keys.take("environment")) {
+    const auto* table = environment->get<Value::Table>();
+    if (table == nullptr) return base::fail(wrong_value(*environment, "environment", "a table"));
+    for (const auto& [name, setting] : *table) {
+      const auto* text = setting.get<std::string>();
+      if (text == nullptr) return base::fail(wrong_value(setting, name, "a string"));
+      arm.environment.push_back(name + "=" + *text);
+    }
+  }
+  ASSAY_TRY_VOID(keys.no_others());
+  return arm;
+}
+
+}  // namespace
+
+base::Result<Experiment> read_experiment(const std::string& file) {
+  ASSAY_TRY(const std::string text, base::read_file(file, kLargestFile, base::Pipes::kRead));
+  return experiment_in(text, file);
+}
+
+base::Result<Experiment> experiment_in(const std::string& text, const std::string& source) {
+  ASSAY_TRY(const Value document, spec::parse_toml(text, source));
+  Experiment e;
+  e.seed = 0;
+  Arm common;
+  TableKeys keys(document);
+  ASSAY_TRY_VOID(keys.text("prepare", common.prepare));
+  ASSAY_TRY_VOID(keys.text("cleanup", common.cleanup));
+  ASSAY_TRY_VOID(keys.parsed("metric", e.metric, metric_of));
+  ASSAY_TRY_VOID(keys.parsed("steps", e.steps, steps_metric_of));
+  ASSAY_TRY_VOID(keys.parsed("step_unit", e.step_seconds, step_unit_of));
+  ASSAY_TRY_VOID(keys.parsed("quality", e.quality, metric_of));
+  ASSAY_TRY_VOID(keys.parsed("margin", e.judgement.margin_pct, percentage));
+  ASSAY_TRY_VOID(keys.flag("more_is_better", e.judgement.more_is_better));
+  ASSAY_TRY_VOID(keys.parsed("half_width", e.stop.half_width_pct, percentage));
+  ASSAY_TRY_VOID(keys.parsed("max_time", e.stop.max_time, duration));
+  ASSAY_TRY_VOID(keys.count("min_pairs", e.stop.min_pairs));
+  ASSAY_TRY_VOID(keys.count("max_pairs", e.stop.max_pairs));
+  ASSAY_TRY_VOID(keys.count("warm_up", e.warm_up));
+  ASSAY_TRY_VOID(keys.parsed("timeout", e.timeout, duration));
+  std::int64_t seed = 0;
+  ASSAY_TRY_VOID(keys.count("seed", seed));
+  e.seed = static_cast<std::uint64_t>(seed);
+  ASSAY_TRY_VOID(keys.flag("second_baseline", e.second_baseline));
+  if (const Value* arms = keys.take("arm")) {
+    const auto* list = arms->get<Value::Array>();
+    if (list == nullptr) return base::fail(wrong_value(*arms, "arm", "a list: [[arm]]"));
+    for (const Value& arm : *list) {
+      ASSAY_TRY(Arm read, arm_of(arm, common));
+      e.arms.push_back(std::move(read));
+    }
+  }
+  ASSAY_TRY_VOID(keys.no_others());
+  return e;
+}
+
+}  // namespace assay::cli

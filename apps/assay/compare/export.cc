@@ -1,0 +1,227 @@
+#include "assay/compare/export.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "assay/compare/print.h"
+#include "base/csv.h"
+#include "base/file.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using compare::ArmRun;
+using compare::Comparison;
+using compare::Experiment;
+
+void add_csv_row(std::string& text, const std::vector<std::string>& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    text += (i == 0 ? "" : ",") + base::csv_field(cells[i]);
+  }
+  text += "\n";
+}
+
+std::string number_cell(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+std::vector<std::string> csv_columns(const std::vector<std::string>& parameters) {
+  std::vector<std::string> columns = parameters;
+  for (const char* name : {"run", "block", "arm", "started", "wall_s", "cpu_s", "metric", "value",
+                           "quality", "warm_up", "paired", "marks", "failure"}) {
+    columns.emplace_back(name);
+  }
+  return columns;
+}
+
+// One row per run, failed ones too, in the order of execution. `values` are those of a scan with an
+// experiment per value; the arms of other scans have their own.
+void add_runs(const ExperimentResult& result, const std::vector<std::string>& values,
+              std::string& text) {
+  const Experiment& e = result.measured.experiment;
+  std::map<std::int64_t, const compare::Block*> blocks;
+  for (const compare::Block& block : result.findings.blocks.complete) blocks[block.number] = &block;
+  const std::string metric = e.steps ? e.steps->text() : e.metric.text();
+  const auto first_cells = [&](std::size_t arm) {
+    return e.scanned.empty() ? values : e.arm_of(arm).values;
+  };
+  auto failed = result.measured.failures.begin();
+  const auto add_failures_before = [&](std::int64_t run) {
+    for (; failed != result.measured.failures.end() && failed->run < run; ++failed) {
+      std::vector<std::string> row = first_cells(failed->arm);
+      for (std::string cell :
+           {std::to_string(failed->run), std::to_string(failed->block), e.name_of(failed->arm),
+            failed->started, std::string(), std::string(), metric, std::string(), std::string(),
+            std::string("false"), std::string("false"), std::string(), failed->what}) {
+        row.push_back(std::move(cell));
+      }
+      add_csv_row(text, row);
+    }
+  };
+  for (const ArmRun& run : result.measured.runs) {
+    add_failures_before(run.run);
+    const auto block = blocks.find(run.block);
+    const bool complete = block != blocks.end();
+    const bool warm_up = complete && block->second->warm_up;
+    std::vector<std::string> row = first_cells(run.arm);
+    for (std::string cell :
+         {std::to_string(run.run), std::to_string(run.block), e.name_of(run.arm), run.started,
+          number_cell(run.wall_s), number_cell(run.cpu_s), metric, number_cell(run.value),
+          number_cell(run.quality), std::string(warm_up ? "true" : "false"),
+          std::string(complete && !warm_up ? "true" : "false"),
+          complete ? fmt::format("{}", fmt::join(block->second->marks, "; ")) : std::string(),
+          std::string()}) {
+      row.push_back(std::move(cell));
+    }
+    add_csv_row(text, row);
+  }
+  add_failures_before(std::numeric_limits<std::int64_t>::max());
+}
+
+// In a table cell: pipes and line ends would end it.
+std::string markdown_cell(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '|') {
+      cell += "\\|";
+    } else {
+      cell += c == '\n' || c == '\r' ? ' ' : c;
+    }
+  }
+  return cell;
+}
+
+void add_markdown_row(std::string& text, const std::vector<std::string>& cells) {
+  for (const std::string& cell : cells) text += "| " + markdown_cell(cell) + " ";
+  text += "|\n";
+}
+
+// The arms of one experiment: the baseline, then each of the others with its verdict.
+void add_arms(const ExperimentResult& result, const std::vector<std::string>& values,
+              std::string& text) {
+  const Experiment& e = result.measured.experiment;
+  const compare::Findings& f = result.findings;
+  const auto row_of = [&](std::size_t arm) {
+    std::vector<std::string> row = e.scanned.empty() ? values : e.arms[arm].values;
+    for (std::string cell :
+         {e.arms[arm].name, "`" + e.arms[arm].command + "`", std::to_string(f.arms[arm].runs),
+          value_text(e, f.arms[arm], f.arms[arm].median)}) {
+      row.push_back(std::move(cell));
+    }
+    return row;
+  };
+  std::vector<std::string> baseline = row_of(0);
+  baseline.insert(baseline.end(), {"", "", "", ""});
+  add_markdown_row(text, baseline);
+  for (const Comparison& comparison : f.comparisons) {
+    std::vector<std::string> row = row_of(comparison.arm);
+    const compare::Estimate& estimate = comparison.effect.estimate;
+    const compare::ConfidenceInterval p = compare::percent(estimate.interval);
+    const bool known = estimate.method != compare::Method::kNone;
+    row.push_back(known ? percent_text(compare::percent(estimate.centre)) : "—");
+    row.push_back(known ? fmt::format("{} to {}", percent_text(p.low), percent_text(p.high)) : "—");
+    row.push_back(known ? compare::ratio_text(e, estimate.centre) : "—");
+    row.emplace_back(to_text(comparison.verdict));
+    add_markdown_row(text, row);
+  }
+}
+
+std::string markdown_head(const std::vector<std::string>& parameters, double alpha) {
+  std::vector<std::string> titles = parameters;
+  for (const char* title : {"arm", "command", "runs", "median", "effect"}) {
+    titles.emplace_back(title);
+  }
+  titles.push_back(fmt::format("{:.4g} % interval", 100 * (1 - alpha)));
+  titles.emplace_back("ratio");
+  titles.emplace_back("verdict");
+  std::string text;
+  add_markdown_row(text, titles);
+  for (std::size_t i = 0; i < titles.size(); ++i) text += "|---";
+  return text + "|\n";
+}
+
+// Below the table: what was measured, where, and against which margin.
+std::string markdown_foot(const ExperimentResult& result) {
+  const Experiment& e = result.measured.experiment;
+  std::string text = fmt::format("\nMetric: `{}`", e.steps ? e.steps->text() : e.metric.text());
+  if (e.judgement.judged) text += fmt::format("; margin: {:g} %", e.judgement.margin_pct);
+  if (result.findings.noise_floor_pct) {
+    text += fmt::format("; noise floor: {:.2f} %", *result.findings.noise_floor_pct);
+  }
+  if (!result.measured.sessions.empty()) {
+    const compare::SessionRecord& session = result.measured.sessions.back();
+    text += fmt::format("; {}, {}, assay {}", session.machine, session.begun, session.assay);
+  }
+  text += ".\n";
+  for (const std::string& warning : result.findings.warnings) text += "\n- " + warning;
+  return text + (result.findings.warnings.empty() ? "" : "\n");
+}
+
+base::Result<void> write_export(const std::string& file, const std::string& directory,
+                                const std::string& text) {
+  return base::write_file(fs::path(directory) / file, text);
+}
+
+}  // namespace
+
+base::Result<void> check_exports(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    const std::string extension = fs::path(file).extension();
+    if (extension == ".csv" || extension == ".md" || extension == ".json") continue;
+    return base::fail(base::usage_error(
+        "--export", fmt::format("'{}' has an unknown format", file),
+        ".csv for every run, .md for a table of the verdicts, .json for everything"));
+  }
+  return {};
+}
+
+base::Result<void> export_experiment(const std::vector<std::string>& files,
+                                     const std::string& directory, const ExperimentResult& result) {
+  const std::vector<std::string>& parameters = result.measured.experiment.scanned;
+  for (const std::string& file : files) {
+    std::string text;
+    if (file.ends_with(".csv")) {
+      add_csv_row(text, csv_columns(parameters));
+      add_runs(result, {}, text);
+    } else if (file.ends_with(".md")) {
+      text = markdown_head(parameters, result.measured.experiment.alpha());
+      add_arms(result, {}, text);
+      text += markdown_foot(result);
+    } else {
+      text = base::json_text(experiment_json(result));
+    }
+    ASSAY_TRY_VOID(write_export(file, directory, text));
+  }
+  return {};
+}
+
+base::Result<void> export_scan(const std::vector<std::string>& files, const std::string& directory,
+                               const ScanResult& scan) {
+  for (const std::string& file : files) {
+    std::string text;
+    if (file.ends_with(".csv")) {
+      add_csv_row(text, csv_columns(scan.parameters));
+      for (const ScanResult::Point& point : scan.points) {
+        add_runs(*point.result, point.values, text);
+      }
+    } else if (file.ends_with(".md")) {
+      text =
+          markdown_head(scan.parameters, scan.points.front().result->measured.experiment.alpha());
+      for (const ScanResult::Point& point : scan.points) {
+        add_arms(*point.result, point.values, text);
+      }
+      text += markdown_foot(*scan.points.back().result);
+    } else {
+      text = base::json_text(scan_json(scan));
+    }
+    ASSAY_TRY_VOID(write_export(file, directory, text));
+  }
+  return {};
+}
+
+}  // namespace assay::cli

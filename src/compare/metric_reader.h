@@ -1,0 +1,66 @@
+// MetricReader: a run's values (metric, steps, quality), from its output, from the project's store,
+// or from how long it took.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/result.h"
+#include "compare/process.h"
+#include "compare/records.h"
+#include "compare/stored_metrics.h"
+
+namespace assay::compare {
+
+bool reads_output(const Experiment& experiment);
+
+class MetricReader {
+ public:
+  // `experiment` and `interrupts` must outlive it. An error if a store is needed and missing.
+  static base::Result<MetricReader> of(const Experiment& experiment, const Interrupts& interrupts);
+
+  // Call before a run: runs that are stored after this are its own.
+  base::Result<void> begin();
+  // Fills in `record` after a run. `started_ns` by the wall clock.
+  base::Result<void> read(const ProcessOutcome& outcome, const ProcessRequest& request,
+                          std::int64_t started_ns, ArmRun& record);
+
+ private:
+  struct OutputTexts {
+    std::string out;
+    std::string err;
+  };
+
+  MetricReader(const Experiment& experiment, const Interrupts& interrupts)
+      : experiment_(&experiment), interrupts_(&interrupts) {}
+  base::Result<void> read_steps(const OutputTexts& texts, const ProcessOutcome& outcome,
+                                std::int64_t started_ns, ArmRun& record);
+  base::Result<void> read_stored_steps(std::int64_t started_ns, ArmRun& record);
+  base::Result<std::vector<StepValue>> stored_above_zero(const Metric& metric);
+  base::Result<double> value_of(const Metric& metric, const OutputTexts& texts,
+                                const ArmRun& record);
+  base::Result<double> quality_of(const Metric& metric, const OutputTexts& texts,
+                                  const ArmRun& record);
+  [[nodiscard]] SearchLimit search_limit() const;
+
+  const Experiment* experiment_;
+  const Interrupts* interrupts_;
+  std::optional<StoredMetrics> store_;
+};
+
+// When a run's first and last step ended, in seconds from its start.
+struct StepEnds {
+  double first = 0;
+  double last = 0;
+};
+// Sets the run's time before the first and after the last step. Leaves them unset if the output
+// arrived too late to tell, because the program buffered it.
+void split_time(double step_seconds, const StepEnds& ends, ArmRun& run);
+void split_time(double step_seconds, std::span<const OutputMoment> moments, ArmRun& run);
+
+// `block` has the runs of one block in any order. An error if an arm has no step in common with the
+// baseline: such an experiment would never have a pair.
+base::Result<void> check_common_steps(const Experiment& experiment, std::span<const ArmRun> block);
+
+}  // namespace assay::compare

@@ -1,0 +1,26 @@
+// A suite's outcome as text cells for tables and as JSON.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "suite/outcome.h"
+
+namespace assay::suite {
+
+// "measured (quick)", "+0.31 [-0.20, +0.85]", "+1.2 %"
+std::string label_text(const SuiteOutcome& outcome, const Ours& ours);
+std::string value_text(const FigureTable& table, const Ours& ours);
+std::string published_text(const FigureTable& table, const Figure& figure);
+// The origin of our value, and how the figure differs.
+std::string remark_text(const Figure& figure, const Ours& ours);
+// Of a planned figure from the published one, in percent of it; empty for others.
+std::string difference_text(const Figure& figure, const Ours& ours);
+
+// What `assay bench --json` prints.
+base::Json to_json(const SuiteOutcome& outcome);
+
+// A table's chart: lines of published and of our figures, and the ideal line. Null without a chart.
+base::Json chart_json(const TableOutcome& found);
+
+}  // namespace assay::suite
