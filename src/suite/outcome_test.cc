@@ -135,7 +135,8 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_EQ(failed.label, Label::kFailed);
   EXPECT_FALSE(failed.value.has_value());
   EXPECT_THAT(failed.remark, HasSubstr("exited with 7: it broke; its output is in "));
-  EXPECT_THAT(figure(outcome, "late").ours[0].remark, HasSubstr("reached its time limit of 300 ms"));
+  EXPECT_THAT(figure(outcome, "late").ours[0].remark,
+              HasSubstr("reached its time limit of 300 ms"));
 
   const FigureOutcome& impossible = figure(outcome, "impossible");
   EXPECT_EQ(impossible.ours[0].remark, "needs 64 GPUs; this machine has none");
