@@ -7,9 +7,6 @@
 
 namespace assay::compare {
 
-// The path of a program, searched for as a shell does; empty if there is none.
-std::string program_path(const std::string& name);
-
 // The arguments of a command that needs no shell: plain or single-quoted words, the first of which
 // is an existing program. Nothing if it needs a shell.
 std::optional<std::vector<std::string>> plain_arguments(const std::string& command);
