@@ -12,6 +12,8 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/process/environment.h"
+#include "base/process/program.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/ends.h"
