@@ -110,7 +110,7 @@ class ExperimentRunner {
       ASSAY_TRY_VOID(journal_.add(measured_.failures.back()));
     }
     // The first Ctrl-C ends the run, a second one the cleanup hook.
-    interrupts_.hear();
+    interrupts_.consume();
     auto cleaned = hook(measured_.experiment.arm_of(arm).cleanup, "cleanup", record);
     if (!ran) return base::fail(std::move(ran).error());
     if (!cleaned) return base::fail(std::move(cleaned).error());
@@ -123,7 +123,7 @@ class ExperimentRunner {
     ASSAY_TRY(const bool prepared, hook(e.arm_of(record.arm).prepare, "prepare", record));
     if (!prepared) return false;
     ASSAY_TRY_VOID(reader_->begin());
-    ProcessRequest request{.words = prepared_[record.arm].arguments,
+    ProcessRequest request{.arguments = prepared_[record.arm].arguments,
                            .environment = prepared_[record.arm].environment,
                            .out = journal_.output(record.run, name, "out"),
                            .err = journal_.output(record.run, name, "err"),
@@ -155,7 +155,7 @@ class ExperimentRunner {
     const std::string name = measured_.experiment.name_of(record.arm);
     const std::string extension = std::string(what) + ".";
     const ProcessRequest request{
-        .words = shell_arguments(command),
+        .arguments = shell_arguments(command),
         .environment = prepared_[record.arm].environment,
         .out = journal_.output(record.run, name, (extension + "out").c_str()),
         .err = journal_.output(record.run, name, (extension + "err").c_str())};

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "base/text.h"
 #include "base/utf8.h"
 
 namespace assay::plot {

@@ -108,7 +108,7 @@ class CaseRunner {
     ASSAY_TRY(const std::string command, command_of(suite_case));
     const std::string out = "out/" + name + ".out";
     const compare::ProcessRequest request{
-        .words = compare::shell_arguments(
+        .arguments = compare::shell_arguments(
             fmt::format("cd {} || exit 3\n{}{}", base::shell_quoted(work.string()),
                         measures(suite_case.kind) ? own_project() : "", command)),
         .environment = environment_,

@@ -13,7 +13,6 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/file.h"
-#include "base/terminal.h"
 #include "base/text.h"
 
 namespace assay::cli {

@@ -1,15 +1,14 @@
 #include "assay/compare/execute.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "assay/compare/json.h"
 #include "assay/compare/print.h"
 #include "base/clock.h"
-#include "base/process/environment.h"
 #include "base/file.h"
+#include "base/process/environment.h"
 #include "base/progress.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "compare/run_experiment.h"

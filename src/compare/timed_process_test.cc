@@ -1,4 +1,4 @@
-#include "compare/process.h"
+#include "compare/timed_process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -15,7 +15,7 @@ namespace {
 class Process : public ::testing::Test {
  protected:
   ProcessOutcome run(std::vector<std::string> words, ProcessRequest request = {}) {
-    request.words = std::move(words);
+    request.arguments = std::move(words);
     request.out = directory_.path() / "out";
     request.err = directory_.path() / "err";
     const auto interrupts = Interrupts::watch();
@@ -51,10 +51,10 @@ TEST_F(Process, HowItEndedIsSaid) {
 TEST_F(Process, AVanishedProgramIsAnError) {
   const auto interrupts = Interrupts::watch();
   const auto outcome = run_process(
-      {.words = {"/no/such"}, .out = directory_.path() / "o", .err = directory_.path() / "e"},
+      {.arguments = {"/no/such"}, .out = directory_.path() / "o", .err = directory_.path() / "e"},
       *interrupts);
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().line(), "/no/such: is no program that can be run");
+  EXPECT_EQ(outcome.error().line(), "/no/such: is not a program that can be run");
 }
 
 TEST_F(Process, ALateOneEndsWithItsChildren) {
@@ -78,7 +78,7 @@ TEST_F(Process, AnInterruptEndsIt) {
   EXPECT_FALSE(interrupts->happened());
   ::kill(::getpid(), SIGINT);
   EXPECT_TRUE(interrupts->happened());
-  const auto outcome = run_process({.words = {"/bin/sleep", "60"},
+  const auto outcome = run_process({.arguments = {"/bin/sleep", "60"},
                                     .out = directory_.path() / "o",
                                     .err = directory_.path() / "e"},
                                    *interrupts);
@@ -108,19 +108,19 @@ TEST_F(Process, StandardErrorHasItsOwnMoments) {
   EXPECT_EQ(outcome.moments.back().end, 2U);
 }
 
-TEST_F(Process, WhatWasHeardEndsNoOther) {
+TEST_F(Process, AConsumedSignalInterruptsNoOther) {
   auto interrupts = Interrupts::watch();
   ::kill(::getpid(), SIGINT);
-  interrupts->hear();
+  interrupts->consume();
   EXPECT_TRUE(interrupts->happened());
   const auto outcome = run_process(
-      {.words = {"/bin/true"}, .out = directory_.path() / "o", .err = directory_.path() / "e"},
+      {.arguments = {"/bin/true"}, .out = directory_.path() / "o", .err = directory_.path() / "e"},
       *interrupts);
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(outcome->ok());
 }
 
-TEST(PlainWords, AreThoseThatNeedNoShell) {
+TEST(PlainArguments, AreThoseThatNeedNoShell) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(plain_arguments("true"), (Words{"true"}));
   EXPECT_EQ(plain_arguments(" sleep  0.1 "), (Words{"sleep", "0.1"}));

@@ -1,6 +1,5 @@
-// One run of a command: started, timed, waited for. The time is the kernel's monotonic clock from
-// before the start to when the process has ended, as the process descriptor tells; what is opened
-// and made ready for it is so before.
+// One timed run of a command: wall time by the monotonic clock from just before the start until the
+// process descriptor reports the end. Files and arguments are prepared before the clock starts.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +12,11 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "compare/command.h"
 
 namespace assay::compare {
 
-// Ctrl-C and SIGTERM as something that can be waited for: while this lives they end nothing by
-// themselves. One at a time.
+// Ctrl-C, SIGTERM and SIGHUP as a file descriptor; while this exists they do not end this process.
+// One at a time.
 class Interrupts {
  public:
   static base::Result<Interrupts> watch();
@@ -27,33 +25,39 @@ class Interrupts {
   ~Interrupts();
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] bool happened() const;  // stays so
-  // What came until now was heard: processes that are run from here on are ended by another one.
-  void hear();
+  [[nodiscard]] bool happened() const;  // stays true
+  // Consumes pending signals: only a further one interrupts processes that start after this.
+  void consume();
 
  private:
   explicit Interrupts(base::UniqueFd fd) : fd_(std::move(fd)) {}
   base::UniqueFd fd_;
-  bool heard_ = false;
+  bool happened_ = false;
 };
 
+// The arguments of a command that needs no shell: plain or single-quoted words, the first of which
+// is an existing program. Nothing if it needs a shell.
+std::optional<std::vector<std::string>> plain_arguments(const std::string& command);
+// {"/bin/sh", "-c", command}
+std::vector<std::string> shell_arguments(const std::string& command);
+
 struct ProcessRequest {
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   base::Environment environment;
-  std::filesystem::path out;  // where its output goes
+  std::filesystem::path out;  // file for its standard output
   std::filesystem::path err;
   std::optional<base::Seconds> timeout = std::nullopt;
-  bool time_output = false;  // note when output came, which makes it pass through us
+  bool time_output = false;  // record when output arrives, which needs pipes through this process
 };
 
 struct OutputMoment {
-  std::size_t end = 0;  // so many bytes had come
-  double seconds = 0;   // by then, since the start
+  std::size_t end = 0;  // bytes that had arrived
+  double seconds = 0;   // since the start
 };
 
 struct ProcessOutcome {
   double wall_s = 0;
-  double cpu_s = 0;  // its own and of children it waited for
+  double cpu_s = 0;  // its own, and that of children it waited for
   int wait_status = 0;
   bool timed_out = false;
   bool interrupted = false;
@@ -65,7 +69,7 @@ struct ProcessOutcome {
   [[nodiscard]] std::string how() const;
 };
 
-// An interrupted or late process group is asked to end, and killed two seconds later.
+// On an interruption or timeout the process group gets SIGTERM, and SIGKILL two seconds later.
 base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
                                          const Interrupts& interrupts);
 
