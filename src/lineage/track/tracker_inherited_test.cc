@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::Scene;
 using testing::report_lines;
+using testing::Scene;
 using wire::Op;
 namespace fs = std::filesystem;
 namespace flag = wire::flag;

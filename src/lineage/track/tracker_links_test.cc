@@ -11,8 +11,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::Scene;
 using testing::report_lines;
+using testing::Scene;
 using wire::Op;
 namespace fs = std::filesystem;
 

@@ -14,8 +14,8 @@ using collect::Change;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using testing::Scene;
 using testing::report_lines;
+using testing::Scene;
 using wire::Op;
 
 class TrackerTimesTest : public testing::TrackerFixture {
