@@ -77,7 +77,7 @@ std::vector<std::string> options_of(const RunRequest& request) {
   for (const Filter::Choice& choice : request.choices) {
     options.push_back((choice.keep ? "--keep=" : "--leave-out=") + choice.pattern);
   }
-  for (std::string& option : share::options_of(request.gpu_words)) {
+  for (std::string& option : share::to_arguments(request.gpu_options)) {
     options.push_back(std::move(option));
   }
   return options;

@@ -16,7 +16,7 @@
 #include "observe/collect/gpu_count.h"
 #include "observe/collect/keeper.h"
 #include "observe/collect/tracers.h"
-#include "share/plan.h"
+#include "share/limit_plan.h"
 #include "store/run.h"
 #include "store/store.h"
 
@@ -33,7 +33,7 @@ struct RunRequest {
   std::string directory = {};
   std::vector<Redirect> redirects = {};
   // What was said about GPUs, as it can be said again, and what that comes to here.
-  share::LimitWords gpu_words = {};
+  share::LimitOptions gpu_options = {};
   share::LimitPlan gpu_limits = {};
   bool explain = false;
   bool wait = true;      // for what the command leaves running

@@ -19,7 +19,7 @@ namespace {
 
 void read_options(const std::vector<std::string>& options, RunRequest& request) {
   for (const std::string& option : options) {
-    if (share::take_option(option, request.gpu_words)) continue;
+    if (share::parse_option(option, request.gpu_options)) continue;
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos) continue;
     const std::string_view name = std::string_view(option).substr(0, equals);
