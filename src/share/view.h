@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "machine/gpu_watch.h"
-#include "observe/collect/process/process_usage.h"
+#include "observe/collect/process/proc.h"
 #include "share/region.h"
 
 namespace assay::share {

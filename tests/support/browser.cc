@@ -156,7 +156,7 @@ bool Browser::open(const fs::path& file, const Look& look) {
         {"features",
          {{{"name", "prefers-color-scheme"}, {"value", look.dark ? "dark" : "light"}}}}});
   call("Emulation.setScriptExecutionDisabled", {{"value", !look.scripts}});
-  // What an earlier page still has to say is not the new one's.
+  // Messages of an earlier page do not belong to the new one.
   if (!load("about:blank")) return false;
   complaints_.clear();
   requests_.clear();

@@ -1,5 +1,5 @@
 // Browser: a headless Chromium that a test drives through its debugging pipe, to see a page as
-// people will.
+// users see it.
 //
 //   auto browser = support::Browser::start(scratch);
 //   browser->open(page, {.dark = true, .width = 390});
@@ -40,14 +40,14 @@ class Browser {
   bool open(const std::filesystem::path& file, const Look& look);
   // The value of a JavaScript expression on the page, also where the page's own scripts are off.
   base::Json value(const std::string& expression);
-  // As from a person, to a place in the window.
+  // A click of the user at a position in the window.
   void move_pointer(double x, double y);
   // The whole page as a PNG.
   bool save_screenshot(const std::filesystem::path& file);
 
   // Since open(): errors and warnings of the console, exceptions, violations of the page's policy.
   [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
-  // Since open(): addresses that were asked for beside the page itself.
+  // Since open(): addresses that were requested besides the page itself.
   [[nodiscard]] const std::vector<std::string>& requests() const { return requests_; }
 
  private:

@@ -73,14 +73,14 @@ base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options)
     return base::fail(cannot("GPU limits cannot be enforced with ASSAY_GPU=0",
                              "unset it, or leave the limits out"));
   }
-  if (!collect::gpu_library_there()) {
+  if (!collect::gpu_library_found()) {
     return base::fail(cannot("GPU limits need libassay-gpu.so, which was not found",
                              "install it beside the program or in ../lib/assay"));
   }
   share::LimitContext here = limit_context();
   here.unchecked_allowed = requested == "1";
   ASSAY_TRY(share::LimitPlan plan, share::plan_limits("run", options, here));
-  if (!collect::gpu_wanted(all_variables())) {
+  if (!collect::cuda_may_run(all_variables())) {
     return base::fail(cannot("GPU limits cannot be enforced: the loader finds no libcuda.so.1",
                              "ASSAY_GPU=1 if the command brings its own"));
   }

@@ -148,8 +148,8 @@ Verb limit_verb(const Session& session) {
   Verb verb = {
       .name = "limit",
       .description = "show or change the GPU limits of a running run",
-      .examples = {"assay limit last", "assay limit train --gpu-compute 60% --gpu-borrow",
-                   "assay limit 12 --gpu 0=memory:20GiB,priority:high", "assay limit last --none"},
+      .examples = {"assay limit sweep", "assay limit sweep --gpu-memory 20GiB --gpu-compute 30%",
+                   "assay limit sweep --gpu-compute 60% --gpu-borrow", "assay limit sweep --none"},
       .arguments = {{"RUN", "number, last, @STAGE, name, label or uid", &given->run, true,
                      [] { return std::vector<std::string>{"last"}; }}},
       .action = [&session, given] { return limit(session, *given); }};

@@ -44,7 +44,7 @@ base::Result<base::ExitCode> train(const Session& session, const TrainWords& wor
   add_flags(session, request.words);
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) collect::end_like(*kept.wait_status);
+  if (kept.wait_status) collect::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
 }
 

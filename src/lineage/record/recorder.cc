@@ -91,15 +91,15 @@ int exit_code_of(const base::Error& not_started) {
 
 Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
     : request_(request), channel_(channel) {
-  launch_.words = request_.words;
+  launch_.command = request_.words;
   launch_.environment = environment();
   launch_.inherited = collect::inherited_files();
-  launch_.keep_words = redacted_joined_words;
+  launch_.redact = redacted_joined_words;
   descriptors_ = collect::inherited_descriptors();
 }
 
 void Recorder::say(const base::Error& error) {
-  channel_.say("assay: " + error.line());
+  channel_.print("assay: " + error.line());
 }
 
 int Recorder::record() {
@@ -176,7 +176,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
 // Without limits, counting is no reason not to run the command; with them, it runs limited or not
 // at all.
 base::Result<void> Recorder::prepare_gpu() {
-  if (collect::gpu_wanted(launch_.environment)) {
+  if (collect::cuda_may_run(launch_.environment)) {
     gpu_ = collect::GpuCount::make(run_.uid, run_.spool);
     if (gpu_ && !gpu_->add_to(launch_.environment)) {
       gpu_->remove();
@@ -253,7 +253,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY(
       StagedResults results,
       StagedResults::in(run_.spool, request_.explain
-                                        ? [this](const std::string& line) { channel_.say(line); }
+                                        ? [this](const std::string& line) { channel_.print(line); }
                                         : StagedResults::Explain{}));
   tracker_->finish(results);
   for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
@@ -271,9 +271,9 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));
   if (request_.summary) {
-    channel_.say(fmt::format("assay: run {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
-                             run_.id, results.inputs(), results.outputs(),
-                             run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));
+    channel_.print(fmt::format("assay: run {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
+                               run_.id, results.inputs(), results.outputs(),
+                               run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));
   }
   return {};
 }

@@ -30,7 +30,7 @@ void finish_for_the_dead(const collect::Kept& kept) {
 }  // namespace
 
 base::Result<collect::Kept> run_command(const RunRequest& request) {
-  auto kept = collect::keep(request.wait, [&](collect::Channel& channel) {
+  auto kept = collect::run_kept(request.wait, [&](collect::Channel& channel) {
     // Never destroyed: closing the store would move its log into it and wait for the disk, which
     // the next run would wait for again.
     return (new Recorder(request, channel))->record();

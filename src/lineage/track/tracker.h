@@ -73,7 +73,7 @@ class Tracker : public collect::Sink {
     // changed since are the run's own doing as likely as anyone's.
     bool live = true;
     // Tasks that the queue is given at a time. One takes twenty times the memory of a number, so
-    // it gets no more than it needs to be busy until the next event, or meanwhile().
+    // it gets no more than it needs to be busy until the next event, or on_tick().
     std::size_t most_pending = 50'000;
     // Whether a program outside the run that has this file open for writing wrote meanwhile. Asked
     // at the end, of files that the command was passed open and that have changed.
@@ -88,7 +88,7 @@ class Tracker : public collect::Sink {
   void about_to_change(std::string_view path, const wire::Stamp& stamp,
                        collect::Change change) override;
 
-  void meanwhile() override { take_digests(); }
+  void on_tick() override { take_digests(); }
   // The run is over. Once.
   void finish(Results& results);
 

@@ -24,7 +24,7 @@ struct Report {
   int error;
 };
 
-// What could hinder us in our own work. The stack's limit decides how large threads are, so it
+// Limits that could disturb the collector. The stack's limit decides how large threads are, so it
 // stays.
 constexpr std::array kRaised = {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU};
 
@@ -57,10 +57,10 @@ void restore_signals() {
   ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
+std::vector<char*> pointers(const std::vector<std::string>& arguments) {
   std::vector<char*> out;
-  out.reserve(words.size() + 1);
-  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.reserve(arguments.size() + 1);
+  for (const std::string& word : arguments) out.push_back(const_cast<char*>(word.c_str()));
   out.push_back(nullptr);
   return out;
 }
@@ -81,14 +81,14 @@ base::Error why_not(const Launch& launch, const Report& report) {
     case Stage::kExec:
       break;
   }
-  const std::string program = launch.words.front().empty() ? "''" : launch.words.front();
+  const std::string program = launch.command.front().empty() ? "''" : launch.command.front();
   if (report.error == ENOENT) {
     const bool is_path = program.find('/') != std::string::npos;
     return base::usage_error(program, is_path ? "no such program" : "command not found",
-                             is_path ? "" : "it is in no folder of PATH");
+                             is_path ? "" : "it is in no directory of PATH");
   }
   base::Error error = base::system_error(program, "cannot run it", report.error);
-  error.code = base::ExitCode::kNo;  // the command's own fault, not the machine's
+  error.code = base::ExitCode::kNo;  // a problem of the command, not of the machine
   return error;
 }
 
@@ -112,7 +112,7 @@ void raise_limits() {
   for (std::size_t i = 0; i < kRaised.size(); ++i) {
     rlimit& limit = signals.limits[i];
     if (::getrlimit(kRaised[i], &limit) != 0) continue;
-    // Files may be as many as the kernel lets anyone have; "infinite" is more than that.
+    // RLIM_INFINITY exceeds the kernel's maximum for open files.
     const rlim_t most =
         kRaised[i] == RLIMIT_NOFILE ? std::max<rlim_t>(limit.rlim_max, 4096) : RLIM_INFINITY;
     const rlimit freed{most, most};
@@ -121,7 +121,7 @@ void raise_limits() {
   }
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGXFSZ, &ignore, nullptr);  // a file that may not grow is an error like others
+  ::sigaction(SIGXFSZ, &ignore, nullptr);  // write() fails instead
 }
 
 base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child) {
@@ -132,7 +132,7 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
   }
   base::UniqueFd reading(ends[0]);
   const base::UniqueFd writing(ends[1]);
-  std::vector<char*> words = pointers(launch.words);
+  std::vector<char*> arguments = pointers(launch.command);
   std::vector<char*> environment = pointers(launch.environment);
 
   const pid_t pid = ::fork();
@@ -144,7 +144,7 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
     if (!in_child()) give_up(writing.get(), Stage::kPrepare);
     restore_limits();
     restore_signals();
-    ::execvpe(words.front(), words.data(), environment.data());
+    ::execvpe(arguments.front(), arguments.data(), environment.data());
     give_up(writing.get(), Stage::kExec);
   }
   return Launched{pid, std::move(reading)};
@@ -160,18 +160,18 @@ std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
   return why_not(launch, report);
 }
 
-base::Error become(const std::vector<std::string>& words) {
-  std::vector<char*> list = pointers(words);
+base::Error become(const std::vector<std::string>& command) {
+  std::vector<char*> list = pointers(command);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   restore_limits();
   restore_signals();
   ::execvp(list.front(), list.data());
-  return why_not({.words = words}, {Stage::kExec, errno});
+  return why_not({.command = command}, {Stage::kExec, errno});
 }
 
 base::Result<bool> ExecWatch::began() {
-  // Asked now, not taken from the loop's poll: a child that could not exec says so before it ends,
-  // and its end may have been noticed since.
+  // Polled now, not taken from the loop's poll: a child reports a failed exec before it exits, and
+  // its exit may have been noticed since.
   pollfd result{descriptor(), POLLIN, 0};
   if (decided_ || ::poll(&result, 1, 0) <= 0) return false;
   decided_ = true;
@@ -185,6 +185,25 @@ base::Error gate_failure(const Launch& launch, const Launched& child) {
   ::waitpid(child.pid, nullptr, 0);
   const auto error = exec_failure(launch, child.exec_result.get());
   return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
+}
+
+void join(std::vector<std::string>& environment, std::string_view key, const std::string& value,
+          Place place) {
+  std::string entry = value;
+  std::erase_if(environment, [&](const std::string& old) {
+    if (!old.starts_with(key)) return false;
+    const std::string had = old.substr(key.size());
+    if (!had.empty()) entry = place == Place::kFirst ? entry + ":" + had : had + ":" + entry;
+    return true;
+  });
+  environment.push_back(std::string(key) + entry);
+}
+
+std::string_view value_of(const std::vector<std::string>& environment, std::string_view key) {
+  for (const std::string& variable : environment) {
+    if (variable.starts_with(key)) return std::string_view(variable).substr(key.size());
+  }
+  return {};
 }
 
 }  // namespace assay::collect

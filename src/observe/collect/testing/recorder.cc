@@ -23,9 +23,9 @@ void Recorder::happened(const Event& event) {
 
 void Recorder::about_to_change(std::string_view path, const wire::Stamp&, Change change) {
   if (!path.starts_with(root + "/")) return;
-  lines.push_back((change == Change::kName    ? "ahead name T"
-                   : change == Change::kTimes ? "ahead times T"
-                                              : "ahead content T") +
+  lines.push_back((change == Change::kName    ? "change name T"
+                   : change == Change::kTimes ? "change times T"
+                                              : "change content T") +
                   std::string(path.substr(root.size())));
 }
 
@@ -46,8 +46,8 @@ std::set<pid_t> Recorder::unfinished() const {
   return alive;
 }
 
-Launch command(std::vector<std::string> words, const std::string& directory) {
-  Launch launch{.words = std::move(words), .environment = {}, .directory = directory};
+Launch command(std::vector<std::string> arguments, const std::string& directory) {
+  Launch launch{.command = std::move(arguments), .environment = {}, .directory = directory};
   for (char** variable = ::environ; *variable != nullptr; ++variable) {
     launch.environment.emplace_back(*variable);
   }

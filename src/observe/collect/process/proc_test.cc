@@ -1,4 +1,4 @@
-#include "observe/collect/process/process_usage.h"
+#include "observe/collect/process/proc.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
