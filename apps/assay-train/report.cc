@@ -8,10 +8,9 @@
 
 #include "assay-train/live_line.h"
 #include "base/json.h"
-#include "base/stderr_line.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "store/metrics_json.h"
+#include "store/metrics.h"
 
 namespace assay::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/process_memory.h"
+#include "base/process/proc.h"
 #include "machine/power_log.h"
 #include "train/backend.h"
 

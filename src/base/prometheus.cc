@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace assay::base {

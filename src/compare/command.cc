@@ -1,34 +1,11 @@
 #include "compare/command.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <filesystem>
 #include <string_view>
 
+#include "base/process/program.h"
+
 namespace assay::compare {
-namespace {
-
-bool is_program(const std::string& path) {
-  return ::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);
-}
-
-}  // namespace
-
-std::string program_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
-  while (!rest.empty()) {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (is_program(candidate)) return candidate;
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  return {};
-}
 
 std::optional<std::vector<std::string>> plain_words(const std::string& command) {
   constexpr std::string_view kPlain = "_@%+=:,./-";
@@ -56,7 +33,7 @@ std::optional<std::vector<std::string>> plain_words(const std::string& command) 
   }
   // "A=1 command" sets a variable; "cd", "exit" and what is misspelt are the shell's to tell.
   if (words.empty() || words.front().find('=') != std::string::npos ||
-      program_path(words.front()).empty()) {
+      !base::find_program(words.front(), base::current_search_path())) {
     return std::nullopt;
   }
   return words;

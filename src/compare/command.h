@@ -7,9 +7,6 @@
 
 namespace assay::compare {
 
-// Where a program is, as a shell would look; empty when there is none.
-std::string program_path(const std::string& name);
-
 // The words of a command that needs no shell: plain words and quoted ones, the first of which is a
 // program that is there. Nothing if it needs one.
 std::optional<std::vector<std::string>> plain_words(const std::string& command);

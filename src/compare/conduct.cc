@@ -16,35 +16,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPadVariable = "ASSAY_COMPARE_PAD=";
+constexpr std::string_view kPadVariable = "ASSAY_COMPARE_PAD";
 // The kernel counts processor time in hundredths of a second: shorter stretches say nothing.
 constexpr double kShortestStretch = 1.0;
 // With many pairs another one changes little, and the estimate is not made anew for each.
 constexpr std::int64_t kPairsPerLook = 100;
 
-std::string_view variable_of(std::string_view setting) {
-  return setting.substr(0, setting.find('=') + 1);
-}
-
-std::vector<std::string> environment_of(const Arm& arm) {
-  std::vector<std::string> environment;
-  const auto is_over = [&](std::string_view setting) {
-    return std::any_of(arm.environment.begin(), arm.environment.end(), [&](const std::string& own) {
-      return variable_of(own) == variable_of(setting);
-    });
-  };
-  for (char** setting = environ; *setting != nullptr; ++setting) {
-    const std::string_view text = *setting;
-    if (!text.starts_with(kPadVariable) && !is_over(text)) environment.emplace_back(text);
+base::Environment environment_of(const Arm& arm) {
+  base::Environment environment = base::Environment::from_current();
+  environment.unset(kPadVariable);
+  for (const std::string& setting : arm.environment) {
+    const std::size_t equals = setting.find('=');
+    environment.set(setting.substr(0, equals), setting.substr(equals + 1));
   }
-  environment.insert(environment.end(), arm.environment.begin(), arm.environment.end());
   return environment;
 }
 
 // An arm as it is started: what does not change from run to run.
 struct Ready {
   std::vector<std::string> words;
-  std::vector<std::string> environment;
+  base::Environment environment;
 };
 
 class Conductor {
@@ -63,7 +54,7 @@ class Conductor {
       // A shell costs time: all arms have one, or none.
       ready_.push_back(
           {shell ? shell_words(arm.command) : *plain_words(arm.command), environment_of(arm)});
-      sizes_.push_back(start_size(ready_.back().words, ready_.back().environment));
+      sizes_.push_back(start_size(ready_.back().words, ready_.back().environment.entries()));
     }
     ASSAY_TRY(reading_, Reading::of(measured_.experiment, interrupts_));
     stretch_ = host_.sample();
@@ -135,7 +126,7 @@ class Conductor {
                            .err = journal_.output(record.run, name, "err"),
                            .timeout = e.timeout,
                            .time_output = e.steps.has_value() && reads_output(e)};
-    request.environment.push_back(pad);
+    request.environment.add(pad);
     const std::int64_t started_ns = base::system_clock().wall_ns();
     record.started = base::utc_millis_text(started_ns);
     const auto outcome = run_process(request, interrupts_);

@@ -1,21 +1,19 @@
 #include "compare/process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process/capture.h"
+#include "base/process/exit_status.h"
+#include "base/process/process.h"
+#include "base/process/program.h"
 
 namespace assay::compare {
 namespace {
@@ -36,47 +34,6 @@ base::Result<base::UniqueFd> output_file(const std::filesystem::path& path) {
   return fd;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
-// Everything that posix_spawn wants to be told, and gives back.
-class Spawn {
- public:
-  Spawn() {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    const sigset_t interrupting = interrupting_signals();
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &interrupting);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  }
-  Spawn(const Spawn&) = delete;
-  Spawn& operator=(const Spawn&) = delete;
-  ~Spawn() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  void give(int fd, int as) { ::posix_spawn_file_actions_adddup2(&actions_, fd, as); }
-  // 0 or errno.
-  int start(const std::string& path, char* const* arguments, char* const* environment,
-            pid_t& child) {
-    return ::posix_spawn(&child, path.c_str(), &actions_, &attributes_, arguments, environment);
-  }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
 double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
   return static_cast<double>(to_ns - from_ns) / 1e9;
 }
@@ -88,29 +45,16 @@ struct Stream {
   std::size_t bytes = 0;
 };
 
-// A pipe, or nothing where none is needed.
-struct Pipe {
-  base::UniqueFd read_end;
-  base::UniqueFd write_end;
-};
-
-base::Result<Pipe> pipe_if(bool needed) {
-  std::array<int, 2> ends = {-1, -1};
-  if (needed && ::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return base::fail(base::system_error("pipe", "cannot be made", errno));
-  }
-  return Pipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
+base::Result<base::Pipe> pipe_if(bool needed) {
+  return needed ? base::make_pipe() : base::Pipe{};
 }
 
 // Waits for a process that runs, passing its output on if there are pipes.
 class Watch {
  public:
-  Watch(pid_t child, std::int64_t started_ns, const ProcessRequest& request,
+  Watch(base::Process process, std::int64_t started_ns, const ProcessRequest& request,
         const Interrupts& interrupts)
-      : child_(child),
-        fd_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))),
-        started_ns_(started_ns),
-        interrupts_(interrupts) {
+      : process_(std::move(process)), started_ns_(started_ns), interrupts_(interrupts) {
     if (request.timeout) {
       deadline_ns_ = started_ns + static_cast<std::int64_t>(request.timeout->count() * 1e9);
     }
@@ -119,7 +63,7 @@ class Watch {
   // Of pipes that are -1 nothing is passed on.
   ProcessOutcome wait(Stream out, Stream err) {
     while (!ended_) {
-      std::array<pollfd, 4> fds = {{{fd_.get(), POLLIN, 0},
+      std::array<pollfd, 4> fds = {{{process_.descriptor(), POLLIN, 0},
                                     {told_ ? -1 : interrupts_.fd(), POLLIN, 0},
                                     {out.pipe, POLLIN, 0},
                                     {err.pipe, POLLIN, 0}}};
@@ -127,7 +71,7 @@ class Watch {
       const std::int64_t now = base::system_clock().monotonic_ns();
       if (fds[2].revents != 0) pass_on(out, outcome_.moments, now);
       if (fds[3].revents != 0) pass_on(err, outcome_.err_moments, now);
-      if (fds[0].revents != 0 || !fd_.valid()) {
+      if (fds[0].revents != 0 || process_.descriptor() < 0) {
         outcome_.wall_s = seconds_between(started_ns_, now);
         ended_ = true;
       } else if (fds[1].revents != 0 && !told_) {
@@ -161,7 +105,7 @@ class Watch {
 
   // First politely, then not; the deadline becomes that of politeness.
   void tell(std::int64_t now) {
-    ::kill(-child_, told_ ? SIGKILL : SIGTERM);
+    process_.signal(told_ ? SIGKILL : SIGTERM);
     told_ = true;
     deadline_ns_ = now + kGraceNs;
   }
@@ -179,18 +123,16 @@ class Watch {
   }
 
   void reap() {
-    rusage usage{};
-    while (::wait4(child_, &outcome_.wait_status, 0, &usage) < 0 && errno == EINTR) {
-    }
+    const base::Exit exit = process_.wait();
+    outcome_.wait_status = exit.wait_status;
     const auto seconds = [](const timeval& t) {
       return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
     };
-    outcome_.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-    if (outcome_.interrupted || outcome_.timed_out) ::kill(-child_, SIGKILL);
+    outcome_.cpu_s = seconds(exit.usage.ru_utime) + seconds(exit.usage.ru_stime);
+    if (outcome_.interrupted || outcome_.timed_out) process_.signal(SIGKILL);
   }
 
-  pid_t child_;
-  base::UniqueFd fd_;
+  base::Process process_;
   std::int64_t started_ns_;
   const Interrupts& interrupts_;
   std::optional<std::int64_t> deadline_ns_;
@@ -232,33 +174,37 @@ void Interrupts::hear() {
 std::string ProcessOutcome::how() const {
   if (timed_out) return "ran into the timeout";
   if (interrupted) return "was interrupted";
-  if (WIFSIGNALED(wait_status))
-    return fmt::format("was killed by signal {}", WTERMSIG(wait_status));
-  return fmt::format("exited with {}", WEXITSTATUS(wait_status));
+  return base::exit_text(wait_status);
 }
 
 base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
                                          const Interrupts& interrupts) {
   ASSAY_TRY(const base::UniqueFd out, output_file(request.out));
   ASSAY_TRY(const base::UniqueFd err, output_file(request.err));
-  ASSAY_TRY(Pipe out_pipe, pipe_if(request.time_output));
-  ASSAY_TRY(Pipe err_pipe, pipe_if(request.time_output));
-  Spawn spawn;
-  spawn.give(request.time_output ? out_pipe.write_end.get() : out.get(), STDOUT_FILENO);
-  spawn.give(request.time_output ? err_pipe.write_end.get() : err.get(), STDERR_FILENO);
-  const std::vector<char*> arguments = pointers(request.words);
-  const std::vector<char*> environment = pointers(request.environment);
-  const std::string path = program_path(request.words.front());
-  if (path.empty()) {
-    return base::fail(base::unfit_error(request.words.front(), "is no program that can be run"));
-  }
-  pid_t child = -1;
+  ASSAY_TRY(base::Pipe out_pipe, pipe_if(request.time_output));
+  ASSAY_TRY(base::Pipe err_pipe, pipe_if(request.time_output));
+  const std::string& name = request.words.front();
+  const auto program = base::find_program(name, base::current_search_path());
+  if (!program) return base::fail(base::unfit_error(name, "is no program that can be run"));
+  const auto given = [&request](const base::Pipe& pipe, const base::UniqueFd& file) {
+    return request.time_output ? pipe.write_end.get() : file.get();
+  };
+  base::PreparedProcess prepared(
+      {.arguments = request.words,
+       .environment = request.environment,
+       .program = *program,
+       .redirections = {base::from_null(STDIN_FILENO),
+                        {.descriptor = STDOUT_FILENO, .from = given(out_pipe, out)},
+                        {.descriptor = STDERR_FILENO, .from = given(err_pipe, err)}},
+       .default_signals = interrupting_signals()});
   const std::int64_t started = base::system_clock().monotonic_ns();
-  const int error = spawn.start(path, arguments.data(), environment.data(), child);
-  if (error != 0) return base::fail(base::system_error(path, "cannot be started", error));
+  auto process = prepared.start();
+  if (!process) {
+    return base::fail(base::system_error(*program, "cannot be started", process.error()));
+  }
   out_pipe.write_end.reset();
   err_pipe.write_end.reset();
-  return Watch(child, started, request, interrupts)
+  return Watch(*std::move(process), started, request, interrupts)
       .wait({out_pipe.read_end.get(), out.get()}, {err_pipe.read_end.get(), err.get()});
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/environment.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
@@ -38,8 +39,8 @@ class Interrupts {
 
 struct ProcessRequest {
   std::vector<std::string> words;
-  std::vector<std::string> environment;  // "KEY=value"
-  std::filesystem::path out;             // where its output goes
+  base::Environment environment;
+  std::filesystem::path out;  // where its output goes
   std::filesystem::path err;
   std::optional<base::Seconds> timeout = std::nullopt;
   bool time_output = false;  // note when output came, which makes it pass through us

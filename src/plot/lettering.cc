@@ -1,6 +1,5 @@
 #include "plot/lettering.h"
 
-#include "base/ascii.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "plot/thinned.h"
 #include "report/run_part.h"
-#include "store/metrics_json.h"
+#include "store/metrics.h"
 
 namespace assay::report {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "spec/enum_names.h"
 #include "spec/layout_rules.h"

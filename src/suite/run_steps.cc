@@ -1,13 +1,12 @@
 #include "suite/run_steps.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process/exit_status.h"
 #include "base/text.h"
 
 namespace assay::suite {
@@ -21,13 +20,10 @@ constexpr std::size_t kComplaintColumns = 160;
 // What `assay compare` exits with when it has measured: PASS, FAIL, INCONCLUSIVE.
 constexpr int kWorstVerdict = 2;
 
-// Ours, with the folders of our own programs in front of its path.
-std::vector<std::string> environment_with(const std::string& path) {
-  std::vector<std::string> environment;
-  for (char** setting = environ; *setting != nullptr; ++setting) {
-    if (!std::string_view(*setting).starts_with("PATH=")) environment.emplace_back(*setting);
-  }
-  environment.push_back("PATH=" + path);
+// That of this process, with the folders of its own programs in front of PATH.
+base::Environment environment_with(const std::string& path) {
+  base::Environment environment = base::Environment::from_current();
+  environment.set("PATH", path);
   return environment;
 }
 
@@ -158,7 +154,7 @@ class StepRunner {
   static bool succeeded(const Step& step, const ProcessOutcome& outcome) {
     if (outcome.ok()) return true;
     return step.kind == StepKind::kCompare && !outcome.timed_out &&
-           WIFEXITED(outcome.wait_status) && WEXITSTATUS(outcome.wait_status) <= kWorstVerdict;
+           base::shell_exit_code(outcome.wait_status) <= kWorstVerdict;
   }
 
   static std::string why_failed(const Step& step, const ProcessOutcome& outcome,
@@ -174,7 +170,7 @@ class StepRunner {
   const SuiteFolder& folder_;
   const Here& here_;
   const compare::Interrupts& interrupts_;
-  const std::vector<std::string> environment_;
+  const base::Environment environment_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "assay-train/eta.h"
 #include "assay-train/live_line.h"
 #include "assay-train/step_row.h"
-#include "store/metrics_json.h"
+#include "store/metrics.h"
 
 namespace assay::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "assay/verbs.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "suite/catalogue.h"
 #include "suite/run_steps.h"

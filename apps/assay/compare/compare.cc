@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "compare/conduct.h"
 #include "compare/findings.h"

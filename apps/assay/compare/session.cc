@@ -4,6 +4,7 @@
 
 #include "assay/compare/options.h"
 #include "base/clock.h"
+#include "base/process/environment.h"
 #include "base/version.h"
 #include "lineage/source/git.h"
 #include "machine/discover.h"
@@ -16,9 +17,8 @@ constexpr lineage::GitLimits kCommitOnly = {
     .untracked_file = 0, .untracked_total = 0, .timeout = std::chrono::milliseconds(3000)};
 
 std::string project_commit(const std::string& directory) {
-  std::vector<std::string> environment;
-  for (char** setting = environ; *setting != nullptr; ++setting) environment.emplace_back(*setting);
-  const lineage::GitState state = lineage::git_state(directory, environment, kCommitOnly);
+  const lineage::GitState state =
+      lineage::git_state(directory, base::Environment::from_current().entries(), kCommitOnly);
   if (!state.git || state.git->commit.empty()) return {};
   return state.git->commit + (state.git->dirty ? "-dirty" : "");
 }

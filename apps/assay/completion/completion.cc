@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "assay/verbs.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 
 namespace assay::cli {

@@ -6,6 +6,7 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/file.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "lineage/graph/dag_writers.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/exit_code.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "cli/verb.h"
 #include "train/data/load_tokenizer.h"

@@ -5,20 +5,12 @@
 
 #include "observe/collect/gpu_count.h"
 
-extern char** environ;  // NOLINT: POSIX has it nowhere else
-
 namespace assay::cli {
 namespace {
 
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-std::vector<std::string> all_variables() {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
-  return out;
 }
 
 bool has_share(const share::Limits& limits) {
@@ -80,7 +72,7 @@ base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options)
   share::LimitContext here = limit_context();
   here.unchecked_allowed = requested == "1";
   ASSAY_TRY(share::LimitPlan plan, share::plan_limits("run", options, here));
-  if (!collect::cuda_may_run(all_variables())) {
+  if (!collect::cuda_may_run(base::Environment::from_current())) {
     return base::fail(cannot("GPU limits cannot be enforced: the loader finds no libcuda.so.1",
                              "ASSAY_GPU=1 if the command brings its own"));
   }

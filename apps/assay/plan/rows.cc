@@ -7,7 +7,7 @@
 #include "assay/plan/options.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "plan/calibrate/cross_validation.h"
 #include "plan/calibrate/fit.h"

@@ -11,6 +11,7 @@
 #include "assay/presets/print.h"
 #include "assay/presets/spec_words.h"
 #include "assay/verbs.h"
+#include "base/suggestion.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "spec/load.h"

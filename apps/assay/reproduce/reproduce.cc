@@ -12,8 +12,9 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/log.h"
-#include "base/stderr_line.h"
+#include "base/process/environment.h"
 #include "base/table.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
@@ -39,16 +40,6 @@ struct Given {
   bool run = false;
   bool allow_outside = false;
 };
-
-std::map<std::string, std::string> environment_here() {
-  std::map<std::string, std::string> values;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view entry = *at;
-    const std::size_t equals = entry.find('=');
-    if (equals != entry.npos) values.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return values;
-}
 
 // Everywhere a content was seen, for inputs that are not at their place any more.
 Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
@@ -78,7 +69,7 @@ Result<std::map<std::pair<store::RunId, std::string>, lineage::Twin>> twins_of(
     for (const store::Input& input : run.inputs) {
       ASSAY_TRY(const auto made, producers.of(run, input));
       if (made) continue;
-      ASSAY_TRY(const auto twin, producers.twin(run, input));
+      ASSAY_TRY(const auto twin, producers.same_content(run, input));
       if (twin) twins.insert({{run.id, input.path}, {twin->run, twin->path}});
     }
   }
@@ -104,7 +95,7 @@ Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
                              .differences = std::move(differences),
                              .places = std::move(places),
                              .twins = std::move(twins),
-                             .environment = environment_here()});
+                             .environment = base::Environment::from_current().values()});
 }
 
 std::string short_hash(const std::optional<hash::Digest>& digest) {
@@ -219,7 +210,7 @@ Result<ExitCode> reproduce(const Session& session, const Given& given) {
   if (session.quiet) silent.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   ASSAY_TRY(const lineage::Reproduction done,
             lineage::run_plan(plan, {.directory = given.directory,
-                                     .environment = environment_here(),
+                                     .environment = base::Environment::from_current().values(),
                                      .allow_outside = given.allow_outside,
                                      .output_fd = session.quiet ? silent.get() : STDERR_FILENO,
                                      .progress = [&session](std::string_view line) {

@@ -8,6 +8,7 @@
 
 #include "assay/limit/gpu_limits.h"
 #include "assay/verbs.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "lineage/reproduce/stage_words.h"
 #include "store/labels.h"
@@ -87,7 +88,7 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_options));
   ASSAY_TRY_VOID(lineage::enter_stage(request));
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) collect::exit_like(*kept.wait_status);
+  if (kept.wait_status) base::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
 }
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "store/metrics_json.h"
+#include "store/metrics.h"
 
 namespace assay::cli {
 namespace {

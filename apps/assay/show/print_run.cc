@@ -85,7 +85,7 @@ void print_shares(const Session& session, const std::vector<store::GpuShare>& sh
                share.share_thousandths
                    ? share_text(static_cast<std::uint32_t>(*share.share_thousandths))
                    : "none",
-               printable(share.priority), share.borrow ? "yes" : "no", time(share.had_ns),
+               printable(share.priority), share.borrow ? "yes" : "no", time(share.busy_ns),
                time(share.waited_ns)});
   }
   session.print("\n");
@@ -210,9 +210,9 @@ void print_processes(const Session& session, const store::RunRecord& run) {
   for (std::size_t i = 0; i < std::min(kListed, run.processes.size()); ++i) {
     const store::Process& process = run.processes[i];
     store::RunRecord words;
-    words.command = process.words;
+    words.command = process.arguments;
     table.row({fmt::format("{}", process.pid), fmt::format("{}", process.parent),
-               process.words.empty()
+               process.arguments.empty()
                    ? "(forked)"
                    : base::shortened(printable(lineage::command_text(words)), kCommandColumns)});
   }

@@ -140,7 +140,7 @@ share::Sample TopSampler::sample() {
   sample.no_gpus = no_gpus_;
   if (gpus_) {
     sample.gpus = gpus_->gpus();
-    sample.activities = gpus_->look();
+    sample.activities = gpus_->sample();
   }
   sample.monotonic_ns = base::system_clock().monotonic_ns();
   return sample;

@@ -16,7 +16,6 @@
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/prometheus.h"
-#include "base/stderr_line.h"
 #include "base/terminal.h"
 #include "http/server.h"
 #include "share/metrics_text.h"

@@ -3,26 +3,20 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <filesystem>
-
 #include "assay-train/words.h"
 #include "assay/verbs.h"
 #include "base/error.h"
+#include "base/process/exit_status.h"
+#include "base/process/program.h"
 #include "lineage/record/run.h"
 #include "spec/load.h"
 
 namespace assay::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 base::Result<std::string> trainer() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& folder : {program.parent_path(), program.parent_path() / ".." / "libexec"}) {
-    fs::path candidate = folder / "assay-train";
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate.string();
+  if (const auto found = base::beside_own_program("assay-train", {"", "../libexec"})) {
+    return found->string();
   }
   return base::fail(base::unfit_error("assay-train", "is not installed beside assay",
                                       "build it: cmake --build build"));
@@ -44,7 +38,7 @@ base::Result<base::ExitCode> train(const Session& session, const TrainWords& wor
   add_flags(session, request.words);
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) collect::exit_like(*kept.wait_status);
+  if (kept.wait_status) base::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
 }
 
@@ -54,11 +48,7 @@ base::Result<base::ExitCode> generate(const Session& session, const GenerateWord
   const std::vector<std::string> typed = words.typed();
   all.insert(all.end(), typed.begin(), typed.end());
   add_flags(session, all);
-  std::vector<char*> pointers;
-  for (std::string& word : all) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  ::execv(program.c_str(), pointers.data());
-  return base::fail(base::system_error(program, "cannot be started", errno));
+  return base::fail(base::replace_process(all));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 
 namespace assay::lineage {

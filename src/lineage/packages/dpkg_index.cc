@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/timespec.h"
 #include "base/unique_fd.h"
 #include "lineage/packages/path_hash.h"
 

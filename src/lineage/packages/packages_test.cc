@@ -201,7 +201,8 @@ TEST(PackagesHere, AgreeWithDpkgQuery) {
   }
   std::vector<std::string> words = {"dpkg-query", "-S"};
   for (const std::string& path : asked) words.push_back(path);
-  const auto told = run_child({.words = words, .environment = testing::current_environment()});
+  const auto told =
+      base::run_captured({.arguments = words, .environment = base::Environment::from_current()});
   ASSERT_TRUE(told);
   std::istringstream lines(told->output);  // "name:arch: /path"; unknown ones are on stderr
   for (std::string line; std::getline(lines, line);) {

@@ -25,7 +25,7 @@ store::GpuWork gpu_work(const collect::GpuReport& report, std::vector<store::Mis
     store::GpuShare share{.device = one.uuid,
                           .priority = std::string(share::name_of(one.share.priority)),
                           .borrow = one.share.borrow,
-                          .had_ns = static_cast<std::int64_t>(one.busy_ns),
+                          .busy_ns = static_cast<std::int64_t>(one.busy_ns),
                           .waited_ns = static_cast<std::int64_t>(one.waited_ns)};
     if (one.byte_limit != 0) {
       share.memory_bytes = static_cast<std::int64_t>(

@@ -9,8 +9,8 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/process_stat.h"
-#include "base/wait_status.h"
+#include "base/process/exit_status.h"
+#include "base/process/proc.h"
 #include "lineage/record/context.h"
 #include "lineage/record/gpu_work.h"
 #include "lineage/record/inherited_stamps.h"
@@ -27,28 +27,14 @@
 #include "store/run_writer.h"
 #include "store/this_run.h"
 
-extern char** environ;  // NOLINT: POSIX has it nowhere else
-
 namespace assay::lineage {
 namespace {
 
 namespace fs = std::filesystem;
 
-// As shells and env(1) answer for a program that cannot be run.
-constexpr int kNotFound = 127;
-constexpr int kNotRunnable = 126;
-
-std::vector<std::string> environment() {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
-  return out;
-}
-
-fs::path home(const std::vector<std::string>& variables) {
-  for (const std::string& variable : variables) {
-    if (variable.starts_with("HOME=/")) return variable.substr(5);
-  }
-  return {};
+fs::path home(const base::Environment& environment) {
+  const std::string_view home = environment.get("HOME").value_or("");
+  return home.starts_with('/') ? fs::path(home) : fs::path();
 }
 
 base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wanted) {
@@ -86,13 +72,13 @@ std::vector<std::string> options_of(const RunRequest& request) {
 }  // namespace
 
 int exit_code_of(const base::Error& not_started) {
-  return not_started.code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+  return not_started.code == base::ExitCode::kUsage ? base::kExitNotFound : base::kExitNotRunnable;
 }
 
 Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
     : request_(request), channel_(channel) {
   launch_.command = request_.words;
-  launch_.environment = environment();
+  launch_.environment = base::Environment::from_current();
   launch_.inherited = collect::inherited_files();
   launch_.redact = redacted_joined_words;
   descriptors_ = collect::inherited_descriptors();
@@ -132,7 +118,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
   if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
-  ContextTask context({.directory = directory, .environment = launch_.environment});
+  ContextTask context({.directory = directory, .environment = launch_.environment.entries()});
   ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::Program{}));
   store_.emplace(std::move(opened));
   const store::Location& location = store_->location();
@@ -161,7 +147,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   collector_ = collect::make_collector(tracer, fs::path(run_.spool) / "events");
   ASSAY_TRY_VOID(collector_->prepare());
   ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
-  store::tell_run({location, run_.uid}, launch_.environment);
+  store::set_run_variable({location, run_.uid}, launch_.environment);
   ASSAY_TRY_VOID(prepare_gpu());
 
   ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
@@ -244,7 +230,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   run_.status = status;
   if (wait_status_) {
     run_.exit_code = base::shell_exit_code(*wait_status_);
-    if (WIFSIGNALED(*wait_status_)) run_.signal = WTERMSIG(*wait_status_);
+    run_.signal = base::signal_of(*wait_status_);
   }
   run_.dropped = static_cast<std::int64_t>(outcome.dropped);
   run_.usage = usage_of(outcome.usage);
@@ -296,7 +282,7 @@ void Recorder::give_up() {
   if (!run_.spool.empty()) remove_spool();
   digests_.reset();
   store_.reset();
-  launch_.environment = environment();  // without the run
+  launch_.environment = base::Environment::from_current();  // without the run
 }
 
 // A pipe must end when the command closes it, so nobody else may hold it.

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/wait_status.h"
+#include "base/process/exit_status.h"
 #include "lineage/record/gpu_work.h"
 #include "lineage/record/staged_results.h"
 #include "lineage/record/stored_digests.h"
@@ -73,7 +73,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   run.complete = false;
   if (ended && ended->collector == run.collector_pid) {
     run.exit_code = base::shell_exit_code(ended->wait_status);
-    if (WIFSIGNALED(ended->wait_status)) run.signal = WTERMSIG(ended->wait_status);
+    run.signal = base::signal_of(ended->wait_status);
   }
   run.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(run));

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "lineage/record/recovery.h"
 #include "observe/collect/process/launch.h"
 #include "store/store.h"

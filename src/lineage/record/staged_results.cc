@@ -96,7 +96,7 @@ void StagedResults::left_out(LeftOut file, const Rule& rule) {
 }
 
 void StagedResults::process(store::Process process) {
-  process.words = redacted_words(process.words);
+  process.arguments = redacted_words(process.arguments);
   processes_.push_back(std::move(process));
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "lineage/redact/environment.h"
 #include "lineage/redact/secret_name.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 namespace assay::lineage {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 namespace assay::lineage {
 namespace {

@@ -41,9 +41,8 @@ std::string root_of(const std::vector<store::RunRecord>& runs, const std::string
 // Paths of the commit, relative to the repository; empty when there is no such commit here.
 class CommitFiles {
  public:
-  explicit CommitFiles(const std::map<std::string, std::string>& environment) {
-    for (const auto& [name, value] : environment) environment_.push_back(name + "=" + value);
-  }
+  explicit CommitFiles(const std::map<std::string, std::string>& environment)
+      : environment_(base::Environment::from_values(environment).entries()) {}
   bool has(const store::Git& git, const std::string& path) {
     const PathMap map(git.root, "");
     if (!map.inside(path) || path.size() <= git.root.size()) return false;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/exit_code.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "lineage/reproduce/reproduce.h"
 

@@ -59,8 +59,8 @@ class Reproduce : public ::testing::Test {
     for (const std::string& name : outputs) existed[name] = std::filesystem::exists(at(name));
     std::vector<std::string> entries = project_.environment();
     for (const auto& [name, value] : environment_) entries.push_back(name + "=" + value);
-    const auto done =
-        run_child({.words = run.command, .environment = entries, .directory = project_.path()});
+    const auto done = base::run_captured(
+        {.arguments = run.command, .environment = entries, .directory = project_.path()});
     EXPECT_TRUE(done && done->ok()) << script << (done ? done->errors : "");
     for (const std::string& name : outputs) {
       run.outputs.push_back(

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lineage/source/child.h"
+#include "base/process/capture.h"
 #include "lineage/source/git_program.h"
 
 namespace assay::lineage {
@@ -72,13 +72,13 @@ SourceCopy::SourceCopy(const PathMap& map, std::set<std::string> not_from_source
 base::Result<std::string> SourceCopy::run(const std::string& folder,
                                           const std::vector<std::string>& words,
                                           const std::string& input) const {
-  ChildOptions options{.words = {"git"},
-                       .environment = environment_,
-                       .directory = folder,
-                       .input = input,
-                       .timeout = std::chrono::hours(1)};
-  options.words.insert(options.words.end(), words.begin(), words.end());
-  ASSAY_TRY(ChildResult result, run_child(std::move(options)));
+  base::CaptureOptions options{.arguments = {"git"},
+                               .environment = environment_,
+                               .directory = folder,
+                               .input = input,
+                               .timeout = std::chrono::hours(1)};
+  options.arguments.insert(options.arguments.end(), words.begin(), words.end());
+  ASSAY_TRY(base::Captured result, base::run_captured(std::move(options)));
   if (!result.ok()) {
     return base::fail(base::failed_error("git " + words[0], failure_text(result)));
   }

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "base/clock.h"
-#include "base/timespec.h"
 #include "hash/file.h"
 #include "lineage/export/parts.h"
 #include "lineage/redact/environment.h"
@@ -27,9 +26,7 @@ std::optional<hash::Digest> digest_at(const fs::path& path) {
 }
 
 std::vector<std::string> entries(const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> list;
-  for (const auto& [name, value] : environment) list.push_back(name + "=" + value);
-  return list;
+  return base::Environment::from_values(environment).entries();
 }
 
 // Outputs, but not where the content that was there before is read too.

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "lineage/redact/environment.h"
 #include "lineage/reproduce/rerun.h"
 #include "store/stages.h"

@@ -137,9 +137,9 @@ base::Result<void> enter_untracked(GitProgram& git, const Checkout& checkout,
   std::string list;
   for (const std::string& file : files) (list += file) += '\0';
   // Forced: what git itself listed as untracked may have come to be ignored since.
-  ASSAY_TRY(const ChildResult added, git.run({"add", "--force", "--intent-to-add", "--sparse",
-                                              "--pathspec-from-file=-", "--pathspec-file-nul"},
-                                             std::move(list)));
+  ASSAY_TRY(const base::Captured added, git.run({"add", "--force", "--intent-to-add", "--sparse",
+                                                 "--pathspec-from-file=-", "--pathspec-file-nul"},
+                                                std::move(list)));
   if (!added.ok()) return base::fail(base::unfit_error("", failure_text(added)));
   return {};
 }
@@ -159,7 +159,7 @@ base::Result<std::string> difference(GitProgram git, const Checkout& checkout,
       checkout.sha256 ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
                       : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
   ASSAY_TRY(
-      ChildResult diff,
+      base::Captured diff,
       git.run({"diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
                "--no-renames", "--no-relative", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/",
                "--ignore-submodules=all", "--diff-algorithm=myers",
@@ -196,7 +196,8 @@ std::vector<std::string> small_enough(const fs::path& root, const GitStatus& sta
 }
 
 // Paths come relative to the root, wherever in the tree git is run.
-base::Result<Child> start_status(const GitProgram& git, const std::string& untracked) {
+base::Result<base::CapturedProcess> start_status(const GitProgram& git,
+                                                 const std::string& untracked) {
   return git.start({"status", "--porcelain=v2", "--branch", "-z", "--no-ahead-behind",
                     "--no-renames", "--ignore-submodules=none", untracked});
 }
@@ -216,7 +217,7 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
                                  "^(remote\\..*\\.url|branch\\..*\\.remote|"
                                  "status\\.showuntrackedfiles)$"});
   if (!place_asked || !config_asked || !status_asked) return {std::nullopt, "git is not installed"};
-  const ChildResult place_told = place_asked->finish();
+  const base::Captured place_told = place_asked->finish();
   const std::optional<Checkout> checkout =
       place_told.ok() ? parse_checkout(place_told.output) : std::nullopt;
   if (!checkout) {
@@ -232,7 +233,7 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
     status_asked = start_status(git, "--untracked-files=no");
     if (!status_asked) return {std::nullopt, status_asked.error().what};
   }
-  const ChildResult told = status_asked->finish();
+  const base::Captured told = status_asked->finish();
   if (!told.ok()) return {std::nullopt, failure_text(told)};
   const GitStatus status = parse_git_status(told.output);
   git.move_to(checkout->root);

@@ -62,29 +62,29 @@ GitProgram::GitProgram(std::filesystem::path directory, const std::vector<std::s
   }
 }
 
-base::Result<Child> GitProgram::start(const std::vector<std::string>& words,
-                                      std::string input) const {
-  ChildOptions options{.words = {"git", "--no-pager"},
-                       .environment = environment_,
-                       .directory = directory_,
-                       .input = std::move(input),
-                       .timeout = limits_.timeout,
-                       .output_limit = limits_.diff};
+base::Result<base::CapturedProcess> GitProgram::start(const std::vector<std::string>& words,
+                                                      std::string input) const {
+  base::CaptureOptions options{.arguments = {"git", "--no-pager"},
+                               .environment = environment_,
+                               .directory = directory_,
+                               .input = std::move(input),
+                               .timeout = limits_.timeout,
+                               .output_limit = limits_.diff};
   for (const std::string_view setting : kSettings) {
-    options.words.emplace_back("-c");
-    options.words.emplace_back(setting);
+    options.arguments.emplace_back("-c");
+    options.arguments.emplace_back(setting);
   }
-  options.words.insert(options.words.end(), words.begin(), words.end());
-  return Child::start(std::move(options));
+  options.arguments.insert(options.arguments.end(), words.begin(), words.end());
+  return base::CapturedProcess::start(std::move(options));
 }
 
-base::Result<ChildResult> GitProgram::run(const std::vector<std::string>& words,
-                                          std::string input) const {
-  ASSAY_TRY(Child child, start(words, std::move(input)));
+base::Result<base::Captured> GitProgram::run(const std::vector<std::string>& words,
+                                             std::string input) const {
+  ASSAY_TRY(base::CapturedProcess child, start(words, std::move(input)));
   return child.finish();
 }
 
-std::string failure_text(const ChildResult& result) {
+std::string failure_text(const base::Captured& result) {
   if (result.timed_out) return "git took too long";
   if (result.too_long) return "too large";
   if (result.errors.find("dubious ownership") != std::string::npos) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/process/capture.h"
 #include "base/result.h"
-#include "lineage/source/child.h"
 #include "lineage/source/git.h"
 
 namespace assay::lineage {
@@ -18,10 +18,10 @@ class GitProgram {
              const GitLimits& limits);
 
   // `words` follow "git" and our settings.
-  [[nodiscard]] base::Result<Child> start(const std::vector<std::string>& words,
-                                          std::string input = {}) const;
-  [[nodiscard]] base::Result<ChildResult> run(const std::vector<std::string>& words,
-                                              std::string input = {}) const;
+  [[nodiscard]] base::Result<base::CapturedProcess> start(const std::vector<std::string>& words,
+                                                          std::string input = {}) const;
+  [[nodiscard]] base::Result<base::Captured> run(const std::vector<std::string>& words,
+                                                 std::string input = {}) const;
   // "NAME=value" on top of the environment.
   void set(const std::string& entry) { environment_.push_back(entry); }
   void move_to(std::filesystem::path directory) { directory_ = std::move(directory); }
@@ -33,6 +33,6 @@ class GitProgram {
 };
 
 // What a git that failed said, or what became of it, as one line.
-std::string failure_text(const ChildResult& result);
+std::string failure_text(const base::Captured& result);
 
 }  // namespace assay::lineage

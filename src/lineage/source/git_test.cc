@@ -213,9 +213,9 @@ TEST_F(GitTest, ConflictsAndCommitlessRepositories) {
   checkout_.git({"checkout", "-q", "main"});
   checkout_.write("a", "3\n");
   checkout_.commit();
-  (void)run_child({.words = {"git", "merge", "other"},
-                   .environment = checkout_.environment(),
-                   .directory = checkout_.path()});
+  (void)base::run_captured({.arguments = {"git", "merge", "other"},
+                            .environment = checkout_.environment(),
+                            .directory = checkout_.path()});
   ASSERT_THAT(checkout_.git({"status", "--porcelain"}), HasSubstr("UU a"));
   expect_made_again();
 }

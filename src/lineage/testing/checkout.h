@@ -13,20 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "base/process/capture.h"
 #include "base/testing/temp_dir.h"
-#include "lineage/source/child.h"
-
-extern char** environ;
 
 namespace assay::lineage::testing {
 
 namespace fs = std::filesystem;
-
-inline std::vector<std::string> current_environment() {
-  std::vector<std::string> entries;
-  for (char** at = environ; *at != nullptr; ++at) entries.emplace_back(*at);
-  return entries;
-}
 
 inline std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -55,7 +47,8 @@ inline std::map<std::string, std::string> tree_of(const fs::path& root) {
 
 class Checkout {
  public:
-  explicit Checkout(const fs::path& at) : path_(at), environment_(current_environment()) {
+  explicit Checkout(const fs::path& at)
+      : path_(at), environment_(base::Environment::from_current().entries()) {
     fs::create_directories(at);
     // The machine's own settings must not decide a test.
     for (const char* entry :
@@ -71,8 +64,8 @@ class Checkout {
 
   std::string git(std::vector<std::string> words, const std::string& input = {}) const {
     words.insert(words.begin(), "git");
-    const auto result = run_child(
-        {.words = words, .environment = environment_, .directory = path_, .input = input});
+    const auto result = base::run_captured(
+        {.arguments = words, .environment = environment_, .directory = path_, .input = input});
     EXPECT_TRUE(result && result->ok()) << words[1] << ": " << (result ? result->errors : "");
     return result ? result->output : std::string();
   }

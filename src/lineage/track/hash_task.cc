@@ -8,8 +8,8 @@
 #include <ctime>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/timespec.h"
 #include "lineage/track/stamp.h"
 
 namespace assay::lineage {

@@ -44,7 +44,7 @@ void ProcessList::for_each(const std::function<void(store::Process)>& tell) cons
     std::string_view words = process.words;
     while (!words.empty()) {
       const std::size_t end = std::min(words.find('\0'), words.size());
-      told.words.emplace_back(words.substr(0, end));
+      told.arguments.emplace_back(words.substr(0, end));
       words.remove_prefix(std::min(end + 1, words.size()));
       // "a\0" is the words "a" and "" only if something says so; a final NUL ends the last word.
     }

@@ -15,7 +15,7 @@ namespace assay::collect {
 
 // Whether a CUDA program can run: by ASSAY_GPU=1 or 0 in the environment; otherwise, whether the
 // loader would find libcuda.so.1 (LD_LIBRARY_PATH, its cache, its default directories).
-bool cuda_may_run(const std::vector<std::string>& environment);
+bool cuda_may_run(const base::Environment& environment);
 
 // Whether libassay-gpu.so is installed.
 bool gpu_library_found();
@@ -62,7 +62,7 @@ class GpuCount {
 
   // Adds the library and the region's path to a command's environment. False, with nothing changed,
   // if the library is not installed.
-  bool add_to(std::vector<std::string>& environment) const;
+  bool add_to(base::Environment& environment) const;
 
   [[nodiscard]] GpuReport report() const;
   // For each slot, whether its process is running.

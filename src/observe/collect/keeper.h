@@ -48,7 +48,4 @@ struct Kept {
 // soon as the command itself has ended, and the collector continues in the background.
 base::Result<Kept> run_kept(bool wait, const std::function<int(Channel&)>& collect);
 
-// Ends this process the way the command ended: with its exit code, or by its signal.
-[[noreturn]] void exit_like(int wait_status);
-
 }  // namespace assay::collect

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "plan/calibrate/calibration.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 #include "base/testing/temp_dir.h"
 #include "train/checkpoint/folder.h"
 #include "train/checkpoint/testing/snapshots.h"

@@ -10,9 +10,7 @@
 #include <charconv>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
-#include "base/process_stat.h"
-#include "base/timespec.h"
+#include "base/process/proc.h"
 #include "hash/blake3.h"
 #include "train/checkpoint/file_error.h"
 #include "train/checkpoint/folder.h"

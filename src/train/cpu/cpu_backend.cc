@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/process_memory.h"
+#include "base/process/proc.h"
 #include "base/units.h"
 #include "train/cpu/kernels.h"
 #include "train/host_memory.h"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "train/data/word_splitter.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "train/data/mix.h"
 #include "train/data/shard_writer.h"

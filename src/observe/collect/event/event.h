@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/timespec.h"
+#include "base/clock.h"
 #include "observe/wire/record.h"
 
 namespace assay::collect {

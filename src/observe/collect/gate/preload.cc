@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/process/exit_status.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/exits.h"
@@ -30,15 +31,21 @@ namespace {
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
 
+// Empty if it is not installed.
+std::filesystem::path shim_library() {
+  return installed_library("libassay-shim.so");
+}
+
 // The command's environment with the shim.
-std::vector<std::string> with_shim(std::vector<std::string> environment, const std::string& shim,
-                                   const std::string& log) {
+base::Environment with_shim(base::Environment environment, const std::string& shim,
+                            const std::string& log) {
   // Last, so that the shim sees the calls of other libraries that change what a program opens.
-  join(environment, "LD_PRELOAD=", shim, Place::kLast);
+  environment.add_to_list("LD_PRELOAD", shim, base::Environment::Place::kLast);
   // A program built with AddressSanitizer refuses to start behind a preloaded library unless told
   // otherwise; the shim does not replace memory functions.
-  join(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0", Place::kFirst);
-  environment.push_back(std::string(wire::kLogVariable) + "=" + log);
+  environment.add_to_list("ASAN_OPTIONS", "verify_asan_link_order=0",
+                          base::Environment::Place::kFirst);
+  environment.set(wire::kLogVariable, log);
   return environment;
 }
 
@@ -129,24 +136,6 @@ std::unique_ptr<Collector> make_preload_collector(const std::filesystem::path& l
   return std::make_unique<PreloadCollector>(log);
 }
 
-std::filesystem::path installed_library(std::string_view name) {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  const auto folder = program.parent_path();
-  for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
-    auto library = place / name;
-    // LD_PRELOAD is a list without quoting.
-    if (library.native().find_first_of(" :") != std::string::npos) continue;
-    if (::access(library.c_str(), R_OK) == 0) return library;
-  }
-  return {};
-}
-
-std::filesystem::path shim_library() {
-  return installed_library("libassay-shim.so");
-}
-
 namespace {
 
 // errno of installing a filter that allows everything, or 0. In a child, because a filter cannot be
@@ -159,7 +148,7 @@ int try_filter() {
   if (child == 0) ::_exit(install_filter(allow_all, true) >= 0 ? 0 : errno);
   int status = 0;
   ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+  return base::signal_of(status) ? EINTR : base::shell_exit_code(status);
 }
 
 }  // namespace

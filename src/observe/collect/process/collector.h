@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/environment.h"
 #include "base/result.h"
 #include "observe/collect/event/event.h"
 #include "observe/collect/event/log.h"
@@ -21,10 +22,10 @@
 namespace assay::collect {
 
 enum class Tracer { kPreload, kEbpf, kPtrace };
-// The command to run: its arguments, environment ("KEY=value"), directory, and inherited files.
+// The command to run: its arguments, environment, directory, and inherited files.
 struct Launch {
   std::vector<std::string> command;
-  std::vector<std::string> environment;
+  base::Environment environment;
   std::filesystem::path directory;
   std::vector<Inherited> inherited = {};
   // Removes secrets from the arguments of started programs before they are logged.

@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/exit_status.h"
+#include "base/process/program.h"
+
 namespace assay::collect {
 namespace {
 
@@ -57,18 +60,10 @@ void restore_signals() {
   ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& arguments) {
-  std::vector<char*> out;
-  out.reserve(arguments.size() + 1);
-  for (const std::string& word : arguments) out.push_back(const_cast<char*>(word.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
 [[noreturn]] void give_up(int pipe, Stage stage) {
   const Report report{stage, errno};
   [[maybe_unused]] const auto written = ::write(pipe, &report, sizeof report);
-  ::_exit(127);
+  ::_exit(base::kExitNotFound);
 }
 
 base::Error why_not(const Launch& launch, const Report& report) {
@@ -132,8 +127,8 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
   }
   base::UniqueFd reading(ends[0]);
   const base::UniqueFd writing(ends[1]);
-  std::vector<char*> arguments = pointers(launch.command);
-  std::vector<char*> environment = pointers(launch.environment);
+  const std::vector<char*> arguments = base::null_terminated(launch.command);
+  const std::vector<char*> environment = launch.environment.pointers();
 
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail(base::system_error("fork", "cannot start the command", errno));
@@ -161,7 +156,7 @@ std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
 }
 
 base::Error become(const std::vector<std::string>& command) {
-  std::vector<char*> list = pointers(command);
+  const std::vector<char*> list = base::null_terminated(command);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   restore_limits();
   restore_signals();
@@ -187,21 +182,14 @@ base::Error gate_failure(const Launch& launch, const Launched& child) {
   return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
 }
 
-void join(std::vector<std::string>& environment, std::string_view key, const std::string& value,
-          Place place) {
-  std::string entry = value;
-  std::erase_if(environment, [&](const std::string& old) {
-    if (!old.starts_with(key)) return false;
-    const std::string had = old.substr(key.size());
-    if (!had.empty()) entry = place == Place::kFirst ? entry + ":" + had : had + ":" + entry;
-    return true;
-  });
-  environment.push_back(std::string(key) + entry);
-}
-
-std::string_view value_of(const std::vector<std::string>& environment, std::string_view key) {
-  for (const std::string& variable : environment) {
-    if (variable.starts_with(key)) return std::string_view(variable).substr(key.size());
+std::filesystem::path installed_library(std::string_view name) {
+  const auto folder = base::own_program().parent_path();
+  if (folder.empty()) return {};
+  for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
+    auto library = place / name;
+    // LD_PRELOAD is a list without quoting.
+    if (library.native().find_first_of(" :") != std::string::npos) continue;
+    if (::access(library.c_str(), R_OK) == 0) return library;
   }
   return {};
 }

@@ -1,8 +1,12 @@
-// Starting the command: fork, preparation by the collector in the child, exec.
+// Starting the observed command: fork, preparation by the collector in the child, exec. Not
+// base::Process: posix_spawn can neither install a seccomp filter nor call ptrace() in the child,
+// does not restore limits and signals as this program found them, and cannot be awaited by a
+// collector that has to let the exec itself continue.
 #pragma once
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -63,13 +67,8 @@ void raise_limits();
 // Replaces the calling process with the command, unobserved. Returns only if that fails, and why.
 base::Error become(const std::vector<std::string>& command);
 
-enum class Place { kFirst, kLast };
-
-// Adds `value` to the colon-separated list of an environment variable, `key` being "KEY=".
-void join(std::vector<std::string>& environment, std::string_view key, const std::string& value,
-          Place place);
-
-// The value of "KEY="; empty if it is not set.
-std::string_view value_of(const std::vector<std::string>& environment, std::string_view key);
+// One of Assay's libraries for LD_PRELOAD, beside the program or in ../lib/assay; empty if there is
+// none.
+std::filesystem::path installed_library(std::string_view name);
 
 }  // namespace assay::collect

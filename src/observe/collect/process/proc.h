@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process_stat.h"
+#include "base/process/proc.h"
 
 namespace assay::collect {
 

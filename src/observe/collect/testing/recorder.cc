@@ -47,11 +47,9 @@ std::set<pid_t> Recorder::unfinished() const {
 }
 
 Launch command(std::vector<std::string> arguments, const std::string& directory) {
-  Launch launch{.command = std::move(arguments), .environment = {}, .directory = directory};
-  for (char** variable = ::environ; *variable != nullptr; ++variable) {
-    launch.environment.emplace_back(*variable);
-  }
-  return launch;
+  return {.command = std::move(arguments),
+          .environment = base::Environment::from_current(),
+          .directory = directory};
 }
 
 }  // namespace assay::collect::testing
