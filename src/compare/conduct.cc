@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/process/environment.h"
 #include "base/text.h"
 #include "compare/findings.h"
 #include "compare/reading.h"

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/text.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/process/environment.h"
 #include "observe/collect/gpu_count.h"
 
 namespace assay::cli {

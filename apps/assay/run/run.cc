@@ -1,5 +1,6 @@
 // assay run [options] -- COMMAND: runs a command as it is and records what it reads and writes.
 #include "lineage/record/run.h"
+#include "base/process/exit_status.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -126,7 +127,7 @@ Verb run_verb(const Session& session) {
                    &options->no_wait},
                   {"--set", "with @N: the value of an argument in the new run", &options->sets}},
       .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->words,
-               &options->stage},
+                  &options->stage},
       .action = [&session, options] { return run(session, *options); }};
   add_limit_options(options->gpu, verb.options);
   return verb;

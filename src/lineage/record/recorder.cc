@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/process/proc.h"
 #include "lineage/record/context.h"

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
+#include "base/process/environment.h"
 #include "hash/file.h"
 #include "lineage/export/parts.h"
 #include "lineage/redact/environment.h"
 #include "lineage/reproduce/path_map.h"
-#include "lineage/source/child.h"
 #include "lineage/source/git_program.h"
 #include "store/needs.h"
 

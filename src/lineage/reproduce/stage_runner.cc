@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "base/process/environment.h"
 #include "hash/file.h"
 #include "lineage/export/parts.h"
 #include "lineage/redact/environment.h"

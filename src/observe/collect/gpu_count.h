@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/environment.h"
 #include "observe/wire/gpu_region.h"
 
 namespace assay::collect {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/process/program.h"
 

@@ -1,5 +1,7 @@
 #include "observe/collect/testing/recorder.h"
 
+#include "base/process/environment.h"
+
 #include <unistd.h>
 
 namespace assay::collect::testing {
