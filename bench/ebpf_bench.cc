@@ -87,7 +87,7 @@ pid_t traced(const std::vector<std::string>& words, const fs::path& log) {
   const pid_t child = ::fork();
   if (child != 0) return child;
   Ignore ignore;
-  const collect::Launch launch{.words = words, .environment = {"PATH=/usr/bin:/bin"}};
+  const collect::Launch launch{.command = words, .environment = {"PATH=/usr/bin:/bin"}};
   const auto outcome = collect::make_ebpf_collector(log)->run(launch, {}, ignore);
   if (!outcome) fmt::print(stderr, "{}\n", outcome.error().line());
   if (outcome && outcome->dropped > 0) fmt::print(stderr, "dropped {}\n", outcome->dropped);

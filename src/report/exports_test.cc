@@ -115,7 +115,7 @@ std::map<std::string, double> gauges_in(const std::string& text) {
 TEST(Prometheus, HasTheLatestValueOfEveryQuantity) {
   const ReportedRun run = sample_run(50);
   const auto values = gauges_in(prometheus(run));
-  const std::string labels = "{run=\"12\",uid=\"0123456789abcdef\",run=\"demo\"";
+  const std::string labels = "{run=\"12\",uid=\"0123456789abcdef\",name=\"demo\"";
   for (const char* name : {"loss", "tokens_per_s", "watts", "memory_bytes"}) {
     const auto found = values.find("assay_run_" + std::string(name) + labels + ",process=\"1\"");
     ASSERT_NE(found, values.end()) << name;

@@ -1,4 +1,4 @@
-// A run's latest values as Prometheus reads them: for a textfile collector, or whoever scrapes.
+// A run's latest values in Prometheus' text format, for its textfile collector.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace assay::report {
 
-// The text exposition format, version 0.0.4. Every quantity is a gauge, assay_run_NAME, with run,
-// uid, run and process as labels; what is no finite number is NaN.
+// Every metric is a gauge, assay_run_NAME, with the labels run, uid, name and process; a value that
+// is not finite is NaN.
 std::string prometheus(const ReportedRun& run);
 
 }  // namespace assay::report

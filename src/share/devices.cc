@@ -14,7 +14,7 @@ namespace {
 
 using machine::GpuName;
 
-// Those that CUDA can have: a card in slices is its slices.
+// The devices that CUDA can use: of a card divided into MIG slices, the slices.
 std::vector<GpuName> usable(const std::vector<GpuName>& gpus) {
   std::vector<GpuName> out;
   std::copy_if(gpus.begin(), gpus.end(), std::back_inserter(out),
@@ -36,7 +36,7 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
   });
 }
 
-// "GPU-" alone is no beginning of a UUID.
+// "GPU-" alone is not a prefix of a UUID.
 bool may_be_uuid(std::string_view text) {
   return text.size() > 4 &&
          (starts_with_ignoring_case(text, "GPU-") || starts_with_ignoring_case(text, "MIG-"));
@@ -120,13 +120,12 @@ base::Result<GpuName> gpu_named(const std::vector<GpuName>& visible, std::string
   const auto found = by_uuid(visible, text);
   if (found.size() == 1) return *found.front();
   if (found.size() > 1) {
-    return base::fail(
-        base::usage_error({}, fmt::format("'{}' is the beginning of {} UUIDs", text, found.size()),
-                          "give more of it"));
+    return base::fail(base::usage_error(
+        {}, fmt::format("'{}' is a prefix of {} UUIDs", text, found.size()), "give more of it"));
   }
-  return base::fail(base::usage_error(
-      {}, fmt::format("there is no GPU '{}'", text),
-      there + "; a GPU is an index, a UUID (GPU-…, MIG-…) or the beginning of one"));
+  return base::fail(
+      base::usage_error({}, fmt::format("there is no GPU '{}'", text),
+                        there + "; a GPU is an index, a UUID (GPU-…, MIG-…) or a prefix of one"));
 }
 
 }  // namespace assay::share

@@ -24,7 +24,7 @@ tl::unexpected<base::Error> wrong(std::string what, std::string hint) {
 }
 
 // One "KEY:VALUE" of a device.
-base::Result<void> take_part(std::string_view part, Limits& limits) {
+base::Result<void> parse_part(std::string_view part, Limits& limits) {
   const std::size_t colon = part.find(':');
   const std::string key(part.substr(0, colon));
   const std::string_view value =
@@ -37,7 +37,7 @@ base::Result<void> take_part(std::string_view part, Limits& limits) {
   const bool again = (key == "memory" && limits.bytes) ||
                      (key == "compute" && limits.thousandths) ||
                      (key == "priority" && limits.priority) || (key == "borrow" && limits.borrow);
-  if (again) return wrong(fmt::format("'{}' stands there twice", key), "say it once");
+  if (again) return wrong(fmt::format("'{}' is given twice", key), "give it once");
   if (colon == std::string_view::npos) {
     return wrong(fmt::format("'{}' has no value", key), "for example memory:20GiB,compute:30%");
   }
@@ -59,13 +59,13 @@ base::Result<void> take_part(std::string_view part, Limits& limits) {
 
 base::Result<std::uint64_t> parse_memory_limit(std::string_view text) {
   if (text == kNone) return wire::kGpuUnlimited;
-  // Elsewhere that is bytes; here it was hardly meant so, and nothing would run.
+  // Elsewhere a plain number means bytes; as a GPU limit it is almost certainly a mistake.
   if (const std::size_t size = base::decimal_size(text); size != 0 && size == text.size()) {
     return wrong(fmt::format("'{}' has no unit", text), "for example 20GiB, or none for no limit");
   }
   ASSAY_TRY(const base::Bytes bytes, base::parse_bytes(text));
   if (bytes.count() == 0) {
-    return wrong("a limit of no memory at all would let nothing run",
+    return wrong("a limit of no memory would let nothing run",
                  "for example 20GiB, or none for no limit");
   }
   return static_cast<std::uint64_t>(bytes.count());
@@ -108,7 +108,7 @@ std::string_view name_of(wire::GpuPriority priority) {
 base::Result<DeviceLimits> parse_device_limits(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    return wrong(fmt::format("'{}' does not say what holds for which GPU", text),
+    return wrong(fmt::format("'{}' does not name a GPU and its limits", text),
                  "for example 0=memory:20GiB,compute:30%");
   }
   DeviceLimits found{std::string(text.substr(0, equals)), {}};
@@ -116,53 +116,53 @@ base::Result<DeviceLimits> parse_device_limits(std::string_view text) {
   for (bool more = true; more;) {
     const std::size_t comma = rest.find(',');
     more = comma != std::string_view::npos;
-    ASSAY_TRY_VOID(take_part(rest.substr(0, comma), found.limits));
+    ASSAY_TRY_VOID(parse_part(rest.substr(0, comma), found.limits));
     if (more) rest.remove_prefix(comma + 1);
   }
   return found;
 }
 
-std::vector<std::string> options_of(const LimitWords& words) {
-  std::vector<std::string> options;
-  if (!words.memory.empty()) options.push_back("--gpu-memory=" + words.memory.back());
-  if (!words.compute.empty()) options.push_back("--gpu-compute=" + words.compute.back());
-  for (const std::string& device : words.devices) options.push_back("--gpu=" + device);
-  if (words.borrow) options.emplace_back("--gpu-borrow");
-  if (!words.priority.empty()) options.push_back("--priority=" + words.priority.back());
-  return options;
+std::vector<std::string> to_arguments(const LimitOptions& options) {
+  std::vector<std::string> arguments;
+  if (!options.memory.empty()) arguments.push_back("--gpu-memory=" + options.memory.back());
+  if (!options.compute.empty()) arguments.push_back("--gpu-compute=" + options.compute.back());
+  for (const std::string& device : options.devices) arguments.push_back("--gpu=" + device);
+  if (options.borrow) arguments.emplace_back("--gpu-borrow");
+  if (!options.priority.empty()) arguments.push_back("--priority=" + options.priority.back());
+  return arguments;
 }
 
-bool take_option(std::string_view option, LimitWords& words) {
-  const std::size_t equals = option.find('=');
-  const std::string_view name = option.substr(0, equals);
-  if (option == "--gpu-borrow") {
-    words.borrow = true;
+bool parse_option(std::string_view argument, LimitOptions& options) {
+  const std::size_t equals = argument.find('=');
+  const std::string_view name = argument.substr(0, equals);
+  if (argument == "--gpu-borrow") {
+    options.borrow = true;
     return true;
   }
   if (equals == std::string_view::npos) return false;
   const std::array<std::pair<std::string_view, std::vector<std::string>*>, 4> lists = {
-      {{"--gpu-memory", &words.memory},
-       {"--gpu-compute", &words.compute},
-       {"--gpu", &words.devices},
-       {"--priority", &words.priority}}};
+      {{"--gpu-memory", &options.memory},
+       {"--gpu-compute", &options.compute},
+       {"--gpu", &options.devices},
+       {"--priority", &options.priority}}};
   for (const auto& [known, list] : lists) {
     if (name != known) continue;
-    list->emplace_back(option.substr(equals + 1));
+    list->emplace_back(argument.substr(equals + 1));
     return true;
   }
   return false;
 }
 
-void add_words(const LimitWords& later, LimitWords& words) {
+void add_options(const LimitOptions& later, LimitOptions& options) {
   const auto add = [](const std::vector<std::string>& from, std::vector<std::string>& to) {
     to.insert(to.end(), from.begin(), from.end());
   };
-  add(later.memory, words.memory);
-  add(later.compute, words.compute);
-  add(later.priority, words.priority);
-  // Devices that are named anew replace those that were named before.
-  if (!later.devices.empty()) words.devices = later.devices;
-  words.borrow = words.borrow || later.borrow;
+  add(later.memory, options.memory);
+  add(later.compute, options.compute);
+  add(later.priority, options.priority);
+  // Devices of the later command line replace those of the earlier one.
+  if (!later.devices.empty()) options.devices = later.devices;
+  options.borrow = options.borrow || later.borrow;
 }
 
 }  // namespace assay::share

@@ -1,5 +1,5 @@
-// What a run may have of a GPU, in the words of the command line: "20GiB", "30%", "high",
-// "0=memory:20GiB,compute:30%". Pure: nothing here knows which GPUs there are.
+// GPU limits as the command line gives them: "20GiB", "30%", "high",
+// "0=memory:20GiB,compute:30%". Pure; limit_plan.h checks them against the machine's GPUs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace assay::share {
 
-// What is not said is not there. "none" lifts a limit: kGpuUnlimited bytes, the whole share.
+// Values that were not given are absent. "none" lifts a limit: kGpuUnlimited bytes, the whole
+// share.
 struct Limits {
   std::optional<std::uint64_t> bytes;
   std::optional<std::uint32_t> thousandths;
@@ -24,7 +25,7 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// "20GiB", "none". Errors are usage errors whose `where` is empty: the caller knows the option.
+// "20GiB", "none". Errors are usage errors with an empty `where`: the caller knows the option.
 base::Result<std::uint64_t> parse_memory_limit(std::string_view text);
 // "30%", "12.5%", "none"; in thousandths.
 base::Result<std::uint32_t> parse_compute_limit(std::string_view text);
@@ -34,14 +35,14 @@ std::string_view name_of(wire::GpuPriority priority);
 
 // "0=memory:20GiB,compute:30%,priority:high,borrow:yes"
 struct DeviceLimits {
-  std::string device;  // as it was written
+  std::string device;  // as written
   Limits limits;
 };
 base::Result<DeviceLimits> parse_device_limits(std::string_view text);
 
-// The options of a command line. Lists, so that an empty text can be told from none; the last
-// counts, and of devices all.
-struct LimitWords {
+// The limit options of a command line. Lists, so that an empty value differs from an absent one;
+// the last value counts, and all devices.
+struct LimitOptions {
   std::vector<std::string> memory;
   std::vector<std::string> compute;
   std::vector<std::string> devices;
@@ -55,11 +56,11 @@ struct LimitWords {
   }
 };
 
-// As they can be given again: "--gpu-memory=20GiB", "--gpu-borrow".
-std::vector<std::string> options_of(const LimitWords& words);
-// The other way round. False, and nothing done, if it is none of these options.
-bool take_option(std::string_view option, LimitWords& words);
-// What a later command line says, on top of what an earlier one did.
-void add_words(const LimitWords& later, LimitWords& words);
+// As command-line arguments: "--gpu-memory=20GiB", "--gpu-borrow".
+std::vector<std::string> to_arguments(const LimitOptions& options);
+// Adds one such argument. False if it is not a limit option.
+bool parse_option(std::string_view argument, LimitOptions& options);
+// Adds the options of a later command line, which win.
+void add_options(const LimitOptions& later, LimitOptions& options);
 
 }  // namespace assay::share

@@ -1,11 +1,11 @@
-// The words of a command line, and what they are held against.
+// The options of a command line, and what they are held against.
 #include "share/limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "share/plan.h"
+#include "share/limit_plan.h"
 
 namespace assay::share {
 namespace {
@@ -48,10 +48,10 @@ TEST(LimitsTest, ImpossibleOnesAreRefused) {
 }
 
 TEST(LimitsTest, ADeviceByItself) {
-  const auto said = parse_device_limits("0=memory:20GiB,compute:30%,priority:high,borrow:yes");
-  ASSERT_TRUE(said);
-  EXPECT_EQ(said->device, "0");
-  EXPECT_EQ(said->limits,
+  const auto given = parse_device_limits("0=memory:20GiB,compute:30%,priority:high,borrow:yes");
+  ASSERT_TRUE(given);
+  EXPECT_EQ(given->device, "0");
+  EXPECT_EQ(given->limits,
             (Limits{20U * static_cast<std::uint64_t>(kGi), 300, wire::GpuPriority::kHigh, true}));
   EXPECT_EQ(parse_device_limits("GPU-1=compute:5%")->device, "GPU-1");
   for (const char* text : {"", "0", "=memory:1GiB", "0=", "0=memory", "0=memory:", "0=memory:0",
@@ -74,21 +74,23 @@ RC_GTEST_PROP(LimitsTest, SharesAreExact, ()) {
 }
 
 TEST(LimitsTest, OptionsCanBeGivenAgain) {
-  LimitWords words{.memory = {"1GiB", "2GiB"},
-                   .compute = {"30%"},
-                   .devices = {"0=memory:1GiB", "1=compute:5%"},
-                   .priority = {"low"},
-                   .borrow = true};
-  const std::vector<std::string> options = options_of(words);
-  EXPECT_THAT(options, ElementsAre("--gpu-memory=2GiB", "--gpu-compute=30%", "--gpu=0=memory:1GiB",
-                                   "--gpu=1=compute:5%", "--gpu-borrow", "--priority=low"));
-  LimitWords again;
-  for (const std::string& option : options) EXPECT_TRUE(take_option(option, again)) << option;
-  EXPECT_EQ(options_of(again), options);
-  EXPECT_FALSE(take_option("--keep=*.so", again));
-  EXPECT_FALSE(take_option("--gpu-memory", again));
-  add_words({.memory = {"3GiB"}, .devices = {"2=memory:1GiB"}}, again);
-  EXPECT_THAT(options_of(again),
+  LimitOptions options{.memory = {"1GiB", "2GiB"},
+                       .compute = {"30%"},
+                       .devices = {"0=memory:1GiB", "1=compute:5%"},
+                       .priority = {"low"},
+                       .borrow = true};
+  const std::vector<std::string> arguments = to_arguments(options);
+  EXPECT_THAT(arguments,
+              ElementsAre("--gpu-memory=2GiB", "--gpu-compute=30%", "--gpu=0=memory:1GiB",
+                          "--gpu=1=compute:5%", "--gpu-borrow", "--priority=low"));
+  LimitOptions again;
+  for (const std::string& argument : arguments)
+    EXPECT_TRUE(parse_option(argument, again)) << argument;
+  EXPECT_EQ(to_arguments(again), arguments);
+  EXPECT_FALSE(parse_option("--keep=*.so", again));
+  EXPECT_FALSE(parse_option("--gpu-memory", again));
+  add_options({.memory = {"3GiB"}, .devices = {"2=memory:1GiB"}}, again);
+  EXPECT_THAT(to_arguments(again),
               ElementsAre("--gpu-memory=3GiB", "--gpu-compute=30%", "--gpu=2=memory:1GiB",
                           "--gpu-borrow", "--priority=low"));
 }
@@ -115,8 +117,8 @@ class PlanTest : public ::testing::Test {
            .memory = base::Bytes(141 * kGi)});
     }
   }
-  std::string error(const LimitWords& words) {
-    const auto plan = plan_limits("run", words, here_);
+  std::string error(const LimitOptions& options) {
+    const auto plan = plan_limits("run", options, here_);
     if (plan) return "none";
     EXPECT_EQ(plan.error().code, base::ExitCode::kUsage);
     return plan.error().line();
@@ -128,7 +130,7 @@ class PlanTest : public ::testing::Test {
     }
     return names;
   }
-  Surroundings here_{.gpus = std::vector<machine::GpuName>{}};
+  LimitContext here_{.gpus = std::vector<machine::GpuName>{}};
 };
 
 TEST_F(PlanTest, IsWhatWasAsked) {
@@ -200,7 +202,7 @@ TEST_F(PlanTest, UnlikeCardsAreNotNumberedByGuess) {
 }
 
 TEST_F(PlanTest, WithNobodyToAsk) {
-  here_ = {.gpus = std::nullopt, .why = "no driver library"};
+  here_ = {.gpus = std::nullopt, .why_no_gpus = "no driver library"};
   EXPECT_THAT(
       error({.memory = {"1GiB"}}),
       AllOf(HasSubstr("cannot be checked here: no driver library"), HasSubstr("ASSAY_GPU=1")));

@@ -1,4 +1,4 @@
-// A View as Prometheus reads it: the text exposition format, version 0.0.4.
+// A View in Prometheus' text format.
 #pragma once
 
 #include <string>
@@ -7,9 +7,7 @@
 
 namespace assay::share {
 
-inline constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
-
-// Totals of runs are counters, everything else is a gauge. What is not known is left out.
+// Running totals are counters, everything else is a gauge. Unknown values are left out.
 std::string metrics_text(const View& view);
 
 }  // namespace assay::share

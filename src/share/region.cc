@@ -12,22 +12,22 @@ using wire::GpuQuantity;
 constexpr std::uint32_t kBorrowYes = 1;
 constexpr std::uint32_t kBorrowNo = 2;
 
-void set(const Limits& said, wire::GpuLimits& limits) {
-  if (said.bytes) limits.bytes.store(*said.bytes);
-  if (said.thousandths) limits.share.store(*said.thousandths);
-  if (said.priority) limits.priority.store(static_cast<std::uint32_t>(*said.priority));
-  if (said.borrow) limits.borrow.store(*said.borrow ? kBorrowYes : kBorrowNo);
+void set(const Limits& given, wire::GpuLimits& limits) {
+  if (given.bytes) limits.bytes.store(*given.bytes);
+  if (given.thousandths) limits.share.store(*given.thousandths);
+  if (given.priority) limits.priority.store(static_cast<std::uint32_t>(*given.priority));
+  if (given.borrow) limits.borrow.store(*given.borrow ? kBorrowYes : kBorrowNo);
 }
 
 Limits read(const wire::GpuLimits& limits) {
-  Limits said;
-  if (const auto bytes = limits.bytes.load(); bytes != 0) said.bytes = bytes;
-  if (const auto share = limits.share.load(); share != 0) said.thousandths = share;
+  Limits found;
+  if (const auto bytes = limits.bytes.load(); bytes != 0) found.bytes = bytes;
+  if (const auto share = limits.share.load(); share != 0) found.thousandths = share;
   if (const auto priority = limits.priority.load(); priority != 0) {
-    said.priority = static_cast<wire::GpuPriority>(priority);
+    found.priority = static_cast<wire::GpuPriority>(priority);
   }
-  if (const auto borrow = limits.borrow.load(); borrow != 0) said.borrow = borrow == kBorrowYes;
-  return said;
+  if (const auto borrow = limits.borrow.load(); borrow != 0) found.borrow = borrow == kBorrowYes;
+  return found;
 }
 
 void lift(wire::GpuLimits& limits) {
@@ -37,19 +37,19 @@ void lift(wire::GpuLimits& limits) {
   limits.borrow.store(0);
 }
 
-std::size_t lines_left(const wire::GpuRegion& region) {
+std::size_t free_rows(const wire::GpuRegion& region) {
   return static_cast<std::size_t>(
       std::count_if(std::begin(region.devices), std::end(region.devices),
                     [](const wire::GpuDevice& device) { return device.key.load() == 0; }));
 }
 
-bool has_line(const wire::GpuRegion& region, const Uuid& uuid) {
+bool has_row(const wire::GpuRegion& region, const Uuid& uuid) {
   const std::uint64_t key = wire::device_key(uuid[0], uuid[1]);
   return std::any_of(std::begin(region.devices), std::end(region.devices),
                      [&](const wire::GpuDevice& device) { return device.key.load() == key; });
 }
 
-// What was taken out of the captured ones when a thread was between two counters is not negative.
+// Counters are read one by one while threads change them: a difference may come out negative.
 std::uint64_t less(std::uint64_t a, std::uint64_t b) {
   return a > b ? a - b : 0;
 }
@@ -64,7 +64,7 @@ DeviceState device_state(const wire::GpuRegion& region, std::size_t line,
   state.share = wire::share_of(region, device);
   state.busy_ns = device.busy_ns.load();
   state.waited_ns = device.waited_ns.load();
-  // Not the device's own sum: in that the dead have theirs until somebody wants it.
+  // Not the device's own sum: that includes processes that exited, until the next allocation.
   for (std::size_t i = 0; i < std::min(living.size(), wire::kGpuSlots); ++i) {
     if (living[i]) state.used += region.slots[i].used[line].load();
   }
@@ -76,11 +76,11 @@ DeviceState device_state(const wire::GpuRegion& region, std::size_t line,
 bool apply(const LimitPlan& plan, wire::GpuRegion& region) {
   const auto wanted = static_cast<std::size_t>(
       std::count_if(plan.devices.begin(), plan.devices.end(),
-                    [&](const auto& device) { return !has_line(region, device.uuid); }));
-  if (wanted > lines_left(region)) return false;
+                    [&](const auto& device) { return !has_row(region, device.uuid); }));
+  if (wanted > free_rows(region)) return false;
   for (const LimitPlan::Device& device : plan.devices) {
     const std::size_t line = wire::claim_device(region, device.uuid[0], device.uuid[1]);
-    if (line == wire::kGpuDevices) return false;  // a process was quicker
+    if (line == wire::kGpuDevices) return false;  // a process took the last row meanwhile
     if (device.total) {
       region.devices[line].total.store(static_cast<std::uint64_t>(device.total->count()));
     }

@@ -1,4 +1,4 @@
-// Limits into a run's region, and what the region tells: what holds, what is used, what was done.
+// Writes limits into a run's GPU region, and reads limits, usage and counters from it.
 #pragma once
 
 #include <cstdint>
@@ -6,45 +6,46 @@
 #include <vector>
 
 #include "observe/wire/gpu_region.h"
-#include "share/plan.h"
+#include "share/limit_plan.h"
 
 namespace assay::share {
 
-// What the plan says, and nothing else, is changed; processes of the run notice by the generation.
-// False if the region has no line left for a device: then nothing was changed.
+// Changes the limits in the plan and no others; the run's processes see it by the generation
+// number. False, with nothing changed, if the region has no row left for a device.
 bool apply(const LimitPlan& plan, wire::GpuRegion& region);
-// No limits at all.
+// Removes all limits.
 void lift_all(wire::GpuRegion& region);
 
 struct DeviceState {
   Uuid uuid{};
-  std::uint64_t total = 0;  // 0: not known
+  std::uint64_t total = 0;  // 0: unknown
   std::uint64_t used = 0;   // by all processes of the run
   std::uint64_t limit = 0;  // 0: none
   wire::GpuShare share;
-  std::uint64_t busy_ns = 0;  // 0 as long as the run's launches are not paced
+  std::uint64_t busy_ns = 0;  // GPU time used; counted only while launches are paced
   std::uint64_t waited_ns = 0;
 };
 
+// What the run's processes have done on GPUs so far.
 struct RunState {
   wire::GpuTotals totals;
-  std::uint64_t launches = 0;  // calls that gave a GPU work: kernels that ran at once, and graphs
-  std::uint64_t kernels = 0;   // that ran, those of graphs among them
+  std::uint64_t launches = 0;  // kernels outside graphs, and graphs
+  std::uint64_t kernels = 0;   // kernels executed, including those in graphs
   std::uint64_t refused = 0;   // allocations
   std::uint64_t matmuls = 0;   // calls of cuBLAS
-  double matmul_flops = 0;     // of those that ran when they were called
+  double matmul_flops = 0;     // without calls captured into graphs
   std::uint64_t copied_bytes = 0;
   std::uint64_t collectives = 0;
   std::uint64_t collective_bytes = 0;
-  std::size_t processes = 0;  // alive
+  std::size_t processes = 0;  // running
   std::vector<DeviceState> devices;
-  Limits all;  // said for devices without limits of their own
+  Limits all;  // for devices without limits of their own
 };
 
-// `living[i]`: the process of slot i lives; what lies beyond the list does not.
+// `living[i]`: the process of slot i is running. Slots beyond the list are not.
 RunState state_of(const wire::GpuRegion& region, const std::vector<bool>& living);
 
-// "GPU-a0a0a0a0-…", as NVML writes it. A slice's is told the same way: the region knows no kinds.
+// "GPU-a0a0a0a0-…", as NVML writes it; also for MIG slices, which the region does not distinguish.
 std::string uuid_text(const Uuid& uuid);
 
 }  // namespace assay::share

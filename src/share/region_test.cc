@@ -52,7 +52,7 @@ TEST_F(RegionTest, LimitsHoldAsTheWireReadsThem) {
   EXPECT_EQ(share.thousandths, 300U);
   EXPECT_EQ(share.priority, GpuPriority::kHigh);
   EXPECT_TRUE(share.borrow);
-  // What is not said again stays.
+  // Values that are not given again stay.
   ASSERT_TRUE(apply({.all = {.bytes = wire::kGpuUnlimited, .borrow = false}}, *region_));
   EXPECT_EQ(region_->header.generation.load(), 2U);
   EXPECT_EQ(wire::byte_limit(*region_, device(second_)), 0U);
@@ -121,20 +121,22 @@ TEST_F(RegionTest, WhatARunDidIsAddedUp) {
 }
 
 TEST(ViewTest, RatesAreDifferencesByTime) {
-  Look before{.monotonic_ns = 1'000'000'000};
-  before.runs.push_back({.uid = "a", .id = {}, .title = "x", .state = {}});
-  before.runs[0].state.launches = 100;
+  Sample before{.monotonic_ns = 1'000'000'000};
+  before.runs.push_back({.uid = "a", .id = {}, .title = "x", .gpu = RunState{}});
+  before.runs[0].gpu->launches = 100;
   DeviceState device{.uuid = {1, 2}};
   device.share.thousandths = 300;
   device.busy_ns = 1'000'000'000;
-  before.runs[0].state.devices = {device};
-  Look now = before;
+  before.runs[0].gpu->devices = {device};
+  before.runs[0].usage = ProcessUsage{.processes = 1, .cpu_seconds = 4, .memory_bytes = 1};
+  Sample now = before;
+  now.runs[0].usage->cpu_seconds = 7;
   now.monotonic_ns = 3'000'000'000;
-  now.runs[0].state.launches = 500;
-  now.runs[0].state.matmul_flops = 3e12;
-  now.runs[0].state.devices[0].busy_ns += 600'000'000;
-  now.runs[0].state.devices[0].waited_ns += 1'000'000'000;
-  now.runs.push_back({.uid = "b", .id = {}, .title = "y", .state = {}});
+  now.runs[0].gpu->launches = 500;
+  now.runs[0].gpu->matmul_flops = 3e12;
+  now.runs[0].gpu->devices[0].busy_ns += 600'000'000;
+  now.runs[0].gpu->devices[0].waited_ns += 1'000'000'000;
+  now.runs.push_back({.uid = "b", .id = {}, .title = "y", .gpu = RunState{}});
   now.gpus.push_back({.index = 3, .uuid = uuid_text({1, 2}), .memory = base::Bytes(64)});
   now.activities.emplace_back();
   const View view = view_of(&before, now);
@@ -142,17 +144,21 @@ TEST(ViewTest, RatesAreDifferencesByTime) {
   ASSERT_EQ(view.runs.size(), 2U);
   EXPECT_DOUBLE_EQ(view.runs[0].rates->launches, 200);
   EXPECT_DOUBLE_EQ(view.runs[0].rates->matmul_flops, 1.5e12);
-  EXPECT_DOUBLE_EQ(*view.runs[0].devices[0].had_percent, 30);
+  EXPECT_DOUBLE_EQ(*view.runs[0].devices[0].busy_percent, 30);
   EXPECT_DOUBLE_EQ(*view.runs[0].devices[0].waited_percent, 50);
   EXPECT_EQ(view.runs[0].devices[0].gpu, "3");
   EXPECT_EQ(view.runs[0].devices[0].state.total, 64U);
   EXPECT_FALSE(view.runs[1].rates);  // it was not there before
+  EXPECT_DOUBLE_EQ(*view.runs[0].cpu_percent, 150);
   EXPECT_FALSE(view_of(nullptr, now).runs[0].rates);
-  now.runs[0].state.launches = 50;  // another region under the same name
+  now.runs[0].gpu->launches = 50;  // another region under the same name
   EXPECT_DOUBLE_EQ(view_of(&before, now).runs[0].rates->launches, 0);
   const base::Json json = view_json(view);
   EXPECT_EQ(json["runs"][0]["devices"][0]["compute_limit_percent"], 30.0);
   EXPECT_TRUE(json["runs"][1]["launches_per_s"].is_null());
+  EXPECT_EQ(json["runs"][0]["cpu_percent"], 150.0);
+  EXPECT_TRUE(json["runs"][1]["cpu_percent"].is_null());
+  EXPECT_TRUE(json["runs"][1]["step"].is_null());
   EXPECT_TRUE(json["gpus"][0]["tensor_percent"].is_null());
 }
 

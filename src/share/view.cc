@@ -18,22 +18,22 @@ RunRates rates_between(const RunState& before, const RunState& now, double secon
           .matmul_flops = std::max(0.0, now.matmul_flops - before.matmul_flops) / seconds};
 }
 
-const RunLook* same_run(const Look* look, const std::string& uid) {
-  if (look == nullptr) return nullptr;
-  const auto found = std::find_if(look->runs.begin(), look->runs.end(),
-                                  [&](const RunLook& run) { return run.uid == uid; });
-  return found == look->runs.end() ? nullptr : &*found;
+const RunSample* same_run(const Sample* sample, const std::string& uid) {
+  if (sample == nullptr) return nullptr;
+  const auto found = std::find_if(sample->runs.begin(), sample->runs.end(),
+                                  [&](const RunSample& run) { return run.uid == uid; });
+  return found == sample->runs.end() ? nullptr : &*found;
 }
 
-const DeviceState* same_device(const RunLook* run, const Uuid& uuid) {
-  if (run == nullptr) return nullptr;
-  const auto& devices = run->state.devices;
+const DeviceState* same_device(const RunSample* run, const Uuid& uuid) {
+  if (run == nullptr || !run->gpu) return nullptr;
+  const auto& devices = run->gpu->devices;
   const auto found = std::find_if(devices.begin(), devices.end(),
                                   [&](const DeviceState& device) { return device.uuid == uuid; });
   return found == devices.end() ? nullptr : &*found;
 }
 
-DeviceView device_view(const DeviceState& device, const DeviceState* before, const Look& now,
+DeviceView device_view(const DeviceState& device, const DeviceState* before, const Sample& now,
                        double seconds) {
   DeviceView view{.state = device, .gpu = {}, .uuid = uuid_text(device.uuid)};
   for (const machine::GpuName& gpu : now.gpus) {
@@ -46,7 +46,7 @@ DeviceView device_view(const DeviceState& device, const DeviceState* before, con
   }
   const bool paced = device.share.limited() || device.busy_ns > 0;
   if (paced && before != nullptr && seconds > 0) {
-    view.had_percent = per_second(before->busy_ns, device.busy_ns, seconds) / 1e7;
+    view.busy_percent = per_second(before->busy_ns, device.busy_ns, seconds) / 1e7;
     view.waited_percent = per_second(before->waited_ns, device.waited_ns, seconds) / 1e7;
   }
   return view;
@@ -81,31 +81,46 @@ base::Json device_json(const DeviceView& device) {
       {"compute_limit_percent", whole ? base::Json(nullptr) : base::Json(share.thousandths / 10.0)},
       {"borrow", share.borrow},
       {"priority", name_of(share.priority)},
-      {"had_seconds", static_cast<double>(device.state.busy_ns) / 1e9},
+      {"busy_seconds", static_cast<double>(device.state.busy_ns) / 1e9},
       {"waited_seconds", static_cast<double>(device.state.waited_ns) / 1e9},
-      {"had_percent", or_null(device.had_percent)},
+      {"busy_percent", or_null(device.busy_percent)},
       {"waited_percent", or_null(device.waited_percent)}};
 }
 
 base::Json run_json(const RunView& view) {
-  const RunState& state = view.run.state;
+  const RunSample& run = view.run;
   const auto rate = [&](double RunRates::*what) {
     return view.rates ? base::Json((*view.rates).*what) : base::Json(nullptr);
   };
+  const auto total = [&](auto RunState::*what) {
+    return run.gpu ? base::Json((*run.gpu).*what) : base::Json(nullptr);
+  };
+  const auto usage = [&](auto ProcessUsage::*what) {
+    return run.usage ? base::Json((*run.usage).*what) : base::Json(nullptr);
+  };
+  const std::optional<TrainingProgress>& training = run.training;
   base::Json devices = base::Json::array();
   for (const DeviceView& device : view.devices) devices.push_back(device_json(device));
-  return {{"uid", view.run.uid},
-          {"run", or_null(view.run.id)},
-          {"title", view.run.title},
-          {"processes", state.processes},
-          {"launches", state.launches},
-          {"kernels", state.kernels},
-          {"copied_bytes", state.copied_bytes},
-          {"collectives", state.collectives},
-          {"collective_bytes", state.collective_bytes},
-          {"refused_allocations", state.refused},
-          {"matmuls", state.matmuls},
-          {"matmul_flops", state.matmul_flops},
+  return {{"uid", run.uid},
+          {"run", or_null(run.id)},
+          {"title", run.title},
+          {"elapsed_seconds", or_null(run.elapsed_s)},
+          {"processes", usage(&ProcessUsage::processes)},
+          {"cpu_percent", or_null(view.cpu_percent)},
+          {"cpu_seconds", usage(&ProcessUsage::cpu_seconds)},
+          {"memory_bytes", usage(&ProcessUsage::memory_bytes)},
+          {"step", training ? base::Json(training->step) : base::Json(nullptr)},
+          {"loss", training ? or_null(training->loss) : base::Json(nullptr)},
+          {"tokens_per_s", training ? or_null(training->tokens_per_s) : base::Json(nullptr)},
+          {"gpu_processes", total(&RunState::processes)},
+          {"launches", total(&RunState::launches)},
+          {"kernels", total(&RunState::kernels)},
+          {"copied_bytes", total(&RunState::copied_bytes)},
+          {"collectives", total(&RunState::collectives)},
+          {"collective_bytes", total(&RunState::collective_bytes)},
+          {"refused_allocations", total(&RunState::refused)},
+          {"matmuls", total(&RunState::matmuls)},
+          {"matmul_flops", total(&RunState::matmul_flops)},
           {"launches_per_s", rate(&RunRates::launches)},
           {"kernels_per_s", rate(&RunRates::kernels)},
           {"copied_bytes_per_s", rate(&RunRates::copied_bytes)},
@@ -137,21 +152,28 @@ base::Json gpu_json(const GpuView& view) {
 
 }  // namespace
 
-View view_of(const Look* before, const Look& now) {
+View view_of(const Sample* before, const Sample& now) {
   View view;
   if (before != nullptr && now.monotonic_ns > before->monotonic_ns) {
     view.seconds = static_cast<double>(now.monotonic_ns - before->monotonic_ns) / 1e9;
   }
   view.no_gpus = now.no_gpus;
-  for (const RunLook& run : now.runs) {
-    const RunLook* earlier = same_run(before, run.uid);
+  for (const RunSample& run : now.runs) {
+    const RunSample* earlier = same_run(before, run.uid);
     RunView one{.run = run};
-    if (earlier != nullptr && view.seconds > 0) {
-      one.rates = rates_between(earlier->state, run.state, view.seconds);
+    const bool compared = earlier != nullptr && view.seconds > 0;
+    if (compared && earlier->gpu && run.gpu) {
+      one.rates = rates_between(*earlier->gpu, *run.gpu, view.seconds);
     }
-    for (const DeviceState& device : run.state.devices) {
-      one.devices.push_back(
-          device_view(device, same_device(earlier, device.uuid), now, view.seconds));
+    if (compared && earlier->usage && run.usage) {
+      const double used = run.usage->cpu_seconds - earlier->usage->cpu_seconds;
+      one.cpu_percent = std::max(0.0, used) / view.seconds * 100;
+    }
+    if (run.gpu) {
+      for (const DeviceState& device : run.gpu->devices) {
+        one.devices.push_back(
+            device_view(device, same_device(earlier, device.uuid), now, view.seconds));
+      }
     }
     view.runs.push_back(std::move(one));
   }

@@ -1,5 +1,5 @@
-// What `assay top` shows: two looks at the runs and GPUs of a machine, and what happened between
-// them. Pure; print_top, the JSON and the Prometheus text are made from a View.
+// What `assay top` shows, as values: two samples of the runs and GPUs of a machine become a View,
+// with rates over the time between them. Pure; tables, JSON and Prometheus text are made from it.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,43 @@
 
 #include "base/json.h"
 #include "machine/gpu_watch.h"
+#include "observe/collect/process/proc.h"
 #include "share/region.h"
 
 namespace assay::share {
 
-struct RunLook {
-  std::string uid;
-  std::optional<std::int64_t> id;  // in the store of this project
-  std::string title;               // its name or its command
-  RunState state;
+using collect::ProcessUsage;
+
+// The last values that a training run wrote to the store.
+struct TrainingProgress {
+  std::int64_t step = 0;
+  std::optional<double> loss;
+  std::optional<double> tokens_per_s;
 };
 
-struct Look {
+struct RunSample {
+  std::string uid;
+  std::optional<std::int64_t> id;  // in this project's store
+  std::string title;               // its name or its command
+  // Known for runs of this project only.
+  std::optional<double> elapsed_s = std::nullopt;
+  std::optional<ProcessUsage> usage = std::nullopt;
+  std::optional<TrainingProgress> training = std::nullopt;
+  // None: GPU work is not counted.
+  std::optional<RunState> gpu = std::nullopt;
+};
+
+struct Sample {
   std::int64_t monotonic_ns = 0;
-  std::vector<RunLook> runs;
+  std::vector<RunSample> runs;
   std::vector<machine::GpuName> gpus;
   std::vector<machine::GpuActivity> activities;  // as many
   std::string no_gpus;                           // why there are none
 };
 
-// None: there was no look before, or the run was not there.
+// Per second, between two samples.
 struct RunRates {
-  double launches = 0;  // per second, as the rest
+  double launches = 0;
   double kernels = 0;
   double copied_bytes = 0;
   double collectives = 0;
@@ -40,14 +55,16 @@ struct RunRates {
 
 struct DeviceView {
   DeviceState state;
-  std::string gpu;                    // "0", "0.1"; empty: NVML does not know it
-  std::string uuid;                   // as NVML writes it, if it knows the device
-  std::optional<double> had_percent;  // of the time between the looks, if launches are paced
+  std::string gpu;                     // "0", "0.1"; empty: NVML does not list it
+  std::string uuid;                    // as NVML writes it, if it lists the device
+  std::optional<double> busy_percent;  // of the time between the samples, if launches are paced
   std::optional<double> waited_percent;
 };
 
 struct RunView {
-  RunLook run;
+  RunSample run;
+  // None: this is the first sample, or the run was not in the one before.
+  std::optional<double> cpu_percent;  // 100: one CPU core
   std::optional<RunRates> rates;
   std::vector<DeviceView> devices;
 };
@@ -58,16 +75,16 @@ struct GpuView {
 };
 
 struct View {
-  double seconds = 0;  // between the looks; 0: there was only one
+  double seconds = 0;  // between the samples; 0: there was only one
   std::vector<RunView> runs;
   std::vector<GpuView> gpus;
   std::string no_gpus;
 };
 
-View view_of(const Look* before, const Look& now);
+View view_of(const Sample* before, const Sample& now);
 
 base::Json view_json(const View& view);
-// What is not said is null, and so is what says "none".
+// Limits that are absent or lifted are null.
 base::Json limits_json(const Limits& limits);
 
 }  // namespace assay::share

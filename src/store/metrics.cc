@@ -128,6 +128,18 @@ base::Result<std::vector<MetricPoint>> load_series(Store& store, RunId run, std:
   return points;
 }
 
+base::Result<std::optional<MetricPoint>> last_point(Store& store, RunId run,
+                                                    std::string_view name) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT step, value FROM metric_point WHERE series ="
+                                     " (SELECT id FROM metric_series WHERE run = ?1 AND name = ?2"
+                                     " ORDER BY source DESC LIMIT 1) ORDER BY step DESC LIMIT 1"));
+  ASSAY_TRY_VOID(select.bind(run, name));
+  std::optional<MetricPoint> point;
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { point = point_at(row, 0); }));
+  return point;
+}
+
 base::Json value_json(const std::string& unit, std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return nullptr;
   if (unit == kFlag) return *value != 0;

@@ -79,6 +79,8 @@ struct MetricSeries {
 base::Result<std::vector<MetricSeries>> load_metrics(Store& store, RunId run);
 // One quantity of a run's first source, for matching two runs by step; empty if it has none.
 base::Result<std::vector<MetricPoint>> load_series(Store& store, RunId run, std::string_view name);
+// The newest point of one quantity, of the source that began last.
+base::Result<std::optional<MetricPoint>> last_point(Store& store, RunId run, std::string_view name);
 
 // Metrics as JSON, with the same keys whether they come from a running trainer or from the store.
 

@@ -112,6 +112,12 @@ TEST_F(MetricsTest, ALargeRunIsReadInOnePiece) {
   ASSERT_EQ(points.size(), 20'000U);
   EXPECT_EQ(points.back().step, 20'000);
   EXPECT_EQ(points.back().value, 5.0 / 20'000);
+  EXPECT_EQ((*last_point(store_, run.id, "loss"))->step, 20'000);
+  EXPECT_EQ(*last_point(store_, run.id, "watts"), std::nullopt);
+  // A second source, as after a restart, is the newer one.
+  auto restarted = MetricWriter::begin(store_, run.uid);
+  ASSERT_TRUE(*restarted->write(std::vector<MetricRow>{row(7, 2.5, 0.1)}));
+  EXPECT_EQ((*last_point(store_, run.id, "loss"))->value, 2.5);
 }
 
 TEST(ThisRunTest, IsToldInTheEnvironment) {

@@ -1,5 +1,5 @@
-// A project on a disk that is full, or cannot be written: the command runs all the same, one line
-// says what could not be recorded, and nothing is broken afterwards.
+// A project on a full or read-only disk: the command runs all the same, one line reports what could
+// not be recorded, and nothing is damaged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -74,14 +74,14 @@ TEST_P(Disk, FilledWhileItRuns) {
   EXPECT_THAT(outcome.out, StartsWith("finished\nfinished\n2000\nstatus 0\n")) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("log 0\nok\n"));
   EXPECT_THAT(outcome.out, HasSubstr("again 0\n"));
-  // Either all was recorded after all, or the run says that it was not.
+  // Either everything was recorded, or the run is marked incomplete.
   if (outcome.out.find("lines 0\n") == std::string::npos) {
     EXPECT_THAT(outcome.out, HasSubstr("lines 1\nassay: "));
     EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("\"complete\": true")));
   }
 }
 
-// Room for the store, but not for a log: what the collector sees is kept in memory.
+// Room for the store, but not for a log: the collector's events stay in memory.
 TEST_P(Disk, TooSmallForALog) {
   Project project;
   const auto outcome = on_small_disk(
@@ -123,8 +123,8 @@ TEST_P(Disk, ReadOnlyProject) {
 INSTANTIATE_TEST_SUITE_P(Chaos, Disk, ::testing::Values("preload", "ebpf", "ptrace"),
                          [](const auto& one) { return one.param; });
 
-// Limits that were meant for the command: it runs as it would by itself, and at most one line says
-// that it was not recorded. Not as root, who may lift limits.
+// Resource limits meant for the command: it runs as it would by itself, and at most one line
+// reports that it was not recorded. Not as root, who may lift limits.
 class Limits : public WithTracer {
  protected:
   void SetUp() override {

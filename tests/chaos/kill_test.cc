@@ -1,5 +1,5 @@
-// SIGKILL of the parts of `assay run` at moments of a command's work: the command must not notice,
-// the database must stay whole, and the run must not claim more than was seen.
+// SIGKILL of parts of `assay run` at various moments: the command must not notice, the database
+// must stay intact, and the record must not contain more than was observed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -17,7 +17,7 @@ using base::Json;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-constexpr int kRounds = 400;  // of busy: at least 200 ms on any machine we have seen
+constexpr int kRounds = 400;  // of busy: at least 200 ms on any machine so far
 
 struct Parts {
   pid_t keeper = 0;
@@ -89,8 +89,8 @@ class Kill : public WithTracer {
   void at_moments(const std::function<void(Victim&)>& harm,
                   const std::function<void(Project&, Victim&)>& check) {
     std::mt19937 random(20250714);
-    // The checked twin of the program is slow; once will do there.
-    const int moments = support::program_is_checked() ? 1 : 3;
+    // A sanitized build is slow; once is enough there.
+    const int moments = support::program_is_sanitized() ? 1 : 3;
     for (int moment = 0; moment < moments; ++moment) {
       const int ms = std::uniform_int_distribution(0, 80)(random);
       SCOPED_TRACE("killed after " + std::to_string(ms) + " ms");
@@ -104,9 +104,9 @@ class Kill : public WithTracer {
       if (HasFailure()) return;
     }
   }
-  // Whatever had happened before the harm was done must be told.
+  // Everything that happened before the kill must be recorded.
   void expect_nothing_forgotten(const Json& shown, const Project& project) const {
-    // A tracer tells of a call when it has returned; killed just before that, it knows all but one.
+    // ptrace records a call when it has returned: the last one before the kill may be missing.
     const int in_flight = GetParam() == "ptrace" ? 1 : 0;
     EXPECT_GE(outputs_named_kept(shown), seen_ - in_flight);
     expect_outputs_of_busy(shown, project);
@@ -115,7 +115,7 @@ class Kill : public WithTracer {
 };
 
 TEST_P(Kill, Collector) {
-  // ptrace has no second one who could take over: the kernel ends the command with its tracer.
+  // ptrace has no process that could take over: the kernel kills the command with its tracer.
   if (GetParam() == "ptrace") GTEST_SKIP() << "see TracerAndCommandEndTogether";
   at_moments([](Victim& run) { ::kill(run.parts().collector, SIGKILL); },
              [this](Project& project, Victim& run) {
@@ -133,8 +133,8 @@ TEST_P(Kill, Collector) {
              });
 }
 
-// Without anybody at the gate every stopped call fails. `assay run` sees to it that somebody is. A
-// static program has no library in it that could help itself.
+// Without a process at the gate every stopped call fails; `assay run` makes sure that there is one.
+// A static program has no library in it that could help itself.
 TEST_P(Kill, CollectorAndGuard) {
   if (GetParam() == "ptrace") GTEST_SKIP() << "has no guard";
   for (const bool guard_first : {true, false}) {
@@ -199,7 +199,7 @@ TEST_P(Kill, KeeperAndCollector) {
       },
       [this](Project& project, Victim& run) {
         ASSERT_TRUE(run.background().wait());
-        // Nobody is left at the gate. Only the shim can go on then.
+        // No process is left at the gate. Only programs with the shim can continue then.
         if (GetParam() == "preload") {
           EXPECT_TRUE(eventually([&] { return run.background().out() == "finished\n"; }))
               << run.background().out() << run.background().err();
@@ -245,13 +245,13 @@ TEST_P(Kill, Everything) {
         EXPECT_EQ(shown["run"]["status"], "interrupted");
         EXPECT_FALSE(shown["run"]["complete"].get<bool>());
         expect_nothing_forgotten(shown, project);
-        // The project is as good as before.
+        // The project is intact.
         EXPECT_EQ(project.assay({"run", "--", "true"}).exit_code, 0);
         EXPECT_TRUE(project.finished_run()["run"]["complete"].get<bool>());
       });
 }
 
-// What was seen before everything died is told afterwards.
+// What was observed before everything was killed is recovered afterwards.
 TEST_P(Kill, WhatWasSeenIsRecovered) {
   Project project;
   Victim run(project, GetParam());

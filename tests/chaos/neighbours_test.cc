@@ -1,5 +1,5 @@
-// Other people's libraries that stand between a program and the C library: they must have the same
-// say as without us, and what they make of a call is what is recorded.
+// Other libraries between a program and the C library: they must have the same effect as without
+// Assay, and the calls that they finally make are recorded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class Neighbours : public WithTracer {
     const auto bare = project_.bash("RUN=\n" + text);
     EXPECT_EQ(bare.exit_code, 0) << bare.err;
     EXPECT_EQ(bare.out, "real\nreal\nright\n") << "the library does not work";
-    // The program's twin that is built with a sanitizer wants to be the first to be loaded.
+    // A sanitized build requires its runtime to be loaded first.
     const auto watched =
         project_.bash("export ASAN_OPTIONS=verify_asan_link_order=0 RUN=\"$A run --tracer " +
                       GetParam() + " --\"\n" + text);

@@ -1,6 +1,6 @@
-// Descriptors above the standard ones that the command finds open: some are meant for it, some were
-// forgotten open by an editor, a CI runner, a script. What comes of the files behind them, and that
-// the verdict stays useful.
+// Inherited descriptors besides the standard streams: some are meant for the command, some were
+// left open by an editor, a CI runner, a script. How the files behind them are recorded, and that
+// runs are not marked incomplete without need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// A project in a folder of its own, `assay run` in the background, and its processes by their
-// parts.
+// A project in a directory of its own, `assay run` in the background, and its processes by role.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +26,7 @@ class Project {
   [[nodiscard]] support::Outcome bash(const std::string& text) const;
   // `assay show last --json` when the last run is over; empty if it never is.
   [[nodiscard]] base::Json finished_run() const;
-  // What sqlite3 says of the database; "ok" is good.
+  // sqlite3's integrity check; "ok" if it passes.
   [[nodiscard]] std::string integrity() const;
 
  private:
@@ -55,9 +54,9 @@ class Background {
   std::optional<int> status_;
 };
 
-// The child of `parent` whose name (comm) is this; 0: there is none.
+// The child of `parent` with this name (comm); 0: none.
 pid_t child_named(pid_t parent, const std::string& name);
-// Waits until it is there; 0 when it takes too long.
+// Waits until it exists; 0 after a timeout.
 pid_t await_child(pid_t parent, const std::string& name);
 
 bool eventually(const std::function<bool()>& condition,

@@ -1,5 +1,5 @@
-// Programs that lock themselves in with seccomp and are ended by the kernel for any call they did
-// not plan: nothing of ours may make such a call in their name.
+// Programs that restrict themselves with seccomp and are killed for any other call: the shim must
+// not make such a call in their processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class Sandbox : public WithTracer {
     EXPECT_EQ(watched.exit_code, 0);
     EXPECT_EQ(watched.out, bare.out);
     EXPECT_EQ(watched.err, bare.err);
-    // And all of it was seen.
+    // And everything was recorded.
     const base::Json shown = project.finished_run();
     ASSERT_TRUE(shown.is_object());
     EXPECT_TRUE(shown["run"]["complete"].get<bool>()) << shown["missed"];

@@ -1,5 +1,5 @@
-// `assay run` on a terminal: Ctrl-C, Ctrl-\ and Ctrl-Z reach the command, and only do to us what
-// they did to it.
+// `assay run` on a terminal: Ctrl-C, Ctrl-\ and Ctrl-Z reach the command, and `assay run` ends or
+// stops as the command does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -65,7 +65,7 @@ class OnTerminal {
     int status = 0;
     const bool changed = eventually(
         [&] {
-          sees("");  // so that nobody waits for us to read
+          sees("");  // so that no writer waits for a reader
           return ::waitpid(pid_, &status, WNOHANG | WUNTRACED) == pid_;
         },
         std::chrono::seconds(10));
@@ -128,7 +128,7 @@ TEST_P(Terminal, ACommandThatDiesOfControlC) {
 }
 
 TEST_P(Terminal, ControlZStopsAndGoesOn) {
-  // RunRecord control as a shell does it: a group of its own in the foreground of the terminal.
+  // Job control as a shell does it: a process group of its own in the foreground of the terminal.
   OnTerminal shell(
       {"bash", "-i", "-c",
        "set -m; '" + support::program() + "' run --tracer " + GetParam() +

@@ -1,4 +1,4 @@
-// The command runs as if nobody watched: status, streams, signals, environment, descriptors.
+// The command runs as without Assay: status, streams, signals, environment, descriptors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ class Transparent : public WithTracer {
   Project project_;
 };
 
-// Asking the driver for its GPUs takes longer than all the rest of a run.
+// Querying the driver for GPUs takes longer than everything else in a run.
 TEST_P(Transparent, TheMachineIsRememberedFromRunToRun) {
   ASSERT_EQ(support::run({run({"true"}), "", project_.path()}).exit_code, 0);
   EXPECT_TRUE(std::filesystem::is_regular_file(project_.path() / ".assay/machine.json"));
@@ -81,7 +81,7 @@ TEST_P(Transparent, PipesCloseInTime) {
   const auto begun = std::chrono::steady_clock::now();
   const auto head = project_.bash("yes | timeout 10 " + run_text() + "head -1");
   EXPECT_EQ(head.out, "y\n");
-  // A writer whose reader is gone dies of it, as ever.
+  // A writer whose reader has gone gets SIGPIPE, as usual.
   const auto writer =
       project_.bash("timeout 10 " + run_text() + "yes | head -1; echo ${PIPESTATUS[0]}");
   EXPECT_EQ(writer.out, "y\n141\n");
@@ -128,7 +128,7 @@ TEST_P(Transparent, Environment) {
   // The first is for programs that measure themselves.
   std::vector<std::string> expected = {"ASSAY_RUN"};
   if (GetParam() == "preload") {
-    // The last lets programs built with the address sanitizer bear a library before theirs.
+    // The last one lets programs built with AddressSanitizer accept a preloaded library.
     expected.insert(expected.end(), {"LD_PRELOAD", "ASSAY_EVENT_LOG", "ASAN_OPTIONS"});
   }
   EXPECT_THAT(added, ::testing::UnorderedElementsAreArray(expected));
@@ -161,7 +161,7 @@ TEST_P(Transparent, AClosedStreamStaysClosed) {
   }
 }
 
-// Not in the store at the end, and not in any file while the run runs.
+// Not in the store at the end, and not in any file during the run.
 TEST_P(Transparent, SecretsOfChildrenDoNotReachTheDisk) {
   const auto outcome = project_.bash(
       "printf '#!/bin/sh\\ngrep -rac \"ZZra[w]\" .assay | grep -v :0\\nexit 0\\n' > tool; "
@@ -173,7 +173,7 @@ TEST_P(Transparent, SecretsOfChildrenDoNotReachTheDisk) {
   EXPECT_THAT(project_.assay({"show", "last", "--json"}).out, HasSubstr("[redacted]"));
 }
 
-// The command has ended, a process of it has not.
+// The command has ended, one of its processes has not.
 class Lingering : public Transparent {
  protected:
   static constexpr const char* kLeavesOne =

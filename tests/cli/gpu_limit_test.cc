@@ -80,16 +80,16 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
       {"", "--gpu-compute 30", "does not end with %"},
       {"", "--gpu 2=memory:1MiB", "there is no GPU 2; the command will see 2, 0 to 1"},
       {"", "--gpu GPU-77=memory:1MiB", "there is no GPU 'GPU-77'"},
-      {"", "--gpu GPU-a0a0=memory:1MiB", "the beginning of 2 UUIDs"},
-      {"", "--gpu 0", "does not say what holds"},
+      {"", "--gpu GPU-a0a0=memory:1MiB", "a prefix of 2 UUIDs"},
+      {"", "--gpu 0", "does not name a GPU and its limits"},
       {"", "--gpu 0=cores:3", "'cores' is not something to limit"},
       {"", "--gpu 0=memory:1MiB --gpu 0=compute:3%", "named twice"},
-      {"", "--gpu-borrow", "there is no share to go beyond"},
+      {"", "--gpu-borrow", "there is no share to exceed"},
       {"", "--priority urgent", "is not a priority"},
       {"CUDA_VISIBLE_DEVICES=1", "--gpu 1=memory:1MiB", "the command will see one, 0"},
       {"CUDA_VISIBLE_DEVICES=", "--gpu-memory 1MiB", "CUDA_VISIBLE_DEVICES leaves no GPU"},
       {"FAKECUDA_DEVICES=0", "--gpu-memory 1MiB", "there is no GPU to limit"},
-      {"ASSAY_GPU=0", "--gpu-memory 1MiB", "cannot be kept with ASSAY_GPU=0"},
+      {"ASSAY_GPU=0", "--gpu-memory 1MiB", "cannot be enforced with ASSAY_GPU=0"},
       {"LD_LIBRARY_PATH=", "--gpu-memory 1MiB", "cannot be checked here"},
       {"ASSAY_GPU=1 LD_LIBRARY_PATH=", "--gpu 0=memory:1MiB", "give its whole UUID"},
   };
@@ -187,7 +187,7 @@ TEST_F(GpuLimit, ARunWithoutGpusHasNothingToLimit) {
   running_ = true;
   const auto told = shell("$ASSAY limit last --gpu-memory 1MiB");
   EXPECT_EQ(told.exit_code, 64);
-  EXPECT_THAT(told.err, HasSubstr("it counts no GPU work"));
+  EXPECT_THAT(told.err, HasSubstr("its GPU work is not counted"));
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ TEST_F(GpuTop, TopTellsWhatTheRunDid) {
   EXPECT_EQ(mine["launches"], 100);
   EXPECT_EQ(mine["kernels"], 100);
   EXPECT_EQ(mine["processes"], 1);
+  EXPECT_EQ(mine["gpu_processes"], 1);
+  EXPECT_GT(mine["elapsed_seconds"].get<double>(), 0);
+  EXPECT_GT(mine["memory_bytes"].get<std::uint64_t>(), 100'000U);
   EXPECT_EQ(mine["collectives"], 0);
   EXPECT_EQ(mine["launches_per_s"], 0);
   EXPECT_EQ(mine["devices"][0]["gpu"], "0");
@@ -60,7 +63,7 @@ TEST_F(GpuTop, TopTellsWhatTheRunDid) {
   EXPECT_THAT(far.out, AllOf(HasSubstr("gpu_sitter launch 100"), Not(HasSubstr("  busy\n"))));
 }
 
-// Whatever moments it looked at: rate times time, added up, is what was done.
+// Rate times time, added up over all samples, is the total.
 TEST_F(GpuTop, RatesAddUpToWhatWasDone) {
   start("$ASSAY run", "wait go launch 1000 wait again");
   shell("($ASSAY top --json --interval 0.1 > lines 2> toperr & echo $! > toppid)");
@@ -84,6 +87,49 @@ TEST_F(GpuTop, RatesAddUpToWhatWasDone) {
   let_go("again");
   EXPECT_TRUE(appears("rc", "0\n"));
   running_ = false;
+}
+
+// Training on CPUs: the usage of its processes, and the metrics that it wrote to the store.
+TEST_F(GpuTop, TopShowsTrainingWithoutGpus) {
+  const auto start_in_background = [&](const std::string& name, const std::string& command) {
+    shell("(LD_LIBRARY_PATH= " + command + " > " + name + "-out 2> " + name + "-err & echo $! > " +
+          name + "-pid; wait $!; echo $? > " + name + "-rc) > /dev/null 2>&1 &");
+  };
+  start_in_background("train", "$ASSAY train demo --set train.steps=100000 --out made");
+  Json mine;
+  for (int i = 0; i < 300 && (mine.is_null() || mine["step"].is_null()); ++i) {
+    const auto top = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1 --json");
+    const Json view = Json::parse(top.out, nullptr, false);
+    if (view.is_object() && !view["runs"].empty()) mine = view["runs"][0];
+  }
+  ASSERT_FALSE(mine.is_null() || mine["step"].is_null()) << text_of("train-err");
+  EXPECT_EQ(mine["run"], 1);
+  EXPECT_THAT(mine["title"].get<std::string>(), HasSubstr("train demo"));
+  EXPECT_GE(mine["step"], 1);
+  EXPECT_GT(mine["loss"].get<double>(), 0);
+  EXPECT_GT(mine["tokens_per_s"].get<double>(), 0);
+  EXPECT_GE(mine["processes"], 1);
+  EXPECT_GT(mine["cpu_seconds"].get<double>(), 0);
+  EXPECT_GE(mine["cpu_percent"].get<double>(), 0);
+  EXPECT_GT(mine["memory_bytes"].get<std::uint64_t>(), 10 * kMi);
+  EXPECT_TRUE(mine["launches"].is_null());
+  const auto text = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1");
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("tokens/s"), HasSubstr("train demo"), Not(HasSubstr("launches/s"))));
+  start_in_background("serve", "$ASSAY top --listen 0 --interval 0.1");
+  ASSERT_TRUE(appears("serve-err", "serving"));
+  shell("curl -s --max-time 10 $(grep -o 'http:.*' serve-err) > page");
+  const Exposition read = share::testing::read_exposition(text_of("page"));
+  EXPECT_EQ(read.error, "");
+  EXPECT_GE(read.value("assay_run_step", {}).value_or(0), 1);
+  EXPECT_GT(read.value("assay_run_cpu_seconds_total", {}).value_or(0), 0);
+  EXPECT_EQ(read.value("assay_runs", {}), 1);
+  EXPECT_EQ(read.value("assay_gpu_runs", {}), 0);
+  shell("kill -INT $(cat serve-pid); kill -INT $(cat train-pid)");
+  EXPECT_TRUE(appears("serve-rc", "0\n"));
+  EXPECT_TRUE(appears("train-rc", "\n"));
+  EXPECT_THAT(shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1").out,
+              HasSubstr("no run is running"));
 }
 
 TEST_F(GpuTop, TopServesMetrics) {
@@ -179,7 +225,7 @@ TEST_F(GpuTop, TopWithoutGpusSaysSo) {
   EXPECT_TRUE(json_view["gpus"].empty());
   EXPECT_TRUE(json_view["no_gpus"].is_string());
   EXPECT_THAT(shell("FAKECUDA_DEVICES=0 $ASSAY top --once --interval 0.1").out,
-              HasSubstr("no GPU: the driver knows none"));
+              HasSubstr("no GPU: the driver reports none"));
   for (const char* bad : {"--interval 0", "--interval x", "--interval -1", "--interval 1e9",
                           "--interval nan", "--interval ''", "--listen x", "--listen 99999",
                           "--listen 0 --once", "--listen 0 --json"}) {

@@ -101,7 +101,7 @@ TEST_F(TrainCli, KilledAtAnyMomentItResumesToTheSameWeights) {
   ASSERT_EQ(train({"--out", "whole", "--quiet"}).exit_code, 0);
   const std::string expected = content("whole/checkpoints/step-12/weights.safetensors");
   ASSERT_FALSE(expected.empty());
-  const int kills = support::program_is_checked() ? 4 : 50;
+  const int kills = support::program_is_sanitized() ? 4 : 50;
   std::mt19937 random(7);
   int done = 0;
   for (int round = 0; done < kills; ++round) {

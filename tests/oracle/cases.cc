@@ -11,7 +11,7 @@ Lineage of_many(int count) {
   return lineage;
 }
 
-// A file so deep that its path is too long to be told, and that is told. eBPF counts such files as
+// A file whose path is longer than PATH_MAX, which is reported as missed. eBPF counts such files as
 // dropped. strace cannot name them either.
 Case deep_folder(const std::string& program) {
   return {.name = program,
@@ -196,7 +196,7 @@ const std::vector<Case>& all_cases() {
        .for_root = true,
        .may_miss = {"setuid"}},
 
-      // Other doors into the kernel.
+      // Other ways into the kernel.
       {.name = "raw_calls", .command = "$RUN $P/raw_calls"},
       {.name = "raw_calls_static", .command = "$RUN $P/raw_calls_static"},
       {.name = "i386", .command = "$RUN $P/i386_calls", .needs = "$P/i386_calls"},

@@ -63,7 +63,7 @@ std::string FileModel::resolve(const std::string& directory, const std::string& 
 std::shared_ptr<std::string>& FileModel::cwd(int thread) {
   std::shared_ptr<std::string>& known = cwd_[thread];
   if (!known) {
-    // Not forked yet, as far as the log says: children often speak before their parent does.
+    // Not forked yet according to the log: children's calls often come before their parent's fork.
     const auto parent = parents_.find(thread);
     known = std::make_shared<std::string>(parent != parents_.end() ? *cwd(parent->second)
                                                                    : first_directory_);
@@ -213,7 +213,7 @@ void FileModel::open(const Call& call, std::size_t flags) {
   node->changed = node->changed || cuts;
 }
 
-// Bytes through a descriptor: that is how files are known that whoever started us has opened.
+// Reads and writes through a descriptor: inherited files are known by these.
 void FileModel::transfer(const Argument& descriptor, bool write) {
   const std::string path = descriptor.path.value_or("");
   if (!inside(path) || descriptor.deleted) return;

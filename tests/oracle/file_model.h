@@ -1,6 +1,6 @@
-// A model of a folder's names and files that replays the calls strace saw and says what an exact
-// observer must report: which files the command read and which it left changed. Written from what
-// system calls do, and independent of everything in src/.
+// A model of a directory's names and files that replays the calls strace saw and derives what an
+// exact observer must report: which files the command read and which it changed. Written from the
+// specification of system calls, independent of src/.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Snapshot {
     std::int64_t size = 0;
     std::int64_t mtime_ns = 0;
     std::string target;  // of a link
-    // An inode is used again as soon as it is free; this tells one use from the next.
+    // An inode is used again as soon as it is free; this distinguishes one use from the next.
     std::int64_t born_ns = 0;
   };
   std::map<std::string, Entry> entries;
@@ -49,7 +49,7 @@ class FileModel {
 
   // `directory`: where the first thread starts.
   void replay(const std::vector<Call>& calls, const std::string& directory);
-  // `after` tells what no system call does: whether a mapped file was written to.
+  // `after` shows what no system call does: whether a mapped file was written to.
   [[nodiscard]] Lineage result(const Snapshot& after) const;
 
   // Calls that the model could not follow. A test that has any proves nothing.

@@ -24,7 +24,7 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
-// For whoever adds a case: ORACLE_PRINT=1 shows what strace saw.
+// For new cases: ORACLE_PRINT=1 shows what strace saw.
 void print(const Lineage& lineage) {
   for (const std::string& path : lineage.inputs) std::cout << "  in  " << path << "\n";
   for (const auto& [path, status] : lineage.outputs) {
@@ -63,7 +63,7 @@ Truth truth(const Case& which, Sandbox& sandbox) {
   return truth;
 }
 
-// Runs the case under one tracer, as this user or with `user` before the words, and compares.
+// Runs the case under one tracer, as this user or with `user` before the command, and compares.
 void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, const Truth& truth,
              const std::vector<std::string>& user = {}) {
   SCOPED_TRACE("tracer " + tracer);
@@ -95,10 +95,10 @@ const Case& case_named(const std::string& name) {
                        [&](const Case& one) { return one.name == name; });
 }
 
-// All of them; with the checked twin of the program, which is slow, they take turns.
+// All of them; with a sanitized build, which is slow, they take turns.
 std::vector<std::string> tracers_for(const Case& which) {
   const std::vector<std::string>& all = tracers();
-  if (all.empty() || !support::program_is_checked()) return all;
+  if (all.empty() || !support::program_is_sanitized()) return all;
   const auto number = static_cast<std::size_t>(&which - all_cases().data());
   return {all[number % all.size()]};
 }
@@ -128,7 +128,7 @@ std::vector<std::string> all_names() {
 INSTANTIATE_TEST_SUITE_P(Corpus, Oracle, ::testing::ValuesIn(all_names()),
                          [](const auto& one) { return one.param; });
 
-// Root is a special case of everybody: the same without its rights, where tests run as root.
+// Where tests run as root: the same without root's privileges.
 class Unprivileged : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Unprivileged, SameFilesAsStrace) {

@@ -14,8 +14,8 @@ namespace assay::oracle {
 // Names of the tracers that work here.
 const std::vector<std::string>& tracers();
 
-// What `assay show last --json` says once the run is over (a daemon may outlive `assay run`); a
-// failure of the test and nothing if it cannot be had.
+// `assay show last --json` after the end of the run (a daemon may outlive `assay run`); a failed
+// test and nothing if it cannot be read.
 base::Json finished_run(const std::filesystem::path& project);
 
 struct Recorded {
@@ -35,7 +35,7 @@ void expect_digests(const Lineage& expected, const Recorded& got,
 // What outputs say they held is what they held, and `grows` say so.
 void expect_befores(const std::vector<std::string>& grows, const Recorded& got,
                     const std::filesystem::path& pristine);
-// Returns whether the verdict says that files may be lacking.
+// Returns whether the run is marked incomplete.
 bool expect_verdict(const Case& which, const std::string& tracer, const base::Json& shown);
 
 }  // namespace assay::oracle

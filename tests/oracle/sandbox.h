@@ -1,4 +1,4 @@
-// Where a case runs: a pristine tree, and a copy of it for each of those who watch.
+// Where a case runs: a pristine tree, and a copy of it for each observer.
 #pragma once
 
 #include <filesystem>

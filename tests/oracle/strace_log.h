@@ -28,7 +28,7 @@ struct Call {
   [[nodiscard]] bool has_flag(std::size_t number, std::string_view word) const;
 };
 
-// Calls that did not return (exit, an exec that took over another thread's name) are not told.
+// Calls that did not return (exit, an exec that took over another thread's name) are left out.
 std::vector<Call> read_strace(std::string_view log);
 
 // The options with which strace must be called for the above, and for what the model wants to know.

@@ -62,7 +62,7 @@ const std::string& program() {
   return kProgram;
 }
 
-bool program_is_checked() {
+bool program_is_sanitized() {
   return std::filesystem::path(program()).parent_path().filename() == "checked";
 }
 
@@ -81,7 +81,7 @@ Outcome run(const Invocation& invocation) {
     ::dup2(in.read.get(), 0);
     ::dup2(out.write.get(), 1);
     ::dup2(err.write.get(), 2);
-    ::signal(SIGPIPE, SIG_DFL);  // ours is ignored, see below, and that would be inherited
+    ::signal(SIGPIPE, SIG_DFL);  // ignored in this process, see below, which would be inherited
     ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);  // ctest leaves its log open in its tests
     if (!invocation.directory.empty() && ::chdir(invocation.directory.c_str()) != 0) ::_exit(126);
     ::execvp(argv[0], argv.data());

@@ -1,4 +1,4 @@
-// Runs a program to its end and keeps what it printed. For tests of the command line.
+// Runs a program and captures its output. For tests of the command line.
 #pragma once
 
 #include <filesystem>
@@ -22,10 +22,10 @@ struct Invocation {
 
 // The command-line program under test: ASSAY_PROGRAM of the environment, which ctest sets.
 const std::string& program();
-// Whether that is the program's twin with sanitizers, which is much slower.
-bool program_is_checked();
+// Whether that is a sanitized build, which is much slower.
+bool program_is_sanitized();
 
-// Ends the program with SIGKILL after a minute, so that a hang is a failure and not a hang.
+// Kills the program after a minute, so that a hang is a failed test.
 Outcome run(const Invocation& invocation);
 
 }  // namespace assay::support

@@ -24,64 +24,64 @@ base::Error cannot(const char* what, const char* hint) {
 
 }  // namespace
 
-void add_limit_options(share::LimitWords& words, std::vector<Option>& options) {
+void add_limit_options(share::LimitOptions& limits, std::vector<Option>& options) {
   options.push_back({"--gpu-memory",
-                     "memory that the run may hold on each GPU, all its processes together",
-                     &words.memory,
+                     "most memory on each GPU for all processes of the run together",
+                     &limits.memory,
                      {},
                      "SIZE"});
-  options.push_back(
-      {"--gpu-compute", "its share of each GPU's time", &words.compute, {}, "PERCENT"});
+  options.push_back({"--gpu-compute", "share of each GPU's time", &limits.compute, {}, "PERCENT"});
   options.push_back({"--gpu",
                      "limits of one GPU: an index or UUID, then memory, compute, priority, borrow",
-                     &words.devices,
+                     &limits.devices,
                      {},
                      "N=memory:SIZE,compute:PERCENT"});
   options.push_back(
-      {"--gpu-borrow", "use more than the share while nobody else wants the GPU", &words.borrow});
-  options.push_back({"--priority", "who has the GPU first: high, normal or low", &words.priority,
+      {"--gpu-borrow", "exceed the share while no other run wants the GPU", &limits.borrow});
+  options.push_back({"--priority", "which waiting run gets the GPU first: high, normal or low",
+                     &limits.priority,
                      [] {
                        return std::vector<std::string>{"high", "normal", "low"};
                      },
                      "LEVEL"});
 }
 
-share::Surroundings surroundings_here() {
-  share::Surroundings here;
+share::LimitContext limit_context() {
+  share::LimitContext here;
   here.cuda = {.visible_devices = variable("CUDA_VISIBLE_DEVICES"),
                .device_order = variable("CUDA_DEVICE_ORDER")};
   const auto watch = machine::GpuWatch::open();
   if (watch) {
     here.gpus = watch->gpus();
   } else {
-    here.why = watch.error().line();
+    here.why_no_gpus = watch.error().line();
   }
   return here;
 }
 
-base::Result<share::LimitPlan> limits_of_run(const share::LimitWords& words) {
-  if (words.empty()) return share::LimitPlan{};
-  const std::optional<std::string> said = variable("ASSAY_GPU");
-  if (said == "0") {
-    return base::fail(cannot("GPU limits cannot be kept with ASSAY_GPU=0",
-                             "take it out of the environment, or leave the limits out"));
+base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options) {
+  if (options.empty()) return share::LimitPlan{};
+  const std::optional<std::string> requested = variable("ASSAY_GPU");
+  if (requested == "0") {
+    return base::fail(cannot("GPU limits cannot be enforced with ASSAY_GPU=0",
+                             "unset it, or leave the limits out"));
   }
-  if (!collect::gpu_library_there()) {
-    return base::fail(cannot("GPU limits need libassay-gpu.so, which is not there",
+  if (!collect::gpu_library_found()) {
+    return base::fail(cannot("GPU limits need libassay-gpu.so, which was not found",
                              "install it beside the program or in ../lib/assay"));
   }
-  share::Surroundings here = surroundings_here();
-  here.unchecked_allowed = said == "1";
-  ASSAY_TRY(share::LimitPlan plan, share::plan_limits("run", words, here));
-  if (!collect::gpu_wanted(base::Environment::from_current())) {
-    return base::fail(cannot("GPU limits cannot be kept: the loader finds no libcuda.so.1",
+  share::LimitContext here = limit_context();
+  here.unchecked_allowed = requested == "1";
+  ASSAY_TRY(share::LimitPlan plan, share::plan_limits("run", options, here));
+  if (!collect::cuda_may_run(base::Environment::from_current())) {
+    return base::fail(cannot("GPU limits cannot be enforced: the loader finds no libcuda.so.1",
                              "ASSAY_GPU=1 if the command brings its own"));
   }
   const bool shared = has_share(plan.all) ||
                       std::any_of(plan.devices.begin(), plan.devices.end(),
                                   [](const auto& device) { return has_share(device.limits); });
-  if (words.borrow && !shared) {
-    return base::fail(base::usage_error("run --gpu-borrow", "there is no share to go beyond",
+  if (options.borrow && !shared) {
+    return base::fail(base::usage_error("run --gpu-borrow", "there is no share to exceed",
                                         "add --gpu-compute, for example --gpu-compute 30%"));
   }
   return plan;

@@ -1,20 +1,20 @@
-// What `run` and `limit` share: the options that say what a run may have of GPUs, and what these
-// come to on this machine.
+// GPU limit options, shared by `run` and `limit`: their declarations, and their check against this
+// machine's GPUs.
 #pragma once
 
 #include "base/result.h"
 #include "cli/verb.h"
-#include "share/plan.h"
+#include "share/limit_plan.h"
 
 namespace assay::cli {
 
 // --gpu-memory, --gpu-compute, --gpu, --gpu-borrow and --priority.
-void add_limit_options(share::LimitWords& words, std::vector<Option>& options);
+void add_limit_options(share::LimitOptions& limits, std::vector<Option>& options);
 
-// This machine's GPUs, or why they cannot be asked.
-share::Surroundings surroundings_here();
+// This machine's GPUs, or why they are unknown, and this process's CUDA environment.
+share::LimitContext limit_context();
 
-// For a command that is about to run in this environment; nothing is started if it is an error.
-base::Result<share::LimitPlan> limits_of_run(const share::LimitWords& words);
+// The limits of a command that is about to be started in this environment.
+base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options);
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// assay limit RUN [options]: what a running run may have of GPUs, told or changed.
+// assay limit RUN [options]: shows or changes the GPU limits of a running run.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "assay/limit/gpu_limits.h"
 #include "assay/project.h"
 #include "assay/top/print.h"
-#include "assay/top/watch.h"
+#include "assay/top/sampler.h"
 #include "assay/verbs.h"
 #include "base/terminal.h"
 #include "lineage/graph/resolve.h"
@@ -17,23 +17,23 @@
 namespace assay::cli {
 namespace {
 
-struct LimitOptions {
+struct LimitVerbOptions {
   std::string run;
-  share::LimitWords words;
+  share::LimitOptions limits;
   bool none = false;
 };
 
-// A running run, and what its command was told about GPUs.
+// A running run whose GPU work is counted, and the environment that it was started in.
 struct Target {
   RunningRun run;
   share::CudaEnvironment cuda;
-  bool indices_mean_something = true;
+  bool has_environment = true;  // false: another project's run, whose device indices are unknown
 };
 
-base::Error no_region(const std::string& where) {
+base::Error not_counted(const std::string& where) {
   return base::usage_error(
-      where, "it counts no GPU work, so there is nothing to limit",
-      "no CUDA driver was found when it started; ASSAY_GPU=1 says it is there");
+      where, "its GPU work is not counted, so there is nothing to limit",
+      "no CUDA driver was found when it started; ASSAY_GPU=1 makes assay run count anyway");
 }
 
 base::Result<Target> target_in_store(store::Store& store, store::RunId id) {
@@ -45,8 +45,8 @@ base::Result<Target> target_in_store(store::Store& store, store::RunId id) {
                           "`assay top` lists the runs that are"));
   }
   auto count = collect::GpuCount::find(run.uid, run.spool);
-  if (!count) return base::fail(no_region(where));
-  Target target{.run = {.count = *std::move(count), .uid = run.uid, .id = id, .title = run.name},
+  if (!count) return base::fail(not_counted(where));
+  Target target{.run = {.uid = run.uid, .title = run.name, .gpu = *std::move(count), .id = id},
                 .cuda = {}};
   const auto variable = [&](const char* name) -> std::optional<std::string> {
     const auto found = run.context.environment.find(name);
@@ -57,19 +57,20 @@ base::Result<Target> target_in_store(store::Store& store, store::RunId id) {
   return target;
 }
 
-// By the beginning of its uid, as `assay top` shows it: a run of another project.
+// A run of another project, by a prefix of its uid, as `assay top` shows it.
 base::Result<std::optional<Target>> target_elsewhere(const std::string& name) {
   constexpr std::size_t kShortestUid = 4;
   std::optional<Target> found;
   if (name.size() < kShortestUid) return found;
-  TopWatch watch;
-  for (RunningRun& run : watch.runs()) {
-    if (!run.uid.starts_with(name)) continue;
+  TopSampler sampler;
+  for (RunningRun& run : sampler.running()) {
+    if (!run.gpu || !run.uid.starts_with(name)) continue;
     if (found) {
-      return base::fail(base::usage_error(
-          fmt::format("'{}'", name), "several running runs start with this", "give more digits"));
+      return base::fail(base::usage_error(fmt::format("'{}'", name),
+                                          "several running runs have uids that start with this",
+                                          "give more digits"));
     }
-    found = Target{.run = std::move(run), .cuda = {}, .indices_mean_something = false};
+    found = Target{.run = std::move(run), .cuda = {}, .has_environment = false};
   }
   return found;
 }
@@ -89,51 +90,50 @@ base::Result<Target> find_target(const std::string& name) {
   return *std::move(target);
 }
 
-base::Result<void> change(Target& target, const LimitOptions& options) {
-  share::Surroundings here = surroundings_here();
+base::Result<void> change(Target& target, const LimitVerbOptions& options) {
+  share::LimitContext here = limit_context();
   here.cuda = target.cuda;
-  here.unchecked_allowed = true;  // it runs: the driver is there, whoever we can ask
-  for (const std::string& device : options.words.devices) {
+  here.unchecked_allowed = true;  // it is running, so there is a driver, with or without NVML
+  for (const std::string& device : options.limits.devices) {
     const std::string name = device.substr(0, device.find('='));
-    if (target.indices_mean_something || name.starts_with("GPU-") || name.starts_with("MIG-")) {
+    if (target.has_environment || name.starts_with("GPU-") || name.starts_with("MIG-")) {
       continue;
     }
     return base::fail(base::usage_error(
-        "limit --gpu", fmt::format("which GPU is '{}' to a run of another project?", name),
+        "limit --gpu", fmt::format("GPU '{}' of a run of another project is ambiguous", name),
         "give its UUID; nvidia-smi -L lists them"));
   }
-  ASSAY_TRY(const share::LimitPlan plan, share::plan_limits("limit", options.words, here));
-  if (options.none) share::lift_all(target.run.count.region());
-  if (!plan.empty() && !share::apply(plan, target.run.count.region())) {
+  ASSAY_TRY(const share::LimitPlan plan, share::plan_limits("limit", options.limits, here));
+  if (options.none) share::lift_all(target.run.gpu->region());
+  if (!plan.empty() && !share::apply(plan, target.run.gpu->region())) {
     return base::fail(base::usage_error(
-        "limit --gpu", fmt::format("the run has {} GPUs already", wire::kGpuDevices),
+        "limit --gpu", fmt::format("the run has limits for {} GPUs already", wire::kGpuDevices),
         "limit them alike with --gpu-memory and --gpu-compute"));
   }
   return {};
 }
 
-base::Result<base::ExitCode> limit(const Session& session, const LimitOptions& options) {
+base::Result<base::ExitCode> limit(const Session& session, const LimitVerbOptions& options) {
   ASSAY_TRY(Target target, find_target(options.run));
-  const bool changes = options.none || !options.words.empty();
+  const bool changes = options.none || !options.limits.empty();
   if (changes) ASSAY_TRY_VOID(change(target, options));
-  share::Look look;
-  look.runs.push_back(TopWatch::look_at(target.run));
+  share::Sample sample;
+  sample.runs.push_back(gpu_sample(target.run));
   if (const auto watch = machine::GpuWatch::open()) {
-    look.gpus = watch->gpus();
-    look.activities.resize(look.gpus.size());
+    sample.gpus = watch->gpus();
+    sample.activities.resize(sample.gpus.size());
   }
-  const share::View view = share::view_of(nullptr, look);
+  const share::View view = share::view_of(nullptr, sample);
   const share::RunView& run = view.runs.front();
   base::Json document = share::view_json(view)["runs"][0];
-  document["others"] = share::limits_json(run.run.state.all);
+  document["others"] = share::limits_json(run.run.gpu->all);
   session.print_json(document);
   session.print(limits_text(run, base::terminal_columns(STDOUT_FILENO)));
   for (const share::DeviceView& device : run.devices) {
     if (device.state.limit == 0 || device.state.used <= device.state.limit) continue;
     session.print(
         fmt::format("\nGPU {}: the run holds more than its limit. Nothing is taken away; "
-                    "allocations fail until "
-                    "it has given enough back.\n",
+                    "allocations fail until enough has been freed.\n",
                     device.gpu.empty() ? device.uuid : device.gpu));
   }
   session.next(changes ? "assay top"
@@ -144,17 +144,19 @@ base::Result<base::ExitCode> limit(const Session& session, const LimitOptions& o
 }  // namespace
 
 Verb limit_verb(const Session& session) {
-  const auto given = std::make_shared<LimitOptions>();
-  Verb verb = {.name = "limit",
-               .description = "what a running run may have of GPUs: told, or changed",
-               .examples = {"assay limit --help"},
-               .arguments = {{"RUN", "number, last, @STEP, name, label or uid", &given->run, true,
-                              [] { return std::vector<std::string>{"last"}; }}},
-               .action = [&session, given] { return limit(session, *given); }};
-  add_limit_options(given->words, verb.options);
-  verb.options.push_back({"--gpu-no-borrow", "no more than the share, whoever wants the GPU",
-                          &given->words.no_borrow});
-  verb.options.push_back({"--none", "take all limits away first", &given->none});
+  const auto given = std::make_shared<LimitVerbOptions>();
+  Verb verb = {
+      .name = "limit",
+      .description = "show or change the GPU limits of a running run",
+      .examples = {"assay limit sweep", "assay limit sweep --gpu-memory 20GiB --gpu-compute 30%",
+                   "assay limit sweep --gpu-compute 60% --gpu-borrow", "assay limit sweep --none"},
+      .arguments = {{"RUN", "number, last, @STAGE, name, label or uid", &given->run, true,
+                     [] { return std::vector<std::string>{"last"}; }}},
+      .action = [&session, given] { return limit(session, *given); }};
+  add_limit_options(given->limits, verb.options);
+  verb.options.push_back({"--gpu-no-borrow", "no more than the share, even while the GPU is idle",
+                          &given->limits.no_borrow});
+  verb.options.push_back({"--none", "remove all limits before setting those given", &given->none});
   return verb;
 }
 

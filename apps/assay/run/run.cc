@@ -28,7 +28,7 @@ struct RunOptions {
   std::vector<std::string> sets;
   std::string stage;  // "@3"
   std::vector<std::string> command;
-  share::LimitWords gpu;
+  share::LimitOptions gpu;
 };
 
 std::vector<std::string> tracer_names() {
@@ -86,8 +86,8 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
   for (const OrderedValue& given : options.file_rules) {
     request.user_rules.push_back({given.value, given.option == "--keep"});
   }
-  share::add_words(options.gpu, request.gpu_words);
-  ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_words));
+  share::add_options(options.gpu, request.gpu_options);
+  ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_options));
   ASSAY_TRY_VOID(lineage::enter_stage(request));
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) base::exit_like(*kept.wait_status);

@@ -19,34 +19,34 @@ namespace assay::cli {
 namespace {
 
 constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
-// ECMA-48 and xterm: the second screen, without a cursor; and back.
+// ECMA-48 and xterm: the alternate screen without a cursor, and back.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";
 constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";
 constexpr std::string_view kEndOfLine = "\x1b[K";
 constexpr std::string_view kRestOfScreen = "\x1b[J";
-constexpr std::size_t kUsualColumns = 80;
-constexpr std::size_t kUsualRows = 24;
+constexpr std::size_t kDefaultColumns = 80;
+constexpr std::size_t kDefaultRows = 24;
 
-volatile sig_atomic_t end_asked = 0;
-volatile sig_atomic_t stop_asked = 0;
+volatile sig_atomic_t end_requested = 0;
+volatile sig_atomic_t stop_requested = 0;
 
 void on_end(int /*signal*/) {
-  end_asked = 1;
+  end_requested = 1;
 }
 void on_stop(int /*signal*/) {
-  stop_asked = 1;
+  stop_requested = 1;
 }
 void on_size(int /*signal*/) {}
 
-void take(int signal, void (*handler)(int)) {
+void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
 }
 
-// All of it: half an escape sequence would stay on the screen.
+// All of it: half an escape sequence would leave the terminal in a wrong state.
 void write_all(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
@@ -57,15 +57,15 @@ void write_all(std::string_view text) {
 
 std::size_t terminal_rows() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return kUsualRows;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return kDefaultRows;
   return size.ws_row;
 }
 
 }  // namespace
 
 LiveScreen::LiveScreen(bool draws) : draws_(draws) {
-  end_asked = 0;
-  stop_asked = 0;
+  end_requested = 0;
+  stop_requested = 0;
   sigset_t ours{};
   ::sigemptyset(&ours);
   for (const int signal : kEnds) ::sigaddset(&ours, signal);
@@ -73,12 +73,12 @@ LiveScreen::LiveScreen(bool draws) : draws_(draws) {
     ::sigaddset(&ours, SIGWINCH);
     ::sigaddset(&ours, SIGTSTP);
   }
-  // Blocked but for the waits, so that none comes between a look at the flag and the wait.
+  // Blocked except while waiting, so that none arrives between the check of a flag and the wait.
   ::sigprocmask(SIG_BLOCK, &ours, &before_);
-  for (const int signal : kEnds) take(signal, on_end);
+  for (const int signal : kEnds) handle(signal, on_end);
   if (draws_) {
-    take(SIGWINCH, on_size);
-    take(SIGTSTP, on_stop);
+    handle(SIGWINCH, on_size);
+    handle(SIGTSTP, on_stop);
     enter();
   }
 }
@@ -96,7 +96,7 @@ void LiveScreen::leave() const {
 }
 
 bool LiveScreen::ended() const {
-  return end_asked != 0;
+  return end_requested != 0;
 }
 
 bool LiveScreen::wait_until(std::int64_t deadline_ns) {
@@ -104,9 +104,9 @@ bool LiveScreen::wait_until(std::int64_t deadline_ns) {
       std::max<std::int64_t>(deadline_ns - base::system_clock().monotonic_ns(), 0);
   const timespec wait{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   if (::ppoll(nullptr, 0, &wait, &before_) == 0) return true;
-  if (stop_asked != 0) {
-    // The shell gets its screen back before it gets the terminal.
-    stop_asked = 0;
+  if (stop_requested != 0) {
+    // The shell needs its screen back before it takes the terminal.
+    stop_requested = 0;
     leave();
     ::raise(SIGSTOP);
     enter();
@@ -115,7 +115,7 @@ bool LiveScreen::wait_until(std::int64_t deadline_ns) {
 }
 
 std::size_t LiveScreen::columns() const {
-  return base::terminal_columns(STDOUT_FILENO).value_or(kUsualColumns);
+  return base::terminal_columns(STDOUT_FILENO).value_or(kDefaultColumns);
 }
 
 void LiveScreen::draw(const std::string& text) const {

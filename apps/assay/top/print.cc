@@ -17,7 +17,7 @@ using base::printable;
 
 constexpr const char* kNothing = "—";
 constexpr std::size_t kTitleColumns = 60;
-constexpr std::size_t kFewestWords = 20;
+constexpr std::size_t kShortestText = 20;
 
 std::string bytes_text(std::uint64_t bytes) {
   return base::to_text(base::Bytes(static_cast<std::int64_t>(bytes)));
@@ -31,7 +31,7 @@ std::string rate_text(const std::optional<base::BytesPerSecond>& rate) {
   return rate ? base::to_text(*rate) : kNothing;
 }
 
-// "412", "12.3K": people compare these at a glance.
+// "412", "12.3K".
 std::string count_rate(const std::optional<share::RunRates>& rates, double share::RunRates::*what) {
   if (!rates) return kNothing;
   const double value = (*rates).*what;
@@ -44,7 +44,7 @@ std::string used_text(const share::DeviceState& device) {
   return fmt::format("{} of {}", bytes_text(device.used), bytes_text(device.limit));
 }
 
-std::string lent_text(const wire::GpuShare& share) {
+std::string share_column(const wire::GpuShare& share) {
   if (!share.limited()) return kNothing;
   std::string text = share_text(share.thousandths);
   if (share.borrow) text += "+";
@@ -54,19 +54,19 @@ std::string lent_text(const wire::GpuShare& share) {
   return text;
 }
 
-// A table of which columns can be left out.
-struct Wide {
+// A table that leaves out columns to fit the terminal.
+struct FittedTable {
   std::vector<std::string> headers;
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> least;  // headers, in the order in which they go
-  std::set<std::string> left;      // columns of words
+  std::vector<std::string> optional;  // columns that may go, the first one first
+  std::set<std::string> texts;        // columns of text: aligned left, shortened if necessary
 
   [[nodiscard]] std::string text(const std::optional<std::size_t>& columns) const {
     std::set<std::string> gone;
     if (!columns) return without(gone, kTitleColumns).text();
-    for (const std::string& next : least) {
-      // Words are cut before numbers are left out, as long as they say something.
-      if (base::display_width(rule_of(without(gone, kFewestWords).text())) <= *columns) break;
+    for (const std::string& next : optional) {
+      // Texts are shortened, down to a readable length, before columns are left out.
+      if (base::display_width(rule_of(without(gone, kShortestText).text())) <= *columns) break;
       gone.insert(next);
     }
     return without(gone, kTitleColumns).text(columns);
@@ -79,19 +79,19 @@ struct Wide {
     const std::string_view rest = text.substr(end + 1);
     return rest.substr(0, rest.find('\n'));
   }
-  [[nodiscard]] base::Table without(const std::set<std::string>& gone, std::size_t words) const {
+  [[nodiscard]] base::Table without(const std::set<std::string>& gone, std::size_t width) const {
     const auto kept = [&](const std::vector<std::string>& cells) {
       std::vector<std::string> out;
       for (std::size_t i = 0; i < cells.size(); ++i) {
         if (gone.contains(headers[i])) continue;
-        out.push_back(left.contains(headers[i]) ? base::shortened(cells[i], words) : cells[i]);
+        out.push_back(texts.contains(headers[i]) ? base::shortened(cells[i], width) : cells[i]);
       }
       return out;
     };
     base::Table table(kept(headers));
     const std::vector<std::string> names = kept(headers);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      table.align(i, left.contains(names[i]) ? base::Align::kLeft : base::Align::kRight);
+      table.align(i, texts.contains(names[i]) ? base::Align::kLeft : base::Align::kRight);
     }
     for (const auto& row : rows) table.row(kept(row));
     return table;
@@ -100,12 +100,12 @@ struct Wide {
 
 std::string gpus_text(const share::View& view, const std::optional<std::size_t>& columns) {
   if (view.gpus.empty()) return fmt::format("no GPU: {}\n", printable(view.no_gpus));
-  Wide table{.headers = {"GPU", "name", "memory", "of", "busy", "SM", "tensor", "DRAM", "PCIe in",
-                         "PCIe out", "NVLink in", "NVLink out", "W", "MHz"},
-             .rows = {},
-             .least = {"NVLink out", "NVLink in", "MHz", "PCIe out", "PCIe in", "name", "SM", "of",
-                       "DRAM", "W"},
-             .left = {"GPU", "name"}};
+  FittedTable table{.headers = {"GPU", "name", "memory", "of", "busy", "SM", "tensor", "DRAM",
+                                "PCIe in", "PCIe out", "NVLink in", "NVLink out", "W", "MHz"},
+                    .rows = {},
+                    .optional = {"NVLink out", "NVLink in", "MHz", "PCIe out", "PCIe in", "name",
+                                 "SM", "of", "DRAM", "W"},
+                    .texts = {"GPU", "name"}};
   const auto number = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.0f}", *value) : kNothing;
   };
@@ -128,42 +128,79 @@ std::string device_name(const share::DeviceView& device) {
   return device.gpu.empty() ? base::shortened(device.uuid, 12) : device.gpu;
 }
 
-std::string run_name(const share::RunLook& run) {
+std::string run_name(const share::RunSample& run) {
   return run.id ? fmt::format("{}", *run.id) : run.uid.substr(0, 8);
 }
 
+// "4.1234", "0.0312": four digits after the point, or of the number.
+std::string loss_text(const std::optional<double>& loss) {
+  if (!loss) return kNothing;
+  return std::abs(*loss) < 1000 ? fmt::format("{:.4f}", *loss) : fmt::format("{:.4g}", *loss);
+}
+
 std::string runs_text(const share::View& view, const std::optional<std::size_t>& columns) {
-  if (view.runs.empty()) return "no run is running on GPUs\n";
-  Wide table{.headers = {"run", "GPU", "memory", "share", "had", "waited", "launches/s",
-                         "collectives/s", "refused", "what"},
-             .rows = {},
-             .least = {"refused", "collectives/s", "waited", "launches/s", "had", "share"},
-             .left = {"run", "GPU", "what"}};
-  for (const share::RunView& view_of_run : view.runs) {
-    const share::RunLook& run = view_of_run.run;
-    const std::string title = base::shortened(printable(run.title), kTitleColumns);
-    // A run's own numbers stand in its first line.
-    const auto line = [&](bool first, std::string gpu, std::string memory, std::string share,
-                          std::string had, std::string waited) {
+  if (view.runs.empty()) return "no run is running\n";
+  const bool training = std::any_of(view.runs.begin(), view.runs.end(),
+                                    [](const auto& run) { return run.run.training.has_value(); });
+  FittedTable table{.headers = {"run", "time", "processes", "CPU", "memory"},
+                    .rows = {},
+                    .optional = {"processes", "tokens/s", "memory", "CPU", "time"},
+                    .texts = {"run", "command"}};
+  if (training) table.headers.insert(table.headers.end(), {"step", "loss", "tokens/s"});
+  table.headers.emplace_back("command");
+  for (const share::RunView& one : view.runs) {
+    const share::RunSample& run = one.run;
+    const auto& usage = run.usage;
+    std::vector<std::string> row = {
+        printable(run_name(run)),
+        run.elapsed_s ? base::to_text(base::Seconds(std::floor(*run.elapsed_s))) : kNothing,
+        usage ? fmt::format("{}", usage->processes) : kNothing, percent_text(one.cpu_percent),
+        usage ? bytes_text(usage->memory_bytes) : kNothing};
+    if (training) {
+      const auto& progress = run.training;
+      row.push_back(progress ? fmt::format("{}", progress->step) : kNothing);
+      row.push_back(progress ? loss_text(progress->loss) : kNothing);
+      row.push_back(progress && progress->tokens_per_s
+                        ? base::short_count(std::llround(std::min(*progress->tokens_per_s, 1e18)))
+                        : kNothing);
+    }
+    row.push_back(base::shortened(printable(run.title), kTitleColumns));
+    table.rows.push_back(std::move(row));
+  }
+  return table.text(columns);
+}
+
+// A row for each run and GPU; nothing if no run uses GPUs.
+std::string gpu_runs_text(const share::View& view, const std::optional<std::size_t>& columns) {
+  FittedTable table{
+      .headers = {"run", "GPU", "GPU memory", "share", "busy", "waited", "launches/s",
+                  "collectives/s", "refused"},
+      .rows = {},
+      .optional = {"refused", "collectives/s", "waited", "launches/s", "busy", "share"},
+      .texts = {"run", "GPU"}};
+  for (const share::RunView& one : view.runs) {
+    const share::RunSample& run = one.run;
+    if (!run.gpu) continue;
+    // Numbers of the whole run are in its first row.
+    const auto add = [&](bool first, std::string gpu, std::string memory, std::string share,
+                         std::string busy, std::string waited) {
       const auto once = [&](std::string text) { return first ? std::move(text) : std::string(); };
       table.rows.push_back({once(printable(run_name(run))), std::move(gpu), std::move(memory),
-                            std::move(share), std::move(had), std::move(waited),
-                            once(count_rate(view_of_run.rates, &share::RunRates::launches)),
-                            once(count_rate(view_of_run.rates, &share::RunRates::collectives)),
-                            once(fmt::format("{}", run.state.refused)), once(title)});
+                            std::move(share), std::move(busy), std::move(waited),
+                            once(count_rate(one.rates, &share::RunRates::launches)),
+                            once(count_rate(one.rates, &share::RunRates::collectives)),
+                            once(fmt::format("{}", run.gpu->refused))});
     };
-    if (view_of_run.devices.empty()) {
-      line(true, kNothing, kNothing, kNothing, kNothing, kNothing);
-    }
+    if (one.devices.empty()) add(true, kNothing, kNothing, kNothing, kNothing, kNothing);
     bool first = true;
-    for (const share::DeviceView& device : view_of_run.devices) {
-      line(first, printable(device_name(device)), used_text(device.state),
-           lent_text(device.state.share), percent_text(device.had_percent),
-           percent_text(device.waited_percent));
+    for (const share::DeviceView& device : one.devices) {
+      add(first, printable(device_name(device)), used_text(device.state),
+          share_column(device.state.share), percent_text(device.busy_percent),
+          percent_text(device.waited_percent));
       first = false;
     }
   }
-  return table.text(columns);
+  return table.rows.empty() ? "" : "\n" + table.text(columns);
 }
 
 std::string seconds_text(std::uint64_t ns) {
@@ -178,18 +215,18 @@ std::string share_text(std::uint32_t thousandths) {
 }
 
 std::string top_text(const share::View& view, std::optional<std::size_t> columns) {
-  return gpus_text(view, columns) + "\n" + runs_text(view, columns);
+  return gpus_text(view, columns) + "\n" + runs_text(view, columns) + gpu_runs_text(view, columns);
 }
 
 std::string limits_text(const share::RunView& run, std::optional<std::size_t> columns) {
-  base::Table table({"GPU", "memory", "limit", "share", "priority", "borrows", "had", "waited"});
+  base::Table table({"GPU", "memory", "limit", "share", "priority", "borrows", "busy", "waited"});
   table.align(4, base::Align::kLeft);
   const auto row = [&](const std::string& gpu, const std::string& used, std::uint64_t limit,
-                       const wire::GpuShare& share, const std::string& had,
+                       const wire::GpuShare& share, const std::string& busy,
                        const std::string& waited) {
     table.row({gpu, used, limit == 0 ? "none" : bytes_text(limit),
                share.thousandths < wire::kGpuWholeShare ? share_text(share.thousandths) : "none",
-               std::string(share::name_of(share.priority)), share.borrow ? "yes" : "no", had,
+               std::string(share::name_of(share.priority)), share.borrow ? "yes" : "no", busy,
                waited});
   };
   for (const share::DeviceView& device : run.devices) {
@@ -197,8 +234,8 @@ std::string limits_text(const share::RunView& run, std::optional<std::size_t> co
         device.state.share, seconds_text(device.state.busy_ns),
         seconds_text(device.state.waited_ns));
   }
-  // What a device gets that the run has not touched yet.
-  const share::Limits& all = run.run.state.all;
+  // For devices that the run has not used yet.
+  const share::Limits& all = run.run.gpu->all;
   wire::GpuShare share;
   share.thousandths = all.thousandths.value_or(wire::kGpuWholeShare);
   share.priority = all.priority.value_or(wire::GpuPriority::kNormal);

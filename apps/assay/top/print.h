@@ -1,4 +1,4 @@
-// Runs and GPUs as tables. Used by top, limit and show.
+// Runs and GPUs as tables, for top, limit and show.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace assay::cli {
 // "30%", "12.5%"
 std::string share_text(std::uint32_t thousandths);
 
-// Both tables. Where they would be wider than `columns`, what matters least is left out.
+// All tables. To fit into `columns`, the least important columns are left out.
 std::string top_text(const share::View& view, std::optional<std::size_t> columns);
 
-// What holds for one run and what it uses, device by device.
+// Limits and usage of one run, device by device. Its GPU work must be counted.
 std::string limits_text(const share::RunView& run, std::optional<std::size_t> columns);
 
 }  // namespace assay::cli

@@ -1,5 +1,4 @@
-// assay top: the runs that use this machine's GPUs, and the GPUs, as they are now; and the same for
-// Prometheus.
+// assay top: running runs and this machine's GPUs, as tables, JSON, or a page for Prometheus.
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,14 +7,17 @@
 #include <charconv>
 #include <cstdio>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include "assay/top/live_screen.h"
 #include "assay/top/print.h"
-#include "assay/top/watch.h"
+#include "assay/top/sampler.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
+#include "base/prometheus.h"
 #include "base/terminal.h"
-#include "share/metrics_server.h"
+#include "http/server.h"
 #include "share/metrics_text.h"
 
 namespace assay::cli {
@@ -23,7 +25,7 @@ namespace {
 
 struct TopOptions {
   std::string interval = "1s";
-  std::vector<std::string> listen;  // a list, so that an empty one can be told from none
+  std::vector<std::string> listen;  // a list, so that an empty value differs from an absent one
   bool once = false;
 };
 
@@ -41,11 +43,11 @@ base::Result<std::int64_t> interval_of(const std::string& text) {
   if (const auto [stopped, error] = std::from_chars(text.data(), end, seconds);
       error != std::errc{} || stopped != end) {
     const auto parsed = base::parse_seconds(text);
-    if (!parsed) return wrong("is no time");
+    if (!parsed) return wrong("is not a time");
     seconds = parsed->count();
   }
-  if (!(seconds >= kShortestInterval)) return wrong("is too short: a tenth of a second at least");
-  if (seconds > kLongestInterval) return wrong("is too long: a day at most");
+  if (!(seconds >= kShortestInterval)) return wrong("is too short: at least 0.1 seconds");
+  if (seconds > kLongestInterval) return wrong("is too long: at most a day");
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
@@ -63,43 +65,43 @@ base::Json document_of(const share::View& view) {
   return document;
 }
 
-base::ExitCode show_once(const Session& session, TopWatch& watch, std::int64_t interval_ns) {
-  const share::Look before = watch.look();
+base::ExitCode show_once(const Session& session, TopSampler& sampler, std::int64_t interval_ns) {
+  const share::Sample before = sampler.sample();
   timespec left{.tv_sec = interval_ns / 1'000'000'000, .tv_nsec = interval_ns % 1'000'000'000};
   while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
-  const share::View view = share::view_of(&before, watch.look());
+  const share::View view = share::view_of(&before, sampler.sample());
   session.print_json(document_of(view));
   session.print(frame(view, base::terminal_columns(STDOUT_FILENO)));
   return base::ExitCode::kYes;
 }
 
-base::ExitCode show_live(const Session& session, TopWatch& watch, std::int64_t interval_ns) {
+base::ExitCode show_live(const Session& session, TopSampler& sampler, std::int64_t interval_ns) {
   const bool drawn = !session.json && !session.quiet && ::isatty(STDOUT_FILENO) == 1;
   LiveScreen screen(drawn);
-  share::Look before = watch.look();
+  share::Sample before = sampler.sample();
   share::View view = share::view_of(nullptr, before);
   std::int64_t due = base::system_clock().monotonic_ns() + (drawn ? 0 : interval_ns);
   bool first = true;
   while (!screen.ended()) {
     const std::int64_t now = base::system_clock().monotonic_ns();
     if (now < due) {
-      // Also after the window was resized: what is known is drawn anew.
+      // After a resize the last view is drawn again.
       if (!screen.wait_until(due) && drawn && !screen.ended())
         screen.draw(frame(view, screen.columns()));
       continue;
     }
     if (!(drawn && first)) {
-      share::Look look = watch.look();
-      view = share::view_of(&before, look);
-      before = std::move(look);
+      share::Sample sample = sampler.sample();
+      view = share::view_of(&before, sample);
+      before = std::move(sample);
     }
     if (drawn) {
       screen.draw(frame(view, screen.columns()));
     } else {
       session.print_json_line(document_of(view));
       session.print((first ? "" : "\n") + frame(view, std::nullopt));
-      // Whoever reads this in a pipe reads it now; one that has gone ends it.
+      // A reader at the other end of a pipe gets it now; one that has gone ends the loop.
       if (std::fflush(stdout) != 0) return base::ExitCode::kNo;
     }
     first = false;
@@ -108,24 +110,50 @@ base::ExitCode show_live(const Session& session, TopWatch& watch, std::int64_t i
   return base::ExitCode::kYes;
 }
 
-base::Result<base::ExitCode> serve(const Session& session, TopWatch& watch,
+// The page that the server's thread sends and the sampling thread replaces.
+class MetricsPage {
+ public:
+  void set(std::string text) {
+    const std::lock_guard lock(mutex_);
+    text_ = std::move(text);
+  }
+  http::Response answer(const http::Request& request) {
+    const std::lock_guard lock(mutex_);
+    return http::single_page(
+        request, "/metrics",
+        {.content_type = std::string(base::kPrometheusContentType), .body = text_});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;
+};
+
+base::Result<base::ExitCode> serve(const Session& session, TopSampler& sampler,
                                    std::int64_t interval_ns, const std::string& address) {
-  ASSAY_TRY(share::MetricsServer server, share::MetricsServer::listen("top --listen", address));
-  LiveScreen signals(false);
+  MetricsPage page;
+  ASSAY_TRY(http::Server server,
+            http::Server::listen("top --listen", address, [&](const http::Request& request) {
+              return page.answer(request);
+            }));
+  LiveScreen signals(false);  // before the thread starts, which must not receive them
+  share::Sample before = sampler.sample();
+  page.set(share::metrics_text(share::view_of(nullptr, before)));
+  std::thread thread([&] { server.run(); });
   if (!session.quiet) {
     base::write_stderr(fmt::format("assay: serving http://{}/metrics\n", server.address()));
   }
-  share::Look before = watch.look();
-  std::string text = share::metrics_text(share::view_of(nullptr, before));
   while (!signals.ended()) {
     const std::int64_t due = base::system_clock().monotonic_ns() + interval_ns;
-    while (!server.serve_until(due, text, signals.mask()) && !signals.ended()) {
+    while (!signals.wait_until(due) && !signals.ended()) {
     }
     if (signals.ended()) break;
-    share::Look look = watch.look();
-    text = share::metrics_text(share::view_of(&before, look));
-    before = std::move(look);
+    share::Sample sample = sampler.sample();
+    page.set(share::metrics_text(share::view_of(&before, sample)));
+    before = std::move(sample);
   }
+  server.stop();
+  thread.join();
   return base::ExitCode::kYes;
 }
 
@@ -133,13 +161,13 @@ base::Result<base::ExitCode> top(const Session& session, const TopOptions& optio
   ASSAY_TRY(const std::int64_t interval_ns, interval_of(options.interval));
   if (!options.listen.empty() && (options.once || session.json)) {
     return base::fail(base::usage_error("top --listen",
-                                        "it serves until it is ended, and prints nothing",
+                                        "it serves until interrupted, and prints nothing",
                                         "leave out --once and --json"));
   }
-  TopWatch watch;
-  if (!options.listen.empty()) return serve(session, watch, interval_ns, options.listen.back());
-  return options.once ? show_once(session, watch, interval_ns)
-                      : show_live(session, watch, interval_ns);
+  TopSampler sampler;
+  if (!options.listen.empty()) return serve(session, sampler, interval_ns, options.listen.back());
+  return options.once ? show_once(session, sampler, interval_ns)
+                      : show_live(session, sampler, interval_ns);
 }
 
 }  // namespace
@@ -148,14 +176,19 @@ Verb top_verb(const Session& session) {
   const auto given = std::make_shared<TopOptions>();
   return {
       .name = "top",
-      .description = "running runs and GPUs as they are now: memory, shares, launches, activity",
+      .description =
+          "show running runs and GPUs: CPU, memory, training progress, GPU shares and activity",
       .examples = {"assay top --once --interval 0.1", "assay top --once --json --interval 100ms"},
       .options =
-          {{"--interval", "time between looks; default: 1 second", &given->interval, {}, "SECONDS"},
-           {"--once", "look once and end", &given->once},
+          {{"--interval",
+            "time between samples; default: 1 second",
+            &given->interval,
+            {},
+            "SECONDS"},
+           {"--once", "print one sample and exit", &given->once},
            {"--listen",
-            "serve http://HOST:PORT/metrics for Prometheus instead; this machine only "
-            "without HOST",
+            "serve http://HOST:PORT/metrics for Prometheus instead; without HOST, on the loopback "
+            "interface",
             &given->listen,
             {},
             "[HOST:]PORT"}},

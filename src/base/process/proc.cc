@@ -14,7 +14,12 @@ namespace {
 // As proc(5) counts them.
 constexpr int kState = 3;
 constexpr int kParent = 4;
+constexpr int kUserTicks = 14;
+constexpr int kSystemTicks = 15;
+constexpr int kChildrenUserTicks = 16;
+constexpr int kChildrenSystemTicks = 17;
 constexpr int kStartTicks = 22;
+constexpr int kResidentPages = 24;
 
 template <typename Number>
 bool parse_whole(std::string_view field, Number& number) {
@@ -49,16 +54,27 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   if (name_end == std::string_view::npos) return std::nullopt;
   text.remove_prefix(name_end + 1);
   ProcessStat out;
+  bool has_start = false;
   for (int at = kState; text.starts_with(' '); ++at) {
     text.remove_prefix(1);
     const std::string_view field = text.substr(0, text.find_first_of(" \n"));
     text.remove_prefix(field.size());
     if (at == kState && field.size() == 1) out.state = field.front();
     if (at == kParent && !parse_whole(field, out.parent)) return std::nullopt;
-    if (at != kStartTicks) continue;
-    return parse_whole(field, out.start_ticks) ? std::optional(out) : std::nullopt;
+    std::int64_t ticks = 0;
+    if (at >= kUserTicks && at <= kChildrenSystemTicks && parse_whole(field, ticks)) {
+      (at <= kSystemTicks ? out.cpu_ticks : out.children_cpu_ticks) += ticks;
+    }
+    if (at == kStartTicks) {
+      if (!parse_whole(field, out.start_ticks)) return std::nullopt;
+      has_start = true;
+    }
+    if (at == kResidentPages) {
+      parse_whole(field, out.resident_pages);
+      break;
+    }
   }
-  return std::nullopt;
+  return has_start ? std::optional(out) : std::nullopt;
 }
 
 std::optional<ProcessStat> process_stat(pid_t process) {

@@ -23,6 +23,10 @@ struct ProcessStat {
   // Clock ticks from boot to the process's start: with the pid, a name for it that is never used
   // again.
   std::int64_t start_ticks = 0;
+  // CPU time in clock ticks: its own, and of children that it has waited for.
+  std::int64_t cpu_ticks = 0;
+  std::int64_t children_cpu_ticks = 0;
+  std::int64_t resident_pages = 0;
 
   // It has exited, though its parent may not have waited for it yet.
   [[nodiscard]] bool has_ended() const { return state == 'Z' || state == 'X'; }

@@ -20,6 +20,7 @@ TEST(ProcessStat, OfThisProcess) {
   EXPECT_EQ(stat->parent, ::getppid());
   EXPECT_FALSE(stat->has_ended());
   EXPECT_EQ(process_stat(::getpid())->start_ticks, stat->start_ticks);
+  EXPECT_GT(stat->resident_pages, 100);
 }
 
 // A child that calls itself `name` and waits to be killed.

@@ -72,15 +72,15 @@ int exit_code_of(const base::Error& not_started) {
 
 Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
     : request_(request), channel_(channel) {
-  launch_.words = request_.command;
+  launch_.command = request_.command;
   launch_.environment = base::Environment::from_current();
   launch_.inherited = collect::inherited_files();
-  launch_.keep_words = redact_joined_arguments;
+  launch_.redact = redact_joined_arguments;
   descriptors_ = collect::inherited_descriptors();
 }
 
 void Recorder::report(const base::Error& error) {
-  channel_.say("assay: " + error.line());
+  channel_.print("assay: " + error.line());
 }
 
 int Recorder::record() {
@@ -156,7 +156,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
 
 // Counting GPU work is optional; with limits, the command runs limited or not at all.
 base::Result<void> Recorder::prepare_gpu() {
-  if (collect::gpu_wanted(launch_.environment)) {
+  if (collect::cuda_may_run(launch_.environment)) {
     gpu_ = collect::GpuCount::make(run_.uid, run_.spool);
     if (gpu_ && !gpu_->add_to(launch_.environment)) {
       gpu_->remove();
@@ -233,7 +233,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY(
       StagedResults results,
       StagedResults::create(
-          run_.spool, request_.explain ? [this](const std::string& line) { channel_.say(line); }
+          run_.spool, request_.explain ? [this](const std::string& line) { channel_.print(line); }
                                        : StagedResults::Explain{}));
   tracker_->finish(results);
   for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
@@ -251,9 +251,9 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));
   if (request_.summary) {
-    channel_.say(fmt::format("assay: run {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
-                             run_.id, results.inputs(), results.outputs(),
-                             run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));
+    channel_.print(fmt::format("assay: run {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
+                               run_.id, results.inputs(), results.outputs(),
+                               run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));
   }
   return {};
 }

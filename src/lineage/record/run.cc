@@ -43,14 +43,14 @@ std::vector<std::string> repeatable_options(const RunRequest& request) {
   for (const Filter::UserRule& rule : request.user_rules) {
     options.push_back((rule.keep ? "--keep=" : "--leave-out=") + rule.pattern);
   }
-  for (std::string& option : share::options_of(request.gpu_words)) {
+  for (std::string& option : share::to_arguments(request.gpu_options)) {
     options.push_back(std::move(option));
   }
   return options;
 }
 
 void repeat_option(const std::string& option, RunRequest& request) {
-  if (share::take_option(option, request.gpu_words)) return;
+  if (share::parse_option(option, request.gpu_options)) return;
   const std::size_t equals = option.find('=');
   if (equals == std::string::npos) return;
   const std::string_view name = std::string_view(option).substr(0, equals);
@@ -64,7 +64,7 @@ void repeat_option(const std::string& option, RunRequest& request) {
 }
 
 base::Result<collect::Kept> run_command(const RunRequest& request) {
-  auto kept = collect::keep(request.wait, [&](collect::Channel& channel) {
+  auto kept = collect::run_kept(request.wait, [&](collect::Channel& channel) {
     // Never destroyed: closing the store would checkpoint its write-ahead log and wait for the
     // disk.
     return (new Recorder(request, channel))->record();

@@ -28,7 +28,7 @@ struct RunRequest {
   std::string directory = {};
   std::vector<Redirect> redirects = {};
   // The GPU limits as given, to be repeated, and what they come to on this machine.
-  share::LimitWords gpu_words = {};
+  share::LimitOptions gpu_options = {};
   share::LimitPlan gpu_limits = {};
   bool explain = false;
   bool wait = true;      // for processes that the command leaves running

@@ -69,7 +69,7 @@ class Tracker : public collect::Sink {
   void about_to_change(std::string_view path, const wire::Stamp& stamp,
                        collect::Change change) override;
 
-  void meanwhile() override { take_hash_results(); }
+  void on_tick() override { take_hash_results(); }
   // Reports everything. Call once, after the last event.
   void finish(Results& results);
 

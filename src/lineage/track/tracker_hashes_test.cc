@@ -189,7 +189,7 @@ TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) 
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::seconds(30);
   while (cache.entries.size() < kFiles && Clock::now() < deadline) {
-    quiet.tracker->meanwhile();
+    quiet.tracker->on_tick();
     std::this_thread::yield();
   }
   EXPECT_EQ(cache.entries.size(), kFiles) << "hashed while the run runs";

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/process/proc.h"
 #include "base/unique_fd.h"
-#include "observe/collect/gate/preload.h"
+#include "observe/collect/process/launch.h"
 
 namespace assay::collect {
 namespace {
@@ -31,14 +31,13 @@ bool is_in(const fs::path& folder) {
   return ::access((folder / kDriver).c_str(), F_OK) == 0;
 }
 
-// The loader's cache names every library it knows, zero-terminated; which format it has does not
-// matter for that.
+// The loader's cache has the zero-terminated names of all its libraries, whatever its format.
 bool is_in_cache() {
   const auto cache = base::read_file("/etc/ld.so.cache", base::Bytes{64 << 20});
   return cache && cache->find(std::string(kDriver) + '\0') != std::string::npos;
 }
 
-// In memory: what is written there never waits for a disk.
+// First in memory, where writing never waits for a disk.
 std::array<fs::path, 2> places(const std::string& uid, const fs::path& folder) {
   return {fs::path(kMemory) / (std::string(kPrefix) + uid), folder / "gpu"};
 }
@@ -58,7 +57,7 @@ wire::GpuRegion* mapped(int file) {
   return nullptr;
 }
 
-// The inode of our namespace of process ids; a pid of another one means nothing here.
+// The inode of this pid namespace; pids of other namespaces are meaningless here.
 std::uint64_t pid_namespace() {
   struct stat status {};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
@@ -90,10 +89,10 @@ void add_share(const wire::GpuRegion& region, const wire::GpuDevice& device, std
 
 }  // namespace
 
-bool gpu_wanted(const base::Environment& environment) {
-  const std::string_view said = environment.get("ASSAY_GPU").value_or("");
-  if (said == "1") return true;
-  if (said == "0") return false;
+bool cuda_may_run(const base::Environment& environment) {
+  const std::string_view requested = environment.get("ASSAY_GPU").value_or("");
+  if (requested == "1") return true;
+  if (requested == "0") return false;
   std::string_view folders = environment.get("LD_LIBRARY_PATH").value_or("");
   while (!folders.empty()) {
     const std::size_t end = std::min(folders.find_first_of(":;"), folders.size());
@@ -107,8 +106,8 @@ bool gpu_wanted(const base::Environment& environment) {
   return is_in_cache();
 }
 
-bool gpu_library_there() {
-  return !library_beside(kLibrary).empty();
+bool gpu_library_found() {
+  return !installed_library(kLibrary).empty();
 }
 
 std::optional<GpuCount> GpuCount::make(const std::string& uid, const fs::path& folder) {
@@ -136,7 +135,7 @@ std::vector<std::string> GpuCount::uids() {
   std::error_code error;
   for (fs::directory_iterator at(kMemory, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    // Others' files could be cut short while we read them, which would end us.
+    // Files of other users could be truncated while they are mapped, which raises SIGBUS.
     struct stat status {};
     if (name.starts_with(kPrefix) && ::lstat(at->path().c_str(), &status) == 0 &&
         S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) {
@@ -161,7 +160,7 @@ GpuCount::~GpuCount() {
 }
 
 bool GpuCount::add_to(base::Environment& environment) const {
-  const fs::path library = library_beside(kLibrary);
+  const fs::path library = installed_library(kLibrary);
   if (library.empty()) return false;
   environment.add_to_list("LD_PRELOAD", library.native(), base::Environment::Place::kLast);
   // See preload.cc: programs built with AddressSanitizer.
@@ -175,7 +174,7 @@ GpuReport GpuCount::report() const {
   GpuReport report;
   report.totals = wire::sum_of(*region_);
   report.lost = region_->header.lost_threads.load() + region_->header.lost_collectives.load();
-  // Every process has rows of its own.
+  // Each process has its own rows.
   std::map<std::tuple<std::uint64_t, unsigned, unsigned>, GpuReport::Collective> joined;
   for (const wire::GpuCollective& row : region_->collectives) {
     const std::uint64_t calls = row.calls.load();
@@ -197,9 +196,9 @@ GpuReport GpuCount::report() const {
     for (const wire::GpuSlot& slot : region_->slots) peak = std::max(peak, slot.peak[i].load());
     report.memory.push_back({uuid_text(region_->devices[i]), peak});
   }
-  // A line that belongs to no device says what holds for all others.
-  const wire::GpuDevice nothing_said{};
-  add_share(*region_, nothing_said, "", report.shares);
+  // An unused row has the limits for all devices without their own.
+  const wire::GpuDevice unused{};
+  add_share(*region_, unused, "", report.shares);
   for (const wire::GpuDevice& device : region_->devices) {
     if (device.key.load() != 0) add_share(*region_, device, uuid_text(device), report.shares);
   }
@@ -223,7 +222,7 @@ std::vector<bool> GpuCount::living() const {
     lock.l_start = static_cast<off_t>(i);
     lock.l_len = 1;
     living[i] = ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    // A program may have closed the descriptor that held the lock.
+    // A program may have closed the descriptor that holds the lock.
     if (living[i] || slot.namespace_id.load() != here) continue;
     const auto stat = base::process_stat(process);
     living[i] = stat && !stat->has_ended() &&

@@ -1,6 +1,6 @@
-// GpuCount: the GPU region from outside. `assay run` makes one before the command starts, names it
-// in the command's environment together with libassay-gpu.so, and sums it up when the command is
-// over; recovery does the last part for a collector that was killed.
+// GpuCount: a run's GPU region, seen from outside its processes. `assay run` creates it before the
+// command starts, passes its path in the command's environment together with libassay-gpu.so, and
+// sums the counters up at the end; recovery does that for a collector that was killed.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace assay::collect {
 
-// Whether a CUDA program may run: ASSAY_GPU=1 or 0 in the environment says so; otherwise, whether
-// the loader would find libcuda.so.1 (LD_LIBRARY_PATH, its cache, its usual folders).
-bool gpu_wanted(const base::Environment& environment);
+// Whether a CUDA program can run: by ASSAY_GPU=1 or 0 in the environment; otherwise, whether the
+// loader would find libcuda.so.1 (LD_LIBRARY_PATH, its cache, its default directories).
+bool cuda_may_run(const base::Environment& environment);
 
-// Whether our library can be loaded into commands at all.
-bool gpu_library_there();
+// Whether libassay-gpu.so is installed.
+bool gpu_library_found();
 
 struct GpuReport {
   struct Collective {
@@ -35,7 +35,7 @@ struct GpuReport {
     std::uint64_t peak_bytes = 0;
   };
   struct Share {
-    std::string uuid;              // empty: what holds for devices without limits of their own
+    std::string uuid;              // empty: for devices without limits of their own
     std::uint64_t byte_limit = 0;  // 0: none
     wire::GpuShare share;
     std::uint64_t busy_ns = 0;
@@ -43,33 +43,33 @@ struct GpuReport {
   };
   wire::GpuTotals totals;
   std::vector<Collective> collectives;  // over all processes, by communicator, operation and type
-  std::vector<Memory> memory;           // of the process that had most
-  std::vector<Share> shares;            // where there is a limit, or was a wait
-  std::uint64_t lost = 0;  // threads and collectives that found no place: then all is too little
+  std::vector<Memory> memory;           // of the process that held most
+  std::vector<Share> shares;            // of devices with a limit, or where threads waited
+  std::uint64_t lost = 0;  // threads and collectives that did not fit: all counts are too low then
 };
 
 class GpuCount {
  public:
-  // Makes the region of the run with this uid, in memory if that can be had, else in `folder`.
-  // Nothing if it cannot be made: then the command runs uncounted.
+  // Creates the region of the run with this uid, in /dev/shm if possible, else in `folder`. Nothing
+  // if that fails: the command runs uncounted then.
   static std::optional<GpuCount> make(const std::string& uid, const std::filesystem::path& folder);
-  // The region that a killed collector left, if it did.
+  // The region of a running run, or one that a killed collector left.
   static std::optional<GpuCount> find(const std::string& uid, const std::filesystem::path& folder);
-  // The uids of this user's runs whose regions are in memory; some may be over.
+  // The uids of this user's runs with regions in /dev/shm; some may have ended.
   static std::vector<std::string> uids();
   GpuCount(GpuCount&& other) noexcept;
   GpuCount& operator=(GpuCount&& other) noexcept;
   ~GpuCount();
 
-  // Puts the library and the region's place into a command's environment. False, and nothing done,
-  // if the library is not beside the program.
+  // Adds the library and the region's path to a command's environment. False, with nothing changed,
+  // if the library is not installed.
   bool add_to(base::Environment& environment) const;
 
   [[nodiscard]] GpuReport report() const;
-  // Slot by slot, whether its process lives.
+  // For each slot, whether its process is running.
   [[nodiscard]] std::vector<bool> living() const;
   [[nodiscard]] wire::GpuRegion& region() { return *region_; }
-  // Takes the file away. Processes that have it mapped go on counting, for nobody.
+  // Removes the file. Processes that have it mapped keep counting without effect.
   void remove();
 
  private:

@@ -31,11 +31,11 @@ class GpuCountTest : public ::testing::Test {
 };
 
 TEST_F(GpuCountTest, IsWantedWhereTheLoaderFindsADriverOrWhereItIsSaid) {
-  EXPECT_TRUE(gpu_wanted({"ASSAY_GPU=1"}));
-  EXPECT_FALSE(gpu_wanted({"ASSAY_GPU=0", "LD_LIBRARY_PATH=" + folder_.string()}));
+  EXPECT_TRUE(cuda_may_run({"ASSAY_GPU=1"}));
+  EXPECT_FALSE(cuda_may_run({"ASSAY_GPU=0", "LD_LIBRARY_PATH=" + folder_.string()}));
   std::ofstream(folder_ / "libcuda.so.1") << "x";
-  EXPECT_TRUE(gpu_wanted({"LD_LIBRARY_PATH=/nowhere::" + folder_.string()}));
-  EXPECT_FALSE(gpu_wanted({"ASSAY_GPU=0", "LD_LIBRARY_PATH=" + folder_.string()}));
+  EXPECT_TRUE(cuda_may_run({"LD_LIBRARY_PATH=/nowhere::" + folder_.string()}));
+  EXPECT_FALSE(cuda_may_run({"ASSAY_GPU=0", "LD_LIBRARY_PATH=" + folder_.string()}));
 }
 
 TEST_F(GpuCountTest, WhatProcessesCountedIsSummedUpAndFoundAgain) {
@@ -103,9 +103,9 @@ TEST_F(GpuCountTest, TheLivingAreToldFromTheDead) {
   char byte = 0;
   ASSERT_EQ(::read(pipes[0], &byte, 1), 1);
   ASSERT_EQ(byte, 'y');
-  region.slots[0].process = child;        // never locked, of nobody's start time
-  region.slots[1].process = 999'999'999;  // of another namespace: only the lock tells
-  region.slots[2].process = ::getpid();   // lives without a lock
+  region.slots[0].process = child;        // never locked, with a wrong start time
+  region.slots[1].process = 999'999'999;  // of another namespace: only the lock counts
+  region.slots[2].process = ::getpid();   // running, without a lock
   region.slots[2].namespace_id = here.st_ino;
   region.slots[2].start_ticks =
       static_cast<std::uint64_t>(base::process_stat(::getpid())->start_ticks);

@@ -24,17 +24,17 @@
 namespace assay::collect {
 namespace {
 
-enum class Kind : int { kStarted, kEnded, kSay, kDetach };
+enum class Kind : int { kStarted, kEnded, kPrint, kDetach };
 struct Message {
-  Kind kind = Kind::kSay;
+  Kind kind = Kind::kPrint;
   int value = 0;
   std::array<char, 1000> text{};
 };
 
-// What a person or a batch system sends to `assay run` and means for the command.
+// Signals to `assay run` that are meant for the command.
 constexpr std::array kForwarded = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
                                    SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
-// What would end or stop the collector while the command needs it.
+// Signals that would end or stop the collector while the command needs it.
 constexpr std::array kIgnored = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2,
                                  SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
 
@@ -44,7 +44,7 @@ void send(int socket, const Message& message, int descriptor) {
   wire::send_message(socket, &message, sizeof message, descriptor);
 }
 
-// False at the end of the collector.
+// False when the collector has ended.
 bool receive(int socket, Message& message, base::UniqueFd& descriptor) {
   int received = -1;
   const bool whole = wire::receive_message(socket, &message, sizeof message, received);
@@ -58,9 +58,8 @@ void point_at_null(std::initializer_list<int> descriptors) {
   for (const int descriptor : descriptors) ::dup2(null.get(), descriptor);
 }
 
-// Where a standard stream is closed, the next file to be opened would take its number, and be
-// written to as if it were that stream. The command must find it closed all the same:
-// close-on-exec.
+// If a standard stream is closed, the next file to be opened would get its number and be written to
+// as if it were that stream. Close-on-exec, because the command must still find it closed.
 void occupy_closed_streams() {
   int descriptor = 0;
   do {
@@ -69,8 +68,8 @@ void occupy_closed_streams() {
   if (descriptor > STDERR_FILENO) ::close(descriptor);
 }
 
-// A last process that holds the gate, for when keeper and collector are both killed: without it
-// every stopped call of the command would fail. `alive` ends when neither is left.
+// The guard holds the gate in case keeper and collector are both killed: without it every stopped
+// call of the command would fail. `alive` reaches its end when both are gone.
 pid_t start_guard(int listener, int alive) {
   const pid_t guard = ::fork();
   if (guard != 0) return guard;
@@ -86,16 +85,16 @@ pid_t start_guard(int listener, int alive) {
   std::array<pollfd, 2> waiting{{{kListener, 0, 0}, {kAlive, POLLIN, 0}}};
   for (;;) {
     ::poll(waiting.data(), waiting.size(), -1);
-    if (waiting[0].revents != 0) ::_exit(0);  // nobody is left who could be stopped
+    if (waiting[0].revents != 0) ::_exit(0);  // no process is left under the filter
     if (waiting[1].revents == 0) continue;
-    take_gate_over(kListener);
+    take_over_gate(kListener);
     ::_exit(0);
   }
 }
 
 [[noreturn]] void be_collector(base::UniqueFd socket, const std::function<int(Channel&)>& collect) {
-  // Other names than the keeper's: who kills `assay` by name means the run, not the process that
-  // the command depends on.
+  // Not the keeper's name: killing `assay` by name must not hit the process that the command
+  // depends on.
   ::prctl(PR_SET_NAME, "lineage-collect");
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
@@ -130,7 +129,7 @@ class Keeper {
     } else {
       kept_.collector_lost = true;
       kept_.collector = collector_;
-      if (command_ > 0 && !kept_.wait_status) see_through();
+      if (command_ > 0 && !kept_.wait_status) wait_without_collector();
       alive_.reset();
       keep_guard();  // for what the command left running
     }
@@ -142,16 +141,16 @@ class Keeper {
     std::array<pollfd, 2> waiting{{{socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
     const bool lingering = kept_.wait_status && !noticed_;
     const int ready = ::poll(waiting.data(), waiting.size(), lingering ? kNoticeAfter_ms : -1);
-    if (ready == 0) notice();
-    if (waiting[1].revents != 0 && !pass_signals()) return false;
+    if (ready == 0) print_notice();
+    if (waiting[1].revents != 0 && !forward_signals()) return false;
     if (waiting[0].revents == 0) return true;
     Message message;
     if (!receive(socket_.get(), message, listener_)) return false;
-    take(message);
+    handle(message);
     return !kept_.detached;
   }
 
-  void take(const Message& message) {
+  void handle(const Message& message) {
     switch (message.kind) {
       case Kind::kStarted:
         command_ = message.value;
@@ -164,28 +163,28 @@ class Keeper {
         break;
       case Kind::kDetach:
         break;
-      case Kind::kSay:
+      case Kind::kPrint:
         base::write_stderr(std::string(message.text.data()) + "\n");
         break;
     }
   }
 
-  // The collector goes on by itself.
+  // The collector continues without the keeper.
   void detach() {
     kept_.detached = true;
     send(socket_.get(), {.kind = Kind::kDetach}, -1);
   }
 
-  void notice() {
+  void print_notice() {
     noticed_ = true;
     if (::isatty(STDERR_FILENO) == 0) return;
     base::write_stderr(
-        "assay: the command has ended; still recording what it left running, or hashing. Ctrl-C "
-        "leaves that to the background.\n");
+        "assay: the command has ended; still recording its remaining processes, or hashing. Ctrl-C "
+        "continues that in the background.\n");
   }
 
-  // False when the user would not wait any longer.
-  bool pass_signals() {
+  // False when the user has stopped waiting.
+  bool forward_signals() {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
       const int number = static_cast<int>(info.ssi_signo);
@@ -194,7 +193,7 @@ class Keeper {
         detach();
         return false;
       }
-      // The terminal sends its signals to the whole group, so the command has got them already.
+      // The terminal sends its signals to the whole process group, the command included.
       if (info.ssi_code == SI_KERNEL) continue;
       if (command_ > 0) {
         ::kill(command_, number);
@@ -205,32 +204,32 @@ class Keeper {
     return true;
   }
 
-  // The guard that holds the gate may have been killed with the collector: as long as we hold its
-  // descriptor the kernel lets stopped calls wait, and another guard can answer them.
+  // The guard may have been killed with the collector: while the keeper holds the gate's descriptor
+  // the kernel keeps stopped calls waiting, and a new guard can handle them.
   void keep_guard() {
     if (!listener_.valid()) return;
     if (guard_ > 0 && ::waitpid(guard_, nullptr, WNOHANG) == 0) return;
     pollfd gate{listener_.get(), 0, 0};
-    if (::poll(&gate, 1, 0) > 0) {  // nobody is left who could be stopped
+    if (::poll(&gate, 1, 0) > 0) {  // no process is left under the filter
       listener_.reset();
       return;
     }
     guard_ = start_guard(listener_.get(), watched_.get());
   }
 
-  // The collector was killed. The command is our child now (we are its subreaper), and the guard
-  // sees to its stopped calls as soon as we do not claim to.
-  void see_through() {
+  // The collector was killed. The command is the keeper's child now, which is its subreaper, and
+  // the guard handles its stopped calls as soon as the keeper has closed `alive_`.
+  void wait_without_collector() {
     alive_.reset();
     int status = 0;
     for (;;) {
       keep_guard();
       std::array<pollfd, 1> waiting{{{signals_.get(), POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), 20);
-      pass_signals();
+      forward_signals();
       const pid_t got = ::waitpid(command_, &status, WNOHANG);
       if (got == command_) kept_.wait_status = status;
-      if (got != 0) return;  // ended, or never became ours
+      if (got != 0) return;  // ended, or never became a child of the keeper
     }
   }
 
@@ -240,7 +239,7 @@ class Keeper {
   base::UniqueFd socket_;
   base::UniqueFd signals_;
   pid_t guard_ = 0;
-  base::UniqueFd listener_;  // the gate's: for the guard, and for another if that is killed
+  base::UniqueFd listener_;  // the gate's, for the guard and its successors
   base::UniqueFd alive_;
   base::UniqueFd watched_;
   std::vector<int> early_;
@@ -264,13 +263,13 @@ bool Channel::detached() {
   return receive(socket_.get(), message, none) && message.kind == Kind::kDetach;
 }
 
-void Channel::say(const std::string& line) {
+void Channel::print(const std::string& line) {
   Message message;
   line.copy(message.text.data(), message.text.size() - 1);
   send(socket_.get(), message, -1);
 }
 
-base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect) {
+base::Result<Kept> run_kept(bool wait, const std::function<int(Channel&)>& collect) {
   remember_signals();
   raise_limits();
   occupy_closed_streams();
@@ -281,13 +280,13 @@ base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect) 
   }
   base::UniqueFd mine(ends[0]);
   base::UniqueFd theirs(ends[1]);
-  // Open for writing in keeper and collector alone: its end tells that both are gone.
+  // Open for writing in keeper and collector only: end of file means that both are gone.
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return base::fail(base::system_error("pipe", "cannot start the collector", errno));
   }
   base::UniqueFd watched(ends[0]);
   base::UniqueFd alive(ends[1]);
-  // Blocked before the fork, so that nothing is lost and no thread to come takes them.
+  // Blocked before the fork, so that none is lost and no later thread receives them.
   sigset_t set{};
   ::sigemptyset(&set);
   for (const int number : kForwarded) ::sigaddset(&set, number);
@@ -305,7 +304,7 @@ base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect) 
     be_collector(std::move(theirs), collect);
   }
   theirs.reset();
-  // A pipe ends when the command closes it, not when we do.
+  // Pipes must end when the command closes them, not when the keeper exits.
   point_at_null({STDIN_FILENO, STDOUT_FILENO});
   for (const int descriptor : inherited_descriptors()) ::close(descriptor);
   return Keeper(collector, wait, std::move(mine), std::move(alive), std::move(watched)).keep();

@@ -1,8 +1,10 @@
-// Keeper: the process the user started. It forks the collector, which runs the command, and stays
-// in front: passes signals on, waits, and knows the command's status. If the collector is killed
-// the keeper takes its place at the gate; if the keeper is killed the collector notices.
+// Keeper: the process that the user started. It forks the collector, which runs the command,
+// forwards signals and waits for the command's status. If the collector is killed, a guard (a
+// process forked by the keeper) serves the gate in its place, so that the command continues
+// unrecorded; if the keeper is killed, the collector ends the recording.
 //
-//   keeper (assay run) ── collector ── the command
+//   keeper (assay run) ─┬─ collector ── the command
+//                       └─ guard
 #pragma once
 
 #include <sys/types.h>
@@ -16,18 +18,18 @@
 
 namespace assay::collect {
 
-// The collector's line to its keeper.
+// The collector's connection to its keeper.
 class Channel {
  public:
   explicit Channel(base::UniqueFd socket) : socket_(std::move(socket)) {}
-  // Readable when the keeper is gone.
+  // Readable when the keeper has detached or was killed.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   void started(pid_t command, int listener);
   void ended(int wait_status);
-  // When the descriptor is readable: whether the keeper has left on purpose, and recording goes on.
+  // When the descriptor is readable: whether the keeper has detached, and recording continues.
   bool detached();
-  // A line that the keeper prints on standard error.
-  void say(const std::string& line);
+  // Prints a line on the keeper's standard error.
+  void print(const std::string& line);
 
  private:
   base::UniqueFd socket_;
@@ -36,14 +38,14 @@ class Channel {
 struct Kept {
   std::optional<int> wait_status;  // of the command; none: it was not started
   int collector_status = 0;        // what `collect` returned
-  bool collector_lost = false;     // it was killed; the command was seen through without it
-  pid_t collector = 0;             // which it was, then
-  bool detached = false;           // the user would not wait for what the command left running
+  bool collector_lost = false;     // it was killed; the command ended without being recorded
+  pid_t collector = 0;             // its pid in that case
+  bool detached = false;           // returned while processes of the command are still recorded
 };
 
-// Runs `collect` in the forked collector and keeps until it is done. `collect` starts the command
-// through a Collector with the channel's hooks; it must not print. Without `wait` it returns as
-// soon as the command itself has ended, and the collector goes on in the background.
-base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect);
+// Runs `collect` in a forked collector process and waits for it. `collect` starts the command
+// through a Collector with the channel's hooks; it must not print. Without `wait` this returns as
+// soon as the command itself has ended, and the collector continues in the background.
+base::Result<Kept> run_kept(bool wait, const std::function<int(Channel&)>& collect);
 
 }  // namespace assay::collect

@@ -1,5 +1,4 @@
-// The tracers there are: their names, whether each works on this machine, and the collector of
-// each.
+// All tracers: their names, whether each works on this machine, and their collectors.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ namespace assay::collect {
 inline constexpr std::array kTracers = {Tracer::kPreload, Tracer::kEbpf, Tracer::kPtrace};
 std::string_view name_of(Tracer tracer);
 
-// `log` is the path of the event log to be made (see log.h); it stays after the run.
+// `log` is the path of the event log that will be created (event/log.h); it stays after the run.
 std::unique_ptr<Collector> make_collector(Tracer tracer, const std::filesystem::path& log);
 
 Preflight preflight(Tracer tracer);

@@ -17,7 +17,7 @@ namespace {
 struct Who {
   std::int32_t thread;
   std::int32_t process;
-  std::int32_t parent;  // told once per thread
+  std::int32_t parent;  // recorded once per thread
 };
 
 // What is remembered for a thread is worth nothing after a fork (then local->process is 0 again).
@@ -95,7 +95,7 @@ Text name_of_directory(int directory, char* buffer, std::size_t size) {
     return {buffer, static_cast<std::size_t>(result) - 1};
   }
   const Text name = name_of_descriptor(directory, buffer, size);
-  return ends_deleted(name) ? Text{} : name;  // or is called so: the file's own name tells
+  return ends_deleted(name) ? Text{} : name;  // or has such a name: the file's own name decides
 }
 
 // Names that mean another file to every process (/dev/stdin, /proc/self/…). /dev/shm is a place
@@ -135,12 +135,12 @@ char* append(char* to, Text text) {
   return to + text.length;
 }
 
-// What is told besides who and when. Without a status: not of a file.
+// The content of a record besides process and time. Without a status: not about a file.
 struct What {
   wire::Op op;
   const struct stat* status = nullptr;
   std::int32_t value = 0;
-  std::int32_t child = 0;  // whom it is about, if not us
+  std::int32_t child = 0;  // the process it is about, if not this one
   std::int64_t time_ns = 0;
 };
 
@@ -167,7 +167,8 @@ void write(const What& what, Text before, Text path, Text other = {}, Text other
   }
   record->word.store(wire::record_word(wire::State::kReserved, static_cast<std::uint32_t>(size)),
                      std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_release);  // the length first: we may be killed
+  std::atomic_signal_fence(
+      std::memory_order_release);  // the length first: the process may be killed
   record->op = what.op;
   record->source = wire::Source::kShim;
   record->flags = what.status != nullptr ? 0 : wire::flag::kNoStamp;

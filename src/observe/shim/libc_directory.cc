@@ -1,11 +1,10 @@
-// Calls after which names mean other files: a change of directory, of root, of namespace. They are
-// made as the program made them; we only take note.
+// Calls after which names refer to other files: a change of directory, root or namespace. They are
+// made unchanged, and counted.
 #include <errno.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "observe/shim/exported.h"
 #include "observe/shim/next.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"
@@ -19,8 +18,8 @@ int like_libc(long result) {
   return -1;
 }
 
-// From the gate, so that a collector that watches for changes of directory behind our back (raw
-// system calls, the C library's own) sees only those.
+// From the gate, so that the collector sees only those changes of directory that bypass the shim
+// (raw system calls, the C library's own).
 template <typename Where>
 int move(Function function, long number, Where where) {
   auto* next = other<int(Where)>(function);
@@ -64,7 +63,7 @@ ASSAY_EXPORTED int chroot(const char* path) noexcept {
 }
 ASSAY_EXPORTED int unshare(int what) noexcept {
   const int result = change_root(Function::kUnshare, SYS_unshare, what);
-  // Threads have directories of their own now: as if one were always being changed.
+  // Threads have their own directories now: treated as a change that never ends.
   if (result == 0 && (what & CLONE_FS) != 0) assay::shim::shim.moves.fetch_add(1);
   return result;
 }

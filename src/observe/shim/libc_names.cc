@@ -9,10 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "observe/shim/exported.h"
 #include "observe/shim/next.h"
 #include "observe/shim/shim.h"
-#include "observe/shim/stopped.h"
+#include "observe/shim/system_call.h"
 
 namespace assay::shim {
 namespace {

@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <stdarg.h>
 
-#include "observe/shim/exported.h"
 #include "observe/shim/next.h"
 #include "observe/shim/opening.h"
+#include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"
 
 namespace assay::shim {

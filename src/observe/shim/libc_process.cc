@@ -1,18 +1,18 @@
-// Children as their parent sees them: it knows their number at once and how they ended when it
-// waits for them, and its part of the log is mapped already. So a child pays nothing. What is
-// forked in other ways (vfork, posix_spawn) is followed by an exec, which the gate sees.
+// Children are recorded by their parent: it knows their pid after fork and their status after wait,
+// and has the log mapped already, so it costs the child nothing. Children created in other ways
+// (vfork, posix_spawn) call exec, which the gate sees.
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "observe/shim/event.h"
-#include "observe/shim/exported.h"
 #include "observe/shim/next.h"
+#include "observe/shim/shim.h"
 
 namespace assay::shim {
 namespace {
 
-// The C library's function, or another library's that stands before it. Looked up once.
+// The C library's function, or another library's before it. Looked up once.
 template <typename Signature>
 Signature* next_once(Function function) {
   static std::atomic<void*> found[kFunctions];
@@ -37,7 +37,7 @@ using assay::shim::next_once;
 extern "C" {
 
 ASSAY_EXPORTED pid_t fork() noexcept {
-  // The time before: whatever the child does comes later.
+  // The time before fork: everything the child does is later.
   const std::int64_t begun = assay::shim::on() ? assay::shim::monotonic_ns() : 0;
   const pid_t child = next_once<pid_t()>(Function::kFork)();
   if (child > 0 && begun != 0 && assay::shim::on() && assay::shim::log_ready()) {

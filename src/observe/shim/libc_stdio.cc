@@ -1,6 +1,5 @@
-// What the program calls instead of fopen: an open of ours and the C library's fdopen, or, where we
-// have nothing to do, the C library's own. The C++
-// library's file streams come through here as well.
+// fopen: the shim's open and the C library's fdopen, or the C library's own where there is nothing
+// to record. C++ file streams come through here as well.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -8,15 +7,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "observe/shim/exported.h"
 #include "observe/shim/next.h"
 #include "observe/shim/opening.h"
+#include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"
 
 namespace assay::shim {
 namespace {
 
-// A mode that is nothing unusual: r, w or a, then + b e x in any order, as often as one likes.
+// A usual mode: r, w or a, then + b e x in any order and number.
 struct Mode {
   int flags = -1;      // of open; -1: something else, which is the C library's to understand
   char plain[3] = {};  // what fdopen needs of it
@@ -41,7 +40,7 @@ Mode understood(const char* text) {
   }
   mode.plain[0] = text[0];
   for (int i = 1; text[i] != 0; ++i) {
-    if (i == 6) return mode;  // further than the C library looks
+    if (i == 6) return mode;  // the C library reads no further
     switch (text[i]) {
       case '+':
         access = O_RDWR;
@@ -78,7 +77,7 @@ FILE* fopen_by(Function function, const char* path, const char* mode_text) {
     return nullptr;
   }
   const int descriptor = static_cast<int>(file);
-  // Where nothing can be read, fopen goes to the end at once, and fdopen only at the first write.
+  // For append-only modes fopen seeks to the end at once, fdopen only at the first write.
   const bool usable = mode.plain[0] != 'a' || mode.plain[1] == '+' ||
                       lseek(descriptor, 0, SEEK_END) >= 0 || errno == ESPIPE;
   FILE* stream = usable ? fdopen(descriptor, mode.plain) : nullptr;

@@ -1,13 +1,12 @@
-// vfork: the one way in which two processes come to share a thread's memory while both call us.
-// From the first one on, a thread asks the kernel at every event which of the two it is (event.cc).
+// vfork: the one way in which two processes share a thread's memory while both call the shim. From
+// the first one on, a thread asks the kernel for its pid at every event (event.cc).
 #include <dlfcn.h>
 
-#include "observe/shim/exported.h"
 #include "observe/shim/shim.h"
 
 extern "C" {
 
-// Takes note, and tells where the C library's vfork is.
+// Remembers that vfork was called, and returns the C library's vfork.
 [[gnu::used]] void* assay_shim_before_vfork() {
   assay::shim::shim.vforks.store(true, std::memory_order_relaxed);
   return dlsym(RTLD_NEXT, "vfork");
@@ -16,8 +15,8 @@ extern "C" {
 ASSAY_EXPORTED int vfork();
 }
 
-// vfork returns twice into the same stack frame, so no frame of ours may lie between it and the
-// program: it is jumped to, with the stack as the program left it.
+// vfork returns twice into the same stack frame, so no frame of the shim may lie in between: it is
+// jumped to, with the stack as the program left it.
 asm(R"(
   .text
   .globl vfork

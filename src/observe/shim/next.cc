@@ -33,7 +33,7 @@ constexpr HashedName kNames[] = {
     "waitpid",    "wait3",      "wait4",        "waitid"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
-// What a library's dynamic section says of its symbols. The loader has made addresses of the
+// A library's symbol tables, from its dynamic section. The loader has made addresses of the
 // offsets in it, except where it may not write (the kernel's own library).
 struct Symbols {
   const char* soname = "";
@@ -64,7 +64,7 @@ Symbols symbols_of(const link_map& library) {
   return found;
 }
 
-// Whether the library has a function of this name. Nearly always the first word says no.
+// Whether the library defines this function. Nearly always the Bloom filter's word says no.
 bool defines(const Symbols& in, const HashedName& name) {
   const std::uint32_t buckets = in.hashes[0];
   const std::uint32_t first = in.hashes[1];
@@ -88,7 +88,7 @@ bool defines(const Symbols& in, const HashedName& name) {
   }
 }
 
-// Without the hashes that all linkers write nowadays the loader itself is asked.
+// Without the hash tables that current linkers write, the loader is used.
 bool has(const link_map& library, const Symbols& symbols, const HashedName& name) {
   if (symbols.hashes != nullptr && symbols.hashes[0] > 0 && symbols.hashes[2] > 0) {
     return defines(symbols, name);

@@ -1,7 +1,7 @@
-// Whose functions come after ours. As a rule the C library's, which we stand in for. But another
-// library may have the same function between us and it: one of /etc/ld.so.preload or of a later
-// place in LD_PRELOAD, a sanitizer's, one that the program links. The program then means that one:
-// it is called, and what the C library does for it in the end is seen by the gate.
+// The next definition of each function that the shim replaces. Usually the C library's, whose work
+// the shim does itself. But another library may define it in between: one of /etc/ld.so.preload or
+// later in LD_PRELOAD, a sanitizer's, one that the program links. That one is called then, and the
+// gate sees the system calls that result.
 #pragma once
 
 #include "observe/shim/shim.h"
@@ -44,21 +44,21 @@ enum class Function : std::uint8_t {
 };
 inline constexpr int kFunctions = static_cast<int>(Function::kWaitid) + 1;
 
-// Null where the C library's is next.
+// Null where the C library's is the next.
 extern constinit void* others[kFunctions];
 
 // Fills `others`: once, when the shim starts. Reads the loader's tables and makes no system call.
 void find_others();
 
 // The function of another library that must be called instead of doing the work here, or null.
-// Starts the shim if nobody has: only then it is known.
+// Starts the shim if necessary: it is not known before.
 template <typename Signature>
 inline Signature* other(Function function) {
   on();
   return reinterpret_cast<Signature*>(others[static_cast<int>(function)]);
 }
 
-// The next one in any case.
+// The next definition in any case.
 void* next_of(Function function);
 
 }  // namespace assay::shim

@@ -8,13 +8,12 @@
 
 #include "observe/shim/event.h"
 #include "observe/shim/seen.h"
-#include "observe/shim/stopped.h"
 #include "observe/shim/system_call.h"
 
 namespace assay::shim {
 namespace {
 
-// Opens of what can make one wait are interrupted by signals, watched or not.
+// Opens that can block are interrupted by signals with or without the shim.
 bool can_wait(int directory, const char* path) {
   struct stat status;
   return gate_call(SYS_newfstatat, directory, path, &status, 0) != 0 || !S_ISREG(status.st_mode);
@@ -27,16 +26,16 @@ long open_ordinary(int directory, const char* path, int flags, mode_t mode) {
   return stopped_call(SYS_openat, directory, word(path), flags, mode);
 }
 
-// The path is looked at only after the kernel has accepted it: a bad pointer is EFAULT, not a
-// fault.
+// The path is read only after the kernel has accepted it: a bad pointer must give EFAULT, not
+// crash.
 long open_for_reading(int directory, const char* path, int flags) {
   const std::uint64_t epoch = shim.header->epoch.load(std::memory_order_acquire);
   const std::uint64_t moves = shim.moves.load(std::memory_order_acquire);
   const long file = gate_call(SYS_openat, directory, path, flags, 0);
   if (failed(file)) return file;
 
-  // What is remembered was true both before and after the open, so that a name that changed its
-  // meaning meanwhile is recorded again.
+  // Remembered only if epoch and directory were the same before and after the open, so that a name
+  // that came to refer to another file is recorded again.
   const std::size_t length = strlen(path);
   std::uint64_t key = 0;
   if (epoch == shim.header->epoch.load(std::memory_order_acquire)) {
@@ -58,10 +57,10 @@ long open_for_reading(int directory, const char* path, int flags) {
   return file;
 }
 
-// Most files that are opened with O_CREAT are new. Asking for a new one (O_EXCL) tells which, and
-// a new one destroys nothing, so nobody needs to be asked first. Whatever else comes back, the call
-// is made again as the program made it: a name that exists, a link that leads nowhere, a file
-// system that knows no O_EXCL, or an error that without O_EXCL would have been another.
+// Most files that are opened with O_CREAT are new. With O_EXCL the call succeeds only for a new
+// file, which destroys nothing, so the collector need not be involved. On any other result the call
+// is made again as the program made it: the name exists, is a dangling link, the file system does
+// not support O_EXCL, or the error would be another one without O_EXCL.
 long open_creating(int directory, const char* path, int flags, mode_t mode) {
   const long file = gate_call(SYS_openat, directory, path, (flags | O_EXCL) & ~O_TRUNC, mode);
   if (failed(file)) {
@@ -95,7 +94,7 @@ long open_file(int directory, const char* path, int flags, mode_t mode) {
              (flags & (O_TMPFILE | O_DIRECTORY)) == 0) {
     if (log_ready()) return open_creating(directory, path, flags, mode);
   }
-  // Existing files that may be changed, files without a name, and whatever is unusual.
+  // Existing files that may be changed, files without a name, and unusual flags.
   return open_ordinary(directory, path, flags, mode);
 }
 

@@ -1,4 +1,4 @@
-// The decision at every open: from which instruction, and whether it is recorded.
+// The decision at every open: which instruction makes it, and whether it is recorded.
 #pragma once
 
 #include <sys/types.h>

@@ -173,7 +173,7 @@ TEST_F(Record, InSignalHandlers) {
   EXPECT_EQ(torn, 0);
 }
 
-// What the shim cannot record the gate sees: of every open one of the two knows.
+// What the shim cannot record, the gate sees: every open is known to one of the two.
 TEST_F(Record, AFullLogLosesNothing) {
   const auto log = workspace_.new_log(wire::kMaxRecordSize + std::size_t{100'000});
   const Outcome outcome = run(workspace_.traced_probe(*log, {"threads", "4", "1000", "50"}));
@@ -237,7 +237,7 @@ TEST_F(Record, BeforeConstructorsAndAfterDestructors) {
   command.library += ":" ASSAY_EARLY;
   const Outcome outcome = run(command);
   EXPECT_EQ(outcome.wait_status, 0) << outcome.output;
-  // A preinit function runs before anybody can know the environment: the gate sees it.
+  // A preinit function runs before the environment is available: the gate sees it.
   EXPECT_THAT(stopped(outcome), ElementsAre("file"));
   EXPECT_THAT(events(*log), ElementsAre(Event(Op::kRead, workspace_.path("folder/file")),
                                         Event(Op::kRead, workspace_.path("readonly"))));

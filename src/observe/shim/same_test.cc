@@ -86,7 +86,7 @@ TEST(Shim, WhereTheRootIsAnotherItDoesNothing) {
   EXPECT_EQ(log->header().shims, 0U);
 }
 
-// When nobody answers the gate, the kernel says ENOSYS. The program must not notice.
+// Without a collector at the gate the kernel returns ENOSYS. The program must not notice.
 TEST(Shim, AProgramOutlivesTheCollector) {
   Workspace workspace;
   const Outcome expected = run(workspace.probe({"deserted"}));

@@ -1,6 +1,6 @@
-// Seen: which opens this process has recorded already, so that the thousandth open of a file costs
-// no more than the open. A table of 64-bit keys that forgets: a key overwrites whatever stood in
-// its place, and the only harm is a record too many.
+// Opens that this process has recorded already, so that repeated opens of a file cost nothing more.
+// A table of 64-bit keys in which a key overwrites another in its slot: the worst result is a
+// redundant record.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline std::uint64_t load_word(const char* from) {
   return value;
 }
 
-// What a path means depends on the epoch and, if it is relative, on the changes of directory.
+// The file behind a path depends on the epoch and, if relative, on the changes of directory.
 inline constexpr std::uint64_t kAbsolute = ~std::uint64_t{0};
 
 // Never 0.
@@ -37,7 +37,7 @@ inline std::uint64_t seen_key(const char* path, std::size_t length, std::uint64_
   for (; at + 8 <= length; at += 8) key = fold(key ^ load_word(path + at), kOdd) + kOther;
   std::uint64_t rest = 0;
   if (length >= 8) {
-    rest = load_word(path + length - 8);  // overlaps what was taken, which does no harm
+    rest = load_word(path + length - 8);  // overlapping bytes are harmless
   } else {
     for (; at < length; ++at) rest = (rest << 8U) | static_cast<unsigned char>(path[at]);
   }
@@ -45,8 +45,8 @@ inline std::uint64_t seen_key(const char* path, std::size_t length, std::uint64_
   return key == 0 ? 1 : key;
 }
 
-// The table is used from its beginning and grows with what is put in: most processes open few files
-// and should not touch pages for nothing.
+// The part of the table in use grows with the number of keys: most processes open few files and
+// should not touch more pages than needed.
 inline std::atomic<std::uint64_t>& seen_place(std::uint64_t key) {
   const std::uint32_t inserted = shim.local->inserted.load(std::memory_order_relaxed);
   std::uint32_t size = kSeenAtFirst;

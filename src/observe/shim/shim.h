@@ -1,9 +1,9 @@
-// What the shim knows in one process: whether it is at work, the log's header, and memory of its
-// own that a fork empties. start.cc fills it; everything else only reads it.
+// The shim's state in one process: whether it is active, the log's header, and memory of its own
+// that a fork clears. Set by start.cc; everything else only reads it.
 //
-// The shim runs inside programs it knows nothing about: in signal handlers, between fork and exec,
-// in constructors that run before its own and destructors after. So: no locks, no allocation, no
-// library calls but those that are safe in signal handlers, and little stack.
+// The shim runs inside arbitrary programs: in signal handlers, between fork and exec, in
+// constructors before its own and destructors after. So: no locks, no allocation, only
+// async-signal-safe library calls, and little stack.
 #pragma once
 
 #include <atomic>
@@ -12,18 +12,21 @@
 #include "observe/wire/gate.h"
 #include "observe/wire/log_header.h"
 
+// Visible to programs; everything else in the library is hidden.
+#define ASSAY_EXPORTED __attribute__((visibility("default")))
+
 namespace assay::shim {
 
 inline constexpr std::uint32_t kSlots = 4;                         // see window.h
 inline constexpr std::uint32_t kSeen = std::uint32_t{1} << 14U;    // see seen.h
 inline constexpr std::uint32_t kSeenAtFirst = std::uint32_t{512};  // one page of it
 
-// Anonymous memory that the kernel hands to the child of a fork as zeroes (MADV_WIPEONFORK),
-// however the child was made. What is remembered here is true of this process only.
+// Anonymous memory that the kernel clears in the child of a fork (MADV_WIPEONFORK), however the
+// child was created: it is valid for this process only.
 struct Local {
-  std::atomic<std::int32_t> process;        // whoever recorded first; 0: nobody yet
+  std::atomic<std::int32_t> process;        // the process that recorded first; 0: none yet
   std::atomic<std::uint32_t> inserted;      // into `seen`
-  std::atomic<std::int32_t> users[kSlots];  // who is writing in a window
+  std::atomic<std::int32_t> users[kSlots];  // writers in a window
   alignas(4096) std::atomic<std::uint64_t> seen[kSeen];
 };
 
@@ -34,11 +37,12 @@ struct Shim {
   std::atomic<State> state{State::kUnknown};
   wire::LogHeader* header = nullptr;
   Local* local = nullptr;
-  // Changes of directory, after which relative names mean something else: above how many there
-  // were, below how many are under way.
+  // Changes of directory, after which relative names refer to other files: the upper half counts
+  // completed ones, the lower half those under way.
   std::atomic<std::uint64_t> moves{0};
-  std::atomic<bool> vforks{false};  // whether there ever was one
-  // What "/" was when the shim started. Where it is something else, our paths mean nothing outside.
+  std::atomic<bool> vforks{false};  // whether vfork was ever called
+  // The root directory when the shim started. With another root, paths mean nothing to the
+  // collector.
   std::uint64_t root_mount = 0;
   std::uint64_t root_inode = 0;
 };
@@ -48,7 +52,7 @@ inline constexpr std::uint64_t kMoving = kMoved - 1;
 
 extern constinit Shim shim;
 
-// Decides whether this process is recorded. For good, except that it may be switched off.
+// Decides once whether this process is recorded; it may be switched off later.
 bool start();
 
 // Whether calls may be made from the gate's instruction.

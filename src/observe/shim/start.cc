@@ -1,6 +1,6 @@
-// The beginning: the gate's page, the log's header, memory of our own. Runs as a constructor, or
-// earlier if another library's constructor opens a file first. Whatever fails, fails silently: the
-// program then runs as if we were not there, and the gate sees all that it does.
+// Starting the shim: the gate's page, the log's header, memory of its own. Runs as a constructor,
+// or earlier if another library's constructor opens a file first. Failures are silent: the program
+// then runs without the shim, and the gate sees all its calls.
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ void unmap(void* memory, long size) {
   ordinary_call(SYS_munmap, memory, size);
 }
 
-// Written first and made executable afterwards: never both.
+// Written first and then made executable: never both at once.
 bool map_gate() {
   void* page = map(wire::kGatePage, kPageSize, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
@@ -39,11 +39,11 @@ bool map_gate() {
     *reinterpret_cast<void**>(wire::kGateStateAddress) = &shim.state;
     if (ordinary_call(SYS_mprotect, page, kPageSize, PROT_READ | PROT_EXEC) == 0) return true;
   }
-  unmap(page, kPageSize);  // not ours to place (a kernel before 4.17), or not allowed to run
+  unmap(page, kPageSize);  // not at the wanted address (a kernel before 4.17), or not executable
   return false;
 }
 
-// From the gate, so that no stop is needed for it. The descriptor is gone when this returns.
+// From the gate, so that the call is not stopped. The descriptor is closed when this returns.
 // Up to here, and as long as a sandbox is possible, only calls that the dynamic loader makes as
 // well.
 wire::LogHeader* map_header(const char* path) {
@@ -74,7 +74,7 @@ Local* map_local() {
   return nullptr;
 }
 
-// A mount's number is its own in the whole system, so this tells mount namespaces apart as well.
+// A mount's id is unique in the system, so this distinguishes mount namespaces as well.
 bool read_root(std::uint64_t& mount, std::uint64_t& inode) {
   struct statx status;
   if (gate_call(SYS_statx, AT_FDCWD, "/", AT_NO_AUTOMOUNT, STATX_INO | STATX_MNT_ID,
@@ -86,8 +86,8 @@ bool read_root(std::uint64_t& mount, std::uint64_t& inode) {
   return true;
 }
 
-// The collector sees this open, and if the process is in a sandbox it tells us to step aside before
-// the call goes on.
+// The collector sees this open and, if the process is in a sandbox, switches the shim off before
+// the call continues.
 bool in_sandbox(const wire::LogHeader& header, const char* path) {
   if (header.sandboxes.load(std::memory_order_acquire) == 0) return false;
   const long file = ordinary_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
@@ -125,13 +125,14 @@ bool start() {
   // The C library itself has not been started (preinit functions): it is too early to decide.
   if (environ == nullptr) return false;
   State expected = State::kUnknown;
-  // Someone else is at it, or we are, and were interrupted by a signal: the gate sees this call.
+  // Another thread is starting it, or this one is, interrupted by a signal: the gate sees this
+  // call.
   if (!shim.state.compare_exchange_strong(expected, State::kStarting)) {
     return expected == State::kOn;
   }
   find_others();
   const bool works = set_up();
-  State starting = State::kStarting;  // unless we have been told to step aside
+  State starting = State::kStarting;  // unless the collector has switched it off
   shim.state.compare_exchange_strong(starting, works ? State::kOn : State::kOff);
   return works;
 }

@@ -1,8 +1,11 @@
 // The two instructions from which the shim makes system calls: the gate's, which the seccomp filter
-// lets pass, and an ordinary one, where path-class calls are stopped and the collector asked.
-// Both return what the kernel returns: a value, or a negative error number. errno is not touched.
+// lets pass, and an ordinary one, where path-class calls are stopped for the collector. Both return
+// what the kernel returns: a value, or a negative error number. errno is not changed.
 #pragma once
 
+#include <errno.h>
+
+#include "observe/shim/shim.h"
 #include "observe/wire/gate.h"
 
 namespace assay::shim {
@@ -12,7 +15,7 @@ inline long word(T value) {
   if constexpr (__is_class(T) || __is_union(T)) {
     static_assert(sizeof(T) == 0, "system calls take words");
   }
-  return (long)value;  // a pointer or a number, whichever: the kernel sees a register
+  return (long)value;  // a pointer or a number: the kernel gets a register
 }
 
 // The page must be mapped. The call pushes a return address below the stack pointer, which is why
@@ -46,6 +49,23 @@ inline long ordinary_call(long number, A a = 0, B b = 0, C c = 0, D d = 0, long 
 
 inline bool failed(long result) {
   return static_cast<unsigned long>(result) >= -4095UL;
+}
+
+// Makes a call that the collector handles. Two results come from the collector's absence and are
+// not the call's own:
+// - EINTR: a signal handler ran before the collector had received the call.
+// - ENOSYS: no collector is left. The program must continue all the same, and the log counts the
+//   missing event.
+inline long stopped_call(long number, long a, long b = 0, long c = 0, long d = 0, long e = 0) {
+  long result = 0;
+  do {
+    result = ordinary_call(number, a, b, c, d, e);
+  } while (result == -EINTR && on());
+  if (__builtin_expect(result == -ENOSYS, 0) && on()) {
+    result = gate_call(number, a, b, c, d, e);
+    if (!failed(result)) shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
+  }
+  return result;
 }
 
 }  // namespace assay::shim

@@ -1,5 +1,5 @@
-// A window has one slot it can be in. Who writes counts itself in; a slot nobody writes in may be
-// given to another window; and who finds its slot taken maps the window for itself, for once.
+// Each window belongs to one slot. Writers are counted; a slot without writers may be given to
+// another window; a writer whose slot is taken maps the window temporarily for its one record.
 #include "observe/shim/window.h"
 
 #include <sys/mman.h>
@@ -39,8 +39,8 @@ void unmap_window(char* base) {
   gate_call(SYS_munmap, base, wire::kWindowSize);
 }
 
-// Gives the slot to the window, if nobody writes in it. A fork may copy us at any line of this:
-// then the child's slot is empty or right, and at worst a mapping is never used again.
+// Gives the slot to the window if it has no writers. A fork may happen at any point: the child's
+// slot is then empty or correct, and at worst a mapping is never used again.
 bool give(std::uint32_t index, std::uint64_t begin) {
   std::atomic<std::int32_t>& users = shim.local->users[index];
   std::int32_t nobody = 0;

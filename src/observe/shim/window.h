@@ -1,4 +1,4 @@
-// Windows of the log as this process has them mapped: a few, each kept while someone writes in it.
+// The windows of the log that this process has mapped: a few, each kept while it is written to.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace assay::shim {
 
-// Whether the window that holds `offset` is mapped, or can be. If it is, the processor is told to
-// fetch what lies there: it has the time of the coming open for it.
+// Whether the window that holds `offset` is mapped, or can be. If it is, the memory there is
+// prefetched during the coming open.
 bool window_ready(std::uint64_t offset);
 
-// The record at `offset` of the log, writable while this object lives; null when the window cannot
-// be mapped.
+// The record at `offset` of the log, writable during this object's lifetime; null if the window
+// cannot be mapped.
 class Mapped {
  public:
   explicit Mapped(std::uint64_t offset);

@@ -1,10 +1,10 @@
-// The event log: a file of one header page and then windows of records, mapped by every process of
-// the command and by the collector. Writers reserve space with one compare-and-swap and commit by a
-// store; nobody waits for anybody, and whatever was committed survives the death of either side.
+// The event log: a file with one header page and then windows of records, mapped by every process
+// of the command and by the collector. Writers reserve space with one compare-and-swap and commit
+// with a store; no process waits for another, and committed records survive the end of either side.
 //
-// Space is promised by the collector before it is used (allocated_end): the pages exist on disk, so
-// that a full disk can never raise SIGBUS in the command. A writer that finds no space does not
-// record; it takes the slow path through the collector (see gate.h).
+// The collector allocates space before it is used (allocated_end): the pages exist on disk, so that
+// a full disk never raises SIGBUS in the command. A writer that finds no space does not record; its
+// call goes through the gate (gate.h).
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -23,30 +23,30 @@ inline constexpr std::size_t kHeaderSize = 4096;
 inline constexpr std::size_t kWindowSize = std::size_t{4} << 20U;
 inline constexpr std::size_t kMaxRecordSize = std::size_t{256} << 10U;
 
-// The environment variable that tells the shim where the log is.
+// The environment variable with the log's path, for the shim.
 inline constexpr const char* kLogVariable = "ASSAY_EVENT_LOG";
 
 struct LogHeader {
   std::uint64_t magic = kLogMagic;
   std::uint64_t version = 1;
-  // The collector's "/" as statx tells it (stx_mnt_id, stx_ino); 0: not told. In a process that has
-  // another root or mount namespace paths mean other files, and the shim leaves it to the gate.
+  // The collector's "/" (statx: stx_mnt_id, stx_ino); 0: unknown. In a process with another root or
+  // mount namespace paths refer to other files, and the shim leaves it to the gate.
   std::uint64_t root_mount = 0;
   std::uint64_t root_inode = 0;
-  // What the collector reads and writes and the shim only reads:
+  // Written by the collector, read by the shim:
   alignas(64) std::atomic<std::uint64_t> allocated_end{kHeaderSize};
-  // Grows whenever a name may have come to mean another file (rename, delete, link, symbolic link,
-  // a write to an existing file): what a process remembers of earlier opens is worth nothing then.
+  // Increased whenever a name may refer to another file (rename, delete, link, symbolic link, a
+  // write to an existing file): what a process remembers of earlier opens is invalid then.
   std::atomic<std::uint64_t> epoch{0};
-  // How often a process of the command has forbidden itself system calls. If ever, a program that
-  // is started asks the collector whether it is in such a sandbox, by opening the log as anyone
-  // would.
+  // How often a process of the command has restricted its own system calls. If ever, a new program
+  // finds out from the collector whether it is in such a sandbox, by opening the log with an
+  // ordinary call.
   std::atomic<std::uint64_t> sandboxes{0};
-  // What every writer changes:
+  // Changed by every writer:
   alignas(64) std::atomic<std::uint64_t> tail{kHeaderSize};
-  // Events that happened and could not be recorded anywhere.
+  // Events that could not be recorded.
   alignas(64) std::atomic<std::uint64_t> dropped{0};
-  std::atomic<std::uint64_t> shims{0};  // processes in which the shim is at work
+  std::atomic<std::uint64_t> shims{0};  // processes in which the shim is active
 };
 static_assert(sizeof(LogHeader) <= kHeaderSize);
 

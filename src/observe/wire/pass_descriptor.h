@@ -1,8 +1,8 @@
-// Passing an open descriptor to another process, with a message, over a Unix socket. Here and not
-// in base, because the shim's tests, which know nothing above wire, pass the gate's listener as
+// Passes an open descriptor to another process, with a message, over a Unix socket. In wire and not
+// in base, because the shim's tests, which use nothing above wire, pass the gate's listener as
 // well.
 //
-// System calls only: the gate sends between fork and exec.
+// Makes only system calls: the gate sends between fork and exec.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,7 +15,7 @@
 
 namespace assay::wire {
 
-// False if the message did not go, in full. `descriptor` may be -1: none.
+// False if the message was not sent completely. `descriptor` may be -1: none.
 inline bool send_message(int socket, const void* data, std::size_t size, int descriptor) {
   iovec content{const_cast<void*>(data), size};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -38,8 +38,8 @@ inline bool send_message(int socket, const void* data, std::size_t size, int des
   return sent == static_cast<ssize_t>(size);
 }
 
-// False if no whole message came: the other end is gone. `descriptor` is -1 if none came with it;
-// else it is close-on-exec and the caller's.
+// False if no complete message came: the other end has closed. `descriptor` is -1 if none came with
+// it; else it is close-on-exec and owned by the caller.
 inline bool receive_message(int socket, void* data, std::size_t size, int& descriptor) {
   descriptor = -1;
   iovec content{data, size};

@@ -1,6 +1,6 @@
-// Record: one thing a traced command did to a file, as it stands in the event log. The event log is
-// shared memory between the command's processes and the collector, so a record is fixed-size words
-// and plain text, written once and never moved.
+// Record: one thing a traced command did to a file, in the format of the event log. The log is
+// memory shared by the command's processes and the collector, so a record consists of fixed-size
+// fields and plain text, is written once and never moved.
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -11,8 +11,7 @@
 
 namespace assay::wire {
 
-// What happened. The seven that lineage is made of, hard links, and what is known of processes.
-// Every collector speaks this and nothing else.
+// The operations that lineage needs, and events of processes. All collectors use these.
 enum class Op : std::uint8_t {
   kNone = 0,  // padding
   kRead,      // opened for reading; with Flag::kWritable for both. The stamp is the opened file's.
@@ -22,22 +21,21 @@ enum class Op : std::uint8_t {
   kDelete,    // a name removed
   kRename,    // path became other; what stood at other is gone
   kLink,      // other is a second name of path (link, linkat)
-  kExec,      // the process became the program at path; other holds its words, NUL between them
+  kExec,      // the process became the program at path; other holds its arguments, NUL between them
   kProcess,   // a process was seen for the first time (or forked)
   kExit,      // a process ended; value is its wait status
-  kMissed,    // path says what could not be seen; other, of what
-  kRelink,    // the symbolic link at path comes, goes or moves: paths through it lead elsewhere
+  kMissed,    // something could not be observed: path is its kind, other a text
+  kRelink,    // the symbolic link at path is made, removed or moved: paths through it change
 };
 inline constexpr Op kLastOp = Op::kRelink;
 
 const char* name_of(Op op);
 
-// kMissed of a file so deep that its path is longer than the kernel tells (PATH_MAX): nothing could
-// be said of it that would find it again.
+// kMissed of a file so deep that its path is longer than PATH_MAX: it could not be found again.
 inline constexpr char kLongPath[] = "long-path";
 inline constexpr char kLongPathText[] = ", whose full path is longer than the kernel can tell";
 
-// Who saw it.
+// The origin of a record.
 enum class Source : std::uint8_t { kShim = 1, kGate, kPtrace, kEbpf, kInherited };
 
 namespace flag {
@@ -45,11 +43,11 @@ inline constexpr std::uint16_t kWritable = 1;   // kRead: the same open could wr
 inline constexpr std::uint16_t kNoStamp = 2;    // the stamp could not be taken; its fields are zero
 inline constexpr std::uint16_t kExchange = 4;   // kRename: the two names swapped (RENAME_EXCHANGE)
 inline constexpr std::uint16_t kUnnamed = 8;    // kCreate: O_TMPFILE, has no name until linked
-inline constexpr std::uint16_t kNoStatus = 16;  // kExit: how it ended is not known
-inline constexpr std::uint16_t kRacy = 32;      // Source::kInherited: a change need not show
+inline constexpr std::uint16_t kNoStatus = 16;  // kExit: the status is unknown
+inline constexpr std::uint16_t kRacy = 32;      // Source::kInherited: a change may not show
 }  // namespace flag
 
-// What tells one state of a file from another, as far as the file system does.
+// Distinguishes states of a file, as far as the file system does.
 struct Stamp {
   std::uint64_t device = 0;  // as stat's st_dev
   std::uint64_t inode = 0;
@@ -59,7 +57,7 @@ struct Stamp {
   bool operator==(const Stamp&) const = default;
 };
 
-// The word that tells the reader how far a record has come: magic, state, length in bytes. It is
+// The word that holds a record's magic, state and length in bytes. It is
 // written twice, as kReserved and as kCommitted, so that a writer killed between the two leaves a
 // record that can be stepped over.
 enum class State : std::uint8_t { kFree = 0, kReserved = 0x52, kCommitted = 0x43 };
@@ -79,7 +77,7 @@ struct Record {
   std::uint16_t other_length = 0;  // then other; neither is terminated
   std::int32_t thread = 0;
   std::int32_t process = 0;  // thread group
-  std::int32_t parent = 0;   // 0: not known
+  std::int32_t parent = 0;   // 0: unknown
   std::int32_t value = 0;    // kExit: the wait status; Source::kInherited: the descriptor
   std::int64_t time_ns = 0;  // CLOCK_MONOTONIC
   Stamp stamp;

@@ -1,4 +1,4 @@
-/* Prints what a process gets from whoever starts it: descriptors, signals, limits, and so on. */
+/* Prints what a process inherits: descriptors, signals, limits, and so on. */
 #include "../../oracle/programs/must.h"
 
 #include <sched.h>

@@ -23,7 +23,7 @@ int main(void) {
 
   child = (pid_t)MUST(fork());
   if (child == 0) {
-    usleep(500000); /* so long that everybody has heard of it */
+    usleep(500000); /* long enough to be noticed by every tracer */
     raise(SIGKILL);
   }
   MUST(waitpid(child, &status, 0));

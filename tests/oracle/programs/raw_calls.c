@@ -1,4 +1,4 @@
-/* System calls by inline assembly: nothing of libc is asked. */
+/* System calls by inline assembly, without libc. */
 #include "must.h"
 static long raw(long number, long a, long b, long c, long d) {
   long result;

@@ -1,6 +1,6 @@
-// The judges behind effect_of(): what a call with these arguments will do to the files there are.
-// One file per family: open_effect.cc, name_effect.cc, exec_effect.cc; missed_effect.cc is for what
-// cannot be told.
+// The parts of effect_of(): what a call with these arguments will do to the existing files. One
+// file per family of calls: open_effect.cc, name_effect.cc, exec_effect.cc; call_effect.cc has what
+// they share.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
 std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length);
 
-// `flags` as utimensat's. Nothing is told: only that times will be others.
+// `flags` as utimensat's. No event, only the coming change of timestamps.
 std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint64_t flags);
 
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
@@ -35,22 +35,22 @@ std::optional<Effect> symlink_effect(const RemoteView& view, Given link);
 std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
                                   std::uint64_t flags);
 
-// `flags` as execveat's. The first event is the program's, without its words.
+// `flags` as execveat's. The first event is the program's, without its arguments.
 std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags);
 
-// An effect that only says what cannot be seen: a word for programs, and of the thread's program
-// what it does.
+// An effect that only reports what cannot be observed: `what` for programs, and a text that
+// continues the name of the thread's program.
 Effect missed_effect(const RemoteView& view, std::string_view what, std::string_view text);
-// The same of a file that is_untold(); `did` is "opened" or so.
+// The same for a file that has_unknown_path(); `did` is "opened" or the like.
 Effect long_path_effect(const RemoteView& view, std::string_view did, Given file, bool succeeds);
 
-// What is said of a process that is in another mount namespace, or changes the mounts of ours.
+// Reported for a process in another mount namespace, or one that changes this namespace's mounts.
 inline constexpr std::string_view kNamespace = "namespace";
 inline constexpr std::string_view kOtherMounts =
     "has mounts of its own: files may have other names there, or none";
 
-// Adds to effect.ahead what is about to change, unless it is not a file whose content could be
-// taken: the files of /proc and /sys are made up as they are read.
-void add_ahead(Effect& effect, const Found& file, Change change);
+// Adds a coming change to the effect, unless the file's content cannot be saved: files of /proc and
+// /sys are generated when they are read.
+void add_change(Effect& effect, const Found& file, Change change);
 
 }  // namespace assay::collect

@@ -1,5 +1,4 @@
-// Which system calls are of interest, by architecture: the numbers differ, the meaning does not.
-// Behind path_call.h.
+// The system calls of interest, with their numbers on each architecture. Used by path_call.cc.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ enum class CallKind : std::uint8_t {
   kOpenAt,
   kOpenAt2,
   kCreat,
-  kMknod,  // makes a regular file if its mode says so
+  kMknod,  // creates a regular file if its mode says so
   kMknodAt,
   kTruncate,
   kUnlink,
@@ -31,22 +30,22 @@ enum class CallKind : std::uint8_t {
   kSetTimesAtFlags,  // the same, with flags
   kExec,
   kExecAt,
-  // Ways to reach files other than by opening a path. What they bring cannot be followed.
+  // Ways to reach files other than by opening a path; they cannot be followed.
   kIoUring,
   kOpenByHandle,
   kPidfdGetfd,
   kFanotify,
-  // They touch no file, but from then on a path may mean one file to the caller and another to us.
+  // From then on a path may refer to different files for the caller and for the collector.
   kNewRoot,
-  kMount,    // and what is mounted where may differ, or have changed under our hands
-  kSetNs,    // the same, if its flags say so
-  kUnshare,  // the same
-  // Only a relative name means another file from then on. The shim counts its own; the gate is told
-  // of those that go round it.
+  kMount,    // mounts differ, or change
+  kSetNs,    // depending on flags
+  kUnshare,  // depending on flags
+  // Relative names refer to other files from then on. The shim counts its own calls; the gate stops
+  // those that bypass the shim.
   kNewDirectory,
-  // The process forbids itself calls from then on: the shim must make none that the program does
-  // not make. (prctl only with PR_SET_SECCOMP.) Seccomp may also bring a listener of the program's
-  // own, who is asked before a tracer is.
+  // The process restricts its own system calls from then on: the shim must make only calls that the
+  // program makes. (prctl only with PR_SET_SECCOMP.) Seccomp may also install a listener of the
+  // program's own, which takes precedence over a tracer.
   kSandbox,
   kSeccomp,
 };

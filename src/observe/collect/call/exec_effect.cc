@@ -12,7 +12,7 @@
 
 #include "observe/collect/call/call_effect.h"
 #include "observe/collect/call/remote_status.h"
-#include "observe/collect/event/stamp.h"
+#include "observe/collect/event/event.h"
 #include "observe/collect/process/interpreter.h"
 
 namespace assay::collect {
@@ -26,13 +26,13 @@ Interpreter look_into(const Found& file) {
   return interpreter_of(fmt::format("/proc/self/fd/{}", file.fd.get()));
 }
 
-// Whether programs of other kinds can be run here (binfmt_misc): then we cannot know which.
+// Whether other kinds of programs can be run here (binfmt_misc): their interpreters are unknown.
 bool other_kinds_run() {
   return ::access("/proc/sys/fs/binfmt_misc/register", F_OK) == 0;
 }
 
 void add_read(Effect& effect, const Found& file) {
-  effect.told.push_back({.op = Op::kRead, .stamp = stamp_of(file.status), .path = file.path});
+  effect.events.push_back({.op = Op::kRead, .stamp = stamp_of(file.status), .path = file.path});
 }
 
 // Whether the program would have got rights that the process does not have, and will not.
@@ -61,21 +61,22 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
   Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
                    ? view.find_descriptor(given.dirfd)
                    : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
-  bool untold = file.accept_untold();
+  bool untold = file.accept_unknown_path();
   if (!file.regular()) return std::nullopt;
   Effect effect;
   effect.will_succeed = view.may(file, X_OK);
-  // Memory that is executed (memfd_create) is nobody's file.
+  // Memory that is executed (memfd_create) is not a file.
   const bool memory = file.path.starts_with("/memfd:");
-  effect.told.push_back({.op = Op::kExec,
-                         .flags = memory ? wire::flag::kNoStamp : std::uint16_t{0},
-                         .stamp = stamp_of(file.status),
-                         .path = file.path});
+  effect.events.push_back({.op = Op::kExec,
+                           .flags = memory ? wire::flag::kNoStamp : std::uint16_t{0},
+                           .stamp = stamp_of(file.status),
+                           .path = file.path});
   if (other_mounts) {
-    effect.told.push_back(std::move(missed_effect(view, kNamespace, kOtherMounts).told.front()));
+    effect.events.push_back(
+        std::move(missed_effect(view, kNamespace, kOtherMounts).events.front()));
   }
   if (loses_rights(view, file)) {
-    effect.told.push_back(
+    effect.events.push_back(
         {.op = Op::kMissed,
          .flags = wire::flag::kNoStamp,
          .path = "setuid",
@@ -89,7 +90,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
     if (nameless || unknown) effect.will_succeed = false;
     if (interpreter.path.empty()) break;
     file = view.find(AT_FDCWD, interpreter.path, true);
-    untold = file.accept_untold() || untold;
+    untold = file.accept_unknown_path() || untold;
     if (!file.regular() || scripts == kMostScripts || !view.may(file, X_OK)) {
       effect.will_succeed = false;
       break;

@@ -1,4 +1,4 @@
-// Programs started: what effect_of() says, and whether the kernel agrees.
+// exec: effect_of() compared with what the kernel did.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -25,12 +25,13 @@ class ExecEffect : public EffectTest {
   const std::string loader = real("/lib64/ld-linux-x86-64.so.2");
 
   Lines executed(
-      const std::string& path, std::vector<std::string> words,
+      const std::string& path, std::vector<std::string> arguments,
       const std::function<void()>& prepare = [] {}) {
     std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
+    for (std::string& word : arguments) pointers.push_back(word.data());
     pointers.push_back(nullptr);
-    return told([&] { ::syscall(SYS_execve, path.c_str(), pointers.data(), nullptr); }, prepare);
+    return effect_lines([&] { ::syscall(SYS_execve, path.c_str(), pointers.data(), nullptr); },
+                        prepare);
   }
   std::string script(const std::string& name, const std::string& text, mode_t mode = 0755) {
     const std::string path = place.file(name, text);
@@ -44,20 +45,20 @@ TEST_P(ExecEffect, AProgramAndItsLoader) {
             (Lines{"exec " + program + " true|a b|", "read " + program, "read " + loader}));
   struct stat file {};
   ASSERT_EQ(::stat("/bin/true", &file), 0);
-  EXPECT_EQ(place.seen.effect->told[0].stamp.inode, file.st_ino);
+  EXPECT_EQ(place.seen.effect->events[0].stamp.inode, file.st_ino);
 }
 
 TEST_P(ExecEffect, ManyWordsAreCut) {
   const std::string word(1000, 'w');
   executed("/bin/true", std::vector<std::string>(100, word));
   ASSERT_TRUE(place.seen.effect);
-  const std::string& words = place.seen.effect->told[0].other;
-  EXPECT_LE(words.size(), 32U << 10U);
-  EXPECT_GT(words.size(), 31U << 10U);
-  EXPECT_TRUE(words.starts_with(word + '\0' + word + '\0'));
+  const std::string& arguments = place.seen.effect->events[0].other;
+  EXPECT_LE(arguments.size(), 32U << 10U);
+  EXPECT_GT(arguments.size(), 31U << 10U);
+  EXPECT_TRUE(arguments.starts_with(word + '\0' + word + '\0'));
   executed("/bin/true", {"sh", std::string(20'000, 's')});
   ASSERT_TRUE(place.seen.effect);
-  EXPECT_EQ(place.seen.effect->told[0].other.size(), 20'003U);
+  EXPECT_EQ(place.seen.effect->events[0].other.size(), 20'003U);
 }
 
 TEST_P(ExecEffect, AScriptAndItsInterpreters) {
@@ -89,15 +90,15 @@ TEST_P(ExecEffect, WhatCannotBeExecuted) {
 TEST_P(ExecEffect, ByDescriptor) {
   const Lines expected{"exec " + program, "read " + program, "read " + loader};
   const auto prepare = [&] { ::dup2(::open("/bin/true", O_PATH), 100); };
-  EXPECT_EQ(
-      told([] { ::syscall(SYS_execveat, 100, "", nullptr, nullptr, AT_EMPTY_PATH); }, prepare),
-      expected);
+  EXPECT_EQ(effect_lines([] { ::syscall(SYS_execveat, 100, "", nullptr, nullptr, AT_EMPTY_PATH); },
+                         prepare),
+            expected);
   EXPECT_EQ(executed("/proc/self/fd/100", {}, prepare), expected);
-  EXPECT_EQ(told([] { ::syscall(SYS_execveat, 100, "true", nullptr, nullptr, 0); },
-                 [] { ::dup2(::open("/bin", O_PATH), 100); }),
+  EXPECT_EQ(effect_lines([] { ::syscall(SYS_execveat, 100, "true", nullptr, nullptr, 0); },
+                         [] { ::dup2(::open("/bin", O_PATH), 100); }),
             expected);
   place.link("l", "/bin/true");
-  EXPECT_EQ(told([&] {
+  EXPECT_EQ(effect_lines([&] {
               ::syscall(SYS_execveat, AT_FDCWD, place.path("l").c_str(), nullptr, nullptr,
                         AT_SYMLINK_NOFOLLOW);
             }),

@@ -1,5 +1,5 @@
-// Files whose full path is longer than the kernel can tell: the call goes on, and that it was not
-// seen is said. Calls that the kernel refuses because a name is too long are nobody's business.
+// Files whose full path is longer than PATH_MAX: the call continues, and the file is reported as
+// missed. Calls that the kernel refuses because a name is too long are ignored.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 class LongPathEffect : public EffectTest {
  protected:
-  // In the child: to a folder whose path has `length` bytes, or is just longer than can be told.
+  // In the child: into a directory whose path has `length` bytes, or is just longer than PATH_MAX.
   void go_down(std::size_t length) const {
     ASSERT_EQ(::chdir(place.path().c_str()), 0);
     for (std::size_t at = place.path().size(); at < length;) {
@@ -35,18 +35,18 @@ class LongPathEffect : public EffectTest {
     ASSERT_EQ(::write(fd, "#!/bin/true\n", 12), 12);
     ::close(fd);
   }
-  // What `act` is said to do to files there: "opened deep", as the event has it.
+  // The events of `act` in that directory: "opened deep".
   std::string missed(
       const std::function<void()>& act, const std::function<void()>& more = [] {},
       std::size_t length = PATH_MAX + 500) {
-    told(act, [&, length] {
+    effect_lines(act, [&, length] {
       go_down(length);
       put("deep");
       more();
     });
     if (!place.seen.effect) return "nothing";
-    EXPECT_TRUE(place.seen.effect->ahead.empty());
-    const auto& all = place.seen.effect->told;
+    EXPECT_TRUE(place.seen.effect->changes.empty());
+    const auto& all = place.seen.effect->events;
     if (all.size() != 1 || all[0].op != wire::Op::kMissed || all[0].path != "long-path") {
       return "no gap";
     }
@@ -90,14 +90,14 @@ TEST_P(LongPathEffect, NamesAndPrograms) {
   EXPECT_EQ(missed([&] { ::syscall(SYS_link, "deep", up.c_str()); }), "linked deep");
   EXPECT_EQ(missed([&] { ::syscall(SYS_rename, up.c_str(), "down"); }), "renamed " + up);
   EXPECT_EQ(missed([] {
-              const char* const words[] = {"deep", nullptr};
-              ::syscall(SYS_execve, "deep", words, nullptr);
+              const char* const arguments[] = {"deep", nullptr};
+              ::syscall(SYS_execve, "deep", arguments, nullptr);
             }),
             "ran deep");
 }
 
 TEST_P(LongPathEffect, TheLimitIsThatOfThePathAsAWhole) {
-  // Down to the last byte, by a name in a folder that can be told.
+  // Exactly at the limit, by a name in a directory with a known path.
   const std::size_t folder = PATH_MAX - 10;
   const auto made = [&](const std::string& name) {
     return missed([&] { ::syscall(SYS_openat, AT_FDCWD, name.c_str(), O_WRONLY | O_CREAT, 0644); },

@@ -12,7 +12,7 @@
 
 #include "observe/collect/call/call_effect.h"
 #include "observe/collect/call/remote_status.h"
-#include "observe/collect/event/stamp.h"
+#include "observe/collect/event/event.h"
 
 // <linux/fs.h> has them, and clashes with <sys/mount.h> on some systems.
 #ifndef RENAME_NOREPLACE
@@ -31,7 +31,7 @@ bool is_link(const Found& file) {
 
 // Whether the call then succeeds does not matter: looking again does no harm.
 void add_relink(Effect& effect, std::string path) {
-  effect.told.push_back(
+  effect.events.push_back(
       {.op = Op::kRelink, .flags = wire::flag::kNoStamp, .path = std::move(path)});
   effect.will_succeed = true;
 }
@@ -60,7 +60,7 @@ bool same_mount(const Found& a, const Found& b, bool subtrees) {
 bool is_empty_directory(const FoundName& name) {
   const int fd = ::openat(name.parent.fd.get(), name.name.c_str(),
                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return true;  // cannot be told
+  if (fd < 0) return true;  // unknown
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(fd), ::closedir);
   if (!directory) return true;
   for (int entries = 0; ::readdir(directory.get()) != nullptr;) {
@@ -96,7 +96,7 @@ bool rename_will_succeed(const RemoteView& view, const FoundName& from, const Fo
 
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
   FoundName name = view.find_name(file.dirfd, file.path);
-  const bool untold = name.accept_untold();
+  const bool untold = name.accept_unknown_path();
   if (name.error != 0 || name.only_directory) return std::nullopt;
   Effect effect;
   if (is_link(name.file)) {
@@ -104,8 +104,8 @@ std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
     return effect;
   }
   if (!name.file.regular()) return std::nullopt;
-  add_ahead(effect, name.file, Change::kName);
-  effect.told.push_back(
+  add_change(effect, name.file, Change::kName);
+  effect.events.push_back(
       {.op = Op::kDelete, .stamp = stamp_of(name.file.status), .path = name.file.path});
   effect.will_succeed = may_remove(view, name);
   if (untold) return long_path_effect(view, "removed", file, effect.will_succeed);
@@ -116,8 +116,8 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
                                     std::uint64_t flags) {
   FoundName from = view.find_name(from_given.dirfd, from_given.path);
   FoundName to = view.find_name(to_given.dirfd, to_given.path);
-  const bool from_untold = from.accept_untold();
-  const bool untold = to.accept_untold() || from_untold;
+  const bool from_untold = from.accept_unknown_path();
+  const bool untold = to.accept_unknown_path() || from_untold;
   if (from.error != 0 || to.error != 0 || from.file.error != 0) return std::nullopt;
   const bool exchange = (flags & RENAME_EXCHANGE) != 0;
   const bool replaced = to.file.regular();
@@ -127,30 +127,30 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
   }
 
   Effect effect;
-  if (replaced) add_ahead(effect, to.file, Change::kName);
-  if (from.file.regular()) add_ahead(effect, from.file, Change::kName);
+  if (replaced) add_change(effect, to.file, Change::kName);
+  if (from.file.regular()) add_change(effect, from.file, Change::kName);
   const bool source_counts = from.file.regular() || from.file.directory();
   const bool target_counts = replaced || to.file.directory();
   if (source_counts || (exchange && target_counts)) {
-    effect.told.push_back({.op = Op::kRename,
-                           .flags = exchange ? wire::flag::kExchange : std::uint16_t{0},
-                           .stamp = stamp_of(from.file.status),
-                           .path = from.path(),
-                           .other = to.path()});
+    effect.events.push_back({.op = Op::kRename,
+                             .flags = exchange ? wire::flag::kExchange : std::uint16_t{0},
+                             .stamp = stamp_of(from.file.status),
+                             .path = from.path(),
+                             .other = to.path()});
   } else if (replaced) {
     // A link or a device takes the place of a file, which is all that matters here.
-    effect.told.push_back(
+    effect.events.push_back(
         {.op = Op::kDelete, .stamp = stamp_of(to.file.status), .path = to.path()});
   }
   effect.will_succeed = rename_will_succeed(view, from, to, flags);
-  if (untold && !effect.told.empty()) {
+  if (untold && !effect.events.empty()) {
     return long_path_effect(view, "renamed", from_given, effect.will_succeed);
   }
-  // Last, and only if it happens: what comes after it is told of paths as they are then.
+  // Last, and only if it happens: later events use paths as they are after it.
   if (is_link(from.file) || is_link(to.file)) {
-    if (effect.will_succeed || effect.told.empty()) add_relink(effect, to.path());
+    if (effect.will_succeed || effect.events.empty()) add_relink(effect, to.path());
   }
-  if (effect.told.empty()) return std::nullopt;
+  if (effect.events.empty()) return std::nullopt;
   return effect;
 }
 
@@ -169,8 +169,8 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Give
                    ? view.find_descriptor(from_given.dirfd)
                    : view.find(from_given.dirfd, from_given.path, follow);
   FoundName to = view.find_name(to_given.dirfd, to_given.path);
-  const bool from_untold = from.accept_untold();
-  const bool untold = to.accept_untold() || from_untold;
+  const bool from_untold = from.accept_unknown_path();
+  const bool untold = to.accept_unknown_path() || from_untold;
   if (to.error != 0) return std::nullopt;
   Effect effect;
   if (is_link(from)) {
@@ -178,7 +178,7 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Give
     return effect;
   }
   if (!from.regular()) return std::nullopt;
-  effect.told.push_back(
+  effect.events.push_back(
       {.op = Op::kLink, .stamp = stamp_of(from.status), .path = from.path, .other = to.path()});
   // A file without a name can get one only if it was made without (O_TMPFILE); the kernel shows
   // such a file by its inode's number.

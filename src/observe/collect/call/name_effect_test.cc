@@ -1,4 +1,4 @@
-// Names removed, changed and added: what effect_of() says, and whether the kernel agrees.
+// Names removed, changed and added: effect_of() compared with what the kernel did.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -16,16 +16,16 @@ namespace {
 class NameEffect : public EffectTest {
  protected:
   Lines unlinked(const std::string& name) {
-    return told([&] { ::syscall(SYS_unlink, place.path(name).c_str()); });
+    return effect_lines([&] { ::syscall(SYS_unlink, place.path(name).c_str()); });
   }
   Lines renamed(const std::string& from, const std::string& to, unsigned flags = 0) {
-    return told([&] {
+    return effect_lines([&] {
       ::syscall(SYS_renameat2, AT_FDCWD, place.path(from).c_str(), AT_FDCWD, place.path(to).c_str(),
                 flags);
     });
   }
   Lines linked(const std::string& from, const std::string& to, int flags = 0) {
-    return told([&] {
+    return effect_lines([&] {
       ::syscall(SYS_linkat, AT_FDCWD, place.path(from).c_str(), AT_FDCWD, place.path(to).c_str(),
                 flags);
     });
@@ -38,39 +38,40 @@ TEST_P(NameEffect, Unlink) {
   place.file("b");
   place.link("to-d", "d");
   place.link("to-b", "b");
-  EXPECT_EQ(unlinked("to-d/a"), (Lines{"ahead name T/d/a", "delete T/d/a"}));
+  EXPECT_EQ(unlinked("to-d/a"), (Lines{"change name T/d/a", "delete T/d/a"}));
   EXPECT_EQ(unlinked("to-b"), (Lines{"relink T/to-b no-stamp"}));
   EXPECT_EQ(unlinked("d"), (Lines{}));
   EXPECT_EQ(unlinked("none"), (Lines{}));
   EXPECT_EQ(unlinked("b/"), (Lines{}));
   EXPECT_EQ(unlinked("d/.."), (Lines{}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_unlinkat, AT_FDCWD, place.path("d").c_str(), AT_REMOVEDIR); }),
+  EXPECT_EQ(effect_lines(
+                [&] { ::syscall(SYS_unlinkat, AT_FDCWD, place.path("d").c_str(), AT_REMOVEDIR); }),
             (Lines{}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_unlinkat, AT_FDCWD, "b", 0); },
-                 [&] { ::chdir(place.path().c_str()); }),
-            (Lines{"ahead name T/b", "delete T/b"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_unlinkat, AT_FDCWD, "b", 0); },
+                         [&] { ::chdir(place.path().c_str()); }),
+            (Lines{"change name T/b", "delete T/b"}));
 }
 
 TEST_P(NameEffect, Rename) {
   place.directory("d");
   place.file("a", "1");
   place.file("b", "22");
-  EXPECT_EQ(renamed("a", "c"), (Lines{"ahead name T/a", "rename T/a T/c"}));
-  EXPECT_EQ(place.seen.effect->told[0].stamp.size, 1);
-  EXPECT_EQ(renamed("c", "b"), (Lines{"ahead name T/b", "ahead name T/c", "rename T/c T/b"}));
-  EXPECT_EQ(place.seen.effect->ahead[0].stamp.size, 2);
+  EXPECT_EQ(renamed("a", "c"), (Lines{"change name T/a", "rename T/a T/c"}));
+  EXPECT_EQ(place.seen.effect->events[0].stamp.size, 1);
+  EXPECT_EQ(renamed("c", "b"), (Lines{"change name T/b", "change name T/c", "rename T/c T/b"}));
+  EXPECT_EQ(place.seen.effect->changes[0].stamp.size, 2);
   EXPECT_EQ(renamed("b", "none/b"), (Lines{}));
   EXPECT_EQ(renamed("none", "b"), (Lines{}));
   EXPECT_EQ(renamed("b", "b"), (Lines{}));
-  EXPECT_EQ(renamed("b", "d"), (Lines{"ahead name T/b", "rename T/b T/d", "fails"}));
-  EXPECT_EQ(renamed("b", "c/"), (Lines{"ahead name T/b", "rename T/b T/c", "fails"}));
-  EXPECT_EQ(renamed("b", "d/b"), (Lines{"ahead name T/b", "rename T/b T/d/b"}));
+  EXPECT_EQ(renamed("b", "d"), (Lines{"change name T/b", "rename T/b T/d", "fails"}));
+  EXPECT_EQ(renamed("b", "c/"), (Lines{"change name T/b", "rename T/b T/c", "fails"}));
+  EXPECT_EQ(renamed("b", "d/b"), (Lines{"change name T/b", "rename T/b T/d/b"}));
   const int d = ::open(place.path("d").c_str(), O_PATH | O_DIRECTORY);
-  EXPECT_EQ(told([&] { ::syscall(SYS_renameat, d, "b", d, "../x"); }),
-            (Lines{"ahead name T/d/b", "rename T/d/b T/x"}));
-  EXPECT_EQ(
-      told([&] { ::syscall(SYS_rename, place.path("x").c_str(), "y"); }, [&] { ::fchdir(d); }),
-      (Lines{"ahead name T/x", "rename T/x T/d/y"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_renameat, d, "b", d, "../x"); }),
+            (Lines{"change name T/d/b", "rename T/d/b T/x"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_rename, place.path("x").c_str(), "y"); },
+                         [&] { ::fchdir(d); }),
+            (Lines{"change name T/x", "rename T/x T/d/y"}));
   ::close(d);
 }
 
@@ -79,14 +80,14 @@ TEST_P(NameEffect, RenameWithFlags) {
   place.file("b");
   place.directory("d");
   EXPECT_EQ(renamed("a", "b", RENAME_NOREPLACE),
-            (Lines{"ahead name T/b", "ahead name T/a", "rename T/a T/b", "fails"}));
-  EXPECT_EQ(renamed("a", "c", RENAME_NOREPLACE), (Lines{"ahead name T/a", "rename T/a T/c"}));
+            (Lines{"change name T/b", "change name T/a", "rename T/a T/b", "fails"}));
+  EXPECT_EQ(renamed("a", "c", RENAME_NOREPLACE), (Lines{"change name T/a", "rename T/a T/c"}));
   EXPECT_EQ(renamed("c", "b", RENAME_EXCHANGE),
-            (Lines{"ahead name T/b", "ahead name T/c", "rename T/c T/b exchange"}));
+            (Lines{"change name T/b", "change name T/c", "rename T/c T/b exchange"}));
   EXPECT_EQ(renamed("c", "none", RENAME_EXCHANGE),
-            (Lines{"ahead name T/c", "rename T/c T/none exchange", "fails"}));
+            (Lines{"change name T/c", "rename T/c T/none exchange", "fails"}));
   EXPECT_EQ(renamed("d", "b", RENAME_EXCHANGE),
-            (Lines{"ahead name T/b", "rename T/d T/b exchange"}));
+            (Lines{"change name T/b", "rename T/d T/b exchange"}));
 }
 
 TEST_P(NameEffect, RenameOfDirectories) {
@@ -97,7 +98,7 @@ TEST_P(NameEffect, RenameOfDirectories) {
   place.file("f");
   EXPECT_EQ(renamed("d", "d/e/x"), (Lines{"rename T/d T/d/e/x", "fails"}));
   EXPECT_EQ(renamed("d", "full"), (Lines{"rename T/d T/full", "fails"}));
-  EXPECT_EQ(renamed("d", "f"), (Lines{"ahead name T/f", "rename T/d T/f", "fails"}));
+  EXPECT_EQ(renamed("d", "f"), (Lines{"change name T/f", "rename T/d T/f", "fails"}));
   EXPECT_EQ(renamed("d/", "empty/"), (Lines{"rename T/d T/empty"}));
   EXPECT_EQ(renamed("empty", "new"), (Lines{"rename T/empty T/new"}));
 }
@@ -109,21 +110,22 @@ TEST_P(NameEffect, RenameOfLinksAndSecondNames) {
   place.link("m", "a");
   EXPECT_EQ(renamed("a", "same"), (Lines{}));
   EXPECT_EQ(renamed("l", "new"), (Lines{"relink T/new no-stamp"}));
-  EXPECT_EQ(renamed("new", "a"), (Lines{"ahead name T/a", "delete T/a", "relink T/a no-stamp"}));
+  EXPECT_EQ(renamed("new", "a"), (Lines{"change name T/a", "delete T/a", "relink T/a no-stamp"}));
   EXPECT_EQ(renamed("same", "m"),
-            (Lines{"ahead name T/same", "rename T/same T/m", "relink T/m no-stamp"}));
+            (Lines{"change name T/same", "rename T/same T/m", "relink T/m no-stamp"}));
   place.link("n", "d");
   EXPECT_EQ(linked("n", "o"), (Lines{"relink T/o no-stamp"}));
   EXPECT_EQ(renamed("m", "o", RENAME_EXCHANGE),
-            (Lines{"ahead name T/m", "rename T/m T/o exchange", "relink T/o no-stamp"}));
+            (Lines{"change name T/m", "rename T/m T/o exchange", "relink T/o no-stamp"}));
 }
 
 TEST_P(NameEffect, Symlink) {
   place.directory("d");
-  EXPECT_EQ(told([&] { ::syscall(SYS_symlink, "d", place.path("l").c_str()); }),
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_symlink, "d", place.path("l").c_str()); }),
             (Lines{"relink T/l no-stamp"}));
   const int d = ::open(place.path("d").c_str(), O_PATH | O_DIRECTORY);
-  EXPECT_EQ(told([&] { ::syscall(SYS_symlinkat, "x", d, "m"); }), (Lines{"relink T/d/m no-stamp"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_symlinkat, "x", d, "m"); }),
+            (Lines{"relink T/d/m no-stamp"}));
   ::close(d);
 }
 
@@ -134,9 +136,9 @@ TEST_P(NameEffect, RenameAcrossMounts) {
   struct stat shm {};
   ASSERT_EQ(::stat(place.path().c_str(), &here), 0);
   if (::stat("/dev/shm", &shm) != 0 || here.st_dev == shm.st_dev) GTEST_SKIP() << "one mount";
-  EXPECT_EQ(told([&] { ::syscall(SYS_rename, place.path("a").c_str(), there.c_str()); }),
-            (Lines{"ahead name T/a", "rename T/a " + there, "fails"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_link, place.path("a").c_str(), there.c_str()); }),
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_rename, place.path("a").c_str(), there.c_str()); }),
+            (Lines{"change name T/a", "rename T/a " + there, "fails"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_link, place.path("a").c_str(), there.c_str()); }),
             (Lines{"link T/a " + there, "fails"}));
 }
 
@@ -144,8 +146,9 @@ TEST_P(NameEffect, Link) {
   place.directory("d");
   place.file("a");
   place.link("l", "a");
-  EXPECT_EQ(told([&] { ::syscall(SYS_link, place.path("a").c_str(), place.path("b").c_str()); }),
-            (Lines{"link T/a T/b"}));
+  EXPECT_EQ(
+      effect_lines([&] { ::syscall(SYS_link, place.path("a").c_str(), place.path("b").c_str()); }),
+      (Lines{"link T/a T/b"}));
   EXPECT_EQ(linked("a", "b"), (Lines{"link T/a T/b", "fails"}));
   EXPECT_EQ(linked("d", "c"), (Lines{}));
   EXPECT_EQ(linked("l", "link"), (Lines{"relink T/link no-stamp"}));
@@ -155,22 +158,23 @@ TEST_P(NameEffect, Link) {
 TEST_P(NameEffect, ANamelessFileGetsAName) {
   const auto prepare = [&] { ::dup2(::open(place.path().c_str(), O_TMPFILE | O_RDWR, 0644), 100); };
   const auto by_proc = [&](const char* source, const std::string& to) {
-    return told([&] { ::linkat(AT_FDCWD, source, AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW); },
-                prepare);
+    return effect_lines(
+        [&] { ::linkat(AT_FDCWD, source, AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW); }, prepare);
   };
   const Lines first = by_proc("/proc/self/fd/100", place.path("a"));
   struct stat made {};
   ASSERT_EQ(::stat(place.path("a").c_str(), &made), 0);
   ASSERT_TRUE(place.seen.effect);
-  EXPECT_EQ(place.seen.effect->told[0].stamp.inode, made.st_ino);
+  EXPECT_EQ(place.seen.effect->events[0].stamp.inode, made.st_ino);
   EXPECT_EQ(first, (Lines{"link T/#" + std::to_string(made.st_ino) + " (deleted) T/a"}));
   EXPECT_EQ(by_proc("/dev/fd/100", place.path("b")).size(), 1U);
 
-  told([&] { ::linkat(100, "", AT_FDCWD, place.path("c").c_str(), AT_EMPTY_PATH); }, prepare);
+  effect_lines([&] { ::linkat(100, "", AT_FDCWD, place.path("c").c_str(), AT_EMPTY_PATH); },
+               prepare);
   ASSERT_TRUE(place.seen.effect);
-  EXPECT_EQ(place.seen.effect->told[0].other, place.path("c"));
+  EXPECT_EQ(place.seen.effect->events[0].other, place.path("c"));
   // A file that was deleted stays so.
-  told(
+  effect_lines(
       [&] {
         ::linkat(AT_FDCWD, "/proc/self/fd/100", AT_FDCWD, place.path("z").c_str(),
                  AT_SYMLINK_FOLLOW);
@@ -192,10 +196,10 @@ TEST_P(NameEffect, RightsOfAnotherUser) {
   place.file("a");
   place.file("sticky/a");
   const auto nobody = [] { ::setuid(65534); };
-  EXPECT_EQ(told([&] { ::unlink(place.path("a").c_str()); }, nobody),
-            (Lines{"ahead name T/a", "delete T/a", "fails"}));
-  EXPECT_EQ(told([&] { ::unlink(place.path("sticky/a").c_str()); }, nobody),
-            (Lines{"ahead name T/sticky/a", "delete T/sticky/a", "fails"}));
+  EXPECT_EQ(effect_lines([&] { ::unlink(place.path("a").c_str()); }, nobody),
+            (Lines{"change name T/a", "delete T/a", "fails"}));
+  EXPECT_EQ(effect_lines([&] { ::unlink(place.path("sticky/a").c_str()); }, nobody),
+            (Lines{"change name T/sticky/a", "delete T/sticky/a", "fails"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWays, NameEffect, ::testing::Bool(), way);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "observe/collect/call/call_effect.h"
-#include "observe/collect/event/stamp.h"
+#include "observe/collect/event/event.h"
 
 namespace assay::collect {
 namespace {
@@ -42,10 +42,10 @@ bool is_pseudo(int fd) {
 
 // A file that will be made: there is nothing to stamp yet.
 std::optional<Effect> creation(const RemoteView& view, Given file, FoundName made) {
-  const bool untold = made.accept_untold();
+  const bool untold = made.accept_unknown_path();
   if (made.error != 0 || made.only_directory) return std::nullopt;
   Effect effect;
-  effect.told.push_back({.op = Op::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
+  effect.events.push_back({.op = Op::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
   effect.will_succeed = made.file.error == ENOENT && view.may(made.parent, W_OK | X_OK);
   if (untold) return long_path_effect(view, "made", file, effect.will_succeed);
   return effect;
@@ -54,9 +54,9 @@ std::optional<Effect> creation(const RemoteView& view, Given file, FoundName mad
 std::optional<Effect> unnamed_creation(const RemoteView& view, const Found& directory) {
   if (!directory.directory()) return std::nullopt;
   Effect effect;
-  effect.told.push_back({.op = Op::kCreate,
-                         .flags = wire::flag::kNoStamp | wire::flag::kUnnamed,
-                         .path = directory.path});
+  effect.events.push_back({.op = Op::kCreate,
+                           .flags = wire::flag::kNoStamp | wire::flag::kUnnamed,
+                           .path = directory.path});
   effect.will_succeed = view.may(directory, W_OK | X_OK);
   return effect;
 }
@@ -70,36 +70,36 @@ struct Access {
 
 // Nothing if it is no regular file.
 std::optional<Effect> existing(const RemoteView& view, Given given, Found file, Access access) {
-  const bool untold = file.accept_untold();
+  const bool untold = file.accept_unknown_path();
   if (!file.regular()) return std::nullopt;
   Effect effect;
-  Effect::Told told{.op = Op::kRead, .stamp = stamp_of(file.status)};
+  Effect::ExpectedEvent event{.op = Op::kRead, .stamp = stamp_of(file.status)};
   if (access.cut) {
-    told.op = Op::kTruncate;
+    event.op = Op::kTruncate;
   } else if (access.write && access.read) {
-    told.flags = wire::flag::kWritable;
+    event.flags = wire::flag::kWritable;
   } else if (access.write) {
-    told.op = Op::kWrite;
+    event.op = Op::kWrite;
   }
   if (access.write || access.cut) {
     const Change kept = access.read ? Change::kContentReadable : Change::kContent;
-    add_ahead(effect, file, access.cut && access.all ? Change::kCut : kept);
+    add_change(effect, file, access.cut && access.all ? Change::kCut : kept);
   }
   const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
   effect.will_succeed = view.may(file, mode);
   if (untold) {
     return long_path_effect(view, access.cut ? "cut" : "opened", given, effect.will_succeed);
   }
-  told.path = std::move(file.path);
-  effect.told.push_back(std::move(told));
+  event.path = std::move(file.path);
+  effect.events.push_back(std::move(event));
   return effect;
 }
 
 }  // namespace
 
-void add_ahead(Effect& effect, const Found& file, Change change) {
+void add_change(Effect& effect, const Found& file, Change change) {
   if (file.fd.valid() && is_pseudo(file.fd.get())) return;
-  effect.ahead.push_back({.path = file.path, .stamp = stamp_of(file.status), .change = change});
+  effect.changes.push_back({.path = file.path, .stamp = stamp_of(file.status), .change = change});
 }
 
 std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
@@ -117,7 +117,7 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   if (found.error == ENOENT && create) {
     return creation(view, file, view.find_creation(file.dirfd, file.path, follow, resolve));
   }
-  // memfd_create's, reopened through /proc: in no directory, so nobody's input.
+  // Memory (memfd_create) reopened through /proc is in no directory and so not an input.
   if (found.path.starts_with("/memfd:")) return std::nullopt;
 
   const std::uint64_t mode = flags & O_ACCMODE;
@@ -145,10 +145,10 @@ std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint
   Found found = file.path.empty() && (flags & AT_EMPTY_PATH) != 0
                     ? view.find_descriptor(file.dirfd)
                     : view.find(file.dirfd, file.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
-  // The content of a file whose path cannot be told is not hashed anyway.
-  if (found.accept_untold() || !found.regular()) return std::nullopt;
+  // The content of a file with an unknown path is not hashed anyway.
+  if (found.accept_unknown_path() || !found.regular()) return std::nullopt;
   Effect effect;
-  add_ahead(effect, found, Change::kTimes);
+  add_change(effect, found, Change::kTimes);
   effect.will_succeed = true;  // if not, nothing is lost
   return effect;
 }

@@ -20,20 +20,21 @@ class OpenEffect : public EffectTest {
  protected:
   Lines opened(
       const std::string& path, int flags, const std::function<void()>& prepare = [] {}) {
-    return told([&] { ::syscall(SYS_openat, AT_FDCWD, path.c_str(), flags, 0644); }, prepare);
+    return effect_lines([&] { ::syscall(SYS_openat, AT_FDCWD, path.c_str(), flags, 0644); },
+                        prepare);
   }
 };
 
 TEST_P(OpenEffect, OfAnExistingFile) {
   const std::string a = place.file("a");
   EXPECT_EQ(opened(a, O_RDONLY), (Lines{"read T/a"}));
-  EXPECT_EQ(opened(a, O_RDWR), (Lines{"ahead content-readable T/a", "read T/a writable"}));
-  EXPECT_EQ(opened(a, O_WRONLY), (Lines{"ahead content T/a", "write T/a"}));
-  EXPECT_EQ(opened(a, O_WRONLY | O_APPEND), (Lines{"ahead content T/a", "write T/a"}));
-  EXPECT_EQ(opened(a, O_WRONLY | O_CREAT), (Lines{"ahead content T/a", "write T/a"}));
+  EXPECT_EQ(opened(a, O_RDWR), (Lines{"change content-readable T/a", "read T/a writable"}));
+  EXPECT_EQ(opened(a, O_WRONLY), (Lines{"change content T/a", "write T/a"}));
+  EXPECT_EQ(opened(a, O_WRONLY | O_APPEND), (Lines{"change content T/a", "write T/a"}));
+  EXPECT_EQ(opened(a, O_WRONLY | O_CREAT), (Lines{"change content T/a", "write T/a"}));
   EXPECT_EQ(opened(a, O_RDONLY | O_CREAT), (Lines{"read T/a"}));
   EXPECT_EQ(opened(a, O_WRONLY | O_CREAT | O_EXCL),
-            (Lines{"ahead content T/a", "write T/a", "fails"}));
+            (Lines{"change content T/a", "write T/a", "fails"}));
   EXPECT_EQ(opened(a, O_RDONLY | O_PATH), (Lines{}));
   EXPECT_EQ(opened(a, O_RDONLY | O_DIRECTORY), (Lines{}));
   EXPECT_EQ(opened(a, O_ACCMODE), (Lines{}));
@@ -42,17 +43,17 @@ TEST_P(OpenEffect, OfAnExistingFile) {
 TEST_P(OpenEffect, OfAFileThatIsCut) {
   for (const int mode : {O_RDONLY, O_WRONLY, O_RDWR}) {
     const std::string a = place.file("a");
-    EXPECT_EQ(opened(a, mode | O_TRUNC), (Lines{"ahead cut T/a", "truncate T/a"}));
+    EXPECT_EQ(opened(a, mode | O_TRUNC), (Lines{"change cut T/a", "truncate T/a"}));
     EXPECT_EQ(std::filesystem::file_size(a), 0U);
   }
   const std::string b = place.file("b");
-  EXPECT_EQ(told([&] { ::syscall(SYS_creat, b.c_str(), 0644); }),
-            (Lines{"ahead cut T/b", "truncate T/b"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_truncate, b.c_str(), 3); }),
-            (Lines{"ahead content T/b", "truncate T/b"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_creat, b.c_str(), 0644); }),
+            (Lines{"change cut T/b", "truncate T/b"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_truncate, b.c_str(), 3); }),
+            (Lines{"change content T/b", "truncate T/b"}));
   EXPECT_EQ(std::filesystem::file_size(b), 3U);
-  EXPECT_EQ(told([&] { ::syscall(SYS_truncate, b.c_str(), 0); }),
-            (Lines{"ahead cut T/b", "truncate T/b"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_truncate, b.c_str(), 0); }),
+            (Lines{"change cut T/b", "truncate T/b"}));
 }
 
 TEST_P(OpenEffect, TheStampIsTheFilesState) {
@@ -62,7 +63,7 @@ TEST_P(OpenEffect, TheStampIsTheFilesState) {
   opened(a, O_WRONLY | O_TRUNC);
   ASSERT_TRUE(place.seen.effect);
   for (const wire::Stamp& stamp :
-       {place.seen.effect->told.at(0).stamp, place.seen.effect->ahead.at(0).stamp}) {
+       {place.seen.effect->events.at(0).stamp, place.seen.effect->changes.at(0).stamp}) {
     EXPECT_EQ(stamp.device, before.st_dev);
     EXPECT_EQ(stamp.inode, before.st_ino);
     EXPECT_EQ(stamp.size, 5);
@@ -74,13 +75,14 @@ TEST_P(OpenEffect, TheStampIsTheFilesState) {
 TEST_P(OpenEffect, OfAFileToBeMade) {
   EXPECT_EQ(opened(place.path("a"), O_WRONLY | O_CREAT), (Lines{"create T/a no-stamp"}));
   EXPECT_EQ(opened(place.path("b"), O_RDONLY | O_CREAT | O_EXCL), (Lines{"create T/b no-stamp"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_creat, place.path("c").c_str(), 0644); }),
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_creat, place.path("c").c_str(), 0644); }),
             (Lines{"create T/c no-stamp"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_mknod, place.path("d").c_str(), S_IFREG | 0644, 0); }),
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_mknod, place.path("d").c_str(), S_IFREG | 0644, 0); }),
             (Lines{"create T/d no-stamp"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_mknodat, AT_FDCWD, place.path("d").c_str(), 0644, 0); }),
-            (Lines{"create T/d no-stamp", "fails"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_mknod, place.path("e").c_str(), S_IFIFO | 0644, 0); }),
+  EXPECT_EQ(
+      effect_lines([&] { ::syscall(SYS_mknodat, AT_FDCWD, place.path("d").c_str(), 0644, 0); }),
+      (Lines{"create T/d no-stamp", "fails"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_mknod, place.path("e").c_str(), S_IFIFO | 0644, 0); }),
             (Lines{}));
   EXPECT_EQ(opened(place.path("none/a"), O_WRONLY | O_CREAT), (Lines{}));
   EXPECT_EQ(opened(place.path("x/"), O_WRONLY | O_CREAT), (Lines{}));
@@ -93,7 +95,7 @@ TEST_P(OpenEffect, OfWhatIsNoFile) {
   EXPECT_EQ(opened(place.path("fifo"), O_RDONLY | O_NONBLOCK), (Lines{}));
   EXPECT_EQ(opened(place.path(), O_RDONLY), (Lines{}));
   EXPECT_EQ(opened("/dev/null", O_RDWR), (Lines{}));
-  EXPECT_EQ(told([] { ::syscall(SYS_openat, AT_FDCWD, nullptr, O_RDONLY); }), (Lines{}));
+  EXPECT_EQ(effect_lines([] { ::syscall(SYS_openat, AT_FDCWD, nullptr, O_RDONLY); }), (Lines{}));
   EXPECT_EQ(opened("", O_RDONLY), (Lines{}));
   EXPECT_EQ(opened(std::string(5000, 'x'), O_RDONLY), (Lines{}));
   EXPECT_EQ(opened(place.path(std::string(300, 'x')), O_RDONLY | O_CREAT), (Lines{}));
@@ -128,11 +130,11 @@ TEST_P(OpenEffect, RelativePathsAreTheChildsOwn) {
   EXPECT_EQ(opened("new", O_WRONLY | O_CREAT, enter), (Lines{"create T/d/e/new no-stamp"}));
 
   const int d = ::open(place.path("d").c_str(), O_PATH | O_DIRECTORY);
-  EXPECT_EQ(told([&] { ::syscall(SYS_openat, d, "b", O_RDONLY); }), (Lines{"read T/d/b"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_openat, d, place.path("a").c_str(), O_RDONLY); }),
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_openat, d, "b", O_RDONLY); }), (Lines{"read T/d/b"}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_openat, d, place.path("a").c_str(), O_RDONLY); }),
             (Lines{"read T/a"}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_openat, 999, "b", O_RDONLY); }), (Lines{}));
-  EXPECT_EQ(told([&] { ::syscall(SYS_open, "b", O_RDONLY); }, [&] { ::fchdir(d); }),
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_openat, 999, "b", O_RDONLY); }), (Lines{}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_open, "b", O_RDONLY); }, [&] { ::fchdir(d); }),
             (Lines{"read T/d/b"}));
   ::close(d);
 }
@@ -143,14 +145,14 @@ TEST_P(OpenEffect, Openat2) {
   place.link("d/out", "/a");
   const int d = ::open(place.path("d").c_str(), O_PATH | O_DIRECTORY);
   const auto open2 = [&](const char* path, std::uint64_t flags, std::uint64_t resolve) {
-    return told([=] {
+    return effect_lines([=] {
       open_how how{.flags = flags, .mode = (flags & O_CREAT) != 0 ? 0644U : 0U, .resolve = resolve};
       ::syscall(SYS_openat2, d, path, &how, sizeof how);
     });
   };
   EXPECT_EQ(open2("a", O_RDONLY, 0), (Lines{"read T/d/a"}));
   EXPECT_EQ(open2("a", O_RDWR, RESOLVE_BENEATH),
-            (Lines{"ahead content-readable T/d/a", "read T/d/a writable"}));
+            (Lines{"change content-readable T/d/a", "read T/d/a writable"}));
   EXPECT_EQ(open2("out", O_RDONLY, RESOLVE_IN_ROOT), (Lines{"read T/d/a"}));
   EXPECT_EQ(open2("/../a", O_RDONLY, RESOLVE_IN_ROOT), (Lines{"read T/d/a"}));
   EXPECT_EQ(open2("/new", O_WRONLY | O_CREAT, RESOLVE_IN_ROOT), (Lines{"create T/d/new no-stamp"}));
@@ -172,7 +174,7 @@ TEST_P(OpenEffect, ProcSelfIsTheChilds) {
   EXPECT_EQ(opened("/proc/self/fd/100", O_RDONLY, prepare), (Lines{"read T/a"}));
   EXPECT_EQ(opened("/proc/thread-self/fd/100", O_RDONLY, prepare), (Lines{"read T/a"}));
   EXPECT_EQ(opened("/dev/fd/100", O_RDWR, prepare),
-            (Lines{"ahead content-readable T/a", "read T/a writable"}));
+            (Lines{"change content-readable T/a", "read T/a writable"}));
   EXPECT_EQ(opened("/dev/stdin", O_RDONLY, prepare), (Lines{"read T/b"}));
   EXPECT_EQ(opened("to-100", O_RDONLY, prepare), (Lines{"read T/a"}));
   EXPECT_EQ(opened("/proc/self/cwd/b", O_RDONLY, prepare), (Lines{"read T/b"}));
@@ -213,15 +215,15 @@ TEST_P(OpenEffect, LongPaths) {
   const std::string path = deep + "/" + fits;
   EXPECT_EQ(opened(path, O_WRONLY | O_CREAT).size(), 1U);
   ASSERT_TRUE(place.seen.effect);
-  EXPECT_EQ(place.seen.effect->told[0].path, path);
+  EXPECT_EQ(place.seen.effect->events[0].path, path);
   opened("./" + fits, O_RDONLY, [&] { ASSERT_EQ(::chdir(deep.c_str()), 0); });
   ASSERT_TRUE(place.seen.effect);
-  EXPECT_EQ(place.seen.effect->told[0].path, path);
+  EXPECT_EQ(place.seen.effect->events[0].path, path);
 }
 
 TEST_P(OpenEffect, APathThatCrossesPages) {
   const std::string a = place.file("a");
-  EXPECT_EQ(told([&] {
+  EXPECT_EQ(effect_lines([&] {
               char* pages = static_cast<char*>(::mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE,
                                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
               ::mprotect(pages + 2 * 4096, 4096, PROT_NONE);
@@ -232,7 +234,7 @@ TEST_P(OpenEffect, APathThatCrossesPages) {
               ::syscall(SYS_openat, AT_FDCWD, across, O_RDONLY);
             }),
             (Lines{"read T/a"}));
-  EXPECT_EQ(told([&] {
+  EXPECT_EQ(effect_lines([&] {
               char* pages = static_cast<char*>(::mmap(nullptr, 2 * 4096, PROT_READ | PROT_WRITE,
                                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
               ::mprotect(pages + 4096, 4096, PROT_NONE);
@@ -254,7 +256,7 @@ TEST_P(OpenEffect, RightsOfAnotherUser) {
     ASSERT_EQ(::setuid(65534), 0);
   };
   EXPECT_EQ(opened(a, O_RDONLY, nobody), (Lines{"read T/a"}));
-  EXPECT_EQ(opened(a, O_WRONLY, nobody), (Lines{"ahead content T/a", "write T/a", "fails"}));
+  EXPECT_EQ(opened(a, O_WRONLY, nobody), (Lines{"change content T/a", "write T/a", "fails"}));
   EXPECT_EQ(opened(secret, O_RDONLY, nobody), (Lines{"read T/secret", "fails"}));
   EXPECT_EQ(opened(place.path("n"), O_WRONLY | O_CREAT, nobody),
             (Lines{"create T/n no-stamp", "fails"}));
@@ -264,7 +266,7 @@ TEST_P(OpenEffect, RightsOfAnotherUser) {
 TEST_P(OpenEffect, The32BitInterface) {
   const std::string a = place.file("a");
   const auto call32 = [&](long number, long flags) {
-    return told([&, number, flags] {
+    return effect_lines([&, number, flags] {
       char* low = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0));
       a.copy(low, a.size());
@@ -275,19 +277,19 @@ TEST_P(OpenEffect, The32BitInterface) {
   const Lines read = call32(5, O_RDONLY);
   if (place.seen.result == -ENOSYS) GTEST_SKIP() << "no 32-bit calls in this kernel";
   EXPECT_EQ(read, (Lines{"read T/a"}));
-  EXPECT_EQ(call32(5, O_WRONLY | O_TRUNC), (Lines{"ahead cut T/a", "truncate T/a"}));
-  EXPECT_EQ(call32(193, 2), (Lines{"ahead content T/a", "truncate T/a"}));
-  EXPECT_EQ(call32(10, 0), (Lines{"ahead name T/a", "delete T/a"}));
+  EXPECT_EQ(call32(5, O_WRONLY | O_TRUNC), (Lines{"change cut T/a", "truncate T/a"}));
+  EXPECT_EQ(call32(193, 2), (Lines{"change content T/a", "truncate T/a"}));
+  EXPECT_EQ(call32(10, 0), (Lines{"change name T/a", "delete T/a"}));
 }
 
 TEST_P(OpenEffect, WhatCannotBeFollowedIsSaid) {
   const auto missed = [&](const std::function<void()>& act) {
-    place.told(act);
-    if (!place.seen.effect || place.seen.effect->told.size() != 1) return std::string("nothing");
-    const Effect::Told& told = place.seen.effect->told[0];
-    EXPECT_EQ(told.op, wire::Op::kMissed);
-    EXPECT_THAT(told.other, ::testing::MatchesRegex("/.*_test[a-z_]* \\(process [0-9]+\\) .*"));
-    return told.path;
+    place.effect_lines(act);
+    if (!place.seen.effect || place.seen.effect->events.size() != 1) return std::string("nothing");
+    const Effect::ExpectedEvent& event = place.seen.effect->events[0];
+    EXPECT_EQ(event.op, wire::Op::kMissed);
+    EXPECT_THAT(event.other, ::testing::MatchesRegex("/.*_test[a-z_]* \\(process [0-9]+\\) .*"));
+    return event.path;
   };
   std::array<char, 120> parameters{};
   EXPECT_EQ(missed([&] { ::syscall(SYS_io_uring_setup, 4, parameters.data()); }), "io_uring");

@@ -1,5 +1,3 @@
-// effect_of(): which call it is, its arguments out of registers and memory, and then the judge that
-// knows the family (call_effect.h).
 #include "observe/collect/call/path_call.h"
 
 #include <fcntl.h>
@@ -26,12 +24,12 @@
 namespace assay::collect {
 namespace {
 
-constexpr std::size_t kMostWordBytes = std::size_t{32} << 10U;
+constexpr std::size_t kMostArgumentBytes = std::size_t{32} << 10U;
 
 // fanotify_init's flags under which events carry names instead of open files.
 constexpr std::uint64_t kFanotifyNames = 0x200;  // FAN_REPORT_FID
 
-// One call being read. The texts stay here while a judge looks at them.
+// One call being read. Holds the texts while its effect is determined.
 class Reading {
  public:
   Reading(pid_t thread, const SystemCall& call, CallKind kind)
@@ -132,11 +130,11 @@ std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
   std::optional<Effect> effect = exec_effect(view_, program, flags);
   // Not before: a search through PATH fails many times before it succeeds.
   if (!effect) return std::nullopt;
-  std::string words;
-  error_ = read_remote_words(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8, kMostWordBytes,
-                             words);
-  if (Effect::Told& told = effect->told.front(); told.op == wire::Op::kExec) {
-    told.other = std::move(words);
+  std::string arguments;
+  error_ = read_remote_arguments(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
+                                 kMostArgumentBytes, arguments);
+  if (Effect::ExpectedEvent& event = effect->events.front(); event.op == wire::Op::kExec) {
+    event.other = std::move(arguments);
   }
   return error_ == 0 ? effect : std::nullopt;
 }
@@ -144,7 +142,7 @@ std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
 std::optional<Effect> Reading::judged() {
   using enum CallKind;
   constexpr std::uint64_t kCreatFlags = O_CREAT | O_WRONLY | O_TRUNC;
-  // One path, plain or after a descriptor, and the judge that takes it.
+  // One path, plain or after a descriptor, and the function that handles it.
   const auto plain = [&](auto judge, auto... rest) { return one(file(0, false), judge, rest...); };
   const auto at = [&](auto judge, auto... rest) { return one(file(1, true), judge, rest...); };
   switch (kind_) {

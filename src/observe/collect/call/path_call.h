@@ -1,6 +1,6 @@
-// PathCall: a path-class system call that a process is about to make, read out of its registers and
-// memory, with its paths made absolute. The seccomp gate and ptrace both stop processes at these
-// calls and both understand them here, so they cannot disagree.
+// effect_of(): what a path-class system call that a process is about to make will do to files. Its
+// arguments are read from the stopped process and its paths made absolute. Used by the gate and by
+// ptrace, so that they cannot disagree.
 #pragma once
 
 #include <sys/types.h>
@@ -32,25 +32,25 @@ struct Stopped {
 };
 std::span<const Stopped> stopped_calls(std::uint32_t arch);
 
-// What the call will do if it succeeds, judged from the file system as it is before the call.
+// What the call will do if it succeeds, from the state of the file system before the call.
 struct Effect {
-  // What to tell Sink::about_to_change first, in order. Only regular files that exist.
-  struct Ahead {
+  // For Sink::about_to_change(), in order. Existing regular files only.
+  struct ComingChange {
     std::string path;
     wire::Stamp stamp;
     Change change = Change::kContent;
   };
-  std::vector<Ahead> ahead;
+  std::vector<ComingChange> changes;
   // The events, in order; for most calls one. `path` and `other` are owned.
-  struct Told {
+  struct ExpectedEvent {
     wire::Op op = wire::Op::kNone;
     std::uint16_t flags = 0;
     wire::Stamp stamp;  // of the file before the call; zero with flag::kNoStamp for one to be made
     std::string path;
     std::string other;
   };
-  std::vector<Told> told;
-  // Whether the call can be expected to succeed. The gate, which never sees results, tells events
+  std::vector<ExpectedEvent> events;
+  // Whether the call is expected to succeed. The gate, which never sees results, reports events
   // only then; ptrace waits for the result instead.
   bool will_succeed = false;
 };

@@ -17,7 +17,8 @@ namespace assay::collect {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostWords = 4096;  // of an argv; what is longer is cut by its bytes anyway
+constexpr std::size_t kMostArguments =
+    4096;  // of an argv; what is longer is cut by its bytes anyway
 
 std::size_t to_page_end(std::uint64_t address) {
   return kPage - static_cast<std::size_t>(address & (kPage - 1));
@@ -36,7 +37,7 @@ int read_proc_mem(pid_t thread, std::uint64_t address, void* into, std::size_t s
   return got < 0 && errno != EIO ? errno : EFAULT;
 }
 
-// The page of the other process that was read last: the words of an argv lie side by side.
+// The page that was read last: the strings of an argv are adjacent.
 class RemotePage {
  public:
   explicit RemotePage(pid_t thread) : thread_(thread) {}
@@ -119,27 +120,27 @@ int read_remote_text(pid_t thread, std::uint64_t address, char* into, std::size_
   return ENAMETOOLONG;
 }
 
-int read_remote_words(pid_t thread, std::uint64_t address, std::size_t pointer_size,
-                      std::size_t limit, std::string& words) {
-  words.clear();
-  if (address == 0) return 0;  // Linux takes it for an empty list
+int read_remote_arguments(pid_t thread, std::uint64_t address, std::size_t pointer_size,
+                          std::size_t limit, std::string& arguments) {
+  arguments.clear();
+  if (address == 0) return 0;  // Linux treats it as an empty list
   RemotePage pointers(thread);
   RemotePage texts(thread);
-  for (std::size_t i = 0; i < kMostWords && words.size() < limit; ++i) {
+  for (std::size_t i = 0; i < kMostArguments && arguments.size() < limit; ++i) {
     std::uint64_t pointer = 0;  // little-endian: four bytes fill the lower half
     if (const int error = pointers.copy(address + i * pointer_size, &pointer, pointer_size);
         error != 0) {
       return error;
     }
     if (pointer == 0) return 0;
-    if (i > 0) words.push_back('\0');
-    // A word may cross pages (sh -c with a whole script).
-    for (bool ends = false; !ends && words.size() < limit;) {
+    if (i > 0) arguments.push_back('\0');
+    // An argument may cross pages (sh -c with a whole script).
+    for (bool ends = false; !ends && arguments.size() < limit;) {
       std::string_view rest;
       if (const int error = texts.from(pointer, rest); error != 0) return error;
       const std::size_t length = std::min(rest.find('\0'), rest.size());
       ends = length < rest.size();
-      words.append(rest.substr(0, std::min(length, limit - words.size())));
+      arguments.append(rest.substr(0, std::min(length, limit - arguments.size())));
       pointer += length;
     }
   }

@@ -9,11 +9,11 @@
 
 namespace assay::collect {
 
-// 0, or the error: EFAULT where the address means nothing to the thread (its call will fail with
-// the same), ESRCH when it is gone, EPERM when the process does not let itself be read.
+// 0, or the error: EFAULT for an invalid address (the call will fail with the same), ESRCH when the
+// thread has exited, EPERM when the process cannot be read.
 int read_remote(pid_t thread, std::uint64_t address, void* into, std::size_t size);
 
-// The same the other way. In the memory of the command, so with the greatest care.
+// Writes into the command's memory.
 int write_remote(pid_t thread, std::uint64_t address, const void* from, std::size_t size);
 
 // A NUL-terminated string of fewer than `limit` bytes, terminator included in `into`; `length` is
@@ -23,7 +23,7 @@ int read_remote_text(pid_t thread, std::uint64_t address, char* into, std::size_
 
 // A NULL-terminated array of pointers to strings (argv), joined with NUL between them and cut at
 // `limit` bytes. `pointer_size` is 4 or 8.
-int read_remote_words(pid_t thread, std::uint64_t address, std::size_t pointer_size,
-                      std::size_t limit, std::string& words);
+int read_remote_arguments(pid_t thread, std::uint64_t address, std::size_t pointer_size,
+                          std::size_t limit, std::string& arguments);
 
 }  // namespace assay::collect

@@ -93,7 +93,7 @@ FoundName with_name(Found parent, const Split& parts) {
   name.error = parent.error;
   name.parent = std::move(parent);
   name.name = parts.name;
-  if (name.error != 0 && !name.parent.is_untold()) return name;
+  if (name.error != 0 && !name.parent.has_unknown_path()) return name;
   if (::fstatat(name.parent.fd.get(), name.name.c_str(), &name.file.status,
                 AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0) {
     name.file.error = errno;

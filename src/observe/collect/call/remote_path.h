@@ -1,6 +1,6 @@
-// What a path means to a stopped thread: its directory descriptors, working directory, root and
-// /proc/self are not ours. A file is found as a descriptor that can neither read nor block
-// (O_PATH), with its state and its canonical path. Used by path_call.cc.
+// Resolves a path as a stopped thread would: with its directory descriptors, working directory,
+// root and /proc/self. A file is found as an O_PATH descriptor, which can neither read nor block,
+// with its state and its canonical path. Used by path_call.cc.
 #pragma once
 
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ namespace assay::collect {
 
 constexpr int kMostLinks = 40;  // symbolic links in one path; the kernel's limit
 
-// A file that is there, or the error with which looking for it ended.
+// An existing file, or the error of the lookup.
 struct Found {
   int error = 0;
   base::UniqueFd fd;  // O_PATH
@@ -31,12 +31,12 @@ struct Found {
     found.error = error;
     return found;
   }
-  // It is there, but its path is longer than the kernel tells (PATH_MAX), as below a very deep
-  // working directory: `error` is ENAMETOOLONG, though the call will not fail.
-  [[nodiscard]] bool is_untold() const { return error == ENAMETOOLONG && fd.valid(); }
-  // From here on it counts as found, without a path, if it is_untold(); whether it was.
-  bool accept_untold() {
-    if (!is_untold()) return false;
+  // It exists, but its path is longer than PATH_MAX, as below a very deep working directory:
+  // `error` is ENAMETOOLONG, though the call will not fail.
+  [[nodiscard]] bool has_unknown_path() const { return error == ENAMETOOLONG && fd.valid(); }
+  // If it has_unknown_path(), counts it as found without a path, and returns true.
+  bool accept_unknown_path() {
+    if (!has_unknown_path()) return false;
     error = 0;
     return true;
   }
@@ -54,7 +54,7 @@ struct FoundName {
 
   [[nodiscard]] std::string path() const;
   // As Found's, of the directory or of the two together.
-  bool accept_untold() {
+  bool accept_unknown_path() {
     if (error != ENAMETOOLONG || !parent.fd.valid()) return false;
     error = parent.error = 0;
     return true;
@@ -66,7 +66,7 @@ class RemoteView {
   explicit RemoteView(pid_t thread) : thread_(thread) {}
 
   [[nodiscard]] pid_t thread() const { return thread_; }
-  // Thread group, or 0 when the thread is gone.
+  // Thread group, or 0 when the thread has exited.
   [[nodiscard]] pid_t process() const;
 
   // `dirfd` is the thread's; `resolve` as in openat2's structure.
@@ -82,15 +82,16 @@ class RemoteView {
   [[nodiscard]] FoundName find_creation(int dirfd, std::string_view path, bool follow,
                                         std::uint64_t resolve = 0) const;
 
-  // Whether the thread may do `mode` (R_OK …) to what was found, as far as can be told from here.
+  // Whether the thread has access `mode` (R_OK …) to the file, as far as the collector can
+  // determine.
   [[nodiscard]] bool may(const Found& found, int mode) const;
 
-  // Called when some process of the command may have come to see another file tree than we do.
-  // From then on every path is walked step by step, inside the thread's own root.
+  // Called when a process of the command may see another file tree than the collector. From then on
+  // every path is resolved component by component, inside the thread's own root.
   static void views_may_differ(bool differ = true);
 
  private:
-  // A base is a descriptor of ours, so that it can be the thread's directory or one found later.
+  // A base is a descriptor of the collector: the thread's directory, or one found on the way.
   [[nodiscard]] base::UniqueFd open_base(int dirfd) const;
   [[nodiscard]] Found find_from(int base, std::string_view path, bool follow,
                                 std::uint64_t resolve) const;
@@ -106,8 +107,8 @@ class RemoteView {
 // Fills status and path of an O_PATH descriptor.
 Found describe(base::UniqueFd fd);
 
-// Whether a path leads into the collector's own /proc entry, where a "self" of ours was followed
-// instead of the thread's.
+// Whether a path leads into the collector's own /proc entry, because /proc/self was resolved for
+// the collector instead of the thread.
 bool in_own_proc(std::string_view path);
 
 }  // namespace assay::collect

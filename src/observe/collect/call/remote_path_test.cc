@@ -1,5 +1,5 @@
-// Processes that do not see the files we see: another root, another mount namespace, and those that
-// do not let themselves be looked at.
+// Processes with another root or mount namespace than the collector, and processes that cannot be
+// inspected.
 #include "observe/collect/call/remote_path.h"
 
 #include <fcntl.h>
@@ -29,8 +29,8 @@ class RemotePath : public ::testing::Test {
   void TearDown() override { RemoteView::views_may_differ(false); }
 
   Lines opened(const std::string& path, int flags, const std::function<void()>& prepare) {
-    Lines lines =
-        place.told([&] { ::syscall(SYS_openat, AT_FDCWD, path.c_str(), flags, 0644); }, prepare);
+    Lines lines = place.effect_lines(
+        [&] { ::syscall(SYS_openat, AT_FDCWD, path.c_str(), flags, 0644); }, prepare);
     if (place.seen.effect) {
       EXPECT_EQ(place.seen.effect->will_succeed, place.seen.result >= 0) << place.seen.result;
     }
@@ -65,7 +65,7 @@ TEST_F(RemotePath, ACallThatChangesTheRootIsNoticed) {
   place.directory("r");
   place.file("r/a");
   const auto enter = [&] { ASSERT_EQ(::chroot(place.path("r").c_str()), 0); };
-  EXPECT_EQ(opened("/a", O_RDONLY, enter), (Lines{}));  // nobody saw the chroot
+  EXPECT_EQ(opened("/a", O_RDONLY, enter), (Lines{}));  // the chroot was not observed
   probe(enter);
   EXPECT_EQ(opened("/a", O_RDONLY, enter), (Lines{"read T/r/a"}));
 }
@@ -82,10 +82,10 @@ TEST_F(RemotePath, InAnotherMountNamespace) {
   const Lines lines = opened(place.path("m/a"), O_RDONLY, enter);
   ASSERT_EQ(lines.size(), 1U);
   ASSERT_TRUE(place.seen.effect);
-  EXPECT_EQ(place.seen.effect->told[0].stamp.size, 18);
+  EXPECT_EQ(place.seen.effect->events[0].stamp.size, 18);
   struct stat ours {};
   ASSERT_EQ(::stat(place.path("m/a").c_str(), &ours), 0);
-  EXPECT_NE(place.seen.effect->told[0].stamp.device, ours.st_dev);
+  EXPECT_NE(place.seen.effect->events[0].stamp.device, ours.st_dev);
 }
 
 TEST(UnreadableProcess, IsSaidToBe) {
@@ -97,9 +97,9 @@ TEST(UnreadableProcess, IsSaidToBe) {
           ::prctl(PR_SET_DUMPABLE, 1);
           const Seen seen = probe([] { ::syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY); },
                                   [] { ::prctl(PR_SET_DUMPABLE, 0); });
-          const bool said = seen.effect && seen.effect->told.size() == 1 &&
-                            seen.effect->told[0].op == wire::Op::kMissed &&
-                            seen.effect->told[0].path == "unreadable";
+          const bool said = seen.effect && seen.effect->events.size() == 1 &&
+                            seen.effect->events[0].op == wire::Op::kMissed &&
+                            seen.effect->events[0].path == "unreadable";
           ::_exit(said ? 0 : 2);
         },
         ::testing::ExitedWithCode(0), "");

@@ -15,16 +15,16 @@
 #include "observe/collect/ebpf/intake.h"
 #include "observe/collect/ebpf/messages.h"
 #include "observe/collect/ebpf/programs.h"
-#include "observe/collect/event/clock.h"
+#include "observe/collect/event/event.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
+#include "observe/collect/process/exits.h"
 #include "observe/collect/process/launch.h"
-#include "observe/collect/process/reaper.h"
 
 namespace assay::collect {
 namespace {
 
-// How long messages may wait for a look when nothing else happens (bpf/run.h, send).
+// How long messages may wait in the ring buffer (bpf/run.h, send).
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
 // Messages are first written to the log, which has room, and told to the sink after so many, so
@@ -74,7 +74,7 @@ std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messag
       "files were opened whose path is longer than the kernel's limit or was gone at once");
   add(shared.dropped_member, "unseen", "processes could not be followed");
   add(programs.skipped_runs(), "dropped", "events came while another was taken on that processor");
-  add(messages.strangers(), "namespace",
+  add(messages.foreign_opens(), "namespace",
       "files were opened in another mount namespace, where their paths mean other files");
   add(shared.uring_changes, "io_uring", "files were renamed, linked, cut or removed by io_uring");
   add(shared.uring_unfollowed, "io_uring", "files were opened into io_uring's own table");
@@ -103,9 +103,9 @@ class EbpfRun {
       : log_(log),
         programs_(programs),
         sink_(sink),
-        gate_(
-            GateMode::kChanges, {},
-            {.before = [this] { take_all(); }, .told = [this](const auto& told) { note(told); }}) {
+        gate_(GateMode::kChanges, {},
+              {.before = [this] { take_all(); },
+               .expected = [this](const auto& event) { note(event); }}) {
     programs_.shared().gate_stops_changes = 1;
   }
 
@@ -145,8 +145,8 @@ class EbpfRun {
   }
 
   std::size_t take() {
-    const EbpfMessages::Teller append = [&](const Event& event) {
-      // The command's own end is told by the reaper, after everything else it did.
+    const EbpfMessages::EventHandler append = [&](const Event& event) {
+      // The command's own exit is reported by the reaper, after all its other events.
       if (event.op != wire::Op::kExit || event.process != child_.pid) log_.append(event);
     };
     return intake_->take(
@@ -156,7 +156,7 @@ class EbpfRun {
         kRound);
   }
 
-  // Everything that happened before now: a call that waits at the gate came after it.
+  // All earlier events: a call that is stopped at the gate comes after them.
   void take_all() {
     while (take() == kRound) {
     }
@@ -171,8 +171,8 @@ class EbpfRun {
   }
 
   // A file that moves is another file to the programs; files below a directory that moves are not.
-  void note(const Effect::Told& told) {
-    if (told.op != wire::Op::kRename || !is_directory(told.path)) return;
+  void note(const Effect::ExpectedEvent& event) {
+    if (event.op != wire::Op::kRename || !is_directory(event.path)) return;
     programs_.shared().epoch = programs_.shared().epoch + 1;
   }
 
@@ -190,7 +190,7 @@ class EbpfRun {
                                      {kept ? programs_.descriptor() : -1, POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
-        gate_open = kept ? gate_.serve(log_, sink_) : wave_through(gate_.listener(), 0);
+        gate_open = kept ? gate_.serve(log_, sink_) : allow_all_calls(gate_.listener(), 0);
       }
       ASSAY_TRY(const bool began, watch.began());
       if (began) control.started(child_.pid, gate_.listener());
@@ -207,7 +207,7 @@ class EbpfRun {
         control.abandoned();
         kept = false;
       }
-      if (kept) sink_.meanwhile();
+      if (kept) sink_.on_tick();
       wait_ms = taken == kRound ? 0
                 : taken > 0     ? kShortestWait_ms
                                 : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
@@ -244,7 +244,7 @@ class EbpfCollector : public Collector {
 
   base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
-    log_->keep_words(launch.keep_words);
+    log_->redact_with(launch.redact);
     return EbpfRun(*log_, *programs_, sink).run(launch, control);
   }
 

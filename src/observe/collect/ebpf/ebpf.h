@@ -1,6 +1,6 @@
-// The collector inside the kernel: BPF programs see reads, new files and processes; the gate stops
-// what changes existing files, because only a stopped process lets us hash a file before it is
-// overwritten. For root, or CAP_BPF with CAP_PERFMON.
+// The eBPF collector: BPF programs report reads, new files and processes; the gate stops calls that
+// change existing files, because a file can be hashed before it is overwritten only while the
+// process is stopped. For root, or CAP_BPF with CAP_PERFMON.
 #pragma once
 
 #include <filesystem>

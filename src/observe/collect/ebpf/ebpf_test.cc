@@ -1,4 +1,4 @@
-// The eBPF collector on real commands. The oracle is strace: what it says every open returned.
+// The eBPF collector with real commands, compared with strace's results of every open.
 #include "observe/collect/ebpf/ebpf.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ using ::testing::Key;
 using ::testing::UnorderedElementsAre;
 using wire::Op;
 
-struct ToldEvent {
+struct RecordedEvent {
   Op op;
   std::uint16_t flags;
   pid_t process, parent;
@@ -48,26 +48,26 @@ class Recorder : public Sink {
                       std::string(event.path), std::string(event.other)});
   }
   void about_to_change(std::string_view path, const wire::Stamp&, Change) override {
-    ahead.emplace_back(path);
+    changes.emplace_back(path);
   }
 
-  std::vector<ToldEvent> events;
-  std::vector<std::string> ahead;
+  std::vector<RecordedEvent> events;
+  std::vector<std::string> changes;
 
   [[nodiscard]] std::set<std::string> paths(Op op) const {
     std::set<std::string> out;
-    for (const ToldEvent& told : events) {
-      if (told.op == op) out.insert(told.path);
+    for (const RecordedEvent& event : events) {
+      if (event.op == op) out.insert(event.path);
     }
     return out;
   }
   [[nodiscard]] std::size_t count(Op op) const {
-    return static_cast<std::size_t>(std::count_if(events.begin(), events.end(),
-                                                  [&](const ToldEvent& t) { return t.op == op; }));
+    return static_cast<std::size_t>(std::count_if(
+        events.begin(), events.end(), [&](const RecordedEvent& t) { return t.op == op; }));
   }
-  [[nodiscard]] const ToldEvent* find(Op op, const std::string& path) const {
-    for (const ToldEvent& told : events) {
-      if (told.op == op && told.path == path) return &told;
+  [[nodiscard]] const RecordedEvent* find(Op op, const std::string& path) const {
+    for (const RecordedEvent& event : events) {
+      if (event.op == op && event.path == path) return &event;
     }
     return nullptr;
   }
@@ -79,17 +79,17 @@ class EbpfTest : public ::testing::Test {
     if (const Preflight found = ebpf_preflight(); !found.available) GTEST_SKIP() << found.reason;
   }
 
-  Outcome run(std::vector<std::string> words, Recorder& recorder) {
+  Outcome run(std::vector<std::string> arguments, Recorder& recorder) {
     Launch launch{
-        .words = std::move(words), .environment = {"PATH=/usr/bin:/bin"}, .directory = {}};
+        .command = std::move(arguments), .environment = {"PATH=/usr/bin:/bin"}, .directory = {}};
     const auto log = logs_.path() / std::to_string(++runs_);
     auto outcome = make_ebpf_collector(log)->run(launch, {}, recorder);
     EXPECT_TRUE(outcome.has_value()) << outcome.error().line();
     return outcome ? *outcome : Outcome{};
   }
-  Outcome subject(std::vector<std::string> words, Recorder& recorder) {
-    words.insert(words.begin(), ASSAY_EBPF_SUBJECT);
-    return run(std::move(words), recorder);
+  Outcome subject(std::vector<std::string> arguments, Recorder& recorder) {
+    arguments.insert(arguments.begin(), ASSAY_EBPF_SUBJECT);
+    return run(std::move(arguments), recorder);
   }
 
   // FOLDER/0 … COUNT-1
@@ -156,15 +156,15 @@ TEST_F(EbpfTest, TellsTheLifeOfTheCommand) {
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(outcome.dropped, 0U);
 
-  const ToldEvent* cat = recorder.find(Op::kExec, fs::canonical("/bin/cat"));
+  const RecordedEvent* cat = recorder.find(Op::kExec, fs::canonical("/bin/cat"));
   ASSERT_NE(cat, nullptr);
   EXPECT_EQ(cat->other, std::string("/bin/cat\0/dev/null", 18));
   EXPECT_EQ(cat->stamp, stamp_at("/bin/cat"));
   EXPECT_EQ(recorder.count(Op::kExec), 2U);
 
   std::vector<int> ends;
-  for (const ToldEvent& told : recorder.events) {
-    if (told.op == Op::kExit) ends.push_back(WEXITSTATUS(told.value));
+  for (const RecordedEvent& event : recorder.events) {
+    if (event.op == Op::kExit) ends.push_back(WEXITSTATUS(event.value));
   }
   EXPECT_THAT(ends, UnorderedElementsAre(0, 3, 5));
   EXPECT_EQ(recorder.count(Op::kProcess), 3U);  // the command and two children
@@ -231,11 +231,11 @@ TEST_F(EbpfTest, SeesEveryWayToOpen) {
   EXPECT_THAT(created, UnorderedElementsAre(folder() / "created", folder() / "exclusive",
                                             folder() / "creat"));
   EXPECT_THAT(mine(recorder.paths(Op::kWrite)), Contains(folder() / "written"));
-  const ToldEvent* read = recorder.find(Op::kRead, folder() / "openat2");
+  const RecordedEvent* read = recorder.find(Op::kRead, folder() / "openat2");
   EXPECT_EQ(read->stamp, stamp_at(folder() / "openat2"));
   // memfd has no path
-  for (const ToldEvent& told : recorder.events)
-    EXPECT_EQ(told.path.find("memory"), std::string::npos);
+  for (const RecordedEvent& event : recorder.events)
+    EXPECT_EQ(event.path.find("memory"), std::string::npos);
 }
 
 TEST_F(EbpfTest, TenThousandFilesOnceEach) {
@@ -244,7 +244,7 @@ TEST_F(EbpfTest, TenThousandFilesOnceEach) {
   const Outcome outcome = subject({"many", folder(), "10000", "3"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
-  // Repeats are told again only where two files share a slot of the memory.
+  // Repeated opens are reported again only if two files share a slot of the table.
   EXPECT_LT(recorder.count(Op::kRead), 16'000U);
 }
 
@@ -255,7 +255,7 @@ TEST_F(EbpfTest, ThreadsBelongToTheirProcess) {
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
   std::set<pid_t> processes;
-  for (const ToldEvent& told : recorder.events) processes.insert(told.process);
+  for (const RecordedEvent& event : recorder.events) processes.insert(event.process);
   EXPECT_EQ(processes.size(), 1U);
   EXPECT_EQ(recorder.count(Op::kExit), 1U);
 }
@@ -269,10 +269,10 @@ TEST_F(EbpfTest, FollowsChildrenThatOutliveTheirParents) {
   EXPECT_EQ(recorder.count(Op::kProcess), 301U);
   EXPECT_EQ(recorder.count(Op::kExit), 301U);
   std::set<pid_t> known;
-  for (const ToldEvent& told : recorder.events) {
-    if (told.op != Op::kProcess) continue;
-    EXPECT_TRUE(known.empty() || known.contains(told.parent)) << told.parent;
-    known.insert(told.process);
+  for (const RecordedEvent& event : recorder.events) {
+    if (event.op != Op::kProcess) continue;
+    EXPECT_TRUE(known.empty() || known.contains(event.parent)) << event.parent;
+    known.insert(event.process);
   }
 }
 
@@ -298,8 +298,8 @@ TEST_F(EbpfTest, AReusedInodeIsAnotherFile) {
   subject({"reuse", folder(), "100"}, recorder);
   EXPECT_EQ(recorder.count(Op::kCreate), 100U);
   std::size_t reads = 0;
-  for (const ToldEvent& told : recorder.events) {
-    if (told.op == Op::kRead && told.path == folder() / "again") ++reads;
+  for (const RecordedEvent& event : recorder.events) {
+    if (event.op == Op::kRead && event.path == folder() / "again") ++reads;
   }
   EXPECT_EQ(reads, 100U);
 }
@@ -406,8 +406,7 @@ TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
       {"sh", "-c", fmt::format("read x < {0}; echo new > {0}; echo more >> {0}", file)}, reader);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_THAT(reader.contents, ElementsAre("kept", "new\n"));
-  EXPECT_THAT(reader.reads_before,
-              ElementsAre(true, true));        // what happened before was told before
+  EXPECT_THAT(reader.reads_before, ElementsAre(true, true));  // earlier events came first
   EXPECT_EQ(reader.count(Op::kTruncate), 1U);  // by the gate, and not a second time by the programs
 }
 
@@ -464,7 +463,7 @@ TEST_F(EbpfTest, SeesNobodyElse) {
 
 TEST_F(EbpfTest, AProgramThatIsNotThere) {
   Recorder recorder;
-  const Launch launch{.words = {"no-such-program"}, .environment = {}, .directory = {}};
+  const Launch launch{.command = {"no-such-program"}, .environment = {}, .directory = {}};
   const auto outcome = make_ebpf_collector(logs_.path() / "log")->run(launch, {}, recorder);
   ASSERT_FALSE(outcome.has_value());
   EXPECT_EQ(outcome.error().code, base::ExitCode::kUsage);

@@ -13,7 +13,7 @@ EbpfIntake::EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds patienc
   sigset_t before{};
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { look_after(); });
+  thread_ = std::thread([this] { keep_ring_empty(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -39,16 +39,16 @@ std::size_t EbpfIntake::take(const EbpfPrograms::Receiver& receive, std::size_t 
   return taken;
 }
 
-std::uint64_t EbpfIntake::kept_in_all() {
+std::uint64_t EbpfIntake::total_kept() {
   const std::lock_guard lock(mutex_);
-  return kept_in_all_;
+  return total_kept_;
 }
 
-void EbpfIntake::look_after() {
+void EbpfIntake::keep_ring_empty() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, patience_, [this] { return over_; })) {
     if (std::chrono::steady_clock::now() - last_taken_ < patience_) continue;
-    kept_in_all_ += programs_.take(
+    total_kept_ += programs_.take(
         [this](const assay_message& message, std::string_view path, std::string_view other) {
           kept_.push_back({message, std::string(path), std::string(other)});
         },

@@ -1,6 +1,6 @@
-// EbpfIntake: where the collector takes messages from. While it is held up (a large file is hashed
-// before it is overwritten) the kernel's ring buffer would fill and events would be lost, so a
-// thread looks after it then and keeps the messages in memory, in order.
+// EbpfIntake: reads the BPF programs' messages. While the collector is busy (hashing a large file
+// before it is overwritten) the kernel's ring buffer would overflow, so a thread empties it then
+// and keeps the messages in memory, in order.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace assay::collect {
 
 class EbpfIntake {
  public:
-  // How long the collector may be away before the thread takes over.
+  // How long the collector may be busy before the thread takes over.
   static constexpr std::chrono::milliseconds kPatience{50};
 
   explicit EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds patience = kPatience);
@@ -25,10 +25,10 @@ class EbpfIntake {
   EbpfIntake& operator=(const EbpfIntake&) = delete;
   ~EbpfIntake();
 
-  // As EbpfPrograms::take, what the thread kept first.
+  // As EbpfPrograms::take(), after the messages that the thread kept.
   std::size_t take(const EbpfPrograms::Receiver& receive, std::size_t most);
   // Messages that the thread kept so far.
-  std::uint64_t kept_in_all();
+  std::uint64_t total_kept();
 
  private:
   struct Kept {
@@ -36,7 +36,7 @@ class EbpfIntake {
     std::string path;
     std::string other;
   };
-  void look_after();
+  void keep_ring_empty();
 
   EbpfPrograms& programs_;
   const std::chrono::milliseconds patience_;
@@ -45,7 +45,7 @@ class EbpfIntake {
   bool over_ = false;
   std::chrono::steady_clock::time_point last_taken_;
   std::deque<Kept> kept_;
-  std::uint64_t kept_in_all_ = 0;
+  std::uint64_t total_kept_ = 0;
   std::thread thread_;
 };
 

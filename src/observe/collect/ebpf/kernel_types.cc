@@ -19,7 +19,7 @@ constexpr const char* kFile = "/sys/kernel/btf/vmlinux";
 // Kinds newer than Debian 12's header.
 constexpr unsigned kKindEnum64 = 19;
 
-// Bytes after the header of a type, by its kind. Nothing: a kind that is newer than we are.
+// Bytes after the header of a type, by its kind. Nothing: an unknown, newer kind.
 std::optional<std::size_t> tail_size(unsigned kind, std::size_t members) {
   switch (kind) {
     case BTF_KIND_INT:

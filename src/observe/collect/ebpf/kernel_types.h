@@ -1,6 +1,5 @@
-// KernelTypes: what the kernel says of itself in /sys/kernel/btf/vmlinux, as far as one must know
-// before loading programs: which functions and tracepoints there are. libbpf could be asked too,
-// but takes seven milliseconds for each question.
+// KernelTypes: the kernel's functions and tracepoints, from /sys/kernel/btf/vmlinux, which decide
+// how programs are loaded. libbpf could look them up, but needs seven milliseconds for each.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class KernelTypes {
 
   // Whether anything has this name. A tracepoint NAME is the type btf_trace_NAME.
   [[nodiscard]] bool has(std::string_view name) const;
-  // The number of what programs are attached to, 0 if there is none.
+  // The BTF id to attach a program to, 0 if there is none.
   [[nodiscard]] std::uint32_t function(std::string_view name) const;
   [[nodiscard]] std::uint32_t tracepoint(std::string_view name) const;
 

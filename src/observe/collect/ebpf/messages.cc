@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/file.h"
-#include "observe/collect/event/stamp.h"
+#include "observe/collect/event/event.h"
 
 namespace assay::collect {
 namespace {
@@ -54,13 +54,13 @@ std::string script_path(std::string_view directory, std::string_view name, pid_t
 }
 
 std::string words_of(pid_t process) {
-  auto words = base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{4 << 20});
-  return words ? *std::move(words) : std::string();
+  auto arguments = base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{4 << 20});
+  return arguments ? *std::move(arguments) : std::string();
 }
 
 }  // namespace
 
-void turn_round(std::string_view names, std::string& path) {
+void reversed_path(std::string_view names, std::string& path) {
   path.clear();
   while (!names.empty()) {
     names.remove_suffix(1);  // the '/' after the outermost name
@@ -73,36 +73,36 @@ void turn_round(std::string_view names, std::string& path) {
 }
 
 void EbpfMessages::receive(const assay_message& message, std::string_view names,
-                           std::string_view other, const Teller& tell) {
-  turn_round(names, path_);
+                           std::string_view other, const EventHandler& handle) {
+  reversed_path(names, path_);
   Event event = event_of(message);
   switch (message.kind) {
     case kAssayOpen:
-      opened(message, event, tell);
+      opened(message, event, handle);
       break;
     case kAssayFork:
       event.op = Op::kProcess;
       event.flags = wire::flag::kNoStamp;
-      tell(event);
+      handle(event);
       break;
     case kAssayScript:
       scripts_[message.process] = script_path(path_, other, message.process);
       break;
     case kAssayExec:
       event.other = other;
-      executed(message, event, tell);
+      executed(message, event, handle);
       break;
     case kAssayExit:
       event.op = Op::kExit;
       event.flags = wire::flag::kNoStamp;
-      tell(event);
+      handle(event);
       break;
     default:
       break;
   }
 }
 
-void EbpfMessages::opened(const assay_message& message, Event event, const Teller& tell) {
+void EbpfMessages::opened(const assay_message& message, Event event, const EventHandler& handle) {
   switch (message.access) {
     case kAssayRead:
       event.op = Op::kRead;
@@ -123,7 +123,8 @@ void EbpfMessages::opened(const assay_message& message, Event event, const Telle
     case kAssayCreateUnnamed: {
       event.op = Op::kCreate;
       event.flags = wire::flag::kUnnamed;
-      // Its name is "#inode" and nobody can find it; like the gate we tell the directory.
+      // Its name is "#inode", by which it cannot be found; as at the gate, the directory is
+      // reported.
       path_.resize(path_.rfind('/'));
       break;
     }
@@ -137,7 +138,7 @@ void EbpfMessages::opened(const assay_message& message, Event event, const Telle
     if ((message.hints & kAssayOtherNamespace) != 0 &&
         (!found || (comparable &&
                     (found->device != event.stamp.device || found->inode != event.stamp.inode)))) {
-      ++strangers_;
+      ++foreign_opens_;
     }
     if ((message.hints & kAssayAskStat) != 0) {
       event.stamp = found.value_or(wire::Stamp{});
@@ -146,7 +147,7 @@ void EbpfMessages::opened(const assay_message& message, Event event, const Telle
   }
   if ((message.hints & kAssayUnseenChange) != 0) ++unseen_changes_;
   event.path = path_;
-  tell(event);
+  handle(event);
 }
 
 const Interpreter& EbpfMessages::interpreter(const std::string& program, const wire::Stamp& stamp) {
@@ -157,7 +158,7 @@ const Interpreter& EbpfMessages::interpreter(const std::string& program, const w
   return known.interpreter;
 }
 
-void EbpfMessages::executed(const assay_message& message, Event event, const Teller& tell) {
+void EbpfMessages::executed(const assay_message& message, Event event, const EventHandler& handle) {
   const std::string running = path_;
   const auto script = scripts_.extract(message.process);
   std::string file = script.empty() ? running : script.mapped();
@@ -166,21 +167,21 @@ void EbpfMessages::executed(const assay_message& message, Event event, const Tel
     event.stamp = found.value_or(wire::Stamp{});
     event.flags = found ? 0 : wire::flag::kNoStamp;
   }
-  std::string words;
-  if ((message.hints & kAssayWordsCut) != 0) words = words_of(message.process);
-  if (!words.empty()) event.other = words;
+  std::string arguments;
+  if ((message.hints & kAssayWordsCut) != 0) arguments = words_of(message.process);
+  if (!arguments.empty()) event.other = arguments;
   while (event.other.ends_with('\0')) event.other.remove_suffix(1);
 
   event.op = Op::kExec;
   event.path = file;
-  tell(event);
-  // The same files as the gate tells: the program, and what the kernel reads to run it.
+  handle(event);
+  // The same files as the gate reports: the program, and what the kernel reads to run it.
   event.op = Op::kRead;
   event.other = {};
-  tell(event);
+  handle(event);
   for (int i = 0; i < kMostInterpreters; ++i) {
     const Interpreter& found = interpreter(file, event.stamp);
-    // A script that is gone already: the kernel told us at least what runs it.
+    // The script has been removed already; its interpreter is known.
     const bool readable = found.kind != ProgramKind::kUnreadable;
     const std::string next = readable || file == running ? found.path : running;
     if (next.empty()) break;
@@ -191,7 +192,7 @@ void EbpfMessages::executed(const assay_message& message, Event event, const Tel
     event.path = file;
     event.stamp = *stamp;
     event.flags = 0;
-    tell(event);
+    handle(event);
     if (last) break;
   }
 }

@@ -1,6 +1,6 @@
-// EbpfMessages: turns what the BPF programs say into Events. What the kernel cannot say at that
-// place is added here: the file behind a script, the interpreters that the kernel reads to run a
-// program, words too long for a message, numbers of file systems whose stat differs.
+// EbpfMessages: turns messages of the BPF programs into Events, and adds what they cannot find out:
+// the file of a script, the interpreters that the kernel reads to run a program, arguments too long
+// for a message, device numbers of file systems whose stat differs.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,34 @@ namespace assay::collect {
 
 class EbpfMessages {
  public:
-  using Teller = std::function<void(const Event&)>;
+  using EventHandler = std::function<void(const Event&)>;
 
-  // Tells the events of one message. `names` is the path as bpf/path.h writes it.
+  // Handles the events of one message. `names` is the path as bpf/path.h writes it.
   void receive(const assay_message& message, std::string_view names, std::string_view other,
-               const Teller& tell);
+               const EventHandler& handle);
 
-  // Files opened in a mount namespace in which our paths mean other files, or none.
-  [[nodiscard]] std::uint64_t strangers() const { return strangers_; }
-  // Existing files opened for writing past the gate (io_uring, file handles).
+  // Files opened in a mount namespace where the collector's paths refer to other files, or none.
+  [[nodiscard]] std::uint64_t foreign_opens() const { return foreign_opens_; }
+  // Existing files opened for writing without passing the gate (io_uring, file handles).
   [[nodiscard]] std::uint64_t unseen_changes() const { return unseen_changes_; }
 
  private:
-  void opened(const assay_message& message, Event event, const Teller& tell);
-  void executed(const assay_message& message, Event event, const Teller& tell);
+  void opened(const assay_message& message, Event event, const EventHandler& handle);
+  void executed(const assay_message& message, Event event, const EventHandler& handle);
   const Interpreter& interpreter(const std::string& program, const wire::Stamp& stamp);
 
-  std::string path_;                                // of the message at hand
-  std::unordered_map<pid_t, std::string> scripts_;  // of processes about to be told as executed
+  std::string path_;                                // of the current message
+  std::unordered_map<pid_t, std::string> scripts_;  // of processes whose exec event follows
   struct Known {
     wire::Stamp stamp;
     Interpreter interpreter;
   };
   std::unordered_map<std::string, Known> interpreters_;  // by the program's path
-  std::uint64_t strangers_ = 0;
+  std::uint64_t foreign_opens_ = 0;
   std::uint64_t unseen_changes_ = 0;
 };
 
 // "file/inner/outer/" -> "/outer/inner/file".
-void turn_round(std::string_view names, std::string& path);
+void reversed_path(std::string_view names, std::string& path);
 
 }  // namespace assay::collect

@@ -17,11 +17,11 @@ using wire::Op;
 
 TEST(TurnRound, NamesBecomeAPath) {
   std::string path = "left over";
-  turn_round("file/inner/outer/", path);
+  reversed_path("file/inner/outer/", path);
   EXPECT_EQ(path, "/outer/inner/file");
-  turn_round("file/", path);
+  reversed_path("file/", path);
   EXPECT_EQ(path, "/file");
-  turn_round("", path);
+  reversed_path("", path);
   EXPECT_EQ(path, "");
 }
 
@@ -36,7 +36,7 @@ RC_GTEST_PROP(TurnRound, IsThePathOfTheNames, ()) {
     expected = "/" + name + expected;
   }
   std::string path;
-  turn_round(given, path);
+  reversed_path(given, path);
   RC_ASSERT(path == expected);
 }
 
@@ -96,7 +96,7 @@ TEST_F(EbpfMessagesTest, AnUnnamedFileIsToldByItsDirectory) {
 TEST_F(EbpfMessagesTest, CountsFilesThatOurPathsDoNotMean) {
   receive({.kind = kAssayOpen, .access = kAssayRead, .hints = kAssayOtherNamespace},
           reversed(folder_.path() / "absent"));
-  EXPECT_EQ(messages_.strangers(), 1U);
+  EXPECT_EQ(messages_.foreign_opens(), 1U);
 }
 
 TEST_F(EbpfMessagesTest, NonsenseIsNotTold) {

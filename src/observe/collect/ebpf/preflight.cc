@@ -1,4 +1,4 @@
-// What `assay tracers` says of eBPF: what is missing and how to get it, or how it will work.
+// ebpf_preflight(), for `assay tracers`: what is missing and how to get it, or how it will work.
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -53,7 +53,7 @@ base::Error refused(std::string_view what, int error) {
                             "`assay tracers` tells what works here");
 }
 
-// What each mode leaves out. `learn` is run by us, never attached.
+// Programs that each mode leaves out. `learn` is run by the collector, never attached.
 bool belongs_to(std::string_view program, EbpfMode mode, bool has_uring) {
   if (program == "on_file_open") return mode == EbpfMode::kVfs;
   if (program == "on_sys_exit") return mode == EbpfMode::kSyscall;
@@ -66,7 +66,7 @@ bool belongs_to(std::string_view program, EbpfMode mode, bool has_uring) {
 // Nothing before Linux 6.1, and where io_uring is configured out.
 const char* uring_submission(const KernelTypes& types) {
   if (types.has("btf_trace_io_uring_submit_req")) return "io_uring_submit_req";
-  const bool new_form = types.has("btf_trace_io_uring_local_work_run");  // came with 6.1
+  const bool new_form = types.has("btf_trace_io_uring_local_work_run");  // since 6.1
   if (new_form && types.has("btf_trace_io_uring_submit_sqe")) return "io_uring_submit_sqe";
   return nullptr;
 }
@@ -232,7 +232,7 @@ int EbpfPrograms::Loaded::on_message(void* context, void* data, std::size_t size
     (*self.receive)(message, {text, message.path_length},
                     {text + message.path_length, message.other_length});
   }
-  return --self.left == 0 ? -ECANCELED : 0;  // a negative answer ends the round, after this message
+  return --self.left == 0 ? -ECANCELED : 0;  // a negative result ends the round, after this message
 }
 
 EbpfPrograms::EbpfPrograms(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}

@@ -1,5 +1,5 @@
-// EbpfPrograms: the BPF programs (bpf/files.bpf.c) loaded into the kernel and running, and this
-// side's end of what they share. The only file that knows libbpf is ebpf_programs.cc.
+// EbpfPrograms: the BPF programs (bpf/files.bpf.c) loaded and running in the kernel, and the memory
+// shared with them. Only programs.cc uses libbpf.
 #pragma once
 
 #include <sys/types.h>
@@ -16,22 +16,22 @@
 
 namespace assay::collect {
 
-// Where opens are seen.
+// Where opens are observed.
 enum class EbpfMode {
-  kVfs,      // inside the kernel's own open: nothing else is slowed down
-  kSyscall,  // as system calls end: where the kernel lets nobody into its functions
+  kVfs,      // in the kernel's open function: nothing else is slowed down
+  kSyscall,  // at the end of system calls: for kernels without attachable functions
 };
 
-// The mode that works here, found out by attaching a program that does nothing; an error if none
-// does.
+// The mode that works here, determined by attaching a program that does nothing; an error if
+// neither does.
 base::Result<EbpfMode> ebpf_mode(const KernelTypes& types);
 
-// Whether kSyscall sees what io_uring opens (kVfs always does).
+// Whether kSyscall observes opens through io_uring (kVfs always does).
 bool follows_uring(const KernelTypes& types);
 
 class EbpfPrograms {
  public:
-  // Loads and starts the programs. Until adopt() they see nobody.
+  // Loads and starts the programs. Until adopt() they observe no process.
   static base::Result<EbpfPrograms> load(EbpfMode mode, const KernelTypes& types);
 
   EbpfPrograms(EbpfPrograms&&) noexcept;
@@ -40,25 +40,25 @@ class EbpfPrograms {
 
   [[nodiscard]] EbpfMode mode() const;
 
-  // Makes a process the first of the command. It must not have run yet.
+  // Makes a process the first of the command. It must not have started yet.
   base::Result<void> adopt(pid_t process);
 
   // No more messages from here on.
   void stop();
-  // Gives the messages' memory back; none can be taken any more.
+  // Frees the ring buffer; no message can be taken after that.
   void release_ring();
 
-  // Readable when messages wait; not at once for each, so look every few milliseconds as well.
+  // Readable when messages wait, but not for each at once: poll every few milliseconds as well.
   [[nodiscard]] int descriptor() const;
   using Receiver =
       std::function<void(const assay_message&, std::string_view path, std::string_view other)>;
-  // Takes messages until there are none, or `most` were taken. Returns how many.
+  // Takes messages until there are none, or `most` were taken. Returns their number.
   std::size_t take(const Receiver& receive, std::size_t most);
 
   [[nodiscard]] volatile assay_shared& shared();
-  // Whether io_uring's completions are seen (always true for kVfs, which needs none).
+  // Whether io_uring's completions are observed (always true for kVfs, which needs none).
   [[nodiscard]] bool follows_uring() const;
-  // Runs of a program that the kernel left out because one was under way on that processor.
+  // Runs of a program that the kernel skipped because one was running on that CPU.
   [[nodiscard]] std::uint64_t skipped_runs() const;
 
  private:

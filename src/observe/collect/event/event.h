@@ -1,12 +1,15 @@
-// Event: what a traced command did, as collectors tell it; Sink: who is told. One algebra for all
-// collectors (see wire/record.h), so that the same command gives the same lineage under each.
+// Event: one thing a traced command did; Sink: what receives events. All collectors use the same
+// operations (wire/record.h), so that a command has the same lineage under each of them.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <cstdint>
 #include <string_view>
 
+#include "base/clock.h"
 #include "observe/wire/record.h"
 
 namespace assay::collect {
@@ -19,7 +22,7 @@ struct Event {
   std::uint16_t flags = 0;  // wire::flag
   pid_t thread = 0;
   pid_t process = 0;  // thread group
-  pid_t parent = 0;   // 0: not known
+  pid_t parent = 0;   // 0: unknown
   std::int32_t value = 0;
   std::int64_t time_ns = 0;  // CLOCK_MONOTONIC
   wire::Stamp stamp;
@@ -28,30 +31,45 @@ struct Event {
 };
 
 enum class Change {
-  kCut,              // all bytes go at once
-  kContent,          // some may be overwritten, cut or added to, by a call that cannot read them
-  kContentReadable,  // the same by one that can: an open for reading and writing
-  kName,   // the name goes away or comes to mean another file; the bytes stay while held open
-  kTimes,  // the bytes stay, but the times that could tell so will not
+  kCut,              // truncated to zero bytes
+  kContent,          // may be overwritten, cut or appended to, through a write-only descriptor
+  kContentReadable,  // the same through a descriptor open for reading and writing
+  kName,   // the name is removed or will refer to another file; open descriptors keep the content
+  kTimes,  // the content stays, but its timestamps will no longer show that
 };
 
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  // In the order in which the log has them. Reads and creations are told after they happened,
-  // everything else may be told just before; a call that then failed is told all the same only
-  // where the collector cannot know (never by ptrace).
+  // In log order. Reads and creations arrive after they happened, everything else possibly just
+  // before. A call that then fails is reported only where the collector cannot see results (ptrace
+  // always can).
   virtual void happened(const Event& event) = 0;
 
-  // The file at `path` (a regular file, `stamp` is its state now) is about to be changed by the
-  // command, which is stopped until this returns. Called before the event itself. Whoever wants the
-  // content as it is now takes it here. Everything that happened before has been told.
+  // The command is about to change the regular file at `path`, whose state is `stamp`, and is
+  // stopped until this returns: the last chance to read the old content. Called before the event
+  // itself and after all earlier events.
   virtual void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) = 0;
 
-  // About every 100 ms or more often while the command runs, whether anything happened or not: for
-  // work of its own that a sink has to look after. Not when recording has ended.
-  virtual void meanwhile() {}
+  // Called at least about every 100 ms while the command runs and is recorded, for background work
+  // of the sink.
+  virtual void on_tick() {}
 };
+
+// The clock of events.
+inline std::int64_t monotonic_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return base::nanoseconds(time);
+}
+
+inline wire::Stamp stamp_of(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = status.st_size,
+          .mtime_ns = base::nanoseconds(status.st_mtim),
+          .ctime_ns = base::nanoseconds(status.st_ctim)};
+}
 
 }  // namespace assay::collect

@@ -12,10 +12,10 @@
 namespace assay::collect {
 namespace {
 
-// The writers of one tick of the collector's loop must fit; more than this goes through the gate,
-// which makes room at once.
+// Enough for what writers record between two drains; beyond it they go through the gate, which
+// allocates more at once.
 constexpr std::uint64_t kAhead = std::uint64_t{16} << 20U;
-// Long enough for a writer that was put off the processor in the middle of a record.
+// Long enough for a writer that was descheduled in the middle of a record.
 constexpr std::chrono::milliseconds kPatience{500};
 
 constexpr unsigned kMountId = 0x1000;  // STATX_MNT_ID, Linux 5.8
@@ -30,7 +30,7 @@ std::uint32_t length_of(std::uint64_t word) {
   return static_cast<std::uint32_t>(word);
 }
 
-// The command can write to the log: nothing in it is believed without a look.
+// The command can write to the log, so its content is validated.
 bool is_sound(std::uint64_t word, std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t length = length_of(word);
   return is_record(word) && length >= wire::kRecordAlignment &&
@@ -52,7 +52,7 @@ Event event_of(const wire::Record& record) {
           .other = {record.text() + record.path_length, record.other_length}};
 }
 
-bool tell(const wire::Record& record, std::uint32_t length, Sink& sink) {
+bool deliver(const wire::Record& record, std::uint32_t length, Sink& sink) {
   if (record.op == wire::Op::kNone || record.op > wire::kLastOp) return false;
   const std::size_t text = std::size_t{record.path_length} + record.other_length;
   if (length < sizeof(wire::Record) + text) return false;
@@ -100,13 +100,14 @@ void Window::clear() {
 
 base::Result<Log> Log::create(const std::filesystem::path& path) {
   base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd.valid()) return base::fail(base::system_error(path, "cannot make the event log", errno));
+  if (!fd.valid())
+    return base::fail(base::system_error(path, "cannot create the event log", errno));
   std::uint64_t allocated = wire::kWindowSize;
   for (int error = 0; (error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(allocated))) != 0;
        allocated /= 4) {
     if (allocated > wire::kHeaderSize) continue;
     ::unlink(path.c_str());
-    return base::fail(base::system_error(path, "cannot make the event log", error));
+    return base::fail(base::system_error(path, "cannot create the event log", error));
   }
   void* mapped =
       ::mmap(nullptr, wire::kHeaderSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
@@ -141,7 +142,7 @@ base::Result<Log> Log::open(const std::filesystem::path& path) {
   const bool ours = header->magic == wire::kLogMagic && header->version == 1;
   Log log(std::move(fd), header);
   if (!ours || header->allocated_end > size) {
-    return base::fail(base::failed_error(path, "is not an event log, or is cut"));
+    return base::fail(base::failed_error(path, "is not an event log, or is truncated"));
   }
   return log;
 }
@@ -152,7 +153,7 @@ Log::Log(Log&& other) noexcept
       cursor_(other.cursor_),
       late_(std::move(other.late_)),
       overflow_(std::move(other.overflow_)),
-      keep_words_(std::move(other.keep_words_)),
+      redact_(std::move(other.redact_)),
       torn_(other.torn_),
       starved_(other.starved_) {}
 
@@ -174,7 +175,7 @@ bool Log::allocate(std::uint64_t end) {
   return true;
 }
 
-// The first window alone serves a small command; once it is half full, the writers are fast.
+// The first window is enough for a small command; more is allocated once it is half full.
 void Log::keep_ahead() {
   const std::uint64_t tail = header_->tail.load(std::memory_order_relaxed);
   if (tail > wire::kWindowSize / 2 && tail + kAhead / 2 > header_->allocated_end) {
@@ -183,10 +184,10 @@ void Log::keep_ahead() {
 }
 
 void Log::append(const Event& event) {
-  if (event.op != wire::Op::kExec || !keep_words_) return append_kept(event);
-  const std::string words = keep_words_(event.other);
+  if (event.op != wire::Op::kExec || !redact_) return append_kept(event);
+  const std::string arguments = redact_(event.other);
   Event kept = event;
-  kept.other = words;
+  kept.other = arguments;
   append_kept(kept);
 }
 
@@ -232,28 +233,28 @@ wire::Record* Log::record_at(std::uint64_t offset) {
   return reinterpret_cast<wire::Record*>(reading_.at(fd_.get(), PROT_READ, offset));
 }
 
-std::size_t Log::tell_until_gap(Sink& sink) {
-  std::size_t told = 0;
+std::size_t Log::deliver_until_gap(Sink& sink) {
+  std::size_t delivered = 0;
   for (const std::uint64_t stop = end(); cursor_ < stop;) {
     const wire::Record* record = record_at(cursor_);
     if (record == nullptr) break;
     const std::uint64_t word = record->word.load(std::memory_order_acquire);
     if (!is_sound(word, cursor_, stop) || state_of(word) != wire::State::kCommitted) break;
-    told += tell(*record, length_of(word), sink) ? 1U : 0U;
+    delivered += deliver(*record, length_of(word), sink) ? 1U : 0U;
     cursor_ += length_of(word);
     stuck_ = false;
   }
-  return told;
+  return delivered;
 }
 
-std::size_t Log::tell_overflow(Sink& sink) {
-  std::size_t told = 0;
+std::size_t Log::deliver_overflow(Sink& sink) {
+  std::size_t delivered = 0;
   for (; !overflow_.empty(); overflow_.pop_front()) {
     const auto& bytes = overflow_.front();
     const auto& record = *reinterpret_cast<const wire::Record*>(bytes.data());
-    told += tell(record, static_cast<std::uint32_t>(bytes.size()), sink) ? 1U : 0U;
+    delivered += deliver(record, static_cast<std::uint32_t>(bytes.size()), sink) ? 1U : 0U;
   }
-  return told;
+  return delivered;
 }
 
 // The next offset after `offset` at which a record seems to begin, or `end`.
@@ -266,7 +267,7 @@ std::uint64_t Log::next_record(std::uint64_t offset, std::uint64_t end) {
   return end;
 }
 
-// Leaves a record behind that is not finished. False at the end of the log.
+// Skips an unfinished record. False at the end of the log.
 bool Log::step_over_gap() {
   const std::uint64_t stop = end();
   if (cursor_ >= stop) return false;
@@ -282,34 +283,34 @@ bool Log::step_over_gap() {
 
 std::size_t Log::drain(Sink& sink) {
   keep_ahead();
-  std::size_t told = tell_until_gap(sink);
+  std::size_t delivered = deliver_until_gap(sink);
   if (cursor_ < end()) {
     const auto now = std::chrono::steady_clock::now();
     if (!std::exchange(stuck_, true)) stuck_since_ = now;
-    if (now - stuck_since_ > kPatience && step_over_gap()) told += tell_until_gap(sink);
+    if (now - stuck_since_ > kPatience && step_over_gap()) delivered += deliver_until_gap(sink);
   }
-  return told + tell_overflow(sink);
+  return delivered + deliver_overflow(sink);
 }
 
-std::size_t Log::tell_late(Sink& sink) {
-  std::size_t told = 0;
+std::size_t Log::deliver_late(Sink& sink) {
+  std::size_t delivered = 0;
   for (const std::uint64_t offset : std::exchange(late_, {})) {
     const wire::Record* record = record_at(offset);
     const std::uint64_t word = record == nullptr ? 0 : record->word.load();
     const bool whole = is_sound(word, offset, end()) && state_of(word) == wire::State::kCommitted;
-    if (whole && tell(*record, length_of(word), sink)) {
-      ++told;
+    if (whole && deliver(*record, length_of(word), sink)) {
+      ++delivered;
     } else {
       ++torn_;
     }
   }
-  return told;
+  return delivered;
 }
 
 std::size_t Log::finish(Sink& sink) {
-  std::size_t told = tell_until_gap(sink);
-  while (step_over_gap()) told += tell_until_gap(sink);
-  return told + tell_late(sink) + tell_overflow(sink);
+  std::size_t delivered = deliver_until_gap(sink);
+  while (step_over_gap()) delivered += deliver_until_gap(sink);
+  return delivered + deliver_late(sink) + deliver_overflow(sink);
 }
 
 }  // namespace assay::collect

@@ -1,6 +1,6 @@
-// Log: the collector's side of the event log (wire/log_header.h). It makes the file, promises space
-// to the writers, appends what the collector itself saw, and tells a Sink every record in order.
-// After a crash the same class reads what was left behind.
+// Log: the collector's side of the event log (wire/log_header.h). It creates the file, allocates
+// space for the writers, appends the collector's own events, and delivers every record to a Sink in
+// order. After a crash the same class reads what was left.
 #pragma once
 
 #include <chrono>
@@ -36,37 +36,36 @@ class Window {
   std::uint64_t begin_ = 0;
 };
 
-// The words of a program, NUL between them, without what must not reach the disk.
-using KeepWords = std::function<std::string(std::string_view words)>;
+// Returns NUL-separated program arguments without secrets, which must not reach the disk.
+using RedactArguments = std::function<std::string(std::string_view arguments)>;
 
 class Log {
  public:
-  // A new log. Fails if there is one, or if the disk has no room even for its first page. If that
-  // is all it has, what the collector sees is kept in memory, and shims use the gate.
+  // A new log. Fails if it exists, or if the disk has no room for its first page. If there is room
+  // for no more than that, the collector's events stay in memory and shims use the gate.
   static base::Result<Log> create(const std::filesystem::path& path);
-  // The log of a collector that is gone, for finish() alone.
+  // The log of a collector that was killed; only finish() may be called.
   static base::Result<Log> open(const std::filesystem::path& path);
 
   Log(Log&& other) noexcept;
   Log& operator=(Log&&) = delete;
   ~Log();
 
-  // What the collector saw itself; told by the next drain(), in its turn. When the disk is full it
-  // is kept in memory, which only a crash can lose.
+  // Adds an event of the collector's own; drain() delivers it in its turn. When the disk is full it
+  // stays in memory and would be lost in a crash.
   void append(const Event& event);
-  // Applied to the words of every program that is appended from now on; empty: they stay as they
-  // are.
-  void keep_words(KeepWords keep) { keep_words_ = std::move(keep); }
-  // Tells everything that is committed up to the first record still being written, and keeps space
-  // ahead of the writers. Returns how many events were told.
+  // Applied to the arguments of every exec event that is appended from now on.
+  void redact_with(RedactArguments keep) { redact_ = std::move(keep); }
+  // Delivers all committed records up to the first one still being written, and allocates space
+  // ahead of the writers. Returns the number of events.
   std::size_t drain(Sink& sink);
-  // The same when nobody writes any more: records left half-written by killed processes are stepped
-  // over and counted.
+  // The same after the last writer has ended: records left unfinished by killed processes are
+  // skipped and counted.
   std::size_t finish(Sink& sink);
 
   [[nodiscard]] wire::LogHeader& header() { return *header_; }
   [[nodiscard]] std::uint64_t torn() const { return torn_; }
-  // Whether the disk was ever too full for the log: then shims use the gate instead.
+  // Whether the disk was ever too full for the log: shims use the gate then.
   [[nodiscard]] bool starved() const { return starved_; }
 
  private:
@@ -75,9 +74,9 @@ class Log {
   void keep_ahead();
   void append_kept(const Event& event);
   bool write(const Event& event);
-  std::size_t tell_until_gap(Sink& sink);
-  std::size_t tell_late(Sink& sink);
-  std::size_t tell_overflow(Sink& sink);
+  std::size_t deliver_until_gap(Sink& sink);
+  std::size_t deliver_late(Sink& sink);
+  std::size_t deliver_overflow(Sink& sink);
   std::uint64_t next_record(std::uint64_t offset, std::uint64_t end);
   bool step_over_gap();
   wire::Record* record_at(std::uint64_t offset);
@@ -90,11 +89,11 @@ class Log {
   std::uint64_t cursor_ = wire::kHeaderSize;
   std::chrono::steady_clock::time_point stuck_since_{};
   bool stuck_ = false;
-  // Records that were stepped over while their writer may still have been alive.
+  // Records that were skipped while their writer may still have been running.
   std::vector<std::uint64_t> late_;
-  // Serialised events that found no room in the file.
+  // Serialised events that did not fit into the file.
   std::deque<std::string> overflow_;
-  KeepWords keep_words_;
+  RedactArguments redact_;
   std::uint64_t torn_ = 0;
   bool starved_ = false;
 };

@@ -12,7 +12,7 @@
 namespace assay::collect {
 namespace {
 
-class ToldSink : public Sink {
+class RecordingSink : public Sink {
  public:
   void happened(const Event& event) override {
     paths.emplace_back(event.path);
@@ -40,27 +40,27 @@ TEST_F(LogTest, TellsWhatWasAppendedInOrder) {
   ASSERT_TRUE(log) << log.error().line();
   log->append(read_of("/a"));
   log->append({.op = wire::Op::kRename, .value = -2, .path = "/a", .other = "/b"});
-  ToldSink told;
-  EXPECT_EQ(log->drain(told), 2U);
-  EXPECT_EQ(told.paths, (std::vector<std::string>{"/a", "/a"}));
-  EXPECT_EQ(told.others[1], "/b");
-  EXPECT_EQ(told.last.value, -2);
-  EXPECT_EQ(log->drain(told), 0U);
+  RecordingSink seen;
+  EXPECT_EQ(log->drain(seen), 2U);
+  EXPECT_EQ(seen.paths, (std::vector<std::string>{"/a", "/a"}));
+  EXPECT_EQ(seen.others[1], "/b");
+  EXPECT_EQ(seen.last.value, -2);
+  EXPECT_EQ(log->drain(seen), 0U);
 }
 
 TEST_F(LogTest, CrossesManyWindows) {
   auto log = Log::create(path_);
   ASSERT_TRUE(log);
-  ToldSink told;
+  RecordingSink seen;
   const std::string text(3000, 'x');
   for (int i = 0; i < 20000; ++i) {
     log->append(read_of(std::to_string(i) + text));
-    if (i % 1000 == 0) log->drain(told);
+    if (i % 1000 == 0) log->drain(seen);
   }
-  log->drain(told);
-  ASSERT_EQ(told.paths.size(), 20000U);
+  log->drain(seen);
+  ASSERT_EQ(seen.paths.size(), 20000U);
   for (int i = 0; i < 20000; ++i) {
-    ASSERT_EQ(told.paths[static_cast<std::size_t>(i)], std::to_string(i) + text);
+    ASSERT_EQ(seen.paths[static_cast<std::size_t>(i)], std::to_string(i) + text);
   }
 }
 
@@ -74,9 +74,9 @@ TEST_F(LogTest, WhatWasCommittedIsThereAfterTheCollectorWasKilled) {
   ::waitpid(child, nullptr, 0);
   auto log = Log::open(path_);
   ASSERT_TRUE(log) << log.error().line();
-  ToldSink told;
-  EXPECT_EQ(log->finish(told), 1000U);
-  EXPECT_EQ(told.paths.back(), "/file999");
+  RecordingSink seen;
+  EXPECT_EQ(log->finish(seen), 1000U);
+  EXPECT_EQ(seen.paths.back(), "/file999");
   EXPECT_EQ(log->torn(), 0U);
 }
 
@@ -96,10 +96,10 @@ TEST_F(LogTest, StepsOverRecordsOfKilledWriters) {
       reinterpret_cast<wire::Record*>(window->at(fd, PROT_READ | PROT_WRITE, reserved.offset));
   record->word = wire::record_word(wire::State::kReserved, 128);
   ::close(fd);
-  ToldSink told;
-  EXPECT_EQ(log->drain(told), 1U) << "a living writer might still finish it";
-  EXPECT_EQ(log->finish(told), 2U);
-  EXPECT_EQ(told.paths, (std::vector<std::string>{"/before", "/between", "/after"}));
+  RecordingSink seen;
+  EXPECT_EQ(log->drain(seen), 1U) << "a living writer might still finish it";
+  EXPECT_EQ(log->finish(seen), 2U);
+  EXPECT_EQ(seen.paths, (std::vector<std::string>{"/before", "/between", "/after"}));
   EXPECT_EQ(log->torn(), 2U);
 }
 
@@ -130,8 +130,8 @@ RC_GTEST_FIXTURE_PROP(LogTest, SurvivesScribbling, ()) {
     }
   }
   if (*rc::gen::arbitrary<bool>()) log->header().tail = *rc::gen::arbitrary<std::uint64_t>();
-  ToldSink told;
-  log->finish(told);
+  RecordingSink seen;
+  log->finish(seen);
 }
 
 }  // namespace

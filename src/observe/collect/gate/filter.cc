@@ -1,9 +1,8 @@
-// The gate's filter, as classic BPF. Which calls are stopped is path_call's table; this turns it
-// into jumps.
+// gate_filter(): the gate's filter as classic BPF, generated from path_call's table of calls.
 //
-// For every call that is not in the table the program looks at nothing but architecture and number.
-// The kernel notices that when the filter is installed and lets those calls pass by a bitmap,
-// without running the program: about ten nanoseconds.
+// For a call that is not in the table the program reads only architecture and number. The kernel
+// detects that when the filter is installed and lets such calls pass through a bitmap, without
+// running the program: about ten nanoseconds.
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -61,8 +60,8 @@ class Assembler {
   std::vector<sock_filter> program_;
 };
 
-// What to do with a call of the table: allow it if it came from the shim's instruction, or opens
-// nothing that has content, or (kChanges) changes nothing that was there.
+// The decision for one call of the table: allowed if it came from the shim's instruction, or opens
+// something without content, or (kChanges) changes no existing file.
 std::vector<sock_filter> decide(const Stopped& call, bool shim, GateMode mode,
                                 std::uint32_t action) {
   Assembler code;
@@ -113,7 +112,7 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kRenameAt2:
     case CallKind::kLink:
     case CallKind::kLinkAt:
-    // They change what tells whether a file was changed.
+    // These change the timestamps by which changes are detected.
     case CallKind::kSetTimes:
     case CallKind::kSetTimesAt:
     case CallKind::kSetTimesAtFlags:
@@ -134,13 +133,13 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const Stopped& call) { return !changes_files(arch, call.number); });
   }
-  // Without a shim nobody has to step aside, and ours is the one listener there can be.
+  // Without a shim no call has to be adapted, and there can be only one listener, the gate's.
   if (!shim && action == SECCOMP_RET_USER_NOTIF) {
     std::erase_if(calls, [&](const Stopped& call) {
       return find_call(arch, call.number)->kind == CallKind::kSeccomp;
     });
   }
-  // What a process remembers by relative names is the shim's concern, and which calls it may make.
+  // Changes of directory and sandboxes concern the shim only.
   if (!shim) {
     std::erase_if(calls, [&](const Stopped& call) {
       const CallKind kind = find_call(arch, call.number)->kind;

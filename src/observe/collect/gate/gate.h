@@ -1,5 +1,5 @@
 // Gate: the seccomp filter that stops the command's path-class system calls, and the collector's
-// end of it. See wire/gate.h for what it lets pass and why nothing can go round it.
+// end of it. wire/gate.h explains which calls pass and why nothing can bypass it.
 #pragma once
 
 #include <linux/filter.h>
@@ -22,24 +22,25 @@ namespace assay::collect {
 
 enum class GateMode {
   kEverything,  // all path-class calls, except from the shim's instruction
-  kChanges,     // only what changes existing files: eBPF sees the rest
+  kChanges,     // only calls that change existing files: eBPF reports the rest
 };
 
 // The filter as a program. `action` is what happens to a stopped call: SECCOMP_RET_USER_NOTIF here,
 // SECCOMP_RET_TRACE for ptrace.
 std::vector<sock_filter> gate_filter(GateMode mode, std::uint32_t action);
 
-// Installs a filter on the calling process, with NEW_LISTENER if asked for, and returns the
-// listener (or 0), -1 with errno on failure. System calls only: it runs between fork and exec.
-// Without CAP_SYS_ADMIN the kernel wants no_new_privs, so set-user-id programs lose their powers.
+// Installs a filter on the calling process, with NEW_LISTENER if `listener`, and returns the
+// listener (or 0), -1 with errno on failure. Only makes system calls: it runs between fork and
+// exec. Without CAP_SYS_ADMIN the kernel requires no_new_privs, so set-user-id programs lose their
+// privileges.
 int install_filter(const std::vector<sock_filter>& program, bool listener);
 
-// What a collector with eyes besides the gate has done around each stopped call.
+// Called around each stopped call, for a collector with other sources of events.
 struct GateHooks {
-  // Before the call is looked at: whatever the others saw so far goes into the log here.
+  // Before the call is examined: events of other sources so far are appended to the log here.
   std::function<void()> before = [] {};
-  // What the call will do, while it still waits.
-  std::function<void(const Effect::Told&)> told = [](const Effect::Told&) {};
+  // With the expected events of the call, while it is stopped.
+  std::function<void(const Effect::ExpectedEvent&)> expected = [](const Effect::ExpectedEvent&) {};
 };
 
 class Gate {
@@ -49,13 +50,14 @@ class Gate {
 
   // In the child, between fork and exec.
   bool install();
-  // In the collector, after launch(): takes the listener that install() sent. False if none came.
+  // In the collector, after launch(): receives the listener that install() sent. False if none
+  // came.
   bool receive();
 
   [[nodiscard]] int listener() const { return listener_.get(); }
-  // Answers every call that is waiting: asks path_call, drains the log and tells the sink what is
-  // about to change, appends the events and lets the call go on. Returns false when no process is
-  // left that could be stopped.
+  // Handles every waiting call: determines its effect (path_call.h), reports coming changes to the
+  // sink, appends the events and lets the call continue. Returns false when no process is left
+  // under the filter.
   bool serve(Log& log, Sink& sink);
 
  private:
@@ -63,14 +65,14 @@ class Gate {
     pid_t process = 0;
     pid_t parent = 0;
   };
-  void tell(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
+  void record(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
   const Member& member(pid_t thread, bool fresh);
-  // A process that goes on alone is woken quickest on this processor, which is idle as soon as we
-  // sleep, and whose next call wakes us where it stops. While others wait, it would only wait for
-  // us to be done with them.
-  void adapt_to(bool others_wait);
-  // True if that was all there is to the call (gate_shim.cc).
-  bool about_the_shim(pid_t thread, const CallRow& row, const SystemCall& call, Log& log);
+  // A single process is woken fastest on this CPU, which is idle as soon as the collector sleeps,
+  // and its next call wakes the collector on the same CPU. While other calls wait, that process
+  // would have to wait until they are handled.
+  void adapt_wakeups(bool others_wait);
+  // Calls that concern the shim's own state. True if nothing else is to be done for the call.
+  bool handle_shim_call(pid_t thread, const CallRow& row, const SystemCall& call, Log& log);
 
   GateMode mode_;
   std::string log_path_;
@@ -83,26 +85,26 @@ class Gate {
   std::vector<std::byte> response_;  // struct seccomp_notif_resp
   std::unordered_map<pid_t, Member> members_;
   bool same_processor_ = true;
-  int filters_ = -1;  // upon a process that has added none
+  int filters_ = -1;  // of a process that has added none itself
 };
 
-// Where the call that is being answered stands: memory that processes forked after the first call
-// of this function share. If the collector, or a guard in its place, is killed in the middle of an
-// answer, the kernel waits for that answer and asks nobody else; whoever knows the call's number
-// can give it.
+// The call being handled, in memory shared with processes forked after the first call of this
+// function. If the collector, or a guard in its place, is killed before it responds, the kernel
+// waits for that response and notifies no other process; with the call's id another process can
+// respond.
 std::byte* shared_request();
-// For another process than the collector, when that is gone: answers what it left unanswered and
-// waves everything through until nobody is left.
-void take_gate_over(int listener);
+// For another process when the collector was killed: responds to the call that it was handling, and
+// then lets all calls continue until no process is left under the filter.
+void take_over_gate(int listener);
 
-// Keeps the command going when nobody records any more: lets stopped calls go on unseen until none
-// comes for `timeout_ms` (-1: until there is nobody left). False when nobody is left.
-bool wave_through(int listener, int timeout_ms);
+// Without recording: lets stopped calls continue until none comes for `timeout_ms` (-1: until no
+// process is left). False when no process is left under the filter.
+bool allow_all_calls(int listener, int timeout_ms);
 
-// Whether the gate can be installed here; if not, why. Tried in a child.
+// Whether the gate can be installed here, tried in a child; if not, why.
 base::Result<void> gate_available();
-// Whether this process is under somebody's gate already, most likely another `assay run`'s. There
-// can be one only, and it also takes precedence over ptrace's filter.
+// Whether this process is under another seccomp listener, most likely of another `assay run`. There
+// can be only one, and it takes precedence over ptrace's filter.
 bool under_another_gate();
 
 }  // namespace assay::collect

@@ -1,4 +1,4 @@
-// Who answers at the gate may be killed at any instruction, and the next one, and the one after.
+// A process that serves the gate may be killed at any instruction, and so may its successors.
 #include "observe/collect/gate/gate.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 namespace assay::collect {
 namespace {
 
-// Opens a file again and again until it is told to stop; every call is stopped.
+// Opens a file until `enough` is set; every call is stopped.
 [[noreturn]] void be_stopped(Gate& gate, const std::atomic<bool>& enough) {
   if (!gate.install()) ::_exit(77);
   while (!enough) ::close(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -40,7 +40,7 @@ TEST(GateTest, GuardsMayBeKilledInTheMiddleOfAnAnswer) {
   const auto start_guard = [&] {
     const pid_t guard = ::fork();
     if (guard != 0) return guard;
-    take_gate_over(gate.listener());
+    take_over_gate(gate.listener());
     ::_exit(0);
   };
   std::mt19937 random(7);

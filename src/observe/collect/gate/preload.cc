@@ -1,41 +1,48 @@
 #include "observe/collect/gate/preload.h"
 
 #include <fmt/format.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <optional>
 
 #include "base/file.h"
-#include "base/process/environment.h"
-#include "base/process/program.h"
+#include "base/process/exit_status.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
-#include "observe/collect/process/ends.h"
+#include "observe/collect/process/exits.h"
 #include "observe/collect/process/launch.h"
-#include "observe/collect/process/reaper.h"
 
 namespace assay::collect {
 namespace {
 
-// How long shim records may wait for a look when nothing else happens. Reads are hashed from then
-// on, so it is short at first and grows while the command is quiet.
+// How long shim records may wait until they are read. Hashing of files that were read starts then,
+// so it is short at first and grows while the command is idle.
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
+
+// Empty if it is not installed.
+std::filesystem::path shim_library() {
+  return installed_library("libassay-shim.so");
+}
 
 // The command's environment with the shim.
 base::Environment with_shim(base::Environment environment, const std::string& shim,
                             const std::string& log) {
-  // Last: other libraries that change what a program opens come before us, so that we see what
-  // they have made of it.
+  // Last, so that the shim sees the calls of other libraries that change what a program opens.
   environment.add_to_list("LD_PRELOAD", shim, base::Environment::Place::kLast);
-  // A program built with AddressSanitizer refuses to start behind any preloaded library, because it
-  // cannot know that ours leaves memory functions alone.
+  // A program built with AddressSanitizer refuses to start behind a preloaded library unless told
+  // otherwise; the shim does not replace memory functions.
   environment.add_to_list("ASAN_OPTIONS", "verify_asan_link_order=0",
                           base::Environment::Place::kFirst);
   environment.set(wire::kLogVariable, log);
@@ -55,7 +62,7 @@ class PreloadCollector : public Collector {
   base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
     Log& log = *log_;
-    log.keep_words(launch.keep_words);
+    log.redact_with(launch.redact);
     Gate gate(GateMode::kEverything, path_);
     Launch shimmed = launch;
     if (const auto shim = shim_library(); !shim.empty()) {
@@ -65,7 +72,7 @@ class PreloadCollector : public Collector {
     ASSAY_TRY(Launched child, collect::launch(shimmed, [&] { return gate.install(); }));
     if (!gate.receive()) return base::fail(gate_failure(launch, child));
     append_inherited(launch.inherited, child.pid, log);
-    log.drain(sink);  // while the command waits to begin: it may be about to write into these
+    log.drain(sink);  // before the command starts: it may write to these files
     ASSAY_TRY_VOID(loop(launch, control, sink, log, gate, reaper, child));
     Outcome outcome = reaper.outcome();
     outcome.dropped = log.header().dropped;
@@ -78,10 +85,10 @@ class PreloadCollector : public Collector {
   }
 
  private:
-  base::Result<void> loop(const Launch& launch, const Control& control, Sink& told, Log& log,
+  base::Result<void> loop(const Launch& launch, const Control& control, Sink& outer, Log& log,
                           Gate& gate, Reaper& reaper, Launched& child) {
-    Ends ends(child.pid, told);
-    Sink& sink = ends;
+    ExitWatcher exits(child.pid, outer);
+    Sink& sink = exits;
     ExecWatch watch(launch, child);
     bool gate_open = true;
     bool kept = true;
@@ -94,11 +101,11 @@ class PreloadCollector : public Collector {
                                      {watched ? control.keeper : -1, POLLIN, 0}}};
       const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
-        gate_open = kept ? gate.serve(log, sink) : wave_through(gate.listener(), 0);
+        gate_open = kept ? gate.serve(log, sink) : allow_all_calls(gate.listener(), 0);
       }
       ASSAY_TRY(const bool began, watch.began());
       if (began) control.started(child.pid, gate.listener());
-      if (kept && ready == 0) ends.idle(log);
+      if (kept && ready == 0) exits.idle(log);
       if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {
         watched = false;
@@ -109,13 +116,13 @@ class PreloadCollector : public Collector {
         }
       }
       const bool busy = (kept && log.drain(sink) > 0) || ready > 0;
-      if (kept) sink.meanwhile();
+      if (kept) sink.on_tick();
       wait_ms = busy ? kShortestWait_ms : std::min(2 * wait_ms, kLongestWait_ms);
     }
     if (!kept) return {};
     log.drain(sink);
-    ends.finish(log);
-    log.finish(told);
+    exits.finish(log);
+    log.finish(outer);
     return {};
   }
 
@@ -129,20 +136,67 @@ std::unique_ptr<Collector> make_preload_collector(const std::filesystem::path& l
   return std::make_unique<PreloadCollector>(log);
 }
 
-std::filesystem::path library_beside(std::string_view name) {
-  const auto folder = base::own_program().parent_path();
-  if (folder.empty()) return {};
-  for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
-    auto library = place / name;
-    // LD_PRELOAD is a list that knows no quoting.
-    if (library.native().find_first_of(" :") != std::string::npos) continue;
-    if (::access(library.c_str(), R_OK) == 0) return library;
-  }
-  return {};
+namespace {
+
+// errno of installing a filter that allows everything, or 0. In a child, because a filter cannot be
+// taken off again.
+int try_filter() {
+  const std::vector<sock_filter> allow_all = {
+      {static_cast<__u16>(BPF_RET | BPF_K), 0, 0, SECCOMP_RET_ALLOW}};
+  const pid_t child = ::fork();
+  if (child < 0) return errno;
+  if (child == 0) ::_exit(install_filter(allow_all, true) >= 0 ? 0 : errno);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return base::signal_of(status) ? EINTR : base::shell_exit_code(status);
 }
 
-std::filesystem::path shim_library() {
-  return library_beside("libassay-shim.so");
+}  // namespace
+
+bool under_another_gate() {
+  return try_filter() == EBUSY;
+}
+
+base::Result<void> gate_available() {
+  const int error = try_filter();
+  switch (error) {
+    case 0:
+      return {};
+    case EBUSY:
+      return base::fail(
+          base::unfit_error("seccomp", "this process is already under a seccomp listener",
+                            "inside another `assay run`, or in a sandbox that has one"));
+    case EINVAL:
+      return base::fail(base::unfit_error("seccomp", "the kernel has no user notification",
+                                          "Linux 5.5 or newer is required"));
+    default:
+      return base::fail(base::system_error("seccomp", "the filter was refused", error,
+                                           "a container's seccomp profile may forbid it"));
+  }
+}
+
+Preflight preload_preflight() {
+  Preflight out{.tracer = Tracer::kPreload};
+  const std::filesystem::path shim = shim_library();
+  if (const auto gate = gate_available(); !gate) {
+    out.reason = gate.error().line();
+    return out;
+  }
+  out.available = true;
+  out.reason = "seccomp user notification works";
+  if (shim.empty()) {
+    out.notes.emplace_back(
+        "libassay-shim.so is not beside the program: complete, but every open is stopped (~5 µs)");
+  } else {
+    out.notes.push_back("shim: " + shim.string());
+  }
+  if (::geteuid() != 0) {
+    out.notes.emplace_back(
+        "sets no_new_privs: sudo and other set-user-id programs run without their privileges");
+  }
+  out.notes.emplace_back(
+      "cannot see: files opened through io_uring (the run is marked incomplete)");
+  return out;
 }
 
 }  // namespace assay::collect

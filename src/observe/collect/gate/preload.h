@@ -1,9 +1,8 @@
-// The default collector: the shim inside the command, the gate around it.
+// The default collector: the shim inside the command's processes, the gate around them.
 #pragma once
 
 #include <filesystem>
 #include <memory>
-#include <string_view>
 
 #include "observe/collect/process/collector.h"
 
@@ -11,9 +10,5 @@ namespace assay::collect {
 
 std::unique_ptr<Collector> make_preload_collector(const std::filesystem::path& log);
 Preflight preload_preflight();
-
-// One of our libraries: beside the program or in ../lib/assay. Empty if it is not there.
-std::filesystem::path library_beside(std::string_view name);
-std::filesystem::path shim_library();
 
 }  // namespace assay::collect

@@ -1,5 +1,5 @@
-// The preload collector around real commands: what the sink is told, and that nothing about the
-// command changes. Whether it is told everything is the oracle's question (tests/oracle).
+// The preload collector with real commands: which events the sink receives, and that the command is
+// not affected. tests/oracle checks that no event is missing.
 #include "observe/collect/gate/preload.h"
 
 #include <fcntl.h>
@@ -24,23 +24,23 @@ using ::testing::Pair;
 class Recording : public Sink {
  public:
   void happened(const Event& event) override {
-    told.emplace_back(wire::name_of(event.op), std::string(event.path));
+    events.emplace_back(wire::name_of(event.op), std::string(event.path));
     processes.insert(event.process);
   }
   void about_to_change(std::string_view path, const wire::Stamp& stamp, Change) override {
-    ahead.emplace_back(std::string(path), stamp.size);
+    changes.emplace_back(std::string(path), stamp.size);
   }
-  std::vector<std::pair<std::string, std::string>> told;
-  std::vector<std::pair<std::string, std::int64_t>> ahead;
+  std::vector<std::pair<std::string, std::string>> events;
+  std::vector<std::pair<std::string, std::int64_t>> changes;
   std::set<pid_t> processes;
 };
 
 class PreloadTest : public ::testing::Test {
  protected:
   PreloadTest() { work_ = std::filesystem::canonical(dir_.path()); }
-  base::Result<Outcome> run(std::vector<std::string> words) {
+  base::Result<Outcome> run(std::vector<std::string> arguments) {
     auto collector = make_preload_collector(work_ / ("log" + std::to_string(runs_++)));
-    return collector->run({std::move(words), environment_, work_}, control_, sink_);
+    return collector->run({std::move(arguments), environment_, work_}, control_, sink_);
   }
   std::string in_work(const std::string& name) { return (work_ / name).string(); }
 
@@ -60,13 +60,13 @@ TEST_F(PreloadTest, TellsReadsCreationsAndChanges) {
   EXPECT_EQ(outcome->wait_status, 0);
   EXPECT_EQ(outcome->dropped, 0U);
   EXPECT_THAT(outcome->missed, IsEmpty());
-  EXPECT_THAT(sink_.told, Contains(Pair("read", in_work("in"))));
-  EXPECT_THAT(sink_.told, Contains(Pair("create", in_work("out"))));
-  EXPECT_THAT(sink_.told, Contains(Pair("truncate", in_work("old"))));
-  EXPECT_THAT(sink_.told, Contains(Pair("rename", in_work("out"))));
-  EXPECT_THAT(sink_.told, Contains(Pair("delete", in_work("in"))));
-  EXPECT_THAT(sink_.ahead, Contains(Pair(in_work("old"), 3)));
-  EXPECT_THAT(sink_.ahead, Contains(Pair(in_work("in"), 5)));
+  EXPECT_THAT(sink_.events, Contains(Pair("read", in_work("in"))));
+  EXPECT_THAT(sink_.events, Contains(Pair("create", in_work("out"))));
+  EXPECT_THAT(sink_.events, Contains(Pair("truncate", in_work("old"))));
+  EXPECT_THAT(sink_.events, Contains(Pair("rename", in_work("out"))));
+  EXPECT_THAT(sink_.events, Contains(Pair("delete", in_work("in"))));
+  EXPECT_THAT(sink_.changes, Contains(Pair(in_work("old"), 3)));
+  EXPECT_THAT(sink_.changes, Contains(Pair(in_work("in"), 5)));
   EXPECT_GE(sink_.processes.size(), 3U);
 }
 
@@ -81,12 +81,12 @@ TEST_F(PreloadTest, PassesTheStatusOn) {
 
 TEST_F(PreloadTest, WaitsForWhatTheCommandLeftRunning) {
   int ended = 0;
-  control_.ended = [&](int) { ended = static_cast<int>(sink_.told.size()); };
+  control_.ended = [&](int) { ended = static_cast<int>(sink_.events.size()); };
   const auto outcome = run({"sh", "-c", "(sleep 0.2; echo late > late) & exit 3"});
   ASSERT_TRUE(outcome);
   EXPECT_EQ(WEXITSTATUS(outcome->wait_status), 3);
-  EXPECT_THAT(sink_.told, Contains(Pair("create", in_work("late"))));
-  EXPECT_LT(ended, static_cast<int>(sink_.told.size()));
+  EXPECT_THAT(sink_.events, Contains(Pair("create", in_work("late"))));
+  EXPECT_LT(ended, static_cast<int>(sink_.events.size()));
 }
 
 TEST_F(PreloadTest, SaysWhatCannotBeStarted) {
@@ -110,7 +110,7 @@ TEST_F(PreloadTest, KeepsTheCommandGoingWhenAbandoned) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(WEXITSTATUS(outcome->wait_status), 5);
   EXPECT_EQ(abandoned, 1);
-  EXPECT_THAT(sink_.told, Not(Contains(Pair("create", in_work("unseen")))));
+  EXPECT_THAT(sink_.events, Not(Contains(Pair("create", in_work("unseen")))));
   EXPECT_TRUE(std::filesystem::exists(work_ / "unseen"));
   ::close(ends[0]);
 }

@@ -1,5 +1,5 @@
-// Collector: runs a command and tells a Sink everything it does to files. Three kinds, one
-// interface: gate/preload.cc, ebpf/ebpf.cc and ptrace/ptrace.cc each make one; tracers.h chooses.
+// Collector: runs a command and reports to a Sink everything it does to files. The interface of
+// three kinds: gate/preload.cc, ebpf/ebpf.cc and ptrace/ptrace.cc; tracers.h chooses.
 #pragma once
 
 #include <sys/resource.h>
@@ -22,19 +22,19 @@
 namespace assay::collect {
 
 enum class Tracer { kPreload, kEbpf, kPtrace };
-// The command: its arguments, environment and directory, and the files that it gets open.
+// The command to run: its arguments, environment, directory, and inherited files.
 struct Launch {
-  std::vector<std::string> words;
+  std::vector<std::string> command;
   base::Environment environment;
   std::filesystem::path directory;
   std::vector<Inherited> inherited = {};
-  // What of the words of started programs may be written down. The log is a file.
-  KeepWords keep_words = {};
+  // Removes secrets from the arguments of started programs before they are logged.
+  RedactArguments redact = {};
 };
 
-// Something that could not be seen. The verdict "complete" is the absence of these.
+// Something that could not be observed. A run without any is "complete".
 struct Missed {
-  std::string what;  // "io_uring", "setuid", "dropped", "unseen", …: a word for programs
+  std::string what;  // "io_uring", "setuid", "dropped", "unseen", …: for programs
   std::string text;  // one sentence for people, with the process or file
 };
 
@@ -45,40 +45,40 @@ struct Outcome {
   std::vector<Missed> missed;
 };
 
-// How the run is joined to the world outside the loop.
+// Callbacks from the collector's loop.
 struct Control {
   // Called once when the command runs, with its pid; and with the seccomp listener's descriptor if
   // there is one (else -1), so that another process can keep it open.
   std::function<void(pid_t pid, int listener)> started = [](pid_t, int) {};
-  // Called once when the command itself has ended, though its children may go on.
+  // Called once when the command itself has ended; its children may still run.
   std::function<void(int wait_status)> ended = [](int) {};
   // When this descriptor becomes readable (or its other end closes), recording ends: the collector
-  // drains the log, calls `abandoned` once, and from then on only keeps the command going, without
-  // telling the sink anything. -1: never.
+  // drains the log, calls `abandoned` once, and from then on only keeps the command running,
+  // without reporting to the sink. -1: never.
   int keeper = -1;
   std::function<void()> abandoned = [] {};
-  // Asked before that: whether the keeper has left on purpose. Then recording goes on without it.
+  // Called before that: whether the keeper has detached. Recording continues without it then.
   std::function<bool()> detached = [] { return false; };
 };
 
 class Collector {
  public:
   virtual ~Collector() = default;
-  // Makes the log and whatever else is needed before the command can be started. An error means
+  // Creates the log and everything else needed before the command can be started. An error means
   // that nothing can be recorded.
   virtual base::Result<void> prepare() = 0;
   // Starts the command (after prepare(), unless that was done) and returns when it and all its
   // descendants have ended. An error means that the command was not started: see exec_failure().
-  // (The shell's 127 and 126 are the caller's to give.)
+  // (The shell's exit codes 127 and 126 are up to the caller.)
   virtual base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) = 0;
 };
 
-// What `assay tracers` tells of each: whether it works here, and if not, why and what to do.
+// What `assay tracers` shows: whether a tracer works here, and if not, why and what to do.
 struct Preflight {
   Tracer tracer;
   bool available = false;
   std::string reason;              // one line: why it works, or why not
-  std::vector<std::string> notes;  // what to know: kernel version, privileges, what it cannot see
+  std::vector<std::string> notes;  // kernel version, privileges, what it cannot observe
 };
 
 }  // namespace assay::collect

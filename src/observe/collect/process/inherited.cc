@@ -8,14 +8,13 @@
 #include <cerrno>
 #include <climits>
 
-#include "observe/collect/event/clock.h"
-#include "observe/collect/event/stamp.h"
+#include "observe/collect/event/event.h"
 #include "observe/collect/process/proc.h"
 
 namespace assay::collect {
 namespace {
 
-// Of those that exec passes on. What the look itself opened is closed by now and so not among them.
+// Descriptors without close-on-exec. The one used for listing is closed by now.
 std::vector<int> open_descriptors() {
   std::vector<int> out = numbers_in("/proc/self/fd");
   std::erase_if(out, [](int descriptor) {
@@ -56,7 +55,7 @@ std::vector<Inherited> inherited_files() {
     const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
     const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
     const bool untold = length < 0 && errno == ENAMETOOLONG;
-    // A file without a name (memfd, deleted) is nothing that anybody could find again.
+    // A file without a name (memfd, deleted) could not be found again.
     if (!untold && (length <= 0 || path[0] != '/' || status.st_nlink == 0)) continue;
     const int flags = ::fcntl(descriptor, F_GETFL);
     if ((flags & O_PATH) != 0) continue;

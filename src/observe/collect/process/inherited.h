@@ -1,5 +1,5 @@
-// Files that the command gets as open descriptors (`assay run -- cmd < in > out`): no call of the
-// command ever names them, so they are looked up before it starts.
+// Files that the command inherits as open descriptors (`assay run -- cmd < in > out`): no call of
+// the command names them, so they are determined before it starts.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct Inherited {
   int descriptor = -1;
   bool readable = false;
   bool writable = false;
-  std::string path;  // empty: longer than the kernel tells
+  std::string path;  // empty: longer than PATH_MAX
   wire::Stamp stamp;
-  bool racy = false;  // so new that a change need not show in the stamp
+  bool racy = false;  // so new that a change may not show in the stamp
 };
 
 constexpr bool is_standard_stream(int descriptor) {
@@ -27,7 +27,7 @@ std::vector<Inherited> inherited_files();
 // All descriptors that exec will pass on, above standard error.
 std::vector<int> inherited_descriptors();
 
-// As events of `command`, the first that the log has; their value is the descriptor.
+// Appends them as the first events of `command`; an event's value is the descriptor.
 void append_inherited(const std::vector<Inherited>& files, pid_t command, Log& log);
 
 }  // namespace assay::collect

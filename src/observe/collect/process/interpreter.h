@@ -1,5 +1,5 @@
-// What the kernel reads besides a program's own file in order to run it: the interpreter that a
-// script names in its first line, the loader that an ELF file names.
+// Files that the kernel reads besides a program's own to run it: the interpreter in a script's
+// first line, the loader that an ELF file names.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct Interpreter {
   ProgramKind kind = ProgramKind::kUnreadable;
   std::string path;  // as the file has it; empty: it names none
 
-  // The kernel looks no further: a loader needs no loader.
+  // Nothing further is read: a loader needs no loader.
   bool last() const { return kind != ProgramKind::kScript; }
 };
 

@@ -16,6 +16,7 @@
 
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
+#include "base/process/program.h"
 
 namespace assay::collect {
 namespace {
@@ -27,7 +28,7 @@ struct Report {
   int error;
 };
 
-// What could hinder us in our own work. The stack's limit decides how large threads are, so it
+// Limits that could disturb the collector. The stack's limit decides how large threads are, so it
 // stays.
 constexpr std::array kRaised = {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU};
 
@@ -76,14 +77,14 @@ base::Error why_not(const Launch& launch, const Report& report) {
     case Stage::kExec:
       break;
   }
-  const std::string program = launch.words.front().empty() ? "''" : launch.words.front();
+  const std::string program = launch.command.front().empty() ? "''" : launch.command.front();
   if (report.error == ENOENT) {
     const bool is_path = program.find('/') != std::string::npos;
     return base::usage_error(program, is_path ? "no such program" : "command not found",
-                             is_path ? "" : "it is in no folder of PATH");
+                             is_path ? "" : "it is in no directory of PATH");
   }
   base::Error error = base::system_error(program, "cannot run it", report.error);
-  error.code = base::ExitCode::kNo;  // the command's own fault, not the machine's
+  error.code = base::ExitCode::kNo;  // a problem of the command, not of the machine
   return error;
 }
 
@@ -107,7 +108,7 @@ void raise_limits() {
   for (std::size_t i = 0; i < kRaised.size(); ++i) {
     rlimit& limit = signals.limits[i];
     if (::getrlimit(kRaised[i], &limit) != 0) continue;
-    // Files may be as many as the kernel lets anyone have; "infinite" is more than that.
+    // RLIM_INFINITY exceeds the kernel's maximum for open files.
     const rlim_t most =
         kRaised[i] == RLIMIT_NOFILE ? std::max<rlim_t>(limit.rlim_max, 4096) : RLIM_INFINITY;
     const rlimit freed{most, most};
@@ -116,7 +117,7 @@ void raise_limits() {
   }
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGXFSZ, &ignore, nullptr);  // a file that may not grow is an error like others
+  ::sigaction(SIGXFSZ, &ignore, nullptr);  // write() fails instead
 }
 
 base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child) {
@@ -127,7 +128,7 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
   }
   base::UniqueFd reading(ends[0]);
   const base::UniqueFd writing(ends[1]);
-  const std::vector<char*> words = base::null_terminated(launch.words);
+  const std::vector<char*> arguments = base::null_terminated(launch.command);
   const std::vector<char*> environment = launch.environment.pointers();
 
   const pid_t pid = ::fork();
@@ -139,7 +140,7 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
     if (!in_child()) give_up(writing.get(), Stage::kPrepare);
     restore_limits();
     restore_signals();
-    ::execvpe(words.front(), words.data(), environment.data());
+    ::execvpe(arguments.front(), arguments.data(), environment.data());
     give_up(writing.get(), Stage::kExec);
   }
   return Launched{pid, std::move(reading)};
@@ -155,18 +156,18 @@ std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
   return why_not(launch, report);
 }
 
-base::Error become(const std::vector<std::string>& words) {
-  const std::vector<char*> list = base::null_terminated(words);
+base::Error become(const std::vector<std::string>& command) {
+  const std::vector<char*> list = base::null_terminated(command);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   restore_limits();
   restore_signals();
   ::execvp(list.front(), list.data());
-  return why_not({.words = words}, {Stage::kExec, errno});
+  return why_not({.command = command}, {Stage::kExec, errno});
 }
 
 base::Result<bool> ExecWatch::began() {
-  // Asked now, not taken from the loop's poll: a child that could not exec says so before it ends,
-  // and its end may have been noticed since.
+  // Polled now, not taken from the loop's poll: a child reports a failed exec before it exits, and
+  // its exit may have been noticed since.
   pollfd result{descriptor(), POLLIN, 0};
   if (decided_ || ::poll(&result, 1, 0) <= 0) return false;
   decided_ = true;
@@ -180,6 +181,18 @@ base::Error gate_failure(const Launch& launch, const Launched& child) {
   ::waitpid(child.pid, nullptr, 0);
   const auto error = exec_failure(launch, child.exec_result.get());
   return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
+}
+
+std::filesystem::path installed_library(std::string_view name) {
+  const auto folder = base::own_program().parent_path();
+  if (folder.empty()) return {};
+  for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
+    auto library = place / name;
+    // LD_PRELOAD is a list without quoting.
+    if (library.native().find_first_of(" :") != std::string::npos) continue;
+    if (::access(library.c_str(), R_OK) == 0) return library;
+  }
+  return {};
 }
 
 }  // namespace assay::collect

@@ -1,13 +1,17 @@
-// Starting the observed command: fork, what the collector needs done in the child, exec. Not
-// base::Process, because posix_spawn can neither install a seccomp filter nor call ptrace() in the
-// child, restores neither limits nor signals as this program found them, and cannot be awaited by a
-// collector that has to let the exec itself through.
+// Starting the observed command: fork, preparation by the collector in the child, exec. Not
+// base::Process: posix_spawn can neither install a seccomp filter nor call ptrace() in the child,
+// does not restore limits and signals as this program found them, and cannot be awaited by a
+// collector that has to let the exec itself continue.
 #pragma once
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -17,30 +21,30 @@ namespace assay::collect {
 
 struct Launched {
   pid_t pid = 0;
-  // Readable when it is decided whether the program runs: see exec_failure().
+  // Readable when the exec has succeeded or failed: see exec_failure().
   base::UniqueFd exec_result;
 };
 
-// Returns as soon as the child exists; it may still be on its way to exec, and it may need the
-// collector to get there (exec itself is a stopped call). `in_child` runs after fork, before exec,
-// with the signals still blocked: system calls only. If it returns false the child ends there and
-// errno tells why. `environment` replaces launch.environment.
+// Returns as soon as the child exists; it may not have called exec yet, and may need the collector
+// for that (exec itself is a stopped call). `in_child` runs between fork and exec, with signals
+// blocked, and may only make system calls. If it returns false the child exits and errno is the
+// reason.
 base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child);
 
 // Waits until the program runs (nothing) or could not be started (why). `pid` is not waited for.
 // kUsage: there is no such program; kNo: it cannot be run; kUnfit: it was not tried.
 std::optional<base::Error> exec_failure(const Launch& launch, int exec_result);
 
-// The same in the rounds of a poll loop.
+// The same for a poll loop.
 class ExecWatch {
  public:
   // Both must outlive it.
   ExecWatch(const Launch& launch, const Launched& child) : launch_(launch), child_(child) {}
 
-  // To be polled; -1 when it is decided.
+  // To be polled; -1 once the result is known.
   [[nodiscard]] int descriptor() const { return decided_ ? -1 : child_.exec_result.get(); }
-  // True once, when the program has begun. An error if it could not; then the child has ended and
-  // been waited for.
+  // True once, when the program has started. An error if it could not be started; the child has
+  // then been waited for.
   base::Result<bool> began();
 
  private:
@@ -49,19 +53,22 @@ class ExecWatch {
   bool decided_ = false;
 };
 
-// Of a child that ended before it sent the gate's listener; it is waited for.
+// For a child that ended before it sent the gate's listener; waits for it.
 base::Error gate_failure(const Launch& launch, const Launched& child);
 
-// The signal dispositions and mask that the program was started with, before keeper and collector
-// changed them for themselves: the command gets these.
+// Saves the signal dispositions and mask that this program was started with, before keeper and
+// collector change them: the command gets these.
 void remember_signals();
 
-// Frees this process from the limits on resources that were meant for the command, as far as it is
-// allowed: what we write must neither fail by them nor end us. launch() puts them back.
+// Lifts resource limits of this process that are meant for the command, as far as permitted:
+// writing the log must not fail because of them. launch() restores them.
 void raise_limits();
 
-// Without any of this: makes the calling process the command, as it would be without us. Returns
-// only if that fails, and why.
-base::Error become(const std::vector<std::string>& words);
+// Replaces the calling process with the command, unobserved. Returns only if that fails, and why.
+base::Error become(const std::vector<std::string>& command);
+
+// One of Assay's libraries for LD_PRELOAD, beside the program or in ../lib/assay; empty if there is
+// none.
+std::filesystem::path installed_library(std::string_view name);
 
 }  // namespace assay::collect

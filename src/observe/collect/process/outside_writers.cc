@@ -41,20 +41,20 @@ OutsideWriters::OutsideWriters(std::span<const Inherited> files) : keeper_(::get
     if (!file.writable || is_standard_stream(file.descriptor)) continue;
     files_.emplace(file.stamp.device, file.stamp.inode);
   }
-  before_ = look();
+  before_ = scan();
 }
 
-OutsideWriters::Holders OutsideWriters::look() const {
+OutsideWriters::Holders OutsideWriters::scan() const {
   Holders found;
   if (files_.empty()) return found;
   for (const int process : numbers_in("/proc")) {
-    // The collector gives the descriptors up, and the keeper has.
-    if (process != ::getpid() && process != keeper_) look_into(process, found);
+    // The collector will close the descriptors, and the keeper has.
+    if (process != ::getpid() && process != keeper_) scan_process(process, found);
   }
   return found;
 }
 
-void OutsideWriters::look_into(pid_t process, Holders& found) const {
+void OutsideWriters::scan_process(pid_t process, Holders& found) const {
   const std::string place = "/proc/" + std::to_string(process);
   for (const int descriptor : numbers_in(place + "/fd")) {
     struct stat status {};
@@ -68,11 +68,12 @@ void OutsideWriters::look_into(pid_t process, Holders& found) const {
 }
 
 bool OutsideWriters::may_have_written(const wire::Stamp& file) const {
-  if (!after_) after_ = look();
+  if (!after_) after_ = scan();
   const FileKey key{file.device, file.inode};
   const auto before = before_.find(key);
   const auto after = after_->find(key);
-  // Whoever is gone, or came, or cannot be asked may have; whoever wrote nothing at all has not.
+  // A process that appeared, disappeared or cannot be inspected may have; one that wrote nothing
+  // has not.
   if (before == before_.end() || after == after_->end()) {
     return before != before_.end() || after != after_->end();
   }

@@ -9,14 +9,14 @@
 
 #include <array>
 
-#include "observe/collect/event/stamp.h"
+#include "observe/collect/event/event.h"
 #include "observe/collect/testing/probe.h"
 
 namespace assay::collect::testing {
 namespace {
 
-// A pipe whose one end is closed to say something, because writing would be counted. It is given
-// when all processes that have it have given it.
+// A signal between processes: a pipe whose end is closed, because writing would be counted. It is
+// given when all processes that hold it have closed it.
 class Sign {
  public:
   Sign() {
@@ -36,7 +36,7 @@ class Sign {
   base::UniqueFd giving_;
 };
 
-// A process outside the run that has a file open, and writes a byte to it when it is told to.
+// A process outside the run that has a file open and writes a byte to it on request.
 class Outsider {
  public:
   Outsider(const std::string& file, int flags) {

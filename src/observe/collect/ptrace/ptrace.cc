@@ -1,21 +1,28 @@
 #include "observe/collect/ptrace/ptrace.h"
 
 #include <fcntl.h>
+#include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/unique_fd.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/launch.h"
-#include "observe/collect/ptrace/filter.h"
-#include "observe/collect/ptrace/loop.h"
+#include "observe/collect/ptrace/trace_filter.h"
+#include "observe/collect/ptrace/trace_loop.h"
 #include "observe/collect/ptrace/tracee.h"
 
 namespace assay::collect {
@@ -34,7 +41,7 @@ class PtraceCollector : public Collector {
   base::Result<Outcome> run(const Launch& command, const Control& control, Sink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
     Log& log = *log_;
-    log.keep_words(command.keep_words);
+    log.redact_with(command.redact);
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
       return base::fail(base::system_error("pipe", "cannot start the command", errno));
@@ -42,7 +49,7 @@ class PtraceCollector : public Collector {
     base::UniqueFd go_read(ends[0]);
     base::UniqueFd go_write(ends[1]);
     const std::vector<sock_filter> filter = trace_filter();
-    // The child waits until it is traced: under the filter nobody can do without a tracer.
+    // The child waits until it is traced: under the filter it depends on its tracer.
     const auto in_child = [&] {
       ::close(go_write.get());
       char word = 0;
@@ -58,7 +65,7 @@ class PtraceCollector : public Collector {
       go_write.reset();
       ::waitpid(child.pid, nullptr, 0);
       return base::fail(base::system_error("ptrace", "the kernel refused to trace the command",
-                                           error, "`assay tracers` tells what works here"));
+                                           error, "`assay tracers` shows what works here"));
     }
     const char word = 1;
     [[maybe_unused]] const auto written = ::write(go_write.get(), &word, 1);
@@ -82,6 +89,60 @@ class PtraceCollector : public Collector {
 
 std::unique_ptr<Collector> make_ptrace_collector(const std::filesystem::path& log) {
   return std::make_unique<PtraceCollector>(log);
+}
+
+namespace {
+
+// Why a child cannot be traced; empty if it can.
+std::string trial() {
+  if (under_another_gate())
+    return "another `assay run`, or a sandbox, already intercepts the calls";
+  const std::uint32_t action = SECCOMP_RET_TRACE;
+  if (::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) != 0) {
+    return "seccomp filters that stop for a tracer are not available: Linux 4.14 or newer is "
+           "needed";
+  }
+  const pid_t child = ::fork();
+  if (child < 0) return std::string("cannot start a process: ") + std::strerror(errno);
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  std::string reason;
+  if (::ptrace(PTRACE_SEIZE, child, nullptr, nullptr) != 0) {
+    reason = std::string("ptrace is not permitted here: ") + std::strerror(errno) +
+             "; see /proc/sys/kernel/yama/ptrace_scope, or the container's seccomp profile";
+  } else {
+    __ptrace_syscall_info info{};
+    ::ptrace(PTRACE_INTERRUPT, child, nullptr, nullptr);
+    ::waitpid(child, nullptr, __WALL);
+    if (::ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) <= 0) {
+      reason = "PTRACE_GET_SYSCALL_INFO is not available: Linux 5.3 or newer is needed";
+    }
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, __WALL);
+  return reason;
+}
+
+}  // namespace
+
+Preflight ptrace_preflight() {
+  Preflight result{.tracer = Tracer::kPtrace};
+  utsname system{};
+  ::uname(&system);
+#ifndef __x86_64__
+  result.reason = std::string("only x86-64 is supported, this is ") + system.machine;
+  return result;
+#else
+  const std::string why_not = trial();
+  result.available = why_not.empty();
+  result.reason = result.available ? "a child process can be traced" : why_not;
+  result.notes = {std::string("Linux ") + system.release,
+                  "needs no privileges; every file operation stops the process",
+                  "a debugger, or another tracer, cannot be used inside the command",
+                  "if the collector is killed, the command is killed too"};
+  return result;
+#endif
 }
 
 }  // namespace assay::collect

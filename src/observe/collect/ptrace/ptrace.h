@@ -1,6 +1,6 @@
-// The ptrace collector: for machines where neither seccomp's listener nor eBPF may be used. The
-// kernel stops a process before a path-class call and after it, so results are known, at the price
-// of two stops. See path_call.h for what is understood, ptrace_loop.h for how.
+// The ptrace collector, for machines that allow neither seccomp's listener nor eBPF. The kernel
+// stops a process before and after a path-class call, so results are known, at the cost of two
+// stops. See path_call.h for the calls and trace_loop.h for the loop.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace assay::collect {
 
-// `log` is made when the command is run.
+// `log` is created when the command is run.
 std::unique_ptr<Collector> make_ptrace_collector(const std::filesystem::path& log);
 
 Preflight ptrace_preflight();

@@ -39,17 +39,17 @@ class Ptrace : public ::testing::Test {
     recorder.root = place.path();
   }
 
-  // Runs the words in the temporary directory; what happened there is in recorder.lines.
-  base::Result<Outcome> run(std::vector<std::string> words) {
+  // Runs a command in the temporary directory; its events there are in recorder.lines.
+  base::Result<Outcome> run(std::vector<std::string> arguments) {
     base::testing::TempDir logs;
     Control control;
     control.started = [&](pid_t pid, int) { started.push_back(pid); };
     control.ended = [&](int status) { ended.push_back(status); };
     auto collector = make_ptrace_collector(logs.path() / "log");
-    return collector->run(command(std::move(words), place.path()), control, recorder);
+    return collector->run(command(std::move(arguments), place.path()), control, recorder);
   }
-  int status_of(std::vector<std::string> words) {
-    const auto outcome = run(std::move(words));
+  int status_of(std::vector<std::string> arguments) {
+    const auto outcome = run(std::move(arguments));
     if (!outcome) {
       ADD_FAILURE() << outcome.error().line();
       return -1;
@@ -77,9 +77,9 @@ TEST_F(Ptrace, EventsComeInOrderWithWarningsBefore) {
   place.file("a", "1");
   EXPECT_EQ(shell(": < a; echo 2 > a; echo 3 >> a; mv a b; cp b c; ln b d; rm c"), 0);
   EXPECT_THAT(recorder.lines,
-              ElementsAre("read T/a", "ahead content T/a", "truncate T/a", "ahead content T/a",
-                          "write T/a", "ahead name T/a", "rename T/a T/b", "read T/b", "create T/c",
-                          "link T/b T/d", "ahead name T/c", "delete T/c"));
+              ElementsAre("read T/a", "change content T/a", "truncate T/a", "change content T/a",
+                          "write T/a", "change name T/a", "rename T/a T/b", "read T/b",
+                          "create T/c", "link T/b T/d", "change name T/c", "delete T/c"));
 }
 
 TEST_F(Ptrace, OnlyWhatSucceededIsTold) {
@@ -323,7 +323,7 @@ TEST_F(Ptrace, InheritedFilesComeFirst) {
   EXPECT_EQ(recorder.events[0].process, recorder.of(Op::kProcess).at(0).process);
 }
 
-// A thread of the test's own process starts a child meanwhile: its end is not the collector's.
+// Meanwhile a thread of the test starts a child of its own, which the collector must not wait for.
 TEST_F(Ptrace, OtherChildrenAreLeftAlone) {
   int status = -1;
   std::thread other([&] { status = ::system("sleep 0.2; exit 5"); });

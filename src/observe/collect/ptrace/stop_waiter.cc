@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "observe/collect/event/clock.h"
+#include "observe/collect/event/event.h"
 
 // glibc before 2.41 has no name for the field.
 #ifndef sigev_notify_thread_id
@@ -18,22 +18,22 @@
 namespace assay::collect {
 namespace {
 
-// Ignored by default, so that one too many does no harm.
+// Ignored by default, so that a stray one is harmless.
 constexpr int kSignal = SIGURG;
-constexpr long kLookUpEvery_ns = 100'000'000;
+constexpr long kTickInterval_ns = 100'000'000;
 
 // Only this thread's tracees and children: other threads wait for theirs themselves.
 constexpr int kWhom = __WALL | __WNOTHREAD;
 
-// How long a stop is awaited without going to sleep. A processor that falls asleep between the two
-// stops of a call, in a virtual machine above all, takes longer to wake than the call itself.
+// How long to poll before sleeping. A CPU that goes idle between the two stops of a call takes
+// longer to wake than the call itself, above all in a virtual machine.
 constexpr std::int64_t kPatience_ns = 20'000;
-constexpr int kPollsMissedInARow = 8;  // then it is a program that computes: one in so many polls
+constexpr int kPollsMissedInARow = 8;  // then the program computes: poll only at times
 
-volatile std::sig_atomic_t look_up_due = 0;
+volatile std::sig_atomic_t tick_due = 0;
 
 void interrupt(int) {
-  look_up_due = 1;
+  tick_due = 1;
 }
 
 pid_t wait(StopWaiter::Stop& stop, int flags) {
@@ -55,7 +55,7 @@ StopWaiter::StopWaiter() {
   event.sigev_signo = kSignal;
   event.sigev_notify_thread_id = static_cast<pid_t>(::syscall(SYS_gettid));
   has_timer_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
-  const itimerspec every{{0, kLookUpEvery_ns}, {0, kLookUpEvery_ns}};
+  const itimerspec every{{0, kTickInterval_ns}, {0, kTickInterval_ns}};
   if (has_timer_) ::timer_settime(timer_, 0, &every, nullptr);
 }
 
@@ -83,15 +83,15 @@ bool StopWaiter::poll_briefly(Stop& stop) {
 
 StopWaiter::Stop StopWaiter::next() {
   Stop stop;
-  // Asked here as well: a command that is stopped all the time never lets the wait be interrupted.
-  if (look_up_due != 0) {
-    look_up_due = 0;
+  // Checked here as well: with stops always pending the wait is never interrupted.
+  if (tick_due != 0) {
+    tick_due = 0;
     return stop;
   }
   if (poll_briefly(stop)) return stop;
   if (wait(stop, 0) < 0 && errno == EINTR) {
     stop.thread = 0;
-    look_up_due = 0;
+    tick_due = 0;
   }
   return stop;
 }

@@ -1,6 +1,5 @@
-// StopWaiter: waits for the next stop or end of a traced thread. ptrace knows no descriptor that
-// poll could wait for, so this is a blocking wait that a timer interrupts now and then. Used by
-// ptrace_loop.cc.
+// StopWaiter: waits for the next stop or end of a traced thread. ptrace has no descriptor to poll,
+// so this is a blocking wait that a timer interrupts. Used by trace_loop.cc.
 #pragma once
 
 #include <signal.h>
@@ -20,7 +19,7 @@ class StopWaiter {
   ~StopWaiter();
 
   struct Stop {
-    pid_t thread = 0;  // 0: it is time to look up, which comes every 100 ms; -1: nobody is left
+    pid_t thread = 0;  // 0: a tick, every 100 ms; -1: no thread is left
     int status = 0;
     struct rusage usage {};
   };

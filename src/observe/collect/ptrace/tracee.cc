@@ -13,14 +13,14 @@
 #include <string>
 
 #include "observe/collect/call/remote_memory.h"
-#include "observe/collect/event/stamp.h"
-#include "observe/collect/ptrace/filter.h"
+#include "observe/collect/event/event.h"
+#include "observe/collect/ptrace/trace_filter.h"
 
 namespace assay::collect::tracee {
 
 unsigned long options() {
-  // Without us the calls that the filter stops fail in ways that no program expects (see
-  // ptrace_filter.h), and it could go on to wrong results. So it goes with us.
+  // EXITKILL: without its tracer the stopped calls fail in unexpected ways (trace_filter.h), and
+  // the command could continue with wrong results.
   return PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK |
          PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 }
@@ -65,13 +65,13 @@ void trace_child(pid_t thread, const __ptrace_syscall_info& info) {
 }
 
 void stamp_created(pid_t thread, long fd, Effect& effect) {
-  for (Effect::Told& told : effect.told) {
-    if (told.op != wire::Op::kCreate) continue;
+  for (Effect::ExpectedEvent& event : effect.events) {
+    if (event.op != wire::Op::kCreate) continue;
     const std::string link = fmt::format("/proc/{}/fd/{}", thread, fd);
     struct stat status {};
     if (::stat(link.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    told.stamp = stamp_of(status);
-    told.flags = static_cast<std::uint16_t>(told.flags & ~wire::flag::kNoStamp);
+    event.stamp = stamp_of(status);
+    event.flags = static_cast<std::uint16_t>(event.flags & ~wire::flag::kNoStamp);
   }
 }
 

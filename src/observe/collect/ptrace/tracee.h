@@ -1,5 +1,5 @@
-// Tracee: what is asked of a stopped thread through ptrace, and what is changed in it. A tracee can
-// be killed at any moment, and then every request fails: its end will be reported.
+// ptrace requests to a stopped thread, and changes to it. A tracee can be killed at any moment;
+// every request fails then, and its end will be reported.
 #pragma once
 
 #include <sys/ptrace.h>
@@ -16,7 +16,7 @@ unsigned long options();
 
 long request(__ptrace_request what, pid_t thread, std::uintptr_t address = 0,
              std::uintptr_t data = 0);
-// False if it is gone.
+// False if it has been killed.
 bool call_info(pid_t thread, __ptrace_syscall_info& info);
 unsigned long event_message(pid_t thread);
 
@@ -24,10 +24,10 @@ unsigned long event_message(pid_t thread);
 SystemCall call_of(const __ptrace_syscall_info& info);
 bool same_process(pid_t process, pid_t thread);
 
-// The child that the thread is about to make would be under the filter without a tracer, so it is
-// traced whatever the call asks for.
+// A child under the filter needs a tracer, so it is traced even if the clone call requests
+// otherwise.
 void trace_child(pid_t thread, const __ptrace_syscall_info& info);
-// A file that the call has just made as `fd` gets the stamp that it could not have before.
+// Sets the stamp of a file that the call has just created as `fd`.
 void stamp_created(pid_t thread, long fd, Effect& effect);
 
 }  // namespace assay::collect::tracee

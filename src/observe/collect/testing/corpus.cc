@@ -55,8 +55,8 @@ void* in_thread(void* path) {
 }
 
 void* execute(void* program) {
-  char* words[] = {static_cast<char*>(program), nullptr};
-  ::execve(words[0], words, environment);
+  char* arguments[] = {static_cast<char*>(program), nullptr};
+  ::execve(arguments[0], arguments, environment);
   ::_exit(1);
 }
 
@@ -70,17 +70,17 @@ int threads(char** files) {
 }
 
 // The program is executed by a thread while the first one waits.
-int thread_exec(char** words) {
+int thread_exec(char** arguments) {
   pthread_t thread{};
-  need(::pthread_create(&thread, nullptr, execute, words[0]) == 0, "pthread_create");
+  need(::pthread_create(&thread, nullptr, execute, arguments[0]) == 0, "pthread_create");
   for (;;) ::pause();
 }
 
-int vfork_opens(char** words) {
+int vfork_opens(char** arguments) {
   const pid_t child = ::vfork();
   if (child == 0) {
-    ::syscall(SYS_openat, AT_FDCWD, words[0], O_RDONLY);
-    ::execve(words[1], words + 1, environment);
+    ::syscall(SYS_openat, AT_FDCWD, arguments[0], O_RDONLY);
+    ::execve(arguments[1], arguments + 1, environment);
     ::_exit(1);
   }
   return wait_for(child) == 0 ? 0 : 1;
@@ -102,10 +102,10 @@ void tree(int depth, const char* path) {
   for (const pid_t child : children) need(wait_for(child) == 0, "child");
 }
 
-int untraced(char** words) {
+int untraced(char** arguments) {
   const long child = ::syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, nullptr, nullptr, nullptr, 0);
   if (child == 0) {
-    read_file(words[0]);
+    read_file(arguments[0]);
     ::_exit(0);
   }
   if (wait_for(static_cast<pid_t>(child)) != 0) return 1;
@@ -116,7 +116,7 @@ int untraced(char** words) {
   args.exit_signal = SIGCHLD;
   const long second = ::syscall(435, &args, sizeof args);
   if (second == 0) {
-    read_file(words[1]);
+    read_file(arguments[1]);
     ::_exit(0);
   }
   return second > 0 && wait_for(static_cast<pid_t>(second)) == 0 ? 0 : 1;
@@ -127,17 +127,17 @@ void on_signal(int) {
   signals_seen = signals_seen + 1;
 }
 
-int signals(char** words) {
+int signals(char** arguments) {
   ::signal(SIGUSR1, on_signal);
   for (int i = 0; i < 3; ++i) {
     ::raise(SIGUSR1);
-    read_file(words[0]);
+    read_file(arguments[0]);
   }
   // Stopped and continued, as by a shell's run control.
   const pid_t child = ::fork();
   if (child == 0) {
     ::raise(SIGSTOP);
-    read_file(words[0]);
+    read_file(arguments[0]);
     ::_exit(7);
   }
   int status = 0;
@@ -149,27 +149,27 @@ int signals(char** words) {
 }
 
 // A process that outlives its parent and works on.
-int orphan(char** words) {
+int orphan(char** arguments) {
   if (::fork() == 0) {
     ::setsid();
     ::usleep(100'000);
-    write_file(words[0]);
+    write_file(arguments[0]);
     ::_exit(0);
   }
   return 0;
 }
 
-int unnamed(char** words) {
-  const int fd = ::open(words[0], O_TMPFILE | O_RDWR, 0644);
+int unnamed(char** arguments) {
+  const int fd = ::open(arguments[0], O_TMPFILE | O_RDWR, 0644);
   need(fd >= 0, "O_TMPFILE");
   need(::write(fd, "x", 1) == 1, "write");
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  need(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, words[1], AT_SYMLINK_FOLLOW) == 0, "linkat");
+  need(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, arguments[1], AT_SYMLINK_FOLLOW) == 0, "linkat");
   return 0;
 }
 
 // A program with a filter of its own, which forbids to delete and says nothing of the rest.
-int sandboxed(char** words) {
+int sandboxed(char** arguments) {
   sock_filter forbid[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unlink, 0, 1),
                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
@@ -177,17 +177,17 @@ int sandboxed(char** words) {
   sock_fprog program{4, forbid};
   need(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
   need(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "seccomp");
-  read_file(words[0]);
-  return ::syscall(SYS_unlink, words[0]) == -1 && errno == EACCES ? 0 : 1;
+  read_file(arguments[0]);
+  return ::syscall(SYS_unlink, arguments[0]) == -1 && errno == EACCES ? 0 : 1;
 }
 
 // Opens and closes, timed: nanoseconds per pair on standard output.
-int opens(char** words) {
-  const int count = ::atoi(words[0]);
+int opens(char** arguments) {
+  const int count = ::atoi(arguments[0]);
   timespec begin{};
   timespec end{};
   ::clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < count; ++i) ::close(::open(words[1], O_RDONLY));
+  for (int i = 0; i < count; ++i) ::close(::open(arguments[1], O_RDONLY));
   ::clock_gettime(CLOCK_MONOTONIC, &end);
   ::printf("%.0f\n", (static_cast<double>(end.tv_sec - begin.tv_sec) * 1e9 +
                       static_cast<double>(end.tv_nsec - begin.tv_nsec)) /
@@ -201,18 +201,18 @@ int main(int argc, char** argv, char** envp) {
   environment = envp;
   if (argc < 3) return 64;
   const std::string what = argv[1];
-  char** words = argv + 2;
-  if (what == "read") return read_file(words[0]), 0;
-  if (what == "write") return write_file(words[0]), 0;
-  if (what == "threads") return threads(words);
-  if (what == "thread-exec") return thread_exec(words);
-  if (what == "vfork") return vfork_opens(words);
-  if (what == "tree") return tree(::atoi(words[0]), words[1]), 0;
-  if (what == "untraced") return untraced(words);
-  if (what == "signals") return signals(words);
-  if (what == "orphan") return orphan(words);
-  if (what == "unnamed") return unnamed(words);
-  if (what == "sandboxed") return sandboxed(words);
-  if (what == "opens" && argc > 3) return opens(words);
+  char** arguments = argv + 2;
+  if (what == "read") return read_file(arguments[0]), 0;
+  if (what == "write") return write_file(arguments[0]), 0;
+  if (what == "threads") return threads(arguments);
+  if (what == "thread-exec") return thread_exec(arguments);
+  if (what == "vfork") return vfork_opens(arguments);
+  if (what == "tree") return tree(::atoi(arguments[0]), arguments[1]), 0;
+  if (what == "untraced") return untraced(arguments);
+  if (what == "signals") return signals(arguments);
+  if (what == "orphan") return orphan(arguments);
+  if (what == "unnamed") return unnamed(arguments);
+  if (what == "sandboxed") return sandboxed(arguments);
+  if (what == "opens" && argc > 3) return opens(arguments);
   return 64;
 }

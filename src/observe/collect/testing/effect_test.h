@@ -1,6 +1,6 @@
-// EffectTest: the fixture of the tests of effect_of(). Every call that was judged is also made, and
-// the kernel says whether it succeeded. Every test runs twice: with the short cut of RemoteView,
-// and without, as after a chroot.
+// EffectTest: the fixture of the tests of effect_of(). Every call that is predicted is also made,
+// and its result is compared. Every test runs twice: with the short cut of RemoteView, and without,
+// as after a chroot.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ class EffectTest : public ::testing::TestWithParam<bool> {
 
   Place place;
 
-  Lines told(
+  Lines effect_lines(
       const std::function<void()>& act, const std::function<void()>& prepare = [] {}) {
-    Lines lines = place.told(act, prepare);
+    Lines lines = place.effect_lines(act, prepare);
     if (place.seen.effect) {
       EXPECT_EQ(place.seen.effect->will_succeed, place.seen.result >= 0)
           << place.seen.result << " for " << ::testing::PrintToString(lines);

@@ -85,16 +85,16 @@ std::vector<std::string> lines_of(const std::optional<Effect>& effect,
     std::replace(path.begin(), path.end(), '\0', '|');
     return path;
   };
-  for (const auto& ahead : effect->ahead) {
-    lines.push_back("ahead " + name_of(ahead.change) + " " + shorten(ahead.path));
+  for (const auto& coming : effect->changes) {
+    lines.push_back("change " + name_of(coming.change) + " " + shorten(coming.path));
   }
-  for (const auto& told : effect->told) {
-    std::string line = std::string(wire::name_of(told.op)) + " " + shorten(told.path);
-    if (!told.other.empty()) line += " " + shorten(told.other);
-    if ((told.flags & wire::flag::kWritable) != 0) line += " writable";
-    if ((told.flags & wire::flag::kExchange) != 0) line += " exchange";
-    if ((told.flags & wire::flag::kUnnamed) != 0) line += " unnamed";
-    if ((told.flags & wire::flag::kNoStamp) != 0) line += " no-stamp";
+  for (const auto& event : effect->events) {
+    std::string line = std::string(wire::name_of(event.op)) + " " + shorten(event.path);
+    if (!event.other.empty()) line += " " + shorten(event.other);
+    if ((event.flags & wire::flag::kWritable) != 0) line += " writable";
+    if ((event.flags & wire::flag::kExchange) != 0) line += " exchange";
+    if ((event.flags & wire::flag::kUnnamed) != 0) line += " unnamed";
+    if ((event.flags & wire::flag::kNoStamp) != 0) line += " no-stamp";
     lines.push_back(line);
   }
   if (!effect->will_succeed) lines.emplace_back("fails");
@@ -122,8 +122,8 @@ std::string Place::link(const std::string& name, const std::string& target) cons
   return path(name);
 }
 
-std::vector<std::string> Place::told(const std::function<void()>& act,
-                                     const std::function<void()>& prepare) {
+std::vector<std::string> Place::effect_lines(const std::function<void()>& act,
+                                             const std::function<void()>& prepare) {
   seen = probe(act, prepare);
   return lines_of(seen.effect, root_);
 }

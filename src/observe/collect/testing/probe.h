@@ -23,7 +23,7 @@ struct Seen {
 Seen probe(
     const std::function<void()>& act, const std::function<void()>& prepare = [] {});
 
-// As lines, "T" standing for `root`: "ahead content T/a", "write T/a", "rename T/a T/b exchange".
+// As lines, "T" standing for `root`: "change content T/a", "write T/a", "rename T/a T/b exchange".
 std::vector<std::string> lines_of(const std::optional<Effect>& effect,
                                   const std::filesystem::path& root);
 
@@ -37,9 +37,9 @@ class Place {
   std::string link(const std::string& name, const std::string& target) const;
 
   // What effect_of() says of the first path call of `act`, as lines.
-  std::vector<std::string> told(
+  std::vector<std::string> effect_lines(
       const std::function<void()>& act, const std::function<void()>& prepare = [] {});
-  Seen seen;  // by the last told()
+  Seen seen;  // by the last effect_lines()
 
  private:
   base::testing::TempDir directory_;

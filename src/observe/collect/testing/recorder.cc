@@ -25,9 +25,9 @@ void Recorder::happened(const Event& event) {
 
 void Recorder::about_to_change(std::string_view path, const wire::Stamp&, Change change) {
   if (!path.starts_with(root + "/")) return;
-  lines.push_back((change == Change::kName    ? "ahead name T"
-                   : change == Change::kTimes ? "ahead times T"
-                                              : "ahead content T") +
+  lines.push_back((change == Change::kName    ? "change name T"
+                   : change == Change::kTimes ? "change times T"
+                                              : "change content T") +
                   std::string(path.substr(root.size())));
 }
 
@@ -48,8 +48,8 @@ std::set<pid_t> Recorder::unfinished() const {
   return alive;
 }
 
-Launch command(std::vector<std::string> words, const std::string& directory) {
-  return {.words = std::move(words),
+Launch command(std::vector<std::string> arguments, const std::string& directory) {
+  return {.command = std::move(arguments),
           .environment = base::Environment::from_current(),
           .directory = directory};
 }

@@ -1,4 +1,4 @@
-// Recorder: a Sink that keeps what it is told, and a run of a command that is recorded.
+// Recorder: a Sink that keeps all events, and the Launch of a command for tests.
 #pragma once
 
 #include <set>
@@ -27,7 +27,7 @@ class Recorder : public Sink {
   void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override;
 
   std::vector<Recorded> events;
-  // In order, of everything below `root`, which is written as "T": "read T/a", "ahead name T/b".
+  // In order, of everything below `root`, which is written as "T": "read T/a", "change name T/b".
   std::vector<std::string> lines;
   std::string root = "/nowhere";
 
@@ -36,7 +36,7 @@ class Recorder : public Sink {
   [[nodiscard]] std::set<pid_t> unfinished() const;
 };
 
-// `words` through the collector, in `directory`, with this process's environment.
-Launch command(std::vector<std::string> words, const std::string& directory);
+// `arguments` through the collector, in `directory`, with this process's environment.
+Launch command(std::vector<std::string> arguments, const std::string& directory);
 
 }  // namespace assay::collect::testing

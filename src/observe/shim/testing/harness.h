@@ -1,5 +1,5 @@
-// Runs a program under the shim and a gate that asks nobody: every stopped call is noted and goes
-// on. Stands in for the collector in the shim's own tests and benchmark.
+// Runs a program under the shim and a simple gate: every stopped call is noted and continued.
+// Replaces the collector in the shim's own tests and benchmark.
 #pragma once
 
 #include <sys/types.h>
@@ -67,8 +67,8 @@ int install(Gate gate);
 // Answers a listener until the last process under the filter has ended.
 class Supervisor {
  public:
-  // `before` is called for every stop, before the call goes on; when it says false, this one and
-  // all later calls are left without an answer, as if the collector had died.
+  // `before` is called for every stop, before the call continues; when it returns false, this and
+  // all later calls get no response, as if the collector had been killed.
   explicit Supervisor(int listener, std::function<bool(const Stop&)> before = {});
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
@@ -90,7 +90,7 @@ struct Command {
   std::string library = {};  // the shim
   Gate gate = Gate::kNone;
   std::vector<std::string> environment = {};  // in addition
-  uid_t user = 0;                             // 0: ours
+  uid_t user = 0;                             // 0: the test's own
   int keep = -1;                              // a descriptor that the command finds as 3
   std::function<void(pid_t)> started = {};
   std::function<bool(const Stop&)> before = {};

@@ -187,7 +187,7 @@ void tell(const char* what, int file) {
 }
 
 void deserted() {
-  touch("folder/file", O_WRONLY);  // here the collector dies
+  touch("folder/file", O_WRONLY);  // here the collector is killed
   errno = kUntouched;
   tell("write", open("file", O_WRONLY));
   tell("create", open("made", O_RDWR | O_CREAT | O_TRUNC, 0666));

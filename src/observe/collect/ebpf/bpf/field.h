@@ -1,5 +1,5 @@
 // FIELD(type, pointer, field): reads a field of a kernel structure by an address that is only a
-// number. Since Linux 6.2 the verifier can be told what the address points to, and the read is one
+// number. Since Linux 6.2 the verifier can be given the type of the address, and the read is one
 // instruction; before, it is a call of ten nanoseconds.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "observe/collect/ebpf/bpf/kernel.h"
 
-// Set by the loader, before the verifier looks: it drops the branch that is not taken.
+// Set before the program is loaded: the verifier drops the branch that is not taken.
 const volatile bool can_cast SEC(".rodata.flags") = false;
 
 extern void* bpf_rdonly_cast(const void* object, __u32 type) __ksym __weak;

@@ -1,7 +1,7 @@
 // The programs that see, inside the kernel, what a command opens and which processes it has. The
 // collector (ebpf_programs.cc) loads them in one of two ways:
 //
-//   vfs      on_file_open, where the kernel lets us enter its functions: every open, however asked
+//   vfs      on_file_open, where the kernel's functions can be attached to: every open, by any call
 //   syscall  on_sys_exit and on_uring_complete, where it does not: opens as system calls end
 //
 // and always the programs for the life of processes.
@@ -50,7 +50,7 @@ static __always_inline int opening32(unsigned long number) {
   return kNotOpening;
 }
 
-// Runs at the end of every system call of every process: whatever can say no comes first.
+// Runs at the end of every system call of every process: the cheapest checks come first.
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs* regs, long result) {
   if (result < 0) return 0;
@@ -69,7 +69,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs* regs, long result) {
     return 0;
   }
   const struct file* file = file_at(task, result);
-  if (!file) {  // closed by another thread before we looked
+  if (!file) {  // closed by another thread already
     count(&shared.dropped_path);
     return 0;
   }

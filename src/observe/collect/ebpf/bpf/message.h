@@ -9,9 +9,9 @@ enum {
   kAssayPathMax = 4096,
   // Longest name a file system can have (FUSE allows 1024); a power of two for the verifier.
   kAssayNameMax = 1024,
-  // Words of a program; what is longer is completed by the collector, while the process lives.
-  kAssayWordsMax = 16384,
-  // Slots of the memory of what was told already, 8 bytes each; a power of two.
+  // Arguments of a program; longer ones are read by the collector while the process exists.
+  kAssayArgumentsMax = 16384,
+  // Slots of the table of opens that were reported already, 8 bytes each; a power of two.
   kAssaySeenSlots = 1 << 16,
   // Bytes of messages between the programs and the collector, and from how many on it is woken.
   kAssayRingSize = 16 << 20,
@@ -24,7 +24,7 @@ enum assay_message_kind {
   kAssayFork,    // process is the child, parent its parent
   kAssayScript,  // the next exec of this process runs a script: path is the working directory,
                  // other the name given to execve
-  kAssayExec,    // path is the program that runs, other its words, NUL after each
+  kAssayExec,    // path is the program that runs, other its arguments, NUL after each
   kAssayExit,    // value is the wait status
 };
 
@@ -67,22 +67,22 @@ struct assay_message {
 // Mapped by the collector. Counters only grow, except `live`.
 struct assay_shared {
   // Written by the collector:
-  __u64 epoch;          // names may have come to mean other files: tell everything again
-  __u64 seed;           // of the memory of what was told, so that nobody can aim at it
+  __u64 epoch;          // names may refer to other files now: report everything again
+  __u64 seed;           // of the table of reported opens, so that collisions cannot be provoked
   __u64 root_dentry;    // where the collector's paths begin: "/" of its root directory,
   __u64 root_mount;     // taken by the program `learn`
   __u64 mnt_namespace;  // of the collector
-  __u32 pid_level;      // depth of the collector's pid namespace: pids are told as it knows them
-  __u32 gate_stops_changes;  // the gate tells opens that change existing files
+  __u32 pid_level;      // depth of the collector's pid namespace, in which pids are reported
+  __u32 gate_stops_changes;  // the gate reports opens that change existing files
   // Written by the programs:
   __s64 live;  // processes of the command that have not ended
   __u64 members;
   __u64 dropped_full;       // the ring buffer was full
-  __u64 dropped_path;       // no path: longer than kAssayPathMax, or gone meanwhile
+  __u64 dropped_path;       // no path: longer than kAssayPathMax, or removed
   __u64 dropped_member;     // a child that could not be followed
   __u64 uring_rings;        // rings set up, counted where their work cannot be followed
-  __u64 uring_opens_begun;  // opens asked of io_uring,
-  __u64 uring_opens_ended;  // and those whose result was seen
-  __u64 uring_changes;      // renames, removals and the like by io_uring: not told
-  __u64 uring_unfollowed;   // opened into io_uring's own table of files: not told
+  __u64 uring_opens_begun;  // opens submitted to io_uring,
+  __u64 uring_opens_ended;  // and those with a known result
+  __u64 uring_changes;      // renames, removals and the like by io_uring: not reported
+  __u64 uring_unfollowed;   // opened into io_uring's own table of files: not reported
 };

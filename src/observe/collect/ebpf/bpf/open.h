@@ -18,8 +18,8 @@ static __always_inline int opened(struct task_struct* task, const struct member*
                                   const struct file* file, unsigned int flags, bool gated) {
   const unsigned int mode = FIELD(file, file, f_mode);
   flags |= FIELD(file, file, f_flags);
-  // A program being executed is told as such; what a file system opens beneath itself is not the
-  // command's doing.
+  // A program being executed is reported as such; what a file system opens beneath itself is not
+  // the command's doing.
   if (mode & (kFmodePath | kFmodeNoAccount) || flags & kFmodeExec) return 0;
   const struct inode* inode = FIELD(file, file, f_inode);
   if ((FIELD(inode, inode, i_mode) & kTypeMask) != kTypeRegular) return 0;
@@ -38,8 +38,8 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   message->hints = change && !gated ? kAssayUnseenChange : 0;
   take_stamp(message, inode, super);
 
-  // Told already? The same inode by another name (hard link, rename, bind mount) is another thing
-  // to tell, and so is a state that changed. A new file under a reused inode number differs in
+  // Reported already? The same inode by another name (hard link, rename, bind mount) is reported
+  // again, and so is a changed state. A new file under a reused inode number differs in
   // i_generation, and in ctime where a file system does not count generations.
   const struct vfsmount* mount = FIELD(file, file, f_path.mnt);
   const struct dentry* dentry = FIELD(file, file, f_path.dentry);

@@ -1,5 +1,5 @@
 // The path of an open file, from its directory entry up to the collector's root directory, across
-// mounts. Names are written in the order of the walk, file first; the collector turns them round.
+// mounts. Names are written in the order of the walk, file first; the collector reverses them.
 #pragma once
 
 #include <bpf/bpf_core_read.h>
@@ -19,7 +19,7 @@ struct walk {
   __u64 root_dentry;
   __u64 root_mount;
   __u32 length;
-  __s32 state;  // 0: under way, 1: at the root, -1: cannot be told
+  __s32 state;  // 0: under way, 1: at the root, -1: unknown
 };
 
 // bpf_loop (kernel 5.17) verifies one step, however many are made; without it the verifier walks

@@ -82,19 +82,19 @@ int BPF_PROG(on_exec, struct task_struct* task, int former_pid, struct linux_bin
     return 0;
   }
   const unsigned long from = BPF_CORE_READ(task, mm, arg_start);
-  unsigned long words = BPF_CORE_READ(task, mm, arg_end) - from;
-  if (words > kAssayWordsMax) {
-    words = kAssayWordsMax;
+  unsigned long arguments = BPF_CORE_READ(task, mm, arg_end) - from;
+  if (arguments > kAssayArgumentsMax) {
+    arguments = kAssayArgumentsMax;
     message->hints |= kAssayWordsCut;
   }
-  if (bpf_probe_read_user(scratch->text + at, words, (const void*)from)) {
-    words = 0;
+  if (bpf_probe_read_user(scratch->text + at, arguments, (const void*)from)) {
+    arguments = 0;
     message->hints |= kAssayWordsCut;
   }
   message->kind = kAssayExec;
   message->path_length = at;
-  message->other_length = words;
-  send(message, at + words, kAssayPathMax + kAssayWordsMax, false);
+  message->other_length = arguments;
+  send(message, at + arguments, kAssayPathMax + kAssayArgumentsMax, false);
   return 0;
 }
 
@@ -106,7 +106,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   if (BPF_CORE_READ(signal, live.counter) != 0) return 0;
   // Two last threads can both find the counter at zero.
   if (__sync_lock_test_and_set(&member->ended, 1) != 0) return 0;
-  // Before the message: whoever wakes up from it must find the count without this process.
+  // Before the message: the collector, woken by it, must find the count without this process.
   __sync_fetch_and_add(&shared.live, -1);
 
   struct process_scratch* scratch = begin_message(task);

@@ -1,5 +1,5 @@
-// Who belongs to the command, what was told already, and how a message leaves: shared by all
-// programs of files.bpf.c.
+// Which processes belong to the command, what was reported already, and sending messages: shared by
+// all programs of files.bpf.c.
 #pragma once
 
 #include <bpf/bpf_core_read.h>
@@ -15,11 +15,11 @@ struct assay_shared shared SEC(".bss.shared");
 // One word per slot, so that processors that write it at once cannot make a third thing of it.
 __u64 seen[kAssaySeenSlots];
 
-// Membership is storage of the thread group's leader: it is born in the fork and dies with the
+// Membership is storage of the thread group's leader: created in the fork, freed with the
 // process, so it can neither overflow nor outlive a reused pid.
 struct member {
   __u32 id;     // of this run, never reused
-  __u32 ended;  // its end was told
+  __u32 ended;  // its exit was reported
 };
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -43,7 +43,7 @@ struct open_scratch {
 struct process_scratch {
   struct walk walk;
   struct assay_message message;
-  char text[kAssayPathMax + kAssayNameMax + kAssayWordsMax];
+  char text[kAssayPathMax + kAssayNameMax + kAssayArgumentsMax];
 };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -87,8 +87,8 @@ static __always_inline void address(struct assay_message* message, const struct 
   message->process = leader == task ? message->thread : pid_of(leader);
 }
 
-// `size` bytes of text follow the message. Waking the collector costs more than telling it, and it
-// looks by itself every few milliseconds: it is woken when much is waiting, or at once if asked.
+// `size` bytes of text follow the message. Waking the collector costs more than the message, and it
+// polls every few milliseconds: it is woken when much is waiting, or at once if requested.
 static __always_inline bool send(struct assay_message* message, __u64 size, __u64 most, bool wake) {
   barrier_var(size);  // older verifiers must see the bound put on the very register that is used
   if (size > most) size = most;

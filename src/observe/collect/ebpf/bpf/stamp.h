@@ -1,4 +1,4 @@
-// What a file's inode says of its state (wire::Stamp), as stat would say it.
+// A file's state (wire::Stamp) from its inode, as stat would return it.
 #pragma once
 
 #include <bpf/bpf_core_read.h>
@@ -46,7 +46,7 @@ static __always_inline __u64 device_as_stat(__u32 device) {
   return (minor & 0xff) | (major << 8) | ((minor & ~0xffu) << 12);
 }
 
-// File systems whose stat answers with a device or number that the inode does not hold.
+// File systems whose stat returns a device or inode number that the inode does not hold.
 static __always_inline bool stat_differs(unsigned long magic) {
   return magic == 0x794c7630 /* overlayfs */ || magic == 0x9123683e /* btrfs */ ||
          magic == 0xca451a4e /* bcachefs */;

@@ -1,4 +1,4 @@
-// That a sink is given its turns while the command does nothing, by every collector.
+// Every collector calls Sink::on_tick() while the command is idle.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kTurns = 5;
 
-// Lets the command go on at its fifth turn since it last did something.
+// Lets the command continue at the fifth tick since its last event.
 class Releasing : public Sink {
  public:
   explicit Releasing(std::string pipe) : pipe_(std::move(pipe)) {}
   void happened(const Event&) override { quiet_turns_ = 0; }
   void about_to_change(std::string_view, const wire::Stamp&, Change) override { quiet_turns_ = 0; }
-  void meanwhile() override {
+  void on_tick() override {
     if (++quiet_turns_ < kTurns) return;
     const base::UniqueFd end(::open(pipe_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
     released_ = released_ || (end.valid() && ::write(end.get(), "go\n", 3) == 3);
@@ -31,11 +31,11 @@ class Releasing : public Sink {
   bool released_ = false;
 };
 
-class Meanwhile : public ::testing::TestWithParam<Tracer> {};
-INSTANTIATE_TEST_SUITE_P(Tracers, Meanwhile, ::testing::ValuesIn(kTracers),
+class Tick : public ::testing::TestWithParam<Tracer> {};
+INSTANTIATE_TEST_SUITE_P(Tracers, Tick, ::testing::ValuesIn(kTracers),
                          [](const auto& tracer) { return std::string(name_of(tracer.param)); });
 
-TEST_P(Meanwhile, TheSinkHasItsTurnsWhileTheCommandIsQuiet) {
+TEST_P(Tick, TheSinkHasItsTurnsWhileTheCommandIsQuiet) {
   if (const Preflight found = preflight(GetParam()); !found.available) {
     GTEST_SKIP() << found.reason;
   }

@@ -1,5 +1,5 @@
-// plan_limits(): the words of a command line, held against the GPUs of this machine, become what is
-// written into a run's region. Pure, and all of it happens before a command starts.
+// plan_limits(): checks limit options against the GPUs of this machine and turns them into the
+// values that are written into a run's region. Pure; runs before the command starts.
 #pragma once
 
 #include <optional>
@@ -24,19 +24,18 @@ struct LimitPlan {
   [[nodiscard]] bool empty() const { return all.empty() && devices.empty(); }
 };
 
-// Where the command will run.
-struct Surroundings {
-  // None: there is nobody to ask, and `why` says why.
+// The GPUs and environment that the command will have.
+struct LimitContext {
+  // None: NVML could not be asked; `why_no_gpus` is the reason.
   std::optional<std::vector<machine::GpuName>> gpus;
-  std::string why;
+  std::string why_no_gpus;
   CudaEnvironment cuda;
-  // Limits that cannot be checked may be set all the same: somebody vouches for the driver, or the
-  // run runs already.
+  // Set limits even where they cannot be checked: ASSAY_GPU=1, or the run is running already.
   bool unchecked_allowed = false;
 };
 
 // Errors are usage errors that begin with `verb` ("run") and the option.
-base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitWords& words,
-                                    const Surroundings& surroundings);
+base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions& options,
+                                    const LimitContext& context);
 
 }  // namespace assay::share

@@ -1,4 +1,5 @@
-// Effects that say what cannot be seen.
+#include "observe/collect/call/call_effect.h"
+
 #include <fmt/format.h>
 #include <limits.h>
 #include <unistd.h>
@@ -7,7 +8,6 @@
 #include <string>
 
 #include "base/text.h"
-#include "observe/collect/call/call_effect.h"
 
 namespace assay::collect {
 namespace {
@@ -26,11 +26,11 @@ std::string program_of(pid_t thread) {
 
 Effect missed_effect(const RemoteView& view, std::string_view what, std::string_view text) {
   Effect effect;
-  effect.told.push_back({.op = wire::Op::kMissed,
-                         .flags = wire::flag::kNoStamp,
-                         .path = std::string(what),
-                         .other = fmt::format("{} (process {}) {}", program_of(view.thread()),
-                                              view.process(), text)});
+  effect.events.push_back({.op = wire::Op::kMissed,
+                           .flags = wire::flag::kNoStamp,
+                           .path = std::string(what),
+                           .other = fmt::format("{} (process {}) {}", program_of(view.thread()),
+                                                view.process(), text)});
   effect.will_succeed = true;
   return effect;
 }

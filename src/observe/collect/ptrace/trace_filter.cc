@@ -1,4 +1,4 @@
-#include "observe/collect/ptrace/filter.h"
+#include "observe/collect/ptrace/trace_filter.h"
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>
@@ -29,7 +29,7 @@ void stop_clone(Filter& filter) {
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, reason(TraceReason::kClone)));
 }
 
-// clone has its flags in the first argument, clone3 in memory, where only the tracer can look.
+// clone has its flags in the first argument, clone3 in memory, which only the tracer can read.
 Filter clone_calls(std::uint32_t clone) {
   Filter filter;
   load(filter, offsetof(seccomp_data, nr));

@@ -1,6 +1,6 @@
-// TraceLoop: waits for the stops of a traced command, tells what happened at each, and lets it go
-// on. The command runs when it is made, and has ended, with all its descendants, when run()
-// returns.
+// TraceLoop: waits for the stops of a traced command, records what happened at each, and resumes
+// it. The command exists when the loop is created, and has ended with all its descendants when
+// run() returns.
 #pragma once
 
 #include <sys/resource.h>
@@ -32,21 +32,21 @@ class TraceLoop {
  private:
   struct Thread {
     pid_t process = 0;
-    std::optional<Effect> pending;  // of the call that it is in
+    std::optional<Effect> pending;  // of its current call
   };
   struct Process {
     pid_t parent = 0;
   };
 
-  // ptrace_loop.cc: waiting, who there is, telling
-  void look_up();
+  // Threads, processes and events.
+  void on_tick();
   void ended(pid_t thread, int status, const struct rusage& usage);
   Thread& known(pid_t thread);
   void add_process(pid_t process, pid_t parent);
-  void tell(pid_t thread, const Thread& state, const Effect& effect);
-  void tell(Event event);
+  void record(pid_t thread, const Thread& state, const Effect& effect);
+  void record(Event event);
 
-  // ptrace_stops.cc: what happens at a stop
+  // Stops.
   void stopped(pid_t thread, int status);
   void at_call(pid_t thread, Thread& state);
   void at_result(pid_t thread, Thread& state);
@@ -61,7 +61,7 @@ class TraceLoop {
   Sink& sink_;
   std::unordered_map<pid_t, Thread> threads_;
   std::unordered_map<pid_t, Process> processes_;
-  std::unordered_set<pid_t> early_;  // known before their parents told of them
+  std::unordered_set<pid_t> early_;  // stopped before their parents' fork event
   Outcome outcome_;
   bool started_ = false;
   bool recording_ = true;

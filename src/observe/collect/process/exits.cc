@@ -1,8 +1,10 @@
-#include "observe/collect/process/ends.h"
+#include "observe/collect/process/exits.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +12,8 @@
 #include <array>
 #include <utility>
 
-#include "observe/collect/event/clock.h"
+#include "observe/collect/event/event.h"
+#include "observe/collect/process/launch.h"
 
 namespace assay::collect {
 namespace {
@@ -26,12 +29,12 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr unsigned long kGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 constexpr std::uint64_t kInfoExit = 1 << 3;
 
-// Open files are not ours alone: the tracker holds some.
+// The process has other open files, too: the tracker's.
 constexpr std::size_t kMost = 2000;
 
 constexpr int kLastMoment_ms = 100;
 
-// Orphans are ours, and nobody else waits for them.
+// Orphans are the collector's children, and nothing else waits for them.
 std::optional<int> status_of_orphan(pid_t process) {
   int status = 0;
   if (::waitpid(process, &status, WNOHANG) == process) return status;
@@ -40,7 +43,7 @@ std::optional<int> status_of_orphan(pid_t process) {
 
 }  // namespace
 
-Ends::Ends(pid_t command, Sink& sink)
+ExitWatcher::ExitWatcher(pid_t command, Sink& sink)
     : command_(command),
       us_(::getpid()),
       keeper_(::getppid()),
@@ -49,15 +52,15 @@ Ends::Ends(pid_t command, Sink& sink)
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-void Ends::happened(const Event& event) {
-  // A process is told with its parent at least once.
+void ExitWatcher::happened(const Event& event) {
+  // Each process occurs at least once with its parent.
   if (event.op == wire::Op::kExit) {
     watched_.erase(event.process);
     fresh_.erase(event.process);
   } else if (event.parent != 0 && event.process != command_ && !watched_.contains(event.process)) {
     fresh_.insert(event.process);
   }
-  // Ours is every orphan. Whose child it was is not known then.
+  // Orphans are the collector's or keeper's children; their former parent is unknown.
   const bool adopted = event.parent == us_ || event.parent == keeper_;
   if (!adopted || event.process == command_) return sink_.happened(event);
   Event orphan = event;
@@ -65,7 +68,7 @@ void Ends::happened(const Event& event) {
   sink_.happened(orphan);
 }
 
-void Ends::watch(pid_t process) {
+void ExitWatcher::watch(pid_t process) {
   if (watched_.size() >= kMost) return;
   base::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   if (!pidfd.valid()) return;  // gone already, or a kernel before 5.3
@@ -76,7 +79,7 @@ void Ends::watch(pid_t process) {
   watched_.emplace(process, Watched{std::move(pidfd)});
 }
 
-void Ends::append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log) {
+void ExitWatcher::append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log) {
   log.append({.op = wire::Op::kExit,
               .source = wire::Source::kGate,
               .flags = static_cast<std::uint16_t>(wire::flag::kNoStamp |
@@ -88,7 +91,7 @@ void Ends::append(pid_t process, std::optional<int> status, std::int64_t time_ns
 }
 
 // False if more will be known later.
-bool Ends::tell(pid_t process, Watched& watched, bool last, Log& log) {
+bool ExitWatcher::report(pid_t process, Watched& watched, bool last, Log& log) {
   if (watched.ended_ns == 0) watched.ended_ns = monotonic_ns();
   PidfdInfo info;
   info.mask = kInfoExit;
@@ -102,7 +105,7 @@ bool Ends::tell(pid_t process, Watched& watched, bool last, Log& log) {
   return true;
 }
 
-void Ends::idle(Log& log) {
+void ExitWatcher::idle(Log& log) {
   take(log);
   for (const pid_t process : std::exchange(fresh_, {})) {
     if (const auto status = status_of_orphan(process)) {
@@ -113,7 +116,7 @@ void Ends::idle(Log& log) {
   }
 }
 
-void Ends::take(Log& log, int wait_ms) {
+void ExitWatcher::take(Log& log, int wait_ms) {
   std::array<epoll_event, 64> events;
   int count = 0;
   while ((count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms)) > 0) {
@@ -121,20 +124,51 @@ void Ends::take(Log& log, int wait_ms) {
       const auto found = watched_.find(events[static_cast<std::size_t>(i)].data.fd);
       if (found == watched_.end()) continue;
       const bool waited_for = (events[static_cast<std::size_t>(i)].events & EPOLLHUP) != 0;
-      if (tell(found->first, found->second, waited_for, log)) watched_.erase(found);
+      if (report(found->first, found->second, waited_for, log)) watched_.erase(found);
     }
     if (watched_.empty()) return;
   }
 }
 
-void Ends::finish(Log& log) {
+void ExitWatcher::finish(Log& log) {
   idle(log);
   // The gate closes when the last process begins to end, a moment before it has ended.
   if (!watched_.empty()) take(log, kLastMoment_ms);
   for (auto& [process, watched] : watched_) {
-    if (watched.ended_ns != 0) tell(process, watched, true, log);
+    if (watched.ended_ns != 0) report(process, watched, true, log);
   }
   watched_.clear();
+}
+
+Reaper::Reaper() {
+  remember_signals();
+  sigset_t child{};
+  ::sigemptyset(&child);
+  ::sigaddset(&child, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &child, nullptr);
+  signals_.reset(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+bool Reaper::reap(pid_t command, Log& log) {
+  signalfd_siginfo ignored{};
+  while (::read(signals_.get(), &ignored, sizeof ignored) > 0) {
+  }
+  if (ended_ || ::wait4(command, &status_, WNOHANG, &usage_) != command) return false;
+  ended_ = true;
+  log.append({.op = wire::Op::kExit,
+              .source = wire::Source::kGate,
+              .thread = command,
+              .process = command,
+              .value = status_,
+              .time_ns = monotonic_ns()});
+  return true;
+}
+
+Outcome Reaper::outcome() const {
+  Outcome out;
+  out.wait_status = status_;
+  out.usage = usage_;
+  return out;
 }
 
 }  // namespace assay::collect

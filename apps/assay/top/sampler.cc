@@ -1,0 +1,149 @@
+#include "assay/top/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "lineage/graph/dag_view.h"
+#include "store/location.h"
+#include "store/metrics.h"
+#include "store/run_reader.h"
+
+namespace assay::cli {
+namespace {
+
+// A locked store must not hold the display up: the last known runs are shown instead.
+constexpr std::chrono::milliseconds kStoreTimeout{250};
+
+// The command line of a living process of the run: all that is known of other projects' runs.
+std::string title_from_processes(collect::GpuCount& count, const std::vector<bool>& living) {
+  for (std::size_t i = 0; i < living.size(); ++i) {
+    if (!living[i]) continue;
+    const int process = count.region().slots[i].process.load();
+    const auto arguments =
+        base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{65536});
+    if (!arguments || arguments->empty()) continue;
+    std::string title = *arguments;
+    std::replace(title.begin(), title.end(), '\0', ' ');
+    return std::string(base::trim(title));
+  }
+  return "";
+}
+
+}  // namespace
+
+TopSampler::TopSampler() {
+  // Without a store, or with a damaged one, other runs and GPUs are still shown.
+  std::error_code error;
+  const auto directory = std::filesystem::current_path(error);
+  if (!error) {
+    if (const auto found = store::find(directory); found && *found) {
+      if (auto opened = store::Store::open(**found, store::Program{}, store::Access::kRead)) {
+        store_.emplace(*std::move(opened));
+        (void)store_->database().set_busy_timeout(kStoreTimeout);
+      }
+    }
+  }
+  if (auto watch = machine::GpuWatch::open()) {
+    gpus_.emplace(*std::move(watch));
+    if (gpus_->gpus().empty()) no_gpus_ = "the driver reports none";
+  } else {
+    no_gpus_ = watch.error().line();
+  }
+}
+
+void TopSampler::read_stored_runs() {
+  if (!store_) return;
+  const auto running = store::list_runs(*store_, {.status = store::RunStatus::kRunning});
+  if (!running) return;
+  stored_.clear();
+  for (const store::RunRecord& run : *running) {
+    stored_[run.uid] = {.id = run.id,
+                        .title = run.name.empty() ? lineage::command_text(run) : run.name,
+                        .spool = run.spool,
+                        .started_unix_ns = run.started_unix_ns,
+                        .collector = static_cast<pid_t>(run.collector_pid),
+                        .alive = store::is_alive(run.collector_pid, run.collector_start_ticks)};
+  }
+}
+
+std::vector<RunningRun> TopSampler::running() {
+  read_stored_runs();
+  std::vector<std::string> uids = collect::GpuCount::uids();
+  for (const auto& [uid, run] : stored_) uids.push_back(uid);
+  std::sort(uids.begin(), uids.end());
+  uids.erase(std::unique(uids.begin(), uids.end()), uids.end());
+  std::vector<RunningRun> runs;
+  for (const std::string& uid : uids) {
+    const auto stored = stored_.find(uid);
+    const bool known = stored != stored_.end();
+    RunningRun run{.uid = uid, .title = {}};
+    run.gpu = collect::GpuCount::find(uid, known ? stored->second.spool : "");
+    const std::vector<bool> living = run.gpu ? run.gpu->living() : std::vector<bool>{};
+    const bool lives = std::find(living.begin(), living.end(), true) != living.end();
+    // A region without processes may have been left behind by a collector that was killed.
+    if (!lives && !(known && stored->second.alive)) continue;
+    if (known) {
+      run.id = stored->second.id;
+      run.title = stored->second.title;
+      run.started_unix_ns = stored->second.started_unix_ns;
+      if (stored->second.alive) run.collector = stored->second.collector;
+    } else {
+      run.title = title_from_processes(*run.gpu, living);
+    }
+    runs.push_back(std::move(run));
+  }
+  std::stable_sort(runs.begin(), runs.end(), [](const RunningRun& a, const RunningRun& b) {
+    return a.id.has_value() != b.id.has_value() ? a.id.has_value() : a.id < b.id;
+  });
+  return runs;
+}
+
+std::optional<share::TrainingProgress> TopSampler::training_of(std::int64_t run) {
+  const auto last = [&](const char* name) -> std::optional<store::MetricPoint> {
+    auto point = store::last_point(*store_, run, name);
+    return point ? *point : std::nullopt;
+  };
+  const auto loss = last("loss");
+  if (!loss) return std::nullopt;
+  const auto speed = last("tokens_per_s");
+  return share::TrainingProgress{
+      .step = loss->step, .loss = loss->value, .tokens_per_s = speed ? speed->value : std::nullopt};
+}
+
+share::RunSample gpu_sample(RunningRun& run) {
+  share::RunSample sample{.uid = run.uid, .id = run.id, .title = run.title};
+  if (run.gpu) sample.gpu = share::state_of(run.gpu->region(), run.gpu->living());
+  return sample;
+}
+
+share::Sample TopSampler::sample() {
+  share::Sample sample;
+  const std::int64_t wall_ns = base::system_clock().wall_ns();
+  std::optional<collect::ProcessTable> processes;
+  for (RunningRun& run : running()) {
+    share::RunSample one = gpu_sample(run);
+    if (run.id) {
+      one.elapsed_s = std::max(0.0, static_cast<double>(wall_ns - run.started_unix_ns) / 1e9);
+      one.training = training_of(*run.id);
+    }
+    if (run.collector != 0) {
+      if (!processes) processes = collect::ProcessTable::read();
+      one.usage = processes->usage_below(run.collector);
+    }
+    sample.runs.push_back(std::move(one));
+  }
+  sample.no_gpus = no_gpus_;
+  if (gpus_) {
+    sample.gpus = gpus_->gpus();
+    sample.activities = gpus_->sample();
+  }
+  sample.monotonic_ns = base::system_clock().monotonic_ns();
+  return sample;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,105 @@
+#include "http/listener.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+
+namespace assay::http {
+namespace {
+
+struct HostAndPort {
+  std::string host = "127.0.0.1";
+  std::string port;
+};
+
+base::Result<HostAndPort> split_address(const std::string& where, const std::string& text) {
+  HostAndPort address;
+  address.port = text;
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string::npos) {
+    address.host = text.substr(0, colon);
+    address.port = text.substr(colon + 1);
+    if (address.host.starts_with('[') && address.host.ends_with(']')) {
+      address.host = address.host.substr(1, address.host.size() - 2);
+    } else if (address.host.find(':') != std::string::npos) {
+      return base::fail(base::usage_error(where, fmt::format("'{}' is not an address", text),
+                                          "write an IPv6 address in brackets: [::1]:9400"));
+    }
+  }
+  std::uint16_t number = 0;
+  const char* end = address.port.data() + address.port.size();
+  const auto [stopped, error] = std::from_chars(address.port.data(), end, number);
+  if (address.host.empty() || error != std::errc{} || stopped != end || address.port.empty()) {
+    return base::fail(base::usage_error(where, fmt::format("'{}' is not an address", text),
+                                        "PORT or HOST:PORT, for example 9400"));
+  }
+  return address;
+}
+
+std::string bound_address(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  if (::getsockname(socket, address, &size) != 0 ||
+      ::getnameinfo(address, size, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "?";
+  }
+  const bool brackets = storage.ss_family == AF_INET6;
+  return fmt::format("{}{}{}:{}", brackets ? "[" : "", host.data(), brackets ? "]" : "",
+                     port.data());
+}
+
+// Invalid with errno set if it fails.
+base::UniqueFd bound_socket(const addrinfo& address) {
+  base::UniqueFd socket(
+      ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int yes = 1;
+  if (!socket.valid() ||
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    const int reason = errno;
+    socket.reset();
+    errno = reason;
+  }
+  return socket;
+}
+
+}  // namespace
+
+base::Result<Listener> listen_at(const std::string& where, const std::string& address) {
+  ASSAY_TRY(const HostAndPort wanted, split_address(where, address));
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(wanted.host.c_str(), wanted.port.c_str(), &hints, &found);
+      error != 0) {
+    return base::fail(base::usage_error(
+        where, fmt::format("unknown host '{}': {}", wanted.host, ::gai_strerror(error))));
+  }
+  Listener listener;
+  int reason = 0;
+  for (const addrinfo* one = found; one != nullptr && !listener.socket.valid();
+       one = one->ai_next) {
+    listener.socket = bound_socket(*one);
+    if (!listener.socket.valid()) reason = errno;
+  }
+  ::freeaddrinfo(found);
+  if (!listener.socket.valid()) {
+    return base::fail(base::system_error(where, fmt::format("cannot listen at {}", address), reason,
+                                         "choose another port"));
+  }
+  listener.address = bound_address(listener.socket.get());
+  return listener;
+}
+
+}  // namespace assay::http

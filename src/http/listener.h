@@ -1,0 +1,20 @@
+// A listening TCP socket, from an address as it is written on a command line.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay::http {
+
+struct Listener {
+  base::UniqueFd socket;  // non-blocking, close-on-exec
+  std::string address;    // numeric, with the port that was chosen: "127.0.0.1:9400"
+};
+
+// "9400", "0.0.0.0:9400", "[::1]:9400"; the loopback interface without a host. Port 0 takes a free
+// one. `where` begins the error lines.
+base::Result<Listener> listen_at(const std::string& where, const std::string& address);
+
+}  // namespace assay::http
