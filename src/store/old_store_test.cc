@@ -118,8 +118,9 @@ TEST_F(OldStoreTest, IsReadLikeANewOne) {
   EXPECT_THAT(outcomes,
               ElementsAre("8 done 0 4", "7 interrupted -1 0", "6 done 0 3", "5 failed 143 0",
                           "4 done 0 1", "3 failed 3 0", "2 done 0 2", "1 done 0 1 superseded"));
+  const auto live = *live_runs(*store);
   std::vector<RunId> current;
-  for (const RunRecord& run : *live_runs(*store)) current.push_back(run.id);
+  for (const RunRecord& run : live) current.push_back(run.id);
   EXPECT_THAT(current, ElementsAre(4, 2, 6, 8));
   for (const auto& [name, id] :
        std::map<std::string, RunId>{{"@1", 4}, {"good", 2}, {"train", 2}, {"last", 8}}) {

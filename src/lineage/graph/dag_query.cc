@@ -108,7 +108,7 @@ class Walk {
     for (const Input& input : needs) {
       ASSAY_TRY(const auto made, producers_.of(head, input));
       if (!made) {
-        ASSAY_TRY(const auto twin, producers_.twin(head, input));
+        ASSAY_TRY(const auto twin, producers_.same_content(head, input));
         builder_.add_outside_input(
             reader, input, twin ? std::optional(Twin{twin->run, twin->path}) : std::nullopt);
         continue;
@@ -167,7 +167,7 @@ base::Result<std::optional<Twin>> twin_of(store::Store& store, const Artifact& a
   for (const FileAt& read : readers) {
     if (read.path != artifact.path) continue;
     ASSAY_TRY(const RunRecord head, store::head_of(store, read.run));
-    ASSAY_TRY(const auto found, producers.twin(head, {read.path, read.blake3, read.size}));
+    ASSAY_TRY(const auto found, producers.same_content(head, {read.path, read.blake3, read.size}));
     return found ? std::optional(Twin{found->run, found->path}) : std::nullopt;
   }
   return std::nullopt;
