@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kPeak = 989e12;  // FLOP/s of a Hopper GPU in bf16, as published
 
-// Normal numbers from a pool whose length is prime, so that no two rows are alike: making each anew
-// would take longer than what is measured.
+// Normal numbers from a pool of prime length, so that no two rows are equal: generating each would
+// take longer than the measurement.
 class Pool {
  public:
   Pool() : normal_(kLength) {

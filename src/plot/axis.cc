@@ -36,7 +36,7 @@ AxisLine::AxisLine(const Axis& axis, Extent values, std::size_t most_ticks) : sc
   for (const double tick : ticks_) labels_.push_back(axis.tick_format(tick));
 }
 
-// Where ticks would be closer than counts are: one at each, and two more at least.
+// One tick per whole number, at least kFewestTicks.
 std::vector<double> AxisLine::whole_ticks(const Extent& values) {
   const double low = std::floor(values.low);
   const double high = std::max(std::ceil(values.high), low + static_cast<double>(kFewestTicks) - 1);
@@ -48,20 +48,20 @@ std::vector<double> AxisLine::whole_ticks(const Extent& values) {
 void AxisLine::trim(const Extent& values) {
   constexpr double kFar = 0.3;      // of the way between two ticks
   constexpr double kBeyond = 0.02;  // of the whole axis, for marks at its end
-  const double low = evened(values.low);
-  const double high = evened(values.high);
+  const double low = scaled(values.low);
+  const double high = scaled(values.high);
   const double beyond = kBeyond * (high - low);
   if (ticks_.size() <= kFewestTicks) return;
-  const double last_gap = evened(ticks_.back()) - evened(ticks_[ticks_.size() - 2]);
-  if (evened(ticks_.back()) - high > kFar * last_gap) {
+  const double last_gap = scaled(ticks_.back()) - scaled(ticks_[ticks_.size() - 2]);
+  if (scaled(ticks_.back()) - high > kFar * last_gap) {
     ticks_.pop_back();
-    shown_.high = std::max(unevened(high + beyond), ticks_.back());
+    shown_.high = std::max(unscaled(high + beyond), ticks_.back());
   }
   if (ticks_.size() <= kFewestTicks) return;
-  const double first_gap = evened(ticks_[1]) - evened(ticks_[0]);
-  if (low - evened(ticks_.front()) > kFar * first_gap) {
+  const double first_gap = scaled(ticks_[1]) - scaled(ticks_[0]);
+  if (low - scaled(ticks_.front()) > kFar * first_gap) {
     ticks_.erase(ticks_.begin());
-    shown_.low = std::min(unevened(low - beyond), ticks_.front());
+    shown_.low = std::min(unscaled(low - beyond), ticks_.front());
   }
 }
 
@@ -70,26 +70,26 @@ void AxisLine::lay(double low_end, double high_end) {
   high_end_ = high_end;
 }
 
-double AxisLine::evened(double value) const {
+double AxisLine::scaled(double value) const {
   return scale_ == Scale::kLinear ? value : std::log10(value);
 }
 
-double AxisLine::unevened(double value) const {
+double AxisLine::unscaled(double value) const {
   return scale_ == Scale::kLinear ? value : std::pow(10.0, value);
 }
 
 double AxisLine::at(double value) const {
-  const double low = evened(shown_.low);
-  const double share = (evened(value) - low) / (evened(shown_.high) - low);
+  const double low = scaled(shown_.low);
+  const double share = (scaled(value) - low) / (scaled(shown_.high) - low);
   return low_end_ + share * (high_end_ - low_end_);
 }
 
 double AxisLine::between(const Extent& extent, std::size_t i, std::size_t count) const {
-  const double low = evened(extent.low);
+  const double low = scaled(extent.low);
   const double share = static_cast<double>(i) / static_cast<double>(count - 1);
-  const double value = low + share * (evened(extent.high) - low);
-  // Powers may round past the ends.
-  return std::clamp(unevened(value), extent.low, extent.high);
+  const double value = low + share * (scaled(extent.high) - low);
+  // Rounding may lead past the ends.
+  return std::clamp(unscaled(value), extent.low, extent.high);
 }
 
 }  // namespace assay::plot

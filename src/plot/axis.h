@@ -1,4 +1,5 @@
-// An axis: what a chart's maker says about it, and where its values then lie.
+// Axis: an axis as a chart describes it; AxisLine: its ticks, and where its values are on the
+// drawing.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +17,16 @@ struct Axis {
   std::string title;  // with the unit: "tokens/s"
   Scale scale = Scale::kLinear;
   bool from_zero = false;                               // linear axes only
-  bool whole = false;                                   // of counts: no tick between two of them
+  bool whole = false;                                   // counts: no ticks between whole numbers
   std::function<std::string(double)> format = {};       // of values; empty: short_number
   std::function<std::string(double)> tick_format = {};  // empty: tick_labels
 
-  // Whether the axis has a place for it: finite, not absurd, above zero on a logarithmic scale.
+  // Whether the value can be drawn: finite, not too large, above zero on a logarithmic scale.
   [[nodiscard]] bool shows(double value) const;
   [[nodiscard]] std::string text_of(double value) const;
 };
 
-// Where a value lies with some likelihood, e.g. 80 %.
+// An interval that holds a value with some confidence, e.g. 80 %.
 struct Interval {
   double low = 0;
   double high = 0;
@@ -43,10 +44,10 @@ struct Extent {
 // An axis with ticks along its values, laid along a line of the drawing.
 class AxisLine {
  public:
-  // Every value of the extent must be one that the axis shows.
+  // The axis must show every value of the extent.
   AxisLine(const Axis& axis, Extent values, std::size_t most_ticks);
 
-  // Where on the drawing its ends lie.
+  // Where its ends are on the drawing.
   void lay(double low_end, double high_end);
 
   [[nodiscard]] double at(double value) const;
@@ -56,20 +57,20 @@ class AxisLine {
   [[nodiscard]] std::span<const double> ticks() const { return ticks_; }
   [[nodiscard]] std::span<const std::string> labels() const { return labels_; }
 
-  // Of `count` values spread evenly to the eye over the extent: the i-th.
+  // The i-th of `count` values that are evenly spaced on the drawing over the extent.
   [[nodiscard]] double between(const Extent& extent, std::size_t i, std::size_t count) const;
 
  private:
-  [[nodiscard]] double evened(double value) const;  // its logarithm, on a logarithmic scale
-  [[nodiscard]] double unevened(double value) const;
+  [[nodiscard]] double scaled(double value) const;  // its logarithm on a logarithmic scale
+  [[nodiscard]] double unscaled(double value) const;
 
   static std::vector<double> whole_ticks(const Extent& values);
 
-  // Ends the axis soon after its values where the outermost ticks are far from them.
+  // Ends the axis soon after its values if the outermost ticks are far from them.
   void trim(const Extent& values);
 
   Scale scale_;
-  Extent shown_;  // what lies between the ends
+  Extent shown_;  // the values at the ends
   std::vector<double> ticks_;
   std::vector<std::string> labels_;
   double low_end_ = 0;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "plot/axis_drawing.h"
 #include "plot/histogram.h"
 #include "plot/marks.h"
@@ -72,7 +73,7 @@ void draw_percentiles(XmlWriter& svg, const Distribution& chart, const Histogram
   };
   std::vector<Name> names;
   for (const Percentile& percentile : kPercentiles) {
-    const double value = quantile(data.ascending, percentile.share);
+    const double value = base::quantile_of_sorted(data.ascending, percentile.share);
     if (value > data.axis_end) continue;
     const double at = x.at(value);
     svg.open("g", {});
@@ -107,8 +108,9 @@ std::string distribution_in_words(const Distribution& chart, const HistogramValu
   words += fmt::format(" From {} to {};", chart.value.text_of(data.ascending.front()),
                        chart.value.text_of(data.ascending.back()));
   for (const Percentile& percentile : kPercentiles) {
-    words += fmt::format("{} {} {}", percentile.share == 0.5 ? "" : ",", percentile.name,
-                         chart.value.text_of(quantile(data.ascending, percentile.share)));
+    words += fmt::format(
+        "{} {} {}", percentile.share == 0.5 ? "" : ",", percentile.name,
+        chart.value.text_of(base::quantile_of_sorted(data.ascending, percentile.share)));
   }
   words += '.';
   if (data.outliers() > 0) {

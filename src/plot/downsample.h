@@ -1,5 +1,5 @@
-// Fewer points that look the same: a drawing has some hundred columns, a run a hundred thousand
-// steps.
+// Fewer points that look the same: a drawing is some hundred pixels wide, a run has a hundred
+// thousand steps.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,17 @@
 
 namespace assay::plot {
 
-// Fewer than this cannot keep what downsample() promises.
+// With fewer, downsample() could not keep all extremes.
 inline constexpr std::size_t kFewestKept = 8;
 
-// Places, ascending, of at most `most` of the values: the first and the last, and from each of many
-// equal stretches its least, its largest, and the first that is not finite, where a line has a gap.
-// So whatever stands out in any stretch is kept, and the extremes of all are. All of them where
-// there are no more than `most`.
+// Indices, ascending, of at most `most` of the values: the first and the last, and of each of many
+// equal intervals the smallest, the largest, and the first that is not finite, where a line has a
+// gap. So extremes are kept. All indices if there are no more than `most`.
 std::vector<std::size_t> downsample(std::span<const double> values, std::size_t most);
 
-// At most `most` points of a line in place of very many: the mean of each of equal stretches, with
-// an interval from its least to its largest value. A stretch without a finite value is a gap. The
-// points as they are where there are no more than `most`.
+// At most `most` points of a line: the mean of each of equal intervals, with its smallest and
+// largest value. An interval without a finite value is a gap. The points themselves if there are no
+// more than `most`.
 std::vector<LinePoint> downsample_to_band(std::span<const LinePoint> points, std::size_t most);
 
 }  // namespace assay::plot

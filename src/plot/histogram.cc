@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/statistics.h"
+
 namespace assay::plot {
 namespace {
 
@@ -11,11 +13,6 @@ constexpr std::size_t kFewestBins = 8;
 constexpr std::size_t kMostBins = 60;
 
 }  // namespace
-
-double quantile(const std::vector<double>& ascending, double share) {
-  const double rank = std::ceil(share * static_cast<double>(ascending.size()));
-  return ascending[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
-}
 
 HistogramValues histogram_values(const Distribution& chart, Omitted& omitted) {
   HistogramValues data;
@@ -35,7 +32,7 @@ HistogramValues histogram_values(const Distribution& chart, Omitted& omitted) {
   constexpr double kFar = 5;
   const std::size_t all = data.ascending.size();
   const std::size_t few = std::max(all / 100, std::min<std::size_t>(3, all / 8));
-  const double middle = quantile(data.ascending, 0.5);
+  const double middle = base::quantile_of_sorted(data.ascending, 0.5);
   const double usual = data.ascending[all - 1 - few];
   // If the usual values do not reach above the median, how far they reach below it.
   const double spread = usual > middle ? usual - middle : middle - data.ascending[few];
@@ -48,8 +45,8 @@ HistogramValues histogram_values(const Distribution& chart, Omitted& omitted) {
 // Freedman and Diaconis' width, which outliers do not affect.
 std::size_t bins_for(const HistogramValues& data, const AxisLine& line) {
   if (data.ascending.size() < 2) return kFewestBins;
-  const double middle_half =
-      std::abs(line.at(quantile(data.ascending, 0.75)) - line.at(quantile(data.ascending, 0.25)));
+  const double middle_half = std::abs(line.at(base::quantile_of_sorted(data.ascending, 0.75)) -
+                                      line.at(base::quantile_of_sorted(data.ascending, 0.25)));
   const double width = 2 * middle_half / std::cbrt(static_cast<double>(data.ascending.size()));
   const double all = std::abs(line.high_end() - line.low_end());
   if (!(width > all / static_cast<double>(kMostBins))) return kMostBins;

@@ -1,4 +1,4 @@
-// Values that a chart's marks are seen against: a line across it at one, a band between two.
+// Levels: reference lines and bands across a chart, such as zero, a margin, a noise floor.
 #pragma once
 
 #include <string>
@@ -25,16 +25,17 @@ struct Levels {
   std::vector<Level> lines = {};
   std::vector<LevelBand> bands = {};
 
-  // Those that the axis shows; the others count as left out.
+  // Those that the axis shows; the others count as omitted.
   [[nodiscard]] Levels shown_on(const Axis& axis, Omitted& omitted) const;
   void add_to(Extent& extent) const;
-  [[nodiscard]] std::string in_words(const Axis& axis) const;  // sentences, each after a space
+  [[nodiscard]] std::string in_words(
+      const Axis& axis) const;  // sentences, each with a space before it
 };
 
-// Across the box, at the values' places along `line`: level where it is the vertical axis.
+// Across the box, at their places along `line`: horizontal if that is the vertical axis.
 void draw_levels(XmlWriter& svg, const Levels& levels, const AxisLine& line, const Box& box,
                  bool line_is_vertical);
-// What they are: lines are dashed each in its own way, bands are of different colours.
+// Lines have different dashes, bands different colours.
 std::vector<LegendEntry> legend_of(const Levels& levels);
 
 }  // namespace assay::plot

@@ -21,7 +21,7 @@ constexpr std::array<Point, 4> kDiamond = {{{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3
 constexpr std::array<Point, 3> kTurnedTriangle = {{{0, 1.3}, {-1.2, -0.85}, {1.2, -0.85}}};
 constexpr std::array<std::span<const Point>, 4> kPolygons = {kSquare, kTriangle, kDiamond,
                                                              kTurnedTriangle};
-// With the circle as many shapes as have no divisor in common with the colours: forty pairs.
+// With the circle five shapes, coprime to the eight colours: forty combinations.
 constexpr std::size_t kShapes = kPolygons.size() + 1;
 
 constexpr std::size_t kHatchings = 4;
@@ -43,7 +43,8 @@ std::string hatching(const Box& box, int slope) {
     }
     return path;
   }
-  // A line that leaves the upper edge `reach` from a corner meets the lower one `height` nearer.
+  // A line that starts on the upper edge `reach` from a corner ends on the lower one `height`
+  // nearer.
   for (int i = 1; i * kApart < width + height; ++i) {
     const double reach = i * kApart;
     const double upper = std::min(reach, width);
@@ -94,7 +95,7 @@ void draw_error_bar(XmlWriter& svg, std::size_t series, Point from, Point to) {
 }
 
 void draw_area(XmlWriter& svg, std::size_t series, const Box& box) {
-  // A thin area keeps all its width: no line around it that parts it from its neighbours.
+  // A thin area keeps all its width: it has no outline.
   constexpr double kThin = 4;
   constexpr double kInset = 0.6;  // half that line
   const bool thin = box.right - box.left <= kThin;
@@ -105,7 +106,7 @@ void draw_area(XmlWriter& svg, std::size_t series, const Box& box) {
        {"y", box.top},
        {"width", box.right - box.left},
        {"height", box.bottom - box.top}});
-  // Series of the same colour are `kColours` apart and are hatched differently.
+  // Series of the same colour, `kColours` apart, are hatched differently.
   const std::size_t manner = (series + series / kColours) % kHatchings;
   if (manner == 0 || thin) return;
   const Box inner{box.left + kInset, box.top + kInset, box.right - kInset, box.bottom - kInset};

@@ -1,5 +1,5 @@
-// What stands for data: markers, error bars, hatched areas, and the legend that says what they are.
-// No series is told from another by colour alone: lines and points have markers, areas are hatched.
+// What represents data: markers, error bars, hatched areas, and the legend that explains them.
+// Series never differ by colour alone: lines and points have markers, areas are hatched.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace assay::plot {
 
 inline constexpr double kMarkerRadius = 4;
 
-// The n-th series' shape around a point. A mark that is not `filled` is only an outline.
+// The marker of the n-th series at a point; an outline unless `filled`.
 void draw_marker(XmlWriter& svg, std::size_t series, double x, double y,
                  double radius = kMarkerRadius, bool filled = true);
 
 // From one end of an interval to the other, vertical or horizontal, with caps.
 void draw_error_bar(XmlWriter& svg, std::size_t series, Point from, Point to);
 
-// A series' area, hatched its own way.
+// An area with the colour and hatching of the n-th series.
 void draw_area(XmlWriter& svg, std::size_t series, const Box& box);
 
 enum class Sample : std::uint8_t {
@@ -46,8 +46,7 @@ inline constexpr double kSampleWidth = 16;
 // A sample of what is drawn, centred on y.
 void draw_sample(XmlWriter& svg, const LegendEntry& entry, double x, double y);
 
-// Entries one after the other, in as many rows as they need. Returns where the next thing may
-// begin.
+// Entries in as many rows as they need. Returns where the next thing may begin.
 double draw_legend(XmlWriter& svg, const std::vector<LegendEntry>& entries, double left, double top,
                    double width);
 

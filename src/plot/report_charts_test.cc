@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "plot/distribution.h"
 #include "plot/flow.h"
@@ -64,15 +63,6 @@ TEST(Distribution, OfManyValuesTheOutermostKeepTheirDots) {
   EXPECT_LE(std::count(dots.begin(), dots.end(), 'M'), 2001);
   EXPECT_THAT(drawing, HasSubstr("most: 900, step 77778"));
   EXPECT_THAT(description_of(drawn), HasSubstr("one in so many"));
-}
-
-TEST(Distribution, QuantilesAreValuesThatWereMeasured) {
-  std::vector<double> ascending(100);
-  std::iota(ascending.begin(), ascending.end(), 1.0);
-  EXPECT_EQ(quantile(ascending, 0.5), 50);
-  EXPECT_EQ(quantile(ascending, 0.99), 99);
-  EXPECT_EQ(quantile(ascending, 1), 100);
-  EXPECT_EQ(quantile({7}, 0), 7);
 }
 
 TEST(Timeline, SlicesLieWhereTheAxisSays) {

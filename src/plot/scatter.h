@@ -1,5 +1,4 @@
-// Points, and the front of those that none other beats: what offers cost against how long they
-// take.
+// Points and their Pareto front: cost of offers against time.
 //
 //   const std::string svg = draw(Scatter{
 //       .heading = {"Offers"},

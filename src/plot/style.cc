@@ -8,15 +8,15 @@
 namespace assay::plot {
 namespace {
 
-// A colour with a name, for paper and light screens and for dark ones.
+// A named colour: on paper and light screens, and on dark ones.
 struct Shade {
   std::string_view name;
   std::string_view light;
   std::string_view dark;
 };
 
-// Okabe and Ito's palette, with what is readable as a thin line first and yellow darkened to be; on
-// dark ground blue is lighter and black is grey. on-N is for text upon colour N.
+// Okabe and Ito's palette, sorted by readability as thin lines, with a darker yellow; on dark
+// background blue is lighter and black is grey. on-N is the colour of text on colour N.
 constexpr std::array<Shade, 5 + 2 * kColours> kShades = {{
     {"ink", "#1b1e23", "#e8eaed"},   {"soft", "#5b626b", "#a4abb5"},
     {"grid", "#e4e7eb", "#2e343c"},  {"edge", "#8b929b", "#6d7580"},
@@ -31,7 +31,7 @@ constexpr std::array<Shade, 5 + 2 * kColours> kShades = {{
     {"on-c7", "#16181b", "#0d0f12"},
 }};
 
-// Sizes are those of lettering.h.
+// Font sizes are those of labels.h.
 constexpr std::string_view kFixedRules = R"(
 .assay-plot text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-size:12px;font-variant-numeric:tabular-nums}
 .assay-plot .title{font-size:16px;font-weight:600}
@@ -63,7 +63,7 @@ void variables(std::string& sheet, std::string_view Shade::*shade) {
   sheet += "}";
 }
 
-// The colour itself stands before the variable, for programs that know no variables.
+// The colour itself comes first, for programs that do not support variables.
 void rule(std::string& sheet, std::string_view selector, std::string_view property,
           const Shade& shade) {
   fmt::format_to(std::back_inserter(sheet), ".assay-plot .{0}{{{1}:{2};{1}:var(--{3})}}\n",

@@ -1,4 +1,4 @@
-// What happened when: lanes of stretches and moments along one axis of time.
+// Lanes of slices and moments along a time axis.
 //
 //   const std::string svg = draw(Timeline{
 //       .heading = {"The run"},

@@ -237,8 +237,8 @@ Section nothing_section(const ExperimentRecord& record) {
         compare::counted(static_cast<std::int64_t>(record.measured.runs.size()), "run"));
   }
   section.blocks.emplace_back(Note{std::move(why)});
-  section.blocks.emplace_back(Note{
-      fmt::format("Go on with: assay compare --resume {}", base::shell_quoted(record.directory))});
+  section.blocks.emplace_back(Note{fmt::format("Continue with: assay compare --resume {}",
+                                               base::shell_quoted(record.directory))});
   Table arms{"Arms", {"arm", "command"}};
   for (std::size_t arm = 0; arm < e.arms.size(); ++arm) {
     arms.rows.push_back({Cell(e.name_of(arm)), Cell(e.arm_of(arm).command)});

@@ -102,8 +102,9 @@ void write_contents(Html& out, const Page& page) {
   for (std::size_t p = 0; p < page.parts.size(); ++p) {
     const std::string id = part_id(p);
     out.open("li", {});
+    const std::string name = base::shortened_middle(page.parts[p].title, kMostInContents);
     out.element("a", {{"href", "#" + id}},
-                base::shortened_middle(page.parts[p].title, kMostInContents));
+                page.parts.size() == 1 ? name : fmt::format("{}. {}", p + 1, name));
     out.open("ol", {});
     const auto entry = [&](const std::string& to, std::string_view title) {
       out.open("li", {});

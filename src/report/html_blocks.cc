@@ -46,7 +46,7 @@ void write(Html& out, const Facts& facts, std::string_view) {
 
 void write_cell(Html& out, const Cell& cell, bool names_row, std::string css) {
   if (!cell.link.empty()) {
-    out.open("th", {{"scope", "row"}, {"class", css}});
+    out.open("th", {{"scope", "row"}, {"class", "linked"}});
     out.element("a", {{"href", "#" + cell.link}}, cell.text);
     out.close();
     return;

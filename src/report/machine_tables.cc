@@ -11,7 +11,7 @@ using base::Json;
 
 constexpr std::size_t kMostLinks = 28;  // every pair of eight
 
-// What a machine's JSON says at a key, as text; empty where it says nothing.
+// The value of a key of a machine's JSON as text; empty if there is none.
 std::string text_at(const Json& json, std::initializer_list<const char*> path) {
   const Json* at = &json;
   for (const char* key : path) {
@@ -73,17 +73,22 @@ Table links_table(const Json& machine) {
 }  // namespace
 
 void add_machine_rows(Table& table, const Json& machine) {
+  const std::string threads = joined(text_at(machine, {"cpu", "usable_threads"}), " of ",
+                                     text_at(machine, {"cpu", "threads"}));
   add_row_of(table, "processors",
              joined(text_at(machine, {"cpu", "model"}), ", ",
-                    joined(text_at(machine, {"cpu", "usable_threads"}), " of ",
-                           joined(text_at(machine, {"cpu", "threads"}), " ", "threads usable"))));
+                    threads.empty() ? "" : threads + " threads usable"));
   add_row_of(table, "memory", bytes_at(machine, "memory_bytes"));
-  add_row_of(table, "NUMA nodes", fmt::format("{}", list_at(machine, "numa_nodes").size()));
+  if (const std::size_t nodes = list_at(machine, "numa_nodes").size(); nodes > 0) {
+    add_row_of(table, "NUMA nodes", fmt::format("{}", nodes));
+  }
   add_row_of(
       table, "system",
       joined(joined(text_at(machine, {"os", "name"}), " ", text_at(machine, {"os", "version"})),
              ", Linux ", text_at(machine, {"os", "kernel"})));
-  add_row_of(table, "GPUs", list_at(machine, "gpus").empty() ? "none" : "");
+  const bool no_gpus =
+      machine.is_object() && machine.contains("gpus") && list_at(machine, "gpus").empty();
+  add_row_of(table, "GPUs", no_gpus ? "none" : "");
   add_row_of(table, "NVIDIA driver",
              joined(text_at(machine, {"drivers", "nvidia"}), ", CUDA up to ",
                     text_at(machine, {"drivers", "cuda"})));

@@ -1,5 +1,5 @@
-// A machine, as src/machine writes it to JSON, in tables. Stores of any age, and whatever wrote
-// into them, must not trip this: what is not there or is something else is left out.
+// The JSON that src/machine writes about a machine, as tables. It may come from an old store: what
+// is missing or of another type is left out.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace assay::report {
 
-// Processors, memory, system, driver, network: a row of two cells for each that is known.
+// A row of two cells for each of processors, memory, system, driver and network that is known.
 void add_machine_rows(Table& table, const base::Json& machine);
 
-// GPUs and how they are connected; none where there are none.
+// GPUs and their links; none if there are none.
 std::vector<Table> gpu_tables(const base::Json& machine);
 
 }  // namespace assay::report

@@ -81,9 +81,12 @@ TEST(SuitePart, GoalsThatWereInTheFitSaySo) {
 
 TEST(SuitePart, AFailedStepOrAnInterruptionIsNotReached) {
   Json made = judged({"measured"});
-  made["steps"] = Json::parse(R"([{"step": "a", "state": "done", "wall_s": [1.5]},
-                                  {"step": "b", "state": "failed", "why": "exited with 7"}])");
+  made["cases"] = Json::parse(R"([{"case": "a", "state": "done", "wall_s": [1.5]},
+                                  {"case": "b", "state": "failed", "why": "exited with 7"}])");
   const Verdict failed = suite_part(made, "s")->verdict;
+  Json old = judged({"measured"});  // as release 0.1 wrote it
+  old["steps"] = Json::parse(R"([{"step": "b", "state": "failed"}])");
+  EXPECT_EQ(suite_part(old, "s")->verdict.text, failed.text);
   EXPECT_EQ(failed.word, "failed");
   EXPECT_EQ(failed.outcome, Outcome::kBad);
   EXPECT_THAT(failed.text, HasSubstr("failed: b"));

@@ -17,8 +17,8 @@ constexpr std::array kCounters = {"loss",  "validation_loss", "tokens_per_s",
 // Rows of the trace; those of processes come after them.
 enum Row : int { kPhases = 1, kSteps, kValidations, kCheckpoints, kFirstProcess };
 
-// Events one after the other: a run of a hundred thousand steps has half a million of them, so they
-// are written at once and not kept as a tree.
+// Appends events as text: a run of a hundred thousand steps has half a million, too many for a
+// tree.
 class Trace {
  public:
   void name_row(int row, std::string_view name) {
@@ -48,7 +48,7 @@ class Trace {
 
  private:
   static std::string micros(double seconds) { return fmt::format("{:.3f}", seconds * 1e6); }
-  // As JSON, whatever the bytes are.
+  // As a JSON string, whatever the bytes are.
   static std::string text(std::string_view name) {
     return base::Json(name).dump(-1, ' ', false, base::Json::error_handler_t::replace);
   }

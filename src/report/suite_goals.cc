@@ -91,14 +91,12 @@ std::string count_text(const GoalCount& count) {
   return text;
 }
 
-// Names of the steps that failed.
+// Names of the cases that failed.
 std::string failures_of(const Json& suite) {
   std::string names;
-  if (suite.contains("steps") && suite.at("steps").is_array()) {
-    for (const Json& step : suite.at("steps")) {
-      if (!step.is_object() || suite_text(step, "state") != "failed") continue;
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", suite_text(step, "step"));
-    }
+  for (const Json& each : suite_cases(suite)) {
+    if (suite_text(each, "state") != "failed") continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", suite_text(each, "case"));
   }
   if (!names.empty()) return "failed: " + names;
   const bool failed = suite.contains("failed") && suite.at("failed") == true;

@@ -32,28 +32,25 @@ Section about_section(const Json& suite) {
   return section;
 }
 
-Section steps_of_suite(const Json& suite) {
-  Section section{"Steps"};
-  if (!suite.contains("steps") || !suite.at("steps").is_array()) return section;
-  Table table{"Steps", {"step", "kind", "state", "took", "why"}};
-  for (const Json& step : suite.at("steps")) {
-    if (!step.is_object()) continue;
+Section cases_section(const Json& suite) {
+  Table table{"Cases", {"case", "kind", "state", "took", "why"}};
+  for (const Json& each : suite_cases(suite)) {
     double took = 0;
-    if (step.contains("wall_s") && step.at("wall_s").is_array()) {
-      for (const Json& seconds : step.at("wall_s")) {
+    if (each.contains("wall_s") && each.at("wall_s").is_array()) {
+      for (const Json& seconds : each.at("wall_s")) {
         took += seconds.is_number() ? seconds.get<double>() : 0;
       }
     }
-    const std::string state = suite_text(step, "state");
+    const std::string state = suite_text(each, "state");
     table.rows.push_back(
-        {Cell(suite_text(step, "step")), Cell(suite_text(step, "kind")),
+        {Cell(suite_text(each, "case")), Cell(suite_text(each, "kind")),
          Cell(state, std::nullopt, state == "failed" ? Outcome::kBad : Outcome::kPlain),
          took > 0 ? Cell(base::to_text(base::Seconds(took)), took) : Cell("—"),
-         Cell(suite_text(step, "why"))});
+         Cell(suite_text(each, "why"))});
   }
+  if (table.rows.empty()) return {};
   leave_out_blank(table);
-  if (!table.rows.empty()) section.blocks.emplace_back(std::move(table));
-  return section;
+  return {"Cases", {std::move(table)}};
 }
 
 Section fingerprint_of_suite(const Json& suite) {
@@ -110,7 +107,7 @@ base::Result<Part> suite_part(const Json& suite, const std::string& where) {
       add_section(part, std::move(section));
     }
   }
-  add_section(part, steps_of_suite(suite));
+  add_section(part, cases_section(suite));
   add_section(part, fingerprint_of_suite(suite));
   part.data = suite;
   return part;

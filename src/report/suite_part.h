@@ -7,7 +7,7 @@
 //    "tables": [{"title", "columns": [...], "rows": [[...]], "note",
 //                "chart": {"x", "y", "lines": [{"name", "points": [[x, y, low, high]]}],
 //                          "ideal": {"name", "at_zero", "per_x"}}}],
-//    "steps": [{"step", "kind", "state", "wall_s": [...], "why"}]}
+//    "cases": [{"case", "kind", "state", "wall_s": [...], "why"}]}
 //
 // Everything but "suite" may be left out.
 #pragma once

@@ -105,6 +105,19 @@ std::string suite_text(const Json& object, const char* key) {
   return object.contains(key) && !object.at(key).is_null() ? suite_cell(object.at(key)).text : "";
 }
 
+Json suite_cases(const Json& suite) {
+  Json cases = Json::array();
+  for (const auto& [list, name] : {std::pair("cases", "case"), std::pair("steps", "step")}) {
+    if (!suite.contains(list) || !suite.at(list).is_array()) continue;
+    for (const Json& each : suite.at(list)) {
+      if (!each.is_object()) continue;
+      cases.push_back(each);
+      cases.back()["case"] = suite_text(each, name);
+    }
+  }
+  return cases;
+}
+
 void leave_out_blank(Table& table) {
   for (std::size_t column = table.columns.size(); column-- > 1;) {
     bool blank = !table.rows.empty();

@@ -17,6 +17,10 @@ Cell suite_cell(const base::Json& value);
 // The value of a key as text; empty if there is none.
 std::string suite_text(const base::Json& object, const char* key);
 
+// A suite's cases as {"case", "kind", "state", "why", "wall_s"}; results of release 0.1 call them
+// steps. An empty list if there are none.
+base::Json suite_cases(const base::Json& suite);
+
 // Removes columns that are empty in every row.
 void leave_out_blank(Table& table);
 

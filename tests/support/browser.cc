@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 
-constexpr int kPatienceMs = 30'000;
+constexpr int kTimeoutMs = 30'000;
 
 std::string decoded_base64(const std::string& text) {
   std::string bytes;
@@ -56,7 +56,7 @@ std::unique_ptr<Browser> Browser::start(const fs::path& scratch) {
   const std::string name = program();
   const pid_t process = ::fork();
   if (process == 0) {
-    // It reads 3 and writes 4; the descriptors may be those already, so they go out of the way.
+    // Chromium reads descriptor 3 and writes 4; duplicates above 10 cannot collide with them.
     const int in = ::fcntl(to[0], F_DUPFD, 10);
     const int out = ::fcntl(from[1], F_DUPFD, 10);
     const int err = ::open(log.c_str(), O_WRONLY | O_CREAT, 0644);
@@ -96,7 +96,7 @@ Json Browser::next() {
       return message;
     }
     pollfd waiting{from_.get(), POLLIN, 0};
-    if (::poll(&waiting, 1, kPatienceMs) != 1) return nullptr;
+    if (::poll(&waiting, 1, kTimeoutMs) != 1) return nullptr;
     std::string more(1 << 16, '\0');
     const ssize_t got = ::read(from_.get(), more.data(), more.size());
     if (got <= 0) return nullptr;
@@ -110,7 +110,7 @@ void Browser::take(const Json& event) {
   if (method == "Page.loadEventFired") loaded_ = true;
   if (method == "Runtime.consoleAPICalled" || method == "Runtime.exceptionThrown" ||
       method == "Log.entryAdded" || method == "Audits.issueAdded") {
-    complaints_.push_back(about.dump());
+    errors_.push_back(about.dump());
   }
   if (method == "Network.requestWillBeSent") {
     const std::string url = about.at("request").at("url");
@@ -146,19 +146,19 @@ bool Browser::attach() {
   return true;
 }
 
-bool Browser::open(const fs::path& file, const Look& look) {
-  call("Emulation.setDeviceMetricsOverride", {{"width", look.width},
-                                              {"height", look.height},
+bool Browser::open(const fs::path& file, const Screen& screen) {
+  call("Emulation.setDeviceMetricsOverride", {{"width", screen.width},
+                                              {"height", screen.height},
                                               {"deviceScaleFactor", 1},
-                                              {"mobile", look.width < 600}});
+                                              {"mobile", screen.width < 600}});
   call("Emulation.setEmulatedMedia",
-       {{"media", look.print ? "print" : "screen"},
+       {{"media", screen.print ? "print" : "screen"},
         {"features",
-         {{{"name", "prefers-color-scheme"}, {"value", look.dark ? "dark" : "light"}}}}});
-  call("Emulation.setScriptExecutionDisabled", {{"value", !look.scripts}});
+         {{{"name", "prefers-color-scheme"}, {"value", screen.dark ? "dark" : "light"}}}}});
+  call("Emulation.setScriptExecutionDisabled", {{"value", !screen.scripts}});
   // What an earlier page still has to say is not the new one's.
   if (!load("about:blank")) return false;
-  complaints_.clear();
+  errors_.clear();
   requests_.clear();
   return load("file://" + file.string());
 }

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "lineage/graph/artifact_name.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/graph/resolve.h"
 #include "store/artifacts.h"
 #include "store/run_reader.h"
 
@@ -70,7 +70,9 @@ base::Result<std::optional<double>> rate_of(const char* option, std::string_view
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || !(value >= 0 && value <= most)) {
     return base::fail(base::usage_error(
-        option, fmt::format("'{}' is not a number from 0 to {:g}", text, most), example));
+        option,
+        fmt::format("'{}' is not a number from 0 to {}", text, base::grouped(std::llround(most))),
+        example));
   }
   return value;
 }
@@ -92,7 +94,7 @@ base::Result<report::Rates> rates_of(const ReportOptions& options) {
 base::Result<report::ReportedRun> reported_run(store::Store& store, const std::string& name,
                                                const report::Rates& rates) {
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const store::RunId id, lineage::run_named(store, name));
+  ASSAY_TRY(const store::RunId id, lineage::resolve_run(store, name));
   report::ReportedRun run;
   ASSAY_TRY(run.record, store::load_run(store, id));
   ASSAY_TRY(run.metrics, store::load_metrics(store, id));

@@ -81,7 +81,7 @@ base::Result<report::Part> suite_in(const fs::path& path, IfEmpty if_empty) {
   const fs::path file = folder ? path / "result.json" : path;
   if (folder && !fs::exists(file, ignored)) {
     const std::string resume =
-        fmt::format("go on with assay bench --resume {}", base::shell_quoted(path.string()));
+        fmt::format("continue with assay bench --resume {}", base::shell_quoted(path.string()));
     if (if_empty == IfEmpty::kSayWhy) return suite_without_result(path, resume);
     return base::fail(
         base::unfit_error(path.string(), "has a run of a suite without a result", resume));

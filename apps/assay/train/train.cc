@@ -1,9 +1,9 @@
-// assay train, assay generate: start the trainer, which is a program of its own; a training run is
-// an observed job like any other.
+// assay train, assay generate: start the trainer, a program of its own (apps/assay-train). Training
+// is recorded like any other command that `assay run` runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "assay-train/words.h"
+#include "assay-train/options.h"
 #include "assay/verbs.h"
 #include "base/error.h"
 #include "base/process/exit_status.h"
@@ -22,44 +22,45 @@ base::Result<std::string> trainer() {
                                       "build it: cmake --build build"));
 }
 
-void add_flags(const Session& session, std::vector<std::string>& words) {
-  if (session.json) words.emplace_back("--json");
-  if (session.quiet) words.emplace_back("--quiet");
+void add_common_flags(const Session& session, std::vector<std::string>& arguments) {
+  if (session.json) arguments.emplace_back("--json");
+  if (session.quiet) arguments.emplace_back("--quiet");
 }
 
-base::Result<base::ExitCode> train(const Session& session, const TrainWords& words) {
-  // A mistake in the job is told before anything is recorded.
-  ASSAY_TRY_VOID(spec::load(words.job, {.overrides = words.sets}));
+base::Result<base::ExitCode> train(const Session& session, const TrainOptions& options) {
+  // Errors in the job are reported before anything is recorded.
+  ASSAY_TRY_VOID(spec::load(options.job, {.overrides = options.sets}));
   ASSAY_TRY(std::string program, trainer());
   lineage::RunRequest request;
-  request.words = {std::move(program), "train"};
-  const std::vector<std::string> typed = words.typed();
-  request.words.insert(request.words.end(), typed.begin(), typed.end());
-  add_flags(session, request.words);
+  request.command = {std::move(program), "train"};
+  const std::vector<std::string> arguments = options.arguments();
+  request.command.insert(request.command.end(), arguments.begin(), arguments.end());
+  add_common_flags(session, request.command);
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) base::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
 }
 
-base::Result<base::ExitCode> generate(const Session& session, const GenerateWords& words) {
+base::Result<base::ExitCode> generate(const Session& session, const GenerateOptions& options) {
   ASSAY_TRY(const std::string program, trainer());
   std::vector<std::string> all = {program, "generate"};
-  const std::vector<std::string> typed = words.typed();
-  all.insert(all.end(), typed.begin(), typed.end());
-  add_flags(session, all);
+  const std::vector<std::string> arguments = options.arguments();
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  add_common_flags(session, all);
   return base::fail(base::replace_process(all));
 }
 
 }  // namespace
 
 Verb train_verb(const Session& session) {
-  return describe_train([&session](const TrainWords& words) { return train(session, words); });
+  return describe_train(
+      [&session](const TrainOptions& options) { return train(session, options); });
 }
 
 Verb generate_verb(const Session& session) {
   return describe_generate(
-      [&session](const GenerateWords& words) { return generate(session, words); });
+      [&session](const GenerateOptions& options) { return generate(session, options); });
 }
 
 }  // namespace assay::cli

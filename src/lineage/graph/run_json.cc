@@ -28,7 +28,7 @@ Json process_json(const store::Process& process) {
   return {{"pid", process.pid},
           {"parent", process.parent},
           {"program", process.program},
-          {"words", process.arguments},
+          {"arguments", process.arguments},
           {"started_ns", process.started_ns},
           {"ended_ns", or_null(process.ended_ns)},
           {"wait_status", or_null(process.wait_status)}};
@@ -75,7 +75,7 @@ Json run_head_json(const store::RunRecord& run) {
   return {{"id", run.id},
           {"uid", run.uid},
           {"command", command_text(run)},
-          {"words", run.command},
+          {"arguments", run.command},
           {"directory", run.directory},
           {"redirects", run.redirects},
           {"name", run.name},

@@ -1,5 +1,5 @@
-// Running git so that its answers depend on the repository and on nothing else: no pager, no
-// external differences, no locks, no network, no translations.
+// Runs git so that its output depends on the repository alone: no pager, no external diff programs,
+// no locks, no network, no translations.
 #pragma once
 
 #include <filesystem>
@@ -17,10 +17,10 @@ class GitProgram {
   GitProgram(std::filesystem::path directory, const std::vector<std::string>& environment,
              const GitLimits& limits);
 
-  // `words` follow "git" and our settings.
-  [[nodiscard]] base::Result<base::CapturedProcess> start(const std::vector<std::string>& words,
+  // `arguments` follow "git" and the fixed settings.
+  [[nodiscard]] base::Result<base::CapturedProcess> start(const std::vector<std::string>& arguments,
                                                           std::string input = {}) const;
-  [[nodiscard]] base::Result<base::Captured> run(const std::vector<std::string>& words,
+  [[nodiscard]] base::Result<base::Captured> run(const std::vector<std::string>& arguments,
                                                  std::string input = {}) const;
   // "NAME=value" on top of the environment.
   void set(const std::string& entry) { environment_.push_back(entry); }
@@ -32,7 +32,7 @@ class GitProgram {
   GitLimits limits_;
 };
 
-// What a git that failed said, or what became of it, as one line.
+// Why git failed, as one line.
 std::string failure_text(const base::Captured& result);
 
 }  // namespace assay::lineage

@@ -1,5 +1,4 @@
-// Checkout: a git repository for one test, and what any tree of files looks like, so that two can
-// be compared by their bytes.
+// Checkout: a git repository for one test; and the bytes of a tree of files, for comparing two.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,7 +49,7 @@ class Checkout {
   explicit Checkout(const fs::path& at)
       : path_(at), environment_(base::Environment::from_current().entries()) {
     fs::create_directories(at);
-    // The machine's own settings must not decide a test.
+    // Independent of the machine's git configuration.
     for (const char* entry :
          {"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=a",
           "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
