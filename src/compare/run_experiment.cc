@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPadVariable = "ASSAY_COMPARE_PAD";
 // The kernel counts processor time in hundredths of a second: shorter samples are too coarse.
 constexpr double kShortestSample = 1.0;
 // With this many pairs one more changes little: the estimate is updated every second block, with

@@ -8,7 +8,6 @@
 namespace assay::compare {
 namespace {
 
-constexpr const char* kPadName = "ASSAY_COMPARE_PAD=";
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kStackStep = 16;  // the alignment of the stack
 
@@ -46,7 +45,7 @@ std::vector<std::string> paddings(std::span<const std::size_t> sizes, std::uint6
   const std::size_t largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::string> pads;
   for (const std::size_t size : sizes) {
-    pads.push_back(kPadName + std::string(largest - size + extra, 'x'));
+    pads.push_back(std::string(kPadVariable) + "=" + std::string(largest - size + extra, 'x'));
   }
   return pads;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay::compare {
@@ -18,6 +19,7 @@ std::vector<std::size_t> order_of_block(std::uint64_t seed, std::int64_t block, 
 std::size_t start_size(std::span<const std::string> arguments,
                        std::span<const std::string> environment);
 
+inline constexpr std::string_view kPadVariable = "ASSAY_COMPARE_PAD";
 // A variable per arm, "ASSAY_COMPARE_PAD=xxx…", that makes all `sizes` equal. Every block adds a
 // random length, the same for all its arms, so that no single stack address decides an experiment.
 std::vector<std::string> paddings(std::span<const std::size_t> sizes, std::uint64_t seed,

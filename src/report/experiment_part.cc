@@ -34,6 +34,7 @@ std::string or_dash(const std::string& text) {
 }
 
 std::string margin_text(const Experiment& e) {
+  if (!e.judgement.judged) return "any effect";  // a scan without a margin
   return fmt::format("{:g} %{}", e.judgement.margin_pct,
                      e.judgement.more_is_better ? " less" : " more");
 }
@@ -74,7 +75,7 @@ Table goals_table(const ExperimentRecord& record) {
     add(comparison, against(e, comparison),
         Cell(std::string(to_text(comparison.verdict)), std::nullopt,
              outcome_of_verdict(comparison.verdict)),
-        "at most " + margin_text(e));
+        e.judgement.judged ? "at most " + margin_text(e) : "—");
   }
   if (record.findings.second_baseline) {
     const Comparison& same = *record.findings.second_baseline;
