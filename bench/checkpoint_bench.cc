@@ -1,7 +1,7 @@
-// What a checkpoint costs beside a plain write of the same bytes, on the disk under the working
-// directory (or ASSAY_BENCH_ROOT). Every round ends with the bytes on the disk.
+// The cost of a checkpoint compared with a plain write of the same bytes, on the disk of the
+// working directory (or ASSAY_BENCH_ROOT). Every round ends with the bytes on disk.
 //
-//   checkpoint_bench [Google Benchmark's options]     ASSAY_BENCH_MB: how large, if not 1024
+//   checkpoint_bench [Google Benchmark's options]     ASSAY_BENCH_MB: the size, default 1024
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ fs::path bench_root() {
   return fs::path(named != nullptr ? named : ".") / "checkpoint_bench.tmp";
 }
 
-// Not compressible, as weights are not.
+// Not compressible, like weights.
 const std::vector<std::byte>& payload() {
   static const std::vector<std::byte> bytes = [] {
     const char* named = std::getenv("ASSAY_BENCH_MB");
@@ -104,7 +104,7 @@ void BM_Checkpoint(benchmark::State& state) {
   fs::remove_all(root);
 }
 
-// What training waits for: handing the snapshot over. The writing goes on meanwhile.
+// What training waits for: handing over the snapshot. Writing continues in the background.
 void BM_Submit(benchmark::State& state) {
   const fs::path root = bench_root();
   auto writer = checkpoint::BackgroundWriter::start(root, {.retention = {.keep_last = 1}});

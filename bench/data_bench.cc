@@ -1,4 +1,4 @@
-// Reading batches and making tokens: what a core can do of each. Shards are in memory.
+// Throughput of one core in reading batches and in tokenizing. Shards are in memory.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -32,7 +32,7 @@ TokenSet sample_set(std::uint64_t vocabulary) {
   return *TokenSet::open({.paths = {path.string()}}, kSequence);
 }
 
-// One core, no thread ahead: the rate at which batches can be made.
+// One core without prefetching: the rate of batches.
 void read_batches(benchmark::State& state) {
   const TokenSet set = sample_set(static_cast<std::uint64_t>(state.range(0)));
   const BatchReader reader(set, 1, static_cast<std::int32_t>(state.range(0)));
@@ -47,11 +47,11 @@ void read_batches(benchmark::State& state) {
 }
 BENCHMARK(read_batches)->Arg(50304)->Arg(128256);
 
-// Through the loader's thread: what a trainer that does nothing else gets.
+// Through the loader's thread, for a trainer that does nothing else.
 void load_batches(benchmark::State& state) {
   const TokenSet set = sample_set(50304);
   const BatchReader reader(set, 1, 50304);
-  Loader loader(reader, {.place = {.micro = kMicro}});
+  Loader loader(reader, {.share = {.micro = kMicro}});
   Batch batch;
   for (auto _ : state) {
     if (!loader.next(batch)) state.SkipWithError("cannot read");
@@ -68,7 +68,7 @@ void place_in_order(benchmark::State& state) {
 }
 BENCHMARK(place_in_order);
 
-// This repository's pages, again and again; the rate is of bytes.
+// This repository's documentation, repeated; the rate is in bytes.
 void encode_text(benchmark::State& state) {
   const std::filesystem::path root = ASSAY_SOURCE_DIR;
   const auto tokenizer = *load_tokenizer({.source = root / "tests/tokenizers/llama3.json"});

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
 #include "observe/collect/ebpf/ebpf.h"
 
 namespace {
@@ -111,11 +112,6 @@ void expect_success(pid_t child) {
   std::exit(3);
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -170,11 +166,11 @@ int main(int argc, char** argv) {
       for (std::size_t round = 0; round < kRounds; ++round) {
         differences.push_back(times[i][kind][round] - times[i][0][round]);
       }
-      return fmt::format("{:+.0f} ({:+.0f} … {:+.0f})", quantile(differences, 0.5),
-                         quantile(differences, 0.25), quantile(differences, 0.75));
+      return fmt::format("{:+.0f} ({:+.0f} … {:+.0f})", base::quantile(differences, 0.5),
+                         base::quantile(differences, 0.25), base::quantile(differences, 0.75));
     };
-    fmt::print("| {} | {:.0f} | {} | {} |\n", list[i].name, quantile(times[i][0], 0.5), added(1),
-               added(2));
+    fmt::print("| {} | {:.0f} | {} | {} |\n", list[i].name, base::quantile(times[i][0], 0.5),
+               added(1), added(2));
   }
   std::error_code ignored;
   fs::remove_all(folder, ignored);

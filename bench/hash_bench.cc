@@ -10,17 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
 #include "process_time.h"
 
 namespace {
 
+using assay::base::median;
 using assay::bench::process_seconds;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // Ours over b3sum's: the ratio is the median of the rounds' ratios, each of two neighbours in time.
 void compare(const std::string& label, double bytes, int rounds,

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
 #include "observe/shim/testing/harness.h"
 
 namespace {
@@ -129,12 +130,6 @@ struct Measured {
   }
 };
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -179,13 +174,13 @@ int main(int argc, char** argv) {
       }
     }
     fmt::print("{}\n", task.name);
-    const double bare = median(times[0]);
+    const double bare = assay::base::median(times[0]);
     for (std::size_t i = 0; i < measured.size(); ++i) {
-      const double here = median(times[i]);
+      const double here = assay::base::median(times[i]);
       std::vector<double> over;
       for (std::size_t r = 0; r < times[i].size(); ++r) over.push_back(times[i][r] - times[0][r]);
       fmt::print("  {:<14}{:>8.0f} ns{:>+9.0f} ns over bare\n", kModes[i].name, here,
-                 i == 0 ? here - bare : median(over));
+                 i == 0 ? here - bare : assay::base::median(over));
     }
   }
   for (Measured& one : measured) one.ask(Task::kEnd, 0);

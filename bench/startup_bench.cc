@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
 #include "process_time.h"
 
 namespace {
 
-double quantile_ms(std::vector<double>& times_s, double q) {
-  std::sort(times_s.begin(), times_s.end());
-  const auto at = static_cast<std::size_t>(q * static_cast<double>(times_s.size() - 1));
-  return times_s[at] * 1e3;
+double quantile_ms(const std::vector<double>& times_s, double share) {
+  return assay::base::quantile(times_s, share) * 1e3;
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
       std::filesystem::create_directories(root + "/shard-" + std::to_string(i));
     }
   }
-  lineage::Filter filter({.root = root, .home = {}, .choices = {}});
+  lineage::Filter filter({.root = root, .home = {}, .user_rules = {}});
   lineage::Tracker tracker({}, filter);
   const std::size_t before = resident_bytes();
   // Of this thread's own time: the machine may be busy. What the clock itself takes is left out.

@@ -5,8 +5,8 @@
 //       [--precision bf16|fp8]
 //       [--head-rows R] [--deterministic 0|1] [--tuning FILE]
 //
-// PRESET is a model or run that spec::load knows; KEY is as in `assay spec --set`. Prints a table
-// per kind of op from one more step in which each op is timed by itself.
+// PRESET is a model or job that spec::load finds; KEY is as for `assay train --set`. Also prints a
+// table by kind of op, from one more step in which each op is timed separately.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,13 +45,13 @@ base::Result<E> one_of(const std::string& text, const std::map<std::string, E>& 
   return found->second;
 }
 
-base::Result<Arguments> parse(const std::vector<std::string>& words) {
+base::Result<Arguments> parse(const std::vector<std::string>& arguments) {
   Arguments a;
-  if (words.empty()) return base::fail(base::usage_error("", "name a model", "see the source"));
-  a.model = words[0];
-  for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
-    const std::string& key = words[i];
-    const std::string& value = words[i + 1];
+  if (arguments.empty()) return base::fail(base::usage_error("", "name a model", "see the source"));
+  a.model = arguments[0];
+  for (std::size_t i = 1; i + 1 < arguments.size(); i += 2) {
+    const std::string& key = arguments[i];
+    const std::string& value = arguments[i + 1];
     const auto number = [&] { return std::stoll(value); };
     if (key == "--set") {
       a.overrides.push_back(value);
@@ -144,8 +144,8 @@ class Steps {
   train::Scalars scalars_{};
 };
 
-base::Result<void> run(const std::vector<std::string>& words) {
-  ASSAY_TRY(const Arguments a, parse(words));
+base::Result<void> run(const std::vector<std::string>& arguments) {
+  ASSAY_TRY(const Arguments a, parse(arguments));
   ASSAY_TRY(const spec::ModelSpec model, load_model(a));
   ASSAY_TRY(const step::Program program, step::build(model, a.choices));
   const step::MemoryPlan plan = step::plan_memory(program);

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "base/statistics.h"
 #include "base/units.h"
 #include "spec/parameters.h"
 #include "step/outline.h"
@@ -17,8 +18,8 @@ namespace {
 
 constexpr double kPeak = 989e12;  // FLOP/s of a Hopper GPU in bf16, as published
 
-// Normal numbers from a pool whose length is prime, so that no two rows are alike: making each anew
-// would take longer than what is measured.
+// Normal numbers from a pool of prime length, so that no two rows are equal: generating each would
+// take longer than the measurement.
 class Pool {
  public:
   Pool() : normal_(kLength) {
@@ -88,7 +89,7 @@ base::Result<void> fill_weights(train::Backend& backend, const step::Program& p)
 
 void print_speed(const step::Program& p, std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
-  const double median = seconds[seconds.size() / 2];
+  const double median = base::median(seconds);
   const auto tokens = static_cast<double>(p.step_tokens());
   const spec::Parameters parameters = spec::parameters_of(p.model);
   const spec::ModelSpec& m = p.model;

@@ -1,4 +1,4 @@
-// What train_step_bench prints, and the weights it begins with.
+// The output of train_step_bench, and its initial weights.
 #pragma once
 
 #include <vector>

@@ -23,7 +23,7 @@ base::Result<Device> cpu_device(spec::JobSpec& job) {
   return opened(train::cpu::make_cpu_backend());
 }
 
-// What was learnt of a device's matrix products is kept where other programs keep such things.
+// The tuned matrix-product algorithms are cached in the XDG cache folder.
 std::string tuning_file() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -57,13 +57,13 @@ base::Result<Device> cuda_device(spec::JobSpec& job) {
 
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job) {
   if (job.train.precision == spec::Precision::kFp16) {
-    return base::fail(base::usage_error("train.precision", "nothing trains in fp16 here",
+    return base::fail(base::usage_error("train.precision", "fp16 training is not supported",
                                         "train.precision = \"bf16\""));
   }
   if (name == "cpu") return cpu_device(job);
   if (name == "cuda") return cuda_device(job);
   if (name == "auto") {
-    // A job that says fp32 in so many words is one for a CPU.
+    // A job that sets fp32 explicitly is meant for a CPU.
     if (job.train.precision != spec::Precision::kFp32) {
       if (auto gpu = cuda_device(job)) return gpu;
     }

@@ -1,4 +1,4 @@
-// Which device a job runs on, and how much memory there is.
+// Chooses the device a job runs on and queries its free memory.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace assay::cli {
 struct Device {
   std::unique_ptr<train::Backend> backend;
   std::int64_t available_bytes = 0;
-  // Where a GPU is plugged in, if it says; nothing: a CPU.
+  // PCI address of a GPU; none for a CPU.
   std::optional<std::string> gpu_bus_id = std::nullopt;
 };
 
-// `name` is auto, cpu or cuda. A CPU computes in fp32, so the job's precision becomes that unless
-// it was asked for in so many words.
+// `name` is auto, cpu or cuda. A CPU computes in fp32, so choosing one sets the job's precision to
+// fp32; choosing a GPU turns fp32 into bf16.
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job);
 
 }  // namespace assay::cli

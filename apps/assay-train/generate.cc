@@ -1,4 +1,4 @@
-// assay-train generate: a checkpoint's model goes on with a text.
+// assay-train generate: continues a text with the model of a checkpoint.
 #include "train/generate.h"
 
 #include <fmt/format.h>
@@ -33,37 +33,37 @@ base::Result<T> number(const char* option, const std::string& text, T least, T m
   return value;
 }
 
-// A checkpoint's folder, a folder of them, or a run's.
-base::Result<checkpoint::Checkpoint> open_checkpoint(const fs::path& place) {
+// Accepts a checkpoint folder, a folder of checkpoints, or a run folder.
+base::Result<checkpoint::Checkpoint> open_checkpoint(const fs::path& path) {
   std::error_code ignored;
-  if (fs::exists(place / "manifest.json", ignored)) return checkpoint::Checkpoint::open(place);
-  const fs::path inner = place / "checkpoints";
-  const fs::path root = fs::exists(inner, ignored) ? inner : place;
+  if (fs::exists(path / "manifest.json", ignored)) return checkpoint::Checkpoint::open(path);
+  const fs::path inner = path / "checkpoints";
+  const fs::path root = fs::exists(inner, ignored) ? inner : path;
   ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
   if (!latest.checkpoint) {
     return base::fail(
-        base::usage_error(place.string(), "holds no whole checkpoint", "`assay train` makes one"));
+        base::usage_error(path.string(), "has no intact checkpoint", "`assay train` writes them"));
   }
   return *std::move(latest.checkpoint);
 }
 
 }  // namespace
 
-base::Result<base::ExitCode> generate_text(const Session& session, const GenerateWords& words) {
-  ASSAY_TRY(const auto count, number<std::int64_t>("--tokens", words.tokens, 1, 1'000'000));
-  ASSAY_TRY(const auto temperature, number<double>("--temperature", words.temperature, 0, 100));
+base::Result<base::ExitCode> generate_text(const Session& session, const GenerateOptions& options) {
+  ASSAY_TRY(const auto count, number<std::int64_t>("--tokens", options.tokens, 1, 1'000'000));
+  ASSAY_TRY(const auto temperature, number<double>("--temperature", options.temperature, 0, 100));
   ASSAY_TRY(const auto seed,
-            number<std::uint64_t>("--seed", words.seed, 0, std::uint64_t{1} << 62U));
-  ASSAY_TRY(const checkpoint::Checkpoint from, open_checkpoint(words.checkpoint));
+            number<std::uint64_t>("--seed", options.seed, 0, std::uint64_t{1} << 62U));
+  ASSAY_TRY(const checkpoint::Checkpoint from, open_checkpoint(options.checkpoint));
   ASSAY_TRY(const spec::ModelSpec model, train::model_of(from));
-  ASSAY_TRY(const auto tokenizer, data::load_tokenizer({.source = words.tokenizer}));
+  ASSAY_TRY(const auto tokenizer, data::load_tokenizer({.source = options.tokenizer}));
   if (tokenizer->vocabulary() > static_cast<std::uint64_t>(model.vocab)) {
     return base::fail(base::usage_error(
         "generate --tokenizer",
         fmt::format("has {} tokens, but the model knows {}", tokenizer->vocabulary(), model.vocab),
-        "name the vocabulary that the model was trained with"));
+        "use the vocabulary that the model was trained with"));
   }
-  ASSAY_TRY(const auto prompt, tokenizer->encode(words.prompt.empty() ? "\n" : words.prompt));
+  ASSAY_TRY(const auto prompt, tokenizer->encode(options.prompt.empty() ? "\n" : options.prompt));
   std::vector<std::int32_t> tokens(prompt.begin(), prompt.end());
 
   spec::JobSpec job;
@@ -80,19 +80,20 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
 
   std::vector<data::TokenId> made;
   std::string text;
-  const train::GenerateOptions options{count, temperature, seed};
-  session.print(words.prompt);
-  ASSAY_TRY_VOID(train::generate(*device.backend, program, tokens, options, [&](std::int32_t next) {
-    made.push_back(static_cast<data::TokenId>(next));
-    if (const auto piece = tokenizer->decode(std::span(&made.back(), 1))) {
-      text += *piece;
-      session.print(*piece);
-      std::fflush(stdout);
-    }
-    return true;
-  }));
+  const train::SamplingOptions sampling{count, temperature, seed};
+  session.print(options.prompt);
+  ASSAY_TRY_VOID(
+      train::generate(*device.backend, program, tokens, sampling, [&](std::int32_t next) {
+        made.push_back(static_cast<data::TokenId>(next));
+        if (const auto piece = tokenizer->decode(std::span(&made.back(), 1))) {
+          text += *piece;
+          session.print(*piece);
+          std::fflush(stdout);
+        }
+        return true;
+      }));
   session.print("\n");
-  session.print_json(base::Json{{"prompt", words.prompt}, {"text", text}, {"tokens", made}});
+  session.print_json(base::Json{{"prompt", options.prompt}, {"text", text}, {"tokens", made}});
   return base::ExitCode::kYes;
 }
 

@@ -10,8 +10,8 @@
 namespace assay::cli {
 namespace {
 
-struct Piece {
-  int rank;  // the highest goes first
+struct Field {
+  int rank;  // the highest is dropped first; 0: never
   std::string text;
 };
 
@@ -23,13 +23,13 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-std::vector<Piece> pieces_of(const MeasuredStep& step, std::optional<double> validation_loss) {
+std::vector<Field> fields_of(const MeasuredStep& step, std::optional<double> validation_loss) {
   const train::StepReport& r = step.report;
-  std::vector<Piece> pieces = {
+  std::vector<Field> fields = {
       {0, fmt::format("step {:>{}}/{}", r.step, std::to_string(r.steps).size(), r.steps)},
       {0, fmt::format("loss {:.4f}", r.loss)}};
-  const auto add = [&](int rank, std::string text) { pieces.push_back({rank, std::move(text)}); };
-  if (r.left_out) add(0, "left out: gradients not finite");
+  const auto add = [&](int rank, std::string text) { fields.push_back({rank, std::move(text)}); };
+  if (r.skipped) add(0, "skipped: gradients not finite");
   if (validation_loss) add(5, fmt::format("val {:.4f}", *validation_loss));
   add(6, fmt::format("norm {:.3f}", r.gradient_norm));
   add(8, fmt::format("lr {:.2e}", r.learning_rate));
@@ -38,35 +38,52 @@ std::vector<Piece> pieces_of(const MeasuredStep& step, std::optional<double> val
     add(2, fmt::format("MFU {:.1f} % (6N {:.1f} %)", 100 * step.utilisation->mfu,
                        100 * step.utilisation->mfu_6n));
   }
-  if (step.use.memory_bytes > 0) add(4, base::to_text(base::Bytes(step.use.memory_bytes)));
+  if (step.usage.memory_bytes > 0) add(4, base::to_text(base::Bytes(step.usage.memory_bytes)));
   if (const auto watts = step.watts()) add(3, fmt::format("{:.0f} W", *watts));
-  if (step.use.power.clock_mhz) add(7, fmt::format("{:.0f} MHz", *step.use.power.clock_mhz));
-  return pieces;
+  if (step.usage.power.clock_mhz) add(7, fmt::format("{:.0f} MHz", *step.usage.power.clock_mhz));
+  return fields;
 }
 
-std::string joined(const std::vector<Piece>& pieces) {
+std::string joined(const std::vector<Field>& fields) {
   std::string line;
-  for (const Piece& piece : pieces) line += (line.empty() ? "" : "  ") + piece.text;
+  for (const Field& field : fields) line += (line.empty() ? "" : "  ") + field.text;
   return line;
 }
 
 }  // namespace
 
+void Eta::stepped(std::int64_t step, double seconds) {
+  // The first step warms up caches, clocks and libraries: it is not representative.
+  const bool warm = step > first_ + 1;
+  step_seconds_ = warm ? 0.9 * step_seconds_ + 0.1 * seconds : seconds;
+  step_ = step;
+}
+
+double Eta::seconds_left() const {
+  const std::int64_t steps = std::max<std::int64_t>(0, last_ - step_);
+  double left = step_seconds_ * static_cast<double>(steps);
+  if (validate_every_ > 0) {
+    const std::int64_t validations = last_ / validate_every_ - step_ / validate_every_;
+    left += validation_seconds_ * static_cast<double>(std::max<std::int64_t>(0, validations));
+  }
+  return left;
+}
+
 std::string live_line(const MeasuredStep& step, std::optional<double> validation_loss,
                       std::optional<double> eta_seconds, std::optional<std::size_t> columns) {
-  std::vector<Piece> pieces = pieces_of(step, validation_loss);
-  if (eta_seconds) pieces.push_back({1, "ETA " + clock_text(*eta_seconds)});
-  std::string line = joined(pieces);
+  std::vector<Field> fields = fields_of(step, validation_loss);
+  if (eta_seconds) fields.push_back({1, "ETA " + clock_text(*eta_seconds)});
+  std::string line = joined(fields);
   while (columns && line.size() >= *columns) {
     const auto least =
-        std::max_element(pieces.begin(), pieces.end(),
-                         [](const Piece& a, const Piece& b) { return a.rank < b.rank; });
+        std::max_element(fields.begin(), fields.end(),
+                         [](const Field& a, const Field& b) { return a.rank < b.rank; });
     if (least->rank == 0) {
       line.resize(*columns == 0 ? 0 : *columns - 1);
       break;
     }
-    pieces.erase(least);
-    line = joined(pieces);
+    fields.erase(least);
+    line = joined(fields);
   }
   return line;
 }

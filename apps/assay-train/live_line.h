@@ -1,16 +1,39 @@
-// What is said of a step in one line: whole where there is room, without what matters least where
-// there is not.
+// A step as one line of text: all fields if they fit, otherwise without the least important ones.
+// Also the ETA it shows.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "assay-train/step_row.h"
+#include "assay-train/step_metrics.h"
 
 namespace assay::cli {
 
-// `eta_seconds`: nothing in rows that stay. `columns`: nothing for as many as it takes.
+// The estimated time left, from the durations of steps and validations. Has no clock of its own.
+class Eta {
+ public:
+  // For steps `first` to `last` with a validation after every `validate_every`-th (0: none).
+  Eta(std::int64_t first, std::int64_t last, std::int64_t validate_every)
+      : first_(first), last_(last), validate_every_(validate_every) {}
+
+  // `seconds`: since the end of the previous step, including saving, without validation; for the
+  // first step its own duration.
+  void stepped(std::int64_t step, double seconds);
+  void validated(double seconds) { validation_seconds_ = seconds; }
+  [[nodiscard]] double seconds_left() const;
+
+ private:
+  std::int64_t first_;
+  std::int64_t last_;
+  std::int64_t validate_every_;
+  std::int64_t step_ = 0;
+  double step_seconds_ = 0;  // smoothed
+  double validation_seconds_ = 0;
+};
+
+// `eta_seconds`: none in rows of a log. `columns`: none for any width.
 std::string live_line(const MeasuredStep& step, std::optional<double> validation_loss,
                       std::optional<double> eta_seconds, std::optional<std::size_t> columns);
 

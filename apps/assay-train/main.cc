@@ -1,27 +1,29 @@
-// The program `assay-train`: what needs matrix libraries and devices. `assay train` and `assay
-// generate` start it; started by itself it does the same, unobserved.
+// The program `assay-train`: the verbs that need matrix libraries and devices. `assay train` and
+// `assay generate` start it; run directly it does the same without recording.
 #include <unistd.h>
 
 #include "assay-train/verbs.h"
 #include "cli/program.h"
-#include "train/cpu/blas_kernels.h"
+#include "train/cpu/cpu_backend.h"
 
 namespace assay::cli {
 namespace {
 
 void describe(const Session& session, Verb& root) {
-  root = {"assay-train", "The trainer of assay; `assay train` runs it as an observed job.", {}};
-  root.verbs = {
-      describe_train([&session](const TrainWords& words) { return train_model(session, words); }),
-      describe_generate(
-          [&session](const GenerateWords& words) { return generate_text(session, words); })};
+  root = {"assay-train", "The trainer of assay; `assay train` runs it as a recorded run.", {}};
+  root.verbs = {describe_train([&session](const TrainOptions& options) {
+                  return train_model(session, options);
+                }),
+                describe_generate([&session](const GenerateOptions& options) {
+                  return generate_text(session, options);
+                })};
 }
 
 }  // namespace
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
-  // If that does not work, the slow kernels do.
+  // If the restart fails, the slow kernels still work.
   if (assay::train::cpu::better_kernels_after_restart()) ::execv("/proc/self/exe", argv);
   return assay::cli::run_program(argc, argv, assay::cli::describe);
 }

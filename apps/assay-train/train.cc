@@ -1,4 +1,5 @@
-// assay-train train: the job, its data, a device, a plan; then the trainer.
+// assay-train train: loads the job, opens its data, chooses a device, plans the memory, then runs
+// train::train() (src/train/trainer.h) and reports.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -8,14 +9,14 @@
 
 #include "assay-train/device.h"
 #include "assay-train/plan_record.h"
-#include "assay-train/plan_text.h"
-#include "assay-train/report.h"
-#include "assay-train/telemetry.h"
-#include "assay-train/training_data.h"
+#include "assay-train/run_report.h"
+#include "assay-train/step_metrics.h"
+#include "assay-train/summary.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
 #include "machine/meter.h"
 #include "spec/load.h"
+#include "train/job_data.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
@@ -23,14 +24,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::atomic<bool> stop_asked = false;
+std::atomic<bool> stop_requested = false;
 
 void on_signal(int signal) {
-  // The second one is meant.
-  if (stop_asked.exchange(true) && signal == SIGINT) ::_exit(128 + SIGINT);
+  // A second Ctrl-C ends the process at once.
+  if (stop_requested.exchange(true) && signal == SIGINT) ::_exit(128 + SIGINT);
 }
 
-void listen_to_signals() {
+void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -48,16 +49,16 @@ base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
   return step;
 }
 
-base::Result<spec::JobSpec> load_job(const TrainWords& words, std::string& name) {
-  ASSAY_TRY(spec::Loaded loaded, spec::load(words.job, {.overrides = words.sets}));
+base::Result<spec::JobSpec> load_job(const TrainOptions& options, std::string& name) {
+  ASSAY_TRY(spec::Loaded loaded, spec::load(options.job, {.overrides = options.sets}));
   auto* job = std::get_if<spec::JobSpec>(&loaded.spec);
   if (job == nullptr) {
-    return base::fail(
-        base::usage_error(words.job, "is no job", "a job has a [model] and a [batch] or [train]"));
+    return base::fail(base::usage_error(options.job, "is not a job",
+                                        "a job has a [model] and a [batch] or [train]"));
   }
   name = loaded.name;
   if (job->layout.ranks.value_or(1) != 1) {
-    return base::fail(base::usage_error(words.job, "asks for more than one rank",
+    return base::fail(base::usage_error(options.job, "has more than one rank",
                                         "set layout.ranks=1 and a cluster of one device"));
   }
   return std::move(*job);
@@ -66,9 +67,10 @@ base::Result<spec::JobSpec> load_job(const TrainWords& words, std::string& name)
 base::Result<void> make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return base::fail(base::unfit_error(folder, "cannot be made: " + error.message()));
+  if (error) return base::fail(base::unfit_error(folder, "cannot be created: " + error.message()));
   if (::access(folder.c_str(), W_OK) != 0) {
-    return base::fail(base::unfit_error(folder, "cannot be written to", "name another with --out"));
+    return base::fail(
+        base::unfit_error(folder, "is not writable", "choose another folder with --out"));
   }
   return {};
 }
@@ -79,35 +81,35 @@ std::unique_ptr<machine::Meter> meter_of(const Device& device) {
 
 }  // namespace
 
-base::Result<base::ExitCode> train_model(const Session& session, const TrainWords& words) {
+base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
   std::string name;
-  ASSAY_TRY(spec::JobSpec job, load_job(words, name));
-  ASSAY_TRY(const auto stop_after, parse_stop(words.stop_after));
-  const fs::path out = words.out.empty() ? fs::path("runs") / name : fs::path(words.out);
-  // What can be wrong without a device is found out before one is taken.
+  ASSAY_TRY(spec::JobSpec job, load_job(options, name));
+  ASSAY_TRY(const auto stop_after, parse_stop(options.stop_after));
+  const fs::path out = options.out.empty() ? fs::path("runs") / name : fs::path(options.out);
+  // Errors that need no device are found before one is taken.
   ASSAY_TRY_VOID(make_folder(out));
-  ASSAY_TRY_VOID(train::check_folder(out, words.resume));
-  ASSAY_TRY(const data::TokenSet set, open_training_data(job, out));
-  ASSAY_TRY(const auto validation, open_validation_data(job));
-  ASSAY_TRY(Device device, choose_device(words.device, job));
+  ASSAY_TRY_VOID(train::check_folder(out, options.resume));
+  ASSAY_TRY(const data::TokenSet set, train::open_training_data(job, out));
+  ASSAY_TRY(const auto validation, train::open_validation_data(job));
+  ASSAY_TRY(Device device, choose_device(options.device, job));
   const data::BatchReader reader(set, static_cast<std::uint64_t>(job.train.seed),
                                  static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,
             train::plan_step(job, step::choices_of(job),
-                             train::room_on(*device.backend, device.available_bytes)));
+                             train::memory_budget(*device.backend, device.available_bytes)));
   print_plan(session, planned, device);
   ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
-  listen_to_signals();
+  install_signal_handlers();
   Telemetry telemetry(*device.backend, meter_of(device));
   ASSAY_TRY(const auto report, RunReport::open(session, job, out, telemetry, stop_after));
   report->planned(plan_record(name, job, planned, device));
-  const train::RunOptions options{.out = out,
-                                  .resume = words.resume,
-                                  .stop_after = stop_after,
-                                  .stop = &stop_asked,
-                                  .validation = validation ? &*validation : nullptr};
-  ASSAY_TRY(const train::RunResult result,
-            train::train(job, planned, *device.backend, reader, options, *report));
+  const train::TrainerOptions trainer{.out = out,
+                                      .resume = options.resume,
+                                      .stop_after = stop_after,
+                                      .stop = &stop_requested,
+                                      .validation = validation ? &*validation : nullptr};
+  ASSAY_TRY(const train::TrainingResult result,
+            train::train(job, planned, *device.backend, reader, trainer, *report));
   print_result(session, planned, device, telemetry, report->totals(), result);
   session.next(fmt::format("assay generate {} --prompt \"…\"", result.checkpoint.string()));
   return result.ending == train::Ending::kNotFinite ? base::ExitCode::kNo : base::ExitCode::kYes;

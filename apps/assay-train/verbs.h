@@ -1,11 +1,11 @@
-// What the verbs of `assay-train` do.
+// The verbs of `assay-train`: train.cc and generate.cc.
 #pragma once
 
-#include "assay-train/words.h"
+#include "assay-train/options.h"
 
 namespace assay::cli {
 
-base::Result<base::ExitCode> train_model(const Session& session, const TrainWords& words);
-base::Result<base::ExitCode> generate_text(const Session& session, const GenerateWords& words);
+base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options);
+base::Result<base::ExitCode> generate_text(const Session& session, const GenerateOptions& options);
 
 }  // namespace assay::cli

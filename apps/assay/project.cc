@@ -30,7 +30,7 @@ base::Result<store::Store> open_store() {
                                                    store::Program{}, store::Access::kRead));
   for (const std::string& note : store.notes()) base::log_warn(note);
   if (store.is_read_only()) return store;
-  // A store that cannot be written can still be asked.
+  // A store that cannot be written can still be read.
   if (const auto recovered = lineage::recover_runs(store); !recovered) {
     base::log_warn("an interrupted run could not be finished", {{"why", recovered.error().line()}});
   }

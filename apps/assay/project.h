@@ -1,4 +1,4 @@
-// Where a verb stands: the working directory and the store of its project.
+// The working directory and the store of its project, for verbs.
 #pragma once
 
 #include <filesystem>
@@ -11,11 +11,11 @@ namespace assay::cli {
 
 base::Result<std::filesystem::path> working_directory();
 
-// The store at or above the working directory; an error that says how to make one if there is none.
+// The store at or above the working directory; the error says how to create one.
 base::Result<store::Store> open_store();
 
-// Where a verb keeps what it measures: the folder that was asked for, or a new one in the project,
-// or else among temporary files. It is not made.
+// Where a verb keeps its results: the given folder, or a new one in the project, or else in the
+// folder for temporary files. It is not created.
 base::Result<std::filesystem::path> kept_folder(const std::string& verb, const std::string& asked);
 
 // "3" -> 3; a usage error that names the option otherwise.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "cli/man_page.h"
 

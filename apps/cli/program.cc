@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "base/log.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/version.h"
 #include "cli/command_line.h"
 

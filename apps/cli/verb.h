@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/exit_code.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "base/table.h"

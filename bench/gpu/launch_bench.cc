@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
 #include "observe/wire/gpu_region.h"
 
 namespace {
@@ -50,11 +51,7 @@ std::vector<double> numbers(const std::string& text) {
 
 struct Spread {
   std::vector<double> values;
-  double at(double part) {
-    std::sort(values.begin(), values.end());
-    const double place = part * static_cast<double>(values.size() - 1);
-    return values[static_cast<std::size_t>(place + 0.5)];
-  }
+  [[nodiscard]] double at(double share) const { return assay::base::quantile(values, share); }
 };
 
 // Rows: medians, with the quarter points, and the least; each with what it adds to the first way.

@@ -1,4 +1,4 @@
-// ASSAY_CHECK: an invariant of our own code. Never reachable from user input: input gets an Error.
+// ASSAY_CHECK: an invariant of the program. Unreachable from user input, which gets an Error.
 #pragma once
 
 namespace assay::base {

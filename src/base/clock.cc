@@ -6,8 +6,6 @@
 
 #include <chrono>
 
-#include "base/timespec.h"
-
 namespace assay::base {
 namespace {
 

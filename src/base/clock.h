@@ -1,5 +1,7 @@
-// Clocks behind an interface, so that whatever waits, measures or stamps can be tested in no time.
+// Clocks behind an interface, so that code that waits or measures can be tested without waiting.
 #pragma once
+
+#include <time.h>
 
 #include <cstdint>
 #include <string>
@@ -11,7 +13,7 @@ namespace assay::base {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Never goes back; its zero means nothing. For measuring.
+  // Never goes back; its zero is arbitrary. For measuring.
   [[nodiscard]] virtual std::int64_t monotonic_ns() const = 0;
   // Since 1970-01-01 UTC; may be set back. For stamping.
   [[nodiscard]] virtual std::int64_t wall_ns() const = 0;
@@ -25,6 +27,11 @@ const Clock& system_clock();
 std::string utc_text(std::int64_t wall_ns);
 // "2026-11-15T01:58:14.250Z"
 std::string utc_millis_text(std::int64_t wall_ns);
+
+// A time of the kernel in nanoseconds.
+constexpr std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 // Time since it was made or restarted.
 class Stopwatch {

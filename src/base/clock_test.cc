@@ -7,7 +7,7 @@
 
 #include <limits>
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 
 namespace assay::base {
 namespace {

@@ -55,7 +55,7 @@ class CsvReader {
       if (auto quoted = read_quoted()) {
         field = *std::move(quoted);
       } else {
-        // The rest of its line, commas included: nobody knows which of them are text. Happens once
+        // The rest of its line, commas included: it is unknown which of them are text. Happens once
         // in a text, since all quotes behind this one are doubled.
         unclosed = true;
         line_ = line;

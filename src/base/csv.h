@@ -24,9 +24,9 @@ struct CsvTable {
   [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const;
 };
 
-// `name` is whose text it is, for errors. A record may have fewer fields than there are columns, or
-// more: whoever knows what they mean judges that. A quote that nothing closes ends with its line,
-// and what follows is read. Fails where there is no header, or a column has two places.
+// `name` names the text in errors. A record may have fewer or more fields than there are columns:
+// the caller checks that. A quote that nothing closes ends with its line, and parsing goes on after
+// it. Fails if there is no header, or if two columns have the same name.
 Result<CsvTable> parse_csv(std::string_view text, const std::string& name);
 
 // A field as it is written, in quotes where it needs them.

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <limits>
 
-#include "base/ascii.h"
 #include "base/check.h"
+#include "base/text.h"
 
 namespace assay::base {
 namespace {

@@ -1,5 +1,5 @@
-// Exact decimal numbers: "1.1" times 1000 is 1100 and not 1100.0000000000002. Byte counts and money
-// are read through here; everything else is a double.
+// Exact decimal numbers: "1.1" times 1000 is 1100 and not 1100.0000000000002. Used for byte
+// counts and money; everything else is a double.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Draws: random numbers that are a function of seed and stream (SplitMix64: Steele, Lea and Flood,
+// Draws: random numbers that depend only on seed and stream (SplitMix64: Steele, Lea and Flood,
 // "Fast splittable pseudorandom number generators", 2014): the same on every machine, and trials
-// with streams of their own can be played in any order.
+// with separate streams can be simulated in any order.
 #pragma once
 
 #include <cmath>

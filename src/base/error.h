@@ -5,9 +5,16 @@
 #include <string>
 #include <string_view>
 
-#include "base/exit_code.h"
-
 namespace assay::base {
+
+// The exit code of a verb; a wrapped command's own exit code is passed through instead.
+enum class ExitCode {
+  kYes = 0,           // done, or the answer is yes
+  kNo = 1,            // failed, or the answer is no
+  kInconclusive = 2,  // measured, but the evidence does not decide
+  kUnfit = 3,         // the environment cannot do this: missing package, full disk, newer database
+  kUsage = 64,        // the input is wrong: arguments, spec files
+};
 
 struct Error {
   ExitCode code = ExitCode::kNo;

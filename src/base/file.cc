@@ -1,5 +1,5 @@
-// Reads files that a person named: whatever stands at the path, this neither hangs nor runs out of
-// memory, and what it says names the path.
+// Reads files named by a user: whatever is at the path, this neither hangs nor runs out of memory,
+// and errors name the path.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -57,14 +58,14 @@ std::string_view kind_of(mode_t mode) {
   return "is not a regular file";
 }
 
-// Pipes are opened non-blocking here, and standard input may have been left so by whoever shares
-// the terminal with us.
+// Pipes are opened non-blocking here, and another process may have left standard input
+// so.
 void wait_readable(int fd) {
   pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
   ::poll(&waited, 1, -1);
 }
 
-// Reads to the end, not to the size fstat gave: /proc files say 0 and others grow meanwhile.
+// Reads to the end, not to the size that fstat reports: /proc files have 0 and others grow.
 Result<std::string> read_all(int fd, const std::string& where, std::size_t expected,
                              std::size_t limit) {
   std::string contents;
@@ -93,7 +94,7 @@ Result<std::string> read_all(int fd, const std::string& where, std::size_t expec
   return contents;
 }
 
-// Opening a FIFO would wait for its writer, and a terminal could become ours to control.
+// Opening a FIFO would wait for its writer, and a terminal could become the controlling one.
 Result<UniqueFd> open_path(const std::filesystem::path& path) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   UniqueFd fd(::open(path.c_str(), kFlags));

@@ -14,7 +14,7 @@
 namespace assay::base {
 
 // Whether a pipe may stand at the path, as it does in `assay … <(command)` and at /dev/stdin. One
-// that nobody writes to reads as empty.
+// without a writer reads as empty.
 enum class Pipes { kRefuse, kRead };
 
 // The whole of a regular file, or of standard input when `path` is "-". Directories and devices are
@@ -31,11 +31,11 @@ Result<struct stat> regular_status(int fd, const std::string& where);
 // All of `text`, or false and errno.
 bool write_all(int fd, std::string_view text);
 
-// What the path names, a pipe or a device as well, has `text` afterwards.
+// Overwrites what is at the path, which may be a pipe or a device.
 Result<void> write_file(const std::filesystem::path& path, std::string_view text);
 
-// A new file takes the path's name once it is complete: nobody ever reads half of it, and who has
-// the old one open or mapped keeps it.
+// Writes a new file and renames it to the path once it is complete: a reader never gets half of
+// it, and one that has the old file open or mapped keeps that.
 Result<void> replace_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace assay::base

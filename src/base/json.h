@@ -1,4 +1,4 @@
-// The one way facts become JSON: every verb's --json goes through json_text().
+// JSON output: every verb's --json goes through json_text().
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// Where log lines go and which are let through; log_line.cc is what they look like.
+// Which lines are written, where to, and their two forms: logfmt-like text for people, one JSON
+// object for programs.
 #include "base/log.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,9 @@
 #include <mutex>
 
 #include "base/clock.h"
-#include "base/stderr_line.h"
+#include "base/json.h"
+#include "base/suggestion.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 namespace assay::base {
@@ -36,6 +39,71 @@ int position(std::string_view name, std::span<const std::string> names) {
   return -1;
 }
 
+std::string_view level_name(LogLevel level) {
+  return level_names()[static_cast<std::size_t>(level)];
+}
+
+// Bare where that is unambiguous, quoted otherwise. Quotes and backslashes inside are escaped
+// first, so that a value cannot look like the end of itself and the start of another key.
+std::string text_value(std::string_view value) {
+  std::string shown = printable(value);
+  if (!shown.empty() && shown == value && shown.find_first_of(" \"=\\") == std::string::npos) {
+    return shown;
+  }
+  std::string escaped;
+  for (const char c : value) {
+    switch (c) {
+      case '"':
+        escaped += "\\\"";
+        break;
+      case '\\':
+        escaped += "\\\\";
+        break;
+      case '\n':
+        escaped += "\\n";
+        break;
+      case '\t':
+        escaped += "\\t";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return "\"" + printable(escaped) + "\"";
+}
+
+std::string text_line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
+  std::string line = fmt::format("assay: {}: {}", level_name(level), printable(message));
+  for (const LogField& field : fields) {
+    line += fmt::format(" {}=", printable(field.key));
+    std::visit(
+        [&](auto value) {
+          if constexpr (std::is_same_v<decltype(value), std::string_view>) {
+            line += text_value(value);
+          } else {
+            line += fmt::format("{}", value);
+          }
+        },
+        field.value.variant());
+  }
+  return line;
+}
+
+std::string json_line(LogLevel level, std::string_view message, std::span<const LogField> fields,
+                      std::int64_t wall_ns) {
+  Json document;
+  document["time"] = utc_millis_text(wall_ns);
+  document["level"] = level_name(level);
+  document["message"] = message;
+  for (const LogField& field : fields) {
+    // emplace, so that a field called "message" does not replace the message.
+    std::visit([&](auto value) { document.emplace(std::string(field.key), value); },
+               field.value.variant());
+  }
+  // ASCII only: JSON does not by itself keep C1 controls and bidi overrides from a terminal.
+  return document.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
 void warn_ignored(std::string_view variable, const char* value,
                   std::span<const std::string> expected) {
   log_warn(fmt::format("{} is ignored", variable),
@@ -57,6 +125,12 @@ void read_environment_once() {
 
 }  // namespace
 
+std::string log_line(LogFormat format, LogLevel level, std::string_view message,
+                     std::span<const LogField> fields, std::int64_t wall_ns) {
+  return format == LogFormat::kJson ? json_line(level, message, fields, wall_ns)
+                                    : text_line(level, message, fields);
+}
+
 void set_log_settings(LogSettings settings) {
   store(settings);
 }
@@ -71,7 +145,7 @@ LogSink* set_log_sink(LogSink* sink) {
 }
 
 void set_log_environment(const char* level, const char* format) {
-  // An empty variable is how a shell script says "unset".
+  // Shell scripts often unset a variable by making it empty.
   const bool has_level = level != nullptr && *level != '\0';
   const bool has_format = format != nullptr && *format != '\0';
   const int level_at = has_level ? position(level, level_names()) : -1;

@@ -1,4 +1,4 @@
-// Structured log lines on standard error, for whoever looks after the program.
+// Structured log lines on standard error, for the operator of the program.
 //
 //   log_info("store opened", {{"path", path}, {"schema", 3}});
 //
@@ -65,10 +65,10 @@ struct LogSettings {
 // Settings override the environment from then on.
 void set_log_settings(LogSettings settings);
 LogSettings log_settings();
-// Returns the sink before; nullptr stands for standard error. The sink must outlive its use.
+// Returns the previous sink; nullptr stands for standard error. The sink must outlive its use.
 LogSink* set_log_sink(LogSink* sink);
-// Takes the values of ASSAY_LOG and ASSAY_LOG_FORMAT (nullptr: unset). A value that means nothing
-// is said in one warning line and otherwise ignored.
+// Takes the values of ASSAY_LOG and ASSAY_LOG_FORMAT (nullptr: unset). An unknown value
+// is ignored with one warning line.
 void set_log_environment(const char* level, const char* format);
 
 // One line, without the newline. `wall_ns` is used by the JSON form.

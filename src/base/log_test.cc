@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/unique_fd.h"
 
 namespace assay::base {

@@ -1,4 +1,4 @@
-// Which of many points are worth looking at when two things count.
+// The Pareto front of points with two costs.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ struct Tradeoff {
   double y = 0;
 };
 
-// Positions of the points that no other beats, where to beat is to be worse in neither and better
-// in one; of equal points the first. Less is better. Ascending x, so descending y. All must be
-// numbers.
+// Indices of the points that no other dominates (is not worse in either and better in one); of
+// equal points the first. Less is better. Sorted by ascending x, so by descending y. NaN is not
+// allowed.
 std::vector<std::size_t> pareto_front(std::span<const Tradeoff> points);
 
 }  // namespace assay::base

@@ -1,4 +1,4 @@
-// When the line is drawn and where; progress_line.cc is what it says.
+// When and where the line is drawn; progress_line.cc makes its text.
 #include "base/progress.h"
 
 #include <unistd.h>
@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/stderr_line.h"
 #include "base/terminal.h"
 #include "base/text.h"
 
@@ -50,7 +49,7 @@ Progress::Progress(ProgressOptions options)
 void Progress::draw_if_due() {
   const std::int64_t now_ns = options_.clock->monotonic_ns();
   if (now_ns < next_draw_ns_.load(std::memory_order_relaxed)) return;
-  // Whoever comes second has nothing to add to what the first is drawing.
+  // Another thread is drawing already.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || finished_ || now_ns < next_draw_ns_.load(std::memory_order_relaxed)) return;
   next_draw_ns_.store(now_ns + kDrawIntervalNs, std::memory_order_relaxed);

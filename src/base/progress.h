@@ -1,11 +1,11 @@
-// Progress: one line on standard error that says how far a long task is and when it ends.
+// Progress: one line on standard error with how far a long task is and when it will end.
 //
 //   Progress progress({.label = "hashing", .total = size, .unit = ProgressUnit::kBytes});
 //   …  progress.advance(n);
 //
 // - Silent when standard error is no terminal, when quiet, and for tasks that end at once.
 // - Drawn at most ten times a second, never wider than the terminal, gone when the object is.
-// - advance() may be called from several threads; it costs an atomic add and a look at the clock.
+// - advance() may be called from several threads; it costs an atomic add and a clock reading.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@ namespace assay::base {
 class ProgressTerminal {
  public:
   virtual ~ProgressTerminal() = default;
-  // Asked once, at the start.
+  // Called once, at the start.
   [[nodiscard]] virtual bool is_terminal() const = 0;
-  // Asked at every drawing: people resize windows.
+  // Called at every drawing: windows are resized.
   [[nodiscard]] virtual std::size_t columns() const = 0;
   virtual void write(std::string_view text) = 0;
 };
@@ -57,8 +57,8 @@ class Progress {
   }
   [[nodiscard]] std::int64_t done() const { return done_.load(std::memory_order_relaxed); }
 
-  // Takes the line away and leaves `summary` in its place, if one is given. Later calls to this
-  // and to advance() draw nothing.
+  // Removes the line and prints `summary`, if given, in its place. Later calls of this and of
+  // advance() draw nothing.
   void finish(std::string_view summary = {});
 
  private:

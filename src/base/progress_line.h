@@ -1,4 +1,4 @@
-// What a progress line says, apart from when it is drawn.
+// The text of a progress line; progress.h decides when it is drawn.
 #pragma once
 
 #include <cstddef>

@@ -9,12 +9,12 @@
 namespace assay::base {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr std::int64_t kDone = std::int64_t{1} << 30;
 
 ProgressFacts hashing() {
   return {.label = "hashing",
-          .done = kGiB,
-          .total = 4 * kGiB,
+          .done = kDone,
+          .total = 4 * kDone,
           .unit = ProgressUnit::kBytes,
           .per_second = 512e6,
           .elapsed = Seconds(2)};

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/fake_clock.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
+#include "base/testing/fake_clock.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 

@@ -1,4 +1,4 @@
-// Table: what every verb prints for people. Columns align, numbers stand to the right.
+// Table: the text output of every verb. Columns are aligned, numbers to the right.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,15 @@
 #include <vector>
 
 namespace assay::base {
+
+// Whether a cell is a number, so that columns of numbers are aligned to the right.
+enum class CellKind {
+  kNumber,  // "8,030,261,248", "-3.5", "$31.92", "57.8%", "8.03B", "80.0 GiB", "1.2e-5", "≤ 3 ms"
+  kNeutral,  // nothing, or a sign for nothing: "", "—", "-", "n/a"
+  kText,     // the rest: "H100", "2026-08-14", "1.2.3", "8xH100", "1,2", "7 of 8"
+};
+
+CellKind cell_kind(std::string_view cell);
 
 enum class Align { kAuto, kLeft, kRight };  // kAuto: right when every cell of the column is numeric
 
@@ -17,7 +26,7 @@ class Table {
   Table& align(std::size_t column, Align alignment);
   // As many cells as there are headers. Control characters are shown, not sent to the terminal.
   Table& row(std::vector<std::string> cells);
-  // A thin line, then rows that sum up the ones above.
+  // A thin line, before rows that sum up those above.
   Table& rule();
 
   [[nodiscard]] bool empty() const { return rows_.empty(); }

@@ -1,12 +1,25 @@
-// What is known of the terminal behind a stream.
+// Standard error, and the terminal behind a stream. Progress lines and log lines share standard
+// error: a log line must not be appended to a progress line.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 namespace assay::base {
 
-// Columns of the terminal behind a file descriptor; nothing when it is none or does not say.
+// Columns of the terminal behind a file descriptor; nothing if it is no terminal or has no size.
 std::optional<std::size_t> terminal_columns(int fd);
+
+// Return to the first column and clear to the end of the line (ECMA-48 EL).
+inline constexpr std::string_view kClearLine = "\r\x1b[K";
+
+// True while a progress line is displayed on standard error.
+inline std::atomic<bool> progress_on_stderr = false;
+
+// All of `text` in one write(2) where the system allows it. Errors are ignored, because there is
+// nowhere left to report them, and errno is kept.
+void write_stderr(std::string_view text);
 
 }  // namespace assay::base

@@ -1,4 +1,4 @@
-// Text that is safe to show and the room it takes; see nearest.cc for "did you mean".
+// Text that is safe to print, and the columns it takes.
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -21,9 +21,8 @@ bool drives_terminal(char32_t c) {
   return c0_or_c1 || separator_or_embedding || isolate;
 }
 
-// wcwidth() knows the widths of all Unicode but asks the thread's locale, which a program that
-// never calls setlocale() leaves at ASCII. This lends the thread a UTF-8 one and gives the old one
-// back.
+// wcwidth() knows the widths of all Unicode but uses the thread's locale, which is ASCII in a
+// program that never calls setlocale(). This sets a UTF-8 one and restores the old one.
 class Utf8Locale {
  public:
   Utf8Locale() : previous_(shared() != locale_t{} ? uselocale(shared()) : locale_t{}) {}

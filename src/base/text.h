@@ -1,13 +1,27 @@
-// Small text tools that errors, tables and the command line share.
+// Small text functions that errors, tables and the command line share.
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 namespace assay::base {
+
+// Classes of ASCII characters. Unlike those of <cctype> they ignore the locale and take any char.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+constexpr bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+// Blanks, tabs and line ends.
+constexpr bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 // The same text with control characters and invalid UTF-8 shown as \xNN, so that it is one line and
 // cannot drive a terminal.
@@ -20,17 +34,6 @@ std::size_t display_width(std::string_view text);
 std::string shortened(std::string_view text, std::size_t columns);
 // The same with the ellipsis in the middle, for text whose end matters too: "/long/…/job.toml:12".
 std::string shortened_middle(std::string_view text, std::size_t columns);
-
-// Fewest single-character insertions, deletions, substitutions and adjacent swaps from a to b.
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
-// The candidate a person most likely meant by `name`, if any is close enough to be worth saying.
-// A name that is a candidate itself was not misspelt, and nothing is near it.
-std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
-
-// "did you mean 'x'?" for Error::hint: the nearest candidate, or all of them when none is near and
-// there are few, or nothing.
-std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
 // Every byte that is not one of `kept` as %NN, as in URIs. Undone by any percent-decoder if `kept`
 // has no '%'.

@@ -1,6 +1,6 @@
 // Strong units: a byte count cannot be added to a duration, and dividing work by a rate gives time.
 //
-// Text forms follow the field's habits: memory in powers of 1024 (KiB, MiB, GiB), bandwidth and
+// Text forms follow common usage: memory in powers of 1024 (KiB, MiB, GiB), bandwidth and
 // compute in powers of 1000 (GB/s, TFLOP/s).
 #pragma once
 
@@ -91,7 +91,7 @@ std::string to_text(Watts value);
 
 // "8,030,261,248"
 std::string grouped(std::int64_t value);
-// "8.03B", "124M", "910": counts of parameters and tokens as people say them.
+// "8.03B", "124M", "910": counts of parameters and tokens, abbreviated.
 std::string short_count(std::int64_t value);
 
 }  // namespace assay::base

@@ -1,4 +1,4 @@
-// Decoding UTF-8 one character at a time, for the text tools that must survive any bytes.
+// Decoding UTF-8 one character at a time; any bytes are accepted.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ struct Version {
   std::string_view compiler;  // "GNU 12.2.0"
   std::string_view build_type;
   std::string_view flags;
-  std::string_view sanitizers;  // "none" in what users run
+  std::string_view sanitizers;  // "none" in a release
 };
 
 const Version& version();

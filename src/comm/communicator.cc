@@ -30,4 +30,15 @@ std::string to_text(const Call& call) {
   return text;
 }
 
+base::Result<std::int64_t> Communicator::broadcast_value(std::int64_t value, int root) {
+  ASSAY_TRY_VOID(broadcast(&value, sizeof value, Dtype::kU8, root));
+  return value;
+}
+
+base::Result<bool> Communicator::any_rank(bool condition) {
+  std::uint8_t flag = condition ? 1 : 0;
+  ASSAY_TRY_VOID(all_reduce(&flag, &flag, 1, Dtype::kU8, Reduction::kMax));
+  return flag != 0;
+}
+
 }  // namespace assay::comm

@@ -1,10 +1,10 @@
-// Communicator: one rank's end of a group of ranks that do collectives together. A call is data, as
-// the ops of a step are: ranks compare theirs before a byte moves, so what would be a hang or
-// garbage is an error that names both.
+// Communicator: one rank's handle on a group of ranks that run collectives together. A call is data
+// (struct Call), so implementations can compare the ranks' calls before any byte moves and turn
+// what would be a hang or garbage into an error that names both.
 //
-// Memory is whatever the implementation works on: the host's here, a device's with a stream where
-// GPUs talk to each other. Counts are elements, types and the meaning of "in place" are NCCL's, so
-// that one can stand for the other.
+// Which memory is meant is up to the implementation: host memory for ranks in one process, device
+// memory with a stream for GPUs. Counts are elements; types and the meaning of "in place" are
+// NCCL's.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class Collective : std::uint8_t {
 
 std::int64_t bytes_of(Dtype type);
 
-// What the ranks of a group must agree on.
+// The part of a call that all ranks of the group must agree on.
 struct Call {
   Collective collective = Collective::kBarrier;
   std::int64_t count = 0;
@@ -41,7 +41,7 @@ struct Call {
 // "all_reduce of 8 f32, sum"
 std::string to_text(const Call& call);
 
-// What a device queues work on; nothing for memory of the host.
+// The queue that work on device memory is issued to; null for host memory.
 struct Stream {
   void* handle = nullptr;
 };
@@ -53,38 +53,43 @@ class Communicator {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
 
-  // All of these are called by every rank, in the same order. On a host they return when the result
-  // is there and `in` may be written again; on a device when both are queued on the stream.
+  // Every rank makes the same calls in the same order. With host memory a call returns when the
+  // result is complete and `in` may be reused; with device memory when the work is queued.
 
-  // out[i] = in[i] of all ranks, reduced. In place: out == in.
+  // out[i] = reduction of in[i] over all ranks. In place: out == in.
   base::Result<void> all_reduce(const void* in, void* out, std::int64_t count, Dtype type,
                                 Reduction reduction, Stream stream = {}) {
     return run({Collective::kAllReduce, count, type, reduction}, in, out, stream);
   }
-  // Every rank brings `count` elements for each rank, and takes its own, reduced. In place:
-  // out == in + rank * count.
+  // `in` has `count` elements for each rank; each rank receives the reduction of its own part. In
+  // place: out == in + rank * count.
   base::Result<void> reduce_scatter(const void* in, void* out, std::int64_t count, Dtype type,
                                     Reduction reduction, Stream stream = {}) {
     return run({Collective::kReduceScatter, count, type, reduction}, in, out, stream);
   }
-  // The `count` elements of every rank, by rank. In place: in == out + rank * count.
+  // Concatenates the `count` elements of every rank, in rank order. In place: in == out + rank *
+  // count.
   base::Result<void> all_gather(const void* in, void* out, std::int64_t count, Dtype type,
                                 Stream stream = {}) {
     return run({Collective::kAllGather, count, type}, in, out, stream);
   }
-  // The root's elements, to all.
+  // Copies the root's elements to all ranks.
   base::Result<void> broadcast(void* data, std::int64_t count, Dtype type, int root,
                                Stream stream = {}) {
     return run({Collective::kBroadcast, count, type, Reduction::kSum, root}, data, data, stream);
   }
-  // Every rank brings `count` elements for each rank and takes as many from each. Not in place.
+  // Sends `count` elements to each rank and receives as many from each. Not in place.
   base::Result<void> all_to_all(const void* in, void* out, std::int64_t count, Dtype type,
                                 Stream stream = {}) {
     return run({Collective::kAllToAll, count, type}, in, out, stream);
   }
   base::Result<void> barrier() { return run({}, nullptr, nullptr, {}); }
 
-  // For a rank that cannot go on: the calls of all ranks, waiting or to come, fail with the reason.
+  // Small values that all ranks must agree on before they act. Host memory only.
+  base::Result<std::int64_t> broadcast_value(std::int64_t value, int root = 0);
+  base::Result<bool> any_rank(bool condition);
+
+  // Called by a rank that cannot continue: fails the calls of all ranks, waiting and future.
   virtual void abort(const base::Error& why) = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// What happens to the others when a rank fails, leaves, hangs or does something else.
+// What the other ranks get when one fails, exits, hangs or makes a different call.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -50,11 +50,11 @@ TEST(LocalFaults, ARankThatFailsEndsTheOthersWithItsReason) {
 TEST(LocalFaults, ARankThatLeavesIsNamed) {
   const auto done = run_local(3, [](Communicator& c) -> base::Result<void> {
     ASSAY_TRY_VOID(sum_one(c));
-    if (c.rank() == 1) return {};  // believes that it is done
+    if (c.rank() == 1) return {};  // has made all its calls
     return sum_one(c);
   });
   ASSERT_FALSE(done.has_value());
-  EXPECT_EQ(done.error().line(), "rank 1: has left the others");
+  EXPECT_EQ(done.error().line(), "rank 1: left the group");
 }
 
 TEST(LocalFaults, LeavingAfterTheLastCallIsNoFault) {
@@ -64,22 +64,22 @@ TEST(LocalFaults, LeavingAfterTheLastCallIsNoFault) {
 }
 
 TEST(LocalFaults, ARankThatHangsIsNamedInBoundedTime) {
-  std::atomic<int> told = 0;
+  std::atomic<int> failed = 0;
   const Stopwatch watch;
   const auto done = run_local(3,
                               [&](Communicator& c) -> base::Result<void> {
                                 if (c.rank() == 1) {
-                                  while (told < 2) std::this_thread::sleep_for(milliseconds(1));
-                                  return sum_one(c);  // too late: the group is no more
+                                  while (failed < 2) std::this_thread::sleep_for(milliseconds(1));
+                                  return sum_one(c);  // too late: the group has failed
                                 }
                                 const auto summed = sum_one(c);
-                                ++told;
+                                ++failed;
                                 return summed;
                               },
-                              {.patience = milliseconds(50)});
+                              {.timeout = milliseconds(50)});
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().where, "rank 1");
-  EXPECT_EQ(done.error().what, "did not come to all_reduce of 1 f32, sum within 50 ms");
+  EXPECT_EQ(done.error().what, "did not join all_reduce of 1 f32, sum within 50 ms");
   EXPECT_LT(watch.passed(), milliseconds(30'000));
 }
 
@@ -120,12 +120,12 @@ TEST(LocalFaults, CallsThatDifferAreBothNamed) {
 
 TEST(LocalFaults, AFailedGroupStaysFailed) {
   auto group = make_local(2);
-  group[0]->abort(base::failed_error("rank 0", "was told to stop"));
+  group[0]->abort(base::failed_error("rank 0", "was stopped"));
   for (int i = 0; i < 3; ++i) {
     for (const auto& c : group) {
       const auto summed = sum_one(*c);
       ASSERT_FALSE(summed.has_value());
-      EXPECT_EQ(summed.error().what, "was told to stop");
+      EXPECT_EQ(summed.error().what, "was stopped");
     }
   }
 }

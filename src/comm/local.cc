@@ -8,37 +8,49 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "comm/meeting.h"
+#include "comm/local_group.h"
 #include "comm/reduce.h"
 
 namespace assay::comm {
 namespace {
 
-class LocalRank : public Communicator {
+class SingleRank : public Communicator {
  public:
-  LocalRank(std::shared_ptr<Meeting> meeting, int rank)
-      : meeting_(std::move(meeting)), rank_(rank) {}
-  ~LocalRank() override {
-    meeting_->abort(base::failed_error(fmt::format("rank {}", rank_), "has left the others"));
-  }
-
-  [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int ranks() const override { return meeting_->ranks(); }
-  void abort(const base::Error& why) override { meeting_->abort(why); }
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int ranks() const override { return 1; }
+  void abort(const base::Error&) override {}  // no other ranks
 
  protected:
   base::Result<void> run(const Call& call, const void* in, void* out, Stream) override {
-    ASSAY_CHECK(call.root >= 0 && call.root < ranks(), "a root is one of the ranks");
-    ASSAY_TRY_VOID(meeting_->begin(
+    if (in != out && call.count > 0) std::memcpy(out, in, static_cast<std::size_t>(call.bytes()));
+    return {};
+  }
+};
+
+class LocalRank : public Communicator {
+ public:
+  LocalRank(std::shared_ptr<LocalGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  ~LocalRank() override {
+    group_->abort(base::failed_error(fmt::format("rank {}", rank_), "left the group"));
+  }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return group_->ranks(); }
+  void abort(const base::Error& why) override { group_->abort(why); }
+
+ protected:
+  base::Result<void> run(const Call& call, const void* in, void* out, Stream) override {
+    ASSAY_CHECK(call.root >= 0 && call.root < ranks(), "the root must be one of the ranks");
+    ASSAY_TRY_VOID(group_->begin(
         rank_, {call, static_cast<const std::byte*>(in), static_cast<std::byte*>(out)}));
     exchange(call);
-    meeting_->end();
+    group_->end();
     return {};
   }
 
  private:
-  // Every byte is written by one rank, which is also the only one that reads the bytes it replaces:
-  // so ranks need not wait for each other while they work in place.
+  // Every output byte is written by exactly one rank, which is also the only reader of the bytes it
+  // replaces, so in-place calls need no further synchronisation.
   void exchange(const Call& call) const {
     switch (call.collective) {
       case Collective::kAllReduce:
@@ -62,7 +74,7 @@ class LocalRank : public Communicator {
     }
   }
 
-  // This rank's share of the elements, to everybody.
+  // Reduces this rank's share of the elements and copies it to all ranks.
   void reduce_share(const Call& call) const {
     const std::int64_t first = call.count * rank_ / ranks();
     const std::int64_t last = call.count * (rank_ + 1) / ranks();
@@ -89,20 +101,24 @@ class LocalRank : public Communicator {
   static void copy(const Call& call, const std::byte* from, std::byte* to) {
     if (from != to && call.count > 0) std::memcpy(to, from, static_cast<std::size_t>(call.bytes()));
   }
-  [[nodiscard]] const Brought& of(int rank) const { return meeting_->of(rank); }
+  [[nodiscard]] const PostedCall& of(int rank) const { return group_->of(rank); }
   [[nodiscard]] std::byte* mine() const { return of(rank_).out; }
 
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<LocalGroup> group_;
   int rank_;
 };
 
 }  // namespace
 
+std::unique_ptr<Communicator> make_single_rank() {
+  return std::make_unique<SingleRank>();
+}
+
 std::vector<std::unique_ptr<Communicator>> make_local(int ranks, const LocalOptions& options) {
-  const auto meeting = std::make_shared<Meeting>(ranks, options.patience);
+  const auto group = std::make_shared<LocalGroup>(ranks, options.timeout);
   std::vector<std::unique_ptr<Communicator>> list;
   for (int rank = 0; rank < ranks; ++rank) {
-    list.push_back(std::make_unique<LocalRank>(meeting, rank));
+    list.push_back(std::make_unique<LocalRank>(group, rank));
   }
   return list;
 }
@@ -118,11 +134,11 @@ base::Result<void> run_local(int ranks,
       threads.emplace_back([&body, &result = results[i], &own = communicators[i]] {
         result = body(*own);
         if (!result) own->abort(result.error());
-        own.reset();  // whoever still waits for this rank is told
+        own.reset();  // fails ranks that still wait for this one
       });
     }
   }
-  // A rank that was aborted returns the reason it was given, so any error is the first one.
+  // An aborted rank returns the reason of the abort, so any error is the first one.
   for (base::Result<void>& result : results) ASSAY_TRY_VOID(std::move(result));
   return {};
 }

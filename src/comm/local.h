@@ -1,5 +1,5 @@
-// Ranks that are threads of one process: for tests, and for training on the CPUs of one machine.
-// Results depend on what the ranks bring and on nothing else.
+// Communicators of one process: a single rank, and ranks that are threads (tests, and training on
+// the CPUs of one machine). Results depend on the ranks' inputs only, never on timing.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,20 @@
 
 namespace assay::comm {
 
+// A group of one rank: every collective is a copy, or nothing.
+std::unique_ptr<Communicator> make_single_rank();
+
 struct LocalOptions {
-  // How long a rank waits for the others. Ranks that leave or abort are noticed at once; this is
-  // for those that hang.
-  std::chrono::milliseconds patience = std::chrono::minutes(10);
+  // How long a rank waits for the others. Ranks that exit or abort are noticed at once; this is for
+  // ranks that hang.
+  std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };
 
-// One for each rank. A communicator that is destroyed has left: calls that need it fail.
+// One communicator per rank. Destroying one fails later calls of the others.
 std::vector<std::unique_ptr<Communicator>> make_local(int ranks, const LocalOptions& options = {});
 
-// `body` once per rank, each on a thread of its own. A rank whose body fails aborts the others, and
-// its error is what is returned.
+// Runs `body` once per rank, each on its own thread. A rank whose body fails aborts the others; its
+// error is returned.
 base::Result<void> run_local(int ranks,
                              const std::function<base::Result<void>(Communicator&)>& body,
                              const LocalOptions& options = {});

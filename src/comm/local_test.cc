@@ -1,4 +1,4 @@
-// What every collective leaves behind, against the definition of it, over ranks and sizes.
+// Every collective against its definition, over numbers of ranks and sizes.
 #include "comm/local.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,6 @@
 #include <cmath>
 #include <random>
 #include <thread>
-
-#include "comm/solo.h"
 
 namespace assay::comm {
 namespace {
@@ -26,7 +24,7 @@ Rows numbers(int ranks, std::int64_t count, unsigned seed) {
   return rows;
 }
 
-// Runs one collective on every rank; the result is what each has in `out`.
+// Runs one collective on every rank; returns each rank's `out`.
 Rows exchanged(int ranks, const Rows& in, std::size_t out_size,
                const std::function<base::Result<void>(Communicator&, const float*, float*)>& call) {
   Rows out(in.size(), std::vector<float>(out_size, -77));
@@ -38,7 +36,7 @@ Rows exchanged(int ranks, const Rows& in, std::size_t out_size,
   return out;
 }
 
-// In the order of the ranks: to the last bit.
+// In rank order, so equal to the last bit.
 float sum_of(const Rows& in, std::size_t i) {
   float sum = in[0][i];
   for (std::size_t rank = 1; rank < in.size(); ++rank) sum += in[rank][i];
@@ -94,7 +92,7 @@ RC_GTEST_PROP(LocalRanks, WorkInPlace, ()) {
   Rows reduced = before;
   Rows shared = before;
   Rows gathered = before;
-  Rows told = before;
+  Rows sent = before;
   const auto done = run_local(ranks, [&](Communicator& c) -> base::Result<void> {
     const auto me = static_cast<std::size_t>(c.rank());
     ASSAY_TRY_VOID(c.all_reduce(reduced[me].data(), reduced[me].data(), count * ranks, Dtype::kF32,
@@ -103,11 +101,11 @@ RC_GTEST_PROP(LocalRanks, WorkInPlace, ()) {
                                     Dtype::kF32, Reduction::kSum));
     ASSAY_TRY_VOID(
         c.all_gather(gathered[me].data() + me * n, gathered[me].data(), count, Dtype::kF32));
-    return c.broadcast(told[me].data(), count * ranks, Dtype::kF32, root);
+    return c.broadcast(sent[me].data(), count * ranks, Dtype::kF32, root);
   });
   RC_ASSERT(done.has_value());
   for (std::size_t rank = 0; rank < all; ++rank) {
-    RC_ASSERT(told[rank] == before[static_cast<std::size_t>(root)]);
+    RC_ASSERT(sent[rank] == before[static_cast<std::size_t>(root)]);
     for (std::size_t i = 0; i < n * all; ++i) {
       const bool mine = i / std::max<std::size_t>(n, 1) == rank;
       RC_ASSERT(reduced[rank][i] == sum_of(before, i));
@@ -156,7 +154,7 @@ TEST(LocalRanks, AddBf16UpInFp32AndRoundOnce) {
   EXPECT_TRUE(done.has_value());
 }
 
-TEST(LocalRanks, DoNotDependOnWhoComesFirst) {
+TEST(LocalRanks, DoNotDependOnTheOrderOfArrival) {
   const Rows in = numbers(4, 1000, 9);
   Rows first;
   for (int late = 0; late < 4; ++late) {
@@ -169,7 +167,7 @@ TEST(LocalRanks, DoNotDependOnWhoComesFirst) {
   }
 }
 
-TEST(LocalRanks, GoOnForManyRounds) {
+TEST(LocalRanks, SurviveManyRounds) {
   const auto done = run_local(5, [](Communicator& c) -> base::Result<void> {
     for (std::int32_t round = 0; round < 500; ++round) {
       const std::int32_t mine = round * c.rank();
@@ -183,19 +181,32 @@ TEST(LocalRanks, GoOnForManyRounds) {
   EXPECT_TRUE(done.has_value());
 }
 
-TEST(SoloRank, CopiesOrDoesNothing) {
-  const auto solo = make_solo();
-  EXPECT_EQ(solo->rank(), 0);
-  EXPECT_EQ(solo->ranks(), 1);
+TEST(LocalRanks, AgreeOnSmallValues) {
+  const auto done = run_local(3, [](Communicator& c) -> base::Result<void> {
+    ASSAY_TRY(const std::int64_t value, c.broadcast_value(100 + c.rank(), 1));
+    EXPECT_EQ(value, 101);
+    ASSAY_TRY(const bool any, c.any_rank(c.rank() == 2));
+    ASSAY_TRY(const bool none, c.any_rank(false));
+    EXPECT_TRUE(any);
+    EXPECT_FALSE(none);
+    return {};
+  });
+  EXPECT_TRUE(done.has_value());
+}
+
+TEST(SingleRank, CopiesOrDoesNothing) {
+  const auto single = make_single_rank();
+  EXPECT_EQ(single->rank(), 0);
+  EXPECT_EQ(single->ranks(), 1);
   float in[2] = {1, 2};
   float out[2] = {};
-  ASSERT_TRUE(solo->all_reduce(in, out, 2, Dtype::kF32, Reduction::kSum).has_value());
+  ASSERT_TRUE(single->all_reduce(in, out, 2, Dtype::kF32, Reduction::kSum).has_value());
   EXPECT_EQ(out[1], 2);
   in[0] = 5;
-  ASSERT_TRUE(solo->all_gather(in, out, 1, Dtype::kF32).has_value());
+  ASSERT_TRUE(single->all_gather(in, out, 1, Dtype::kF32).has_value());
   EXPECT_EQ(out[0], 5);
-  ASSERT_TRUE(solo->broadcast(in, 2, Dtype::kF32, 0).has_value());
-  ASSERT_TRUE(solo->barrier().has_value());
+  ASSERT_TRUE(single->broadcast(in, 2, Dtype::kF32, 0).has_value());
+  ASSERT_TRUE(single->barrier().has_value());
 }
 
 }  // namespace

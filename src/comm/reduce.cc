@@ -6,7 +6,7 @@
 namespace assay::comm {
 namespace {
 
-// An element as memory has it, and the type it is added up in.
+// The type an element is stored in, and the type it is summed in.
 template <class T>
 struct Plain {
   using Stored = T;
@@ -21,7 +21,7 @@ struct Bf16 {
   static Sum widened(Stored value) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16U);
   }
-  // To the nearest, ties to even; what is not a number stays one.
+  // Rounds to nearest, ties to even; NaN stays NaN.
   static Stored narrowed(Sum value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     if (value != value) return static_cast<Stored>((bits >> 16U) | 0x40U);

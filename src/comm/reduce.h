@@ -1,5 +1,5 @@
-// Reduces what several ranks brought, element by element and always in the order of the ranks, so
-// that the result depends on nobody's timing.
+// Reduces the inputs of several ranks element by element, always in rank order, so that the result
+// does not depend on timing.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace assay::comm {
 
-// out[i] = from[0][i], from[1][i], … reduced. `out` may be one of them. bf16 is added up in fp32
-// and rounded once.
+// out[i] = reduction of from[0][i], from[1][i], … `out` may alias one of the inputs. bf16 is summed
+// in fp32 and rounded once.
 void reduce(std::span<const std::byte* const> from, std::byte* out, std::int64_t count, Dtype type,
             Reduction reduction);
 

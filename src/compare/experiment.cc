@@ -22,7 +22,7 @@ constexpr std::array<std::pair<Stop, std::string_view>, 5> kStopTexts = {{
     {Stop::kPairs, "all pairs were made"},
     {Stop::kFailed, "an arm failed"},
 }};
-constexpr std::string_view kOldTimeText = "the time was over";  // in journals of 0.1
+constexpr std::string_view kOldTimeText = "the time was over";  // in journals of release 0.1
 
 base::Result<void> need(bool good, const char* where, std::string what, const char* hint = "") {
   if (good) return {};

@@ -63,7 +63,7 @@ struct Findings {
 
 // `alpha_share` of alpha may be spent on the verdict (InterimAnalysis::alpha_share): 1 at the
 // planned end, less after other interim analyses, 0 after an interruption, when every verdict is
-// inconclusive: whoever stops on seeing the estimate has chosen it.
+// inconclusive: a person who stops on seeing the estimate has chosen it.
 Findings findings_of(const Measured& measured, double alpha_share);
 
 // "1 block", "2 blocks"

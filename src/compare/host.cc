@@ -29,7 +29,7 @@ constexpr std::size_t kGuest = 8;  // these and later columns are included in us
 
 std::int64_t counter(std::string_view text, std::string_view name) {
   for (const std::string_view line : machine::split(text, '\n')) {
-    const auto words = machine::words(line);
+    const auto words = machine::split_blanks(line);
     if (words.size() == 2 && words[0] == name) return machine::parse_int(words[1]).value_or(0);
   }
   return 0;
@@ -38,7 +38,7 @@ std::int64_t counter(std::string_view text, std::string_view name) {
 void read_processors(const FileTree& tree, HostSample& sample) {
   const auto text = tree.read("/proc/stat", 4096);
   if (!text) return;
-  const auto columns = machine::words(machine::split(*text, '\n').front());
+  const auto columns = machine::split_blanks(machine::split(*text, '\n').front());
   const double per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
   for (std::size_t i = 1; i < std::min(columns.size(), kGuest + 1); ++i) {
     const double seconds =
@@ -138,7 +138,7 @@ std::vector<std::string> Host::preflight() const {
   const FileTree tree(root_);
   std::vector<std::string> warnings;
   if (const auto text = tree.read("/proc/loadavg", 128)) {
-    const auto load = machine::parse_double(machine::words(*text).front());
+    const auto load = machine::parse_double(machine::split_blanks(*text).front());
     if (load && *load > kLoadPerCpu * cpus_) {
       warnings.push_back(fmt::format("load is {:.1f} on {} processors: other processes are running",
                                      *load, cpus_));

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "base/result.h"
-#include "compare/process.h"
 #include "compare/records.h"
 #include "compare/stored_metrics.h"
+#include "compare/timed_process.h"
 
 namespace assay::compare {
 

@@ -94,15 +94,15 @@ double steady_step(std::span<const StepValue> steps) {
 
 std::optional<StepMatch> match_steps(std::span<const StepValue> a, std::span<const StepValue> b) {
   std::vector<double> logs;
-  auto ours = a.begin() + static_cast<std::ptrdiff_t>(steps_to_skip(a));
-  auto theirs = b.begin() + static_cast<std::ptrdiff_t>(steps_to_skip(b));
-  while (ours != a.end() && theirs != b.end()) {
-    if (ours->step == theirs->step)
-      logs.push_back(std::log(theirs++->value / ours++->value));
-    else if (ours->step < theirs->step)
-      ++ours;
+  auto at_a = a.begin() + static_cast<std::ptrdiff_t>(steps_to_skip(a));
+  auto at_b = b.begin() + static_cast<std::ptrdiff_t>(steps_to_skip(b));
+  while (at_a != a.end() && at_b != b.end()) {
+    if (at_a->step == at_b->step)
+      logs.push_back(std::log(at_b++->value / at_a++->value));
+    else if (at_a->step < at_b->step)
+      ++at_a;
     else
-      ++theirs;
+      ++at_b;
   }
   if (logs.empty()) return std::nullopt;
   return StepMatch{static_cast<std::int64_t>(logs.size()), base::median(std::move(logs))};

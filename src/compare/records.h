@@ -71,7 +71,7 @@ struct RuleChange {
   Rules to;
 };
 
-// A time at which the estimate was reported, so that a person could decide to go on or not.
+// A time at which the estimate was reported, so that a person could decide whether to continue.
 struct InterimAnalysis {
   std::int64_t run = 0;  // the last one included
   std::int64_t pairs = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/process/environment.h"
 #include "base/text.h"
 #include "compare/findings.h"
 #include "compare/metric_reader.h"
@@ -17,36 +18,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPadVariable = "ASSAY_COMPARE_PAD=";
+constexpr std::string_view kPadVariable = "ASSAY_COMPARE_PAD";
 // The kernel counts processor time in hundredths of a second: shorter samples are too coarse.
 constexpr double kShortestSample = 1.0;
 // With this many pairs one more changes little: the estimate is updated every second block, with
 // twice as many every third, and so on, so that its cost stays linear.
 constexpr std::int64_t kPairsPerSkip = 100;
 
-std::string_view variable_of(std::string_view setting) {
-  return setting.substr(0, setting.find('=') + 1);
-}
-
-std::vector<std::string> environment_of(const Arm& arm) {
-  std::vector<std::string> environment;
-  const auto is_over = [&](std::string_view setting) {
-    return std::any_of(arm.environment.begin(), arm.environment.end(), [&](const std::string& own) {
-      return variable_of(own) == variable_of(setting);
-    });
-  };
-  for (char** setting = environ; *setting != nullptr; ++setting) {
-    const std::string_view text = *setting;
-    if (!text.starts_with(kPadVariable) && !is_over(text)) environment.emplace_back(text);
+base::Environment environment_of(const Arm& arm) {
+  base::Environment environment = base::Environment::from_current();
+  environment.unset(kPadVariable);
+  for (const std::string& setting : arm.environment) {
+    const std::size_t equals = setting.find('=');
+    environment.set(setting.substr(0, equals), setting.substr(equals + 1));
   }
-  environment.insert(environment.end(), arm.environment.begin(), arm.environment.end());
   return environment;
 }
 
 // An arm's arguments and environment, which are the same for all its runs.
 struct PreparedArm {
   std::vector<std::string> arguments;
-  std::vector<std::string> environment;
+  base::Environment environment;
 };
 
 class ExperimentRunner {
@@ -65,7 +57,8 @@ class ExperimentRunner {
       // A shell takes time: all arms get one, or none.
       prepared_.push_back({shell ? shell_arguments(arm.command) : *plain_arguments(arm.command),
                            environment_of(arm)});
-      sizes_.push_back(start_size(prepared_.back().arguments, prepared_.back().environment));
+      sizes_.push_back(
+          start_size(prepared_.back().arguments, prepared_.back().environment.entries()));
     }
     ASSAY_TRY(reader_, MetricReader::of(measured_.experiment, interrupts_));
     sample_ = host_.sample();
@@ -117,7 +110,7 @@ class ExperimentRunner {
       ASSAY_TRY_VOID(journal_.add(measured_.failures.back()));
     }
     // The first Ctrl-C ends the run, a second one the cleanup hook.
-    interrupts_.hear();
+    interrupts_.consume();
     auto cleaned = hook(measured_.experiment.arm_of(arm).cleanup, "cleanup", record);
     if (!ran) return base::fail(std::move(ran).error());
     if (!cleaned) return base::fail(std::move(cleaned).error());
@@ -130,13 +123,13 @@ class ExperimentRunner {
     ASSAY_TRY(const bool prepared, hook(e.arm_of(record.arm).prepare, "prepare", record));
     if (!prepared) return false;
     ASSAY_TRY_VOID(reader_->begin());
-    ProcessRequest request{.words = prepared_[record.arm].arguments,
+    ProcessRequest request{.arguments = prepared_[record.arm].arguments,
                            .environment = prepared_[record.arm].environment,
                            .out = journal_.output(record.run, name, "out"),
                            .err = journal_.output(record.run, name, "err"),
                            .timeout = e.timeout,
                            .time_output = e.steps.has_value() && reads_output(e)};
-    request.environment.push_back(pad);
+    request.environment.add(pad);
     const std::int64_t started_ns = base::system_clock().wall_ns();
     record.started = base::utc_millis_text(started_ns);
     const auto outcome = run_process(request, interrupts_);
@@ -162,7 +155,7 @@ class ExperimentRunner {
     const std::string name = measured_.experiment.name_of(record.arm);
     const std::string extension = std::string(what) + ".";
     const ProcessRequest request{
-        .words = shell_arguments(command),
+        .arguments = shell_arguments(command),
         .environment = prepared_[record.arm].environment,
         .out = journal_.output(record.run, name, (extension + "out").c_str()),
         .err = journal_.output(record.run, name, (extension + "err").c_str())};

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "compare/host.h"
 #include "compare/journal.h"
-#include "compare/process.h"
+#include "compare/timed_process.h"
 
 namespace assay::compare {
 

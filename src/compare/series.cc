@@ -17,7 +17,7 @@ constexpr std::size_t kFewestForWarmUp = 8;
 constexpr std::size_t kMostWarmUp = 10;
 constexpr double kMostCorrelation = 0.95;  // the formula does not hold beyond
 constexpr std::size_t kFewestForCorrelation = 12;
-constexpr double kFewestFreedom = 3;  // fewer would widen by what a few values say at random
+constexpr double kFewestFreedom = 3;  // with fewer, Student's t would widen it without bound
 
 // Equal values alpha_share the mean of their ranks.
 std::vector<double> ranks(std::span<const double> values) {

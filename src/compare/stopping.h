@@ -4,9 +4,10 @@
 // of
 //   where the interval lies: stopping as soon as an effect is significant gives a false alarm in
 //   one experiment of three.
-// - Every report of the estimate is an interim analysis: whoever sees it can go on until they like
-//   it. The planned end may spend all of the allowed error (alpha); all later verdicts together
-//   spend at most another quarter of it (alpha spending).
+// - Every report of the estimate is an interim analysis: a person who sees it can continue until
+// the
+//   result is the wanted one. The planned end may spend all of the allowed error (alpha); all later
+//   verdicts together spend at most another quarter of it (alpha spending).
 #pragma once
 
 #include <optional>

@@ -13,8 +13,8 @@
 #include <new>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/timespec.h"
 #include "hash/blake3.h"
 #include "hash/mapped_file.h"
 #include "hash/segments.h"
@@ -27,8 +27,8 @@ constexpr std::size_t kCopyBytes = std::size_t{128}
 constexpr std::size_t kWorthMapping = std::size_t{512} << 10;  // below, copying is quicker
 constexpr std::uint64_t kAhead = std::uint64_t{16} << 20;
 
-// Asks for bytes that will be needed soon, so that the disk works while we hash. Asking costs time
-// even if they are in memory; a byte read without waiting says whether they are, for less.
+// Starts reading bytes that will be needed soon, so that the disk works during hashing. That costs
+// time even if they are cached; reading one byte without waiting finds out whether they are.
 void read_ahead(int fd, std::uint64_t offset, std::size_t length) {
   std::byte byte{};
   const iovec target{&byte, 1};

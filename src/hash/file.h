@@ -19,7 +19,7 @@
 
 namespace assay::hash {
 
-// What tells one state of a file from another, as far as the file system does.
+// Identifies one state of a file, as far as the file system can.
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -36,8 +36,8 @@ struct FileDigest {
   base::Bytes size;  // how many bytes the digest is of
   // The file as it was before the first byte was read.
   FileStamp stamp;
-  // The stamp was another after the last byte, or fewer bytes could be read than it said: the
-  // digest is of what was read, which the file as a whole may never have been.
+  // The stamp differed after the last byte, or fewer bytes could be read than its size: the digest
+  // is of what was read, which may never have been the content of the whole file.
   bool changed = false;
 };
 
@@ -48,15 +48,15 @@ enum class Reading {
 
 struct HashOptions {
   unsigned threads = 0;  // 0: as many as this process may use
-  // Told how many more bytes are done. Called by several threads at once; must not throw. When the
-  // file changes, the sum may be more than the size. base::Progress::advance fits.
+  // Called with the number of bytes just hashed, by several threads at once; must not throw. When
+  // the file changes, the sum may exceed its size. base::Progress::advance fits.
   std::function<void(std::int64_t)> progress = {};
-  std::stop_token stop = {};  // asked about every MiB; makes the result an error
+  std::stop_token stop = {};  // checked about every MiB; stopping is an error
   Reading reading = Reading::kMapped;
   const Kernel* kernel = &best_kernel();
 };
 
-// Regular files only; whatever else stands at the path is refused and not waited on.
+// Regular files only; anything else at the path is refused and not waited on.
 base::Result<FileDigest> hash_file(const std::filesystem::path& path,
                                    const HashOptions& options = {});
 // The same for an open file, from its beginning, whatever its position, which stays. Errors name

@@ -66,16 +66,16 @@ void on_sigbus(int signal, siginfo_t* info, void* context) {
   if (!covered) pass_on(signal, info, context);
 }
 
-bool handler_is_ours() {
+bool handler_is_action() {
   static const bool installed = [] {
     page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    struct sigaction ours {};
-    ours.sa_sigaction = on_sigbus;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigemptyset(&ours.sa_mask);
+    struct sigaction action {};
+    action.sa_sigaction = on_sigbus;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
     // Before it is installed: it may be called at once.
     if (::sigaction(SIGBUS, nullptr, &previous) != 0) return false;
-    return ::sigaction(SIGBUS, &ours, nullptr) == 0;
+    return ::sigaction(SIGBUS, &action, nullptr) == 0;
   }();
   struct sigaction now {};
   return installed && ::sigaction(SIGBUS, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
@@ -94,7 +94,7 @@ constexpr std::size_t kNoSlot = slots.size();
 }  // namespace
 
 std::optional<MappedFile> MappedFile::map(int fd, std::size_t size) {
-  if (size == 0 || !handler_is_ours()) return std::nullopt;
+  if (size == 0 || !handler_is_action()) return std::nullopt;
   const auto index = take_slot();
   if (!index) return std::nullopt;
   Slot& slot = slots[*index];

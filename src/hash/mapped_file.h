@@ -18,7 +18,7 @@ namespace assay::hash {
 class MappedFile {
  public:
   // Nothing where mapping is impossible or not safe: the file system cannot, all slots are taken,
-  // or someone has replaced our signal handler.
+  // or another library has replaced the signal handler.
   static std::optional<MappedFile> map(int fd, std::size_t size);
 
   MappedFile(MappedFile&& other) noexcept;

@@ -124,7 +124,7 @@ base::Result<Hashed> hash_segments(const Source& source, std::uint64_t size,
         helpers.emplace_back([&job, &subtree = subtrees[i]] { job.work(subtree); });
       }
     } catch (const std::system_error&) {
-      // The system has no more threads to give: those we have do the work.
+      // The system has no more threads: those that exist do the work.
     }
     job.work(subtrees[0]);
   }

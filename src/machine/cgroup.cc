@@ -27,8 +27,8 @@ std::vector<Hierarchy> mounted_hierarchies(std::string_view mountinfo) {
   for (const std::string_view line : split(mountinfo, '\n')) {
     const auto separator = line.find(" - ");
     if (separator == std::string_view::npos) continue;
-    const auto before = words(line.substr(0, separator));
-    const auto after = words(line.substr(separator + 3));
+    const auto before = split_blanks(line.substr(0, separator));
+    const auto after = split_blanks(line.substr(separator + 3));
     if (before.size() < 5 || after.size() < 3) continue;
     if (after[0] != "cgroup" && after[0] != "cgroup2") continue;
     found.push_back({.root = std::string(before[3]),
@@ -60,7 +60,7 @@ std::vector<std::string> group_directories(const Hierarchy& hierarchy, std::stri
   if (hierarchy.root != "/" && (group + '/').starts_with(hierarchy.root + '/')) {
     group.erase(0, hierarchy.root.size());
   }
-  // A path with ".." is of a group outside the namespace: only the mount point is ours to read.
+  // A path with ".." is of a group outside the namespace: only the mount point can be read.
   if (!group.starts_with('/') || group.find("/..") != std::string::npos ||
       group.size() > PATH_MAX) {
     group.clear();
@@ -94,7 +94,7 @@ void keep_quota(std::string_view quota, std::string_view period, CgroupLimits& l
 void read_v2(const FileTree& tree, const std::string& directory, CgroupLimits& limits) {
   read_memory(tree, directory + "/memory.max", limits);
   if (const auto text = tree.read(directory + "/cpu.max")) {
-    const auto parts = words(*text);
+    const auto parts = split_blanks(*text);
     if (parts.size() == 2) keep_quota(parts[0], parts[1], limits);
   }
 }

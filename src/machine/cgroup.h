@@ -1,4 +1,4 @@
-// What the control groups around this process leave it: CPU time and memory, versions 1 and 2.
+// Limits of the control groups of this process: CPU time and memory, versions 1 and 2.
 #pragma once
 
 #include <optional>

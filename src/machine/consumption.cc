@@ -34,11 +34,11 @@ void Consumption::add(std::int64_t now_ns, const Reading& reading) {
   const auto joules = joules_at(now_ns, reading);
   if (!joules) return;
   if (last_ && (*joules < last_->joules || now_ns <= last_->ns)) {
-    // The counter began anew: so do we.
+    // The counter was reset.
     last_.reset();
     slope_.reset();
   }
-  // Counters are brought up to date a few times a second; between, they only seem to stand still.
+  // Drivers update their counters a few times a second; an unchanged value is not zero power.
   if (last_ && reading.joules && slope_ && *joules == last_->joules &&
       seconds_between(last_->ns, now_ns) < kStale) {
     return;

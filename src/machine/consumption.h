@@ -1,6 +1,5 @@
-// Consumption: energy and clock between any two moments, from readings at others. Energy is a line
-// through the readings; between and after them it goes on as it went, so that what is taken piece
-// by piece adds up to what the counter says.
+// Consumption: energy and mean clock between any two moments, interpolated between readings. After
+// the last reading energy is extrapolated, so that successive calls add up to the counter's value.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,3 @@
-// See discover.h: asks each part of the room for its facts.
 #include "machine/discover.h"
 
 #include "machine/cgroup.h"

@@ -1,5 +1,4 @@
-// discover(): looks at the machine. The only thing in this room that touches it; nothing is read
-// before it is called.
+// discover(): everything about this machine. Nothing is read before it is called.
 #pragma once
 
 #include <string>
@@ -9,14 +8,14 @@
 namespace assay::machine {
 
 struct DiscoverOptions {
-  // Where proc/, sys/ and etc/ are; a directory of one's own pretends to be another machine.
+  // Where proc/, sys/ and etc/ are; tests pass a directory with those of another machine.
   std::string root = "/";
-  // What to dlopen() for NVIDIA's management library; empty to leave the GPU driver alone (it can
-  // take a second to wake GPUs up) and take GPUs from the PCI bus.
+  // What to dlopen() for NVIDIA's management library; empty: GPUs are taken from the PCI bus only
+  // (the driver can take a second to wake GPUs up).
   std::string nvml_library = "libnvidia-ml.so.1";
 };
 
-// Never fails: what cannot be learnt stays unknown and Machine::notes says so.
+// Never fails: what cannot be read stays unknown, with a line in Machine::notes.
 Machine discover(const DiscoverOptions& options = {});
 
 }  // namespace assay::machine

@@ -21,7 +21,7 @@ FileTree::FileTree(const std::string& root) : root_(root) {
 }
 
 std::optional<std::string> FileTree::read(const std::string& path, std::size_t limit) const {
-  // O_NONBLOCK: a pipe in a pretended tree must not hang us before fstat() tells it is one.
+  // O_NONBLOCK: opening a pipe in a fake tree must not hang.
   const base::UniqueFd fd(::open((root_ + path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -1,7 +1,7 @@
-// FileTree: /proc, /sys and /etc of this machine, or of a pretended one in a directory.
+// FileTree: /proc, /sys and /etc of this machine, or of a fake one in a directory.
 //
-// What cannot be read is an unknown fact here, not an error worth explaining, so this answers with
-// optionals where base::read_file() answers with errors.
+// What cannot be read is an unknown fact, not an error, so this returns optionals where
+// base::read_file() returns errors.
 #pragma once
 
 #include <cstddef>

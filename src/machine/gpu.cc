@@ -11,7 +11,7 @@
 namespace assay::machine {
 namespace {
 
-// The driver's word counts; the bus fills in what the driver did not say.
+// The driver takes precedence; the bus fills in what it does not report.
 void add_pci_facts(const PciDevice& device, Gpu& gpu) {
   if (!gpu.numa_node) gpu.numa_node = device.numa_node;
   if (!gpu.pcie.gen) gpu.pcie.gen = device.link.gen;
@@ -91,7 +91,7 @@ void find_gpus(const FileTree& tree, const std::string& nvml_library, Machine& m
   const auto on_bus = nvidia_gpus_on_pci(tree);
   if (nvml_library.empty()) return take_pci(on_bus, machine);
 
-  auto answer = ask_nvml(nvml_library);
+  auto answer = query_nvml(nvml_library);
   if (!answer) {
     take_pci(on_bus, machine);
     const auto kernel_module = machine.drivers.modules.find("nvidia");

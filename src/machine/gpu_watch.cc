@@ -235,7 +235,7 @@ const std::vector<GpuName>& GpuWatch::gpus() const {
   return state_->names;
 }
 
-std::vector<GpuActivity> GpuWatch::look() {
+std::vector<GpuActivity> GpuWatch::sample() {
   std::vector<GpuActivity> activities;
   activities.reserve(state_->watched.size());
   for (State::Watched& one : state_->watched) activities.push_back(state_->look(one));

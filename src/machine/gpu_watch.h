@@ -26,7 +26,7 @@ struct GpuName {
 // "0", "0.1"
 std::string short_name(const GpuName& gpu);
 
-// What is not told is not there. Percentages and rates are means since the last look.
+// Unknown values are absent. Percentages and rates are means since the last sample.
 struct GpuActivity {
   std::optional<base::Bytes> memory_used;
   std::optional<double> busy_percent;  // some kernel ran
@@ -44,7 +44,7 @@ struct GpuActivity {
 
 class GpuWatch {
  public:
-  // The error says why GPUs cannot be asked; a GPU that does not answer is left out.
+  // The error says why NVML cannot be used; a GPU that does not answer is left out.
   static base::Result<GpuWatch> open(const std::string& nvml_library = "libnvidia-ml.so.1");
   GpuWatch(GpuWatch&& other) noexcept;
   GpuWatch& operator=(GpuWatch&&) = delete;
@@ -53,7 +53,7 @@ class GpuWatch {
   // Cards in the order of the bus, each followed by its slices.
   [[nodiscard]] const std::vector<GpuName>& gpus() const;
   // As many, in the same order.
-  std::vector<GpuActivity> look();
+  std::vector<GpuActivity> sample();
 
  private:
   struct State;

@@ -34,13 +34,13 @@ TEST_F(GpuWatchTest, CountersAreBetweenTwoLooks) {
   EXPECT_EQ(watch->gpus()[3].memory, base::Bytes(150'754'820'096));
   EXPECT_EQ(short_name(watch->gpus()[3]), "3");
   EXPECT_FALSE(watch->gpus()[3].sliced);
-  const GpuActivity first = watch->look()[3];
+  const GpuActivity first = watch->sample()[3];
   EXPECT_EQ(first.busy_percent, 53);
   EXPECT_EQ(first.watts, 403);
   EXPECT_EQ(first.clock_mhz, 1980);
   EXPECT_FALSE(first.tensor_percent);  // nothing to compare with yet
   for (int again = 0; again < 3; ++again) {
-    const GpuActivity second = watch->look()[3];
+    const GpuActivity second = watch->sample()[3];
     EXPECT_DOUBLE_EQ(*second.sm_percent, 2.003);
     EXPECT_DOUBLE_EQ(*second.tensor_percent, 5.003);
     EXPECT_DOUBLE_EQ(*second.dram_percent, 10.003);
@@ -60,8 +60,8 @@ TEST_F(GpuWatchTest, SlicesAreGpusOfTheirOwn) {
   EXPECT_EQ(slice.old_id, "MIG-GPU-00000000-0000-0000-0000-000000000001/5/0");
   EXPECT_EQ(short_name(slice), "1.2");
   EXPECT_EQ(short_name(watch->gpus()[4]), "2");
-  watch->look();
-  const auto activities = watch->look();
+  watch->sample();
+  const auto activities = watch->sample();
   ASSERT_EQ(activities.size(), 10U);
   EXPECT_DOUBLE_EQ(*activities[3].sm_percent, 3.005);  // of instance 5 of card 1
   EXPECT_FALSE(activities[3].watts);
@@ -72,14 +72,14 @@ TEST_F(GpuWatchTest, SlicesAreGpusOfTheirOwn) {
 TEST_F(GpuWatchTest, OlderCardsTellLess) {
   auto watch = open("pairs");
   ASSERT_TRUE(watch);
-  watch->look();
-  const GpuActivity activity = watch->look()[0];
+  watch->sample();
+  const GpuActivity activity = watch->sample()[0];
   EXPECT_FALSE(activity.tensor_percent);
   EXPECT_EQ(activity.pcie_received, base::BytesPerSecond(2e6));
   auto bare = open("nvswitch", FAKE_NVML_BARE);
   ASSERT_TRUE(bare);
   EXPECT_EQ(bare->gpus()[0].uuid, "");
-  EXPECT_FALSE(bare->look()[0].memory_used);
+  EXPECT_FALSE(bare->sample()[0].memory_used);
 }
 
 TEST_F(GpuWatchTest, NonsenseIsNotTold) {
@@ -91,8 +91,8 @@ TEST_F(GpuWatchTest, NonsenseIsNotTold) {
   for (const char* scenario : {"errors", "garbage"}) {
     auto watch = open(scenario);
     ASSERT_TRUE(watch);
-    watch->look();
-    for (const GpuActivity& activity : watch->look()) {
+    watch->sample();
+    for (const GpuActivity& activity : watch->sample()) {
       EXPECT_FALSE(activity.busy_percent || activity.watts || activity.clock_mhz) << scenario;
       EXPECT_FALSE(activity.sm_percent || activity.pcie_sent || activity.nvlink_received)
           << scenario;

@@ -115,7 +115,7 @@ struct Drivers {
 
 enum class GpuSource {
   kNone,  // no GPU was found
-  kPci,   // seen on the PCI bus, but the driver could not be asked: names and sizes are missing
+  kPci,   // found on the PCI bus without the driver: names and sizes are missing
   kNvml,
 };
 std::string_view to_text(GpuSource source);
@@ -133,15 +133,12 @@ struct Machine {
   std::vector<Nic> nics;
   Drivers drivers;
   std::vector<std::string> notes;  // what could not be found out, and why
-
-  // Null when either position does not exist or a == b.
-  [[nodiscard]] const GpuLink* link_between(int a, int b) const;
 };
 
 // Unknown facts are null; units end the key ("memory_bytes", "rate_bytes_per_s").
 base::Json to_json(const Machine& machine);
 
-// One line for people: "2-core Intel Xeon Processor, 23.5 GiB, no GPU".
+// One line: "2-core Intel Xeon Processor, 23.5 GiB, no GPU".
 std::string summary(const Machine& machine);
 
 }  // namespace assay::machine

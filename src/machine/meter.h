@@ -1,4 +1,4 @@
-// Meter: what a device draws and how fast it runs, asked again and again while it computes.
+// Meter: power and clock of a device, read repeatedly while it computes.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace assay::machine {
 
-// What is not told is not there.
+// Unknown values are absent.
 struct Reading {
-  std::optional<double> joules;  // used since some moment: differences mean something
+  std::optional<double> joules;  // since an arbitrary moment: only differences matter
   std::optional<double> watts;   // now
   std::optional<double> clock_mhz;
   std::optional<std::uint64_t> clock_limits;  // why it runs no faster, as NVML's bits
-  std::optional<std::int64_t> too_hot_ns;     // slowed down for heat, since some moment
+  std::optional<std::int64_t> too_hot_ns;     // slowed down for heat, since an arbitrary moment
 };
 
-// Those of them that say something is wrong: "too hot", "power brake". A card that idles, or that
-// has reached the power it is allowed, is as it should be.
+// Clock limits that mean a fault: "too hot", "power brake". Idling and reaching the power limit are
+// normal.
 std::vector<std::string> clock_troubles(std::uint64_t clock_limits);
 
 class Meter {
@@ -28,8 +28,8 @@ class Meter {
   virtual Reading read() = 0;
 };
 
-// The GPU with this PCI bus id, through NVML, which stays open as long as the meter; null when it
-// cannot be asked.
+// The GPU with this PCI bus id, through NVML, which stays open as long as the meter; null if NVML
+// or the GPU is not available.
 std::unique_ptr<Meter> gpu_meter(const std::string& pci_bus_id,
                                  const std::string& nvml_library = "libnvidia-ml.so.1");
 

@@ -21,7 +21,7 @@ using nvml::Functions;
 using nvml::kSuccess;
 using nvml::NvmlLibrary;
 
-// A broken library must not make us ask four billion GPUs.
+// A broken library may report four billion GPUs.
 constexpr unsigned kMaxGpus = 256;
 
 // Runs a function that writes text; an unterminated answer is cut at the end of the buffer.
@@ -178,13 +178,13 @@ void note_missing_facts(NvmlAnswer& answer) {
   }
   for (const auto& [fact, gpus] : missing) {
     answer.notes.push_back(
-        fmt::format("NVML does not tell the {} of GPU {}", fact, fmt::join(gpus, ", ")));
+        fmt::format("NVML does not report the {} of GPU {}", fact, fmt::join(gpus, ", ")));
   }
 }
 
 }  // namespace
 
-base::Result<NvmlAnswer> ask_nvml(const std::string& name) {
+base::Result<NvmlAnswer> query_nvml(const std::string& name) {
   ASSAY_TRY(const NvmlLibrary library, NvmlLibrary::open(name));
   const Functions& f = library.functions();
   unsigned count = 0;
@@ -194,7 +194,8 @@ base::Result<NvmlAnswer> ask_nvml(const std::string& name) {
   }
   NvmlAnswer answer;
   if (count > kMaxGpus) {
-    answer.notes.push_back(fmt::format("NVML counts {} GPUs; asked the first {}", count, kMaxGpus));
+    answer.notes.push_back(
+        fmt::format("NVML counts {} GPUs; only the first {} are used", count, kMaxGpus));
     count = kMaxGpus;
   }
   answer.driver_version =

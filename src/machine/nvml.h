@@ -1,4 +1,4 @@
-// What NVML says about the GPUs, as plain data. The library is open only while ask_nvml() runs.
+// GPUs as NVML reports them, as plain data. The library is open only during query_nvml().
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace assay::machine {
 struct NvlinkEnd {
   enum class Remote { kUnknown, kGpu, kSwitch };
   Remote remote = Remote::kUnknown;
-  std::string bus_id;  // of the remote device, as sysfs writes it; empty when not told
+  std::string bus_id;  // of the remote device, as sysfs writes it; empty if unknown
 };
 
 struct NvmlGpu {
@@ -30,7 +30,7 @@ struct NvmlAnswer {
   std::vector<std::string> notes;
 };
 
-// An error when no GPU could be asked at all; single facts that are missing are notes.
-base::Result<NvmlAnswer> ask_nvml(const std::string& library);
+// An error if NVML cannot be used at all; single facts that are missing are notes.
+base::Result<NvmlAnswer> query_nvml(const std::string& library);
 
 }  // namespace assay::machine

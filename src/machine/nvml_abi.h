@@ -1,6 +1,6 @@
-// The little of NVIDIA's management library (NVML) that we call, declared by ourselves so that no
-// toolkit is needed to build. Layouts and numbers follow NVML's published C interface, which keeps
-// them: a change there comes as a new versioned function. Names are ours; `nvml…` functions are
+// The parts of NVIDIA's management library (NVML) that are used, declared here so that no toolkit
+// is needed to build. Layouts and numbers follow NVML's published C interface, which keeps them: a
+// change there comes as a new versioned function. Names are not NVIDIA's; `nvml…` functions are
 // looked up at run time (nvml_library.cc) and faked in testing/.
 #pragma once
 
@@ -93,7 +93,7 @@ struct GpmMetric {
 static_assert(sizeof(GpmMetric) == 40);
 inline constexpr unsigned kGpmVersion = 1;
 // The library's own array has grown from 98 entries to several hundred under one version number; it
-// touches as many as are asked for.
+// touches only those requested.
 inline constexpr unsigned kGpmMetrics = 512;
 struct GpmMetrics {
   unsigned version;

@@ -59,7 +59,7 @@ struct Functions {
 
 class NvmlLibrary {
  public:
-  // The error says why the GPUs cannot be asked, in words for Machine::notes.
+  // The error says why NVML cannot be used, as text for Machine::notes.
   static base::Result<NvmlLibrary> open(const std::string& name);
 
   NvmlLibrary(NvmlLibrary&& other) noexcept;

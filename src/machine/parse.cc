@@ -58,7 +58,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return pieces;
 }
 
-std::vector<std::string_view> words(std::string_view text) {
+std::vector<std::string_view> split_blanks(std::string_view text) {
   constexpr std::string_view kBlank = " \t";
   std::vector<std::string_view> pieces;
   for (auto start = text.find_first_not_of(kBlank); start != std::string_view::npos;

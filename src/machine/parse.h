@@ -1,4 +1,4 @@
-// The small languages of /proc and /sys. Anything malformed is nullopt: a fact not known.
+// The text formats of /proc and /sys. Anything malformed is nullopt: an unknown fact.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::optional<int> parse_small(std::string_view text, int low, int high);
 // Pieces between separators, empty ones included; always at least one piece.
 std::vector<std::string_view> split(std::string_view text, char separator);
 // Pieces between runs of spaces and tabs.
-std::vector<std::string_view> words(std::string_view text);
+std::vector<std::string_view> split_blanks(std::string_view text);
 
 // "0-3,8" -> {0,1,2,3,8}, and back. An empty text is an empty list.
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);

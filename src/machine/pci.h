@@ -1,4 +1,4 @@
-// The PCI bus as sysfs shows it: where GPUs and network adapters sit, whatever their drivers say.
+// The PCI bus as in sysfs: where GPUs and network adapters are, independent of their drivers.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct PciDevice {
   bool is_display() const { return class_code >> 16 == 0x03; }
 };
 
-// A bus id the way sysfs writes it, from any other habit ("00000000:18:00.0", upper case); empty
-// when the text is not one.
+// A bus id in the form of sysfs, from any other ("00000000:18:00.0", upper case); empty if the text
+// is none.
 std::string sysfs_bus_id(std::string_view text);
 
 std::optional<PciDevice> read_pci_device(const FileTree& tree, const std::string& bus_id);

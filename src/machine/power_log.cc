@@ -18,7 +18,7 @@ PowerLog::~PowerLog() {
 }
 
 void PowerLog::read() {
-  const Reading reading = meter_->read();  // may take its time: nobody waits for it
+  const Reading reading = meter_->read();  // may be slow, so without the lock
   const std::lock_guard lock(mutex_);
   consumption_.add(clock_.monotonic_ns(), reading);
 }

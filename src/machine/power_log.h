@@ -1,5 +1,5 @@
-// PowerLog: a meter that is read by a thread of its own, so that whoever asks what was used since
-// they last asked never waits for a driver.
+// PowerLog: a meter that is read by a thread of its own, so that a caller who wants the energy used
+// since the last call never waits for a driver.
 #pragma once
 
 #include <chrono>

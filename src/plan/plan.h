@@ -22,7 +22,7 @@ namespace assay::plan {
 
 struct PlannedStep {
   StepTime time;
-  Interval interval;                        // factors of it, from comparable rows
+  ErrorInterval interval;                   // factors of it, from comparable rows
   std::string comparable;                   // the class of software that these rows are of
   std::vector<std::string> extrapolations;  // what no comparable row has
   double tokens_per_s = 0;                  // of all ranks

@@ -2,7 +2,8 @@
 
 #include <array>
 
-#include "spec/mfu.h"
+#include "spec/parameters.h"
+#include "step/recompute.h"
 
 namespace assay::plan {
 namespace {
@@ -31,15 +32,13 @@ RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constan
                                  base::Bytes memory) {
   RecomputeChoice choice;
   Work tried = work;
-  for (const RecomputeKind kind : recomputations_of(work.software.framework)) {
-    tried.recompute = kind;
-    const MemoryNeed need = memory_need(tried, constants.memory);
-    const bool fits = need.total() <= memory;
-    const base::Seconds step = fits ? step_seconds(tried, constants.time) : base::Seconds();
-    // Of two that do not fit, the later keeps less.
-    const bool better = fits ? !choice.fits || step < choice.step : !choice.fits;
-    if (better) choice = {kind, fits, step, need};
-  }
+  const auto kinds = recomputations_of(work.software.framework);
+  choice.fits = step::choose_recompute(kinds, [&](RecomputeKind kind) {
+    choice.kind = tried.recompute = kind;
+    choice.memory = memory_need(tried, constants.memory);
+    return choice.memory.total() <= memory;
+  });
+  if (choice.fits) choice.step = step_seconds(tried, constants.time);
   return choice;
 }
 

@@ -25,7 +25,7 @@ struct Prediction {
   bool fits = false;           // the card's memory
   double tokens_per_step = 0;  // of all ranks
   double tokens_per_second = 0;
-  // Model flops utilisation of the cards' bf16 peak, by both definitions (spec/mfu.h).
+  // Model flops utilisation of the cards' bf16 peak, by both definitions (spec/parameters.h).
   double mfu = 0;                 // without the embedding
   double mfu_with_embedding = 0;  // as often published
 };
@@ -33,7 +33,7 @@ struct Prediction {
 base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed = {},
                                  const ModelConstants& constants = {});
 
-// What a framework offers, from what keeps most to what keeps least.
+// What a framework offers, from what keeps most to what keeps least; ours as in step/recompute.h.
 std::span<const RecomputeKind> recomputations_of(Framework framework);
 
 struct RecomputeChoice {
@@ -43,7 +43,8 @@ struct RecomputeChoice {
   MemoryNeed memory;
 };
 
-// The fastest of these that fits `memory`; where none does, the one that keeps least.
+// The first of these that fits `memory`, which is the fastest; where none does, the last. As the
+// trainer chooses (step/recompute.h), but with the model's memory.
 RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants,
                                  base::Bytes memory);
 

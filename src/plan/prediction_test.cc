@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "spec/enum_names.h"
 #include "spec/load.h"
-#include "spec/mfu.h"
+#include "spec/parameters.h"
 #include "step/memory_plan.h"
 #include "step/outline.h"
+#include "step/recompute.h"
 
 namespace assay::plan {
 namespace {
@@ -203,6 +205,31 @@ TEST(Prediction, RecomputesAsMuchAsMemoryAsks) {
   EXPECT_EQ(recompute("90 GiB").work.recompute, RecomputeKind::kFull);
   EXPECT_TRUE(recompute("90 GiB").fits);
   EXPECT_FALSE(recompute("80 GiB").fits);
+}
+
+// So the first that fits is the fastest, up to rounding where waiting hides all that is recomputed.
+TEST(Prediction, EachRecomputationTakesLongerThanTheOneBefore) {
+  for (const char* preset : {"llama3-13b-h200x32", "moe-9b-h200x32"}) {
+    for (const Framework framework : {Framework::kAssay, Framework::kTorch, Framework::kKempner,
+                                      Framework::kMegatronCore, Framework::kZero3}) {
+      Work work = work_of(predicted_job(preset), {.framework = framework}).value();
+      double last = 0;
+      for (const RecomputeKind kind : recomputations_of(framework)) {
+        work.recompute = kind;
+        const double seconds = step_seconds(work, shipped_constants()).count();
+        EXPECT_GE(seconds, last * (1 - 1e-12)) << preset << to_text(framework) << to_text(kind);
+        last = seconds;
+      }
+    }
+  }
+}
+
+TEST(Prediction, TheTrainersRecomputationsAreTheStepsOwn) {
+  std::vector<std::string> priced;
+  std::vector<std::string> executed;
+  for (const auto kind : recomputations_of(Framework::kAssay)) priced.emplace_back(to_text(kind));
+  for (const auto policy : step::kRecomputePolicies) executed.emplace_back(spec::to_text(policy));
+  EXPECT_EQ(priced, executed);
 }
 
 TEST(Prediction, ModulesGatherMoreOftenAndHoldLess) {

@@ -1,5 +1,5 @@
-// What other numbers of devices give: the job with its micro-batch and its inner degrees on fewer
-// and more machines. Each rank keeps its work, so a step reads as many more tokens (weak scaling).
+// Scaling: the job with its micro-batch and its inner degrees on fewer and more machines. Each rank
+// keeps its work, so a step reads as many more tokens (weak scaling).
 #pragma once
 
 #include <cstdint>

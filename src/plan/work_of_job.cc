@@ -10,7 +10,7 @@
 #include "plan/model/cards.h"
 #include "plan/model/links.h"
 #include "spec/parameters.h"
-#include "step/head_rows.h"
+#include "step/shapes.h"
 
 namespace assay::plan {
 namespace {
@@ -33,12 +33,12 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
   s.kv_heads = as_real(m.kv_heads);
   s.head_dim = as_real(m.head_dim);
   s.ffn = as_real(m.ffn);
-  s.mlp_matrices = m.mlp == spec::Mlp::kSwiglu ? 3 : 2;
+  s.mlp_matrices = m.is_gated() ? 3 : 2;
   s.vocab = as_real(m.vocab);
   s.tied = m.tied;
   s.ragged_vocab = m.vocab % kAlignedElements != 0;
   if (framework == Framework::kAssay) {  // which rounds it up
-    s.vocab = std::ceil(s.vocab / step::kRoundRows) * step::kRoundRows;
+    s.vocab = as_real(step::padded_rows(m.vocab));
     s.ragged_vocab = false;
   }
   s.attention_out = as_real(m.q_dim());
@@ -94,8 +94,7 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device, spec::Precisio
   return card;
 }
 
-// What our trainer tells apart is all the same to frameworks that know one kind between nothing and
-// everything.
+// Other frameworks have one policy between none and full.
 RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
   const bool ours = framework == Framework::kAssay;
   switch (recompute) {
@@ -176,7 +175,7 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   work.batch = {.sequence = as_real(batch.sequence),
                 .micro_batch = as_real(batch.micro_batch),
                 .micros = as_real(batch.accumulate)};
-  // With fewer key heads than tensor-parallel ranks, ranks keep copies.
+  // With fewer key heads than tensor-parallel ranks, ranks keep copies (step/shapes.h).
   Shape& s = work.shape;
   s.qkv = (s.heads + 2 * std::max(s.kv_heads, d.tp)) * s.head_dim;
 }

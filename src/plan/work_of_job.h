@@ -14,9 +14,8 @@ struct Assumed {
   std::optional<Framework> framework;
 };
 
-// With the recomputation that the job names; with none if it says auto, for which prediction.h
-// chooses. Fails when the device is a CPU or does not say what a prediction needs, and names the
-// key to set.
+// With the job's recomputation; without any if that is auto, for which prediction.h chooses. Fails
+// for CPUs and for devices that lack what a prediction needs, naming the key to set.
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {});
 
 // The same work in another layout and with another batch, for searches that try many: `work` is

@@ -4,7 +4,6 @@
 #include <array>
 #include <numeric>
 
-#include "base/ascii.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "base/ascii.h"
 #include "base/json.h"
+#include "base/text.h"
 
 namespace assay::report {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "plot/downsample.h"
-#include "store/metrics_json.h"
+#include "store/metrics.h"
 
 namespace assay::report {
 namespace {

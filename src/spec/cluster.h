@@ -52,7 +52,7 @@ struct NetworkSpec {
 
 struct ClusterSpec {
   std::int64_t nodes = 1;
-  std::int64_t max_nodes = 0;  // that can be had together; default: nodes
+  std::int64_t max_nodes = 0;  // available together; default: nodes
   std::int64_t devices_per_node = 0;
   std::optional<std::int64_t> cpus;        // per node, as the provider counts them
   std::optional<std::int64_t> numa_nodes;  // over which a node's devices are spread

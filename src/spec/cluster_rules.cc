@@ -55,7 +55,7 @@ base::Result<void> complete(ClusterSpec& c, const Value& document) {
   if (c.nodes > c.max_nodes) {
     return rule.broken(
         "cluster.nodes",
-        fmt::format("{} nodes, but at most {} can be had together", c.nodes, c.max_nodes),
+        fmt::format("{} nodes, but at most {} are available together", c.nodes, c.max_nodes),
         "lower it, or raise cluster.max_nodes if that is wrong");
   }
   if (c.nodes > 1 && c.network.kind == NetworkKind::kNone) {

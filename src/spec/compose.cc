@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "spec/overrides.h"
 #include "spec/presets.h"

@@ -6,7 +6,8 @@
 //
 // A name without "/" and ".toml" is a preset; anything else is a file, relative to the file that
 // names it. What is nearer wins. A section with its own `extends` takes nothing from the section
-// of the document that its file extends: the two would mix into a third thing nobody wrote.
+// of the document that its file extends: the two would mix into something that neither file
+// describes.
 #pragma once
 
 #include <functional>

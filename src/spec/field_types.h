@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/money.h"
 #include "base/result.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "spec/enum_names.h"

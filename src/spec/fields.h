@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "spec/compose.h"
 #include "spec/field_types.h"

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "spec/enum_names.h"
-#include "spec/limits.h"
 #include "spec/rule.h"
 #include "spec/rules.h"
+#include "spec/schema.h"
 
 namespace assay::spec {
 namespace {

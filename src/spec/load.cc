@@ -95,7 +95,7 @@ base::Result<Loaded> load(std::string_view reference, const LoadOptions& options
   const auto this_machine = options.this_machine ? options.this_machine : this_machine_document;
   ASSAY_TRY(Composed composed, compose(reference, {options.overrides, this_machine}));
   Value& document = composed.document;
-  // Before asking what it is: a misspelt section must be told as such.
+  // Before the kind is determined: a misspelt section must be reported as such.
   ASSAY_TRY(Sections sections, read_sections(document));
   ASSAY_TRY(const Kind kind, kind_of(document));
   if (kind == Kind::kJob && document.find("cluster") == nullptr) {

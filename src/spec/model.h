@@ -45,6 +45,10 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t moe_layers() const { return is_moe() ? layers / moe_every : 0; }
   [[nodiscard]] std::int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_dim() const { return kv_heads * head_dim; }
+  [[nodiscard]] std::int64_t qkv_dim() const { return q_dim() + 2 * kv_dim(); }
+  [[nodiscard]] bool is_gated() const { return mlp == Mlp::kSwiglu; }
+  // What the MLP's first product makes: gate and up side by side, or up alone.
+  [[nodiscard]] std::int64_t inner_dim() const { return is_gated() ? 2 * ffn : ffn; }
 };
 
 }  // namespace assay::spec

@@ -6,9 +6,6 @@
 namespace assay::spec {
 namespace {
 
-// nanochat's gate that mixes value embeddings in reads this many channels of the residual stream.
-constexpr std::int64_t kValueGateChannels = 32;
-
 class GroupList {
  public:
   void matrix(const char* name, Role role, std::int64_t rows, std::int64_t cols,
@@ -41,7 +38,7 @@ void add_attention(const ModelSpec& m, GroupList& list) {
   list.matrix("attn_v", Role::kMatrix, m.kv_dim(), m.dim, m.layers);
   list.matrix("attn_o", Role::kMatrix, m.dim, m.q_dim(), m.layers);
   if (m.bias) {
-    list.vector("attn_qkv_bias", m.q_dim() + 2 * m.kv_dim(), m.layers);
+    list.vector("attn_qkv_bias", m.qkv_dim(), m.layers);
     list.vector("attn_o_bias", m.dim, m.layers);
   }
   if (m.qk_norm == QkNorm::kLearned) {
@@ -54,7 +51,7 @@ void add_mlp(const ModelSpec& m, GroupList& list) {
   list.norm("mlp_norm", m.norm, m.dim, m.layers);
   const std::int64_t dense = m.layers - m.moe_layers();
   const std::int64_t experts = m.moe_layers() * m.experts;
-  const bool gated = m.mlp == Mlp::kSwiglu;
+  const bool gated = m.is_gated();
   list.matrix("mlp_gate", Role::kMatrix, m.ffn, m.dim, gated ? dense : 0);
   list.matrix("mlp_up", Role::kMatrix, m.ffn, m.dim, dense);
   list.matrix("mlp_down", Role::kMatrix, m.dim, m.ffn, dense);
@@ -116,6 +113,16 @@ Parameters parameters_of(const ModelSpec& model) {
   auto counted = count_parameters(model);
   ASSAY_CHECK(counted.has_value(), "a completed model has been counted");
   return *std::move(counted);
+}
+
+FlopsPerToken flops_per_token(const ModelSpec& model, std::int64_t sequence) {
+  const Parameters parameters = parameters_of(model);
+  const double attention = 12.0 * static_cast<double>(model.layers) *
+                           static_cast<double>(model.q_dim()) * static_cast<double>(sequence);
+  // Experts that a token is not sent to multiply nothing.
+  const std::int64_t idle = parameters.total - parameters.active;
+  return {6.0 * static_cast<double>(parameters.active) + attention,
+          6.0 * static_cast<double>(parameters.matmul - idle) + attention};
 }
 
 base::Json to_json(const std::vector<ParameterGroup>& groups) {

@@ -11,6 +11,9 @@
 
 namespace assay::spec {
 
+// nanochat's gate that mixes value embeddings in reads this many channels of the residual stream.
+inline constexpr std::int64_t kValueGateChannels = 32;
+
 enum class Role {
   kEmbedding,  // looked up by token or position
   kMatrix,     // multiplies activations inside the blocks
@@ -42,6 +45,16 @@ base::Result<Parameters> count_parameters(const ModelSpec& model);
 
 // The same for a model that went through rules.cc, where counting it is one of the rules.
 Parameters parameters_of(const ModelSpec& model);
+
+// Flops of a token under the two definitions of model flops utilisation in use. They differ in
+// whether the embedding counts; neither halves attention for being causal. Of a mixture, only what
+// a token uses counts.
+struct FlopsPerToken {
+  double with_embedding = 0;     // 6 N + 12 L D S, N all parameters
+  double without_embedding = 0;  // 6 N + 12 L D S, N those that multiply activations
+};
+
+FlopsPerToken flops_per_token(const ModelSpec& model, std::int64_t sequence);
 
 // [{"name": …, "shape": […], "tensors": …, "parameters": …}, …]
 base::Json to_json(const std::vector<ParameterGroup>& groups);

@@ -1,4 +1,4 @@
-// PriceSpec: what a provider asks for some devices per hour, on which date, and who says so.
+// PriceSpec: what a provider charges for some devices per hour, on which date, and the source.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,10 @@ struct PriceRange {
 };
 
 // "$31.92", or "$55.00 - $76.00".
-std::string to_text(const PriceRange& range);
+inline std::string to_text(const PriceRange& range) {
+  if (range.low == range.high) return base::to_text(range.low);
+  return base::to_text(range.low) + " - " + base::to_text(range.high);
+}
 
 struct PriceSpec {
   std::string provider;

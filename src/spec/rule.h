@@ -1,4 +1,5 @@
-// Rule: words a broken rule with the file and line of the key it is about. Internal to src/spec.
+// Rule: the error of a broken rule, with file and line of the key it is about. Internal to
+// src/spec.
 #pragma once
 
 #include <cstdint>

@@ -6,13 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "spec/enum_names.h"
 #include "spec/layout_rules.h"
-#include "spec/limits.h"
 #include "spec/parameters.h"
 #include "spec/presets.h"
 #include "spec/rule.h"
+#include "spec/schema.h"
 
 namespace assay::spec {
 namespace {

@@ -1,5 +1,5 @@
-// Rules between keys: what a single key's type and range cannot say. Each fills the defaults that
-// depend on other keys, then checks, and answers with its own message.
+// Rules between keys: what a single key's type and range cannot check. Each fills the defaults that
+// depend on other keys, then checks.
 #pragma once
 
 #include <functional>

@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NodesBeyondMost",
              "h200-4-ib",
              {"cluster.nodes=9"},
-             "cluster.nodes: 9 nodes, but at most 8 can be had together; lower it, or raise "
+             "cluster.nodes: 9 nodes, but at most 8 are available together; lower it, or raise "
              "cluster.max_nodes if that is wrong"},
         Case{"NodesWithoutNetwork",
              "h200-1",

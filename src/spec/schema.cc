@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "spec/fields.h"
-#include "spec/limits.h"
 
 namespace assay::spec {
 
@@ -163,7 +162,7 @@ void describe(V& key, NetworkSpec& n) {
 template <class V>
 void describe(V& key, ClusterSpec& c) {
   key({"nodes", "machines", false, 1, kMostNodes}, c.nodes);
-  key({"max_nodes", "machines that can be had together", false, 1, kMostNodes, "nodes"},
+  key({"max_nodes", "machines that are available together", false, 1, kMostNodes, "nodes"},
       c.max_nodes);
   key({"devices_per_node", "devices in a machine", true, 1, 1e4}, c.devices_per_node);
   key({"cpus", "CPUs per node, as the provider counts them", false, 1, kMostCpus}, c.cpus);
@@ -185,7 +184,7 @@ void describe(V& key, PriceSpec& p) {
   key({"market", "on-demand, or spot: can be taken away"}, p.market);
   key({"per_hour", "price per hour of all these devices", true}, p.per_hour);
   key({"date", "when it was seen", true}, p.date);
-  key({"source", "who says so", true}, p.source);
+  key({"source", "where the price is published", true}, p.source);
 }
 
 template <class V>

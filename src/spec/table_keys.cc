@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 
 namespace assay::spec {

@@ -1,5 +1,5 @@
 // TableKeys: a table of a small document, such as an experiment or a suite, whose keys are taken
-// one by one; what nobody took is unknown. Errors name file and line of the very value.
+// one by one; what was not taken is unknown. Errors name file and line of the very value.
 //
 //   TableKeys keys(document);
 //   ASSAY_TRY_VOID(keys.text("title", title));

@@ -12,9 +12,9 @@
 #include "base/text.h"
 #include "machine/discover.h"
 #include "spec/enum_names.h"
-#include "spec/limits.h"
 #include "spec/node_links.h"
 #include "spec/presets.h"
+#include "spec/schema.h"
 #include "spec/toml.h"
 
 namespace assay::spec {

@@ -1,18 +1,13 @@
 // One decoder block, forward and backward. What the forward pass keeps is the recompute policy's
 // choice; what it does not keep, the backward pass computes again right before it is needed.
 #include "step/builder.h"
+#include "step/recompute.h"
 
 namespace assay::step {
 namespace {
 
-using spec::Recompute;
-
 bool has_heads(const spec::ModelSpec& m) {
   return m.qk_norm != spec::QkNorm::kNone;
-}
-
-std::int64_t inner_width(const spec::ModelSpec& m) {
-  return m.mlp == spec::Mlp::kSwiglu ? 2 * m.ffn : m.ffn;
 }
 
 const View* bias_view(Builder& b, Part part, View& place) {
@@ -23,9 +18,9 @@ const View* bias_view(Builder& b, Part part, View& place) {
 }
 
 // Queries and keys, side by side, as attention reads them.
-View query_key(const Kept& k, const spec::ModelSpec& m) {
+View query_key(const Kept& k, const BlockShape& s) {
   const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
-  return from.columns(0, m.q_dim() + m.kv_dim());
+  return from.columns(0, s.q + s.kv);
 }
 
 void head_norm(Builder& b, Part part, const View& x, const View& y) {
@@ -45,20 +40,20 @@ void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
 
 void make_qkv(Builder& b, Kept& k) {
   const spec::ModelSpec& m = b.model();
+  const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  k.h = b.matrix(b.named("attention_norm"), tokens, m.dim);
+  k.h = b.matrix(b.named("attention_norm"), tokens, s.dim);
   b.norm(Part::kAttentionNorm, k.x, k.h);
-  k.qkv = b.matrix(b.named("qkv"), tokens, m.q_dim() + 2 * m.kv_dim());
+  k.qkv = b.matrix(b.named("qkv"), tokens, s.qkv());
   View bias;
   b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr, bias_view(b, Part::kQkv, bias));
   if (has_heads(m)) {
-    k.heads = b.matrix(b.named("heads"), tokens, m.q_dim() + m.kv_dim());
-    head_norm(b, Part::kQueryNorm, k.qkv.columns(0, m.q_dim()), k.heads.columns(0, m.q_dim()));
-    head_norm(b, Part::kKeyNorm, k.qkv.columns(m.q_dim(), m.kv_dim()),
-              k.heads.columns(m.q_dim(), m.kv_dim()));
+    k.heads = b.matrix(b.named("heads"), tokens, s.q + s.kv);
+    head_norm(b, Part::kQueryNorm, k.qkv.columns(0, s.q), k.heads.columns(0, s.q));
+    head_norm(b, Part::kKeyNorm, k.qkv.columns(s.q, s.kv), k.heads.columns(s.q, s.kv));
   }
   if (m.positions == spec::Positions::kRope) {
-    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {query_key(k, m)}});
+    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {query_key(k, s)}});
   }
 }
 
@@ -66,45 +61,45 @@ double attention_flops(const Builder& b, double passes) {
   const Program& p = b.program();
   // Causal: half of the square of scores, which is made once and used once per pass.
   return passes * 2.0 * static_cast<double>(p.micro_tokens()) *
-         static_cast<double>(p.choices.sequence) * static_cast<double>(p.model.q_dim()) / 2.0;
+         static_cast<double>(p.choices.sequence) * static_cast<double>(b.shape().q) / 2.0;
 }
 
 void attend(Builder& b, Kept& k) {
   const spec::ModelSpec& m = b.model();
+  const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  const View qk = query_key(k, m);
-  k.o = b.matrix(b.named("attention"), tokens, m.q_dim());
+  const View qk = query_key(k, s);
+  k.o = b.matrix(b.named("attention"), tokens, s.q);
   k.log_sum_exp =
       b.matrix(b.named("log_sum_exp"), tokens, m.heads, Dtype::kF32, Storage::kActivations);
   b.emit({.kind = Kind::kAttention,
           .part = Part::kAttention,
-          .in = {qk.columns(0, m.q_dim()), qk.columns(m.q_dim(), m.kv_dim()),
-                 k.qkv.columns(m.q_dim() + m.kv_dim(), m.kv_dim())},
+          .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv)},
           .out = {k.o, k.log_sum_exp},
           .flops = attention_flops(b, 2)});
 }
 
 void attention_out(Builder& b, Kept& k) {
-  k.x1 = b.matrix(b.named("attention_out"), b.program().micro_tokens(), b.model().dim);
+  k.x1 = b.matrix(b.named("attention_out"), b.program().micro_tokens(), b.shape().dim);
   View bias;
   b.forward(Part::kAttentionOut, k.o, b.weight(Part::kAttentionOut), k.x1, &k.x,
             bias_view(b, Part::kAttentionOut, bias));
 }
 
 void mlp_norm(Builder& b, Kept& k) {
-  k.h2 = b.matrix(b.named("mlp_norm"), b.program().micro_tokens(), b.model().dim);
+  k.h2 = b.matrix(b.named("mlp_norm"), b.program().micro_tokens(), b.shape().dim);
   b.norm(Part::kMlpNorm, k.x1, k.h2);
 }
 
 void gate_up(Builder& b, Kept& k) {
-  k.inner = b.matrix(b.named("gate_up"), b.program().micro_tokens(), inner_width(b.model()));
+  k.inner = b.matrix(b.named("gate_up"), b.program().micro_tokens(), b.shape().inner);
   View bias;
   b.forward(Part::kGateUp, k.h2, b.weight(Part::kGateUp), k.inner, nullptr,
             bias_view(b, Part::kGateUp, bias));
 }
 
 void activate(Builder& b, Kept& k) {
-  k.a = b.matrix(b.named("activation"), b.program().micro_tokens(), b.model().ffn);
+  k.a = b.matrix(b.named("activation"), b.program().micro_tokens(), b.shape().ffn);
   b.emit({.kind = Kind::kActivate, .part = Part::kActivation, .in = {k.inner}, .out = {k.a}});
 }
 
@@ -119,10 +114,10 @@ void add_bias_gradient(Builder& b, Part part, const View& dc) {
 }
 
 void backward_mlp(Builder& b, Kept& k, const View& dx) {
-  const spec::ModelSpec& m = b.model();
+  const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   add_bias_gradient(b, Part::kDown, dx);
-  const View da = b.matrix(b.named("activation gradient"), tokens, m.ffn);
+  const View da = b.matrix(b.named("activation gradient"), tokens, s.ffn);
   b.back_to_input(Part::kDown, dx, b.weight(Part::kDown), da);
   // Each element is read before it is overwritten, so both results lie where they came from.
   Op back{.kind = Kind::kActivateGrad, .part = Part::kActivation, .in = {k.inner, da}};
@@ -140,47 +135,46 @@ void backward_mlp(Builder& b, Kept& k, const View& dx) {
   }
   add_bias_gradient(b, Part::kGateUp, k.inner);
   b.back_to_weight(Part::kGateUp, k.inner, k.h2, *b.find(Part::kGateUp));
-  const View dh2 = b.matrix(b.named("mlp_norm gradient"), tokens, m.dim);
+  const View dh2 = b.matrix(b.named("mlp_norm gradient"), tokens, s.dim);
   b.back_to_input(Part::kGateUp, k.inner, b.weight(Part::kGateUp), dh2);
   b.norm_gradient(Part::kMlpNorm, dh2, k.x1, dx, true);
 }
 
 void backward_attention(Builder& b, Kept& k, const View& dx) {
   const spec::ModelSpec& m = b.model();
+  const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   add_bias_gradient(b, Part::kAttentionOut, dx);
   b.back_to_weight(Part::kAttentionOut, dx, k.o, *b.find(Part::kAttentionOut));
-  const View d_o = b.matrix(b.named("attention gradient"), tokens, m.q_dim());
+  const View d_o = b.matrix(b.named("attention gradient"), tokens, s.q);
   b.back_to_input(Part::kAttentionOut, dx, b.weight(Part::kAttentionOut), d_o);
 
-  const View qk = query_key(k, m);
+  const View qk = query_key(k, s);
   const View dqkv = b.matrix(b.named("qkv gradient"), tokens, k.qkv.cols);
-  const View dq = dqkv.columns(0, m.q_dim());
-  const View dk = dqkv.columns(m.q_dim(), m.kv_dim());
+  const View dq = dqkv.columns(0, s.q);
+  const View dk = dqkv.columns(s.q, s.kv);
   b.emit({.kind = Kind::kAttentionGrad,
           .part = Part::kAttention,
-          .in = {qk.columns(0, m.q_dim()), qk.columns(m.q_dim(), m.kv_dim()),
-                 k.qkv.columns(m.q_dim() + m.kv_dim(), m.kv_dim()), k.o, k.log_sum_exp, d_o},
-          .out = {dq, dk, dqkv.columns(m.q_dim() + m.kv_dim(), m.kv_dim())},
+          .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv), k.o,
+                 k.log_sum_exp, d_o},
+          .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
           .flops = attention_flops(b, 5)});
   if (m.positions == spec::Positions::kRope) {
-    b.emit({.kind = Kind::kRotateGrad,
-            .part = Part::kRope,
-            .out = {dqkv.columns(0, m.q_dim() + m.kv_dim())}});
+    b.emit({.kind = Kind::kRotateGrad, .part = Part::kRope, .out = {dqkv.columns(0, s.q + s.kv)}});
   }
   if (has_heads(m)) {
-    head_norm_gradient(b, Part::kQueryNorm, dq, k.qkv.columns(0, m.q_dim()));
-    head_norm_gradient(b, Part::kKeyNorm, dk, k.qkv.columns(m.q_dim(), m.kv_dim()));
+    head_norm_gradient(b, Part::kQueryNorm, dq, k.qkv.columns(0, s.q));
+    head_norm_gradient(b, Part::kKeyNorm, dk, k.qkv.columns(s.q, s.kv));
   }
   if (k.h.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
-    k.h = b.matrix(b.named("attention_norm"), tokens, m.dim);
+    k.h = b.matrix(b.named("attention_norm"), tokens, s.dim);
     b.norm(Part::kAttentionNorm, k.x, k.h);
     b.enter(Phase::kBackward, b.layer());
   }
   add_bias_gradient(b, Part::kQkv, dqkv);
   b.back_to_weight(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
-  const View dh = b.matrix(b.named("attention_norm gradient"), tokens, m.dim);
+  const View dh = b.matrix(b.named("attention_norm gradient"), tokens, s.dim);
   b.back_to_input(Part::kQkv, dqkv, b.weight(Part::kQkv), dh);
   b.norm_gradient(Part::kAttentionNorm, dh, k.x, dx, true);
 }
@@ -205,10 +199,9 @@ void backward_block(Builder& b, Kept k, const View& dx) {
   // What the last block made is still there when its backward pass begins: keeping it costs memory
   // only beside the logits.
   const bool last = layer + 1 == b.model().layers;
-  const Recompute policy = last ? Recompute::kNone : b.program().choices.recompute;
-  const bool cheap = policy == Recompute::kNone;
+  const KeptParts kept = last ? KeptParts{} : kept_by(b.program().choices.recompute);
   b.enter(Phase::kRecompute, layer);
-  if (policy == Recompute::kFull) {
+  if (!kept.attention) {
     const View x = k.x;
     k = {};
     k.x = x;
@@ -217,15 +210,15 @@ void backward_block(Builder& b, Kept k, const View& dx) {
     attention_out(b, k);
     mlp_norm(b, k);
     gate_up(b, k);
-  } else if (policy == Recompute::kFfn) {
+  } else if (!kept.gate_up) {
     mlp_norm(b, k);
     gate_up(b, k);
     k.h = {};
-  } else if (!cheap) {
+  } else if (!kept.norms) {
     k.h = {};
     k.h2 = {};
   }
-  if (!cheap) k.a = {};
+  if (!kept.activation) k.a = {};
   b.enter(Phase::kBackward, layer);
   backward_mlp(b, k, dx);
   backward_attention(b, k, dx);

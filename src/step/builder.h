@@ -1,4 +1,5 @@
-// Builder: what the files that write a step's ops down share. Behind program.h.
+// Builder: makes a program's ops (program.h). Its own methods are in builder.cc and, for fp8,
+// quantised.cc; the functions below build the parts of a step with it.
 #pragma once
 
 #include <map>
@@ -7,18 +8,20 @@
 #include <vector>
 
 #include "step/program.h"
+#include "step/shapes.h"
 
 namespace assay::step {
 
 class Builder {
  public:
-  explicit Builder(Program& program) : program_(program) {}
+  // The program has its model already.
+  explicit Builder(Program& program) : program_(program), shape_(block_shape(program.model)) {}
 
-  // A matrix of its own, in the activations' type unless told.
+  // A new buffer with one matrix, in the activations' type unless given.
   View matrix(std::string name, std::int64_t rows, std::int64_t cols);
   View matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type, Storage storage);
 
-  // Ops are of this phase, layer and micro-batch until told otherwise.
+  // The ops that follow are of this phase and layer.
   void enter(Phase phase, std::int32_t layer = kNoLayer) {
     phase_ = phase;
     layer_ = layer;
@@ -47,10 +50,11 @@ class Builder {
   Program& program() { return program_; }
   [[nodiscard]] const Program& program() const { return program_; }
   [[nodiscard]] const spec::ModelSpec& model() const { return program_.model; }
+  [[nodiscard]] const BlockShape& shape() const { return shape_; }
   [[nodiscard]] std::string named(const char* what) const;
 
  private:
-  // quantised.cc: what is known of a block's product in fp8.
+  // quantised.cc: the fp8 operands of a block's product.
   struct Quantised {
     View input_scale;
     View weight_scale;
@@ -68,6 +72,7 @@ class Builder {
   void to_fp8_back_to_weight(Op& op);
 
   Program& program_;
+  BlockShape shape_;
   Phase phase_ = Phase::kForward;
   std::int32_t layer_ = kNoLayer;
   std::map<std::pair<std::int32_t, Part>, Quantised> quantised_;
@@ -87,13 +92,14 @@ struct Kept {
   View a;      // after the activation
 };
 
-// block_forward.cc, block_backward.cc: `x` to the block's output; what `policy` keeps.
+// block.cc: from `x` to the block's output. Everything is kept; the backward pass drops what the
+// recompute policy does not keep (recompute.h).
 Kept forward_block(Builder& b, const View& x, const View& out);
 // dx is the gradient of the block's output, and of its input afterwards.
 void backward_block(Builder& b, Kept kept, const View& dx);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
 void build_head(Builder& b, const View& x, const View* dx);
-// ranks.cc: what ranks tell each other after the last micro-batch; nothing where there is one.
+// ranks.cc: collectives after the last micro-batch; none where there is one rank.
 void sum_losses(Builder& b);
 void sum_gradients(Builder& b);  // each rank has the sums of its own ranges afterwards
 // The norm of every rank's own gradients, by rank.

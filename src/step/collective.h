@@ -1,4 +1,4 @@
-// Collective: something that ranks do together, as the planner counts and prices it.
+// Collective: one collective operation, as the planner counts and prices it.
 #pragma once
 
 #include <cstdint>

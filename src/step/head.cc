@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "step/builder.h"
-#include "step/head_rows.h"
+#include "step/shapes.h"
 
 namespace assay::step {
 namespace {
-
-constexpr std::int64_t kRowStep = 128;
 
 const Parameter& head_of(const Builder& b) {
   const Parameter* head = b.find(Part::kHead);
@@ -25,13 +23,6 @@ std::int64_t rows_at_a_time(const Program& p, std::int64_t stride) {
 
 }  // namespace
 
-std::int64_t head_rows(std::int64_t tokens, std::int64_t vocab) {
-  const std::int64_t rows = std::max(kRowStep, kMostLogits / vocab / kRowStep * kRowStep);
-  const std::int64_t parts = (tokens + rows - 1) / rows;
-  const std::int64_t even = (tokens + parts - 1) / parts;
-  return std::min(tokens, (even + kRowStep - 1) / kRowStep * kRowStep);
-}
-
 void build_head(Builder& b, const View& x, const View* dx) {
   Program& p = b.program();
   const spec::ModelSpec& m = b.model();
@@ -40,7 +31,7 @@ void build_head(Builder& b, const View& x, const View* dx) {
   const View h = b.matrix("final_norm", tokens, m.dim);
   b.norm(Part::kFinalNorm, x, h);
 
-  // Padded, as the weights are: columns beyond the vocabulary are nobody's logits, and their
+  // Padded, as the weights are: columns beyond the vocabulary belong to no token, and their
   // gradients zero.
   Parameter head = head_of(b);
   head.rows += head.padding_rows;

@@ -1,5 +1,5 @@
-// Layout: where among a job's ranks a program runs. A program is one rank's: what the others do is
-// not in it, only what it does with them.
+// Layout: a rank's place among the job's ranks. A program is one rank's; other ranks appear in it
+// through collectives only.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace assay::step {
 
-// A rank among those along one way of cutting the job.
+// A rank among those along one axis of the layout.
 struct Place {
   std::int64_t rank = 0;
   std::int64_t ranks = 1;
 };
 
-// The ranks that a collective is among. Every way of cutting has its own.
+// The kinds of parallelism; a collective is among the ranks of one.
 enum class Axis : std::uint8_t { kNone, kData, kTensor, kContext, kExpert, kPipeline };
 
 std::string_view to_text(Axis axis);
@@ -39,7 +39,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// Layouts that the trainer cannot execute are refused with the key that says so.
+// Layouts that the trainer cannot execute are refused, naming the key.
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank);
 
 }  // namespace assay::step

@@ -1,5 +1,5 @@
 // MemoryPlan: a place in one arena for every buffer of a program. Buffers that are never alive at
-// the same time may share a place; what is alive when follows from the ops.
+// the same time may share memory; lifetimes follow from the ops.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
-// Op: one operation of a training step. The planner prices it, the trainer executes it, and what a
-// backend executed is written down in the same words (executed.h), so that the two can be compared.
+// Op: one operation of a training step, as the trainer executes it (program.h). A backend logs what
+// it executed in the same terms (train/backend.h), so that a test can compare the two. The planner
+// does not price this list: it uses outlines (outline.h) to count and a closed form
+// (plan/model/work.h) for time, and tests compare their flops, bytes and counts with the list.
 #pragma once
 
 #include <cstdint>
@@ -67,8 +69,8 @@ enum class Part : std::uint8_t {
   kDecayed,
   kUndecayed,
   kAllGroups,
-  // What outlines know and programs do not yet.
-  kRouter,          // of a mixture: who computes a token, and taking it there and back
+  // In outlines only: programs do not have these yet.
+  kRouter,          // of a mixture: choosing experts, and moving tokens there and back
   kValueEmbedding,  // nanochat's
   kResidual,        // nanochat's: the stream and the embedding, weighted
 };

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "step/head_rows.h"
 #include "step/outliner.h"
+#include "step/shapes.h"
 
 namespace assay::step {
 namespace {
 
 std::int64_t whole(double size) {
   return std::llround(size);
-}
-
-double up_to(double elements, double round) {
-  return std::ceil(elements / round) * round;
 }
 
 }  // namespace
@@ -25,13 +21,13 @@ Sizes::Sizes(const spec::ModelSpec& m, const OutlineChoices& c) {
   tokens = number(c.sequence * c.micro_batch) / number(c.cut.context);
   between = c.cut.sequence_parallel ? tokens / tensor : tokens;
   keys = number(c.sequence);
-  dim = number(m.dim);
-  q = number(m.q_dim()) / tensor;
-  // With fewer key heads than ranks, ranks keep copies.
-  kv = std::max(number(m.kv_dim()) / tensor, number(m.head_dim));
-  ffn = number(m.ffn) / tensor;
-  inner = (m.mlp == spec::Mlp::kSwiglu ? 2 : 1) * ffn;
-  vocab = up_to(number(m.vocab), kRoundRows) / tensor;
+  const BlockShape shape = block_shape(m, c.cut.tensor);
+  dim = number(shape.dim);
+  q = number(shape.q);
+  kv = number(shape.kv);
+  ffn = number(shape.ffn);
+  inner = number(shape.inner);
+  vocab = number(padded_rows(m.vocab)) / tensor;
   layers = number(c.cut.layers > 0 ? c.cut.layers : m.layers);
   micros = number(c.accumulate);
   activation = number(bytes_of(c.numerics.activations));
@@ -55,7 +51,7 @@ void Outliner::attention(Kind kind, double passes, double bytes) {
   outline_.ops.back().flops = passes * 2 * s.tokens * s.keys * s.q / 2;
 }
 
-void Outliner::tell(Axis axis, CollectiveKind kind, double elements) {
+void Outliner::collective(Axis axis, CollectiveKind kind, double elements) {
   const Cut& cut = choices_.cut;
   std::int64_t ranks = 2;  // of a pipeline: neighbours
   if (axis == Axis::kTensor) ranks = cut.tensor;
@@ -145,9 +141,9 @@ void Outliner::ends() {
   // Stages of a pipeline hand the stream on, and its gradient back.
   const double stream = s.between * s.dim;
   enter(Phase::kForward, s.micros);
-  if (!choices_.cut.last) tell(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
+  if (!choices_.cut.last) collective(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
   enter(Phase::kBackward, s.micros);
-  if (!choices_.cut.first) tell(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
+  if (!choices_.cut.first) collective(Axis::kPipeline, CollectiveKind::kSendReceive, stream);
 }
 
 // The table and the head are spread over the vocabulary: what ranks have looked up is summed, and

@@ -1,10 +1,11 @@
-// Outline: the step of one rank as a short list. What is executed alike in every layer and
-// micro-batch stands there once, with how often; there are no buffers and no numbers of ranks. So
-// an outline of any layout takes microseconds to make, and a planner prices many of them.
+// Outline: the step of one rank as a short list of distinct ops, each with how often it is
+// executed; without buffers. The outline of any layout takes microseconds to make.
 //
-// Of a job on one rank it says what the program of step::build says: the same ops, as often, with
-// the same flops and bytes (outline_test.cc). What programs cannot do yet, it knows already:
-// tensor, context, expert and pipeline ranks, mixtures, and nanochat's blocks.
+// For a job on one rank it has the same ops as the program of step::build, as often, with the same
+// flops and bytes (outline_test.cc compares them). It also covers what programs cannot do yet:
+// tensor, context, expert and pipeline parallelism, mixtures, and nanochat's blocks. The planner
+// takes the collectives of activations from it (plan/exchange/activations.h); step times come from
+// a closed form (plan/model), whose flops a test compares with outlines.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ struct OutlineOp {
   double count = 0;  // per optimizer step
 };
 
-// Among ranks that share a model; what replicas tell each other once per step is the optimizer's
-// business (plan/communication).
+// Among ranks that share a model. What replicas exchange once per step is in
+// plan/exchange/communication.h.
 struct OutlineCollective {
   Collective collective;
   Axis axis = Axis::kTensor;
@@ -73,9 +74,5 @@ struct OutlineChoices {
 
 // For models and layouts that went through the rules of spec: every cut divides what it cuts.
 Outline outline(const spec::ModelSpec& model, const OutlineChoices& choices);
-
-// What an op of a program reads and writes, in the same sense: operands once, results once, and
-// once more where they are added to or changed in place; of tables that are looked up, the rows.
-double moved_bytes(const Op& op, const Program& program);
 
 }  // namespace assay::step

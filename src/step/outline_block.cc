@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "step/outliner.h"
+#include "step/recompute.h"
 
 namespace assay::step {
-
-using spec::Recompute;
 
 double Outliner::norm_weights() const {
   return model_.norm == spec::Norm::kLayerNorm ? 2 : model_.norm == spec::Norm::kRmsNorm ? 1 : 0;
@@ -38,7 +37,7 @@ void Outliner::cut_sums() {
 }
 
 void Outliner::cut(CollectiveKind kind) {
-  if (choices_.cut.tensor > 1) tell(Axis::kTensor, kind, sizes_.tokens * sizes_.dim);
+  if (choices_.cut.tensor > 1) collective(Axis::kTensor, kind, sizes_.tokens * sizes_.dim);
 }
 
 void Outliner::make_qkv() {
@@ -63,8 +62,8 @@ void Outliner::attend() {
   attention(Kind::kAttention, 2, s.tokens * (2 * s.q + 2 * s.kv) * s.activation + sums);
   if (choices_.cut.context > 1) {
     // Keys and values go round among the ranks of a sequence.
-    tell(Axis::kContext, CollectiveKind::kAllGather,
-         2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
+    collective(Axis::kContext, CollectiveKind::kAllGather,
+               2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
   }
 }
 
@@ -96,7 +95,7 @@ void Outliner::route(Kind kind) {
   if (!mixture_) return;
   const double elements = routed_tokens() * sizes_.dim;
   pass(kind, Part::kRouter, 2 * elements * sizes_.activation);
-  if (choices_.cut.expert > 1) tell(Axis::kExpert, CollectiveKind::kAllToAll, elements);
+  if (choices_.cut.expert > 1) collective(Axis::kExpert, CollectiveKind::kAllToAll, elements);
 }
 
 void Outliner::gate_up() {
@@ -167,10 +166,10 @@ void Outliner::backward_attention(bool recomputes_norm) {
   const double sums = s.tokens * s.q / static_cast<double>(model_.head_dim) * 4;
   attention(Kind::kAttentionGrad, 5, s.tokens * (4 * s.q + 4 * s.kv) * s.activation + sums);
   if (choices_.cut.context > 1) {
-    tell(Axis::kContext, CollectiveKind::kAllGather,
-         2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
-    tell(Axis::kContext, CollectiveKind::kReduceScatter,
-         2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
+    collective(Axis::kContext, CollectiveKind::kAllGather,
+               2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
+    collective(Axis::kContext, CollectiveKind::kReduceScatter,
+               2 * s.tokens * s.kv * static_cast<double>(choices_.cut.context));
   }
   if (model_.positions == spec::Positions::kRope) {
     pass(Kind::kRotateGrad, Part::kRope, 2 * s.tokens * (s.q + s.kv) * s.activation);
@@ -222,7 +221,8 @@ void Outliner::blocks() {
 
 void Outliner::blocks_alike(double layers, bool have_last) {
   const Sizes& s = sizes_;
-  const Recompute policy = choices_.recompute;
+  const bool all_kept = choices_.recompute == spec::Recompute::kNone;
+  const KeptParts parts = kept_by(choices_.recompute);
   enter(Phase::kForward, layers * s.micros);
   extras(true);
   make_qkv();
@@ -231,18 +231,18 @@ void Outliner::blocks_alike(double layers, bool have_last) {
   mlp_forward();
 
   // The last block of the model is never recomputed.
-  const double kept = policy == Recompute::kNone       ? layers
+  const double kept = all_kept                         ? layers
                       : choices_.cut.last && have_last ? std::min(1.0, layers)
                                                        : 0;
   const double again = layers - kept;
-  if (policy == Recompute::kFull && again > 0) {
+  if (!parts.attention && again > 0) {
     enter(Phase::kRecompute, again * s.micros);
     make_qkv();
     attend();
     attention_out();
     norm(Part::kMlpNorm);
     gate_up();
-  } else if (policy == Recompute::kFfn && again > 0) {
+  } else if (!parts.gate_up && again > 0) {
     enter(Phase::kRecompute, again * s.micros);
     norm(Part::kMlpNorm);
     gate_up();
@@ -255,8 +255,8 @@ void Outliner::blocks_alike(double layers, bool have_last) {
   }
   if (again > 0) {
     enter(Phase::kBackward, again * s.micros);
-    backward_mlp(policy == Recompute::kCheap, true);
-    backward_attention(policy == Recompute::kCheap || policy == Recompute::kFfn);
+    backward_mlp(/*recomputes_norm=*/!parts.norms && parts.gate_up, /*makes_activation=*/true);
+    backward_attention(/*recomputes_norm=*/!parts.norms && parts.attention);
     extras(false);
   }
 }

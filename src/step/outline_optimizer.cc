@@ -1,13 +1,11 @@
 // The optimizer of a step: one pass over this rank's share of every group of parameters.
 #include <cmath>
 
+#include "spec/parameters.h"
 #include "step/outliner.h"
 #include "step/parameters.h"
 
 namespace assay::step {
-
-// That nanochat's gate of value embeddings reads, as spec/parameters counts them.
-constexpr double kGateChannels = 32;
 
 void Outliner::optimizer() {
   const Sizes& s = sizes_;
@@ -34,7 +32,9 @@ void Outliner::optimizer() {
       {Part::kGateUp, s.inner * s.dim, mlps},
       {Part::kDown, s.dim * s.ffn, mlps},
       {Part::kRouter, static_cast<double>(model_.experts) * s.dim, mixtures},
-      {Part::kValueEmbedding, s.kv / static_cast<double>(model_.head_dim) * kGateChannels, valued}};
+      {Part::kValueEmbedding,
+       s.kv / static_cast<double>(model_.head_dim) * static_cast<double>(spec::kValueGateChannels),
+       valued}};
   double blocks = 0;
   for (const auto& matrix : matrices) blocks += matrix.count * aligned(matrix.elements);
   double tables = valued * aligned(s.vocab * static_cast<double>(model_.kv_dim()));

@@ -1,4 +1,5 @@
-// Outliner: what the files that write an outline down share. Behind outline.h.
+// Outliner: makes an outline (outline.h). Its methods are in outline.cc (ends, products),
+// outline_block.cc and outline_optimizer.cc.
 #pragma once
 
 #include "step/outline.h"
@@ -50,7 +51,7 @@ class Outliner {
   enum class Form { kForward, kInput, kWeight };
   void product(Part part, Form form, double rows, double out, double in, double also = 0,
                double writes = 1);
-  void tell(Axis axis, CollectiveKind kind, double elements);
+  void collective(Axis axis, CollectiveKind kind, double elements);
 
   // outline_block.cc
   void norm(Part part);

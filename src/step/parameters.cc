@@ -2,18 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
-#include "step/head_rows.h"
+#include "step/shapes.h"
 
 namespace assay::step {
 namespace {
 
 constexpr double kInitStd = 0.02;
-
-constexpr std::int64_t padding_of(std::int64_t rows) {
-  return (kRoundRows - rows % kRoundRows) % kRoundRows;
-}
 
 class ParameterList {
  public:
@@ -44,7 +41,8 @@ class ParameterList {
          .group = muon_ && in_block ? Group::kMuon : Group::kDecayed,
          .rows = rows,
          .cols = cols,
-         .padding_rows = part == Part::kEmbedding || part == Part::kHead ? padding_of(rows) : 0,
+         .padding_rows =
+             part == Part::kEmbedding || part == Part::kHead ? padded_rows(rows) - rows : 0,
          .init_std = std_of});
   }
   void vector(const char* name, Part part, std::int32_t layer, std::int64_t size, Init init) {
@@ -74,22 +72,21 @@ void ParameterList::block(std::int32_t layer) {
   // What is added to the residual stream 2 L times starts smaller, so that the stream does not grow
   // with depth.
   const double out_std = kInitStd / std::sqrt(2.0 * static_cast<double>(m.layers));
-  const std::int64_t qkv = m.q_dim() + 2 * m.kv_dim();
-  const std::int64_t inner = m.mlp == spec::Mlp::kSwiglu ? 2 * m.ffn : m.ffn;
+  const BlockShape s = block_shape(m);
   norm("attention_norm", "attention_norm_bias", Part::kAttentionNorm, layer);
-  matrix("qkv", Part::kQkv, layer, qkv, m.dim);
-  bias("qkv_bias", Part::kQkv, layer, qkv);
+  matrix("qkv", Part::kQkv, layer, s.qkv(), s.dim);
+  bias("qkv_bias", Part::kQkv, layer, s.qkv());
   if (m.qk_norm == spec::QkNorm::kLearned) {
     vector("query_norm", Part::kQueryNorm, layer, m.head_dim, Init::kOnes);
     vector("key_norm", Part::kKeyNorm, layer, m.head_dim, Init::kOnes);
   }
-  matrix("attention_out", Part::kAttentionOut, layer, m.dim, m.q_dim(), out_std);
-  bias("attention_out_bias", Part::kAttentionOut, layer, m.dim);
+  matrix("attention_out", Part::kAttentionOut, layer, s.dim, s.q, out_std);
+  bias("attention_out_bias", Part::kAttentionOut, layer, s.dim);
   norm("mlp_norm", "mlp_norm_bias", Part::kMlpNorm, layer);
-  matrix("gate_up", Part::kGateUp, layer, inner, m.dim);
-  bias("gate_up_bias", Part::kGateUp, layer, inner);
-  matrix("down", Part::kDown, layer, m.dim, m.ffn, out_std);
-  bias("down_bias", Part::kDown, layer, m.dim);
+  matrix("gate_up", Part::kGateUp, layer, s.inner, s.dim);
+  bias("gate_up_bias", Part::kGateUp, layer, s.inner);
+  matrix("down", Part::kDown, layer, s.dim, s.ffn, out_std);
+  bias("down_bias", Part::kDown, layer, s.dim);
 }
 
 void ParameterList::fill() {
@@ -103,6 +100,46 @@ void ParameterList::fill() {
   if (!m.tied) matrix("head", Part::kHead, kNoLayer, m.vocab, m.dim);
 }
 
+std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::int64_t room_of(const Parameter& p) {
+  return rounded_up(p.elements(), kTensorAlignment);
+}
+
+// Muon's matrices in their order, as many to a range as it has room for. How many ranges that is.
+std::int64_t place_whole(std::vector<Parameter>& parameters, std::int64_t range) {
+  std::int64_t end = 0;
+  for (Parameter& p : parameters) {
+    if (p.group != Group::kMuon) continue;
+    const std::int64_t size = room_of(p);
+    if (end % range + size > range) end = rounded_up(end, range);
+    p.offset = end;
+    end += size;
+  }
+  return rounded_up(end, range) / range;
+}
+
+// The smallest range with which `ranks` of them are enough.
+std::int64_t smallest_range(std::int64_t ranks, std::vector<Parameter>& parameters,
+                            std::int64_t total) {
+  std::int64_t least = kTensorAlignment;
+  for (const Parameter& p : parameters) {
+    if (p.group == Group::kMuon) least = std::max(least, room_of(p));
+  }
+  std::int64_t most = total;
+  while (least < most) {
+    const std::int64_t middle = (least + most) / 2 / kTensorAlignment * kTensorAlignment;
+    if (place_whole(parameters, middle) <= ranks) {
+      most = middle;
+    } else {
+      least = middle + kTensorAlignment;
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
@@ -111,6 +148,18 @@ std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optim
   parameters.fill();
   for (int i = 0; i < kGroups; ++i) groups[i] = parameters.used[i];
   return std::move(parameters.list);
+}
+
+void spread_over_ranks(std::int64_t ranks, std::vector<Parameter>& parameters,
+                       std::int64_t (&groups)[kGroups]) {
+  for (std::int64_t& elements : groups) {
+    elements = rounded_up(elements, ranks * kTensorAlignment);
+  }
+  std::int64_t& matrices = groups[static_cast<int>(Group::kMuon)];
+  if (ranks == 1 || matrices == 0) return;
+  const std::int64_t range = smallest_range(ranks, parameters, matrices);
+  place_whole(parameters, range);
+  matrices = ranks * range;
 }
 
 }  // namespace assay::step

@@ -17,4 +17,10 @@ inline constexpr std::int64_t kTensorAlignment = 128;
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        std::int64_t (&groups)[kGroups]);
 
+// Each rank has an equal range of every group. Moves parameters and pads groups, where that is
+// needed; one rank needs nothing. Afterwards no matrix of Muon's lies in two ranks' ranges, for its
+// update is of the whole matrix.
+void spread_over_ranks(std::int64_t ranks, std::vector<Parameter>& parameters,
+                       std::int64_t (&groups)[kGroups]);
+
 }  // namespace assay::step

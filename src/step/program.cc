@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "step/builder.h"
 #include "step/parameters.h"
-#include "step/spread.h"
 
 namespace assay::step {
 namespace {

@@ -135,8 +135,8 @@ enum class Scalar : std::uint8_t {
 // The first of them are sums, which ranks add up.
 inline constexpr std::int64_t kSummedScalars = 3;
 
-// Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are refused
-// with the key that says so.
+// Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are
+// refused, naming the key.
 base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices);
 
 }  // namespace assay::step

@@ -33,8 +33,8 @@ View Builder::quantise(Part part, const View& x, const View& scale, bool transpo
   return q;
 }
 
-// What a product reads forward it reads again backward, unchanged or recomputed to the same bits:
-// its scale is looked for once.
+// The backward pass reads the same operands, unchanged or recomputed to the same bits: their scales
+// are found once.
 void Builder::to_fp8_forward(Op& op) {
   Quantised& known = quantised(op.part);
   const View a = op.in[0];

@@ -1,5 +1,5 @@
-// What ranks that read different tokens tell each other: the sums of losses and gradients, and the
-// weights that each has updated. Where there is one rank nothing is said.
+// Collectives among ranks that read different tokens: sums of losses and gradients, and the weights
+// that each has updated. One rank has none.
 #include "step/builder.h"
 
 namespace assay::step {

@@ -1,4 +1,4 @@
-// Names of a step's vocabulary, and the line an op is written as.
+// Names of ops, phases, parts and types, and an op as a line of text.
 #include <fmt/format.h>
 
 #include <array>

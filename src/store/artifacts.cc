@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "store/rows.h"
+#include "store/columns.h"
 #include "store/run_reader.h"
 
 namespace assay::store {
@@ -52,7 +52,8 @@ base::Result<std::vector<FileAt>> with_content(Store& store, std::string_view ta
 }
 
 // Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first two are
-// producers, the second of them for runs that ran at the same time; the third is the twin.
+// producers, the second of them for runs that ran at the same time; the third finds the same
+// content at another path.
 constexpr std::array kProducerQueries = {
     "SELECT run, path, blake3, size FROM run_output WHERE path = ?2 AND run < ?1 AND"
     " (?3 IS NULL AND status <> 'deleted' OR blake3 = ?3) AND ?4 IS NOT NULL"
@@ -176,7 +177,8 @@ base::Result<std::optional<FileAt>> Producers::of(const RunRecord& reader, const
   return ask(kContemporary, reader, input);
 }
 
-base::Result<std::optional<FileAt>> Producers::twin(const RunRecord& reader, const Input& input) {
+base::Result<std::optional<FileAt>> Producers::same_content(const RunRecord& reader,
+                                                            const Input& input) {
   if (!input.blake3) return std::nullopt;
   return ask(kTwin, reader, input);
 }

@@ -38,12 +38,12 @@ base::Result<std::vector<FileAt>> consumers_of(Store& store, const hash::Digest&
 // A path whose last run deleted it has no content.
 base::Result<std::optional<FileAt>> latest_at(Store& store, std::string_view path);
 
-// Who made what a run read, and who read what it made.
+// Which run made an input, and which runs read an output.
 //
 // The producer of an input is the newest run before the reader that left this very content at this
 // path; failing that, the first that began later but before the reader ended. An input without
-// digest goes by its path alone. The same content at another path makes no producer: files are
-// alike by chance (a `0`, a header, a copy of the raw data). It is worth a remark: twin().
+// digest goes by its path alone. The same content at another path is no producer: files can be
+// equal by chance (a `0`, a header, a copy of the raw data). same_content() finds those.
 class Producers {
  public:
   static base::Result<Producers> prepare(Store& store);
@@ -51,7 +51,7 @@ class Producers {
   base::Result<std::optional<FileAt>> of(const RunRecord& reader, const Input& input);
   // The newest successful run before the reader that left this content, which is not empty, at
   // another path, and did not have it from here.
-  base::Result<std::optional<FileAt>> twin(const RunRecord& reader, const Input& input);
+  base::Result<std::optional<FileAt>> same_content(const RunRecord& reader, const Input& input);
   // All inputs, of any run, whose producer is this output of `run`, and the files that were written
   // into (needs.h). FileAt is the reader's.
   base::Result<std::vector<FileAt>> readers(const RunRecord& run, const Output& output);

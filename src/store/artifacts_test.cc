@@ -31,10 +31,10 @@ class ArtifactsTest : public testing::RunsTest {
     const auto found = *producers.of(run, run.inputs.at(0));
     return found ? fmt::format("{} {}", found->run, found->path) : "";
   }
-  std::string twin(RunId reader) {
+  std::string same_content(RunId reader) {
     Producers producers = *Producers::prepare(store_);
     const RunRecord run = *load_run(store_, reader);
-    const auto found = *producers.twin(run, run.inputs.at(0));
+    const auto found = *producers.same_content(run, run.inputs.at(0));
     return found ? fmt::format("{} {}", found->run, found->path) : "";
   }
   std::vector<std::string> readers(RunId writer) {
@@ -106,25 +106,25 @@ TEST_F(ArtifactsTest, TheSameContentElsewhereIsARemarkAndNoProducer) {
   record(store_, "make -> a=1");
   record(store_, "use moved=1");
   EXPECT_EQ(producer(2), "");
-  EXPECT_EQ(twin(2), "1 /project/a");
+  EXPECT_EQ(same_content(2), "1 /project/a");
   EXPECT_THAT(readers(1), ElementsAre());
   record(store_, "make -> empty=");
   record(store_, "use other-empty=");
   record(store_, "use empty=");
-  EXPECT_EQ(producer(4) + twin(4), "");
+  EXPECT_EQ(producer(4) + same_content(4), "");
   EXPECT_EQ(producer(5), "3 /project/empty");
 }
 
 TEST_F(ArtifactsTest, NoRemarkOnCopiesFailedRunsAndWhatCameLater) {
   record(store_, "cp raw=1 -> copy=1");
   record(store_, "cp raw=1 -> copy=1");
-  EXPECT_EQ(producer(2) + twin(2), "");
+  EXPECT_EQ(producer(2) + same_content(2), "");
   RunRecord failed = run_of("x -> other=2");
   failed.status = RunStatus::kFailed;
   ASSERT_TRUE(record_run(store_, failed));
   record(store_, "use raw=2");
   record(store_, "x -> another=2");
-  EXPECT_EQ(twin(4), "");
+  EXPECT_EQ(same_content(4), "");
 }
 
 TEST_F(ArtifactsTest, AFileThatIsWrittenIntoCountsAsRead) {

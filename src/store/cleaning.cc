@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "store/artifacts.h"
+#include "store/hash_cache.h"
 #include "store/labels.h"
 #include "store/needs.h"
 #include "store/run_reader.h"
@@ -69,15 +70,12 @@ constexpr const char* kUnreferencedPackages =
 base::Result<void> erase_leftovers(Database& database, const GcOptions& options, GcReport& report) {
   ASSAY_TRY(report.documents, erase_unreferenced(database, kUnreferencedDocuments));
   ASSAY_TRY(report.packages, erase_unreferenced(database, kUnreferencedPackages));
-  ASSAY_TRY(Statement forget, database.prepare("DELETE FROM hash_cache WHERE hashed_ns < ?1"));
-  ASSAY_TRY_VOID(forget.bind(options.hashes_before_unix_ns));
-  ASSAY_TRY_VOID(forget.run());
-  report.hashes = database.changes();
+  ASSAY_TRY(report.hashes, forget_hashes_before(database, options.hashes_before_unix_ns));
   return {};
 }
 
-// A transaction for each, so that nobody waits long who wants to record; whatever has changed
-// since the runs were chosen is looked at again.
+// A transaction for each, so that recorders do not wait long; what has changed since the runs were
+// chosen is checked again.
 base::Result<void> erase_each(Store& store, std::vector<RunRecord>& runs) {
   Database& database = store.database();
   ASSAY_TRY(Statement in_use,
@@ -116,7 +114,7 @@ base::Result<void> shrink(Store& store) {
             database.prepare("SELECT 1 FROM run WHERE status = 'running' LIMIT 1"));
   ASSAY_TRY(const bool busy, running.next_row());
   running.reset();
-  if (busy) return {};  // it would wait for us to copy the whole file
+  if (busy) return {};  // its recorder would wait while the whole file is copied
   static_cast<void>(database.exec("VACUUM"));
   static_cast<void>(database.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
   return {};
@@ -147,7 +145,7 @@ base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options) {
     return options.before_unix_ns && run.started_unix_ns >= *options.before_unix_ns;
   });
   if (options.dry_run) {
-    // Everything, and then back: a dry run says exactly what a real one would do.
+    // Everything, then rolled back: a dry run reports exactly what a real one would do.
     ASSAY_TRY(Transaction undone, Transaction::begin(store.database()));
     for (const RunRecord& run : report.runs) ASSAY_TRY_VOID(erase(store.database(), run.id));
     ASSAY_TRY_VOID(erase_leftovers(store.database(), options, report));

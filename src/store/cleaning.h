@@ -1,4 +1,4 @@
-// Taking runs out of the store: `assay pop` the newest, `assay gc` those that nothing needs.
+// Removing runs: `assay pop` the newest, `assay gc` those that nothing refers to.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace assay::store {
 
 // Removes a run and all that was recorded of it; its stage falls back to its predecessor. A running
-// run is a usage error: whoever records it would write into nothing.
+// run is a usage error, because its recorder will still write to it.
 base::Result<void> remove_run(Store& store, RunId id);
 
 struct GcOptions {
@@ -25,7 +25,7 @@ struct GcOptions {
 struct GcReport {
   std::vector<RunRecord> runs;  // removed, or to be removed
   std::int64_t files = 0;       // rows of inputs and outputs
-  std::int64_t documents = 0;   // diffs, environments and machines that nobody refers to
+  std::int64_t documents = 0;   // diffs, environments and machines without references
   std::int64_t packages = 0;
   std::int64_t hashes = 0;
   std::int64_t bytes_before = 0;  // the database's file
@@ -33,8 +33,8 @@ struct GcReport {
 };
 
 // Removes runs that are over, are no stage's current one, have no label, left no labelled content,
-// and made nothing that a run which stays has read: what is explained stays explained. Then what
-// nobody refers to any more. Safe while others record.
+// and made nothing that a remaining run has read: the lineage of what remains is complete. Then
+// removes documents, packages and cached hashes without references. Safe while others record.
 base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options);
 
 }  // namespace assay::store

@@ -41,7 +41,7 @@ std::string read_only_name(const std::filesystem::path& database) {
 }  // namespace
 
 base::Result<Database> Database::open(const std::filesystem::path& path, Access access) {
-  // SQLite counts its memory under a lock at every allocation; nobody asks.
+  // SQLite counts its memory under a lock at every allocation; the count is not used.
   static const int counting_off = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(counting_off);
   // Absolute, because SQLite may be built to read a name that starts with "file:" as a URI.
@@ -63,12 +63,12 @@ base::Result<Database> Database::open(const std::filesystem::path& path, Access 
     const char* message = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
     return base::fail(sqlite_error(database.path_.string(), code, message));
   }
-  // SQLite falls back to reading when it may not write; we would find out in the middle of work.
+  // SQLite falls back to read-only when it may not write; fail now, not at the first write.
   if (!reads && database.is_read_only()) {
     return base::fail(
         sqlite_error(database.path_.string(), SQLITE_READONLY, sqlite3_errstr(SQLITE_READONLY)));
   }
-  // A store can arrive with somebody else's checkout: its schema gets no more rights than data.
+  // A store may come with a checkout from elsewhere: its schema is not trusted.
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   ASSAY_TRY_VOID(database.set_busy_timeout(kBusyTimeout));

@@ -42,8 +42,8 @@ class Database {
 
   // How long a statement waits for another process's lock before it fails; kBusyTimeout at first.
   base::Result<void> set_busy_timeout(std::chrono::milliseconds timeout);
-  // Turns the write-ahead log on, or back to SQLite's rollback journal, and says whether it is on
-  // now: where the file system cannot, SQLite keeps the journal, which is as safe and slower.
+  // Turns the write-ahead log on, or back to SQLite's rollback journal, and returns whether it is
+  // on now: where the file system cannot, SQLite keeps the journal, which is as safe and slower.
   base::Result<bool> set_wal(bool wanted, std::chrono::milliseconds timeout = kBusyTimeout);
   // Closing will leave the file exactly as it is, even when a write-ahead log waits to be moved
   // into it.
@@ -92,8 +92,8 @@ class Transaction {
   std::unique_ptr<sqlite3, Rollback> open_;
 };
 
-// Everything read while it lives is of one moment, whatever others write meanwhile, and each
-// question costs less: the locks are taken once. Nothing can be written through it. Must not
+// Everything read while it exists is of one moment, whatever others write meanwhile, and each
+// query costs less: the locks are taken once. Nothing can be written through it. Must not
 // outlive the Database.
 class Snapshot {
  public:

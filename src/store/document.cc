@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "hash/blake3.h"
-#include "store/rows.h"
+#include "store/columns.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
@@ -52,7 +52,7 @@ base::Result<std::string> read_document(Database& database, std::optional<std::i
   };
   if (!row) return base::fail(damaged());
   const std::vector<std::byte> bytes = select.blob(1);
-  // Deflate reaches about 1:1032, so a larger claim is no text of ours and is not worth the memory.
+  // Deflate reaches about 1:1032, so a larger size was not written by this program.
   const std::int64_t claimed = select.integer(0);
   if (claimed < 0 || static_cast<std::uint64_t>(claimed) / 1100 > bytes.size()) {
     return base::fail(damaged());

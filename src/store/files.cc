@@ -96,7 +96,8 @@ base::Result<void> check_file(const fs::path& path) {
     return base::fail(base::unfit_error(path.string(), "is not a regular file",
                                         "move it away and run: assay init"));
   }
-  // A store planted above a shared directory would otherwise collect other people's commands.
+  // Otherwise a store that another user put above a shared directory would collect this user's
+  // commands.
   const uid_t user = ::geteuid();
   if (user != 0 && status.st_uid != user) {
     return base::fail(base::unfit_error(
@@ -116,7 +117,7 @@ Privacy make_private(const fs::path& database) {
              (status.st_mode & kOthers) != 0;
     };
     if (!is_open_to_others()) continue;
-    // Some file systems say yes and do nothing, so the answer is in the mode and not in the result.
+    // Some file systems report success and do nothing, so the mode is read back.
     static_cast<void>(::chmod(path.c_str(), kFileMode));
     if (is_open_to_others()) return Privacy::kCannot;
     privacy = Privacy::kMade;

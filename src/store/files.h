@@ -13,22 +13,22 @@ namespace assay::store {
 // `.assay` (0700) and a .gitignore that hides it from git. Keeps what is already there.
 base::Result<void> make_directory(const Location& location);
 
-// An empty file with mode 0600 whatever the umask says. Keeps one that is already there.
+// An empty file with mode 0600 whatever the umask is. Keeps one that is already there.
 base::Result<void> make_private_file(const std::filesystem::path& path);
 
 // Fails unless `path` is a regular file that this user may trust: their own, or any for root.
 base::Result<void> check_file(const std::filesystem::path& path);
 
-// Takes other people's rights away from the database and the files SQLite keeps beside it.
+// Removes the permissions of other users from the database and the files SQLite keeps beside it.
 enum class Privacy {
   kWas,     // nothing to do
-  kMade,    // it had to
+  kMade,    // permissions were removed
   kCannot,  // the file system does not keep modes (FAT, some network shares)
 };
 Privacy make_private(const std::filesystem::path& database);
 
 // Whether the file system is one that several machines may have mounted. The write-ahead log needs
-// memory shared by all who use the file, so it must not be used there.
+// memory shared by all processes that use the file, so it must not be used there.
 base::Result<bool> is_shared_between_machines(const std::filesystem::path& path);
 bool is_shared_between_machines(std::int64_t file_system_magic);  // statfs(2), f_type
 

@@ -36,11 +36,11 @@ base::Result<void> insert_gpu_work(Database& database, std::int64_t run, const G
   }
   ASSAY_TRY(Statement share,
             database.prepare("INSERT OR REPLACE INTO gpu_share (run, device, memory_bytes,"
-                             " share_thousandths, priority, borrow, had_ns, waited_ns)"
+                             " share_thousandths, priority, borrow, busy_ns, waited_ns)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
   for (const GpuShare& one : work.shares) {
     ASSAY_TRY_VOID(share.bind(run, one.device, one.memory_bytes, one.share_thousandths,
-                              one.priority, one.borrow, one.had_ns, one.waited_ns));
+                              one.priority, one.borrow, one.busy_ns, one.waited_ns));
     ASSAY_TRY_VOID(share.run());
   }
   return {};
@@ -71,7 +71,7 @@ base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t run) {
   }));
   ASSAY_TRY(Statement shares,
             database.prepare("SELECT device, memory_bytes, share_thousandths, priority, borrow,"
-                             " had_ns, waited_ns FROM gpu_share WHERE run = ?1 ORDER BY device"));
+                             " busy_ns, waited_ns FROM gpu_share WHERE run = ?1 ORDER BY device"));
   ASSAY_TRY_VOID(shares.bind(run));
   ASSAY_TRY_VOID(shares.each([&](const Statement& row) {
     GpuShare share{.device = row.text(0)};
@@ -79,7 +79,7 @@ base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t run) {
     if (!row.is_null(2)) share.share_thousandths = row.integer(2);
     share.priority = row.text(3);
     share.borrow = row.integer(4) != 0;
-    share.had_ns = row.integer(5);
+    share.busy_ns = row.integer(5);
     share.waited_ns = row.integer(6);
     work.shares.push_back(std::move(share));
   }));

@@ -1,4 +1,4 @@
-// GpuWork: what a run had GPUs do, in sums over all its processes. `assay run` counts it
+// GpuWork: what a run did on GPUs, summed over its processes. `assay run` counts it
 // (observe/collect/gpu_count.h); `assay show` and exports read it.
 #pragma once
 
@@ -20,7 +20,7 @@ struct GpuUse {
   bool operator==(const GpuUse&) const = default;
 };
 
-// What rows of matmuls did; none: the row is of something else.
+// The work of a row of matmuls; nothing for other rows.
 inline std::optional<base::Flops> flops_of(const GpuUse& use) {
   if (use.quantity != "matmuls" && use.quantity != "captured_matmuls") return std::nullopt;
   return base::Flops(static_cast<double>(use.amount) * 1e6);
@@ -28,18 +28,18 @@ inline std::optional<base::Flops> flops_of(const GpuUse& use) {
 
 struct GpuMemory {
   std::string device;           // its UUID, as NVML writes it
-  std::int64_t peak_bytes = 0;  // the most that one process had allocated at once
+  std::int64_t peak_bytes = 0;  // the most that one process allocated at once
   bool operator==(const GpuMemory&) const = default;
 };
 
-// What the run might have of a device when it ended, and what it had.
+// The limits of the run on a device when it ended, and what it used.
 struct GpuShare {
   std::string device;  // its UUID; empty: every device without limits of its own
   std::optional<std::int64_t> memory_bytes;       // none: no limit
   std::optional<std::int64_t> share_thousandths;  // of the device's time; none: no limit
   std::string priority;                           // "high", "normal", "low"
-  bool borrow = false;                            // could use time that nobody else wanted
-  std::int64_t had_ns = 0;                        // 0 if its launches were never paced
+  bool borrow = false;                            // could use time that no other run wanted
+  std::int64_t busy_ns = 0;                       // 0 if its launches were never paced
   std::int64_t waited_ns = 0;
   bool operator==(const GpuShare&) const = default;
 };
@@ -55,7 +55,7 @@ struct GpuCollective {
 };
 
 struct GpuWork {
-  std::vector<GpuUse> use;  // what there was none of is left out
+  std::vector<GpuUse> use;  // quantities of zero are left out
   std::vector<GpuMemory> memory;
   std::vector<GpuCollective> collectives;
   std::vector<GpuShare> shares;  // where there was a limit, or a wait
@@ -66,7 +66,7 @@ struct GpuWork {
   bool operator==(const GpuWork&) const = default;
 };
 
-// For this room.
+// Internal to src/store.
 base::Result<void> insert_gpu_work(Database& database, std::int64_t run, const GpuWork& work);
 base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t run);
 

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "store/rows.h"
+#include "store/columns.h"
 
 namespace assay::store {
 namespace {
@@ -45,12 +45,11 @@ base::Result<void> HashCache::insert(const HashedFile& file) {
   return insert_.run();
 }
 
-base::Result<std::int64_t> forget_hashes_before(Store& store, std::int64_t unix_ns) {
-  ASSAY_TRY(Statement forget,
-            store.database().prepare("DELETE FROM hash_cache WHERE hashed_ns < ?1"));
+base::Result<std::int64_t> forget_hashes_before(Database& database, std::int64_t unix_ns) {
+  ASSAY_TRY(Statement forget, database.prepare("DELETE FROM hash_cache WHERE hashed_ns < ?1"));
   ASSAY_TRY_VOID(forget.bind(unix_ns));
   ASSAY_TRY_VOID(forget.run());
-  return store.database().changes();
+  return database.changes();
 }
 
 }  // namespace assay::store

@@ -1,5 +1,5 @@
-// The hash cache: which digest a file had when its stamp was this one. A hit saves reading the
-// file. Table `hash_cache`.
+// The hash cache: the digest of a file with a given stamp. A hit saves reading the file. Table
+// `hash_cache`.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class HashCache {
   Statement insert_;
 };
 
-// Removes entries that were made before then; says how many.
-base::Result<std::int64_t> forget_hashes_before(Store& store, std::int64_t unix_ns);
+// Removes entries made before then, in the caller's transaction if there is one; returns how many.
+base::Result<std::int64_t> forget_hashes_before(Database& database, std::int64_t unix_ns);
 
 }  // namespace assay::store

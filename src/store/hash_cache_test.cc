@@ -50,20 +50,9 @@ TEST_F(HashCacheTest, AFileHashedWithinATickOfItsChangeIsNotTrusted) {
 TEST_F(HashCacheTest, OldEntriesAreForgotten) {
   HashCache cache = *HashCache::prepare(store_);
   ASSERT_TRUE(cache.insert({kStamp, digest_of("a"), kLater}));
-  EXPECT_EQ(*forget_hashes_before(store_, kLater), 0);
-  EXPECT_EQ(*forget_hashes_before(store_, kLater + 1), 1);
+  EXPECT_EQ(*forget_hashes_before(store_.database(), kLater), 0);
+  EXPECT_EQ(*forget_hashes_before(store_.database(), kLater + 1), 1);
   EXPECT_EQ(*cache.find(kStamp), std::nullopt);
-}
-
-TEST_F(HashCacheTest, TheWriterOfARunAddsToIt) {
-  RunRecord run = testing::run_of("x");
-  run.id = *begin_run(store_, run);
-  {
-    RunWriter writer = *RunWriter::begin(store_, run.id);
-    ASSERT_TRUE(writer.add_hash({kStamp, digest_of("a"), kLater}));
-    ASSERT_TRUE(writer.finish(run));
-  }
-  EXPECT_EQ(*HashCache::prepare(store_)->find(kStamp), digest_of("a"));
 }
 
 }  // namespace

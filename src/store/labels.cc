@@ -6,8 +6,7 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "store/rows.h"
-#include "store/run_lists.h"
+#include "store/columns.h"
 
 namespace assay::store {
 namespace {
@@ -94,10 +93,13 @@ base::Result<std::vector<Label>> all_labels(Store& store) {
 }
 
 base::Result<std::vector<std::string>> labels_of(Store& store, const Labelled& target) {
-  if (const RunId* id = std::get_if<RunId>(&target)) return labels_of_run(store.database(), *id);
+  const RunId* run = std::get_if<RunId>(&target);
   ASSAY_TRY(Statement select,
-            store.database().prepare("SELECT name FROM label WHERE blake3 = ?1 ORDER BY name"));
-  ASSAY_TRY_VOID(select.bind(std::get<hash::Digest>(target).bytes));
+            store.database().prepare(
+                run != nullptr ? "SELECT name FROM label WHERE run = ?1 ORDER BY name"
+                               : "SELECT name FROM label WHERE blake3 = ?1 ORDER BY name"));
+  ASSAY_TRY_VOID(run != nullptr ? select.bind(*run)
+                                : select.bind(std::get<hash::Digest>(target).bytes));
   std::vector<std::string> names;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) { names.push_back(row.text(0)); }));
   return names;

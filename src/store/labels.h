@@ -1,4 +1,4 @@
-// Labels: names that people give to a run or to a content. A label names one thing; given again, it
+// Labels: names given by the user to a run or to a content. A label names one thing; set again, it
 // moves. Table `label`.
 #pragma once
 
@@ -22,14 +22,14 @@ struct Label {
   Labelled target;
 };
 
-// A usage error unless the name is one word that cannot be taken for something else: "last", a
-// number, "@3", an option or a path.
+// A usage error unless the name is one word without another meaning, such as "last", a number,
+// "@3", an option or a path.
 base::Result<void> check_label(std::string_view name);
 
-// Returns what the label named before, if it did.
+// Returns what the label named before, if anything.
 base::Result<std::optional<Labelled>> set_label(Store& store, std::string_view name,
                                                 const Labelled& target);
-// Whether there was one.
+// Whether it existed.
 base::Result<bool> remove_label(Store& store, std::string_view name);
 
 base::Result<std::optional<Labelled>> find_label(Store& store, std::string_view name);

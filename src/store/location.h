@@ -1,5 +1,5 @@
 // Where a project's store is: `.assay/assay.db`, found upward from the working directory as git
-// finds `.git`. First step of every verb that uses the store; store.h opens what is found here.
+// finds `.git`. Every verb that uses the store begins here; store.h opens what is found.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Location {
 Location location_in(const std::filesystem::path& project);
 
 // The nearest `.assay` at or above `from`; nothing when there is none up to the root. A `.assay`
-// that is not a directory is an error, because skipping it would use somebody else's store.
+// that is not a directory is an error, because skipping it would use another project's store.
 base::Result<std::optional<Location>> find(const std::filesystem::path& from);
 
 // Where a verb that needs a store makes one: beside the nearest `.git` at or above `from`, so that

@@ -1,5 +1,9 @@
 #include "store/metrics.h"
 
+#include <map>
+
+#include <limits>
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -8,7 +12,7 @@
 namespace assay::store {
 namespace {
 
-// Who writes metrics writes again in a second; better that than to keep a thread waiting.
+// Short, because a writer of metrics tries again in a second and must not block its thread.
 constexpr std::chrono::milliseconds kMetricPatience{1000};
 
 MetricPoint point_at(const Statement& row, int column) {
@@ -122,6 +126,36 @@ base::Result<std::vector<MetricPoint>> load_series(Store& store, RunId run, std:
   std::vector<MetricPoint> points;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) { points.push_back(point_at(row, 0)); }));
   return points;
+}
+
+base::Json value_json(const std::string& unit, std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return nullptr;
+  if (unit == kFlag) return *value != 0;
+  const bool counts = unit == "bytes" || unit == "tokens";
+  if (counts && std::abs(*value) < 9e15) return static_cast<std::int64_t>(*value);
+  return *value;
+}
+
+base::Json row_json(const MetricRow& row) {
+  base::Json json{{"step", row.step}};
+  for (const Metric& metric : row.values) json[metric.name] = value_json(metric.unit, metric.value);
+  return json;
+}
+
+std::vector<MetricRow> rows_of(std::span<const MetricSeries> series) {
+  std::map<std::int64_t, MetricRow> by_step;
+  for (const MetricSeries& one : series) {
+    for (const MetricPoint& point : one.points) {
+      MetricRow& row = by_step[point.step];
+      row.step = point.step;
+      row.values.push_back(
+          {one.name, one.unit, point.value.value_or(std::numeric_limits<double>::quiet_NaN())});
+    }
+  }
+  std::vector<MetricRow> rows;
+  rows.reserve(by_step.size());
+  for (auto& [step, row] : by_step) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace assay::store

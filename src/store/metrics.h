@@ -1,5 +1,5 @@
-// Metrics: what a run measured of itself while it ran, numbers by step. A program that is run as a
-// run writes them (MetricWriter); `assay show`, and whatever compares or draws runs, reads them.
+// Metrics: numbers by step that a run measured itself. The program inside the run writes them
+// (MetricWriter); `assay show` and reports read them.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "store/run.h"
 #include "store/store.h"
@@ -18,7 +19,7 @@ namespace assay::store {
 
 struct Metric {
   std::string name;  // "tokens_per_s"
-  std::string unit;  // "tokens/s"; kFlag for what is so or not; may be empty
+  std::string unit;  // "tokens/s"; kFlag for true or false; may be empty
   double value = 0;
 };
 inline constexpr const char* kFlag = "flag";  // 0 or 1
@@ -40,7 +41,7 @@ class MetricWriter {
   base::Result<bool> write(std::span<const MetricRow> rows);
 
  private:
-  // What stands in the store by now.
+  // What is in the store by now.
   struct Begun {
     std::int64_t source = 0;  // given with the first row
     std::map<std::string, std::int64_t, std::less<>> series;
@@ -76,7 +77,17 @@ struct MetricSeries {
 
 // By source, then in the order in which quantities first came.
 base::Result<std::vector<MetricSeries>> load_metrics(Store& store, RunId run);
-// One quantity of a run's first source, for who matches two runs by step; empty if it has none.
+// One quantity of a run's first source, for matching two runs by step; empty if it has none.
 base::Result<std::vector<MetricPoint>> load_series(Store& store, RunId run, std::string_view name);
+
+// Metrics as JSON, with the same keys whether they come from a running trainer or from the store.
+
+// {"step": 3, "loss": 4.5, …}: flags as true or false, counts as whole numbers, and null for
+// numbers that are not finite.
+base::Json row_json(const MetricRow& row);
+base::Json value_json(const std::string& unit, std::optional<double> value);
+
+// The series of one source as rows by step.
+std::vector<MetricRow> rows_of(std::span<const MetricSeries> series);
 
 }  // namespace assay::store

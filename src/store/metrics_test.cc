@@ -115,11 +115,11 @@ TEST_F(MetricsTest, ALargeRunIsReadInOnePiece) {
 }
 
 TEST(ThisRunTest, IsToldInTheEnvironment) {
-  std::vector<std::string> environment = {"A=1", "ASSAY_RUN=old:/x"};
-  tell_run({location_in("/a:b/c"), "00000000000000aa"}, environment);
-  ASSERT_EQ(environment.size(), 2U);
-  EXPECT_EQ(environment[1], "ASSAY_RUN=00000000000000aa:/a:b/c");
-  ::setenv("ASSAY_RUN", environment[1].c_str() + 10, 1);
+  base::Environment environment = {"A=1", "ASSAY_RUN=old:/x"};
+  set_run_variable({location_in("/a:b/c"), "00000000000000aa"}, environment);
+  EXPECT_EQ(environment.entries(),
+            (std::vector<std::string>{"A=1", "ASSAY_RUN=00000000000000aa:/a:b/c"}));
+  ::setenv("ASSAY_RUN", environment.entries()[1].c_str() + 10, 1);
   const auto run = this_run();
   ASSERT_TRUE(run);
   EXPECT_EQ(run->uid, "00000000000000aa");

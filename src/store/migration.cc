@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/ascii.h"
 #include "base/check.h"
+#include "base/text.h"
 
 namespace assay::store {
 
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kDigits = 4;
 constexpr std::string_view kSuffix = ".sql";
 
-// 12 for "0012_words", 0 for anything that is not of this form.
+// 12 for "0012_name", 0 for anything that is not of this form.
 int version_of(std::string_view name) {
   if (name.size() <= kDigits + 1 || name[kDigits] != '_') return 0;
   const std::string_view digits = name.substr(0, kDigits);

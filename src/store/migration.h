@@ -1,5 +1,5 @@
-// The schema as a list of steps. migrations/0001_project.sql, 0002_….sql are compiled into the
-// program; the version of a schema is the number of steps it has taken (PRAGMA user_version).
+// The schema as a list of migrations: migrations/0001_project.sql, 0002_….sql, compiled into the
+// program. The version of a schema is the number of migrations applied (PRAGMA user_version).
 #pragma once
 
 #include <span>
@@ -19,14 +19,14 @@ struct Migration {
   std::string_view sql;
 };
 
-// Files named NNNN_words.sql, numbered from 1 without holes; anything else is an error.
+// Files named NNNN_name.sql, numbered from 1 without holes; anything else is an error.
 base::Result<std::vector<Migration>> parse_migrations(std::span<const base::EmbeddedFile> files);
 
 // The migrations compiled into this program.
 std::span<const Migration> embedded_migrations();
 
-// The program that opens a store: what it calls itself in the store's records, and the schema it
-// knows. Tests bring their own migrations.
+// The program that opens a store: the version that it records, and the schema it knows. Tests pass
+// migrations of their own.
 struct Program {
   std::string version{base::version().release};
   std::span<const Migration> migrations = embedded_migrations();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "store/rows.h"
+#include "store/columns.h"
 #include "store/run_reader.h"
 
 namespace assay::store {

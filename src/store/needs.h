@@ -15,14 +15,14 @@ namespace assay::store {
 // The files it got as standard input, output and error.
 std::set<std::string> stream_paths(const RunRecord& run);
 
-// Files that a run left only as its standard output or error, where it leaves other files and did
-// not read them: logs. What they held before has no part in what the run made, and what others
-// write to them later does not undo it.
+// Log files: written only through standard output or error, and not read, by a run that leaves
+// other files too. Their earlier content is no dependency, and later writes to them make nothing
+// stale.
 std::set<std::string> log_paths(const RunRecord& run);
 enum class Logs { kNo, kYes };
 
 // Inputs, and {path, before} of the outputs that were written into and not read. The sizes of the
-// latter are not known: -1. Of the run's lists.
+// latter are not known: -1. From the lists in `run`.
 std::vector<Input> needs_of(const RunRecord& run, Logs logs);
 // The same from the store, with logs; sorted by path within each kind.
 base::Result<std::vector<Input>> load_needs(Store& store, RunId run);

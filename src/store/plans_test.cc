@@ -73,6 +73,19 @@ TEST_F(PlansTest, ALockedStoreIsTriedAgain) {
   EXPECT_TRUE(*write_plan(other, uid_, record(1)));
 }
 
+TEST_F(PlansTest, AStoreFromBeforeThereWerePlansHasNone) {
+  const Location old = location_in(directory("old"));
+  constexpr std::size_t kVersionsWithoutPlans = 8;
+  ASSERT_TRUE(Store::create(
+      old, {.version = "0.1.0", .migrations = embedded_migrations().first(kVersionsWithoutPlans)}));
+  auto store = Store::open(old, {});
+  ASSERT_TRUE(store) << line_of(store);
+  const RunId run = testing::record(*store, "train a=1 -> b=2");
+  EXPECT_FALSE(*load_plan(*store, run));
+  EXPECT_TRUE(*write_plan(*store, head_of(*store, run)->uid, record(1)));
+  EXPECT_TRUE(*load_plan(*store, run));
+}
+
 TEST_F(PlansTest, WhatIsNotJsonIsSaid) {
   ASSERT_TRUE(*write_plan(store_, uid_, record(1)));
   ASSERT_TRUE(store_.database().exec("UPDATE plan SET plan = '{'"));

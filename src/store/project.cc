@@ -5,8 +5,11 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
+#include "store/columns.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
@@ -19,6 +22,44 @@ base::Result<std::string> random_id() {
     return base::fail(base::system_error("getrandom", "no random numbers", errno));
   }
   return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+// ?1 the old root, ?2 the new one. '0' is the character after '/': an index finds the range.
+constexpr std::array kBelow = {
+    "UPDATE OR IGNORE run_input SET path = ?2 || substr(path, length(?1) + 1)"
+    " WHERE path > ?1 || '/' AND path < ?1 || '0'",
+    "UPDATE OR IGNORE run_output SET path = ?2 || substr(path, length(?1) + 1)"
+    " WHERE path > ?1 || '/' AND path < ?1 || '0'",
+    "UPDATE run_output SET source = ?2 || substr(source, length(?1) + 1)"
+    " WHERE source > ?1 || '/' AND source < ?1 || '0'",
+    "UPDATE run SET directory = ?2 || substr(directory, length(?1) + 1)"
+    " WHERE directory = ?1 OR directory > ?1 || '/' AND directory < ?1 || '0'",
+    "UPDATE run_git SET root = ?2 || substr(root, length(?1) + 1)"
+    " WHERE root = ?1 OR root > ?1 || '/' AND root < ?1 || '0'",
+};
+
+// Strings such as "1>>/project/log" are in a blob, where SQL does not find them.
+base::Result<void> relocate_redirects(Database& database, const std::string& from,
+                                      const std::string& to) {
+  ASSAY_TRY(Statement select,
+            database.prepare("SELECT id, redirects FROM run WHERE length(redirects) > 0"));
+  std::vector<std::pair<std::int64_t, std::vector<std::string>>> changed;
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    std::vector<std::string> words = strings_at(row, 1);
+    for (std::string& word : words) {
+      const std::size_t at = word.find('/');
+      if (at != word.npos && word.compare(at, from.size() + 1, from + "/") == 0) {
+        word.replace(at, from.size(), to);
+      }
+    }
+    changed.emplace_back(row.integer(0), std::move(words));
+  }));
+  ASSAY_TRY(Statement update, database.prepare("UPDATE run SET redirects = ?2 WHERE id = ?1"));
+  for (const auto& [id, words] : changed) {
+    ASSAY_TRY_VOID(update.bind(id, packed_strings(words)));
+    ASSAY_TRY_VOID(update.run());
+  }
+  return {};
 }
 
 }  // namespace
@@ -42,6 +83,23 @@ base::Result<Project> read_project(Database& database) {
     return base::fail(damaged_error(database.path().string(), "the project's row is missing"));
   }
   return Project{select.text(0), select.text(1), select.text(2), select.text(3)};
+}
+
+base::Result<void> relocate(Database& database, const std::string& from, const std::string& to) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  // Again, now that the lock is held: another process may have been faster.
+  ASSAY_TRY(const Project project, read_project(database));
+  if (project.root != from) return {};
+  for (const char* sql : kBelow) {
+    ASSAY_TRY(Statement update, database.prepare(sql));
+    ASSAY_TRY_VOID(update.bind(from, to));
+    ASSAY_TRY_VOID(update.run());
+  }
+  ASSAY_TRY_VOID(relocate_redirects(database, from, to));
+  ASSAY_TRY(Statement root, database.prepare("UPDATE project SET root = ?1"));
+  ASSAY_TRY_VOID(root.bind(to));
+  ASSAY_TRY_VOID(root.run());
+  return transaction.commit();
 }
 
 }  // namespace assay::store

@@ -1,5 +1,5 @@
-// RunRecord: one run of a command, and everything the store remembers of it. lineage fills one in,
-// runs.h writes and reads it, queries and exports read it.
+// RunRecord: one run of a command, and everything the store keeps about it. lineage fills one in,
+// run_writer.h writes it, run_reader.h reads it.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ enum class RunStatus {
   kRunning,
   kDone,         // ended with 0
   kFailed,       // ended with another code or by a signal
-  kInterrupted,  // `assay run` was killed: what had been seen by then is here
+  kInterrupted,  // `assay run` was killed; what was recorded until then is kept
 };
 
-// "running", "done", …: what the store, --json and people see.
+// "running", "done", …: in the store, in JSON and in tables.
 std::string_view name_of(RunStatus status);
 
 // A file as the run read it.
 struct Input {
   std::string path;                    // absolute, without symbolic links
-  std::optional<hash::Digest> blake3;  // none: it could not be read in time; `missed` says why
+  std::optional<hash::Digest> blake3;  // none: it could not be read in time, see `missed`
   std::int64_t size = 0;
 };
 
@@ -60,7 +60,7 @@ struct Output {
 struct Process {
   std::int64_t pid = 0;
   std::int64_t parent = 0;
-  std::vector<std::string> words;  // of the last exec; empty if it never exec'd
+  std::vector<std::string> arguments;  // of the last exec; empty if it never called exec
   std::string program;
   std::int64_t started_ns = 0;  // since the run began
   std::optional<std::int64_t> ended_ns;
@@ -73,7 +73,7 @@ struct FileRule {
   bool keep = false;
   std::string sentence;  // completes "it was kept/left out because …"
   std::int64_t files = 0;
-  std::vector<std::string> paths;  // or none, if there are too many to be worth it
+  std::vector<std::string> paths;  // empty if there are too many
 };
 
 struct Missed {
@@ -94,10 +94,10 @@ struct Git {
   std::string branch;  // empty: detached
   std::string remote;
   bool dirty = false;
-  // What `git apply` turns the commit into the state at the run's start with, untracked files
+  // A patch for `git apply` from the commit to the state at the run's start, untracked files
   // included. Stored compressed by content in its own table; empty when not dirty.
   std::string diff;
-  std::vector<std::string> left_out;  // what the diff has not, and why: "data.bin (3.2 MiB)"
+  std::vector<std::string> left_out;  // not in the diff, and why: "data.bin (3.2 MiB)"
 };
 
 struct Usage {
@@ -123,9 +123,9 @@ struct RunRecord {
   std::vector<std::string> command;
   std::string directory;
   // Files it got as standard input, output and error, in the shell's notation: "0</p/in",
-  // "1>/p/out", "2>>/p/log". No word of the command tells of them.
+  // "1>/p/out", "2>>/p/log". They are not in the command's arguments.
   std::vector<std::string> redirects;
-  // How `assay run` was told to look, for running the stage again: "--tracer=ptrace",
+  // Options of `assay run`, for running the stage again: "--tracer=ptrace",
   // "--keep=*.so".
   std::vector<std::string> options;
   std::string name;    // --name, or empty
@@ -142,12 +142,12 @@ struct RunRecord {
   // 0: the run did not succeed, and makes no stage.
   std::int64_t stage = 0;
   std::int64_t repeats = 0;  // `run @N`: the stage that this is to be, whatever it does; not stored
-  bool superseded = false;   // a later run took its stage over; the store knows
-  // Who is recording it, so that others can tell a running run from a dead one.
+  bool superseded = false;   // a later run is the current one of its stage
+  // The process that records it, so that a run whose recorder exited is recognised.
   std::int64_t collector_pid = 0;
   std::int64_t collector_start_ticks = 0;  // /proc/PID/stat field 22
   std::string spool;                       // folder of the event log while it runs
-  // How many there are in the store, which the vectors may not hold: lists of runs leave them out.
+  // Numbers of rows in the store; lists of runs leave the vectors empty.
   std::int64_t input_count = 0;
   std::int64_t output_count = 0;
   std::int64_t process_count = 0;

@@ -6,8 +6,10 @@
 #include <cctype>
 #include <charconv>
 
-#include "store/rows.h"
-#include "store/run_lists.h"
+#include "base/process/proc.h"
+#include "store/columns.h"
+#include "store/document.h"
+#include "store/labels.h"
 #include "store/run_row.h"
 #include "store/stages.h"
 
@@ -64,6 +66,83 @@ base::Result<std::optional<RunId>> find_by_uid(Store& store, std::string_view pr
       fmt::format("give more digits: {}{}", fmt::join(found, ", "), more ? ", …" : "")));
 }
 
+// The lists of one run.
+
+// Calls `visit` with each row of `sql`, whose parameter 1 is the run.
+template <class Visit>
+base::Result<void> each_row(Database& database, std::string_view sql, RunId run, Visit visit) {
+  ASSAY_TRY(Statement select, database.prepare(sql));
+  ASSAY_TRY_VOID(select.bind(run));
+  return select.each(visit);
+}
+
+OutputStatus output_status_named(std::string_view name) {
+  for (const OutputStatus status : {OutputStatus::kCreated, OutputStatus::kModified,
+                                    OutputStatus::kRenamed, OutputStatus::kLinked}) {
+    if (name == name_of(status)) return status;
+  }
+  return OutputStatus::kDeleted;
+}
+
+// A row of (path, blake3, size, status, source, before).
+Output output_at(const Statement& row) {
+  return {row.text(0), digest_at(row, 1), row.integer(2), output_status_named(row.text(3)),
+          row.text(4), digest_at(row, 5)};
+}
+
+base::Result<std::vector<Process>> processes_of(Database& database, RunId run) {
+  std::vector<Process> processes;
+  ASSAY_TRY_VOID(
+      each_row(database,
+               "SELECT pid, parent, arguments, program, started_ns, ended_ns, wait_status"
+               " FROM process WHERE run = ?1 ORDER BY number",
+               run, [&](const Statement& row) {
+                 processes.push_back({row.integer(0), row.integer(1), strings_at(row, 2),
+                                      row.text(3), row.integer(4), optional_integer_at(row, 5),
+                                      optional_integer_at<int>(row, 6)});
+               }));
+  return processes;
+}
+
+base::Result<std::vector<Missed>> missed_of(Database& database, RunId run) {
+  std::vector<Missed> missed;
+  ASSAY_TRY_VOID(each_row(database, "SELECT what, text FROM missed WHERE run = ?1 ORDER BY number",
+                          run, [&](const Statement& row) {
+                            missed.push_back({row.text(0), row.text(1)});
+                          }));
+  return missed;
+}
+
+base::Result<std::vector<FileRule>> rules_of(Database& database, RunId run) {
+  std::vector<FileRule> rules;
+  std::vector<std::optional<std::int64_t>> documents;
+  ASSAY_TRY_VOID(each_row(
+      database,
+      "SELECT name, keep, sentence, files, paths FROM run_rule WHERE run = ?1"
+      " ORDER BY keep DESC, files DESC, name",
+      run, [&](const Statement& row) {
+        rules.push_back({row.text(0), row.integer(1) != 0, row.text(2), row.integer(3), {}});
+        documents.push_back(optional_integer_at(row, 4));
+      }));
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    ASSAY_TRY(const std::string text, read_document(database, documents[i]));
+    rules[i].paths = unpacked_strings(text);
+  }
+  return rules;
+}
+
+base::Result<std::vector<Package>> packages_of(Database& database, RunId run) {
+  std::vector<Package> packages;
+  ASSAY_TRY_VOID(each_row(database,
+                          "SELECT p.manager, p.name, p.version FROM run_package j"
+                          " JOIN package p ON p.id = j.package WHERE j.run = ?1"
+                          " ORDER BY p.manager, p.name, p.version",
+                          run, [&](const Statement& row) {
+                            packages.push_back({row.text(0), row.text(1), row.text(2)});
+                          }));
+  return packages;
+}
+
 }  // namespace
 
 base::Result<std::vector<RunRecord>> runs_of(Statement& select) {
@@ -83,7 +162,7 @@ base::Result<std::vector<RunRecord>> list_runs(Store& store, const RunFilter& fi
   ASSAY_TRY_VOID(select.bind(filter.superseded, status, filter.limit));
   ASSAY_TRY(std::vector<RunRecord> runs, runs_of(select));
   for (RunRecord& run : runs) {
-    ASSAY_TRY(run.labels, labels_of_run(store.database(), run.id));
+    ASSAY_TRY(run.labels, labels_of(store, run.id));
   }
   return runs;
 }
@@ -99,7 +178,7 @@ base::Result<RunRecord> head_of(Store& store, RunId id, WithContext context) {
         base::usage_error(fmt::format("run {}", id), "there is no such run", "see `assay log`"));
   }
   RunRecord run = run_at(select);
-  ASSAY_TRY(run.labels, labels_of_run(database, id));
+  ASSAY_TRY(run.labels, labels_of(store, id));
   if (context == WithContext::kYes) ASSAY_TRY_VOID(read_context(database, run));
   return run;
 }
@@ -117,6 +196,26 @@ base::Result<RunRecord> load_run(Store& store, RunId id) {
   ASSAY_TRY(run.gpu, gpu_work_of(database, id));
   ASSAY_TRY(run.context.packages, packages_of(database, id));
   return run;
+}
+
+base::Result<void> each_input(Store& store, RunId id, std::int64_t limit,
+                              const std::function<void(Input)>& visit) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT path, blake3, size FROM run_input WHERE run = ?1"
+                                     " ORDER BY path LIMIT ?2"));
+  ASSAY_TRY_VOID(select.bind(id, limit));
+  return select.each([&](const Statement& row) {
+    visit({row.text(0), digest_at(row, 1), row.integer(2)});
+  });
+}
+
+base::Result<void> each_output(Store& store, RunId id, std::int64_t limit,
+                               const std::function<void(Output)>& visit) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT path, blake3, size, status, source, before"
+                                     " FROM run_output WHERE run = ?1 ORDER BY path LIMIT ?2"));
+  ASSAY_TRY_VOID(select.bind(id, limit));
+  return select.each([&](const Statement& row) { visit(output_at(row)); });
 }
 
 base::Result<std::optional<RunId>> find_run(Store& store, std::string_view text) {
@@ -138,6 +237,20 @@ base::Result<std::optional<RunId>> find_run(Store& store, std::string_view text)
             first_id(store, "SELECT max(id) FROM run WHERE name = ?1 AND name <> ''", text));
   if (named) return named;
   return find_by_uid(store, text);
+}
+
+bool is_alive(std::int64_t pid, std::int64_t start_ticks) {
+  if (pid <= 0) return false;
+  const auto stat = base::process_stat(static_cast<pid_t>(pid));
+  return stat && !stat->has_ended() && stat->start_ticks == start_ticks;
+}
+
+base::Result<std::vector<RunRecord>> stale_running_runs(Store& store) {
+  ASSAY_TRY(std::vector<RunRecord> runs, list_runs(store, {.status = RunStatus::kRunning}));
+  std::erase_if(runs, [](const RunRecord& run) {
+    return is_alive(run.collector_pid, run.collector_start_ticks);
+  });
+  return runs;
 }
 
 }  // namespace assay::store

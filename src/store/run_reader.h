@@ -1,5 +1,5 @@
-// Reading runs: lists for `assay log`, one run with everything for `assay show` and exports, and
-// the run a person means by what they typed.
+// Reading runs: lists for `assay log`, one complete run for `assay show` and exports, and the run
+// that a name on the command line refers to.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,9 @@ struct RunFilter {
 // Newest first, without context and lists.
 base::Result<std::vector<RunRecord>> list_runs(Store& store, const RunFilter& filter = {});
 
-// Everything. A million files are a million strings: where they are only passed on, use head_of()
-// and the each_… functions.
+// Everything, in memory. For runs with a million files, use head_of() and the each_… functions.
 base::Result<RunRecord> load_run(Store& store, RunId id);
-// Without lists; `context` says whether git, environment and machine are read too.
+// Without lists; with git, environment and machine if `context` is kYes.
 enum class WithContext { kNo, kYes };
 base::Result<RunRecord> head_of(Store& store, RunId id, WithContext context = WithContext::kNo);
 
@@ -42,12 +41,13 @@ base::Result<void> each_output(Store& store, RunId id, std::int64_t limit,
 // uids share is a usage error.
 base::Result<std::optional<RunId>> find_run(Store& store, std::string_view text);
 
-// Runs whose status is kRunning and whose collector is not: it was killed, or the machine was.
+// Runs whose status is kRunning although their collector has exited: it was killed, or the machine
+// was restarted.
 base::Result<std::vector<RunRecord>> stale_running_runs(Store& store);
 // Whether the process with this pid is the one that started then (/proc/PID/stat, field 22).
 bool is_alive(std::int64_t pid, std::int64_t start_ticks);
 
-// For this room: all rows of a statement that selects kRunColumns.
+// Internal to src/store: all rows of a statement that selects kRunColumns.
 base::Result<std::vector<RunRecord>> runs_of(Statement& select);
 
 }  // namespace assay::store

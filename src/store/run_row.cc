@@ -6,13 +6,13 @@
 #include <array>
 #include <cerrno>
 
+#include "store/columns.h"
 #include "store/document.h"
-#include "store/rows.h"
 
 namespace assay::store {
 namespace {
 
-// "KEY=value" words.
+// "KEY=value" strings.
 std::string packed_environment(const std::map<std::string, std::string>& environment) {
   std::string packed;
   for (const auto& [key, value] : environment) {
@@ -60,7 +60,7 @@ base::Result<void> write_git(Database& database, RunId run, const std::optional<
                              " (run, root, commit_id, branch, remote, dirty, diff, left_out)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
   ASSAY_TRY_VOID(insert.bind(run, git->root, git->commit, git->branch, git->remote, git->dirty,
-                             diff, packed_words(git->left_out)));
+                             diff, packed_strings(git->left_out)));
   return insert.run();
 }
 
@@ -77,7 +77,7 @@ base::Result<std::optional<Git>> read_git(Database& database, RunId run) {
           .remote = select.text(3),
           .dirty = select.integer(4) != 0,
           .diff = {},
-          .left_out = words_at(select, 6)};
+          .left_out = strings_at(select, 6)};
   ASSAY_TRY(git.diff, read_document(database, optional_integer_at(select, 5)));
   return git;
 }
@@ -92,13 +92,13 @@ RunStatus status_named(std::string_view name) {
 // What insert and update have in common, from parameter 1 on.
 base::Result<void> bind_row(Statement& statement, const RunRecord& run, const std::string& uid,
                             const Documents& documents) {
-  return statement.bind(uid, packed_words(run.command), run.directory, run.name, run.build,
-                        name_of(run.status), run.exit_code, run.signal, run.tracer, run.complete,
-                        run.dropped, run.started_unix_ns, run.duration_s, run.collector_pid,
-                        run.collector_start_ticks, run.spool, run.usage.user_s, run.usage.system_s,
-                        run.usage.max_rss_bytes, run.usage.read_bytes, run.usage.written_bytes,
-                        run.context.user, run.context.host, documents.environment,
-                        documents.machine, packed_words(run.redirects), packed_words(run.options));
+  return statement.bind(
+      uid, packed_strings(run.command), run.directory, run.name, run.build, name_of(run.status),
+      run.exit_code, run.signal, run.tracer, run.complete, run.dropped, run.started_unix_ns,
+      run.duration_s, run.collector_pid, run.collector_start_ticks, run.spool, run.usage.user_s,
+      run.usage.system_s, run.usage.max_rss_bytes, run.usage.read_bytes, run.usage.written_bytes,
+      run.context.user, run.context.host, documents.environment, documents.machine,
+      packed_strings(run.redirects), packed_strings(run.options));
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ base::Result<RunId> insert_run(Database& database, const RunRecord& run) {
 
 base::Result<void> update_run(Database& database, const RunRecord& run) {
   ASSAY_TRY(const Documents documents, keep_documents(database, run.context));
-  // The uid is the row's for good; an empty one here means that the caller never asked for it.
+  // The uid never changes; an empty one means that the caller does not have it.
   ASSAY_TRY(
       Statement update,
       database.prepare(
@@ -169,7 +169,7 @@ RunRecord run_at(const Statement& row) {
   RunRecord run;
   run.id = row.integer(0);
   run.uid = row.text(1);
-  run.command = words_at(row, 2);
+  run.command = strings_at(row, 2);
   run.directory = row.text(3);
   run.name = row.text(4);
   run.build = row.integer(5) != 0;
@@ -190,8 +190,8 @@ RunRecord run_at(const Statement& row) {
   run.process_count = row.integer(20);
   run.usage = {row.real(21), row.real(22), row.integer(23), row.integer(24), row.integer(25)};
   run.superseded = row.integer(26) != 0;
-  run.redirects = words_at(row, 27);
-  run.options = words_at(row, 28);
+  run.redirects = strings_at(row, 27);
+  run.options = strings_at(row, 28);
   return run;
 }
 

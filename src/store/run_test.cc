@@ -120,7 +120,7 @@ void expect_same_lists(const RunRecord& read, RunRecord written) {
   for (std::size_t i = 0; i < read.processes.size(); ++i) {
     EXPECT_EQ(read.processes[i].pid, written.processes[i].pid);
     EXPECT_EQ(read.processes[i].parent, written.processes[i].parent);
-    EXPECT_EQ(read.processes[i].words, written.processes[i].words);
+    EXPECT_EQ(read.processes[i].arguments, written.processes[i].arguments);
     EXPECT_EQ(read.processes[i].program, written.processes[i].program);
     EXPECT_EQ(read.processes[i].started_ns, written.processes[i].started_ns);
     EXPECT_EQ(read.processes[i].ended_ns, written.processes[i].ended_ns);

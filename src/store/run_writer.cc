@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/columns.h"
 #include "store/document.h"
-#include "store/rows.h"
 #include "store/run_row.h"
 #include "store/stage_identity.h"
 #include "store/stages.h"
@@ -50,7 +50,6 @@ struct RunWriter::State {
   Statement insert_missed;
   Statement insert_package;
   Statement insert_run_package;
-  HashCache hashes;
   PathSet read;
   PathSet left;  // what is there after the run
   std::int64_t inputs = 0;
@@ -89,7 +88,7 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
                              " source, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
                              " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement process,
-            database.prepare("INSERT INTO process (run, number, pid, parent, program, words,"
+            database.prepare("INSERT INTO process (run, number, pid, parent, program, arguments,"
                              " started_ns, ended_ns, wait_status)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
   ASSAY_TRY(Statement missed, database.prepare("INSERT INTO missed (run, number, what, text)"
@@ -101,15 +100,14 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
             database.prepare("INSERT INTO run_package (run, package) SELECT ?1, id FROM package"
                              " WHERE manager = ?2 AND name = ?3 AND version = ?4"
                              " ON CONFLICT DO NOTHING"));
-  ASSAY_TRY(HashCache hashes, HashCache::prepare(store));
   const std::string root = store.location().project.string();
   return RunWriter(std::unique_ptr<State>(
       new State{database, run, std::move(transaction), std::move(input), std::move(output),
                 std::move(process), std::move(missed), std::move(package), std::move(run_package),
-                std::move(hashes), PathSet(root), PathSet(root)}));
+                PathSet(root), PathSet(root)}));
 }
 
-// RunRecord, number, path, content and size, as both lists of files begin.
+// The first columns of both tables of files: run, number, path, content and size.
 base::Result<void> RunWriter::bind_file(Statement& insert, std::int64_t number,
                                         const std::string& path,
                                         const std::optional<hash::Digest>& blake3,
@@ -148,9 +146,10 @@ base::Result<void> RunWriter::add_output(const Output& output) {
 }
 
 base::Result<void> RunWriter::add_process(const Process& process) {
-  ASSAY_TRY_VOID(state_->insert_process.bind(
-      state_->run, ++state_->processes, process.pid, process.parent, process.program,
-      packed_words(process.words), process.started_ns, process.ended_ns, process.wait_status));
+  ASSAY_TRY_VOID(state_->insert_process.bind(state_->run, ++state_->processes, process.pid,
+                                             process.parent, process.program,
+                                             packed_strings(process.arguments), process.started_ns,
+                                             process.ended_ns, process.wait_status));
   return state_->insert_process.run();
 }
 
@@ -171,7 +170,7 @@ base::Result<void> RunWriter::add_package(const Package& package) {
 
 base::Result<void> RunWriter::add_rule(const FileRule& rule) {
   State& state = *state_;
-  const auto words = packed_words(rule.paths);
+  const auto words = packed_strings(rule.paths);
   const std::string_view text(reinterpret_cast<const char*>(words.data()), words.size());
   ASSAY_TRY(const auto paths, keep_document(state.database, text));
   ASSAY_TRY(Statement insert,
@@ -183,10 +182,6 @@ base::Result<void> RunWriter::add_rule(const FileRule& rule) {
 
 base::Result<void> RunWriter::add_gpu(const GpuWork& work) {
   return insert_gpu_work(state_->database, state_->run, work);
-}
-
-base::Result<void> RunWriter::add_hash(const HashedFile& file) {
-  return state_->hashes.insert(file);
 }
 
 base::Result<std::int64_t> RunWriter::finish(const RunRecord& run) {

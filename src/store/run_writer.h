@@ -10,14 +10,13 @@
 #include <memory>
 
 #include "base/result.h"
-#include "store/hash_cache.h"
 #include "store/run.h"
 #include "store/store.h"
 
 namespace assay::store {
 
 // Writes the run as it is now (its status is kRunning) in a transaction of its own, context
-// included, so that the row tells what was started even if nobody lives to finish it. An empty uid
+// included, so that the row describes the command even if the recorder is killed. An empty uid
 // gets a random one. The lists (inputs, outputs, processes, missed, rules, packages, GPU work) are
 // not written.
 base::Result<RunId> begin_run(Store& store, const RunRecord& run);
@@ -42,8 +41,6 @@ class RunWriter {
   base::Result<void> add_rule(const FileRule& rule);
   // Once.
   base::Result<void> add_gpu(const GpuWork& work);
-  // Into the hash cache, in the same transaction.
-  base::Result<void> add_hash(const HashedFile& file);
 
   // Writes everything of `run` but its lists over the row, gives it a stage if it is kDone, and
   // commits. Returns the stage's number, or 0.

@@ -13,14 +13,14 @@
 namespace assay::store {
 namespace {
 
-// "assay 0.4.0 wrote it" helps to choose what to install; a future schema may not have the table.
+// Helps to choose what to install; a future schema may not have the table.
 std::string last_writer(Database& database) {
   const auto program = database.text("SELECT program FROM migration ORDER BY version DESC LIMIT 1");
   return program ? fmt::format(" (written by assay {})", *program) : "";
 }
 
-// Called with the write lock held, so nobody changes the schema while it is copied. The copy is
-// read through a connection of its own because VACUUM cannot run inside a transaction.
+// Called with the write lock held, so that the schema does not change while it is copied. The copy
+// is read through a connection of its own because VACUUM cannot run inside a transaction.
 base::Result<void> back_up(const Database& database, std::int64_t version) {
   const std::filesystem::path copy = fmt::format("{}.v{}", database.path().string(), version);
   const std::filesystem::path partial = copy.string() + ".partial";
@@ -53,7 +53,7 @@ base::Result<void> apply(Database& database, const Migration& migration, const P
   return insert.run();
 }
 
-// Migrations run with foreign keys off, as rebuilding a table needs; here they are made good.
+// Migrations run with foreign keys off, as rebuilding a table needs; they are checked here.
 base::Result<void> check_foreign_keys(Database& database) {
   ASSAY_TRY(Statement check, database.prepare("PRAGMA foreign_key_check"));
   ASSAY_TRY(const bool violation, check.next_row());
@@ -64,20 +64,20 @@ base::Result<void> check_foreign_keys(Database& database) {
 }
 
 // Inside the caller's transaction.
-base::Result<void> take_steps(Database& database, const Program& program, const Schema& schema,
-                              const std::filesystem::path& project_root) {
+base::Result<void> migrate(Database& database, const Program& program, const Schema& schema,
+                           const std::filesystem::path& project_root) {
   const bool is_new = schema.version == 0;
   if (is_new) {
     ASSAY_TRY_VOID(database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId)));
   } else {
     ASSAY_TRY_VOID(back_up(database, schema.version));
   }
-  for (const Migration& step :
+  for (const Migration& migration :
        program.migrations.subspan(static_cast<std::size_t>(schema.version))) {
-    auto applied = apply(database, step, program);
+    auto applied = apply(database, migration, program);
     if (!applied) {
       base::Error error = std::move(applied).error();
-      error.what = fmt::format("cannot apply migration {}: {}", step.name, error.what);
+      error.what = fmt::format("cannot apply migration {}: {}", migration.name, error.what);
       if (error.hint.empty()) error.hint = "the store is unchanged; please report this line";
       return base::fail(std::move(error));
     }
@@ -123,11 +123,11 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
 base::Result<std::int64_t> upgrade(Database& database, const Program& program,
                                    const std::filesystem::path& project_root) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-  // Again, now that we hold the lock: another process may have been faster.
+  // Again, now that the lock is held: another process may have been faster.
   ASSAY_TRY(const Schema schema, read_schema(database));
   ASSAY_TRY_VOID(check_schema(database, schema, program));
   if (schema.version < static_cast<std::int64_t>(program.migrations.size())) {
-    ASSAY_TRY_VOID(take_steps(database, program, schema, project_root));
+    ASSAY_TRY_VOID(migrate(database, program, schema, project_root));
   }
   ASSAY_TRY_VOID(transaction.commit());
   return schema.version;

@@ -1,5 +1,4 @@
-// Brings a database to the program's schema, or says why it must not: called by Store on every
-// open, between "the file is open" and "the store is usable".
+// Migrates a database to the program's schema, or refuses it. Called by Store on every open.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace assay::store {
 
-// In the file's header (PRAGMA application_id), so that file(1) and we know our own: "Assy".
+// In the file's header (PRAGMA application_id), so that a store is recognised: "Assy".
 inline constexpr std::int64_t kApplicationId = 0x41737379;
 
 struct Schema {

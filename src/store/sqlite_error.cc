@@ -13,8 +13,8 @@ std::string damaged_hint(std::string_view path) {
       "move it away, then restore a backup or salvage it with: sqlite3 '{}' .recover", path);
 }
 
-// The file that all users of the write-ahead log share could not grow: SQLite calls that an error
-// of the disk, and it is that there is no room on it.
+// When the shared file of the write-ahead log cannot grow, SQLite reports an I/O error, but the
+// reason is a full disk.
 bool is_full(int code) {
   return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE;
 }
@@ -42,7 +42,7 @@ std::string hint_for(int primary_code, std::string_view path) {
   }
 }
 
-// These say that our SQL or our use of SQLite is wrong; everything else is about the machine.
+// Wrong SQL or wrong use of SQLite; everything else is about the machine.
 bool is_our_fault(int primary_code) {
   switch (primary_code) {
     case SQLITE_ERROR:

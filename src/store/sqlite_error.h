@@ -1,4 +1,4 @@
-// Turns SQLite's result codes into Errors that say what to do. Only this room's .cc files use it.
+// Turns SQLite's result codes into Errors with a hint. Internal to src/store.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ namespace assay::store {
 base::Error sqlite_error(std::string path, int code, std::string_view message);
 // The same, with the path and the message of this connection.
 base::Error sqlite_error(sqlite3* connection, int code);
-// For what SQLite itself would not call corrupt but cannot have been written by us.
+// For contents that SQLite accepts but this program cannot have written.
 base::Error damaged_error(std::string path, std::string what);
-// For a statement of ours that cannot be wrong and failed: then the file is. Other errors pass.
+// For a correct statement that SQLite refused: then the file is damaged. Other errors pass.
 base::Error damaged_if_refused(base::Error error);
 
 }  // namespace assay::store

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "hash/blake3.h"
+#include "store/columns.h"
 #include "store/needs.h"
-#include "store/rows.h"
 
 namespace assay::store {
 namespace {
@@ -19,7 +19,7 @@ base::Result<std::int64_t> first_number(Database& database, std::string_view sql
   return row ? select.integer(0) : 0;
 }
 
-// `sort < a` and `sort < b` are two commands, whatever their words.
+// `sort < a` and `sort < b` are two commands with the same arguments.
 std::string standard_input_of(const std::vector<std::string>& redirects) {
   for (const std::string& redirect : redirects) {
     if (redirect.starts_with("0<")) return redirect;
@@ -33,12 +33,12 @@ base::Result<std::int64_t> same_command(Database& database, const RunRecord& run
                 "SELECT stage, redirects FROM run WHERE substr(command, 1, 64) = substr(?1, 1, 64)"
                 " AND command = ?1 AND directory = ?2 AND id <> ?3 AND stage IS NOT NULL"
                 " ORDER BY id DESC"));
-  ASSAY_TRY_VOID(select.bind(packed_words(run.command), run.directory, run.id));
+  ASSAY_TRY_VOID(select.bind(packed_strings(run.command), run.directory, run.id));
   const std::string input = standard_input_of(run.redirects);
   for (;;) {
     ASSAY_TRY(const bool row, select.next_row());
     if (!row) return 0;
-    if (standard_input_of(words_at(select, 1)) == input) return select.integer(0);
+    if (standard_input_of(strings_at(select, 1)) == input) return select.integer(0);
   }
 }
 
@@ -74,7 +74,8 @@ base::Result<std::int64_t> same_files(Database& database, const RunRecord& run,
       ASSAY_TRY(const bool in_place, changes_in_place(database, run.id, run.redirects));
       if (in_place) return 0;
     }
-    ASSAY_TRY(const bool other, changes_in_place(database, select.integer(1), words_at(select, 2)));
+    ASSAY_TRY(const bool other,
+              changes_in_place(database, select.integer(1), strings_at(select, 2)));
     if (!other) return select.integer(0);
   }
 }

@@ -1,4 +1,4 @@
-// Which stage a run repeats. For the .cc files of this room, inside the caller's transaction.
+// Which stage a run repeats. Internal to src/store; inside the caller's transaction.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace assay::store {
 
-// A set of paths as one number, whatever the order in which they come: the sum of their hashes.
-// Nobody gains by making two sets collide, so the hashes are quick ones.
+// A set of paths as one number, independent of their order: the sum of their hashes. Collisions are
+// no security problem, so the hashes are fast ones.
 class PathSet {
  public:
   // Paths below `root` count relative to it: a project that moves keeps its stages.
@@ -36,7 +36,7 @@ class PathSet {
 };
 
 // The files that a run read and left, as one digest; none if it left none. Files that it got as
-// standard input, output and error are left out: where a log goes is no part of what a stage is. So
+// standard input, output and error are left out: where a log goes does not identify a stage. So
 // are files that it deleted, because the second run finds nothing left to delete. `read` and `left`
 // are those in the store.
 base::Result<std::optional<hash::Digest>> files_identity(Database& database, const RunRecord& run,

@@ -1,6 +1,6 @@
-// Stages: what a project consists of. A run that succeeded is the current run of its stage. A
-// repeated stage (stage_identity.h) takes the number of its predecessor, whose run stays in the log
-// as superseded. Table `stage`.
+// Stages: the nodes of the project's pipeline. A run that succeeded is the current run of its
+// stage. A repeated stage (stage_identity.h) takes the number of its predecessor, whose run stays
+// in the log as superseded. Table `stage`.
 #pragma once
 
 #include <cstdint>

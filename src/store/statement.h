@@ -1,8 +1,8 @@
 // Statement: one prepared SQL statement. Made by Database::prepare().
 //
 // - Parameters are numbered from 1 and columns from 0, as in SQLite.
-// - Bound text and blobs are copied, unless said otherwise.
-// - A column's type is what the STRICT table says; asking for another type converts as SQLite does.
+// - Bound text and blobs are copied, except by bind_borrowed().
+// - A column's type is that of the STRICT table; reading another type converts as SQLite does.
 #pragma once
 
 #include <concepts>
@@ -46,7 +46,7 @@ class Statement {
   // and run again.
   template <class Visit>
   base::Result<void> each(Visit visit);
-  // The same without looking at the rows.
+  // The same, ignoring the rows.
   base::Result<void> run();
   // Ready to run again; bindings stay.
   void reset();

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "store/files.h"
-#include "store/relocation.h"
 #include "store/schema.h"
 #include "store/sqlite_error.h"
 
@@ -51,7 +50,7 @@ base::Result<void> Store::prepare(const Program& program) {
       "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON";
   ASSAY_TRY_VOID(database_.exec(kSettings).map_error(damaged_if_refused));
   ASSAY_TRY(const Schema schema, read_schema(database_).map_error(damaged_if_refused));
-  // Nothing is written before this check: a file that is not ours to change stays as it is.
+  // Nothing is written before this check: a file that is not a store stays as it is.
   if (auto fit = check_schema(database_, schema, program); !fit) {
     database_.leave_untouched_on_close();
     return base::fail(std::move(fit).error());

@@ -1,7 +1,6 @@
-// Store: a project's memory, `.assay/assay.db`. Every verb that remembers or asks opens one; the
-// tables and the guarantees are in docs/store.md.
+// Store: the project's database, `.assay/assay.db`. Tables and guarantees: docs/store.md.
 //
-// - Opening brings an older schema forward and refuses a newer one without changing the file.
+// - Opening migrates an older schema and refuses a newer one without changing the file.
 // - A transaction that was committed is there after the process is killed at any moment.
 // - Any number of processes may use one store; one writes at a time, the others wait up to 5 s.
 // - One Store belongs to one thread at a time.
@@ -23,10 +22,10 @@ namespace assay::store {
 
 class Store {
  public:
-  // Makes the store, or finishes one whose making was interrupted, or opens the one that is there.
+  // Creates the store, or finishes an interrupted creation, or opens the existing one.
   static base::Result<Store> create(const Location& location, const Program& program);
   // Opens a store that exists; when there is none, the error names `assay init`.
-  // With Access::kRead, one that cannot be written is read: then nothing is brought forward, and an
+  // With Access::kRead, one that cannot be written is opened read-only: it is not migrated, and an
   // older schema is refused.
   static base::Result<Store> open(const Location& location, const Program& program,
                                   Access access = Access::kWrite);
@@ -37,16 +36,16 @@ class Store {
   [[nodiscard]] const Location& location() const { return location_; }
   [[nodiscard]] const Project& project() const { return project_; }
   [[nodiscard]] int schema_version() const { return schema_version_; }
-  // Whether this opening made it; of several processes that start at once, one.
+  // Whether this call created it; of several processes that start at once, one.
   [[nodiscard]] bool created() const { return created_; }
   [[nodiscard]] bool is_read_only() const { return database_.is_read_only(); }
-  // What was unusual on opening and did not stop it, one line each, for the log.
+  // Warnings from opening it, one line each, for the log.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  // Reads the whole database and fails on the first thing that is damaged (PRAGMA quick_check).
+  // Reads the whole database and fails at the first damage (PRAGMA quick_check).
   base::Result<void> check();
 
-  // For the code of this room that reads and writes tables. Other rooms use that code.
+  // For src/store, the only module with SQL.
   [[nodiscard]] Database& database() { return database_; }
 
  private:
@@ -54,7 +53,7 @@ class Store {
       : location_(std::move(location)), database_(std::move(database)) {}
   base::Result<void> prepare(const Program& program);
   base::Result<void> prepare_to_read(const Program& program, std::int64_t version);
-  // Makes the recorded paths right if the project is elsewhere than it was.
+  // Corrects the recorded paths if the project directory was moved.
   base::Result<void> follow_the_project();
   base::Result<bool> choose_journal();
   void note(std::string_view text);

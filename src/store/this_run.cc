@@ -22,10 +22,8 @@ std::optional<ThisRun> this_run() {
   return ThisRun{location_in(text.substr(colon + 1)), std::string(text.substr(0, colon))};
 }
 
-void tell_run(const ThisRun& run, std::vector<std::string>& environment) {
-  const std::string key = std::string(kRunVariable) + "=";
-  std::erase_if(environment, [&](const std::string& entry) { return entry.starts_with(key); });
-  environment.push_back(key + run.uid + ":" + run.location.project.string());
+void set_run_variable(const ThisRun& run, base::Environment& environment) {
+  environment.set(kRunVariable, run.uid + ":" + run.location.project.string());
 }
 
 }  // namespace assay::store

@@ -1,11 +1,11 @@
-// The run that this process is part of: `assay run` tells the command in its environment, so that a
-// program that measures itself can write what it measured beside what was seen of it.
+// The run that this process is part of. `assay run` passes it to the command in an environment
+// variable, so that a program that measures itself (the trainer) adds its metrics to that run.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/process/environment.h"
 #include "store/location.h"
 
 namespace assay::store {
@@ -15,10 +15,10 @@ struct ThisRun {
   std::string uid;
 };
 
-// Nothing when the process is run by itself.
+// Nothing if the process was not started by `assay run`.
 std::optional<ThisRun> this_run();
 
-// Puts it into the environment ("KEY=value") of a command, in place of a run around this one.
-void tell_run(const ThisRun& run, std::vector<std::string>& environment);
+// Sets the variable for a command, replacing that of an enclosing run.
+void set_run_variable(const ThisRun& run, base::Environment& environment);
 
 }  // namespace assay::store

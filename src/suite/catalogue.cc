@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "suite/read_suite.h"
 

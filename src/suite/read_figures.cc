@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "spec/table_keys.h"
 #include "suite/read_records.h"

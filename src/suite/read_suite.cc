@@ -53,18 +53,18 @@ base::Result<Settings> settings_of(const Value* value, const char* key) {
   return settings;
 }
 
-base::Result<std::vector<std::string>> words_in(const Value* value, const char* key) {
-  std::vector<std::string> words;
-  if (value == nullptr) return words;
+base::Result<std::vector<std::string>> strings_in(const Value* value, const char* key) {
+  std::vector<std::string> strings;
+  if (value == nullptr) return strings;
   if (const auto* one = value->get<std::string>()) return std::vector<std::string>{*one};
   const auto* list = value->get<Value::Array>();
   if (list == nullptr) return base::fail(wrong_value(*value, key, "a string or a list of them"));
-  for (const Value& word : *list) {
-    const auto* text = word.get<std::string>();
-    if (text == nullptr) return base::fail(wrong_value(word, key, "a string"));
-    words.push_back(*text);
+  for (const Value& each : *list) {
+    const auto* text = each.get<std::string>();
+    if (text == nullptr) return base::fail(wrong_value(each, key, "a string"));
+    strings.push_back(*text);
   }
-  return words;
+  return strings;
 }
 
 base::Result<Needs> needs_of(const Value* value) {
@@ -83,7 +83,7 @@ base::Result<Needs> needs_of(const Value* value) {
                              }));
   ASSAY_TRY_VOID(keys.flag("nvlink", needs.nvlink));
   ASSAY_TRY_VOID(keys.text("tracer", needs.tracer));
-  ASSAY_TRY(needs.programs, words_in(keys.take("program"), "program"));
+  ASSAY_TRY(needs.programs, strings_in(keys.take("program"), "program"));
   ASSAY_TRY_VOID(keys.text("works", needs.works));
   ASSAY_TRY_VOID(keys.text("hint", needs.hint));
   ASSAY_TRY_VOID(keys.no_others());
@@ -148,7 +148,6 @@ base::Result<SuiteCase> case_of(const Value& value) {
                           fmt::format("repeat = {} is not from 1 to 1000", suite_case.repeat)));
   }
   ASSAY_TRY_VOID(keys.flag("quick", suite_case.quick));
-  ASSAY_TRY_VOID(keys.flag("in_fit", suite_case.in_fit));
   ASSAY_TRY_VOID(keys.no_others());
   if (suite_case.repeat > 1 && suite_case.kind != CaseKind::kCommand) {
     return base::fail(base::usage_error(

@@ -1,13 +1,13 @@
 #include "suite/run_cases.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process/environment.h"
+#include "base/process/exit_status.h"
 #include "base/text.h"
 #include "suite/collective.h"
 
@@ -23,12 +23,9 @@ constexpr std::size_t kMessageColumns = 160;
 constexpr int kWorstVerdict = 2;
 
 // The inherited environment with another PATH.
-std::vector<std::string> environment_with(const std::string& path) {
-  std::vector<std::string> environment;
-  for (char** setting = environ; *setting != nullptr; ++setting) {
-    if (!std::string_view(*setting).starts_with("PATH=")) environment.emplace_back(*setting);
-  }
-  environment.push_back("PATH=" + path);
+base::Environment environment_with(const std::string& path) {
+  base::Environment environment = base::Environment::from_current();
+  environment.set("PATH", path);
   return environment;
 }
 
@@ -111,7 +108,7 @@ class CaseRunner {
     ASSAY_TRY(const std::string command, command_of(suite_case));
     const std::string out = "out/" + name + ".out";
     const compare::ProcessRequest request{
-        .words = compare::shell_arguments(
+        .arguments = compare::shell_arguments(
             fmt::format("cd {} || exit 3\n{}{}", base::shell_quoted(work.string()),
                         measures(suite_case.kind) ? own_project() : "", command)),
         .environment = environment_,
@@ -162,7 +159,7 @@ class CaseRunner {
   static bool succeeded(const SuiteCase& suite_case, const ProcessOutcome& outcome) {
     if (outcome.ok()) return true;
     return suite_case.kind == CaseKind::kCompare && !outcome.timed_out &&
-           WIFEXITED(outcome.wait_status) && WEXITSTATUS(outcome.wait_status) <= kWorstVerdict;
+           base::shell_exit_code(outcome.wait_status) <= kWorstVerdict;
   }
 
   static std::string why_failed(const SuiteCase& suite_case, const ProcessOutcome& outcome,
@@ -178,7 +175,7 @@ class CaseRunner {
   const SuiteFolder& folder_;
   const SuiteHost& host_;
   const compare::Interrupts& interrupts_;
-  const std::vector<std::string> environment_;
+  const base::Environment environment_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "compare/process.h"
+#include "compare/timed_process.h"
 #include "suite/folder.h"
 
 namespace assay::suite {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 
 namespace assay::suite {

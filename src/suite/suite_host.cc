@@ -1,35 +1,21 @@
 #include "suite/suite_host.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <chrono>
 #include <filesystem>
 
-#include "base/text.h"
+#include "base/process/process.h"
+#include "base/process/program.h"
 #include "machine/discover.h"
 #include "observe/collect/tracers.h"
 
 namespace assay::suite {
 namespace {
 
-namespace fs = std::filesystem;
-
+constexpr std::chrono::seconds kProbeTimeout{10};
 constexpr base::Bytes kOneGib(std::int64_t{1} << 30);
-
-bool is_on_path(const std::string& name, std::string_view path) {
-  const auto runs = [](const std::string& file) {
-    return ::access(file.c_str(), X_OK) == 0 && !fs::is_directory(file);
-  };
-  if (name.find('/') != std::string::npos) return runs(name);
-  while (!path.empty()) {
-    const std::size_t colon = std::min(path.find(':'), path.size());
-    if (runs(std::string(path.substr(0, colon)) + "/" + name)) return true;
-    path.remove_prefix(std::min(colon + 1, path.size()));
-  }
-  return false;
-}
 
 std::string gpus_text(std::int64_t count) {
   return count == 1 ? "a GPU" : fmt::format("{} GPUs", count);
@@ -73,23 +59,26 @@ std::optional<std::string> problem_of_tracer(const std::string& name) {
 
 // With a timeout: a command that hangs does not work.
 bool command_works(const std::string& command, const std::string& path) {
-  const std::string line =
-      fmt::format("PATH={} exec timeout 10 sh -c {} </dev/null >/dev/null 2>&1",
-                  base::shell_quoted(path), base::shell_quoted(command));
-  return std::system(line.c_str()) == 0;
+  base::Environment environment = base::Environment::from_current();
+  environment.set("PATH", path);
+  auto process = base::Process::start(
+      {.arguments = {"sh", "-c", command},
+       .environment = std::move(environment),
+       .redirections = {base::from_null(0), base::from_null(1), base::from_null(2)}});
+  if (!process) return false;
+  const auto exit = process->wait_until(std::chrono::steady_clock::now() + kProbeTimeout);
+  return exit && exit->wait_status == 0;
 }
 
 }  // namespace
 
 SuiteHost discover_host() {
   SuiteHost host{.machine = machine::discover(), .tracer_problem = problem_of_tracer};
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path program = base::own_program();
   host.program = program.string();
   const std::string folder = program.parent_path().string();
-  const char* path = std::getenv("PATH");
   // The benchmark programs are built into a folder beside this program.
-  host.path = fmt::format("{0}:{0}/bench:{1}", folder, path == nullptr ? "/usr/bin:/bin" : path);
+  host.path = fmt::format("{0}:{0}/bench:{1}", folder, base::current_search_path());
   host.works = [search = host.path](const std::string& command) {
     return command_works(command, search);
   };
@@ -105,7 +94,7 @@ std::optional<std::string> missing_requirement(const Needs& needs, const SuiteHo
   }
   const std::string hint = needs.hint.empty() || !needs.works.empty() ? "" : "; " + needs.hint;
   for (const std::string& program : needs.programs) {
-    if (!is_on_path(program, host.path)) {
+    if (!base::find_program(program, host.path)) {
       return fmt::format("needs the program {}, which was not found{}", program, hint);
     }
   }

@@ -1,4 +1,5 @@
-// What is recomputed, when the job leaves it open: the fastest policy whose memory fits.
+// Plans a step: its program, its memory and, if the job leaves it open, the fastest recomputation
+// policy whose memory fits.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,15 @@ struct Planned {
   std::int64_t extra_bytes = 0;
 };
 
-struct Room {
-  std::int64_t available = 0;  // bytes
-  // What a program takes besides its plan.
-  std::function<base::Result<std::int64_t>(const step::Program&)> extra;
+struct MemoryBudget {
+  std::int64_t available_bytes = 0;
+  // Bytes that a program takes besides its plan.
+  std::function<base::Result<std::int64_t>(const step::Program&)> extra_bytes;
 };
-Room room_on(Backend& backend, std::int64_t available);
+MemoryBudget memory_budget(Backend& backend, std::int64_t available);
 
-// The error of a job that does not fit names what would.
-base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices, const Room& room);
+// A job that does not fit is refused with settings that would.
+base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices,
+                                const MemoryBudget& budget);
 
 }  // namespace assay::train

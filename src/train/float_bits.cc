@@ -30,7 +30,8 @@ base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
     }
     return out;
   }
-  return base::fail(base::usage_error("weights", "are neither bf16 nor fp32"));
+  return base::fail(
+      base::usage_error("weights", "cannot be converted: they are neither bf16 nor fp32"));
 }
 
 }  // namespace assay::train

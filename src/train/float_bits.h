@@ -1,4 +1,4 @@
-// Between fp32 and the types that weights are kept in.
+// Conversions between fp32 and the types that weights are stored in.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace assay::train {
 
-// Halves as split_master.h makes them.
+// The two halves of split_master.h, as arrays.
 struct SplitFloats {
   std::vector<std::uint16_t> high;
   std::vector<std::uint16_t> low;
@@ -25,7 +25,7 @@ inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
-// Weights of another type as fp32.
+// Converts stored weights to another type: bf16 to fp32.
 base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
                                                checkpoint::Dtype type, step::Dtype to);
 

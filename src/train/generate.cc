@@ -26,7 +26,7 @@ base::Result<std::vector<float>> logits_of(Backend& backend, const step::Program
 
 }  // namespace
 
-std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_t word) {
+std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_t random) {
   const auto most = std::max_element(logits.begin(), logits.end());
   if (temperature <= 0) return static_cast<std::int32_t>(most - logits.begin());
   const double highest = static_cast<double>(*most);
@@ -35,7 +35,7 @@ std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_
     logit = static_cast<float>(std::exp((static_cast<double>(logit) - highest) / temperature));
     sum += static_cast<double>(logit);
   }
-  double left = sum * (static_cast<double>(word) / 4294967296.0);
+  double left = sum * (static_cast<double>(random) / 4294967296.0);
   for (std::size_t i = 0; i < logits.size(); ++i) {
     left -= static_cast<double>(logits[i]);
     if (left < 0) return static_cast<std::int32_t>(i);
@@ -44,25 +44,25 @@ std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_
 }
 
 base::Result<void> generate(Backend& backend, const step::Program& program,
-                            std::vector<std::int32_t> tokens, const GenerateOptions& options,
-                            const std::function<bool(std::int32_t)>& told) {
+                            std::vector<std::int32_t> tokens, const SamplingOptions& options,
+                            const std::function<bool(std::int32_t)>& on_token) {
   const auto window = static_cast<std::size_t>(program.choices.sequence);
   for (std::int64_t i = 0; i < options.tokens; ++i) {
     const std::size_t used = std::min(tokens.size(), window);
     const std::vector<std::int32_t> recent(tokens.end() - static_cast<std::ptrdiff_t>(used),
                                            tokens.end());
-    // What comes after the last token is never looked at by it.
+    // Attention is causal: padding after the last token does not affect it.
     ASSAY_TRY_VOID(
-        run_step(backend, program, {}, [&](std::int32_t, std::span<std::int32_t> places, auto) {
-          std::ranges::fill(places, 0);
-          std::ranges::copy(recent, places.begin());
+        run_step(backend, program, {}, [&](std::int32_t, std::span<std::int32_t> input, auto) {
+          std::ranges::fill(input, 0);
+          std::ranges::copy(recent, input.begin());
           return base::Result<void>{};
         }));
     ASSAY_TRY(std::vector<float> logits,
               logits_of(backend, program, static_cast<std::int64_t>(used) - 1));
-    const auto words = philox(options.seed, {static_cast<std::uint64_t>(i), 0});
-    const std::int32_t next = choose(logits, options.temperature, words[0]);
-    if (!told(next)) return {};
+    const auto random = philox(options.seed, {static_cast<std::uint64_t>(i), 0});
+    const std::int32_t next = choose(logits, options.temperature, random[0]);
+    if (!on_token(next)) return {};
     tokens.push_back(next);
   }
   return {};

@@ -1,4 +1,4 @@
-// Letting a model go on with tokens: the forward pass of a step, one new token at a time.
+// Samples from a model: the forward pass of a step, one new token at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace assay::train {
 
-struct GenerateOptions {
+struct SamplingOptions {
   std::int64_t tokens = 0;
-  double temperature = 1;  // 0: always the likeliest
+  double temperature = 1;  // 0: always the most likely token
   std::uint64_t seed = 1;
 };
 
-// The program is of purpose kLogits with one sequence, its weights in place. `told` is given every
-// new token; false ends it. What lies further back than the sequence is forgotten.
+// Continues `tokens`. The program has purpose kLogits and one sequence, its weights are loaded.
+// `on_token` gets every new token and returns false to stop. Only the last `sequence` tokens are
+// used as context.
 base::Result<void> generate(Backend& backend, const step::Program& program,
-                            std::vector<std::int32_t> tokens, const GenerateOptions& options,
-                            const std::function<bool(std::int32_t)>& told);
+                            std::vector<std::int32_t> tokens, const SamplingOptions& options,
+                            const std::function<bool(std::int32_t)>& on_token);
 
-// One of them, by probability. `word` is uniform.
-std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_t word);
+// Samples a token. `random` is uniform over all 32-bit values.
+std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_t random);
 
 }  // namespace assay::train

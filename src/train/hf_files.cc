@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr base::Bytes kMostConfig(16 << 20);
+constexpr base::Bytes kMostConfigBytes(16 << 20);
 
-// Rows become columns; elements are `size` bytes.
-std::vector<std::byte> turned(std::span<const std::byte> from, std::int64_t rows, std::int64_t cols,
-                              std::size_t size) {
+// Transposes a matrix with elements of `size` bytes.
+std::vector<std::byte> transposed(std::span<const std::byte> from, std::int64_t rows,
+                                  std::int64_t cols, std::size_t size) {
   std::vector<std::byte> to(from.size());
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < cols; ++j) {
@@ -35,7 +35,7 @@ std::vector<std::byte> turned(std::span<const std::byte> from, std::int64_t rows
   return to;
 }
 
-// All tensors of a folder, over its files.
+// The tensors of a folder, across its files.
 class HfFolder {
  public:
   static base::Result<HfFolder> open(const fs::path& folder) {
@@ -47,7 +47,7 @@ class HfFolder {
     }
     std::sort(paths.begin(), paths.end());
     if (paths.empty()) {
-      return base::fail(base::usage_error(folder.string(), "holds no *.safetensors",
+      return base::fail(base::usage_error(folder.string(), "has no *.safetensors files",
                                           "convert the model to safetensors first"));
     }
     for (const fs::path& path : paths) {
@@ -71,8 +71,8 @@ class HfFolder {
       std::vector<std::byte> bytes(static_cast<std::size_t>(place->bytes()));
       ASSAY_TRY_VOID(file.read(*place, 0, bytes));
       if (!tensor.transposed) return bytes;
-      return turned(bytes, tensor.cols, tensor.count,
-                    static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
+      return transposed(bytes, tensor.cols, tensor.count,
+                        static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
     }
     return base::fail(base::usage_error(where, fmt::format("{} is missing", tensor.name)));
   }
@@ -86,7 +86,7 @@ base::Result<std::vector<checkpoint::Tensor>> read_parameters(const fs::path& fo
   ASSAY_TRY(const HfFolder files, HfFolder::open(folder));
   ASSAY_TRY(const std::vector<HfTensor> wanted, hf_tensors(model));
   std::vector<checkpoint::Tensor> parameters;
-  std::vector<std::byte> joined;  // the parts of one parameter come one after the other
+  std::vector<std::byte> joined;  // the parts of one parameter are consecutive
   checkpoint::Dtype type = checkpoint::Dtype::kF32;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ASSAY_TRY(const std::vector<std::byte> bytes, files.read(wanted[i], type, folder.string()));
@@ -110,22 +110,22 @@ base::Result<void> export_hf(const checkpoint::Checkpoint& from, const fs::path&
   ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return base::fail(base::unfit_error(folder, "cannot be made: " + error.message()));
+  if (error) return base::fail(base::unfit_error(folder, "cannot be created: " + error.message()));
   checkpoint::Dtype type = checkpoint::Dtype::kF32;
   std::vector<checkpoint::Tensor> tensors;
   for (const HfTensor& tensor : wanted) {
     const auto found = set.find(tensor.parameter);
     if (!found) {
-      return base::fail(
-          base::usage_error(from.folder().string(), fmt::format("holds no {}", tensor.parameter)));
+      return base::fail(base::usage_error(from.folder().string(),
+                                          fmt::format("has no tensor {}", tensor.parameter)));
     }
     type = found->place->info.dtype;
     const std::int64_t row = tensor.cols * checkpoint::dtype_bytes(type);
     std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.count * row));
     ASSAY_TRY_VOID(found->file->read(*found->place, tensor.first * row, bytes));
     if (tensor.transposed) {
-      bytes = turned(bytes, tensor.count, tensor.cols,
-                     static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
+      bytes = transposed(bytes, tensor.count, tensor.cols,
+                         static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
     }
     tensors.push_back(
         checkpoint::owned_tensor({tensor.name, type, tensor.shape()}, std::move(bytes)));
@@ -139,9 +139,10 @@ base::Result<void> export_hf(const checkpoint::Checkpoint& from, const fs::path&
 
 base::Result<fs::path> import_hf(const fs::path& folder, const fs::path& run) {
   const fs::path path = folder / "config.json";
-  ASSAY_TRY(const std::string text, base::read_file(path, kMostConfig));
+  ASSAY_TRY(const std::string text, base::read_file(path, kMostConfigBytes));
   const base::Json config = base::Json::parse(text, nullptr, false);
-  if (!config.is_object()) return base::fail(base::usage_error(path.string(), "is no JSON object"));
+  if (!config.is_object())
+    return base::fail(base::usage_error(path.string(), "is not a JSON object"));
   ASSAY_TRY(const spec::ModelSpec model, model_from_hf(config, path.string()));
   ASSAY_TRY(std::vector<checkpoint::Tensor> parameters, read_parameters(folder, model));
   checkpoint::Snapshot snapshot;

@@ -1,4 +1,4 @@
-// Checkpoints to and from the folders that the Hugging Face library reads and writes.
+// Converts checkpoints to and from model folders of the Hugging Face transformers library.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace assay::train {
 
-// Writes config.json and model.safetensors into a folder that must not hold them yet. Weights keep
+// Writes config.json and model.safetensors to a folder, which must not have them yet. Weights keep
 // their type.
 base::Result<void> export_hf(const checkpoint::Checkpoint& from,
                              const std::filesystem::path& folder);
 
-// Makes RUN/checkpoints/step-0 of a folder's weights: a run that is resumed begins with them.
+// Writes a folder's weights to RUN/checkpoints/step-0, from which a run can be resumed.
 base::Result<std::filesystem::path> import_hf(const std::filesystem::path& folder,
                                               const std::filesystem::path& run);
 

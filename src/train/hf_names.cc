@@ -37,45 +37,47 @@ class HfList {
     return *std::find_if(parameters_.begin(), parameters_.end(),
                          [&](const step::Parameter& p) { return p.name == name; });
   }
-  void rows(std::string name, const std::string& ours, std::int64_t first, std::int64_t count) {
-    const step::Parameter& p = find(ours);
-    list_.push_back({std::move(name), ours, first, count, p.cols, p.init != step::Init::kNormal});
+  void rows(std::string name, const std::string& parameter, std::int64_t first,
+            std::int64_t count) {
+    const step::Parameter& p = find(parameter);
+    list_.push_back(
+        {std::move(name), parameter, first, count, p.cols, p.init != step::Init::kNormal});
   }
-  void whole(std::string name, const std::string& ours, bool transposed = false) {
-    rows(std::move(name), ours, 0, find(ours).rows);
+  void whole(std::string name, const std::string& parameter, bool transposed = false) {
+    rows(std::move(name), parameter, 0, find(parameter).rows);
     list_.back().transposed = transposed;
   }
 
   void llama_block(std::int64_t layer) {
     const spec::ModelSpec& m = model_;
-    const std::string theirs = fmt::format("model.layers.{}.", layer);
-    const std::string ours = fmt::format("layers.{}.", layer);
-    whole(theirs + "input_layernorm.weight", ours + "attention_norm");
-    rows(theirs + "self_attn.q_proj.weight", ours + "qkv", 0, m.q_dim());
-    rows(theirs + "self_attn.k_proj.weight", ours + "qkv", m.q_dim(), m.kv_dim());
-    rows(theirs + "self_attn.v_proj.weight", ours + "qkv", m.q_dim() + m.kv_dim(), m.kv_dim());
+    const std::string hf_prefix = fmt::format("model.layers.{}.", layer);
+    const std::string prefix = fmt::format("layers.{}.", layer);
+    whole(hf_prefix + "input_layernorm.weight", prefix + "attention_norm");
+    rows(hf_prefix + "self_attn.q_proj.weight", prefix + "qkv", 0, m.q_dim());
+    rows(hf_prefix + "self_attn.k_proj.weight", prefix + "qkv", m.q_dim(), m.kv_dim());
+    rows(hf_prefix + "self_attn.v_proj.weight", prefix + "qkv", m.q_dim() + m.kv_dim(), m.kv_dim());
     if (m.qk_norm == spec::QkNorm::kLearned) {
-      whole(theirs + "self_attn.q_norm.weight", ours + "query_norm");
-      whole(theirs + "self_attn.k_norm.weight", ours + "key_norm");
+      whole(hf_prefix + "self_attn.q_norm.weight", prefix + "query_norm");
+      whole(hf_prefix + "self_attn.k_norm.weight", prefix + "key_norm");
     }
-    whole(theirs + "self_attn.o_proj.weight", ours + "attention_out");
-    whole(theirs + "post_attention_layernorm.weight", ours + "mlp_norm");
-    rows(theirs + "mlp.gate_proj.weight", ours + "gate_up", 0, m.ffn);
-    rows(theirs + "mlp.up_proj.weight", ours + "gate_up", m.ffn, m.ffn);
-    whole(theirs + "mlp.down_proj.weight", ours + "down");
+    whole(hf_prefix + "self_attn.o_proj.weight", prefix + "attention_out");
+    whole(hf_prefix + "post_attention_layernorm.weight", prefix + "mlp_norm");
+    rows(hf_prefix + "mlp.gate_proj.weight", prefix + "gate_up", 0, m.ffn);
+    rows(hf_prefix + "mlp.up_proj.weight", prefix + "gate_up", m.ffn, m.ffn);
+    whole(hf_prefix + "mlp.down_proj.weight", prefix + "down");
   }
 
-  // Matrices of gpt2 are stored the other way round.
+  // gpt2 stores its matrices transposed.
   void gpt2_block(std::int64_t layer) {
-    const std::string theirs = fmt::format("transformer.h.{}.", layer);
-    const std::string ours = fmt::format("layers.{}.", layer);
-    const auto norm = [&](const char* there, const char* here) {
-      whole(theirs + there + ".weight", ours + here);
-      whole(theirs + there + ".bias", ours + here + "_bias");
+    const std::string hf_prefix = fmt::format("transformer.h.{}.", layer);
+    const std::string prefix = fmt::format("layers.{}.", layer);
+    const auto norm = [&](const char* hf_name, const char* name) {
+      whole(hf_prefix + hf_name + ".weight", prefix + name);
+      whole(hf_prefix + hf_name + ".bias", prefix + name + "_bias");
     };
-    const auto matrix = [&](const char* there, const char* here) {
-      whole(theirs + there + ".weight", ours + here, true);
-      whole(theirs + there + ".bias", ours + here + "_bias");
+    const auto matrix = [&](const char* hf_name, const char* name) {
+      whole(hf_prefix + hf_name + ".weight", prefix + name, true);
+      whole(hf_prefix + hf_name + ".bias", prefix + name + "_bias");
     };
     norm("ln_1", "attention_norm");
     matrix("attn.c_attn", "qkv");
@@ -103,11 +105,11 @@ bool is_gpt2(const spec::ModelSpec& m) {
 }
 
 base::Error no_architecture() {
-  return base::usage_error("model", "is of no architecture that the other library knows",
-                           "llama, qwen3 and gpt2 can be exchanged");
+  return base::usage_error("model", "has no equivalent in Hugging Face transformers",
+                           "llama, qwen3 and gpt2 can be exported and imported");
 }
 
-// A number of config.json, or nothing.
+// An integer of config.json, or nothing.
 std::optional<std::int64_t> whole_number(const base::Json& config, const char* key) {
   const auto found = config.find(key);
   if (found == config.end() || !found->is_number_integer()) return std::nullopt;
@@ -171,7 +173,7 @@ base::Result<base::Json> hf_config(const spec::ModelSpec& m, const char* dtype) 
                       {"n_positions", m.context},
                       {"activation_function", "gelu_new"},
                       {"layer_norm_epsilon", 1e-5},
-                      {"resid_pdrop", 0.0},  // theirs drops by default
+                      {"resid_pdrop", 0.0},  // transformers enables dropout by default
                       {"embd_pdrop", 0.0},
                       {"attn_pdrop", 0.0},
                       {"tie_word_embeddings", true},
@@ -205,13 +207,14 @@ base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std:
       type != config.end() && type->is_string() ? type->get<std::string>() : "";
   if (name == "gpt2") return gpt2_model(config, where);
   if (name != "llama" && name != "qwen3") {
-    return base::fail(base::usage_error(where, fmt::format("model_type '{}' is not known", name),
-                                        "llama, qwen3 and gpt2 can be read"));
+    return base::fail(base::usage_error(where, fmt::format("unknown model_type '{}'", name),
+                                        "llama, qwen3 and gpt2 are supported"));
   }
   const auto epsilon = config.find("rms_norm_eps");
   if (epsilon != config.end() && epsilon->is_number() && epsilon->get<double>() != 1e-5) {
     return base::fail(base::usage_error(
-        where, fmt::format("rms_norm_eps is {}, but ours is 1e-05", epsilon->get<double>())));
+        where,
+        fmt::format("rms_norm_eps is {}, but only 1e-05 is supported", epsilon->get<double>())));
   }
   if (const auto scaling = config.find("rope_scaling");
       scaling != config.end() && !scaling->is_null()) {

@@ -1,5 +1,6 @@
-// How our parameters are called, cut and turned in the files of the Hugging Face library: the
-// architectures llama, qwen3 (queries and keys normalised) and gpt2.
+// The mapping between Assay's parameters and the tensors of Hugging Face transformers: names,
+// slices and transposition for the architectures llama, qwen3 (normalised queries and keys) and
+// gpt2.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace assay::train {
 
-// Rows [first, first + count) of our parameter are the tensor, transposed if it is so there.
+// A tensor of theirs: rows [first, first + count) of our parameter, transposed if so stored.
 struct HfTensor {
   std::string name;
   std::string parameter;
@@ -26,10 +27,10 @@ struct HfTensor {
   [[nodiscard]] std::vector<std::int64_t> shape() const;
 };
 
-// Refused: models that no architecture there computes.
+// Fails for models that none of these architectures computes.
 base::Result<std::vector<HfTensor>> hf_tensors(const spec::ModelSpec& model);
 
-// config.json, and the model it describes. `where` names it in errors.
+// Writes and reads config.json. `where` names it in errors.
 base::Result<base::Json> hf_config(const spec::ModelSpec& model, const char* dtype);
 base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std::string& where);
 

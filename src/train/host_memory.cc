@@ -12,25 +12,25 @@
 namespace assay::train {
 namespace {
 
-std::int64_t kib_in(const char* file, const std::string& wanted) {
+std::int64_t bytes_in(const char* file, const std::string& key_wanted) {
   std::ifstream facts(file);
   std::string key;
   for (std::string rest; facts >> key && std::getline(facts, rest);) {
-    if (key == wanted) return std::strtoll(rest.c_str(), nullptr, 10) * 1024;
+    if (key == key_wanted) return std::strtoll(rest.c_str(), nullptr, 10) * 1024;
   }
   return -1;
 }
 
 }  // namespace
 
-std::int64_t unused_host_memory() {
-  std::int64_t unused = kib_in("/proc/meminfo", "MemAvailable:");
-  if (unused < 0) unused = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
-  // What others of our group use is not counted, so this is the most it can be.
+std::int64_t available_host_memory() {
+  std::int64_t available = bytes_in("/proc/meminfo", "MemAvailable:");
+  if (available < 0) available = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+  // An upper bound: memory used by other processes of the control group is not known.
   const auto limit = machine::read_cgroup_limits(machine::FileTree("/")).memory;
-  if (!limit) return unused;
-  const std::int64_t ours = std::max<std::int64_t>(0, kib_in("/proc/self/status", "VmRSS:"));
-  return std::clamp<std::int64_t>(limit->count() - ours, 0, unused);
+  if (!limit) return available;
+  const std::int64_t own = std::max<std::int64_t>(0, bytes_in("/proc/self/status", "VmRSS:"));
+  return std::clamp<std::int64_t>(limit->count() - own, 0, available);
 }
 
 }  // namespace assay::train

@@ -1,11 +1,11 @@
-// How much memory the host has left for us.
+// Free host memory.
 #pragma once
 
 #include <cstdint>
 
 namespace assay::train {
 
-// What the kernel would give without swapping, or less where the control groups around us do.
-std::int64_t unused_host_memory();
+// What the kernel can give without swapping, limited by the control groups of this process.
+std::int64_t available_host_memory();
 
 }  // namespace assay::train

@@ -9,8 +9,8 @@
 namespace assay::train {
 namespace {
 
-// FNV-1a: names are few and short, and the generator below does the mixing.
-std::uint64_t number_of(std::string_view name) {
+// FNV-1a is enough: names are few and short, and Philox mixes the result.
+std::uint64_t hash_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : name) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
@@ -36,7 +36,7 @@ void initial_values(const step::Parameter& parameter, std::uint64_t seed, std::i
     for (float& element : out) element = value;
     return;
   }
-  const std::uint64_t name = number_of(parameter.name);
+  const std::uint64_t name = hash_of(parameter.name);
   std::array<double, 4> four{};
   std::int64_t block = -1;
   for (std::size_t i = 0; i < out.size(); ++i) {

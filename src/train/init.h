@@ -1,5 +1,5 @@
-// Initial weights: each element is a function of the seed, the parameter's name and its own number,
-// so that any rank can make any part of any parameter.
+// Initial weights: each element is a function of the seed, the parameter's name and its index, so
+// that any rank can compute any part of any parameter.
 #pragma once
 
 #include <cstdint>

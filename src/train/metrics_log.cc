@@ -8,7 +8,7 @@
 namespace assay::train {
 namespace {
 
-// How often a locked store is tried when the run is over; each try waits about a second.
+// Attempts to write to a locked store at the end of the run; each waits about a second.
 constexpr int kLastTries = 3;
 
 }  // namespace
@@ -21,8 +21,8 @@ MetricsLog::~MetricsLog() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  came_.notify_all();
-  end_.notify_all();
+  pending_.notify_all();
+  stop_.notify_all();
   thread_.join();
 }
 
@@ -32,7 +32,7 @@ void MetricsLog::add(store::MetricRow row) {
     if (given_up_) return;
     rows_.push_back(std::move(row));
   }
-  came_.notify_one();
+  pending_.notify_one();
 }
 
 void MetricsLog::add(store::PlanRecord plan) {
@@ -40,7 +40,7 @@ void MetricsLog::add(store::PlanRecord plan) {
     const std::lock_guard lock(mutex_);
     plan_ = std::move(plan);
   }
-  came_.notify_one();
+  pending_.notify_one();
 }
 
 void MetricsLog::give_up(const base::Error& why) {
@@ -49,9 +49,9 @@ void MetricsLog::give_up(const base::Error& why) {
     given_up_ = true;
     rows_.clear();
   }
-  base::Error told = why;
-  told.what = "metrics are not kept in the store: " + told.what;
-  note_(told.line());
+  base::Error error = why;
+  error.what = "metrics are not written to the store: " + error.what;
+  note_(error.line());
 }
 
 bool MetricsLog::open() {
@@ -70,7 +70,7 @@ bool MetricsLog::open() {
   return true;
 }
 
-// What a locked store did not take stays in `plan` and `rows`.
+// What a locked store did not accept stays in `plan` and `rows`.
 bool MetricsLog::write(std::optional<store::PlanRecord>& plan,
                        std::vector<store::MetricRow>& rows) {
   if (plan) {
@@ -98,7 +98,8 @@ void MetricsLog::work() {
   int last_tries = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    came_.wait(lock, [&] { return stopping_ || plan_ || plan || !rows_.empty() || !rows.empty(); });
+    pending_.wait(lock,
+                  [&] { return stopping_ || plan_ || plan || !rows_.empty() || !rows.empty(); });
     if (plan_) plan = std::exchange(plan_, std::nullopt);
     std::move(rows_.begin(), rows_.end(), std::back_inserter(rows));
     rows_.clear();
@@ -107,13 +108,13 @@ void MetricsLog::work() {
     if (!writer_ && !open()) return;
     if (!write(plan, rows)) return;
     lock.lock();
-    end_.wait_for(lock, every_, [this] { return stopping_; });
+    stop_.wait_for(lock, every_, [this] { return stopping_; });
   }
   lock.unlock();
   if (rows.empty()) return;
   give_up(base::unfit_error(run_.location.database.string(),
-                            fmt::format("others kept it locked until the end, and {} steps are "
-                                        "missing",
+                            fmt::format("other processes kept it locked until the end; {} steps "
+                                        "are missing",
                                         rows.size()),
                             "metrics.jsonl has them"));
 }

@@ -1,6 +1,6 @@
-// MetricsLog: a run's metrics on their way into the store. A thread of its own writes them, about
-// once a second, so that no step ever waits for a database: one that is locked gets them later, and
-// one that cannot be written gets none, which is said once.
+// MetricsLog: writes a run's metrics to the store on its own thread, about once a second, so that
+// no step waits for the database. A locked store gets the rows later; a store that cannot be
+// written gets none, which is reported once.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,14 @@ namespace assay::train {
 
 class MetricsLog {
  public:
-  // Called on the log's thread, at most once.
+  // Reports that metrics are lost. Called on the log's thread, at most once.
   using Note = std::function<void(const std::string& line)>;
 
   MetricsLog(store::ThisRun run, Note note,
              std::chrono::milliseconds every = std::chrono::seconds(1));
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
-  // Writes what is left, and waits for a locked store a few seconds at most.
+  // Writes the remaining rows; waits for a locked store a few seconds at most.
   ~MetricsLog();
 
   void add(store::MetricRow row);
@@ -37,7 +37,7 @@ class MetricsLog {
 
  private:
   void work();
-  // False: there is nothing to write into.
+  // False: the store cannot be opened.
   bool open();
   bool write(std::optional<store::PlanRecord>& plan, std::vector<store::MetricRow>& rows);
   void give_up(const base::Error& why);
@@ -49,8 +49,8 @@ class MetricsLog {
   std::optional<store::MetricWriter> writer_;
 
   std::mutex mutex_;
-  std::condition_variable came_;  // rows, or the end: waited for while there is nothing to do
-  std::condition_variable end_;   // waited for between two writes, when rows wake nobody
+  std::condition_variable pending_;  // signals work or stopping_; waited for when idle
+  std::condition_variable stop_;     // signals stopping_; waited for between two writes
   std::optional<store::PlanRecord> plan_;
   std::vector<store::MetricRow> rows_;  // not written yet
   bool stopping_ = false;

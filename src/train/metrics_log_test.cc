@@ -1,4 +1,4 @@
-// Metrics on their way into stores that are well, locked, gone or closed.
+// Metrics written to stores that work, are locked, missing or read-only.
 #include "train/metrics_log.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ class MetricsLogTest : public ::testing::Test {
   std::vector<std::string> notes_;
 };
 
-TEST_F(MetricsLogTest, EverythingIsThereInTheEnd) {
+TEST_F(MetricsLogTest, EverythingIsWrittenByTheEnd) {
   auto metrics = log(std::chrono::hours(1));
   for (int step = 1; step <= 1000; ++step) metrics->add(row(step));
   metrics.reset();
@@ -74,7 +74,7 @@ TEST_F(MetricsLogTest, ComesWhileItRuns) {
   }
 }
 
-TEST_F(MetricsLogTest, ALockDelaysRowsAndNobodyElse) {
+TEST_F(MetricsLogTest, ALockDelaysRowsOnly) {
   auto lock = std::make_optional(*store::Transaction::begin(store_.database()));
   auto metrics = log();
   const base::Stopwatch watch;
@@ -87,21 +87,21 @@ TEST_F(MetricsLogTest, ALockDelaysRowsAndNobodyElse) {
   EXPECT_TRUE(notes_.empty());
 }
 
-TEST_F(MetricsLogTest, WhatCannotBeWrittenIsSaidOnce) {
+TEST_F(MetricsLogTest, AnUnwritableStoreIsReportedOnce) {
   fs::rename(location_.directory, dir_.path() / "away");
   auto metrics = log();
   for (int step = 1; step <= 100; ++step) metrics->add(row(step));
   metrics.reset();
   fs::rename(dir_.path() / "away", location_.directory);
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("metrics are not kept in the store: ")));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("metrics are not written to the store: ")));
 }
 
-TEST_F(MetricsLogTest, AStoreThatStaysLockedIsSaidInTheEnd) {
+TEST_F(MetricsLogTest, AStoreThatStaysLockedIsReportedAtTheEnd) {
   const auto lock = store::Transaction::begin(store_.database());
   auto metrics = log();
   metrics->add(row(1));
   metrics.reset();
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("locked until the end, and 1 steps are missing")));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("locked until the end; 1 steps are missing")));
 }
 
 }  // namespace

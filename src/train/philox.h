@@ -1,5 +1,5 @@
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"): four random words
-// from a key and a counter, without state. Any element of any stream can be had at once.
+// from a key and a counter, without state: any element of any stream is computed directly.
 #pragma once
 
 #include <array>

@@ -20,7 +20,7 @@ base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
   return base::usage_error(from.folder().string(), what, hint);
 }
 
-// fp32 into a program that keeps weights in two halves; the low ones of this rank's range.
+// Writes fp32 values to a program that keeps weights as two halves; of the low halves, this rank's.
 base::Result<void> write_split(Backend& backend, const step::Program& program,
                                const step::View& view, std::span<const float> values) {
   const SplitFloats split = split_floats(values);
@@ -61,7 +61,7 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
     if (!found || found->place->info.dtype != file_info(tensor).dtype ||
         found->place->info.shape != file_info(tensor).shape) {
       return base::fail(differs(from,
-                                fmt::format("holds no {} of this type and shape", tensor.name),
+                                fmt::format("has no tensor {} of this type and shape", tensor.name),
                                 "resume with the precision it was trained in"));
     }
     if (tensor.own.count == 0) continue;
@@ -78,12 +78,13 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
 base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
   const checkpoint::TrainingState& state = from.manifest().state;
-  if (state.step == 0) {  // weights from elsewhere
+  if (state.step == 0) {  // imported weights
     ASSAY_TRY_VOID(restore_weights(backend, program, from));
     return Position{};
   }
   if (state.layout != layout_text(program)) {
-    return base::fail(differs(from, "is of another model", "use the model it was trained with"));
+    return base::fail(
+        differs(from, "is a checkpoint of another model", "use the model it was trained with"));
   }
   if (state.seed != static_cast<std::uint64_t>(job.train.seed)) {
     return base::fail(differs(from, fmt::format("was trained with train.seed={}", state.seed),
@@ -96,7 +97,7 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
   }
   const auto windows = state.data_cursor.find("windows");
   if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {
-    return base::fail(differs(from, "does not say where in the data it stood", ""));
+    return base::fail(differs(from, "has no position in the data", ""));
   }
   ASSAY_TRY_VOID(read_part(backend, program, StateKind::kWeights, "weights", from));
   ASSAY_TRY_VOID(read_part(backend, program, StateKind::kOptimizer, "optimizer", from));
@@ -109,7 +110,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
   for (const StateTensor& tensor : state_tensors(program, StateKind::kWeights)) {
     const auto found = set.find(tensor.name);
     if (!found || found->place->info.shape != file_info(tensor).shape) {
-      return base::fail(differs(from, fmt::format("holds no {}", tensor.name), ""));
+      return base::fail(differs(from, fmt::format("has no tensor {}", tensor.name), ""));
     }
     const auto stored = found->place->info.bytes();
     std::vector<std::byte> bytes(static_cast<std::size_t>(stored.value_or(0)));
@@ -123,20 +124,20 @@ base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
   const base::Json& extra = from.manifest().state.extra;
   const auto model = extra.find("model");
   if (model == extra.end() || !model->is_string()) {
-    return base::fail(differs(from, "does not say which model it is of", ""));
+    return base::fail(differs(from, "does not name its model", ""));
   }
   return spec::model_from_toml(model->get<std::string>(), from.folder().string());
 }
 
 base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed) {
-  constexpr std::int64_t kAtATime = 1 << 16;
+  constexpr std::int64_t kChunk = 1 << 16;
   Threads threads(usable_processors());
   std::int64_t largest = 0;
   for (const step::Parameter& p : program.parameters) largest = std::max(largest, p.elements());
   std::vector<float> all(static_cast<std::size_t>(largest));
   for (const step::Parameter& p : program.parameters) {
     const std::span<float> values = std::span(all).first(static_cast<std::size_t>(p.elements()));
-    threads.ranges(p.elements(), kAtATime, [&](std::int64_t first, std::int64_t last) {
+    threads.ranges(p.elements(), kChunk, [&](std::int64_t first, std::int64_t last) {
       initial_values(
           p, seed, first,
           values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));

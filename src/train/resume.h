@@ -1,4 +1,4 @@
-// From a checkpoint, or from nothing, into a backend's memory.
+// Loads a backend's memory from a checkpoint, or initialises it.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace assay::train {
 
-// All of these are for a backend that was just prepared: moments that nobody writes are zeros.
+// All functions expect a backend that was just prepared, with zeroed memory.
 
-// Weights and optimizer into the backend, as far as they are this rank's. Refused: another model,
-// another batch or seed, because the run would not be the one that was stopped.
+// Restores this rank's part of weights and optimizer. A checkpoint of another model, batch,
+// optimizer or seed is refused, because the run would not be the one that was stopped.
 base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from);
 
-// Weights alone, into a program of any purpose; the types may differ.
+// Restores the weights only, into a program of any purpose; types are converted.
 base::Result<void> restore_weights(Backend& backend, const step::Program& program,
                                    const checkpoint::Checkpoint& from);
 
-// The model that the checkpoint is of.
+// The model stored in the checkpoint.
 base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from);
 
 // Initial weights.

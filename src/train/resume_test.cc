@@ -1,5 +1,5 @@
-// State that is spread over ranks: initial weights do not depend on how many there are, and what N
-// ranks saved M ranks restore, to the last bit.
+// State sharded over ranks: initial weights do not depend on the number of ranks, and M ranks
+// restore bit for bit what N ranks saved.
 #include "train/resume.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace assay::train {
 namespace {
 
-// Memory without arithmetic: what state needs of a device, in any precision.
+// A backend with memory and no arithmetic, in any precision.
 class MemoryBackend : public Backend {
  public:
   base::Result<std::int64_t> available_bytes() override { return 0; }
@@ -104,7 +104,7 @@ Tensors tensors_of(const checkpoint::Snapshot& snapshot) {
   return tensors;
 }
 
-// What the first rank would save, after `fill` has given every rank its state.
+// What rank 0 would save after `fill` has set every rank's state.
 Tensors saved_by(const spec::JobSpec& job, int ranks,
                  const std::function<base::Result<void>(Held&)>& fill,
                  checkpoint::Snapshot* keep = nullptr) {
@@ -127,7 +127,7 @@ Tensors saved_by(const spec::JobSpec& job, int ranks,
   return tensors;
 }
 
-// Other bytes for every element of every tensor, whichever rank holds it.
+// Distinct bytes for every element of every tensor, on whichever rank it is.
 base::Result<void> fill_at_random(Held& held) {
   for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
     for (const StateTensor& tensor : state_tensors(held.program, kind)) {

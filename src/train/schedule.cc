@@ -10,7 +10,7 @@ double schedule(const spec::TrainSpec& train, std::int64_t step, std::int64_t st
   if (step <= train.warmup_steps) {
     return static_cast<double>(step) / static_cast<double>(train.warmup_steps);
   }
-  // From 0, the last step of the warm-up, to 1, the last of all.
+  // Progress from 0, the last warm-up step, to 1, the last step.
   const auto span = static_cast<double>(std::max<std::int64_t>(1, steps - train.warmup_steps));
   const double at = std::min(1.0, static_cast<double>(step - train.warmup_steps) / span);
   const double last = train.final_fraction;

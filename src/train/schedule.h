@@ -1,4 +1,5 @@
-// The learning rate of a step: a warm-up from zero, then one of four ways down.
+// The learning-rate schedule: a warm-up from zero, then cosine, linear, constant or
+// warm-up-stable-decay.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace assay::train {
 
-// As a fraction of the highest. `step` counts from 1 to `steps`.
+// The fraction of the peak rate at `step`, which counts from 1 to `steps`.
 double schedule(const spec::TrainSpec& train, std::int64_t step, std::int64_t steps);
 
 }  // namespace assay::train

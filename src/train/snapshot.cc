@@ -22,8 +22,8 @@ std::span<Byte> elements_in(std::span<Byte> bytes, const StateTensor& tensor,
   return bytes.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
 }
 
-// The whole tensor, from whoever holds its parts. One tensor at a time, so that no rank needs room
-// for all of another's state.
+// The whole tensor, gathered from the ranks that hold its parts. One tensor at a time, so that no
+// rank needs memory for all of the state.
 base::Result<std::vector<std::byte>> gathered(Backend& backend, comm::Communicator& ranks,
                                               const StateTensor& tensor) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
@@ -56,7 +56,7 @@ base::Result<void> gather_parts(Backend& backend, comm::Communicator& ranks,
   return {};
 }
 
-// Of a rank that holds everything.
+// For a single rank, which holds everything.
 base::Result<void> copy_parts(Backend& backend, const step::Program& program,
                               checkpoint::Snapshot& snapshot) {
   std::vector<step::View> views;

@@ -1,4 +1,4 @@
-// A run at one moment: everything that its next step depends on, on its way into a checkpoint.
+// Snapshots: everything that the next step depends on, as input for a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace assay::train {
 
-// Where a run stands, apart from its tensors.
+// The progress of a run, apart from its tensors.
 struct Position {
-  std::int64_t step = 0;    // done
-  std::int64_t tokens = 0;  // read
-  std::uint64_t cursor = 0;
+  std::int64_t step = 0;     // completed
+  std::int64_t tokens = 0;   // consumed
+  std::uint64_t cursor = 0;  // in the data (train/data/window_order.h)
 };
 
-// Between steps, by every rank. The first gets whole tensors, put together from what each holds,
-// and the others none. Of a rank that is alone the tensors may still be on their way
-// (Snapshot::ready) while its next step begins; one snapshot at a time.
+// Called by every rank between steps. Rank 0 gets whole tensors, gathered from all ranks; the
+// others get none. With a single rank the copy may still be in progress (Snapshot::ready) while the
+// next step starts; one snapshot at a time.
 base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, comm::Communicator& ranks,
                                                  const step::Program& program,
                                                  const spec::JobSpec& job,
                                                  const Position& position);
 
-// What must be equal for a checkpoint to be continued: a line per parameter, and what decides which
-// tokens a step reads.
+// What must be equal for a checkpoint to be resumed: the parameters, one line each, and what
+// determines the tokens of a step.
 std::string layout_text(const step::Program& program);
 base::Json batch_facts(const spec::JobSpec& job);
 

@@ -1,10 +1,10 @@
-// An fp32 weight in two halves of 16 bits. The high half is the weight as matrix products read it,
-// in bf16; the low half is what makes it exact again.
+// An fp32 weight as two halves of 16 bits: the high half is the bf16 weight that matrix products
+// read, the low half restores the exact fp32 value.
 //
-// The high half is the fp32 number rounded to the nearest bf16 (a tie moves away from zero): its
-// bits plus half a unit, cut. The low half is the fp32 number's own low 16 bits. Read as signed
-// they are the distance from the rounded half, so joining is one addition, and every fp32 number
-// there is comes back bit for bit, infinities and NaNs included.
+// The high half is the fp32 number rounded to the nearest bf16, ties away from zero: its bits plus
+// half a unit, truncated. The low half is the low 16 bits of the fp32 number; as a signed number it
+// is the distance from the rounded half, so joining is one addition, and every fp32 number,
+// including infinities and NaNs, is restored bit for bit.
 #pragma once
 
 #include <bit>
@@ -23,9 +23,9 @@ inline SplitMaster split_master(float value) {
 }
 
 inline float join_master(SplitMaster halves) {
-  const auto away = static_cast<std::int32_t>(static_cast<std::int16_t>(halves.low));
+  const auto distance = static_cast<std::int32_t>(static_cast<std::int16_t>(halves.low));
   return std::bit_cast<float>((static_cast<std::uint32_t>(halves.high) << 16U) +
-                              static_cast<std::uint32_t>(away));
+                              static_cast<std::uint32_t>(distance));
 }
 
 }  // namespace assay::train

@@ -16,7 +16,7 @@ RC_GTEST_PROP(SplitMaster, EveryFp32NumberComesBack, (std::uint32_t bits)) {
 RC_GTEST_PROP(SplitMaster, TheHighHalfIsTheNearest, (std::int16_t numerator, std::uint8_t shift)) {
   const float value = std::ldexp(static_cast<float>(numerator) + 0.4999F, -(shift % 40));
   const float high = join_master({split_master(value).high, 0});
-  // Half a unit in the last of a bf16's 8 bits.
+  // Half a unit in the last place of bf16.
   RC_ASSERT(std::abs(high - value) <= std::ldexp(std::abs(value), -8));
 }
 

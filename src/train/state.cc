@@ -3,9 +3,9 @@
 namespace assay::train {
 namespace {
 
-// A whole tensor as the matrix that it is; a part of one may begin anywhere in a row.
-step::View place_of(const step::Parameter& p, const step::Range& own, step::BufferId buffer,
-                    std::int64_t offset) {
+// A whole tensor as a matrix; a part of one as a row, since it may start anywhere.
+step::View view_of(const step::Parameter& p, const step::Range& own, step::BufferId buffer,
+                   std::int64_t offset) {
   if (own.count == p.elements()) return {buffer, offset, p.rows, p.cols, p.cols};
   return {buffer, offset, 1, own.count, own.count};
 }
@@ -20,10 +20,10 @@ StateTensor whole_tensor(const step::Program& program, const step::Parameter& p,
           .vector = p.init != step::Init::kNormal,
           .held = std::vector(static_cast<std::size_t>(program.choices.layout.data.ranks), all),
           .own = all,
-          .view = place_of(p, all, buffer, p.offset)};
+          .view = view_of(p, all, buffer, p.offset)};
 }
 
-// In a buffer that has this rank's range of the group and nothing else.
+// In a buffer that holds only this rank's range of the group.
 StateTensor sharded_tensor(const step::Program& program, const step::Parameter& p,
                            const std::string& name, step::BufferId buffer) {
   StateTensor tensor = whole_tensor(program, p, name, buffer);
@@ -34,7 +34,7 @@ StateTensor sharded_tensor(const step::Program& program, const step::Parameter& 
   tensor.sharded = place.ranks > 1;
   tensor.own = program.part_of(p, place.rank);
   tensor.view =
-      place_of(p, tensor.own, buffer, p.offset + tensor.own.first - program.of(p.group).own.first);
+      view_of(p, tensor.own, buffer, p.offset + tensor.own.first - program.of(p.group).own.first);
   return tensor;
 }
 
@@ -46,7 +46,7 @@ checkpoint::Dtype file_type(step::Dtype type) {
       return checkpoint::Dtype::kU16;
     case step::Dtype::kI32:
       return checkpoint::Dtype::kI32;
-    case step::Dtype::kFp8:  // no state is
+    case step::Dtype::kFp8:  // not used for state
     case step::Dtype::kFp16:
     case step::Dtype::kF32:
       break;

@@ -1,5 +1,5 @@
-// Threads: a fixed set of threads that share out numbered tasks. Which thread does a task never
-// changes what the task computes, so results do not depend on how many threads there are.
+// Threads: a fixed pool of threads that executes numbered tasks. Results do not depend on the
+// number of threads, because a task computes the same on any of them.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace assay::train {
 
-// That this process may run on.
+// The number of processors this process may run on.
 int usable_processors();
 
 class Threads {
@@ -23,9 +23,9 @@ class Threads {
   Threads& operator=(const Threads&) = delete;
 
   [[nodiscard]] int count() const { return static_cast<int>(workers_.size()) + 1; }
-  // task(0) … task(tasks - 1), in any order, also by the caller; returns when all are done.
+  // Runs task(0) … task(tasks - 1) in any order, the caller included; returns when all are done.
   void run(std::int64_t tasks, const std::function<void(std::int64_t)>& task);
-  // The same for ranges of `items`, `size` at a time: task(first, last).
+  // Runs task(first, last) over ranges of `size` items.
   void ranges(std::int64_t items, std::int64_t size,
               const std::function<void(std::int64_t, std::int64_t)>& task);
 

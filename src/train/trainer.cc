@@ -8,10 +8,9 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "comm/solo.h"
-#include "train/agree.h"
+#include "comm/local.h"
 #include "train/checkpoint/background_writer.h"
-#include "train/checkpoint/folder.h"
+#include "train/checkpoint/folder_name.h"
 #include "train/data/loader.h"
 #include "train/resume.h"
 #include "train/schedule.h"
@@ -26,45 +25,46 @@ double scalar(const Scalars& scalars, step::Scalar which) {
 
 constexpr std::int64_t kNoCheckpoint = -1;
 
-base::Error in_the_way(const std::filesystem::path& root) {
-  return base::usage_error(root.string(), "there are checkpoints of another run",
+base::Error already_has_checkpoints(const std::filesystem::path& root) {
+  return base::usage_error(root.string(), "already has checkpoints of another run",
                            "continue it with --resume, or name another folder with --out");
 }
 
-class Run {
+class Trainer {
  public:
-  Run(const spec::JobSpec& job, const step::Program& program, Backend& backend,
-      const data::BatchReader& reader, const RunOptions& options, Reporter& reporter)
+  Trainer(const spec::JobSpec& job, const step::Program& program, Backend& backend,
+          const data::BatchReader& reader, const TrainerOptions& options, Reporter& reporter)
       : job_(job),
         program_(program),
         backend_(backend),
         reader_(reader),
         options_(options),
         reporter_(reporter),
-        solo_(comm::make_solo()),
-        ranks_(options.ranks != nullptr ? *options.ranks : *solo_),
+        single_rank_(comm::make_single_rank()),
+        ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
         steps_(spec::training_steps(job).value_or(0)) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
 
-  base::Result<RunResult> run() {
+  base::Result<TrainingResult> run() {
     ASSAY_TRY_VOID(start());
     reporter_.began(position_.step + 1, steps_);
-    data::Loader loader(reader_, {.place = place(), .cursor = position_.cursor});
-    RunResult result;
+    data::Loader loader(reader_, {.share = share(), .cursor = position_.cursor});
+    TrainingResult result;
     while (position_.step < steps_) {
       ASSAY_TRY(const StepReport report, one_step(loader));
       reporter_.stepped(report);
       result.loss = report.loss;
-      if (report.left_out && job_.train.non_finite == spec::NonFinite::kStop) {
+      if (report.skipped && job_.train.non_finite == spec::NonFinite::kStop) {
         result.ending = Ending::kNotFinite;
         break;
       }
       if (validation_ && validation_due()) {
         ASSAY_TRY_VOID(validate(result));
       }
-      ASSAY_TRY(const bool stop, on_any(ranks_, options_.stop != nullptr && options_.stop->load()));
+      ASSAY_TRY(const bool stop,
+                ranks_.any_rank(options_.stop != nullptr && options_.stop->load()));
       if (stop) {
         result.ending = Ending::kStopped;
         break;
@@ -86,25 +86,25 @@ class Run {
   }
 
  private:
-  [[nodiscard]] data::RankPlace place() const {
+  [[nodiscard]] data::RankShare share() const {
     const step::Place place = program_.choices.layout.data;
     return {.rank = static_cast<std::uint64_t>(place.rank),
             .ranks = static_cast<std::uint64_t>(place.ranks),
             .micro = static_cast<std::uint64_t>(program_.choices.micro_batch)};
   }
 
-  // The first rank looks after the folder and tells the others which checkpoint it is, so that no
-  // two begin from different ones.
+  // Rank 0 owns the checkpoint folder and broadcasts which checkpoint to start from, so that all
+  // ranks start from the same one.
   base::Result<void> start() {
     ASSAY_CHECK(ranks_.ranks() == program_.choices.layout.data.ranks,
-                "a program is trained by the ranks that it is of");
+                "the program must be built for this number of ranks");
     const std::filesystem::path root = options_.out / "checkpoints";
     std::optional<checkpoint::Checkpoint> from;
     if (ranks_.rank() == 0) {
       ASSAY_TRY(from, open_folder(root));
     }
     ASSAY_TRY(const std::int64_t step,
-              told_by_first(ranks_, from ? from->manifest().state.step : kNoCheckpoint));
+              ranks_.broadcast_value(from ? from->manifest().state.step : kNoCheckpoint));
     if (step == kNoCheckpoint) {
       return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
     }
@@ -123,9 +123,9 @@ class Run {
     ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
     for (const base::Error& damaged : latest.damaged) reporter_.note(damaged.line());
     const bool empty = !latest.checkpoint && latest.damaged.empty();
-    if (!options_.resume && !empty) return base::fail(in_the_way(root));
+    if (!options_.resume && !empty) return base::fail(already_has_checkpoints(root));
     if (options_.resume && !latest.checkpoint) {
-      reporter_.note("there is no checkpoint yet: starting from the first step");
+      reporter_.note("there is no checkpoint yet: starting at step 1");
     }
     return std::move(latest.checkpoint);
   }
@@ -148,7 +148,7 @@ class Run {
   }
 
   base::Result<StepReport> one_step(data::Loader& loader) {
-    const std::int64_t begun = options_.clock->monotonic_ns();
+    const std::int64_t start_ns = options_.clock->monotonic_ns();
     const StepSettings now = settings();
     data::Batch batch;
     ASSAY_TRY(const Scalars scalars,
@@ -162,28 +162,28 @@ class Run {
                        }));
     position_.step += 1;
     position_.tokens += program_.global_step_tokens();
-    position_.cursor += place().stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
+    position_.cursor += share().stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
     const double count = scalar(scalars, step::Scalar::kCount);
     StepReport report{.step = position_.step, .steps = steps_, .tokens = position_.tokens};
     report.loss = scalar(scalars, step::Scalar::kLossSum) / count;
     report.z_loss = scalar(scalars, step::Scalar::kZLossSum) / count;
     report.gradient_norm = scalar(scalars, step::Scalar::kNorm);
-    report.left_out = scalar(scalars, step::Scalar::kNonFinite) != 0;
+    report.skipped = scalar(scalars, step::Scalar::kNonFinite) != 0;
     report.learning_rate = now.learning_rate;
-    report.seconds = seconds_since(begun);
+    report.seconds = seconds_since(start_ns);
     report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;
     return report;
   }
 
-  // The last step always is.
+  // The last step is always validated.
   [[nodiscard]] bool validation_due() const {
     return position_.step % job_.train.validate_every == 0 || position_.step == steps_;
   }
 
-  // Every rank has all weights and reads the same windows, so nothing is to be agreed on; but all
-  // of them must come to the same end, and one may be told to stop before the others.
-  base::Result<void> validate(RunResult& result) {
-    const std::int64_t begun = options_.clock->monotonic_ns();
+  // Every rank has all weights and reads the same windows, so no communication is needed. With
+  // several ranks it is not interrupted: a stop request may reach one rank before the others.
+  base::Result<void> validate(TrainingResult& result) {
+    const std::int64_t start_ns = options_.clock->monotonic_ns();
     const std::atomic<bool>* stop = ranks_.ranks() == 1 ? options_.stop : nullptr;
     ASSAY_TRY(const std::optional<double> loss, validation_->loss(backend_, stop));
     if (!loss) return {};
@@ -191,26 +191,26 @@ class Run {
     reporter_.validated({.step = position_.step,
                          .loss = *loss,
                          .tokens = validation_->tokens(),
-                         .seconds = seconds_since(begun)});
+                         .seconds = seconds_since(start_ns)});
     return {};
   }
 
-  [[nodiscard]] double seconds_since(std::int64_t begun) const {
-    return static_cast<double>(options_.clock->monotonic_ns() - begun) / 1e9;
+  [[nodiscard]] double seconds_since(std::int64_t start_ns) const {
+    return static_cast<double>(options_.clock->monotonic_ns() - start_ns) / 1e9;
   }
 
-  // The memory of the last snapshot is the next one's.
+  // The next snapshot reuses the memory of the previous one.
   void wait_for_writer() {
     if (writer_ == nullptr) return;
-    const std::int64_t begun = options_.clock->monotonic_ns();
-    // What went wrong with the last one is no reason to lose this one too.
+    const std::int64_t start_ns = options_.clock->monotonic_ns();
+    // A failed write of the previous checkpoint must not prevent this one.
     if (const auto written = writer_->wait(); !written) {
       reporter_.note("a checkpoint was not written: " + written.error().line());
     }
-    constexpr std::int64_t kLong = 1'000'000'000;
-    const bool was_long = options_.clock->monotonic_ns() - begun > kLong;
-    if (was_long && position_.step < steps_ && !std::exchange(told_to_wait_, true)) {
-      reporter_.note("training waits for checkpoints to be written: save less often");
+    constexpr std::int64_t kLong_ns = 1'000'000'000;
+    const bool waited_long = options_.clock->monotonic_ns() - start_ns > kLong_ns;
+    if (waited_long && position_.step < steps_ && !std::exchange(warned_of_waiting_, true)) {
+      reporter_.note("training waits for checkpoint writes: raise checkpoint.every");
     }
   }
 
@@ -230,16 +230,16 @@ class Run {
   const step::Program& program_;
   Backend& backend_;
   const data::BatchReader& reader_;
-  const RunOptions& options_;
+  const TrainerOptions& options_;
   Reporter& reporter_;
-  std::unique_ptr<comm::Communicator> solo_;
+  std::unique_ptr<comm::Communicator> single_rank_;
   comm::Communicator& ranks_;
   std::int64_t steps_;
   Position position_;
   std::optional<Validation> validation_;
-  bool told_to_wait_ = false;
+  bool warned_of_waiting_ = false;
   std::int64_t saved_ = 0;                                // the step of the newest checkpoint
-  std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // the first rank's
+  std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // rank 0 only
 };
 
 }  // namespace
@@ -250,17 +250,17 @@ base::Result<void> check_folder(const std::filesystem::path& out, bool resume) {
   if (resume || !std::filesystem::exists(root, error)) return {};
   ASSAY_TRY(const std::vector<std::int64_t> steps, checkpoint::steps_in(root));
   if (steps.empty()) return {};
-  return base::fail(in_the_way(root));
+  return base::fail(already_has_checkpoints(root));
 }
 
-base::Result<RunResult> train(const spec::JobSpec& job, const Planned& planned, Backend& backend,
-                              const data::BatchReader& reader, const RunOptions& options,
-                              Reporter& reporter) {
+base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& planned,
+                                   Backend& backend, const data::BatchReader& reader,
+                                   const TrainerOptions& options, Reporter& reporter) {
   if (!spec::training_steps(job)) {
-    return base::fail(base::usage_error("train.steps", "the job does not say how long to train",
+    return base::fail(base::usage_error("train.steps", "the job sets no length",
                                         "set train.steps or train.tokens"));
   }
-  return Run(job, planned.program, backend, reader, options, reporter).run();
+  return Trainer(job, planned.program, backend, reader, options, reporter).run();
 }
 
 }  // namespace assay::train

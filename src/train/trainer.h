@@ -1,6 +1,6 @@
-// Trainer: step after step, from the first or from a checkpoint, to the end of the job or until it
-// is told to stop. Knows no device (Backend), no terminal (Reporter) and no file format (data/,
-// checkpoint/).
+// The training loop: from the first step or a checkpoint to the end of the job, or until it is
+// stopped. It knows no device (Backend), no terminal (Reporter) and no file format (data/,
+// checkpoint/). With several ranks, every rank calls train() with its communicator.
 #pragma once
 
 #include <atomic>
@@ -29,11 +29,11 @@ struct StepReport {
   double learning_rate = 0;
   double seconds = 0;  // of this step
   double tokens_per_s = 0;
-  bool left_out = false;  // its gradients were not finite
+  bool skipped = false;  // its gradients were not finite
 };
 
 struct ValidationReport {
-  std::int64_t step = 0;  // after which
+  std::int64_t step = 0;  // the step it followed
   double loss = 0;
   std::int64_t tokens = 0;
   double seconds = 0;
@@ -49,33 +49,33 @@ class Reporter {
   virtual void note(const std::string& line) = 0;
 };
 
-struct RunOptions {
+struct TrainerOptions {
   std::filesystem::path out;
   bool resume = false;
   std::optional<std::int64_t> stop_after;
-  const std::atomic<bool>* stop = nullptr;     // set: finish the step, save, end
-  const data::TokenSet* validation = nullptr;  // what train.validate_every reads
+  const std::atomic<bool>* stop = nullptr;     // when true: finish the step, save, return
+  const data::TokenSet* validation = nullptr;  // what train.validate_every evaluates
   const base::Clock* clock = &base::system_clock();
-  // Of a job with several ranks, on each of which train() is called: those it is trained with.
+  // The group of a job with several ranks; null for one rank.
   comm::Communicator* ranks = nullptr;
 };
 
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };
 
-struct RunResult {
+struct TrainingResult {
   Ending ending = Ending::kFinished;
-  std::int64_t step = 0;                                 // the last that was done
-  double loss = 0;                                       // its loss; 0 when none was done
-  std::optional<double> validation_loss = std::nullopt;  // the last one
+  std::int64_t step = 0;                                 // the last completed step
+  double loss = 0;                                       // of that step; 0 if no step was executed
+  std::optional<double> validation_loss = std::nullopt;  // the most recent
   std::filesystem::path checkpoint;
 };
 
-// Before anything is taken for a run: that its folder has no checkpoints, or that it is to go on
-// from them.
+// Fails if the folder has checkpoints and the run does not resume them. Called before a device or
+// memory is taken.
 base::Result<void> check_folder(const std::filesystem::path& out, bool resume);
 
-base::Result<RunResult> train(const spec::JobSpec& job, const Planned& planned, Backend& backend,
-                              const data::BatchReader& reader, const RunOptions& options,
-                              Reporter& reporter);
+base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& planned,
+                                   Backend& backend, const data::BatchReader& reader,
+                                   const TrainerOptions& options, Reporter& reporter);
 
 }  // namespace assay::train

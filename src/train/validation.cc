@@ -5,7 +5,7 @@
 namespace assay::train {
 namespace {
 
-// Not the job's: runs of different seeds are measured by the same text.
+// Fixed, so that runs with different seeds are evaluated on the same text.
 constexpr std::uint64_t kValidationSeed = 0;
 
 std::uint64_t windows_of(const data::TokenSet& set, std::int64_t tokens) {
@@ -55,7 +55,7 @@ base::Result<std::optional<double>> Validation::loss(Backend& backend,
     backend.begin_step({.counted_targets = static_cast<double>(program_->micro_tokens())});
     backend.set_batch(batch.tokens, batch.targets);
     for (const step::Op* op : forward_) ASSAY_TRY_VOID(backend.execute(*op));
-    // Each batch by itself, because the device sums in fp32.
+    // Summed here in double: the device sums in fp32.
     ASSAY_TRY(const Scalars scalars, backend.finish_step());
     sum += summed(scalars, step::Scalar::kLossSum);
     count += summed(scalars, step::Scalar::kCount);

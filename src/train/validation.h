@@ -1,6 +1,6 @@
-// Validation: the mean loss over windows that are always the same, with the weights as they stand.
-// The training program's own forward ops compute it, in the memory of activations, which the next
-// step overwrites: no second arena, and weights, moments and gradients are not touched.
+// Validation: the mean loss of the current weights over a fixed set of windows. It executes the
+// training program's own forward ops in the memory of the activations, which the next step
+// overwrites: no second arena, and weights, moments and gradients are not touched.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,17 @@ namespace assay::train {
 
 class Validation {
  public:
-  // About `tokens` of them, whole windows, at most all that the set has. Set and program must
-  // outlive it.
+  // Uses `tokens` tokens, rounded up to whole windows, at most the whole set. Set and program must
+  // outlive this object.
   Validation(const data::TokenSet& set, const step::Program& program, std::int64_t tokens);
 
   [[nodiscard]] std::int64_t tokens() const;
-  // Nothing when `stop` was set before it was done.
+  // Nothing if `stop` was set before the end.
   base::Result<std::optional<double>> loss(Backend& backend,
                                            const std::atomic<bool>* stop = nullptr) const;
 
  private:
-  // Windows from `first` on, as many as a micro-batch has rows; rows without one do not count.
+  // Fills a micro-batch with windows from `first` on; targets of unused rows are ignored.
   base::Result<void> fill(std::uint64_t first, data::Batch& batch) const;
 
   const step::Program* program_;

@@ -1,4 +1,4 @@
-// assay checkpoint as a user meets it.
+// The verb `assay checkpoint`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST_F(CheckpointVerb, VerifiesOneOrAll) {
   EXPECT_EQ(run_verb({"verify", "run/step-100/"}).exit_code, 0);
   const auto all = run_verb({"verify", "run"});
   EXPECT_EQ(all.exit_code, 0);
-  EXPECT_THAT(all.out, HasSubstr("whole"));
+  EXPECT_THAT(all.out, HasSubstr("intact"));
   EXPECT_THAT(run_verb({"verify", "run", "--quiet"}).out, IsEmpty());
 }
 
@@ -68,15 +68,15 @@ TEST_F(CheckpointVerb, DamageIsOneLineThatNamesTheFile) {
     const auto outcome = run_verb({"verify", folder});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.err,
-              "assay: run/step-200/optimizer.safetensors: does not have the content that was "
-              "written; the checkpoint is damaged; use another\n");
-    EXPECT_THAT(outcome.out, HasSubstr("damaged: does not have the content that was written"));
+              "assay: run/step-200/optimizer.safetensors: differs from what was written; "
+              "the checkpoint is damaged; use another\n");
+    EXPECT_THAT(outcome.out, HasSubstr("damaged: differs from what was written"));
   }
   const Json json = Json::parse(run_verb({"verify", "run", "--json"}).out);
   EXPECT_EQ(json["checkpoints"][0]["ok"], true);
   EXPECT_EQ(json["checkpoints"][1]["ok"], false);
   EXPECT_EQ(json["checkpoints"][1]["error"]["where"], "run/step-200/optimizer.safetensors");
-  // Lengths are all that a list looks at.
+  // `list` compares lengths only.
   EXPECT_THAT(run_verb({"list", "run"}).out, ::testing::Not(HasSubstr("damaged")));
 }
 
@@ -96,10 +96,10 @@ TEST_F(CheckpointVerb, MissingFilesAndFolders) {
   fs::create_directory(directory_.path() / "empty");
   outcome = run_verb({"verify", "empty"});
   EXPECT_EQ(outcome.exit_code, 64);
-  EXPECT_THAT(outcome.err, HasSubstr("empty: holds no checkpoint"));
+  EXPECT_THAT(outcome.err, HasSubstr("empty: has no checkpoints"));
   outcome = run_verb({"list", "empty"});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.out, "there are no checkpoints\n");
+  EXPECT_EQ(outcome.out, "no checkpoints\n");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// `assay data` as a user meets it: shards made, looked at and refused.
+// The verb `assay data`: shards written, inspected and refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,11 +63,11 @@ TEST_F(DataCli, TokenizesDocumentsAsBytes) {
 }
 
 TEST_F(DataCli, TokenizesStandardInput) {
-  const std::string text(3'000'000, 'x');  // more than one part
+  const std::string text(3'000'000, 'x');  // read in several parts
   EXPECT_EQ(json({"tokenize", "-", "-o", "x.tokens"}, text)["tokens"], text.size());
 }
 
-// The expected tokens are of tests/tokenizers/vectors.txt, made by the reference implementations.
+// The expected tokens are from tests/tokenizers/vectors.txt, made by the reference implementations.
 TEST_F(DataCli, TokenizesWithVocabularyFiles) {
   std::ifstream vectors(kTokenizers + "vectors.txt");
   int tried = 0;
@@ -135,14 +135,14 @@ TEST_F(DataCli, InfoFindsDamage) {
   const auto checked = data({"info", "x.tokens", "--verify"});
   EXPECT_EQ(checked.exit_code, 1);
   EXPECT_THAT(checked.out, HasSubstr("  no\n"));
-  EXPECT_THAT(checked.err, HasSubstr("assay: x.tokens: byte 256: the tokens' BLAKE3 is "));
+  EXPECT_THAT(checked.err, HasSubstr("assay: x.tokens: byte 256: the BLAKE3 of the tokens is "));
   fs::resize_file(file("x.tokens"), 1000);
   refused({"info", "x.tokens"}, 64,
           "x.tokens: byte 24: the header says 1000 tokens of 2 bytes, but 744 bytes follow it: the "
           "file is truncated; make it again with `assay data tokenize`");
 }
 
-TEST_F(DataCli, FilesWithoutAHeaderAreToldTheirType) {
+TEST_F(DataCli, FilesWithoutAHeaderNeedAType) {
   using namespace std::string_literals;
   write("x.bin", "\1\0\2\0\3\0"s);
   refused({"info", "x.bin"}, 64,
@@ -162,15 +162,16 @@ TEST_F(DataCli, FilesWithoutAHeaderAreToldTheirType) {
 
 TEST_F(DataCli, MistakesAreOneLine) {
   write("a.txt", "hi");
-  refused({"tokenize", "a.txt"}, 64, "data tokenize: -o is missing; say -o NAME.tokens");
+  refused({"tokenize", "a.txt"}, 64, "data tokenize: -o is missing; add -o NAME.tokens");
   refused({"tokenize", "b.txt", "-o", "x"}, 64, "b.txt: no such file; did you mean 'a.txt'?");
   refused({"tokenize", "a.txt", "-o", "a.txt"}, 64,
           "a.txt: is both a document and the output; choose another output");
   refused({"tokenize", "a.txt", "-o", "x", "--append-eos", "-1"}, 64,
           "--append-eos: '-1' is not a whole number; for example 1000000 or 1e6");
-  refused({"tokenize", "a.txt", "-o", "x", "--tokenizer", "a.txt"}, 64,
-          "a.txt: a tiktoken file does not say how text is split into words; say --pattern gpt2 or "
-          "cl100k or o200k or llama3");
+  refused(
+      {"tokenize", "a.txt", "-o", "x", "--tokenizer", "a.txt"}, 64,
+      "a.txt: a tiktoken file does not define how text is split into words; add --pattern gpt2 or "
+      "cl100k or o200k or llama3");
   refused({"synth", "-o", "x", "--vocab", "5"}, 64,
           "--tokens: is missing; for example 1000000 or 1e6");
   refused({"synth", "-o", "x", "--tokens", "5", "--vocab", "0"}, 64,
@@ -178,9 +179,9 @@ TEST_F(DataCli, MistakesAreOneLine) {
   refused({"synth", "-o", "x", "--tokens", "5", "--vocab", "5", "--kind", "marcov"}, 64,
           "--kind: unknown kind 'marcov'; did you mean 'markov'?");
   refused({"synth", "-o", "no/x", "--tokens", "5", "--vocab", "5"}, 64,
-          "no/x: its folder does not exist");
+          "no/x: the folder does not exist");
   refused({"info", "a.txt", "--vocab", "5"}, 64,
-          "--vocab: is for files without a header; say --dtype as well, or leave it out");
+          "--vocab: is for files without a header; add --dtype, or leave --vocab out");
   refused({"info", "a.txt", "--dtype", "u8"}, 64,
           "--dtype: unknown token type 'u8'; expected one of: u16, u32");
   // Nothing is left behind.

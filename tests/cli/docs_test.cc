@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 #include "base/testing/temp_dir.h"
 #include "cli/recorded_project.h"
 #include "cli/verbs.h"

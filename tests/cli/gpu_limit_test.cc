@@ -111,7 +111,7 @@ TEST_F(GpuLimit, WhereNothingCanBeKeptNothingRunsUnlimited) {
   shell("rm -rf .assay; touch .assay");
   const auto ran = shell("$ASSAY run --gpu-memory 1MiB -- touch started");
   EXPECT_EQ(ran.exit_code, 3) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("not run, because limits could not be kept"));
+  EXPECT_THAT(ran.err, HasSubstr("not run, because GPU limits could not be enforced"));
   EXPECT_FALSE(std::filesystem::exists(project_.path() / "started"));
   EXPECT_EQ(shell("$ASSAY run -- touch started").exit_code, 0);
 }

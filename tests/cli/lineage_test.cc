@@ -82,7 +82,7 @@ TEST_F(LineageCli, ShowHasTheKeysThatProgramsRelyOn) {
   const Json shown = json({"show", "last"});
   EXPECT_EQ(shown["run"]["id"], 1);
   EXPECT_EQ(shown["run"]["command"], "train --lr 0.1 'a b'");
-  EXPECT_EQ(shown["run"]["words"], Json({"train", "--lr", "0.1", "a b"}));
+  EXPECT_EQ(shown["run"]["arguments"], Json({"train", "--lr", "0.1", "a b"}));
   EXPECT_EQ(shown["run"]["exit_code"], 3);
   EXPECT_EQ(shown["run"]["status"], "failed");
   EXPECT_EQ(shown["run"]["tracer"], "preload");
@@ -128,7 +128,7 @@ TEST_F(LineageCli, RunsThatAreNotThere) {
   expect_error({"show", "nothing"}, 64, "'nothing': there is no such run; see `assay log`");
   expect_error({"diff", "1"}, 64, "diff: AFTER is required; see `assay diff --help`");
   expect_error({"lineage", "nothing"}, 64,
-               "'nothing': no recorded run read or wrote this; see `assay log`");
+               "'nothing': no recorded run has read or written this; see `assay log`");
 }
 
 TEST_F(LineageCli, HostileNamesDoNotReachTheTerminal) {
@@ -254,8 +254,8 @@ TEST_F(LineageCli, StatusFollowsTheFilesOnDisk) {
   std::ofstream(project_.path() / "raw.txt") << "changed by hand";
   const auto text = assay({"status"});
   EXPECT_EQ(text.exit_code, 1);
-  EXPECT_THAT(text.out, AllOf(HasSubstr("raw.txt was read and has changed"),
-                              HasSubstr("stage 1 is stale"), HasSubstr("next: assay run @1")));
+  EXPECT_THAT(text.out, AllOf(HasSubstr("input raw.txt has changed"), HasSubstr("stage 1 is stale"),
+                              HasSubstr("next: assay run @1")));
   const Json stages = json({"status"})["stages"];
   for (const Json& stage : stages) EXPECT_EQ(stage["stale"], true);
   std::ofstream(project_.path() / "raw.txt") << "raw";
@@ -280,7 +280,7 @@ TEST_F(LineageCli, LabelsWorkWhereverSomethingIsNamed) {
   expect_error({"label", "2", "a/b"}, 64,
                "label 'a/b': cannot hold spaces, slashes or control characters;"
                " use a word such as baseline or best-run");
-  expect_error({"label", "2"}, 64, "label: no label is given; assay label 2 NAME");
+  expect_error({"label", "2"}, 64, "label: no label given; assay label 2 NAME");
 }
 
 TEST_F(LineageCli, PopForgetsTheNewestRunAndNotItsFiles) {

@@ -190,13 +190,13 @@ TEST(PlanCli, SearchesUnderLimits) {
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_THAT(none.out, HasSubstr("budget"));
   refused({"llama3-70b-h200x32", "--deadline", "3d"},
-          "--deadline: says nothing about one plan; it belongs to --search");
+          "--deadline: does not apply to one plan; use it with --search");
   refused({"llama3-70b-h200x32", "--search", "--deadline", "48"},
           "--deadline: '48' of what; give a unit: 48h, 30d");
   refused({"llama3-70b-h200x32", "--search", "--max-devices", "many"},
           "--max-devices: 'many' is not a number of devices");
   refused({"llama3-70b-h200x32", "--memory", "40GiB"},
-          "--memory: says nothing about one plan; it belongs to --search");
+          "--memory: does not apply to one plan; use it with --search");
   refused({"llama3-70b-h200x32", "--search", "--memory", "0B"}, "--memory: is not more than 0");
 }
 
@@ -336,7 +336,7 @@ TEST(PlanCli, MistakesAreOneLine) {
   refused({kJob, "--step-time", "1", "--pue", "0.9"}, "--pue: '0.9' is not a number from 1 to 100");
   refused({}, "plan: nothing to plan; give a JOB, or --rows FILE, or --calibrate FILE");
   refused({kJob, "--rows", "a.csv"},
-          "plan: is asked about several things at once; give a JOB, or --rows FILE, or "
+          "plan: can do only one thing at a time; give a JOB, or --rows FILE, or "
           "--calibrate FILE");
   refused({kJob, "--set", "layout.fsdp=3"},
           "presets/jobs/nanochat-d26-h100.toml:17: layout: fsdp 3 = 3 ranks, but the cluster has 8 "

@@ -59,8 +59,8 @@ TEST_F(RunAgain, ALogThatTheStageWasTheFirstToWriteToStaysWhole) {
   EXPECT_EQ(content("log"), "stage\nfooter\n");
   EXPECT_EQ(again.out, "stage\n");
   EXPECT_EQ(again.err, "assay: " + path("log") +
-                           ": holds something else than the stage left there; the stage's standard "
-                           "output stays yours\n");
+                           ": has other content than the stage left there; the stage's standard "
+                           "output is not redirected\n");
 }
 
 TEST_F(RunAgain, TheLogThatIsBeingWrittenGetsNoHoles) {
@@ -97,7 +97,7 @@ TEST_F(RunAgain, AFolderThatIsGoneDoesNotKeepTheStageFromRunning) {
   EXPECT_EQ(content("made"), "x\n");
   EXPECT_EQ(again.err, "assay: " + path("d/out") +
                            ": cannot be opened: No such file or directory; the stage's standard "
-                           "output stays yours\n");
+                           "output is not redirected\n");
 }
 
 TEST_F(RunAgain, WordsBehindAStageAreNotDropped) {
@@ -105,7 +105,7 @@ TEST_F(RunAgain, WordsBehindAStageAreNotDropped) {
   const auto more = shell("$A run @1 extra words");
   EXPECT_EQ(more.exit_code, 64);
   EXPECT_EQ(more.err,
-            "assay: run @1: the stage has its own words, and 'extra' is none of them; change a "
+            "assay: run @1: a stage has its own arguments; 'extra' cannot be added; change a "
             "value with --set KEY=VALUE, or give the whole command\n");
   EXPECT_EQ(shell("$A run @1 -- extra").exit_code, 64);
   EXPECT_EQ(shell("$A run @1 --quiet").exit_code, 0);

@@ -1,5 +1,5 @@
-// `assay train` and `assay generate` as a user meets them: a recorded run, killed and resumed,
-// stopped by signals, refused with one line.
+// The verbs `assay train` and `assay generate`: recorded, killed and resumed, stopped by signals,
+// refused with one line.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -32,14 +32,14 @@ const std::vector<std::string> kSmall = {
 
 class TrainCli : public ::testing::Test {
  protected:
-  std::vector<std::string> words(std::vector<std::string> more) const {
+  std::vector<std::string> arguments(std::vector<std::string> more) const {
     std::vector<std::string> list = {support::program(), "train", "demo", "--device", "cpu"};
     for (const std::string& set : kSmall) list.insert(list.end(), {"--set", set});
     list.insert(list.end(), more.begin(), more.end());
     return list;
   }
   support::Outcome train(std::vector<std::string> more) {
-    return support::run({words(std::move(more)), "", directory_.path()});
+    return support::run({arguments(std::move(more)), "", directory_.path()});
   }
   std::string content(const fs::path& path) {
     std::ifstream file(directory_.path() / path, std::ios::binary);
@@ -51,9 +51,9 @@ class TrainCli : public ::testing::Test {
     words.insert(words.begin(), support::program());
     return Json::parse(support::run({words, "", directory_.path()}).out);
   }
-  // Starts a run in the background and gives its pid.
+  // Starts training in the background and returns its pid.
   pid_t start(std::vector<std::string> more) {
-    const std::vector<std::string> list = words(std::move(more));
+    const std::vector<std::string> list = arguments(std::move(more));
     const pid_t child = ::fork();
     if (child != 0) return child;
     ::setpgid(0, 0);
@@ -70,7 +70,7 @@ class TrainCli : public ::testing::Test {
   base::testing::TempDir directory_;
 };
 
-TEST_F(TrainCli, IsAnObservedJobWhoseWeightsHaveLineage) {
+TEST_F(TrainCli, IsARecordedRunWhoseWeightsHaveLineage) {
   const auto outcome = train({"--out", "run", "--stop-after", "3"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("activations"));
@@ -89,15 +89,15 @@ TEST_F(TrainCli, IsAnObservedJobWhoseWeightsHaveLineage) {
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 3);
   EXPECT_EQ(Json::parse(metrics.substr(0, metrics.find('\n')))["step"], 1);
 
-  const auto said = support::run({{support::program(), "generate", "run", "--prompt", "The ",
-                                   "--tokens", "8", "--seed", "5", "--json"},
-                                  "",
-                                  directory_.path()});
-  ASSERT_EQ(said.exit_code, 0) << said.err;
-  EXPECT_EQ(Json::parse(said.out)["tokens"].size(), 8U);
+  const auto generated = support::run({{support::program(), "generate", "run", "--prompt", "The ",
+                                        "--tokens", "8", "--seed", "5", "--json"},
+                                       "",
+                                       directory_.path()});
+  ASSERT_EQ(generated.exit_code, 0) << generated.err;
+  EXPECT_EQ(Json::parse(generated.out)["tokens"].size(), 8U);
 }
 
-TEST_F(TrainCli, KilledAtAnyMomentItGoesOnToTheSameWeights) {
+TEST_F(TrainCli, KilledAtAnyMomentItResumesToTheSameWeights) {
   ASSERT_EQ(train({"--out", "whole", "--quiet"}).exit_code, 0);
   const std::string expected = content("whole/checkpoints/step-12/weights.safetensors");
   ASSERT_FALSE(expected.empty());
@@ -106,7 +106,7 @@ TEST_F(TrainCli, KilledAtAnyMomentItGoesOnToTheSameWeights) {
   int done = 0;
   for (int round = 0; done < kills; ++round) {
     const std::string out = fmt::format("run-{}", round);
-    // Several kills per run, until one gets to the end.
+    // Several kills per run, until one reaches the end.
     for (;;) {
       const pid_t child = start({"--out", out, "--resume", "--quiet"});
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
@@ -132,7 +132,7 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
   const auto outcome = train(stopped);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("validation after step 4: loss "));
-  // Lines of the file by step: a validation has one of its own.
+  // Lines of the file by step: a validation has its own line.
   const auto compare = [&](const std::string& run, std::size_t from, std::int64_t first,
                            std::int64_t last) {
     std::map<std::int64_t, Json> expected;
@@ -159,7 +159,7 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
   EXPECT_THAT(support::run({{support::program(), "show"}, "", directory_.path()}).out,
               HasSubstr("metrics of steps 1 to 5 "));
 
-  // A resumed run is another run, and has its own steps.
+  // Resuming is another recorded run, with its own steps.
   const std::size_t written = content("run/metrics.jsonl").size();
   std::vector<std::string> resumed = validated;
   resumed.emplace_back("--resume");
@@ -196,7 +196,7 @@ TEST_F(TrainCli, ThePlanIsStoredWhenTrainingStarts) {
 }
 
 TEST_F(TrainCli, RunByItselfItNeedsNoStore) {
-  std::vector<std::string> list = words({"--out", "alone", "--stop-after", "2"});
+  std::vector<std::string> list = arguments({"--out", "alone", "--stop-after", "2"});
   list[0] = (fs::path(support::program()).parent_path() / "assay-train").string();
   const auto outcome = support::run({list, "", directory_.path()});
   EXPECT_EQ(outcome.exit_code, 0);
@@ -226,10 +226,10 @@ TEST_F(TrainCli, AKilledRunKeepsItsMetrics) {
   ::kill(-child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   const Json shown = json_of({"show", "last", "--metrics", "--json"});
-  const Json& kept = shown["sources"][0]["rows"];
-  // A second, and what a busy machine adds to it.
-  EXPECT_GT(kept.back()["unix_s"].get<double>(), rows().back()["unix_s"].get<double>() - 2);
-  EXPECT_EQ(kept.front(), rows().front());
+  const Json& stored = shown["sources"][0]["rows"];
+  // Flushed every second, plus the delay of a busy machine.
+  EXPECT_GT(stored.back()["unix_s"].get<double>(), rows().back()["unix_s"].get<double>() - 2);
+  EXPECT_EQ(stored.front(), rows().front());
 }
 
 TEST_F(TrainCli, JsonIsOneDocumentPerLine) {
@@ -326,7 +326,7 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
   }
 }
 
-TEST_F(TrainCli, WeightsComeBackFromTheOtherLibrarysFolders) {
+TEST_F(TrainCli, WeightsSurviveTheHuggingFaceFormat) {
   ASSERT_EQ(train({"--out", "run", "--stop-after", "2", "--quiet"}).exit_code, 0);
   const auto exported =
       support::run({{support::program(), "checkpoint", "export-hf", "run/checkpoints/step-2", "hf"},

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the vocabularies and the expected tokens in this folder, with other people's tokenizers.
+"""Makes the vocabularies and expected tokens in this folder with the reference tokenizers.
 
     python3 -m venv VENV && VENV/bin/pip install tokenizers tiktoken
     VENV/bin/python tests/tokenizers/make_vectors.py
 
 The vocabularies are trained on the text below. Each line of vectors.txt is a vocabulary, a text in
-hexadecimal and its tokens. The oracles take only Unicode, so for bytes that are no UTF-8 this says
-what ours are documented to be: words of one byte, between texts that end and begin there.
+hexadecimal and its tokens. The references accept only Unicode; for bytes that are not UTF-8 the
+expected tokens are Assay's documented ones: words of one byte that end the text before them.
 """
 import base64
 import json

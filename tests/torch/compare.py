@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds a step of ours against PyTorch's: logits, loss, every gradient, and a run of steps.
+"""Compares a step of Assay with PyTorch: logits, loss, every gradient, and the losses of a run.
 
     compare.py OUT HF [--tolerance fp32|bf16] [--device cpu|cuda] [--batch B] [--sequence S]
                [--accumulate A] [--learning-rate R] [--weight-decay W]
@@ -80,7 +80,7 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     logit_limit, loss_limit, cosine_limit, norm_limit, run_limit = LIMITS[o.tolerance]
     ours = load_file(o.out + "/step.safetensors")
-    # fp32 is the truth for both: bf16 is then our own distance from it.
+    # fp32 is the reference for both, so a bf16 result shows its own rounding error.
     model = AutoModelForCausalLM.from_pretrained(o.hf, dtype=torch.float32).to(o.device)
     model.train()
     config = model.config

@@ -1,15 +1,15 @@
 // step_dump PRESET OUT DEVICE STEPS [KEY=VALUE…]: initial weights, logits, loss and every gradient
-// of a model's first step, and the losses of STEPS steps, for compare.py to hold against PyTorch.
+// of a model's first step, and the losses of STEPS steps, which compare.py compares with PyTorch.
 //
-// OUT/checkpoints/step-0 has the weights, OUT/step.safetensors the rest. Tokens are made by a
-// formula that compare.py knows as well.
+// OUT/checkpoints/step-0 has the weights, OUT/step.safetensors the rest. Tokens come from a
+// formula that compare.py repeats.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <filesystem>
 
 #include "assay-train/device.h"
-#include "comm/solo.h"
+#include "comm/local.h"
 #include "spec/load.h"
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/write.h"
@@ -91,13 +91,13 @@ base::Result<void> dump(int argc, char** argv) {
     ASSAY_TRY(cli::Device device, cli::choose_device(device_name, job));
     ASSAY_TRY(const train::Planned planned,
               train::plan_step(job, step::choices_of(job),
-                               train::room_on(*device.backend, device.available_bytes)));
+                               train::memory_budget(*device.backend, device.available_bytes)));
     const step::Program& program = planned.program;
     Backend& backend = *device.backend;
     ASSAY_TRY_VOID(backend.prepare(program, planned.plan));
     ASSAY_TRY_VOID(train::initialise(backend, program, static_cast<std::uint64_t>(job.train.seed)));
     ASSAY_TRY(checkpoint::Snapshot snapshot,
-              train::take_snapshot(backend, *comm::make_solo(), program, job, {}));
+              train::take_snapshot(backend, *comm::make_single_rank(), program, job, {}));
     ASSAY_TRY_VOID(checkpoint::prepare_root(out / "checkpoints"));
     ASSAY_TRY_VOID(checkpoint::write_checkpoint(out / "checkpoints", snapshot));
     for (std::int64_t step = 0; step < steps; ++step) {

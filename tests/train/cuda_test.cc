@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "base/testing/temp_dir.h"
-#include "train/builtin_text.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/cuda/testing/trial.h"
 #include "train/every_preset.h"
+#include "train/job_data.h"
 #include "train/testing/likeness.h"
 #include "train/validation.h"
 
@@ -63,7 +63,7 @@ TEST_F(CudaAgainstCpu, LongerSequencesAgree) {
           {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 0.5});
 }
 
-// Muon's update is an orthogonal matrix whatever the gradient's size, so it is compared by itself.
+// Muon's update is orthogonal whatever the gradient's size, so it is compared separately.
 TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
   const Variant variant = cuda::testing::variants()[0];
   step::Choices choices{.recompute = spec::Recompute::kCheap, .optimizer = spec::Optimizer::kMuon};
@@ -98,7 +98,7 @@ TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
   }
 }
 
-// Between two steps, on weights that one step has moved.
+// Between two steps, on weights updated by one step.
 TEST_F(CudaAgainstCpu, ValidationAgreesAndChangesNothing) {
   base::testing::TempDir dir;
   const std::string text = (dir.path() / "text.tokens").string();

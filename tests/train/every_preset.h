@@ -1,4 +1,4 @@
-// One step of every model that comes with the program and is small enough for a device.
+// Executes one step of every model preset that is small enough for a device.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace assay::train {
 
-// How many were executed. Everything that can be recomputed is: the list is longest then.
+// Returns how many were executed. With full recomputation, which gives the longest list.
 inline int execute_every_preset(const std::function<std::unique_ptr<Backend>()>& make,
                                 spec::Precision precision, std::int64_t most_bytes) {
   int executed = 0;
@@ -25,7 +25,7 @@ inline int execute_every_preset(const std::function<std::unique_ptr<Backend>()>&
                                               .sequence = 32,
                                               .micro_batch = 1,
                                               .accumulate = 2});
-    if (!program) continue;  // mixtures and such: refused, as another test says
+    if (!program) continue;  // mixtures of experts and the like are refused
     const step::MemoryPlan plan = step::plan_memory(*program);
     if (plan.bytes > most_bytes) continue;
     SCOPED_TRACE(name);

@@ -2,14 +2,14 @@
 
 #include "train/cpu/cpu_backend.h"
 
-// There if the rooms under test are sanitized; tests themselves are not.
+// Defined if the modules under test are sanitized; the tests themselves are not.
 extern "C" __attribute__((weak)) void __asan_init();
 
 namespace assay::train {
 namespace {
 
 TEST(Presets, AreExecutedOnACpuAsTheirListsSay) {
-  // tiny and gpt2-124m; where every access is checked, the first alone.
+  // tiny and gpt2-124m; with sanitizers only the first.
   const std::int64_t most = __asan_init == nullptr ? std::int64_t{3} << 30U : 256 << 20U;
   const int least = __asan_init == nullptr ? 2 : 1;
   EXPECT_GE(

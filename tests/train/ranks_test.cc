@@ -1,4 +1,4 @@
-// Several ranks on a CPU train what one rank trains: the same batch, the same losses and weights.
+// Several ranks on a CPU give the same losses and weights as one rank with the same batch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kSequences = 24;  // of a step, on all ranks together
+constexpr std::int64_t kSequences = 24;  // per step, over all ranks
 
 struct Kind {
   const char* name;
@@ -29,7 +29,7 @@ std::vector<Kind> kinds() {
   llama.train.steps = 6;
   spec::JobSpec gpt = llama;
   gpt.model = spec::testing::gpt2_shape(llama.model);
-  // A bias of keys changes nothing, so its gradient is rounding alone, which Adam would make large.
+  // A bias of keys has no effect: its gradient is rounding error, which Adam would amplify.
   gpt.train.epsilon = 1e-6;
   spec::JobSpec muon = llama;
   muon.model.qk_norm = spec::QkNorm::kLearned;
@@ -51,36 +51,37 @@ class RanksTest : public ::testing::Test {
 
   struct Rank {
     comm::Communicator& ranks;
-    Silent& reporter;
-    RunOptions options;
+    RecordingReporter& reporter;
+    TrainerOptions options;
     ExecutedLog* log = nullptr;
     std::int32_t vocabulary = 256;
   };
-  // The whole of one rank's work.
-  base::Result<RunResult> run(const spec::JobSpec& job, Rank rank) {
+  // Everything that one rank does.
+  base::Result<TrainingResult> run(const spec::JobSpec& job, Rank rank) {
     const auto backend = cpu::make_cpu_backend(1, &rank.ranks);
     step::Choices choices = step::choices_of(job);
     ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank.ranks.rank()));
     ASSAY_TRY(const Planned planned,
-              plan_step(job, choices, room_on(*backend, std::int64_t{1} << 32U)));
+              plan_step(job, choices, memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
     const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed),
                                    rank.vocabulary);
     rank.options.out = dir_.path() / rank.options.out;
     rank.options.ranks = &rank.ranks;
     backend->log_to(rank.log);
-    ASSAY_TRY(RunResult result, train(job, planned, *backend, reader, rank.options, rank.reporter));
+    ASSAY_TRY(TrainingResult result,
+              train(job, planned, *backend, reader, rank.options, rank.reporter));
     if (rank.log != nullptr) testing::expect_log_is_list(*rank.log, planned.program, result.step);
     return result;
   }
 
   struct Outcome {
-    std::vector<Silent> reporters;
+    std::vector<RecordingReporter> reporters;
     base::Result<void> result;
   };
-  Outcome run_ranks(const spec::JobSpec& job, int ranks, const RunOptions& options,
+  Outcome run_ranks(const spec::JobSpec& job, int ranks, const TrainerOptions& options,
                     const std::function<void(Rank&)>& change = {}) {
-    Outcome outcome{std::vector<Silent>(static_cast<std::size_t>(ranks)), {}};
+    Outcome outcome{std::vector<RecordingReporter>(static_cast<std::size_t>(ranks)), {}};
     outcome.result = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
       Rank rank{c, outcome.reporters[static_cast<std::size_t>(c.rank())], options};
       if (change) change(rank);
@@ -100,7 +101,7 @@ class RanksTest : public ::testing::Test {
     for (const auto& file : manifest->files) list.push_back(file.name + " " + file.blake3.hex());
     return list;
   }
-  // How far apart the tensors of two checkpoints are, relative to their size: the worst of them.
+  // The largest relative distance between tensors of two checkpoints.
   double distance(const std::string& a, const std::string& b, std::int64_t step, const char* part) {
     const auto one = checkpoint::Checkpoint::open(saved(a, step))->part(part);
     const auto other = checkpoint::Checkpoint::open(saved(b, step))->part(part);
@@ -143,7 +144,7 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
       const std::string out = fmt::format("{}-{}", kind.name, ranks);
       const Outcome many = run_ranks(kind.job, ranks, {.out = out});
       ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
-      for (const Silent& reporter : many.reporters) {
+      for (const RecordingReporter& reporter : many.reporters) {
         ASSERT_EQ(reporter.reports.size(), 6U);
         for (std::size_t i = 0; i < 6; ++i) {
           const StepReport& found = reporter.reports[i];
@@ -160,7 +161,7 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
   }
 }
 
-TEST_F(RanksTest, RepeatToTheLastBitWhoeverIsLate) {
+TEST_F(RanksTest, RepeatToTheLastBitInAnyOrderOfArrival) {
   std::vector<std::string> first;
   for (const int late : {0, 1, 2}) {
     const std::string out = fmt::format("late-{}", late);
@@ -193,11 +194,11 @@ TEST_F(RanksTest, ResumedRunsEndAsIfNeverStopped) {
   ASSERT_TRUE(run_ranks(job, 3, {.out = "parts", .stop_after = 2}).result.has_value());
   const Outcome resumed = run_ranks(job, 3, {.out = "parts", .resume = true});
   ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
-  for (const Silent& reporter : resumed.reporters) EXPECT_EQ(reporter.first_step, 3);
+  for (const RecordingReporter& reporter : resumed.reporters) EXPECT_EQ(reporter.first_step, 3);
   EXPECT_EQ(digests("parts", 6), digests("whole", 6));
 }
 
-TEST_F(RanksTest, AStoppedRunGoesOnWithOtherRanks) {
+TEST_F(RanksTest, AStoppedRunResumesOnOtherRanks) {
   for (const Kind& kind : kinds()) {
     const std::string whole = fmt::format("{}-whole", kind.name);
     ASSERT_TRUE(run_ranks(kind.job, 1, {.out = whole}).result.has_value());
@@ -221,20 +222,21 @@ TEST_F(RanksTest, OneRanksSignalStopsAllAfterTheSameStep) {
     rank.reporter.on_step = [&](const StepReport& report) { stop = report.step == 2; };
   });
   ASSERT_TRUE(outcome.result.has_value());
-  for (const Silent& reporter : outcome.reporters) EXPECT_EQ(reporter.reports.size(), 2U);
+  for (const RecordingReporter& reporter : outcome.reporters)
+    EXPECT_EQ(reporter.reports.size(), 2U);
   EXPECT_TRUE(checkpoint::verify(saved("signal", 2)).has_value());
 }
 
-TEST_F(RanksTest, ValidateAlike) {
+TEST_F(RanksTest, ValidateEqually) {
   spec::JobSpec job = kinds()[0].job;
   const Outcome plain = run_ranks(job, 2, {.out = "plain"});
   job.train.validate_every = 2;
   job.train.validate_tokens = 300;
   const Outcome outcome = run_ranks(job, 2, {.out = "validated", .validation = set_.get()});
   ASSERT_TRUE(outcome.result.has_value());
-  const Silent& first = outcome.reporters.front();
+  const RecordingReporter& first = outcome.reporters.front();
   ASSERT_FALSE(first.validations.empty());
-  for (const Silent& reporter : outcome.reporters) {
+  for (const RecordingReporter& reporter : outcome.reporters) {
     ASSERT_EQ(reporter.validations.size(), first.validations.size());
     EXPECT_EQ(reporter.validations.back().loss, first.validations.back().loss);
     EXPECT_EQ(reporter.reports.back().loss, plain.reporters.front().reports.back().loss);
@@ -248,9 +250,9 @@ TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
   job.train.warmup_steps = 0;
   const Outcome outcome = run_ranks(job, 2, {.out = "skip"});
   ASSERT_TRUE(outcome.result.has_value());
-  for (const Silent& reporter : outcome.reporters) {
-    EXPECT_FALSE(reporter.reports.front().left_out);
-    EXPECT_TRUE(reporter.reports.back().left_out);
+  for (const RecordingReporter& reporter : outcome.reporters) {
+    EXPECT_FALSE(reporter.reports.front().skipped);
+    EXPECT_TRUE(reporter.reports.back().skipped);
   }
 }
 

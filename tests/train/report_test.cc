@@ -1,11 +1,10 @@
-// What a run says of its steps: the line on a terminal, the time that is left, rows of numbers.
+// What a run reports about its steps: the live line, the ETA, rows of metrics.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "assay-train/eta.h"
 #include "assay-train/live_line.h"
-#include "assay-train/step_row.h"
-#include "store/metrics_json.h"
+#include "assay-train/step_metrics.h"
+#include "store/metrics.h"
 
 namespace assay::cli {
 namespace {
@@ -23,23 +22,23 @@ MeasuredStep measured() {
                  .learning_rate = 3e-4,
                  .seconds = 0.1,
                  .tokens_per_s = 10'000};
-  step.use = {.power = {.seconds = 0.11, .joules = 77, .clock_mhz = 1980},
-              .memory_bytes = std::int64_t{3} << 30U,
-              .host_bytes = std::int64_t{1} << 30U};
+  step.usage = {.power = {.seconds = 0.11, .joules = 77, .clock_mhz = 1980},
+                .memory_bytes = std::int64_t{3} << 30U,
+                .host_bytes = std::int64_t{1} << 30U};
   step.utilisation = Utilisation{.mfu = 0.4123, .mfu_6n = 0.45};
   step.unix_ns = 1'794'752'807'849'123'456;
   step.tokens = 1000;
   return step;
 }
 
-TEST(LiveLine, SaysEverythingWhereThereIsRoom) {
+TEST(LiveLine, ShowsEverythingIfItFits) {
   EXPECT_EQ(live_line(measured(), 3.5, 3725, {}),
             "step   40/1000  loss 3.2500  val 3.5000  norm 0.500  lr 3.00e-04  10,000 tok/s  "
             "MFU 41.2 % (6N 45.0 %)  3.00 GiB  700 W  1980 MHz  ETA 1:02:05");
   EXPECT_THAT(live_line(measured(), {}, {}, {}), Not(HasSubstr("ETA")));
 }
 
-TEST(LiveLine, LeavesOutWhatMattersLeast) {
+TEST(LiveLine, DropsTheLeastImportantFields) {
   for (std::size_t columns = 1; columns < 200; ++columns) {
     EXPECT_LT(live_line(measured(), 3.5, 60, columns).size(), columns);
   }
@@ -47,14 +46,14 @@ TEST(LiveLine, LeavesOutWhatMattersLeast) {
             "step   40/1000  loss 3.2500  10,000 tok/s  MFU 41.2 % (6N 45.0 %)  ETA 1:00");
   MeasuredStep bare = measured();
   bare.utilisation.reset();
-  bare.use.power = {};
-  bare.report.left_out = true;
+  bare.usage.power = {};
+  bare.report.skipped = true;
   EXPECT_EQ(live_line(bare, {}, 60, 100),
-            "step   40/1000  loss 3.2500  left out: gradients not finite  "
+            "step   40/1000  loss 3.2500  skipped: gradients not finite  "
             "10,000 tok/s  3.00 GiB  ETA 1:00");
 }
 
-TEST(StepRow, HasWhatWasMeasuredAndNothingElse) {
+TEST(StepMetrics, HaveOnlyWhatWasMeasured) {
   const base::Json json = store::row_json(row_of(measured()));
   EXPECT_EQ(json.dump(),
             "{\"step\":40,\"unix_s\":1794752807.849,\"tokens\":40000,\"loss\":3.25,\"z_loss\":0.0,"
@@ -64,7 +63,7 @@ TEST(StepRow, HasWhatWasMeasuredAndNothingElse) {
             "\"joules\":77.0,\"joules_per_token\":0.077,\"sm_mhz\":1980.0,\"left_out\":false}");
   MeasuredStep bare = measured();
   bare.utilisation.reset();
-  bare.use.power = {};
+  bare.usage.power = {};
   bare.report.loss = std::nan("");
   const base::Json less = store::row_json(row_of(bare));
   for (const char* absent : {"mfu", "mfu_6n", "watts", "joules", "joules_per_token", "sm_mhz"}) {
@@ -73,7 +72,7 @@ TEST(StepRow, HasWhatWasMeasuredAndNothingElse) {
   EXPECT_TRUE(less["loss"].is_null());
 }
 
-TEST(UtilisationOf, IsNotMadeUp) {
+TEST(UtilisationModel, IsNotMadeUp) {
   spec::JobSpec job;
   job.model.vocab = 1000;
   job.model.dim = 64;
@@ -82,9 +81,9 @@ TEST(UtilisationOf, IsNotMadeUp) {
   job.model.head_dim = 16;
   job.model.ffn = 128;
   job.batch.sequence = 128;
-  EXPECT_FALSE(UtilisationOf(job).at(1000));
+  EXPECT_FALSE(UtilisationModel(job).at(1000));
   job.cluster.device.bf16 = base::FlopsPerSecond(1e12);
-  const auto utilisation = UtilisationOf(job).at(1000);
+  const auto utilisation = UtilisationModel(job).at(1000);
   ASSERT_TRUE(utilisation);
   EXPECT_GT(utilisation->mfu, 0);
   EXPECT_GT(utilisation->mfu_6n, utilisation->mfu);  // the embedding

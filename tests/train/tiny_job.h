@@ -1,4 +1,4 @@
-// A job that trains in a blink, and someone to report to.
+// A tiny training job, and a reporter that records what it gets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "train/builtin_text.h"
+#include "train/job_data.h"
 #include "train/trainer.h"
 
 namespace assay::train {
@@ -32,7 +32,7 @@ inline spec::JobSpec tiny_job() {
   return job;
 }
 
-// The built-in text as tokens, in a file of the folder, in windows as long as that job's sequence.
+// The built-in text as tokens, written to the folder, in windows of that job's sequence length.
 inline data::TokenSet text_tokens(const std::filesystem::path& folder) {
   EXPECT_TRUE(write_builtin_text(folder / "text.tokens").has_value());
   auto set = data::TokenSet::open({.paths = {(folder / "text.tokens").string()}}, 32);
@@ -40,7 +40,7 @@ inline data::TokenSet text_tokens(const std::filesystem::path& folder) {
   return *std::move(set);
 }
 
-class Silent : public Reporter {
+class RecordingReporter : public Reporter {
  public:
   void began(std::int64_t first, std::int64_t) override { first_step = first; }
   void stepped(const StepReport& report) override {
@@ -53,7 +53,7 @@ class Silent : public Reporter {
 
   std::function<void(const StepReport&)> on_step;
   std::int64_t first_step = 0;
-  std::atomic<int> saves = 0;  // the writer's thread tells of them
+  std::atomic<int> saves = 0;  // updated by the writer's thread
   std::vector<StepReport> reports;
   std::vector<ValidationReport> validations;
   std::vector<std::string> notes;

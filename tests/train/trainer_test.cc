@@ -1,4 +1,4 @@
-// Whole runs on a CPU: what is stopped and resumed is the run that was never stopped.
+// Whole runs on a CPU: a stopped and resumed run equals one that was never stopped.
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -18,10 +18,11 @@ class TrainerTest : public ::testing::Test {
  protected:
   void SetUp() override { set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path())); }
 
-  base::Result<RunResult> run(const spec::JobSpec& job, RunOptions options, Reporter& reporter) {
+  base::Result<TrainingResult> run(const spec::JobSpec& job, TrainerOptions options,
+                                   Reporter& reporter) {
     const auto backend = cpu::make_cpu_backend(2);
-    ASSAY_TRY(const Planned planned,
-              plan_step(job, step::choices_of(job), room_on(*backend, std::int64_t{1} << 32U)));
+    ASSAY_TRY(const Planned planned, plan_step(job, step::choices_of(job),
+                                               memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
     const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256);
     options.out = dir_.path() / options.out;
@@ -46,17 +47,17 @@ TEST_F(TrainerTest, ResumedRunsEndAsIfNeverStopped) {
     spec::JobSpec job = tiny_job();
     job.train.optimizer = optimizer;
     const std::string tag = optimizer == spec::Optimizer::kMuon ? "muon" : "adamw";
-    Silent whole;
+    RecordingReporter whole;
     ASSERT_TRUE(run(job, {.out = tag}, whole).has_value());
     const auto expected = digests(tag, 12);
     for (const std::int64_t stop : {1, 4, 11}) {
       const std::string out = fmt::format("{}-{}", tag, stop);
-      Silent first;
+      RecordingReporter first;
       const auto stopped = run(job, {.out = out, .stop_after = stop}, first);
       ASSERT_TRUE(stopped.has_value());
       EXPECT_EQ(stopped->ending, Ending::kStopAfter);
       EXPECT_EQ(stopped->step, stop);
-      Silent second;
+      RecordingReporter second;
       const auto resumed = run(job, {.out = out, .resume = true}, second);
       ASSERT_TRUE(resumed.has_value()) << resumed.error().line();
       EXPECT_EQ(resumed->ending, Ending::kFinished);
@@ -74,12 +75,12 @@ TEST_F(TrainerTest, ValidationChangesNothing) {
     spec::JobSpec job = tiny_job();
     job.train.recompute = recompute;
     const std::string tag = recompute == spec::Recompute::kNone ? "none" : "full";
-    Silent plain;
+    RecordingReporter plain;
     ASSERT_TRUE(run(job, {.out = tag + "-plain"}, plain).has_value());
     EXPECT_TRUE(plain.validations.empty());
     job.train.validate_every = 5;
-    job.train.validate_tokens = 300;  // ten windows, which two and a half micro-batches hold
-    Silent validated;
+    job.train.validate_tokens = 300;  // ten windows: two and a half micro-batches
+    RecordingReporter validated;
     const auto result = run(job, {.out = tag + "-validated", .validation = set_.get()}, validated);
     ASSERT_TRUE(result.has_value()) << result.error().line();
     ASSERT_EQ(validated.validations.size(), 3U);  // 5, 10 and the last
@@ -99,10 +100,10 @@ TEST_F(TrainerTest, ValidationIsTheLossOfAProgramOfItsOwn) {
   spec::JobSpec job = tiny_job();
   job.train.validate_every = 12;
   job.train.validate_tokens = 300;
-  Silent reporter;
+  RecordingReporter reporter;
   const auto result = run(job, {.out = "own", .validation = set_.get()}, reporter);
   ASSERT_TRUE(result.has_value());
-  // The saved weights, in a program that only computes a loss, two windows at a time.
+  // The saved weights in a program that computes the loss only, two windows at a time.
   step::Choices choices = step::choices_of(job);
   choices.purpose = step::Purpose::kLoss;
   choices.micro_batch = 2;
@@ -134,7 +135,7 @@ TEST_F(TrainerTest, AStopEndsAValidationToo) {
   std::atomic<bool> stop = false;
   spec::JobSpec job = tiny_job();
   job.train.validate_every = 1;
-  Silent reporter;
+  RecordingReporter reporter;
   reporter.on_step = [&](const StepReport& report) { stop = report.step == 3; };
   const auto result =
       run(job, {.out = "stop-validation", .stop = &stop, .validation = set_.get()}, reporter);
@@ -146,7 +147,7 @@ TEST_F(TrainerTest, AStopEndsAValidationToo) {
 TEST_F(TrainerTest, LearnsSomething) {
   spec::JobSpec job = tiny_job();
   job.train.steps = 60;
-  Silent reporter;
+  RecordingReporter reporter;
   ASSERT_TRUE(run(job, {.out = "learn"}, reporter).has_value());
   EXPECT_NEAR(reporter.reports.front().loss, std::log(256.0), 0.1);
   EXPECT_LT(reporter.reports.back().loss, 4.0);
@@ -154,7 +155,7 @@ TEST_F(TrainerTest, LearnsSomething) {
 
 TEST_F(TrainerTest, ASignalFinishesTheStepAndSaves) {
   std::atomic<bool> stop = false;
-  Silent reporter;
+  RecordingReporter reporter;
   reporter.on_step = [&](const StepReport& report) { stop = report.step == 3; };
   const auto result = run(tiny_job(), {.out = "signal", .stop = &stop}, reporter);
   ASSERT_TRUE(result.has_value());
@@ -168,14 +169,14 @@ TEST_F(TrainerTest, StepsThatAreNotFiniteAreLeftOutOrEndTheRun) {
   job.train.learning_rate = 1e30;
   job.train.schedule = spec::Schedule::kConstant;
   job.train.warmup_steps = 0;
-  Silent skipping;
+  RecordingReporter skipping;
   const auto skipped = run(job, {.out = "skip"}, skipping);
   ASSERT_TRUE(skipped.has_value());
   EXPECT_EQ(skipped->step, 12);
-  EXPECT_TRUE(skipping.reports.back().left_out);
-  EXPECT_FALSE(skipping.reports.front().left_out);
+  EXPECT_TRUE(skipping.reports.back().skipped);
+  EXPECT_FALSE(skipping.reports.front().skipped);
   job.train.non_finite = spec::NonFinite::kStop;
-  Silent stopping;
+  RecordingReporter stopping;
   const auto stopped = run(job, {.out = "stop"}, stopping);
   ASSERT_TRUE(stopped.has_value());
   EXPECT_EQ(stopped->ending, Ending::kNotFinite);
@@ -183,7 +184,7 @@ TEST_F(TrainerTest, StepsThatAreNotFiniteAreLeftOutOrEndTheRun) {
 }
 
 TEST_F(TrainerTest, OtherRunsAreNotOverwrittenOrMixed) {
-  Silent reporter;
+  RecordingReporter reporter;
   ASSERT_TRUE(run(tiny_job(), {.out = "x", .stop_after = 2}, reporter).has_value());
   const auto again = run(tiny_job(), {.out = "x"}, reporter);
   ASSERT_FALSE(again.has_value());
@@ -205,12 +206,12 @@ TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
   spec::JobSpec job = tiny_job();
   job.checkpoint.every = 2;
   job.checkpoint.keep = 3;
-  Silent first;
+  RecordingReporter first;
   ASSERT_TRUE(run(job, {.out = "y", .stop_after = 6}, first).has_value());
   EXPECT_EQ(first.saves, 3);
   const fs::path newest = dir_.path() / "y" / "checkpoints" / "step-6" / "weights.safetensors";
   fs::resize_file(newest, fs::file_size(newest) - 1);
-  Silent second;
+  RecordingReporter second;
   const auto resumed = run(job, {.out = "y", .resume = true}, second);
   ASSERT_TRUE(resumed.has_value()) << resumed.error().line();
   EXPECT_EQ(second.first_step, 5);
@@ -218,21 +219,21 @@ TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
   EXPECT_NE(second.notes[0].find("weights.safetensors"), std::string::npos);
 }
 
-TEST_F(TrainerTest, ACheckpointThatFailsIsSaidAndTheNextOneIsWritten) {
+TEST_F(TrainerTest, AFailedCheckpointIsReportedAndTheNextIsWritten) {
   spec::JobSpec job = tiny_job();
   job.checkpoint.every = 4;
-  Silent told;
+  RecordingReporter reporter;
   const fs::path root = dir_.path() / "lost" / "checkpoints";
-  told.on_step = [&](const StepReport& report) {
+  reporter.on_step = [&](const StepReport& report) {
     if (report.step == 3) fs::rename(root, dir_.path() / "away");
     if (report.step == 7) fs::rename(dir_.path() / "away", root);
   };
-  const auto result = run(job, {.out = "lost"}, told);
+  const auto result = run(job, {.out = "lost"}, reporter);
   ASSERT_TRUE(result.has_value()) << result.error().line();
-  ASSERT_EQ(told.notes.size(), 1U);
-  EXPECT_EQ(told.notes[0].find("a checkpoint was not written: "), 0U) << told.notes[0];
+  ASSERT_EQ(reporter.notes.size(), 1U);
+  EXPECT_EQ(reporter.notes[0].find("a checkpoint was not written: "), 0U) << reporter.notes[0];
   EXPECT_TRUE(fs::exists(root / "step-12" / "manifest.json"));
-  EXPECT_EQ(told.saves, 2);
+  EXPECT_EQ(reporter.saves, 2);
 }
 
 }  // namespace

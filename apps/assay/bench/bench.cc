@@ -10,7 +10,7 @@
 #include "assay/verbs.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "suite/catalogue.h"
 #include "suite/outcome_text.h"

@@ -1,5 +1,5 @@
-// assay checkpoint list|verify: which checkpoints a folder has, and whether they are what was
-// written.
+// assay checkpoint list|verify|export-hf|import-hf: lists the checkpoints of a folder, checks that
+// they are intact, and converts weights to and from Hugging Face model folders.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "assay/checkpoint/hf.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/folder.h"
+#include "train/checkpoint/folder_name.h"
+#include "train/hf_files.h"
 
 namespace assay::cli {
 namespace {
@@ -46,8 +46,7 @@ base::Json checkpoint_json(const Listed& one) {
   return json;
 }
 
-// `good`: what a checkpoint without damage is called, which depends on how closely it was looked
-// at.
+// `good`: the state shown for a checkpoint without damage, which depends on how much was checked.
 void print_checkpoints(const Session& session, const std::vector<Listed>& all, const char* good) {
   base::Json list = base::Json::array();
   base::Table table({"step", "written", "tokens", "files", "size", "state"});
@@ -65,7 +64,7 @@ void print_checkpoints(const Session& session, const std::vector<Listed>& all, c
   }
   session.print_json(base::Json{{"checkpoints", std::move(list)}});
   if (all.empty()) {
-    session.print("there are no checkpoints\n");
+    session.print("no checkpoints\n");
   } else {
     session.print(table);
   }
@@ -81,7 +80,7 @@ Result<ExitCode> list_checkpoints(const Session& session, const std::string& dir
   return ExitCode::kYes;
 }
 
-// The checkpoint that the directory is, or all those in it.
+// The checkpoint at this path, or all checkpoints in the folder.
 Result<std::vector<Listed>> checkpoints_at(const fs::path& directory) {
   std::error_code ignored;
   const fs::path plain = directory.has_filename() ? directory : directory.parent_path();
@@ -90,8 +89,9 @@ Result<std::vector<Listed>> checkpoints_at(const fs::path& directory) {
   if (!is_one || !fs::exists(plain, ignored)) {
     ASSAY_TRY(std::vector<Listed> all, checkpoint::list(plain));
     if (!all.empty()) return all;
-    return base::fail(base::usage_error(directory.string(), "holds no checkpoint",
-                                        "expected a folder step-N, or one with such folders"));
+    return base::fail(
+        base::usage_error(directory.string(), "has no checkpoints",
+                          "expected a folder step-N, or a folder that contains some"));
   }
   const auto opened = checkpoint::Checkpoint::open(plain);
   std::vector<Listed> one;
@@ -121,11 +121,54 @@ Result<ExitCode> verify_checkpoints(const Session& session, const std::string& d
     if (!one.manifest && !damage) damage = one.manifest.error();
   }
   progress.finish();
-  print_checkpoints(session, all, "whole");
+  print_checkpoints(session, all, "intact");
   if (!damage) return ExitCode::kYes;
-  // A checkpoint that is not whole is an answer, whatever it is that stands in its file's place.
+  // Damage is a negative answer (exit 1), not a usage error, whatever replaced the file.
   if (damage->code == ExitCode::kUsage) damage->code = ExitCode::kNo;
   return base::fail(*damage);
+}
+
+struct HfOptions {
+  std::string from;
+  std::string to;
+};
+
+Result<ExitCode> export_weights(const Session& session, const HfOptions& options) {
+  ASSAY_TRY(const checkpoint::Checkpoint from, checkpoint::Checkpoint::open(options.from));
+  ASSAY_TRY_VOID(train::export_hf(from, options.to));
+  session.print_json(base::Json{{"from", options.from}, {"to", options.to}});
+  session.print(fmt::format("wrote {}/config.json and model.safetensors\n", options.to));
+  return ExitCode::kYes;
+}
+
+Result<ExitCode> import_weights(const Session& session, const HfOptions& options) {
+  ASSAY_TRY(const std::filesystem::path made, train::import_hf(options.from, options.to));
+  session.print_json(base::Json{{"from", options.from}, {"checkpoint", made.string()}});
+  session.print(fmt::format("wrote {}\n", made.string()));
+  session.next(fmt::format("assay train JOB --out {} --resume", options.to));
+  return ExitCode::kYes;
+}
+
+Verb export_hf_verb(const Session& session) {
+  const auto options = std::make_shared<HfOptions>();
+  return {.name = "export-hf",
+          .description = "export a checkpoint's weights for Hugging Face transformers",
+          .examples = {"assay checkpoint export-hf demo-run/checkpoints/step-2 hf"},
+          .arguments = {{"CHECKPOINT", "a checkpoint folder", &options->from, true, {}, true},
+                        {"DIR", "the folder to create", &options->to, true, {}, true}},
+          .action = [&session, options] { return export_weights(session, *options); }};
+}
+
+Verb import_hf_verb(const Session& session) {
+  const auto options = std::make_shared<HfOptions>();
+  return {
+      .name = "import-hf",
+      .description = "start a run from weights of Hugging Face transformers",
+      .examples = {"assay checkpoint import-hf hf imported"},
+      .arguments =
+          {{"DIR", "a folder with config.json and *.safetensors", &options->from, true, {}, true},
+           {"RUN", "the run folder, as for `assay train --out`", &options->to, true, {}, true}},
+      .action = [&session, options] { return import_weights(session, *options); }};
 }
 
 }  // namespace
@@ -133,20 +176,25 @@ Result<ExitCode> verify_checkpoints(const Session& session, const std::string& d
 Verb checkpoint_verb(const Session& session) {
   const auto directory = std::make_shared<std::string>();
   Verb verb{"checkpoint",
-            "what training saved: which there are, whether they are whole",
+            "list, verify, export and import checkpoints",
             {"assay checkpoint list checkpoints", "assay checkpoint verify checkpoints/step-2000"}};
   verb.verbs = {
       {.name = "list",
        .description = "the checkpoints in a folder, oldest first",
        .examples = {"assay checkpoint list checkpoints",
                     "assay checkpoint list checkpoints --json"},
-       .arguments = {{"DIR", "where step-N are", directory.get(), true, {}, true}},
+       .arguments = {{"DIR", "the folder that contains step-N", directory.get(), true, {}, true}},
        .action = [&session, directory] { return list_checkpoints(session, *directory); }},
       {.name = "verify",
-       .description = "is every byte as it was written? hashes all files",
+       .description = "check that all files are as they were written, by hash",
        .examples = {"assay checkpoint verify checkpoints/step-2000",
                     "assay checkpoint verify checkpoints --json"},
-       .arguments = {{"DIR", "a checkpoint, or where step-N are", directory.get(), true, {}, true}},
+       .arguments = {{"DIR",
+                      "a checkpoint, or a folder that contains some",
+                      directory.get(),
+                      true,
+                      {},
+                      true}},
        .action = [&session, directory] { return verify_checkpoints(session, *directory); }},
       export_hf_verb(session),
       import_hf_verb(session),

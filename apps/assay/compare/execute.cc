@@ -1,14 +1,14 @@
 #include "assay/compare/execute.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "assay/compare/json.h"
 #include "assay/compare/print.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process/environment.h"
 #include "base/progress.h"
-#include "base/stderr_line.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "compare/run_experiment.h"
@@ -70,9 +70,8 @@ class CompareProgressLine {
 };
 
 std::string project_commit(const std::string& directory) {
-  std::vector<std::string> environment;
-  for (char** setting = environ; *setting != nullptr; ++setting) environment.emplace_back(*setting);
-  const lineage::GitState state = lineage::git_state(directory, environment, kCommitOnly);
+  const lineage::GitState state =
+      lineage::git_state(directory, base::Environment::from_current().entries(), kCommitOnly);
   if (!state.git || state.git->commit.empty()) return {};
   return state.git->commit + (state.git->dirty ? "-dirty" : "");
 }

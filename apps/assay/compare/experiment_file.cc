@@ -1,4 +1,5 @@
-// An experiment file: what the options say, and for each arm its own environment and hooks.
+#include "assay/compare/experiment_file.h"
+
 #include "assay/compare/options.h"
 #include "base/file.h"
 #include "spec/table_keys.h"

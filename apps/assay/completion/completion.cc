@@ -1,5 +1,5 @@
-// assay completion bash|zsh: a completion script made from the verbs' own descriptions, so that it
-// never offers what is not there.
+// assay completion bash|zsh: a completion script generated from the verbs' own descriptions, so
+// that the two always agree.
 #include <fmt/format.h>
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "assay/verbs.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 
 namespace assay::cli {
@@ -17,15 +18,15 @@ std::vector<std::string> shells() {
 }
 
 // What may follow one command path ("presets show").
-struct Place {
+struct Completions {
   std::string path;
   std::vector<std::string> words;
   std::vector<Option> options;
   bool files = false;
 };
 
-void collect(const Verb& verb, const std::string& path, std::vector<Place>& places) {
-  Place place{path, {}, verb.options, false};
+void collect(const Verb& verb, const std::string& path, std::vector<Completions>& places) {
+  Completions place{path, {}, verb.options, false};
   for (const Verb& child : verb.verbs) place.words.push_back(child.name);
   for (const Argument& argument : verb.arguments) {
     const auto words = argument.candidates ? argument.candidates() : std::vector<std::string>{};
@@ -45,13 +46,13 @@ void collect(const Verb& verb, const std::string& path, std::vector<Place>& plac
 }
 
 // Arms of a shell `case` over "command path|word before the cursor"; bash and zsh read them alike.
-std::string case_arms(const std::vector<Place>& places) {
+std::string case_arms(const std::vector<Completions>& places) {
   std::string arms;
-  for (const Place& place : places) {
+  for (const Completions& place : places) {
     for (const Option& option : place.options) {
       if (option.is_flag()) continue;
       const auto words = option.candidates ? option.candidates() : std::vector<std::string>{};
-      // A word that ends in "=" wants its value at once.
+      // No space after a word that ends in "=": its value follows.
       const bool open = !words.empty() && words.front().ends_with("=");
       for (const std::string& name : option.names()) {
         arms += fmt::format("    '{}|{}') offer='{}'; open={}; files={} ;;\n", place.path, name,
@@ -59,16 +60,16 @@ std::string case_arms(const std::vector<Place>& places) {
       }
     }
   }
-  for (const Place& place : places) {
+  for (const Completions& place : places) {
     arms += fmt::format("    '{}|'*) offer='{}'; files={} ;;\n", place.path,
                         fmt::join(place.words, " "), place.files ? 1 : 0);
   }
   return arms;
 }
 
-std::string command_paths(const std::vector<Place>& places) {
+std::string command_paths(const std::vector<Completions>& places) {
   std::vector<std::string> paths;
-  for (const Place& place : places) {
+  for (const Completions& place : places) {
     if (!place.path.empty()) paths.push_back("'" + place.path + "'");
   }
   return fmt::format("{}", fmt::join(paths, " | "));
@@ -121,7 +122,7 @@ if [[ "${{funcstack[1]}}" == _assay ]]; then _assay "$@"; else compdef _assay as
 )";
 
 std::string script(const Verb& root, bool zsh) {
-  std::vector<Place> places;
+  std::vector<Completions> places;
   collect(root, "", places);
   return fmt::format(fmt::runtime(zsh ? kZsh : kBash), fmt::arg("paths", command_paths(places)),
                      fmt::arg("arms", case_arms(places)));

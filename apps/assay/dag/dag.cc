@@ -1,4 +1,4 @@
-// assay dag [RUN|PATH|HASH]: runs and the files between them, as text or a picture.
+// assay dag [RUN|PATH|HASH]: the graph of runs and files, as text, picture or data.
 #include <fmt/format.h>
 
 #include <memory>
@@ -6,8 +6,12 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/file.h"
+#include "base/suggestion.h"
 #include "base/text.h"
-#include "lineage/graph/dag_writers.h"
+#include "lineage/graph/dag_export.h"
+#include "lineage/graph/dag_query.h"
+#include "lineage/graph/dag_svg.h"
+#include "lineage/graph/dag_text.h"
 
 namespace assay::cli {
 namespace {
@@ -24,7 +28,7 @@ std::vector<std::string> formats() {
 base::Result<lineage::Dag> dag_of(store::Store& store, const DagOptions& options,
                                   const std::filesystem::path& directory) {
   if (!options.what.empty()) {
-    ASSAY_TRY(const auto named, lineage::anything_named(store, options.what, directory));
+    ASSAY_TRY(const auto named, lineage::resolve_name(store, options.what, directory));
     return lineage::dag_around(store, named, {});
   }
   if (options.all) return lineage::whole_dag(store);
@@ -75,7 +79,7 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
 Verb dag_verb(const Session& session) {
   const auto given = std::make_shared<DagOptions>();
   return {.name = "dag",
-          .description = "runs and the files between them",
+          .description = "show the graph of runs and the files between them",
           .examples = {"assay dag", "assay dag last", "assay dag --format svg -o dag.svg"},
           .arguments = {{"WHAT",
                          "a run, path or hash: only what it came from and what came from it;"
@@ -86,7 +90,7 @@ Verb dag_verb(const Session& session) {
                          true}},
           .options = {{"--format", "text, json, dot or svg", &given->format, formats, "FORMAT"},
                       {"-o,--output", "write to this file", &given->file, {}, "FILE", true},
-                      {"--all", "every recorded run, not only the current stages", &given->all}},
+                      {"--all", "all recorded runs, not only the current stages", &given->all}},
           .action = [&session, given] { return dag(session, *given); }};
 }
 

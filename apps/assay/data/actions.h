@@ -1,10 +1,10 @@
-// What `assay data` does, behind the description of its options in data.cc.
+// The actions of `assay data`; data.cc describes the options.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/exit_code.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "cli/verb.h"
 #include "train/data/load_tokenizer.h"
@@ -20,8 +20,8 @@ struct DataOptions {
   bool verify = false;
 };
 
-base::Result<base::ExitCode> data_tokenize(const Session& session, const DataOptions& given);
-base::Result<base::ExitCode> data_synth(const Session& session, const DataOptions& given);
-base::Result<base::ExitCode> data_info(const Session& session, const DataOptions& given);
+base::Result<base::ExitCode> data_tokenize(const Session& session, const DataOptions& options);
+base::Result<base::ExitCode> data_synth(const Session& session, const DataOptions& options);
+base::Result<base::ExitCode> data_info(const Session& session, const DataOptions& options);
 
 }  // namespace assay::cli

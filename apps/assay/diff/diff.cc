@@ -1,4 +1,4 @@
-// assay diff RUN RUN: what two runs do not have in common.
+// assay diff RUN RUN: the differences between two runs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -6,8 +6,8 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/text.h"
-#include "lineage/graph/artifact_name.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/graph/resolve.h"
 #include "lineage/graph/run_diff.h"
 #include "store/run_reader.h"
 
@@ -24,8 +24,8 @@ struct DiffOptions {
 base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& options) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const store::RunId before_id, lineage::run_named(store, options.before));
-  ASSAY_TRY(const store::RunId after_id, lineage::run_named(store, options.after));
+  ASSAY_TRY(const store::RunId before_id, lineage::resolve_run(store, options.before));
+  ASSAY_TRY(const store::RunId after_id, lineage::resolve_run(store, options.after));
   ASSAY_TRY(const store::RunRecord before, store::load_run(store, before_id));
   ASSAY_TRY(const store::RunRecord after, store::load_run(store, after_id));
   const std::vector<lineage::RunDifference> found = lineage::run_diff(before, after);
@@ -70,7 +70,7 @@ base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& opt
 Verb diff_verb(const Session& session) {
   const auto given = std::make_shared<DiffOptions>();
   return {.name = "diff",
-          .description = "what two runs do not have in common; exits 1 if anything",
+          .description = "show the differences between two runs; exits 1 if there are any",
           .examples = {"assay diff 1 2", "assay diff 1 2 --json"},
           .arguments = {{"BEFORE", "a run", &given->before, true},
                         {"AFTER", "another run", &given->after, true}},

@@ -11,7 +11,7 @@
 #include "assay/verbs.h"
 #include "base/file.h"
 #include "lineage/export/export.h"
-#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/resolve.h"
 #include "lineage/graph/upstream.h"
 #include "store/run_reader.h"
 
@@ -21,7 +21,7 @@ namespace {
 using base::ExitCode;
 using base::Result;
 
-struct Given {
+struct ExportOptions {
   std::string what = "last";
   std::string format;
   std::string file;
@@ -33,7 +33,7 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
                                  .project_root = store.location().project.string(),
                                  .project_id = store.project().id};
   ASSAY_TRY(const std::filesystem::path here, working_directory());
-  ASSAY_TRY(const lineage::Named named, lineage::anything_named(store, what, here));
+  ASSAY_TRY(const lineage::RunOrArtifact named, lineage::resolve_name(store, what, here));
   if (const auto* run = std::get_if<store::RunId>(&named)) {
     ASSAY_TRY(store::RunRecord loaded, store::load_run(store, *run));
     subject.runs.push_back(std::move(loaded));
@@ -46,27 +46,29 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
   return subject;
 }
 
-Result<ExitCode> run(const Session& session, const Given& given) {
-  if (given.format.empty()) {
+Result<ExitCode> run_export(const Session& session, const ExportOptions& options) {
+  if (options.format.empty()) {
     return base::fail(base::usage_error(
         "export", "--format is missing",
         fmt::format("one of {}", fmt::join(lineage::export_format_names(), ", "))));
   }
-  ASSAY_TRY(const lineage::ExportFormat format, lineage::parse_export_format(given.format));
+  ASSAY_TRY(const lineage::ExportFormat format, lineage::parse_export_format(options.format));
   ASSAY_TRY(store::Store store, open_store());
-  ASSAY_TRY(const lineage::ExportSubject subject, subject_of(store, given.what));
+  ASSAY_TRY(const lineage::ExportSubject subject, subject_of(store, options.what));
   ASSAY_TRY(const std::string text, lineage::export_text(format, subject));
-  if (given.file.empty() || given.file == "-") {
-    // The document is the fact, for people and programs alike.
+  if (options.file.empty() || options.file == "-") {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return ExitCode::kYes;
   }
-  ASSAY_TRY_VOID(base::write_file(given.file, text));
+  ASSAY_TRY_VOID(base::write_file(options.file, text));
   const std::size_t described = lineage::runs_described(format, subject);
-  session.print_json(base::Json{
-      {"format", given.format}, {"file", given.file}, {"runs", described}, {"bytes", text.size()}});
+  session.print_json(base::Json{{"format", options.format},
+                                {"file", options.file},
+                                {"runs", described},
+                                {"bytes", text.size()}});
   session.print(fmt::format(
-      "{}: {} of {} {}{}\n", given.file, given.format, described, described == 1 ? "run" : "runs",
+      "{}: {} of {} {}{}\n", options.file, options.format, described,
+      described == 1 ? "run" : "runs",
       described < subject.runs.size() ? fmt::format(", the last of {}", subject.runs.size()) : ""));
   return ExitCode::kYes;
 }
@@ -74,26 +76,27 @@ Result<ExitCode> run(const Session& session, const Given& given) {
 }  // namespace
 
 Verb export_verb(const Session& session) {
-  const auto given = std::make_shared<Given>();
+  const auto options = std::make_shared<ExportOptions>();
   return {.name = "export",
-          .description = "a run or an artifact's lineage as PROV, RO-Crate, in-toto, OpenLineage",
+          .description =
+              "write a run or an artifact's lineage as PROV, RO-Crate, in-toto or OpenLineage",
           .examples = {"assay export last --format prov",
                        "assay export model.bin --format in-toto -o statement.json"},
           .arguments = {{"WHAT",
                          "a run, or a file by path or hash; default: last",
-                         &given->what,
+                         &options->what,
                          false,
                          {},
                          true}},
-          .options = {{"--format", "prov, ro-crate, in-toto or openlineage", &given->format,
+          .options = {{"--format", "prov, ro-crate, in-toto or openlineage", &options->format,
                        lineage::export_format_names, "FORMAT"},
                       {"-o,--output",
-                       "write here instead of to standard output",
-                       &given->file,
+                       "write to this file instead of standard output",
+                       &options->file,
                        {},
                        "FILE",
                        true}},
-          .action = [&session, given] { return run(session, *given); }};
+          .action = [&session, options] { return run_export(session, *options); }};
 }
 
 }  // namespace assay::cli

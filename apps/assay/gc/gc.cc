@@ -1,4 +1,4 @@
-// assay gc: forgets what no current stage, label or lineage needs.
+// assay gc: removes runs that no current stage, label or lineage needs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -14,15 +14,15 @@
 namespace assay::cli {
 namespace {
 
-// A file that has not been read for so long is hashed again when it is.
+// Cached digests that were not used for this long are removed.
 constexpr double kHashesKept_s = 90 * 86400.0;
 
-struct GcArguments {
+struct GcVerbOptions {
   std::string keep, older_than;
   bool dry_run = false;
 };
 
-base::Result<store::GcOptions> options_of(const GcArguments& given) {
+base::Result<store::GcOptions> options_of(const GcVerbOptions& given) {
   store::GcOptions options{.dry_run = given.dry_run};
   const std::int64_t now = base::system_clock().wall_ns();
   options.hashes_before_unix_ns = now - static_cast<std::int64_t>(kHashesKept_s * 1e9);
@@ -41,7 +41,7 @@ base::Result<store::GcOptions> options_of(const GcArguments& given) {
   return options;
 }
 
-base::Result<base::ExitCode> gc(const Session& session, const GcArguments& given) {
+base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& given) {
   ASSAY_TRY(const store::GcOptions options, options_of(given));
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, options));
@@ -64,12 +64,12 @@ base::Result<base::ExitCode> gc(const Session& session, const GcArguments& given
     session.print(table);
     session.print("\n");
   }
-  session.print(fmt::format("{} {} runs with {} files, {} shared texts, {} cached hashes\n",
+  session.print(fmt::format("{} {} runs with {} files, {} shared documents, {} cached hashes\n",
                             given.dry_run ? "would remove" : "removed", report.runs.size(),
                             base::grouped(report.files), report.documents,
                             base::grouped(report.hashes)));
   if (!given.dry_run) {
-    session.print(fmt::format("the store has {}, it had {}\n",
+    session.print(fmt::format("the store takes {}, before {}\n",
                               base::to_text(base::Bytes(report.bytes_after)),
                               base::to_text(base::Bytes(report.bytes_before))));
   }
@@ -80,14 +80,14 @@ base::Result<base::ExitCode> gc(const Session& session, const GcArguments& given
 }  // namespace
 
 Verb gc_verb(const Session& session) {
-  const auto given = std::make_shared<GcArguments>();
+  const auto given = std::make_shared<GcVerbOptions>();
   return {
       .name = "gc",
-      .description = "forget runs that no stage, label or lineage needs",
+      .description = "remove runs that no stage, label or lineage needs",
       .examples = {"assay gc --dry-run", "assay gc --older-than 30d --keep 10"},
-      .options = {{"--keep", "so many of the newest stay anyway", &given->keep, {}, "N"},
+      .options = {{"--keep", "keep at least the N newest", &given->keep, {}, "N"},
                   {"--older-than", "only runs this old: 30d, 12h", &given->older_than, {}, "AGE"},
-                  {"--dry-run", "only say what would go", &given->dry_run}},
+                  {"--dry-run", "only print what would be removed", &given->dry_run}},
       .action = [&session, given] { return gc(session, *given); }};
 }
 

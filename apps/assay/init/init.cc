@@ -1,4 +1,4 @@
-// assay init [DIR]: makes the project's store, or says what the one there is.
+// assay init [DIR]: creates the project's store, or describes the existing one.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -14,24 +14,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The directory itself, or why there is none.
-base::Result<fs::path> project_directory(const std::string& given) {
+base::Result<fs::path> project_directory(const std::string& path) {
   std::error_code error;
-  fs::path directory = fs::canonical(given, error);
-  if (error && given == ".") {
+  fs::path directory = fs::canonical(path, error);
+  if (error && path == ".") {
     return base::fail(base::unfit_error("the working directory", "is gone", "change to another"));
   }
   if (error || !fs::is_directory(directory, error)) {
     return base::fail(
-        base::usage_error("init", fmt::format("'{}' is not a directory", given), "make it first"));
+        base::usage_error("init", fmt::format("'{}' is not a directory", path), "make it first"));
   }
   return directory;
 }
 
-base::Result<base::ExitCode> init(const Session& session, const std::string& given) {
-  ASSAY_TRY(const fs::path project, project_directory(given));
+base::Result<base::ExitCode> init(const Session& session, const std::string& path) {
+  ASSAY_TRY(const fs::path project, project_directory(path));
   const store::Location location = store::location_in(project);
-  // Only to tell the user; whatever stands in somebody else's directory is no reason not to start.
+  // Only for the warning; errors in directories above do not matter.
   const auto above = store::find(project.parent_path());
   ASSAY_TRY(const store::Store store, store::Store::create(location, store::Program{}));
   for (const std::string& note : store.notes()) base::log_warn(note);

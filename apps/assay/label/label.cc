@@ -1,4 +1,4 @@
-// assay label: gives a run or a content a name, takes names away, or lists them.
+// assay label: names a run or a content, removes names, or lists them.
 #include <fmt/format.h>
 
 #include <memory>
@@ -6,8 +6,8 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/text.h"
-#include "lineage/graph/artifact_name.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/graph/resolve.h"
 #include "store/artifacts.h"
 #include "store/labels.h"
 
@@ -44,7 +44,7 @@ base::Result<base::ExitCode> list_labels(const Session& session, store::Store& s
   }
   session.print_json(base::Json{{"labels", std::move(list)}});
   if (labels.empty()) {
-    session.print("there are no labels\n");
+    session.print("no labels\n");
   } else {
     session.print(table);
   }
@@ -52,7 +52,7 @@ base::Result<base::ExitCode> list_labels(const Session& session, store::Store& s
   return base::ExitCode::kYes;
 }
 
-// With --remove all words are labels; there is nothing else to name.
+// With --remove all arguments are labels.
 base::Result<base::ExitCode> remove_labels(const Session& session, store::Store& store,
                                            const LabelOptions& options) {
   std::vector<std::string> names = {options.what};
@@ -62,7 +62,7 @@ base::Result<base::ExitCode> remove_labels(const Session& session, store::Store&
     ASSAY_TRY(const bool was, store::remove_label(store, name));
     if (!was) {
       return base::fail(base::usage_error("label", fmt::format("there is no label '{}'", name),
-                                          "assay label lists them"));
+                                          "`assay label` lists them"));
     }
     removed.push_back(name);
   }
@@ -73,12 +73,12 @@ base::Result<base::ExitCode> remove_labels(const Session& session, store::Store&
 
 base::Result<store::Labelled> target_of(store::Store& store, const std::string& what) {
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const lineage::Named named, lineage::anything_named(store, what, directory));
+  ASSAY_TRY(const lineage::RunOrArtifact named, lineage::resolve_name(store, what, directory));
   if (const store::RunId* id = std::get_if<store::RunId>(&named)) return *id;
   const auto& artifact = std::get<lineage::Artifact>(named);
   if (!artifact.blake3) {
     return base::fail(base::usage_error(fmt::format("'{}'", what), "has no content to label",
-                                        "its last run deleted it"));
+                                        "the last run that changed it deleted it"));
   }
   return *artifact.blake3;
 }
@@ -91,7 +91,7 @@ base::Result<base::ExitCode> label(const Session& session, const LabelOptions& o
   if (options.remove) return remove_labels(session, store, options);
   if (options.names.empty()) {
     return base::fail(
-        base::usage_error("label", "no label is given",
+        base::usage_error("label", "no label given",
                           fmt::format("assay label {} NAME", base::shell_quoted(options.what))));
   }
   for (const std::string& name : options.names) ASSAY_TRY_VOID(store::check_label(name));
@@ -116,13 +116,14 @@ base::Result<base::ExitCode> label(const Session& session, const LabelOptions& o
 Verb label_verb(const Session& session) {
   const auto given = std::make_shared<LabelOptions>();
   return {.name = "label",
-          .description = "name a run or a content; without arguments, list the names",
-          .examples = {"assay label last baseline", "assay label", "assay label --remove baseline"},
+          .description = "name a run or a file's content; without arguments, list the labels",
+          .examples = {"assay label last baseline", "assay label model.bin release-1",
+                       "assay label", "assay label --remove baseline"},
           .arguments = {{"WHAT", "a run, path or hash", &given->what, false, {}, true},
                         {.name = "NAME",
-                         .help = "labels for it; one that is taken moves",
+                         .help = "one or more labels; an existing label moves",
                          .values = &given->names}},
-          .options = {{"--remove", "take labels away: assay label --remove NAME…", &given->remove}},
+          .options = {{"--remove", "remove labels: assay label --remove NAME…", &given->remove}},
           .action = [&session, given] { return label(session, *given); }};
 }
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/process/environment.h"
 #include "observe/collect/gpu_count.h"
-
-extern char** environ;  // NOLINT: POSIX has it nowhere else
 
 namespace assay::cli {
 namespace {
@@ -13,12 +12,6 @@ namespace {
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-std::vector<std::string> all_variables() {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
-  return out;
 }
 
 bool has_share(const share::Limits& limits) {
@@ -80,7 +73,7 @@ base::Result<share::LimitPlan> limits_of_run(const share::LimitWords& words) {
   share::Surroundings here = surroundings_here();
   here.unchecked_allowed = said == "1";
   ASSAY_TRY(share::LimitPlan plan, share::plan_limits("run", words, here));
-  if (!collect::gpu_wanted(all_variables())) {
+  if (!collect::gpu_wanted(base::Environment::from_current())) {
     return base::fail(cannot("GPU limits cannot be kept: the loader finds no libcuda.so.1",
                              "ASSAY_GPU=1 if the command brings its own"));
   }

@@ -11,7 +11,7 @@
 #include "assay/top/watch.h"
 #include "assay/verbs.h"
 #include "base/terminal.h"
-#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/resolve.h"
 #include "store/run_reader.h"
 
 namespace assay::cli {
@@ -78,7 +78,7 @@ base::Result<Target> find_target(const std::string& name) {
   auto store = open_store();
   base::Error unknown;
   if (store) {
-    const auto id = lineage::run_named(*store, name);
+    const auto id = lineage::resolve_run(*store, name);
     if (id) return target_in_store(*store, *id);
     unknown = id.error();
   } else {

@@ -7,7 +7,9 @@
 #include "assay/verbs.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "lineage/graph/dag_writers.h"
+#include "lineage/graph/dag_export.h"
+#include "lineage/graph/dag_query.h"
+#include "lineage/graph/dag_text.h"
 #include "store/labels.h"
 
 namespace assay::cli {
@@ -32,7 +34,7 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::Artifact artifact,
-            lineage::artifact_named(store, options.what, directory));
+            lineage::resolve_artifact(store, options.what, directory));
   base::Json json = {{"artifact",
                       {{"path", artifact.path},
                        {"blake3", artifact.blake3 ? base::Json(artifact.blake3->hex()) : nullptr},
@@ -64,7 +66,7 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
 Verb lineage_verb(const Session& session) {
   const auto given = std::make_shared<LineageOptions>();
   return {.name = "lineage",
-          .description = "what a file came from, and what came from it",
+          .description = "show what a file came from, and what came from it",
           .examples = {"assay lineage model.bin", "assay lineage model.bin --up --depth 1 --json"},
           .arguments = {{"WHAT",
                          "a path, the first digits of a hash, or a label",
@@ -74,7 +76,7 @@ Verb lineage_verb(const Session& session) {
                          true}},
           .options = {{"--up", "only what it came from", &given->up},
                       {"--down", "only what came from it", &given->down},
-                      {"--depth", "so many runs far", &given->depth, {}, "N"}},
+                      {"--depth", "at most N runs away", &given->depth, {}, "N"}},
           .action = [&session, given] { return show_lineage(session, *given); }};
 }
 

@@ -29,7 +29,7 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
     ASSAY_TRY(limit, count_option("log", "-n", options.count));
   }
   if (limit == 0) {
-    return base::fail(base::usage_error("log", "-n 0 asks for nothing", "use --all for all"));
+    return base::fail(base::usage_error("log", "-n 0 shows nothing", "use --all for all runs"));
   }
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const auto runs, store::list_runs(store, {.limit = limit}));
@@ -58,10 +58,10 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
 Verb log_verb(const Session& session) {
   const auto given = std::make_shared<LogOptions>();
   return {.name = "log",
-          .description = "recorded runs, newest first",
+          .description = "list recorded runs, newest first",
           .examples = {"assay log", "assay log -n 5 --json"},
-          .options = {{"-n,--count", "so many of the newest; default: 20", &given->count, {}, "N"},
-                      {"--all", "all of them", &given->all}},
+          .options = {{"-n,--count", "show the N newest; default: 20", &given->count, {}, "N"},
+                      {"--all", "show all runs", &given->all}},
           .action = [&session, given] { return log(session, *given); }};
 }
 

@@ -1,4 +1,4 @@
-// assay plan JOB: what it will exchange, take, hold and cost.
+// assay plan JOB: communication, step time, memory and cost of one job.
 #include <fmt/format.h>
 
 #include <algorithm>

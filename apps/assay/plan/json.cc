@@ -93,7 +93,7 @@ constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 Json memory_gib_json(const plan::PlannedMemory& memory) {
   const plan::MemoryNeed& need = memory.need;
   const double total = need.total() / kBytesPerGib;
-  const plan::Interval interval = plan::memory_interval();
+  const plan::ErrorInterval interval = plan::memory_interval();
   return {{"total", total},
           {"total_low", total * interval.low},
           {"total_high", total * interval.high},

@@ -4,6 +4,7 @@
 
 #include "base/decimal.h"
 #include "base/file.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "plan/search/layouts.h"
 

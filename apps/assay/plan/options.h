@@ -1,4 +1,4 @@
-// What the command line of `assay plan` said, and the parts of the verb: one file each.
+// Options of `assay plan`, and its modes: one file each.
 #pragma once
 
 #include <string>
@@ -24,16 +24,16 @@ struct PlanOptions {
   std::string out;
 };
 
-// A job's plan (plan_job.cc), the best of many (plan_search.cc), measured rows (plan_rows.cc).
+// One job (job.cc), a search (search.cc), measured rows (rows.cc).
 base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options);
 base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options);
 base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions& options);
 base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options);
 
-// What several parts parse (plan_words.cc).
+// Parsing that several modes share (options.cc).
 base::Result<spec::Loaded> load_job(const PlanOptions& options);
 base::Result<plan::Assumed> assumed_by(const PlanOptions& options);
-// The file that --constants names, or what the program has.
+// The file that --constants names, or the shipped one.
 base::Result<plan::Calibration> calibration_by(const PlanOptions& options);
 // A bare number is of `unit`; without one it is refused.
 base::Result<std::optional<base::Seconds>> duration_of(const std::string& option,

@@ -68,7 +68,7 @@ plot::StackedBars breakdown(const JobPlan& plan) {
 
 plot::Lines scaling(const JobPlan& plan) {
   plot::LineSeries series{.name = "predicted", .points = {}};
-  const plan::Interval& interval = plan.plan.step->interval;
+  const plan::ErrorInterval& interval = plan.plan.step->interval;
   double per_device = 0;
   for (const plan::ScalePoint& point : plan.scaling) {
     if (!point.prediction.fits) continue;

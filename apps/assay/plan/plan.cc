@@ -1,11 +1,11 @@
-// assay plan: what a job will exchange, take and cost, before anything is rented.
+// assay plan: the options of the verb, and which of its four modes they select.
 #include <fmt/format.h>
 
 #include <memory>
 #include <utility>
 
 #include "assay/plan/options.h"
-#include "assay/presets/spec_words.h"
+#include "assay/presets/completions.h"
 #include "assay/verbs.h"
 #include "plan/model/software.h"
 
@@ -17,13 +17,13 @@ base::Result<base::ExitCode> only_one(const char* problem) {
       base::usage_error("plan", problem, "give a JOB, or --rows FILE, or --calibrate FILE"));
 }
 
-// Options that ask about something else than was asked for would be ignored: they are refused.
+// Options that would be ignored in the selected mode are refused.
 base::Result<void> refuse(const char* what, const char* needed,
                           std::initializer_list<std::pair<const char*, bool>> options) {
   for (const auto& [name, given] : options) {
     if (given) {
-      return base::fail(base::usage_error(name, fmt::format("says nothing about {}", what),
-                                          fmt::format("it belongs to {}", needed)));
+      return base::fail(base::usage_error(name, fmt::format("does not apply to {}", what),
+                                          fmt::format("use it with {}", needed)));
     }
   }
   return {};
@@ -74,7 +74,7 @@ base::Result<base::ExitCode> make_plan(const Session& session, PlanOptions optio
   const bool rows = !options.rows.empty();
   const bool calibrate = !options.calibrate.empty();
   if (!job && !rows && !calibrate) return only_one("nothing to plan");
-  if (rows && (job || calibrate)) return only_one("is asked about several things at once");
+  if (rows && (job || calibrate)) return only_one("can do only one thing at a time");
   ASSAY_TRY_VOID(check_options(options));
   if (rows) return plan_rows(session, options);
   if (calibrate) return plan_calibrate(session, options);

@@ -35,7 +35,7 @@ std::string gigabytes(double bytes) {
   return fmt::format("{:.2f} GB", bytes / 1e9);
 }
 
-// Two decimals, or three digits where that says more or is shorter.
+// Two decimals, or three digits where that is more precise or shorter.
 std::string figure(double value) {
   const bool plain = value == 0 || (value >= 0.995 && value < 1e7);
   return plain ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);

@@ -1,4 +1,4 @@
-// What the model says about a job's step, as tables: time, memory, scaling.
+// A predicted step as tables: time, memory, scaling.
 #include <fmt/format.h>
 
 #include "assay/plan/print.h"
@@ -58,7 +58,7 @@ void print_memory(const Session& session, const JobPlan& plan) {
   table.rule().row({"total", gib(need.total())});
   session.print("\n");
   session.print(table);
-  const plan::Interval interval = plan::memory_interval();
+  const plan::ErrorInterval interval = plan::memory_interval();
   std::string line = fmt::format(
       "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted ({} rows)\n"
       "recomputed: {}; the card has {} GiB: {}",

@@ -7,7 +7,8 @@
 #include "assay/plan/options.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/stderr_line.h"
+#include "base/statistics.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "plan/calibrate/cross_validation.h"
 #include "plan/calibrate/fit.h"
@@ -180,10 +181,8 @@ base::Result<plan::Row> measured_run(const std::string& path, const plan::Work& 
         path, fmt::format("has {} steps, and {} of them warm up", seconds.size(), kWarmUp),
         "train a little longer"));
   }
-  const auto steady = seconds.begin() + kWarmUp;
-  const auto middle = steady + (seconds.end() - steady) / 2;
-  std::nth_element(steady, middle, seconds.end());
-  return plan::Row{.id = path, .source = path, .step_s = *middle, .candidates = {work}};
+  const double median = base::median({seconds.begin() + kWarmUp, seconds.end()});
+  return plan::Row{.id = path, .source = path, .step_s = median, .candidates = {work}};
 }
 
 base::Result<plan::Calibration> calibrate_to_own(const PlanOptions& options,

@@ -171,7 +171,7 @@ void print_recommended(const Session& session, const plan::Found& found) {
 }
 
 void print_found(const Session& session, const plan::Found& found) {
-  session.print(fmt::format("{} configurations looked at, {} of machines and offers priced\n",
+  session.print(fmt::format("{} configurations tried, {} of machines and offers priced\n",
                             grouped(found.considered),
                             grouped(static_cast<std::int64_t>(found.candidates.size()))));
   if (!found.front.empty()) print_front(session, found);

@@ -1,11 +1,11 @@
-// assay pop: takes the newest run out of the store. Its files stay.
+// assay pop: removes the newest run from the store. Its files are not touched.
 #include <fmt/format.h>
 
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "base/text.h"
-#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/resolve.h"
 #include "lineage/graph/run_json.h"
 #include "store/cleaning.h"
 #include "store/run_reader.h"
@@ -15,12 +15,12 @@ namespace {
 
 base::Result<base::ExitCode> pop(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
-  ASSAY_TRY(const store::RunId id, lineage::run_named(store, "last"));
+  ASSAY_TRY(const store::RunId id, lineage::resolve_run(store, "last"));
   ASSAY_TRY(const store::RunRecord run, store::head_of(store, id));
   ASSAY_TRY_VOID(store::remove_run(store, id));
   session.print_json(base::Json{{"removed", lineage::run_head_json(run)}});
   session.print(fmt::format("removed run {} ({}): {}\n", id, outcome_text(run), log_command(run)));
-  session.print("its files are as they were\n");
+  session.print("its files were not touched\n");
   session.next("assay log");
   return base::ExitCode::kYes;
 }
@@ -29,7 +29,7 @@ base::Result<base::ExitCode> pop(const Session& session) {
 
 Verb pop_verb(const Session& session) {
   return {.name = "pop",
-          .description = "forget the newest run; its files stay",
+          .description = "remove the newest run from the store; its files are not touched",
           .examples = {"assay pop"},
           .action = [&session] { return pop(session); }};
 }

@@ -1,4 +1,4 @@
-// Specs as JSON: the counterpart of print_spec.cc.
+// Specs as JSON: the counterpart of print.cc.
 #include "assay/presets/print.h"
 #include "spec/parameters.h"
 #include "spec/schema.h"

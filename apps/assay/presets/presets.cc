@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "assay/presets/completions.h"
 #include "assay/presets/print.h"
-#include "assay/presets/spec_words.h"
 #include "assay/verbs.h"
+#include "base/suggestion.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "spec/load.h"

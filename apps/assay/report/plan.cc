@@ -123,11 +123,11 @@ base::Result<plan::PlannedMemory> counted_memory(const store::RunRecord& record,
   const base::Json& machine = record.context.machine;
   const bool known = machine.is_object() && machine.contains("memory_bytes") &&
                      machine.at("memory_bytes").is_number_integer();
-  const train::Room room{
-      .available = known ? machine.at("memory_bytes").get<std::int64_t>()
-                         : std::numeric_limits<std::int64_t>::max(),
-      .extra = [](const step::Program&) -> base::Result<std::int64_t> { return 0; }};
-  ASSAY_TRY(const train::Planned planned, train::plan_step(job, step::choices_of(job), room));
+  const train::MemoryBudget budget{
+      .available_bytes = known ? machine.at("memory_bytes").get<std::int64_t>()
+                               : std::numeric_limits<std::int64_t>::max(),
+      .extra_bytes = [](const step::Program&) -> base::Result<std::int64_t> { return 0; }};
+  ASSAY_TRY(const train::Planned planned, train::plan_step(job, step::choices_of(job), budget));
   return plan::PlannedMemory{.need = {.workspace = base::Bytes(planned.plan.bytes)},
                              .counted = true};
 }

@@ -12,6 +12,7 @@
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/html.h"

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "lineage/graph/artifact_name.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/graph/resolve.h"
 #include "store/artifacts.h"
 #include "store/run_reader.h"
 
@@ -94,7 +94,7 @@ base::Result<report::Rates> rates_of(const ReportOptions& options) {
 base::Result<report::ReportedRun> reported_run(store::Store& store, const std::string& name,
                                                const report::Rates& rates) {
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const store::RunId id, lineage::run_named(store, name));
+  ASSAY_TRY(const store::RunId id, lineage::resolve_run(store, name));
   report::ReportedRun run;
   ASSAY_TRY(run.record, store::load_run(store, id));
   ASSAY_TRY(run.metrics, store::load_metrics(store, id));

@@ -1,5 +1,5 @@
-// assay reproduce HASH|PATH [--run]: the plan for making an artifact again, and with --run the
-// making: a fresh copy, every stage, every output compared.
+// assay reproduce HASH|PATH [--run]: the plan for reproducing an artifact; with --run, carries it
+// out in a fresh copy and compares every output.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,18 +12,19 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/log.h"
-#include "base/stderr_line.h"
+#include "base/process/environment.h"
+#include "base/terminal.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "lineage/export/parts.h"
-#include "lineage/graph/artifact_name.h"
+#include "lineage/export/common.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/graph/resolve.h"
 #include "lineage/graph/upstream.h"
 #include "lineage/record/context.h"
-#include "lineage/reproduce/reproduce.h"
-#include "lineage/reproduce/reproduce_run.h"
+#include "lineage/reproduce/plan.h"
+#include "lineage/reproduce/run_plan.h"
 #include "store/artifacts.h"
 #include "store/run_reader.h"
 
@@ -33,24 +34,14 @@ namespace {
 using base::ExitCode;
 using base::Result;
 
-struct Given {
+struct ReproduceOptions {
   std::string what;
   std::string directory;
   bool run = false;
   bool allow_outside = false;
 };
 
-std::map<std::string, std::string> environment_here() {
-  std::map<std::string, std::string> values;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view entry = *at;
-    const std::size_t equals = entry.find('=');
-    if (equals != entry.npos) values.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return values;
-}
-
-// Everywhere a content was seen, for inputs that are not at their place any more.
+// All paths where a content was seen, for inputs that are no longer at their path.
 Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
     store::Store& store, const std::vector<store::RunRecord>& runs) {
   constexpr std::int64_t kMost = 16;
@@ -69,42 +60,43 @@ Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
   return places;
 }
 
-// Of the inputs that no run made where they were read.
-Result<std::map<std::pair<store::RunId, std::string>, lineage::Twin>> twins_of(
+// For the inputs that no run made at the path where they were read.
+Result<std::map<std::pair<store::RunId, std::string>, lineage::SameContent>> same_contents_of(
     store::Store& store, const std::vector<store::RunRecord>& runs) {
   ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
-  std::map<std::pair<store::RunId, std::string>, lineage::Twin> twins;
+  std::map<std::pair<store::RunId, std::string>, lineage::SameContent> same_contents;
   for (const store::RunRecord& run : runs) {
     for (const store::Input& input : run.inputs) {
       ASSAY_TRY(const auto made, producers.of(run, input));
       if (made) continue;
-      ASSAY_TRY(const auto twin, producers.twin(run, input));
-      if (twin) twins.insert({{run.id, input.path}, {twin->run, twin->path}});
+      ASSAY_TRY(const auto same, producers.same_content(run, input));
+      if (same) same_contents.insert({{run.id, input.path}, {same->run, same->path}});
     }
   }
-  return twins;
+  return same_contents;
 }
 
-Result<lineage::Plan> plan_for(store::Store& store, const std::string& what) {
+Result<lineage::ReproductionPlan> plan_for(store::Store& store, const std::string& what) {
   ASSAY_TRY(const std::filesystem::path here, working_directory());
-  ASSAY_TRY(const lineage::Artifact artifact, lineage::artifact_named(store, what, here));
+  ASSAY_TRY(const lineage::Artifact artifact, lineage::resolve_artifact(store, what, here));
   ASSAY_TRY(const store::RunId producer, lineage::producer_of(store, artifact));
   ASSAY_TRY(const store::RunRecord head, store::head_of(store, producer));
   ASSAY_TRY(std::vector<store::RunId> roots, lineage::build_runs_before(store, head));
   roots.push_back(producer);
   ASSAY_TRY(std::vector<store::RunRecord> runs, lineage::upstream_of(store, roots, artifact.path));
   ASSAY_TRY(auto places, places_of(store, runs));
-  ASSAY_TRY(auto twins, twins_of(store, runs));
+  ASSAY_TRY(auto same_contents, same_contents_of(store, runs));
   const base::Json machine = lineage::machine_facts(store.location().directory);
-  std::vector<lineage::Difference> differences = lineage::differences_to_here(runs, machine);
+  std::vector<lineage::EnvironmentDifference> differences =
+      lineage::environment_differences(runs, machine);
   return lineage::make_plan({.runs = std::move(runs),
                              .project_root = store.location().project.string(),
                              .artifact_path = artifact.path,
                              .artifact = artifact.blake3,
                              .differences = std::move(differences),
                              .places = std::move(places),
-                             .twins = std::move(twins),
-                             .environment = environment_here()});
+                             .same_contents = std::move(same_contents),
+                             .environment = base::Environment::from_current().values()});
 }
 
 std::string short_hash(const std::optional<hash::Digest>& digest) {
@@ -117,30 +109,31 @@ std::string source_text(const store::RunRecord& run) {
   const std::string where = git->remote.empty() ? git->root : git->remote;
   const std::string commit = git->commit.empty() ? "no commit" : git->commit.substr(0, 12);
   if (!git->dirty) return fmt::format("{} at {}", where, commit);
-  return fmt::format("{} at {} + difference of {}", where, commit,
+  return fmt::format("{} at {} + diff of {}", where, commit,
                      to_text(base::Bytes(static_cast<std::int64_t>(git->diff.size()))));
 }
 
-// With what the shell around it did.
+// With the redirections of the shell.
 std::string shown_command(const store::RunRecord& run) {
   std::string text = lineage::command_text(run);
   for (const std::string& redirect : run.redirects) text += " " + redirect;
   return text;
 }
 
-std::string here_text(const lineage::External& one) {
+std::string here_text(const lineage::ExternalInput& one) {
   std::string text(to_text(one.state));
-  if (one.twin)
-    text += fmt::format(", same content as {} of run {}", one.twin->path, one.twin->run);
+  if (one.same_content)
+    text += fmt::format(", same content as {} of run {}", one.same_content->path,
+                        one.same_content->run);
   return text;
 }
 
-void print_plan(const Session& session, const lineage::Plan& plan) {
+void print_plan(const Session& session, const lineage::ReproductionPlan& plan) {
   session.print(
       fmt::format("{} ({})\n\n", base::printable(plan.artifact_path), short_hash(plan.artifact)));
   base::Table stages({"stage", "run", "kind", "command", "source"});
   int number = 0;
-  for (const lineage::PlanStage& stage : plan.stages) {
+  for (const lineage::PlannedStage& stage : plan.stages) {
     stages.row({std::to_string(++number), std::to_string(stage.run.id),
                 stage.run.build ? "build" : "run", shown_command(stage.run),
                 source_text(stage.run)});
@@ -148,8 +141,8 @@ void print_plan(const Session& session, const lineage::Plan& plan) {
   session.print(stages);
 
   base::Table inputs({"needed", "by run", "size", "blake3", "here", "copied from"});
-  for (const lineage::PlanStage& stage : plan.stages) {
-    for (const lineage::External& one : stage.externals) {
+  for (const lineage::PlannedStage& stage : plan.stages) {
+    for (const lineage::ExternalInput& one : stage.externals) {
       inputs.row({one.path, std::to_string(stage.run.id),
                   one.size < 0 ? "" : to_text(base::Bytes(one.size)), short_hash(one.blake3),
                   here_text(one), one.found == one.path ? "" : one.found});
@@ -160,7 +153,7 @@ void print_plan(const Session& session, const lineage::Plan& plan) {
     session.print(inputs);
   }
   base::Table differences({"different here", "recorded", "here"});
-  for (const lineage::Difference& one : plan.differences) {
+  for (const lineage::EnvironmentDifference& one : plan.differences) {
     differences.row({one.what, one.recorded, one.here});
   }
   session.print("\n");
@@ -175,9 +168,9 @@ void print_plan(const Session& session, const lineage::Plan& plan) {
 
 void print_verdicts(const Session& session, const lineage::Reproduction& done) {
   base::Table table({"verdict", "run", "recorded", "now", "path"});
-  for (const lineage::StageVerdict& stage : done.stages) {
-    for (const lineage::OutputVerdict& one : stage.outputs) {
-      table.row({std::string(to_text(one.verdict)), std::to_string(stage.run),
+  for (const lineage::StageResult& stage : done.stages) {
+    for (const lineage::OutputComparison& one : stage.outputs) {
+      table.row({std::string(to_text(one.match)), std::to_string(stage.run),
                  short_hash(one.recorded), short_hash(one.now), one.path});
     }
   }
@@ -199,28 +192,28 @@ void print_verdicts(const Session& session, const lineage::Reproduction& done) {
   }
 }
 
-Result<ExitCode> reproduce(const Session& session, const Given& given) {
+Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& options) {
   ASSAY_TRY(store::Store store, open_store());
-  ASSAY_TRY(const lineage::Plan plan, plan_for(store, given.what));
+  ASSAY_TRY(const lineage::ReproductionPlan plan, plan_for(store, options.what));
   base::Json document = to_json(plan);
-  if (!given.run) {
+  if (!options.run) {
     session.print_json(document);
     print_plan(session, plan);
     const bool allowed = std::all_of(plan.obstacles.begin(), plan.obstacles.end(),
                                      [](const lineage::Obstacle& one) { return one.outside; });
     if (allowed) {
-      session.next(fmt::format("assay reproduce {} --run{}", base::shell_quoted(given.what),
+      session.next(fmt::format("assay reproduce {} --run{}", base::shell_quoted(options.what),
                                plan.obstacles.empty() ? "" : " --allow-outside"));
     }
     return ExitCode::kYes;
   }
-  // Standard output is for the verdict.
+  // Standard output is reserved for the verdict.
   base::UniqueFd silent;
   if (session.quiet) silent.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   ASSAY_TRY(const lineage::Reproduction done,
-            lineage::run_plan(plan, {.directory = given.directory,
-                                     .environment = environment_here(),
-                                     .allow_outside = given.allow_outside,
+            lineage::run_plan(plan, {.directory = options.directory,
+                                     .environment = base::Environment::from_current().values(),
+                                     .allow_outside = options.allow_outside,
                                      .output_fd = session.quiet ? silent.get() : STDERR_FILENO,
                                      .progress = [&session](std::string_view line) {
                                        if (!session.quiet) {
@@ -239,21 +232,26 @@ Result<ExitCode> reproduce(const Session& session, const Given& given) {
 }  // namespace
 
 Verb reproduce_verb(const Session& session) {
-  const auto given = std::make_shared<Given>();
+  const auto options = std::make_shared<ReproduceOptions>();
   return {.name = "reproduce",
-          .description = "how to make an artifact again, and whether it comes out the same",
+          .description = "plan how to reproduce an artifact, or do it and compare",
           .examples = {"assay reproduce model.bin", "assay reproduce model.bin --json"},
-          .arguments = {{"ARTIFACT", "a file by path or hash", &given->what, true, {}, true}},
-          .options = {{"--run", "make it, in a fresh folder, and compare", &given->run},
+          .arguments = {{"ARTIFACT",
+                         "a path, the first digits of a hash, or a label",
+                         &options->what,
+                         true,
+                         {},
+                         true}},
+          .options = {{"--run", "reproduce it in a fresh folder and compare", &options->run},
                       {"--directory",
                        "the fresh folder; default: a temporary one",
-                       &given->directory,
+                       &options->directory,
                        {},
                        "DIR",
                        true},
-                      {"--allow-outside", "let stages write again what they wrote outside",
-                       &given->allow_outside}},
-          .action = [&session, given] { return reproduce(session, *given); }};
+                      {"--allow-outside", "let stages write their outputs outside the project",
+                       &options->allow_outside}},
+          .action = [&session, options] { return reproduce(session, *options); }};
 }
 
 }  // namespace assay::cli

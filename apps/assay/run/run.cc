@@ -1,4 +1,5 @@
-// assay run [options] -- COMMAND: runs a command as it is and records what it reads and writes.
+// assay run [options] -- COMMAND: runs a command unchanged and records what it reads and writes.
+// Parses the options into a RunRequest; lineage/record/run.h does the rest.
 #include "lineage/record/run.h"
 
 #include <fmt/format.h>
@@ -8,23 +9,25 @@
 
 #include "assay/limit/gpu_limits.h"
 #include "assay/verbs.h"
+#include "base/process/exit_status.h"
+#include "base/suggestion.h"
 #include "base/text.h"
-#include "lineage/reproduce/stage_words.h"
+#include "lineage/reproduce/rerun.h"
 #include "store/labels.h"
 
 namespace assay::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string tracer = "auto";
-  std::vector<std::string> names;  // a list, so that an empty one can be told from none
+  std::vector<std::string> names;  // a list, to distinguish an empty name from none
   bool build = false;
   bool explain = false;
   bool no_wait = false;
-  std::vector<OrderedValue> choices;
+  std::vector<OrderedValue> file_rules;  // --keep, --leave-out
   std::vector<std::string> sets;
   std::string stage;  // "@3"
-  std::vector<std::string> words;
+  std::vector<std::string> command;
   share::LimitWords gpu;
 };
 
@@ -46,30 +49,30 @@ base::Result<std::optional<collect::Tracer>> tracer_of(const std::string& name) 
       base::usage_error("run --tracer", fmt::format("unknown tracer '{}'", name), hint));
 }
 
-// `@3`: the project's stage 3 as it ran, with --set applied.
-base::Result<lineage::RunRequest> request_of(const Options& options) {
-  if (!options.stage.empty() && !options.words.empty()) {
+// `@3`: the project's stage 3 as recorded, with --set applied.
+base::Result<lineage::RunRequest> request_of(const RunOptions& options) {
+  if (!options.stage.empty() && !options.command.empty()) {
     return base::fail(base::usage_error(
         fmt::format("run {}", options.stage),
-        fmt::format("the stage has its own words, and '{}' is none of them", options.words.front()),
+        fmt::format("a stage has its own arguments; '{}' cannot be added", options.command.front()),
         "change a value with --set KEY=VALUE, or give the whole command"));
   }
   if (!options.stage.empty()) return lineage::stage_request(options.stage.substr(1), options.sets);
-  if (options.words.empty()) {
+  if (options.command.empty()) {
     return base::fail(
         base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
   }
-  if (options.sets.empty()) return lineage::RunRequest{.words = options.words};
-  return base::fail(base::usage_error("run --set", "changes a stage that is run again",
-                                      "assay run @N --set KEY=VALUE"));
+  if (options.sets.empty()) return lineage::RunRequest{.command = options.command};
+  return base::fail(
+      base::usage_error("run --set", "works only with a stage", "assay run @N --set KEY=VALUE"));
 }
 
-base::Result<base::ExitCode> run(const Session& session, const Options& options) {
+base::Result<base::ExitCode> run(const Session& session, const RunOptions& options) {
   ASSAY_TRY(const auto tracer, tracer_of(options.tracer));
   ASSAY_TRY(lineage::RunRequest request, request_of(options));
   if (tracer) request.tracer = tracer;
   if (!options.names.empty()) {
-    // It stands wherever a run is named, as a label does.
+    // It can be used wherever a run is named, like a label.
     if (auto usable = store::check_label(options.names.back()); !usable) {
       usable.error().where = fmt::format("run --name '{}'", options.names.back());
       return base::fail(std::move(usable).error());
@@ -80,52 +83,53 @@ base::Result<base::ExitCode> run(const Session& session, const Options& options)
   request.explain = options.explain;
   request.wait = !options.no_wait;
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
-  for (const OrderedValue& given : options.choices) {
-    request.choices.push_back({given.value, given.option == "--keep"});
+  for (const OrderedValue& given : options.file_rules) {
+    request.user_rules.push_back({given.value, given.option == "--keep"});
   }
   share::add_words(options.gpu, request.gpu_words);
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_words));
   ASSAY_TRY_VOID(lineage::enter_stage(request));
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) collect::end_like(*kept.wait_status);
+  if (kept.wait_status) base::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
 }
 
 }  // namespace
 
 Verb run_verb(const Session& session) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunOptions>();
   Verb verb = {
       .name = "run",
-      .description = "run a command as it is and record what it reads and writes, by content",
+      .description = "run a command unchanged and record what it reads and writes, by content",
       .examples = {"assay run -- echo hello", "assay run --tracer ptrace -- cat /etc/hostname",
                    "assay run --explain -- true"},
-      .options = {{"--tracer", "how to look: auto, preload, ebpf or ptrace", &options->tracer,
-                   tracer_names, "NAME"},
+      .options = {{"--tracer", "how to observe the command: auto, preload, ebpf or ptrace",
+                   &options->tracer, tracer_names, "NAME"},
                   {"--name",
-                   "a name for the run, usable wherever a run is named",
+                   "a name for the run, usable in place of its number",
                    &options->names,
                    {},
                    "NAME"},
                   {"--build", "mark it as a stage that prepares the environment", &options->build},
                   {"--keep",
-                   "files to keep that the filter would leave out",
-                   &options->choices,
+                   "record files that the filter would leave out",
+                   &options->file_rules,
                    {},
                    "PATTERN"},
                   {"--leave-out",
-                   "files to leave out that the filter would keep",
-                   &options->choices,
+                   "leave out files that the filter would record",
+                   &options->file_rules,
                    {},
                    "PATTERN"},
-                  {"--explain", "say of every file why it was kept or left out", &options->explain},
+                  {"--explain", "print for every file why it was kept or left out",
+                   &options->explain},
                   {"--no-wait",
-                   "do not wait for what the command leaves running: it is recorded in the "
-                   "background",
+                   "do not wait for processes that the command leaves running; they are recorded "
+                   "in the background",
                    &options->no_wait},
-                  {"--set", "with @N: the value of an argument in the new run", &options->sets}},
-      .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->words,
-               &options->stage},
+                  {"--set", "with @N: change the value of an argument", &options->sets}},
+      .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->command,
+                  &options->stage},
       .action = [&session, options] { return run(session, *options); }};
   add_limit_options(options->gpu, verb.options);
   return verb;

@@ -8,19 +8,19 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "store/metrics_json.h"
+#include "store/metrics.h"
 
 namespace assay::cli {
 namespace {
 
 using Series = std::span<const store::MetricSeries>;
 
-// In a table of every step these say little.
+// The columns of the table by step.
 constexpr const char* kColumns[] = {"loss",    "validation_loss", "gradient_norm",
                                     "seconds", "tokens_per_s",    "mfu",
                                     "mfu_6n",  "memory_bytes",    "watts"};
 
-// The sources, one after the other.
+// Splits the series by source.
 std::vector<Series> by_source(const std::vector<store::MetricSeries>& metrics) {
   std::vector<Series> sources;
   for (std::size_t first = 0; first < metrics.size();) {
@@ -33,7 +33,7 @@ std::vector<Series> by_source(const std::vector<store::MetricSeries>& metrics) {
 }
 
 struct Summary {
-  std::size_t points = 0;  // also those that are no number
+  std::size_t points = 0;  // including those that are not numbers
   std::optional<double> first;
   std::optional<double> last;
   std::optional<double> median;
@@ -127,7 +127,7 @@ void print_metrics(const Session& session, const std::vector<store::MetricSeries
         {title(source, sources.size()), "first", "last", "median", "mean", "most", "unit"});
     table.align(6, base::Align::kLeft);
     for (const store::MetricSeries& series : source) {
-      // The mean of a moment means nothing.
+      // A mean of points in time is meaningless.
       if (series.name == "unix_s" || series.unit == store::kFlag) continue;
       const Summary summary = summary_of(series);
       const auto text = [&](std::optional<double> value) { return value_text(series, value); };
@@ -176,7 +176,7 @@ void print_metric_rows(const Session& session, store::RunId run,
     }
     list.push_back({{"source", source.front().source}, {"rows", std::move(row_list)}});
   }
-  if (metrics.empty()) session.print(fmt::format("run {} measured nothing\n", run));
+  if (metrics.empty()) session.print(fmt::format("run {} has no metrics\n", run));
   session.print_json(base::Json{{"run", run}, {"sources", std::move(list)}});
 }
 

@@ -1,4 +1,4 @@
-// What runs measured of themselves, as text for people and as JSON.
+// Metrics that a run reported about itself, as text and JSON.
 #pragma once
 
 #include <vector>

@@ -67,7 +67,7 @@ void print_usage(const Session& session, const store::RunRecord& run) {
   session.print(table);
 }
 
-// "copies_to_device" as people read it.
+// "copies_to_device" -> "copies to device".
 std::string spaced(std::string text) {
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;
@@ -85,7 +85,7 @@ void print_shares(const Session& session, const std::vector<store::GpuShare>& sh
                share.share_thousandths
                    ? share_text(static_cast<std::uint32_t>(*share.share_thousandths))
                    : "none",
-               printable(share.priority), share.borrow ? "yes" : "no", time(share.had_ns),
+               printable(share.priority), share.borrow ? "yes" : "no", time(share.busy_ns),
                time(share.waited_ns)});
   }
   session.print("\n");
@@ -209,12 +209,12 @@ void print_processes(const Session& session, const store::RunRecord& run) {
   table.align(2, base::Align::kLeft);
   for (std::size_t i = 0; i < std::min(kListed, run.processes.size()); ++i) {
     const store::Process& process = run.processes[i];
-    store::RunRecord words;
-    words.command = process.words;
+    store::RunRecord executed;
+    executed.command = process.arguments;
     table.row({fmt::format("{}", process.pid), fmt::format("{}", process.parent),
-               process.words.empty()
+               process.arguments.empty()
                    ? "(forked)"
-                   : base::shortened(printable(lineage::command_text(words)), kCommandColumns)});
+                   : base::shortened(printable(lineage::command_text(executed)), kCommandColumns)});
   }
   session.print("\n");
   session.print(table);

@@ -1,4 +1,4 @@
-// Runs as text for people. Used by log, show, status, pop and gc.
+// Runs as text. Used by log, show, status, pop and gc.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace assay::cli {
 std::string stage_text(const store::RunRecord& run);
 // "done", "failed: 2", "failed: signal 9", "running", "interrupted"
 std::string outcome_text(const store::RunRecord& run);
-// "1.50 s", or "" while it runs.
+// "1.50 s", or "" while it is running.
 std::string took_text(const store::RunRecord& run);
 // Name and labels before the command, the command short enough for a table.
 std::string log_command(const store::RunRecord& run);

@@ -1,4 +1,4 @@
-// assay show [RUN] [--explain] [--metrics]: everything that was recorded of a run.
+// assay show [RUN] [--explain] [--metrics]: everything that was recorded about a run.
 #include <fmt/format.h>
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include "assay/show/print_metrics.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
-#include "lineage/graph/artifact_name.h"
+#include "lineage/graph/resolve.h"
 #include "lineage/graph/run_json.h"
 #include "store/metrics.h"
 #include "store/run_reader.h"
@@ -26,7 +26,7 @@ struct ShowOptions {
 base::Result<base::ExitCode> show(const Session& session, const ShowOptions& options) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const store::RunId id, lineage::run_named(store, options.run));
+  ASSAY_TRY(const store::RunId id, lineage::resolve_run(store, options.run));
   ASSAY_TRY(const std::vector<store::MetricSeries> metrics, store::load_metrics(store, id));
   if (options.metrics) {
     print_metric_rows(session, id, metrics, kFiles);
@@ -55,12 +55,12 @@ base::Result<base::ExitCode> show(const Session& session, const ShowOptions& opt
 Verb show_verb(const Session& session) {
   const auto given = std::make_shared<ShowOptions>();
   return {.name = "show",
-          .description = "everything recorded of a run",
+          .description = "show everything recorded about a run",
           .examples = {"assay show", "assay show last --json", "assay show 2 --explain"},
-          .arguments = {{"RUN", "number, last, @STEP, name, label or uid; default: last",
+          .arguments = {{"RUN", "number, last, @STAGE, name, label or uid; default: last",
                          &given->run, false, [] { return std::vector<std::string>{"last"}; }}},
           .options = {{"--explain", "why files were kept or left out", &given->explain},
-                      {"--metrics", "what it measured, stage by stage", &given->metrics}},
+                      {"--metrics", "what it measured, step by step", &given->metrics}},
           .action = [&session, given] { return show(session, *given); }};
 }
 

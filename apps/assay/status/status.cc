@@ -1,11 +1,11 @@
-// assay status: the stages of the project, and which of them are stale.
+// assay status: the project's stages, and which of them are stale.
 #include <fmt/format.h>
 
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "base/text.h"
-#include "lineage/graph/dag.h"
+#include "lineage/graph/dag_query.h"
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/disk_files.h"
 #include "lineage/graph/staleness.h"
@@ -18,13 +18,13 @@ base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::LiveStages stages, lineage::load_live_stages(store));
-  ASSAY_TRY(lineage::Files files, lineage::Files::open(store));
+  ASSAY_TRY(lineage::DiskFiles files, lineage::DiskFiles::open(store));
   const auto reasons = lineage::staleness(
       stages, [&](const std::string& path, const hash::Digest& content, std::int64_t size) {
         return files.check(path, content, size);
       });
-  // Only speed is lost without it: another process may hold the lock.
-  static_cast<void>(files.remember());
+  // Only a cache: another process may hold the lock.
+  static_cast<void>(files.save_hashes());
 
   const auto shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));
@@ -37,10 +37,10 @@ base::Result<base::ExitCode> status(const Session& session) {
     const bool stale = !reasons[i].empty();
     if (stale && !first_stale) first_stale = run.stage;
     base::Json why = base::Json::array();
-    base::Json told = base::Json::array();
+    base::Json reason_list = base::Json::array();
     for (const lineage::Reason& reason : reasons[i]) {
       why.push_back(reason.text(shown));
-      told.push_back(
+      reason_list.push_back(
           {{"path", reason.path.empty() ? base::Json(nullptr) : base::Json(reason.path)},
            {"stage", reason.stage == 0 ? base::Json(nullptr) : base::Json(reason.stage)}});
     }
@@ -53,7 +53,7 @@ base::Result<base::ExitCode> status(const Session& session) {
                     {"command", lineage::command_text(run)},
                     {"stale", stale},
                     {"why", std::move(why)},
-                    {"reasons", std::move(told)}});
+                    {"reasons", std::move(reason_list)}});
   }
   session.print_json(base::Json{{"stale", first_stale.has_value()}, {"stages", std::move(list)}});
   if (reasons.empty()) {
@@ -70,7 +70,7 @@ base::Result<base::ExitCode> status(const Session& session) {
 
 Verb status_verb(const Session& session) {
   return {.name = "status",
-          .description = "the project's stages; exits 1 if any is stale",
+          .description = "list the project's stages; exits 1 if any is stale",
           .examples = {"assay status", "assay status --json"},
           .action = [&session] { return status(session); }};
 }

@@ -14,7 +14,6 @@
 #include "assay/top/watch.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
-#include "base/stderr_line.h"
 #include "base/terminal.h"
 #include "share/metrics_server.h"
 #include "share/metrics_text.h"

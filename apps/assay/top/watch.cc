@@ -105,7 +105,7 @@ share::Look TopWatch::look() {
   look.no_gpus = no_gpus_;
   if (gpus_) {
     look.gpus = gpus_->gpus();
-    look.activities = gpus_->look();
+    look.activities = gpus_->sample();
   }
   look.monotonic_ns = base::system_clock().monotonic_ns();
   return look;

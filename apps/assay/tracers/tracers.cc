@@ -1,4 +1,4 @@
-// assay tracers: which ways of watching a command work here, and why the others do not.
+// assay tracers: which tracers of `assay run` work here, and why the others do not.
 #include <fmt/format.h>
 
 #include "assay/verbs.h"
@@ -27,7 +27,7 @@ base::Result<base::ExitCode> tracers(const Session& session) {
       base::Json{{"auto", chosen.empty() ? base::Json() : base::Json(chosen)}, {"tracers", list}});
   session.print(table);
   session.print(chosen.empty() ? "no tracer works here: `assay run` runs commands unrecorded\n"
-                               : fmt::format("`--tracer auto` takes {}\n", chosen));
+                               : fmt::format("`--tracer auto` uses {}\n", chosen));
   session.next("assay run -- COMMAND");
   return chosen.empty() ? base::ExitCode::kUnfit : base::ExitCode::kYes;
 }
@@ -36,7 +36,7 @@ base::Result<base::ExitCode> tracers(const Session& session) {
 
 Verb tracers_verb(const Session& session) {
   return {.name = "tracers",
-          .description = "say which tracers of `assay run` work here, and why the others do not",
+          .description = "list which tracers of `assay run` work here, and why the others do not",
           .examples = {"assay tracers", "assay tracers --json"},
           .action = [&session] { return tracers(session); }};
 }

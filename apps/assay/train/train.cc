@@ -1,75 +1,66 @@
-// assay train, assay generate: start the trainer, which is a program of its own; a training run is
-// an observed job like any other.
+// assay train, assay generate: start the trainer, a program of its own (apps/assay-train). Training
+// is recorded like any other command that `assay run` runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <filesystem>
-
-#include "assay-train/words.h"
+#include "assay-train/options.h"
 #include "assay/verbs.h"
 #include "base/error.h"
+#include "base/process/exit_status.h"
+#include "base/process/program.h"
 #include "lineage/record/run.h"
 #include "spec/load.h"
 
 namespace assay::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 base::Result<std::string> trainer() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& folder : {program.parent_path(), program.parent_path() / ".." / "libexec"}) {
-    fs::path candidate = folder / "assay-train";
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate.string();
+  if (const auto found = base::beside_own_program("assay-train", {"", "../libexec"})) {
+    return found->string();
   }
   return base::fail(base::unfit_error("assay-train", "is not installed beside assay",
                                       "build it: cmake --build build"));
 }
 
-void add_flags(const Session& session, std::vector<std::string>& words) {
-  if (session.json) words.emplace_back("--json");
-  if (session.quiet) words.emplace_back("--quiet");
+void add_common_flags(const Session& session, std::vector<std::string>& arguments) {
+  if (session.json) arguments.emplace_back("--json");
+  if (session.quiet) arguments.emplace_back("--quiet");
 }
 
-base::Result<base::ExitCode> train(const Session& session, const TrainWords& words) {
-  // A mistake in the job is told before anything is recorded.
-  ASSAY_TRY_VOID(spec::load(words.job, {.overrides = words.sets}));
+base::Result<base::ExitCode> train(const Session& session, const TrainOptions& options) {
+  // Errors in the job are reported before anything is recorded.
+  ASSAY_TRY_VOID(spec::load(options.job, {.overrides = options.sets}));
   ASSAY_TRY(std::string program, trainer());
   lineage::RunRequest request;
-  request.words = {std::move(program), "train"};
-  const std::vector<std::string> typed = words.typed();
-  request.words.insert(request.words.end(), typed.begin(), typed.end());
-  add_flags(session, request.words);
+  request.command = {std::move(program), "train"};
+  const std::vector<std::string> arguments = options.arguments();
+  request.command.insert(request.command.end(), arguments.begin(), arguments.end());
+  add_common_flags(session, request.command);
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) collect::end_like(*kept.wait_status);
+  if (kept.wait_status) base::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
 }
 
-base::Result<base::ExitCode> generate(const Session& session, const GenerateWords& words) {
+base::Result<base::ExitCode> generate(const Session& session, const GenerateOptions& options) {
   ASSAY_TRY(const std::string program, trainer());
   std::vector<std::string> all = {program, "generate"};
-  const std::vector<std::string> typed = words.typed();
-  all.insert(all.end(), typed.begin(), typed.end());
-  add_flags(session, all);
-  std::vector<char*> pointers;
-  for (std::string& word : all) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  ::execv(program.c_str(), pointers.data());
-  return base::fail(base::system_error(program, "cannot be started", errno));
+  const std::vector<std::string> arguments = options.arguments();
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  add_common_flags(session, all);
+  return base::fail(base::replace_process(all));
 }
 
 }  // namespace
 
 Verb train_verb(const Session& session) {
-  return describe_train([&session](const TrainWords& words) { return train(session, words); });
+  return describe_train(
+      [&session](const TrainOptions& options) { return train(session, options); });
 }
 
 Verb generate_verb(const Session& session) {
   return describe_generate(
-      [&session](const GenerateWords& words) { return generate(session, words); });
+      [&session](const GenerateOptions& options) { return generate(session, options); });
 }
 
 }  // namespace assay::cli

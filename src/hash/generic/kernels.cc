@@ -1,4 +1,4 @@
-// The kernels of processors we have no vector code for.
+// The kernels of processors without vector code here.
 #include "hash/kernel.h"
 
 namespace assay::hash {

@@ -60,8 +60,8 @@ ASSAY_INLINE void mix_four(typename Isa::Vec* v, const typename Isa::Vec* m) {
 #undef ASSAY_FOUR
 }
 
-// Meanwhile, the round's share of what the next call will read at this place is asked for: so many
-// streams at once are more than the processor foresees by itself.
+// Also prefetches this round's share of what the next call will read: so many streams at once are
+// more than the hardware prefetcher follows.
 template <class Isa, int Round>
 ASSAY_INLINE void mix_round(typename Isa::Vec* v, const typename Isa::Vec* m,
                             const std::byte* const* rows, std::size_t ahead) {

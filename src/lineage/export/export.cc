@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 
 namespace assay::lineage {
@@ -18,8 +19,8 @@ constexpr std::array<std::pair<std::string_view, ExportFormat>, 4> kFormats = {
 
 constexpr int kOneLine = -1;
 
-// Not base::json_text(): the formats are not ours, so no key may be added for a path that is not
-// UTF-8. Their URIs say such a path in full.
+// Not base::json_text(), which adds keys for paths that are not UTF-8: these formats have fixed
+// keys, and their URIs contain such paths in full.
 std::string exported_text(const base::Json& document, int indent = 2) {
   return document.dump(indent, ' ', false, base::Json::error_handler_t::replace) + "\n";
 }

@@ -1,4 +1,4 @@
-// Lineage in other people's formats: W3C PROV-JSON, RO-Crate (Process Run Crate), in-toto with SLSA
+// Lineage in standard formats: W3C PROV-JSON, RO-Crate (Process Run Crate), in-toto with SLSA
 // provenance, OpenLineage. Pure: the same runs give the same bytes, so documents can be compared.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace assay::lineage {
 
 enum class ExportFormat { kProv, kRoCrate, kInToto, kOpenLineage };
 
-// "prov", "ro-crate", "in-toto", "openlineage"; a usage error names them.
+// "prov", "ro-crate", "in-toto", "openlineage"; the usage error suggests one.
 base::Result<ExportFormat> parse_export_format(std::string_view name);
 std::vector<std::string> export_format_names();
 
@@ -22,15 +22,15 @@ struct ExportSubject {
   std::vector<store::RunRecord> runs;  // with lists and context; producers before their consumers
   std::string project_root;            // for paths relative to it
   std::string project_id;
-  // The one artifact that was asked for, produced by the last run; empty: all of its outputs.
+  // The artifact, produced by the last run; empty: all outputs of that run.
   std::string artifact_path = {};
 };
 
-// The document, with a final newline. OpenLineage is one event per line, in the order of time.
-// An error when the format cannot say what was asked for: an attestation needs a file it is about.
+// The document, with a final newline. OpenLineage is one event per line, in chronological order. An
+// error if the format cannot express the subject: an attestation needs a file.
 base::Result<std::string> export_text(ExportFormat format, const ExportSubject& subject);
 
-// How many of the subject's runs the document describes: an attestation only the last.
+// The number of runs that the document describes: an attestation only the last.
 std::size_t runs_described(ExportFormat format, const ExportSubject& subject);
 
 base::Json export_prov(const ExportSubject& subject);

@@ -1,13 +1,12 @@
-// How the formats tell of files that are awkward: gone, renamed, written into, or with names that
-// are not UTF-8.
+// Unusual files in all formats: deleted, renamed, modified in place, or with names that are not
+// UTF-8.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/export/parts.h"
-#include "lineage/testing/export_subject.h"
 #include "lineage/testing/sample_runs.h"
 
 namespace assay::lineage {

@@ -1,14 +1,14 @@
 // in-toto Statement v1 with the predicate SLSA Provenance v1. One statement about the last run:
-// provenance is not transitive, each earlier run has a statement of its own. It is not signed;
-// whoever publishes it puts it into an envelope.
+// provenance is not transitive, each earlier run has a statement of its own. It is not signed; the
+// publisher puts it into an envelope.
 #include <fmt/format.h>
 
 #include <cctype>
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/export/parts.h"
 #include "store/needs.h"
 
 namespace assay::lineage {
@@ -24,7 +24,7 @@ std::string package_url(const store::Package& package) {
   if (package.manager == "dpkg") type = "deb/debian";
   if (package.manager == "pip") {
     type = "pypi";
-    // Its names are the same in either case and with either dash; the URL has one spelling.
+    // Names are case-insensitive and equate "_" and "-"; the URL has one spelling.
     for (char& c : name) {
       c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
@@ -66,7 +66,7 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
   const store::RunRecord& run = subject.runs.back();
   Json files = Json::array();
   for (const store::Output& output : run.outputs) {
-    if (!is_left(output) || !output.blake3) continue;
+    if (!exists_after(output) || !output.blake3) continue;
     if (!subject.artifact_path.empty() && output.path != subject.artifact_path) continue;
     files.push_back({{"name", text_path(output.path)},
                      {"uri", file_uri(output.path)},
@@ -74,7 +74,7 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
   }
   if (files.empty()) {
     return base::fail(base::usage_error(fmt::format("run {}", run.id),
-                                        "left no file, and an attestation is about files",
+                                        "has no output, and an attestation needs one",
                                         "choose a run with outputs, or another format"));
   }
   Json parameters{{"status", store::name_of(run.status)},

@@ -1,4 +1,5 @@
 // OpenLineage run events: START and COMPLETE, FAIL or ABORT of each run, with files as datasets.
+// Its "job" is what runs repeat: a stage, or a command in a directory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "hash/blake3.h"
+#include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/export/parts.h"
 #include "lineage/graph/dag_view.h"
 #include "store/needs.h"
 
@@ -20,7 +21,7 @@ using base::Json;
 constexpr const char* kEventSchema =
     "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent";
 
-// Every facet says who made it and which schema it follows.
+// Every facet has its producer and schema.
 Json facet(const char* schema, Json content) {
   Json json{{"_producer", producer_uri()},
             {"_schemaURL", fmt::format("https://openlineage.io/spec/facets/{}", schema)}};
@@ -42,7 +43,7 @@ Json dataset(const store::RunRecord& run, const std::string& path,
               {{"datasetVersion", "blake3:" + digest->hex()}});
   }
   if (size < 0) return json;  // not known
-  // Public facets have a size only beside a count of rows.
+  // The public facets have a size only together with a row count.
   Json file{{"_producer", producer_uri()}, {"_schemaURL", "urn:assay:facet:file:1"}};
   file["size"] = size;
   json["facets"]["assay_file"] = std::move(file);
@@ -89,9 +90,9 @@ Json run_json(const store::RunRecord& run, bool ended) {
   return {{"runId", uuid_of(run)}, {"facets", std::move(facets)}};
 }
 
-// A run is named alike whenever it runs. What is no stage goes by its command and directory, cut
-// short for people and with a digest of both, so that no two are mixed up.
-std::string run_name(const ExportSubject& subject, const store::RunRecord& run) {
+// The same name for every run of a job. A run without a stage is named by its command and
+// directory, shortened for people, with a digest of both to keep the name unique.
+std::string job_name(const ExportSubject& subject, const store::RunRecord& run) {
   if (!run.name.empty() || run.stage > 0) return title_of(run);
   std::string identity = shown_path(run.directory, subject.project_root);
   for (const std::string& word : run.command) identity += '\0' + word;
@@ -99,7 +100,7 @@ std::string run_name(const ExportSubject& subject, const store::RunRecord& run) 
   return fmt::format("{} [{}]", title_of(run), digest.substr(0, 8));
 }
 
-Json run_json(const ExportSubject& subject, const store::RunRecord& run) {
+Json job_json(const ExportSubject& subject, const store::RunRecord& run) {
   Json facets{
       {"jobType",
        facet("2-0-2/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
@@ -117,7 +118,7 @@ Json run_json(const ExportSubject& subject, const store::RunRecord& run) {
                {"branch", git->branch}});
   }
   return {{"namespace", "assay:" + subject.project_id},
-          {"name", run_name(subject, run)},
+          {"name", job_name(subject, run)},
           {"facets", std::move(facets)}};
 }
 
@@ -131,7 +132,7 @@ Json event_json(const ExportSubject& subject, const store::RunRecord& run, const
     for (const store::Output& output : run.outputs) outputs.push_back(output_json(run, output));
   }
   return {{"eventType", type},           {"eventTime", base::utc_millis_text(time_ns)},
-          {"run", run_json(run, ended)}, {"job", run_json(subject, run)},
+          {"run", run_json(run, ended)}, {"job", job_json(subject, run)},
           {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)},
           {"producer", producer_uri()},  {"schemaURL", kEventSchema}};
 }

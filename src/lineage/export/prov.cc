@@ -1,8 +1,8 @@
-// PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents at their places, as
-// PROV has it that what a copy used is not what it generated; activities are runs, agents are the
-// person and this program. An entity is generated once (PROV-CONSTRAINTS, generation-uniqueness),
-// so what a run left is an entity of that run, and a specialization of the content at its place,
-// which documents of other runs may speak of too.
+// PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents at their paths (in
+// PROV, a copy generates another entity than it used); activities are runs, agents are the user and
+// this program. An entity is generated once (PROV-CONSTRAINTS, generation-uniqueness), so an output
+// is an entity of its run, and a specialization of the content at its path, which documents of
+// other runs may refer to, too.
 #include <fmt/format.h>
 
 #include <map>
@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/export/parts.h"
 #include "lineage/graph/dag_view.h"
 #include "store/needs.h"
 
@@ -39,7 +39,7 @@ class ProvDocument {
                   {"entity", std::move(entities)},
                   {"activity", activities_},
                   {"agent", agents_}};
-    // An empty relation says nothing.
+    // Empty relations are omitted.
     const auto put = [&document](const char* name, const Json& relation) {
       if (!relation.empty()) document[name] = relation;
     };
@@ -67,10 +67,10 @@ class ProvDocument {
     return json;
   }
 
-  // Without the type it would be a text and not a name.
+  // Without the type it would be a string and not a name.
   static Json qualified(const char* name) { return {{"$", name}, {"type", "prov:QUALIFIED_NAME"}}; }
 
-  // "file:WHICH/path", where WHICH tells contents and generations of one path apart.
+  // "file:WHICH/path", where WHICH distinguishes contents and generations of one path.
   std::string entity(const std::string& which, const std::string& path,
                      const std::optional<hash::Digest>& digest, std::int64_t size) {
     const std::string id =
@@ -87,7 +87,7 @@ class ProvDocument {
     std::string entity, activity;
   };
 
-  // Of what the run read: by the newest run before it; else by one that ran at the same time.
+  // The generation of an input: by the newest run before the reader, else by a concurrent one.
   const Generation* generation_of(const store::Input& input, store::RunId reader) const {
     const auto found = generations_.find({input.path, input.blake3});
     if (!input.blake3 || found == generations_.end()) return nullptr;
@@ -96,7 +96,7 @@ class ProvDocument {
     return after->first == reader ? nullptr : &after->second;
   }
 
-  // A file whose content is not known is an entity of its run alone.
+  // A file with unknown content is an entity of its run alone.
   std::string used_entity(const store::RunRecord& run, const store::Input& input,
                           const Generation* generation) {
     if (generation == nullptr) {
@@ -153,7 +153,7 @@ class ProvDocument {
                                                 {"prov:informant", producer}};
     }
     for (const store::Output& output : run.outputs) {
-      if (!is_left(output)) continue;
+      if (!exists_after(output)) continue;
       const std::string file = generated_entity(run, output);
       generations_[{output.path, output.blake3}].emplace(run.id, Generation{file, id});
       generated_[next("generated", generated_)] = {

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "lineage/export/export.h"
-#include "lineage/testing/export_subject.h"
 #include "lineage/testing/sample_runs.h"
 
 namespace assay::lineage {

@@ -3,13 +3,17 @@
 // project's root.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
-#include "lineage/export/crate_files.h"
+#include "base/utf8.h"
+#include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/export/parts.h"
 #include "lineage/graph/dag_view.h"
 #include "store/needs.h"
 
@@ -24,11 +28,107 @@ Json reference(const std::string& id) {
   return {{"@id", id}};
 }
 
-// The profile's examples, and its validator, have an offset in digits.
+// The profile's examples and its validator have a numeric offset.
 std::string crate_time(std::int64_t unix_ns) {
   std::string text = base::utc_millis_text(unix_ns);
   text.replace(text.size() - 1, 1, "+00:00");
   return text;
+}
+
+// The crate's own description, in its root.
+constexpr const char* kCrateMetadata = "ro-crate-metadata.json";
+
+// The files of the crate, each with the id under which readers find it.
+class CrateFiles {
+ public:
+  explicit CrateFiles(const ExportSubject& subject);
+
+  // Returns the id: the path if these runs left the file there and the name is UTF-8, else the
+  // content; if that is not known, an id of this run alone.
+  std::string add(const store::RunRecord& run, const std::string& path,
+                  const std::optional<hash::Digest>& digest, std::int64_t size);
+
+  [[nodiscard]] std::vector<std::string> ids() const;
+  [[nodiscard]] std::vector<Json> json() const;  // sorted by id
+
+ private:
+  struct File {
+    std::set<std::string> paths;
+    std::optional<hash::Digest> content;
+    std::int64_t size = -1;  // not known
+    bool by_path = false;    // its id is its path
+  };
+  static Json file_json(const std::string& id, const File& file);
+
+  std::string root_;
+  // The content of each path after the runs, without deleted paths.
+  std::map<std::string, std::optional<hash::Digest>> last_;
+  std::map<std::string, File> files_;
+};
+
+std::string unknown_file_uri(const store::RunRecord& run, const std::string& path) {
+  constexpr std::string_view kScheme = "file://";
+  return fmt::format("urn:assay:file:unknown-{}{}", run.uid, file_uri(path).substr(kScheme.size()));
+}
+
+CrateFiles::CrateFiles(const ExportSubject& subject) : root_(subject.project_root) {
+  std::map<store::RunId, const store::RunRecord*>
+      in_time;  // the subject has producers first, but is not sorted by time
+  for (const store::RunRecord& run : subject.runs) in_time[run.id] = &run;
+  for (const auto& [id, run] : in_time) {
+    for (const store::Input& input : store::needs_of(*run, store::Logs::kYes)) {
+      last_[input.path] = input.blake3;
+    }
+    for (const store::Output& output : run->outputs) {
+      if (!exists_after(output)) last_.erase(output.path);
+      if (output.status == store::OutputStatus::kRenamed) last_.erase(output.from);
+    }
+    for (const store::Output& output : run->outputs) {
+      if (exists_after(output)) last_[output.path] = output.blake3;
+    }
+  }
+}
+
+std::string CrateFiles::add(const store::RunRecord& run, const std::string& path,
+                            const std::optional<hash::Digest>& digest, std::int64_t size) {
+  const auto last = last_.find(path);
+  std::string id = crate_uri(path, root_);
+  // Readers expect UTF-8 in URIs; and the crate's description is not one of its files.
+  const bool by_path = last != last_.end() && (!digest || last->second == digest) &&
+                       base::is_utf8(path) && id != kCrateMetadata;
+  if (!by_path) id = digest ? content_uri(*digest) : unknown_file_uri(run, path);
+  File& file = files_[id];
+  file.paths.insert(path);
+  file.by_path = by_path;
+  if (digest) {
+    file.content = digest;
+    file.size = std::max(file.size, size);
+  }
+  return id;
+}
+
+Json CrateFiles::file_json(const std::string& id, const File& file) {
+  std::vector<std::string> paths;
+  for (const std::string& path : file.paths) paths.push_back(text_path(path));
+  Json entity{{"@id", id}, {"@type", "File"}, {"name", paths[0].substr(paths[0].rfind('/') + 1)}};
+  if (!file.by_path || id.starts_with("file:")) {
+    entity["alternateName"] = paths.size() == 1 ? Json(paths[0]) : Json(paths);
+  }
+  if (file.size >= 0) entity["contentSize"] = std::to_string(file.size);
+  if (file.content) entity["identifier"] = content_uri(*file.content);
+  return entity;
+}
+
+std::vector<std::string> CrateFiles::ids() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, file] : files_) ids.push_back(id);
+  return ids;
+}
+
+std::vector<Json> CrateFiles::json() const {
+  std::vector<Json> entities;
+  for (const auto& [id, file] : files_) entities.push_back(file_json(id, file));
+  return entities;
 }
 
 class Crate {
@@ -101,12 +201,12 @@ class Crate {
       objects.push_back(reference(files_.add(run, input.path, input.blake3, input.size)));
     }
     for (const store::Output& output : run.outputs) {
-      if (is_left(output)) {
+      if (exists_after(output)) {
         results.push_back(reference(files_.add(run, output.path, output.blake3, output.size)));
       }
     }
     const std::string id = action_id(run);
-    // The profile's word for a run that leaves nothing.
+    // ActivateAction is the profile's type for a run without outputs.
     Json action{{"@id", id},
                 {"@type", results.empty() ? "ActivateAction" : "CreateAction"},
                 {"name", title_of(run)},

@@ -1,12 +1,11 @@
-// How the formats tell of the source, the packages and the outcome of a run.
+// Source, packages and outcome of a run in all formats.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "lineage/export/parts.h"
-#include "lineage/testing/export_subject.h"
 #include "lineage/testing/required_fields.h"
 #include "lineage/testing/sample_runs.h"
 
@@ -57,7 +56,7 @@ TEST(ExportSource, RemotesAreUris) {
   }
 }
 
-// The recorder takes credentials out; a store that holds some all the same gives none away.
+// The recorder strips credentials; those in an old store are not exported either.
 TEST(ExportSource, NoFormatHasThePasswordOfARemote) {
   for (const char* remote :
        {"https://ann:hunter2@example.org/p.git", "https://hunter2@example.org/p",

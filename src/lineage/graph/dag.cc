@@ -1,50 +1,73 @@
 #include "lineage/graph/dag.h"
 
-#include "lineage/graph/dag_builder.h"
-#include "store/run_reader.h"
-#include "store/stages.h"
+#include <algorithm>
 
 namespace assay::lineage {
 
-Dag live_dag(const LiveStages& stages) {
-  DagBuilder builder;
-  for (const store::RunRecord& run : stages.runs()) builder.add_run(run);
-  for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
-    const store::RunRecord& run = stages.runs()[stage];
-    for (const store::Output& output : run.outputs) builder.add_output(stage, output);
+std::size_t DagBuilder::add_run(const store::RunRecord& run) {
+  const auto [known, is_new] = runs_.try_emplace(run.id, dag_.runs.size());
+  if (is_new) {
+    store::RunRecord head;
+    head.id = run.id;
+    head.uid = run.uid;
+    head.command = run.command;
+    head.directory = run.directory;
+    head.name = run.name;
+    head.labels = run.labels;
+    head.status = run.status;
+    head.exit_code = run.exit_code;
+    head.stage = run.stage;
+    head.superseded = run.superseded;
+    head.started_unix_ns = run.started_unix_ns;
+    head.duration_s = run.duration_s;
+    dag_.runs.push_back({std::move(head)});
+    outputs_.emplace_back();
   }
-  for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
-    for (const store::Input& input : stages.needs(stage)) {
-      const auto source = stages.source(stage, input);
-      if (!source) {
-        const auto twin = stages.twin(stage, input);
-        builder.add_outside_input(
-            stage, input,
-            twin ? std::optional(Twin{stages.runs()[twin->stage].id, twin->output->path})
-                 : std::nullopt);
-        continue;
-      }
-      const bool stale =
-          input.blake3 && source->output->blake3 && *input.blake3 != *source->output->blake3;
-      builder.add_input(stage, {.file = builder.add_output(source->stage, *source->output),
-                                .stale = stale,
-                                .written_into = input.size < 0});
-    }
-  }
-  return builder.take();
+  return known->second;
 }
 
-base::Result<LiveStages> load_live_stages(store::Store& store) {
-  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
-  ASSAY_TRY(std::vector<store::RunRecord> runs, store::live_runs(store));
-  for (store::RunRecord& run : runs) {
-    ASSAY_TRY_VOID(store::each_input(
-        store, run.id, -1, [&](store::Input input) { run.inputs.push_back(std::move(input)); }));
-    ASSAY_TRY_VOID(store::each_output(store, run.id, -1, [&](store::Output output) {
-      run.outputs.push_back(std::move(output));
-    }));
+std::optional<std::size_t> DagBuilder::find_run(store::RunId id) const {
+  const auto found = runs_.find(id);
+  return found == runs_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::size_t DagBuilder::add_output(std::size_t run, const store::Output& output) {
+  const auto [known, is_new] = outputs_[run].try_emplace(output.path, dag_.files.size());
+  if (is_new) {
+    dag_.files.push_back({.path = output.path,
+                          .blake3 = output.blake3,
+                          .size = output.size,
+                          .producer = run,
+                          .deleted = output.status == store::OutputStatus::kDeleted});
+    dag_.runs[run].outputs.push_back(known->second);
   }
-  return LiveStages(std::move(runs));
+  return known->second;
+}
+
+void DagBuilder::add_input(std::size_t run, DagInput input) {
+  auto& consumers = dag_.files[input.file].consumers;
+  if (std::find(consumers.begin(), consumers.end(), run) != consumers.end()) return;
+  consumers.push_back(run);
+  dag_.runs[run].inputs.push_back(input);
+}
+
+std::size_t DagBuilder::external_file(const std::string& path,
+                                      const std::optional<hash::Digest>& blake3,
+                                      std::int64_t size) {
+  const auto [known, is_new] = external_.try_emplace({path, blake3}, dag_.files.size());
+  if (is_new) dag_.files.push_back({.path = path, .blake3 = blake3, .size = size});
+  return known->second;
+}
+
+void DagBuilder::add_same_content(std::size_t file, std::optional<SameContent> same_content) {
+  if (!dag_.files[file].same_content) dag_.files[file].same_content = std::move(same_content);
+}
+
+void DagBuilder::add_external_input(std::size_t run, const store::Input& input,
+                                    std::optional<SameContent> same_content) {
+  const std::size_t file = external_file(input.path, input.blake3, input.size);
+  add_same_content(file, std::move(same_content));
+  add_input(run, {.file = file, .written_into = input.size < 0});
 }
 
 }  // namespace assay::lineage

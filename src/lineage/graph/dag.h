@@ -1,51 +1,50 @@
-// Dag: runs and the files between them. The one structure that `assay dag` and `assay lineage` show
-// and that dag_text, dag_dot, dag_svg and dag_json write.
+// Dag: runs and the files between them. The one structure that `assay dag` and `assay lineage`
+// show; dag_query.h makes it, dag_text, dag_svg and dag_export write it.
 //
 // A file is one content at one path from one run: re-runs and changes in place make new files, so
-// following contents there is no way in a circle, except between runs that ran at the same time.
-// Whoever walks a Dag must still end on one: stages can feed each other in circles by path.
+// there are no cycles by content, except between runs that ran at the same time. Code that walks a
+// Dag must still terminate on a cycle: stages can feed each other in cycles by path.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <vector>
 
-#include "base/result.h"
-#include "lineage/graph/artifact_name.h"
-#include "lineage/graph/live_stages.h"
 #include "store/run.h"
-#include "store/store.h"
 
 namespace assay::lineage {
 
-// The same content as another run left it at another path: a remark, not an edge.
-struct Twin {
+// Another run that left the same content at another path: a remark, not an edge.
+struct SameContent {
   store::RunId run = 0;
   std::string path;
-  bool operator==(const Twin&) const = default;
+  bool operator==(const SameContent&) const = default;
 };
 
 struct DagFile {
   std::string path;
   std::optional<hash::Digest> blake3;
   std::int64_t size = 0;                               // -1: not known
-  std::optional<std::size_t> producer = std::nullopt;  // index of a run; none: from outside
+  std::optional<std::size_t> producer = std::nullopt;  // index of a run; none: not made by a run
   std::vector<std::size_t> consumers = {};             // indices of runs
   bool deleted = false;
-  std::optional<Twin> twin = std::nullopt;  // of a file from outside
+  std::optional<SameContent> same_content = std::nullopt;  // only without a producer
 };
 
 struct DagInput {
   std::size_t file = 0;
-  // Only between live stages: what was read is not what the producer left last.
+  // Only between live stages: the content read is not the producer's latest.
   bool stale = false;
-  // It was not read: the run wrote into it (appended, changed in place).
+  // Not read but modified by the run (appended to, changed in place).
   bool written_into = false;
 };
 
 struct DagRun {
-  store::RunRecord run;  // what it is called, when it ran and how it ended; no lists, no context
+  store::RunRecord run;  // without lists and context
   std::vector<DagInput> inputs = {};
   std::vector<std::size_t> outputs = {};
 };
@@ -53,25 +52,41 @@ struct DagRun {
 struct Dag {
   std::vector<DagRun> runs;
   std::vector<DagFile> files;
-  // What was asked about, if it was one thing.
+  // The subject of the query, if it was one run or file.
   std::optional<std::size_t> run = std::nullopt;
   std::optional<std::size_t> file = std::nullopt;
 };
 
-// The stages of the project as they are now.
-Dag live_dag(const LiveStages& stages);
-base::Result<LiveStages> load_live_stages(store::Store& store);
+// Builds a Dag without duplicates from runs, files and edges.
+class DagBuilder {
+ public:
+  // Returns the index of the run; the same one when it is added again.
+  std::size_t add_run(const store::RunRecord& run);
+  [[nodiscard]] std::optional<std::size_t> find_run(store::RunId id) const;
 
-// Every run that was recorded.
-base::Result<Dag> whole_dag(store::Store& store);
+  // Returns the index of the file that `run` left at this path; the same one when it is added
+  // again.
+  std::size_t add_output(std::size_t run, const store::Output& output);
+  void add_input(std::size_t run, DagInput input);
+  // A file that no recorded run made.
+  std::size_t external_file(const std::string& path, const std::optional<hash::Digest>& blake3,
+                            std::int64_t size);
+  // The first one added to a file is kept.
+  void add_same_content(std::size_t file, std::optional<SameContent> same_content);
+  // `same_content`: the run that left the same content elsewhere before `run`.
+  void add_external_input(std::size_t run, const store::Input& input,
+                          std::optional<SameContent> same_content);
 
-struct Reach {
-  bool up = true;           // producers of what was read, and so on, down to files from outside
-  bool down = true;         // readers of what was made, and what they made, and so on
-  std::int64_t depth = -1;  // so many runs away from what was asked about; -1: all
+  [[nodiscard]] const Dag& dag() const { return dag_; }
+  Dag take() { return std::move(dag_); }
+
+ private:
+  using External = std::tuple<std::string, std::optional<hash::Digest>>;
+
+  Dag dag_;
+  std::map<store::RunId, std::size_t> runs_;
+  std::vector<std::unordered_map<std::string, std::size_t>> outputs_;  // of each run, by path
+  std::map<External, std::size_t> external_;
 };
-
-// What a run or an artifact came from, and what came from it.
-base::Result<Dag> dag_around(store::Store& store, const Named& what, const Reach& reach);
 
 }  // namespace assay::lineage

@@ -1,4 +1,4 @@
-// What dag_svg and dag_dot write: legible in both schemes, and texts that arrive as they were.
+// dag_svg and dag_dot: legible in both colour schemes, and texts escaped correctly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +6,8 @@
 #include <cmath>
 #include <regex>
 
-#include "lineage/graph/dag_writers.h"
+#include "lineage/graph/dag_export.h"
+#include "lineage/graph/dag_svg.h"
 
 namespace assay::lineage {
 namespace {

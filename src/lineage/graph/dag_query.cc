@@ -1,15 +1,56 @@
-// Graphs by content, read from the store: upstream, downstream, and the whole.
+#include "lineage/graph/dag_query.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "lineage/graph/dag.h"
-#include "lineage/graph/dag_builder.h"
 #include "store/artifacts.h"
 #include "store/needs.h"
 #include "store/run_reader.h"
+#include "store/stages.h"
 
 namespace assay::lineage {
+Dag live_dag(const LiveStages& stages) {
+  DagBuilder builder;
+  for (const store::RunRecord& run : stages.runs()) builder.add_run(run);
+  for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
+    const store::RunRecord& run = stages.runs()[stage];
+    for (const store::Output& output : run.outputs) builder.add_output(stage, output);
+  }
+  for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
+    for (const store::Input& input : stages.needs(stage)) {
+      const auto source = stages.source(stage, input);
+      if (!source) {
+        const auto same = stages.same_content(stage, input);
+        builder.add_external_input(
+            stage, input,
+            same ? std::optional(SameContent{stages.runs()[same->stage].id, same->output->path})
+                 : std::nullopt);
+        continue;
+      }
+      const bool stale =
+          input.blake3 && source->output->blake3 && *input.blake3 != *source->output->blake3;
+      builder.add_input(stage, {.file = builder.add_output(source->stage, *source->output),
+                                .stale = stale,
+                                .written_into = input.size < 0});
+    }
+  }
+  return builder.take();
+}
+
+base::Result<LiveStages> load_live_stages(store::Store& store) {
+  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
+  ASSAY_TRY(std::vector<store::RunRecord> runs, store::live_runs(store));
+  for (store::RunRecord& run : runs) {
+    ASSAY_TRY_VOID(store::each_input(
+        store, run.id, -1, [&](store::Input input) { run.inputs.push_back(std::move(input)); }));
+    ASSAY_TRY_VOID(store::each_output(store, run.id, -1, [&](store::Output output) {
+      run.outputs.push_back(std::move(output));
+    }));
+  }
+  return LiveStages(std::move(runs));
+}
+
 namespace {
 
 using store::FileAt;
@@ -18,8 +59,8 @@ using store::Output;
 using store::RunId;
 using store::RunRecord;
 
-// Walks from run to run. Each run's inputs are followed at most once, and so are its outputs, which
-// is what ends it whatever the contents are.
+// Walks from run to run. Each run's inputs and outputs are followed at most once, so it terminates
+// on cycles.
 class Walk {
  public:
   static base::Result<Walk> start(store::Store& store) {
@@ -33,7 +74,7 @@ class Walk {
     return builder_.add_run(head);
   }
 
-  // The file that `made` is, with its run.
+  // Adds an output and its run.
   base::Result<std::size_t> output(const FileAt& made) {
     ASSAY_TRY(const std::size_t index, run(made.run));
     return builder_.add_output(
@@ -58,7 +99,7 @@ class Walk {
     return {};
   }
 
-  // `only`: of the first runs only the readers of this file are followed.
+  // `only`: for the first runs, only the readers of this file are followed.
   base::Result<void> down(std::vector<RunId> from, std::optional<std::string> only,
                           std::int64_t depth) {
     std::set<RunId> done(from.begin(), from.end());
@@ -72,13 +113,13 @@ class Walk {
       }
       from = std::move(next);
     }
-    // What the last ones made is part of the answer, if not who read it.
+    // The outputs of the last runs are included, their readers are not.
     for (const RunId id : from) ASSAY_TRY_VOID(outputs_of(id));
     return {};
   }
 
-  // Readers, at its path, of a content that no run made.
-  base::Result<std::vector<RunId>> readers_of_outside(std::size_t file) {
+  // Readers of a file that no run made.
+  base::Result<std::vector<RunId>> readers_of_external(std::size_t file) {
     const DagFile outside = builder_.dag().files[file];
     std::vector<RunId> readers;
     if (!outside.blake3) return readers;
@@ -108,9 +149,9 @@ class Walk {
     for (const Input& input : needs) {
       ASSAY_TRY(const auto made, producers_.of(head, input));
       if (!made) {
-        ASSAY_TRY(const auto twin, producers_.twin(head, input));
-        builder_.add_outside_input(
-            reader, input, twin ? std::optional(Twin{twin->run, twin->path}) : std::nullopt);
+        ASSAY_TRY(const auto same, producers_.same_content(head, input));
+        builder_.add_external_input(
+            reader, input, same ? std::optional(SameContent{same->run, same->path}) : std::nullopt);
         continue;
       }
       ASSAY_TRY(const std::size_t file, output(*made));
@@ -125,7 +166,7 @@ class Walk {
   Walk(store::Store& store, store::Producers producers)
       : store_(&store), producers_(std::move(producers)) {}
 
-  // The runs that read what this one made.
+  // Returns the runs that read its outputs.
   base::Result<std::vector<RunId>> add_outputs(RunId id, const std::optional<std::string>& only) {
     ASSAY_TRY(const std::size_t writer, run(id));
     const RunRecord head = builder_.dag().runs[writer].run;
@@ -159,16 +200,18 @@ base::Result<std::vector<FileAt>> makers_of(store::Store& store, const Artifact&
   return makers;
 }
 
-// Who left the content of a file from outside elsewhere, before the last run that read it here.
-base::Result<std::optional<Twin>> twin_of(store::Store& store, const Artifact& artifact) {
+// The run that left the content of an external file elsewhere, before the last run that read it
+// here.
+base::Result<std::optional<SameContent>> same_content_of(store::Store& store,
+                                                         const Artifact& artifact) {
   if (!artifact.blake3) return std::nullopt;
   ASSAY_TRY(const auto readers, store::consumers_of(store, *artifact.blake3));
   ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
   for (const FileAt& read : readers) {
     if (read.path != artifact.path) continue;
     ASSAY_TRY(const RunRecord head, store::head_of(store, read.run));
-    ASSAY_TRY(const auto found, producers.twin(head, {read.path, read.blake3, read.size}));
-    return found ? std::optional(Twin{found->run, found->path}) : std::nullopt;
+    ASSAY_TRY(const auto found, producers.same_content(head, {read.path, read.blake3, read.size}));
+    return found ? std::optional(SameContent{found->run, found->path}) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -184,7 +227,7 @@ base::Result<Dag> around_run(Walk walk, RunId id, const Reach& reach) {
   return dag;
 }
 
-// It came from the newest of its makers, and went into what read it after any of them.
+// Upstream of the newest run that made it, downstream of all that did.
 base::Result<std::size_t> around_makers(Walk& walk, const std::vector<FileAt>& makers,
                                         const Reach& reach) {
   ASSAY_TRY(const std::size_t file, walk.output(makers.front()));
@@ -199,14 +242,14 @@ base::Result<std::size_t> around_makers(Walk& walk, const std::vector<FileAt>& m
   return file;
 }
 
-base::Result<std::size_t> around_outside(Walk& walk, store::Store& store, const Artifact& artifact,
-                                         const Reach& reach) {
+base::Result<std::size_t> around_external(Walk& walk, store::Store& store, const Artifact& artifact,
+                                          const Reach& reach) {
   const std::size_t file =
-      walk.builder().outside_file(artifact.path, artifact.blake3, artifact.size);
-  ASSAY_TRY(const auto twin, twin_of(store, artifact));
-  walk.builder().add_twin(file, twin);
+      walk.builder().external_file(artifact.path, artifact.blake3, artifact.size);
+  ASSAY_TRY(const auto same, same_content_of(store, artifact));
+  walk.builder().add_same_content(file, same);
   if (reach.down && reach.depth != 0) {
-    ASSAY_TRY(const auto readers, walk.readers_of_outside(file));
+    ASSAY_TRY(const auto readers, walk.readers_of_external(file));
     ASSAY_TRY_VOID(walk.down(readers, std::nullopt, reach.depth < 0 ? -1 : reach.depth - 1));
   }
   return file;
@@ -215,7 +258,7 @@ base::Result<std::size_t> around_outside(Walk& walk, store::Store& store, const 
 base::Result<Dag> around_artifact(Walk walk, store::Store& store, const Artifact& artifact,
                                   const Reach& reach) {
   ASSAY_TRY(const auto makers, makers_of(store, artifact));
-  ASSAY_TRY(const std::size_t file, makers.empty() ? around_outside(walk, store, artifact, reach)
+  ASSAY_TRY(const std::size_t file, makers.empty() ? around_external(walk, store, artifact, reach)
                                                    : around_makers(walk, makers, reach));
   Dag dag = walk.builder().take();
   dag.file = file;
@@ -235,7 +278,7 @@ base::Result<Dag> whole_dag(store::Store& store) {
   return walk.builder().take();
 }
 
-base::Result<Dag> dag_around(store::Store& store, const Named& what, const Reach& reach) {
+base::Result<Dag> dag_around(store::Store& store, const RunOrArtifact& what, const Reach& reach) {
   ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
   if (const RunId* id = std::get_if<RunId>(&what)) return around_run(std::move(walk), *id, reach);

@@ -1,3 +1,5 @@
+#include "lineage/graph/dag_svg.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "lineage/graph/dag_writers.h"
 #include "lineage/graph/layout.h"
 #include "plot/xml.h"
 

@@ -1,5 +1,5 @@
-// Graphs by content: the shapes people build, and random ones against brute force.
-#include "lineage/graph/dag.h"
+// Graphs by content: typical projects, and random ones against brute force.
+#include "lineage/graph/dag_query.h"
 
 #include <rapidcheck/gtest.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/testing/temp_dir.h"
-#include "lineage/graph/dag_writers.h"
+#include "lineage/graph/dag_text.h"
 #include "lineage/testing/random_runs.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
@@ -39,7 +39,7 @@ class DagTest : public ::testing::Test {
   DagTest() : store_(*store::Store::create(store::location_in(directory_.path()), {})) {}
 
   Artifact artifact(const std::string& name) {
-    const auto found = artifact_named(store_, name, "/project");
+    const auto found = resolve_artifact(store_, name, "/project");
     EXPECT_TRUE(found) << found.error().line();
     return found.value_or(Artifact{});
   }
@@ -111,7 +111,7 @@ TEST_F(DagTest, RenameChains) {
   EXPECT_THAT(ids(dag), ElementsAre(5));
   ASSERT_EQ(dag.files.size(), 2U);
   EXPECT_EQ(dag.files[1].path, "/project/elsewhere");
-  EXPECT_EQ(dag.files[1].twin, (Twin{3, "/project/c"}));
+  EXPECT_EQ(dag.files[1].same_content, (SameContent{3, "/project/c"}));
 }
 
 TEST_F(DagTest, ContentsThatAreAlikeByChanceAreNotConnected) {
@@ -269,7 +269,7 @@ RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
 TEST_F(DagTest, WordsNameRunsFilesAndContents) {
   record(store_, "make raw=0 -> data/x=1");
   const auto kind = [&](const std::string& text) -> std::string {
-    const auto named = anything_named(store_, text, "/project/data");
+    const auto named = resolve_name(store_, text, "/project/data");
     if (!named) return named.error().line();
     if (const RunId* id = std::get_if<RunId>(&*named)) return fmt::format("run {}", *id);
     return std::get<Artifact>(*named).path;
@@ -283,8 +283,9 @@ TEST_F(DagTest, WordsNameRunsFilesAndContents) {
   EXPECT_EQ(kind(digest_of("1").hex().substr(0, 4)), "/project/data/x");
   EXPECT_EQ(kind(digest_of("1").hex().substr(0, 2)), "/project/data/x");
   EXPECT_EQ(kind("nowhere"),
-            "'nowhere': neither a run nor a file that one read or wrote; see `assay log`");
-  EXPECT_EQ(kind(""), "'': neither a run nor a file that one read or wrote; see `assay log`");
+            "'nowhere': neither a run nor a file that a run has read or written; see `assay log`");
+  EXPECT_EQ(kind(""),
+            "'': neither a run nor a file that a run has read or written; see `assay log`");
 }
 
 TEST_F(DagTest, AnAmbiguousPrefixListsUpToFiveCandidates) {
@@ -301,7 +302,7 @@ TEST_F(DagTest, AnAmbiguousPrefixListsUpToFiveCandidates) {
     description += fmt::format(" f{}={}", content, content);
   }
   record(store_, description);
-  const auto named = artifact_named(store_, found, "/project");
+  const auto named = resolve_artifact(store_, found, "/project");
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().code, base::ExitCode::kUsage);
   EXPECT_THAT(named.error().line(),

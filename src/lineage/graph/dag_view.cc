@@ -32,12 +32,12 @@ std::vector<Bundle> bundles_of(const Dag& dag) {
       old.push_back(input.stale);
       into.push_back(input.written_into);
     }
-    // What was asked about stands alone, and so does what there is a remark on.
-    std::optional<std::pair<store::RunId, std::string>> twin;
-    if (one.twin) twin.emplace(one.twin->run, one.twin->path);
-    const auto [at, is_new] = known.try_emplace(
-        {one.producer, consumers, old, into, one.deleted, is_asked(dag, file), std::move(twin)},
-        bundles.size());
+    // The subject, and files with a remark, get bundles of their own.
+    std::optional<std::pair<store::RunId, std::string>> same_content;
+    if (one.same_content) same_content.emplace(one.same_content->run, one.same_content->path);
+    const auto [at, is_new] = known.try_emplace({one.producer, consumers, old, into, one.deleted,
+                                                 is_subject(dag, file), std::move(same_content)},
+                                                bundles.size());
     if (is_new) {
       bundles.push_back({{}, one.producer, std::move(consumers), std::move(old), std::move(into)});
     }
@@ -114,7 +114,7 @@ std::string short_name(const store::RunRecord& run) {
 std::string DagView::label(const Bundle& bundle, std::size_t names) const {
   std::string text;
   const std::size_t count = bundle.files.size();
-  // "and 1 more" takes the room of the name itself.
+  // "and 1 more" would be as long as the name.
   const std::size_t listed = count <= names + 1 && names > 1 ? count : std::min(count, names);
   for (std::size_t i = 0; i < listed; ++i) {
     const DagFile& file = dag->files[bundle.files[i]];
@@ -140,13 +140,13 @@ std::string DagView::detail(const Bundle& bundle) const {
 }
 
 std::string DagView::remark(const Bundle& bundle) const {
-  const auto& twin = dag->files[bundle.files[0]].twin;
-  if (!twin) return "";
+  const auto& same = dag->files[bundle.files[0]].same_content;
+  if (!same) return "";
   return fmt::format("same content as {} of run {}",
-                     base::printable(shown_path(twin->path, directory)), twin->run);
+                     base::printable(shown_path(same->path, directory)), same->run);
 }
 
-bool is_asked(const Dag& dag, std::size_t file) {
+bool is_subject(const Dag& dag, std::size_t file) {
   if (!dag.file) return false;
   const DagFile& asked = dag.files[*dag.file];
   return dag.file == file ||

@@ -1,5 +1,5 @@
-// A Dag as people see it: files that come from and go to the same runs are one bundle, paths are
-// relative to where one stands. dag_text, dag_dot and dag_svg draw this.
+// A Dag for display: files with the same producer and consumers are one bundle, paths are relative
+// to a directory. dag_text, dag_svg and dag_export draw this.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace assay::lineage {
 // Relative when the path lies in `directory`, else as it is. Not made printable.
 std::string shown_path(const std::string& path, const std::filesystem::path& directory);
 
-// "python train.py --lr 0.1", quoted as a shell wants it; not made printable.
+// "python train.py --lr 0.1", quoted for a shell; not made printable.
 std::string command_text(const store::RunRecord& run);
 // "@3" for a live stage, else "run 12".
 std::string short_name(const store::RunRecord& run);
@@ -22,7 +22,7 @@ struct Bundle {
   std::vector<std::size_t> files;  // never empty
   std::optional<std::size_t> producer;
   std::vector<std::size_t> consumers;
-  // For each consumer: it read something else than there is now; it did not read but write into it.
+  // For each consumer: it read an older content; it modified the file without reading it.
   std::vector<bool> stale, written_into;
 };
 
@@ -30,7 +30,7 @@ struct DagView {
   const Dag* dag = nullptr;
   std::filesystem::path directory;
   std::vector<Bundle> bundles;
-  std::vector<std::size_t> order;  // of the runs: producers first, as far as there is no circle
+  std::vector<std::size_t> order;  // of the runs: producers first, except in cycles
 
   // "train.bin, valid.bin and 12 more": at most `names` names. Printable.
   [[nodiscard]] std::string label(const Bundle& bundle, std::size_t names) const;
@@ -40,9 +40,9 @@ struct DagView {
   [[nodiscard]] std::string remark(const Bundle& bundle) const;
 };
 
-// Whether the file is what the Dag was asked about: several runs may have left the same content at
-// the same path.
-bool is_asked(const Dag& dag, std::size_t file);
+// Whether the file is the subject of the Dag: several runs may have left the same content at the
+// same path.
+bool is_subject(const Dag& dag, std::size_t file);
 
 // The Dag must outlive it.
 DagView view_of(const Dag& dag, const std::filesystem::path& directory);

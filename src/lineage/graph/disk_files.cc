@@ -7,12 +7,12 @@
 
 namespace assay::lineage {
 
-base::Result<Files> Files::open(store::Store& store) {
+base::Result<DiskFiles> DiskFiles::open(store::Store& store) {
   ASSAY_TRY(store::HashCache cache, store::HashCache::prepare(store));
-  return Files(store, std::move(cache));
+  return DiskFiles(store, std::move(cache));
 }
 
-OnDisk Files::check(const std::string& path, const hash::Digest& content, std::int64_t size) {
+OnDisk DiskFiles::check(const std::string& path, const hash::Digest& content, std::int64_t size) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     return errno == ENOENT || errno == ENOTDIR ? OnDisk::kMissing : OnDisk::kChanged;
@@ -27,7 +27,7 @@ OnDisk Files::check(const std::string& path, const hash::Digest& content, std::i
   return hashed->digest == content ? OnDisk::kSame : OnDisk::kChanged;
 }
 
-base::Result<void> Files::remember() {
+base::Result<void> DiskFiles::save_hashes() {
   if (hashed_.empty()) return {};
   ASSAY_TRY(store::Transaction transaction, store::Transaction::begin(store_->database()));
   for (const store::HashedFile& file : hashed_) ASSAY_TRY_VOID(cache_.insert(file));

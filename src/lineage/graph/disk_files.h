@@ -1,5 +1,5 @@
-// Files as they are on disk now, compared with what was recorded: by the hash cache where the stamp
-// is known, else by reading them.
+// Compares files on disk with what was recorded: by the hash cache if it has the file's stamp, else
+// by reading them.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,20 @@
 
 namespace assay::lineage {
 
-class Files {
+class DiskFiles {
  public:
-  // The Store must outlive it and stay where it is.
-  static base::Result<Files> open(store::Store& store);
+  // The Store must outlive it and must not be moved.
+  static base::Result<DiskFiles> open(store::Store& store);
 
-  // A file that cannot be read has changed. Never fails: a cache that cannot be asked is no cache.
+  // A file that cannot be read has changed. Never fails: an unreadable cache is ignored.
   OnDisk check(const std::string& path, const hash::Digest& content, std::int64_t size);
 
-  // Keeps what was hashed for the next time.
-  base::Result<void> remember();
+  // Writes new digests to the cache.
+  base::Result<void> save_hashes();
 
  private:
-  Files(store::Store& store, store::HashCache cache) : store_(&store), cache_(std::move(cache)) {}
+  DiskFiles(store::Store& store, store::HashCache cache)
+      : store_(&store), cache_(std::move(cache)) {}
 
   store::Store* store_;
   store::HashCache cache_;

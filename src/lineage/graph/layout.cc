@@ -9,7 +9,7 @@ namespace {
 
 using Edge = std::pair<std::size_t, std::size_t>;
 
-// Which lines point back along a depth-first walk: without them there is no circle.
+// The lines that point backwards in a depth-first walk: without them there is no cycle.
 std::vector<bool> backward_lines(std::size_t count, const std::vector<Line>& lines) {
   std::vector<std::vector<std::size_t>> out(count);
   for (std::size_t i = 0; i < lines.size(); ++i) out[lines[i].from].push_back(i);
@@ -39,8 +39,8 @@ std::vector<bool> backward_lines(std::size_t count, const std::vector<Line>& lin
   return backward;
 }
 
-// The layer of each node: one more than the highest before it. Nodes with nothing before them move
-// right, next to what they lead to.
+// The layer of each node: one more than the highest of its predecessors. Nodes without predecessors
+// move right, next to their first successor.
 std::vector<std::size_t> layers_of(std::size_t count, const std::vector<Edge>& edges) {
   std::vector<std::vector<std::size_t>> out(count);
   std::vector<std::size_t> waiting(count);
@@ -72,7 +72,7 @@ std::vector<std::size_t> layers_of(std::size_t count, const std::vector<Edge>& e
   return layer;
 }
 
-// Nodes, and one dummy for each layer that a line passes.
+// Nodes, and a dummy node for each layer that a line crosses.
 struct Layered {
   std::vector<std::size_t> layer;
   std::vector<double> height;
@@ -120,7 +120,7 @@ Layered layered(const std::vector<Box>& boxes, const std::vector<Line>& lines) {
   return graph;
 }
 
-// Sorts each layer by the mean place of its neighbours, forth and back a few times.
+// Sorts each layer by the mean position of its neighbours, in several sweeps in both directions.
 void order_rows(Layered& graph) {
   std::vector<double> place(graph.layer.size());
   const auto number = [&](const std::vector<std::size_t>& row) {
@@ -148,12 +148,12 @@ void order_rows(Layered& graph) {
   for (auto& row : graph.rows) sort(row, graph.before);
 }
 
-// Moves the nodes of a layer to the places they want as far as their order and the gaps allow:
-// neighbours that want to overlap form a block, which goes where its members want on average.
+// Moves the nodes of a layer to their preferred positions as far as their order and the gaps allow:
+// nodes that would overlap form a block, placed at the mean of its members' preferences.
 void place_row(Layered& graph, const std::vector<std::size_t>& row,
                const std::vector<double>& wanted, double gap) {
   struct Block {
-    double sum = 0;  // of what each member wants the block's start to be
+    double sum = 0;  // of the block starts that the members prefer
     double count = 0;
     double size = 0;
     [[nodiscard]] double start() const { return sum / count; }
@@ -254,7 +254,7 @@ Point lay_out(std::vector<Box>& boxes, std::vector<Line>& lines, const Spacing& 
         const bool first = node == graph.path[i].front();
         const double right = boxes[node].x + boxes[node].width;
         points.push_back({first ? right : boxes[node].x, y});
-        // Level to where the column ends: a wider box above or below must not be crossed.
+        // Horizontal to the end of the column: a wider box above or below must not be crossed.
         const double column_end = left[layer] + width[layer];
         if (first && right < column_end && lines[i].from != lines[i].to) {
           points.push_back({column_end, y});

@@ -1,5 +1,4 @@
-// Layout: where the boxes and lines of a graph go, in layers from left to right. Pure; dag_svg
-// draws.
+// Places the boxes and lines of a graph in layers from left to right. Pure; dag_svg draws.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +30,8 @@ struct Spacing {
   double between_boxes = 14;
 };
 
-// Gives every box its place and every line its points; boxes do not overlap. Returns the size of
-// the whole. A line that closes a circle is drawn backwards.
+// Sets the position of every box and the points of every line; boxes do not overlap. Returns the
+// size of the whole. A line that closes a cycle is drawn backwards.
 Point lay_out(std::vector<Box>& boxes, std::vector<Line>& lines, const Spacing& spacing = {});
 
 }  // namespace assay::lineage

@@ -49,7 +49,7 @@ struct Graph {
   std::vector<Line> lines;
 };
 
-// Circles and lines to oneself included.
+// Including cycles and self-loops.
 Graph random_graph() {
   Graph graph;
   const auto count = *rc::gen::inRange<std::size_t>(1, 25);

@@ -66,8 +66,8 @@ std::optional<LiveStages::Source> LiveStages::source(std::size_t stage,
   return best;
 }
 
-std::optional<LiveStages::Source> LiveStages::twin(std::size_t stage,
-                                                   const store::Input& input) const {
+std::optional<LiveStages::Source> LiveStages::same_content(std::size_t stage,
+                                                           const store::Input& input) const {
   if (!input.blake3) return std::nullopt;
   const auto same = contents_.find(*input.blake3);
   if (same == contents_.end()) return std::nullopt;

@@ -1,6 +1,5 @@
-// LiveStages: the current runs of a project's stages and which stage feeds which, by path: the
-// question is not what a run read (dag.h follows contents) but what it would read if it ran now.
-// Pure.
+// LiveStages: the current run of each stage of a project, and which stage feeds which, by path: not
+// what a run has read (dag_query.h follows contents) but what it would read if it ran now. Pure.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +26,19 @@ class LiveStages {
 
   [[nodiscard]] const std::vector<store::RunRecord>& runs() const { return runs_; }
 
-  // What the stage reads, and what it writes into (store/needs.h), but for logs.
+  // What the stage reads or modifies (store/needs.h), except logs.
   [[nodiscard]] const std::vector<store::Input>& needs(std::size_t stage) const {
     return needs_[stage];
   }
 
-  // Whether the stage leaves another file at `path` than it found: writes, deletes or renames it.
+  // Whether the stage writes, deletes or renames the file at `path`.
   [[nodiscard]] bool changes(std::size_t stage, std::string_view path) const;
   [[nodiscard]] bool reads(std::size_t stage, std::string_view path) const;
   // Whether the file is a log of the stage (store/needs.h) and no stage reads it.
   [[nodiscard]] bool is_only_log(std::size_t stage, const std::string& path) const;
 
-  // The output that an input comes from: of the other stages that leave this path, the one that ran
-  // last. A later stage that changes the file in place (it reads it too) is no producer for an
+  // The output that an input comes from: of the other stages that write this path, the one that ran
+  // last. A later stage that changes the file in place (it also reads it) is not a producer for an
   // earlier one, nor is any later stage for one that changes the file itself.
   struct Source {
     std::size_t stage = 0;
@@ -47,17 +46,18 @@ class LiveStages {
   };
   [[nodiscard]] std::optional<Source> source(std::size_t stage, const store::Input& input) const;
 
-  // The stage that left this content, which is not empty, at another path, and ran last before this
-  // one: no source, but worth a remark.
-  [[nodiscard]] std::optional<Source> twin(std::size_t stage, const store::Input& input) const;
+  // The last stage before this one that left the same non-empty content at another path: not a
+  // source, but worth a remark.
+  [[nodiscard]] std::optional<Source> same_content(std::size_t stage,
+                                                   const store::Input& input) const;
 
-  // The stage that changed this path last; it answers for the file on disk.
+  // The stage that changed this path last: the file on disk is its output.
   [[nodiscard]] std::optional<std::size_t> owner(std::string_view path) const;
 
  private:
   struct Touch {
     std::size_t stage = 0;
-    const store::Output* output = nullptr;  // none: it took the file away
+    const store::Output* output = nullptr;  // none: deleted or renamed away
   };
 
   std::vector<store::RunRecord> runs_;

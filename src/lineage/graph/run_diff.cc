@@ -46,7 +46,7 @@ Facts outputs_of(const store::RunRecord& run) {
   return facts;
 }
 
-// A package of which several versions were used has them all.
+// If several versions of a package were used, all are listed.
 Facts packages_of(const store::RunRecord& run) {
   Facts facts;
   for (const store::Package& package : run.context.packages) {
@@ -104,8 +104,8 @@ Facts outcome_of(const store::RunRecord& run) {
 
 std::vector<RunDifference> run_diff(const store::RunRecord& before, const store::RunRecord& after) {
   std::vector<RunDifference> found;
-  compare(found, "command", {{"words", command_text(before)}, {"directory", before.directory}},
-          {{"words", command_text(after)}, {"directory", after.directory}});
+  compare(found, "command", {{"arguments", command_text(before)}, {"directory", before.directory}},
+          {{"arguments", command_text(after)}, {"directory", after.directory}});
   compare(found, "outcome", outcome_of(before), outcome_of(after));
   compare(found, "input", inputs_of(before), inputs_of(after));
   compare(found, "output", outputs_of(before), outputs_of(after));

@@ -28,7 +28,7 @@ Json process_json(const store::Process& process) {
   return {{"pid", process.pid},
           {"parent", process.parent},
           {"program", process.program},
-          {"words", process.words},
+          {"arguments", process.arguments},
           {"started_ns", process.started_ns},
           {"ended_ns", or_null(process.ended_ns)},
           {"wait_status", or_null(process.wait_status)}};
@@ -55,7 +55,7 @@ Json gpu_json(const store::GpuWork& work) {
                 {"share_thousandths", or_null(share.share_thousandths)},
                 {"priority", share.priority},
                 {"borrow", share.borrow},
-                {"had_ns", share.had_ns},
+                {"busy_ns", share.busy_ns},
                 {"waited_ns", share.waited_ns}};
   });
   document["collectives"] = array_of(work.collectives, [](const store::GpuCollective& row) {
@@ -75,7 +75,7 @@ Json run_head_json(const store::RunRecord& run) {
   return {{"id", run.id},
           {"uid", run.uid},
           {"command", command_text(run)},
-          {"words", run.command},
+          {"arguments", run.command},
           {"directory", run.directory},
           {"redirects", run.redirects},
           {"name", run.name},

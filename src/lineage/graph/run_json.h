@@ -8,7 +8,7 @@
 
 namespace assay::lineage {
 
-// One line of `assay log`: the run without lists and context.
+// One row of `assay log`: the run without lists and context.
 base::Json run_head_json(const store::RunRecord& run);
 // Everything.
 base::Json run_json(const store::RunRecord& run);

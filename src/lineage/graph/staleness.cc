@@ -11,9 +11,9 @@ using store::Input;
 using store::Output;
 using store::RunRecord;
 
-// A later stage that reads the file and changes it, or takes it away, answers for the file on disk:
-// the earlier one read it before that, as it would again.
-bool is_taken_over(const LiveStages& stages, std::size_t stage, const std::string& path) {
+// Whether a later stage reads and changes the file, or removes it. The file on disk is then that
+// stage's; this one read an earlier version, as it would again.
+bool is_changed_later(const LiveStages& stages, std::size_t stage, const std::string& path) {
   const auto owner = stages.owner(path);
   if (!owner || *owner <= stage) return false;
   const RunRecord& run = stages.runs()[*owner];
@@ -39,7 +39,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
       return;
     }
   }
-  if (!input.blake3 || in_place || is_taken_over(stages, stage, input.path)) return;
+  if (!input.blake3 || in_place || is_changed_later(stages, stage, input.path)) return;
   switch (on_disk(input.path, *input.blake3, input.size)) {
     case OnDisk::kSame:
       break;
@@ -68,8 +68,8 @@ void check_output(const LiveStages& stages, std::size_t stage, const Output& out
   }
 }
 
-// Adds a reason for every stale stage that feeds another, until nothing changes. Stages can feed
-// each other in circles, by path: each pair is looked at once.
+// Adds a reason for every stage fed by a stale one, until nothing changes. Stages can feed each
+// other in cycles, by path: each pair is visited once.
 void propagate(const LiveStages& stages, std::vector<std::vector<Reason>>& reasons) {
   const std::size_t count = stages.runs().size();
   std::vector<std::vector<std::pair<std::size_t, const Input*>>> feeds(count);
@@ -100,17 +100,17 @@ void propagate(const LiveStages& stages, std::vector<std::vector<Reason>>& reaso
 std::string Reason::text(const std::function<std::string(const std::string&)>& shown) const {
   switch (cause) {
     case Cause::kInputRemade:
-      return fmt::format("stage {} made another {}", stage, shown(path));
+      return fmt::format("stage {} has written {} since", stage, shown(path));
     case Cause::kInputChanged:
-      return fmt::format("{} was read and has changed", shown(path));
+      return fmt::format("input {} has changed", shown(path));
     case Cause::kInputMissing:
-      return fmt::format("{} was read and is gone", shown(path));
+      return fmt::format("input {} is gone", shown(path));
     case Cause::kChangeUndone:
-      return fmt::format("stage {} made {} again after this changed it", stage, shown(path));
+      return fmt::format("stage {} wrote {} again after this stage changed it", stage, shown(path));
     case Cause::kOutputChanged:
-      return fmt::format("{} has changed since", shown(path));
+      return fmt::format("output {} has changed", shown(path));
     case Cause::kOutputMissing:
-      return fmt::format("{} is gone", shown(path));
+      return fmt::format("output {} is gone", shown(path));
     case Cause::kUpstream:
       return fmt::format("stage {} is stale", stage);
   }

@@ -83,8 +83,8 @@ TEST(Staleness, ALogMayGrow) {
                     {{"/project/in", "1"}, {"/project/out", "1"}, {"/project/log", "more"}})[0];
     };
     EXPECT_EQ(state("cp in=1 -> out=1 log=said", ""), "-");
-    EXPECT_EQ(state("cp in=1 -> log=said", ""), "log has changed since") << "all that it made";
-    EXPECT_EQ(state("cp in=1 -> out=1 log=said", "wc log=said -> n=1"), "log has changed since");
+    EXPECT_EQ(state("cp in=1 -> log=said", ""), "output log has changed") << "all that it made";
+    EXPECT_EQ(state("cp in=1 -> out=1 log=said", "wc log=said -> n=1"), "output log has changed");
   }
 }
 
@@ -97,13 +97,13 @@ TEST(Staleness, NothingChanged) {
 TEST(Staleness, AChangedInputReachesEverythingBelow) {
   EXPECT_THAT(states(stages_of({"a raw=0 -> x=1", "b x=1 -> y=2", "c other=5"}),
                      disk_of({{"raw", "9"}, {"x", "1"}, {"y", "2"}, {"other", "5"}})),
-              ElementsAre("raw was read and has changed", "stage 1 is stale", "-"));
+              ElementsAre("input raw has changed", "stage 1 is stale", "-"));
 }
 
 TEST(Staleness, AProducerThatMadeSomethingElse) {
   EXPECT_THAT(
       states(stages_of({"a -> x=3", "b x=1 -> y=2"}, {3, 2}), disk_of({{"x", "3"}, {"y", "2"}})),
-      ElementsAre("-", "stage 1 made another x"));
+      ElementsAre("-", "stage 1 has written x since"));
 }
 
 TEST(Staleness, AProducerThatMadeTheSameAgain) {
@@ -115,8 +115,8 @@ TEST(Staleness, AProducerThatMadeTheSameAgain) {
 TEST(Staleness, OutputsThatWentOrChanged) {
   EXPECT_THAT(
       states(stages_of({"a -> x=1 y=2", "b y=2 -> z=1"}), disk_of({{"y", "3"}, {"z", "1"}})),
-      ElementsAre("x is gone; y has changed since",
-                  "y was read and has changed; stage 1 is stale"));
+      ElementsAre("output x is gone; output y has changed",
+                  "input y has changed; stage 1 is stale"));
 }
 
 TEST(Staleness, AFileChangedInPlaceByALaterStageIsNobodysFault) {
@@ -126,10 +126,10 @@ TEST(Staleness, AFileChangedInPlaceByALaterStageIsNobodysFault) {
 }
 
 TEST(Staleness, AFileChangedInPlaceAndMadeAgain) {
-  EXPECT_THAT(
-      states(stages_of({"make -> p=1", "edit p=1 -> ~p=2", "use p=2"}, {9, 2, 3}),
-             disk_of({{"p", "1"}})),
-      ElementsAre("-", "stage 1 made p again after this changed it", "stage 1 made another p"));
+  EXPECT_THAT(states(stages_of({"make -> p=1", "edit p=1 -> ~p=2", "use p=2"}, {9, 2, 3}),
+                     disk_of({{"p", "1"}})),
+              ElementsAre("-", "stage 1 wrote p again after this stage changed it",
+                          "stage 1 has written p since"));
 }
 
 TEST(Staleness, AFileThatIsAddedToIsAChain) {
@@ -138,13 +138,13 @@ TEST(Staleness, AFileThatIsAddedToIsAChain) {
   EXPECT_THAT(states(stages_of(runs), disk_of({{"log", "3"}, {"n", "4"}})),
               ElementsAre("-", "-", "-", "-"));
   EXPECT_EQ(states(stages_of(runs, {9, 2, 3, 4}), disk_of({{"log", "1"}, {"n", "4"}}))[1],
-            "stage 1 made log again after this changed it");
+            "stage 1 wrote log again after this stage changed it");
 }
 
 TEST(Staleness, ContentsThatAreAlikeFeedNobody) {
   EXPECT_THAT(states(stages_of({"a raw=0 -> x=1", "b copy=1 -> y=2"}),
                      disk_of({{"raw", "9"}, {"x", "1"}, {"copy", "1"}, {"y", "2"}})),
-              ElementsAre("raw was read and has changed", "-"));
+              ElementsAre("input raw has changed", "-"));
 }
 
 TEST(Staleness, AFileThatALaterStageTookAwayIsNotMissed) {
@@ -159,14 +159,14 @@ TEST(Staleness, AFileThatALaterStageTookAwayIsNotMissed) {
 TEST(Staleness, AnotherStageThatMakesTheSameFileCounts) {
   EXPECT_THAT(states(stages_of({"gen1 -> p=1", "use p=1", "gen2 -> p=2 q=1"}),
                      disk_of({{"p", "2"}, {"q", "1"}})),
-              ElementsAre("-", "stage 3 made another p", "-"));
+              ElementsAre("-", "stage 3 has written p since", "-"));
 }
 
 TEST(Staleness, StagesThatFeedEachOtherEnd) {
   EXPECT_THAT(
       states(stages_of({"a y=1 -> x=1", "b x=1 -> y=1"}), disk_of({{"x", "1"}, {"y", "9"}})),
-      ElementsAre("y was read and has changed; stage 2 is stale",
-                  "y has changed since; stage 1 is stale"));
+      ElementsAre("input y has changed; stage 2 is stale",
+                  "output y has changed; stage 1 is stale"));
 }
 
 // The definition once more, on plain lists and with no shared code.
@@ -273,10 +273,10 @@ RC_GTEST_PROP(StalenessProperty, EqualsBruteForce, ()) {
   for (std::size_t i = 0; i < runs.size(); ++i) RC_ASSERT(!reasons[i].empty() == expected[i]);
 }
 
-TEST(Files, AreComparedByContentAndRemembered) {
+TEST(DiskFiles, AreComparedByContentAndRemembered) {
   base::testing::TempDir directory;
   auto store = *store::Store::create(store::location_in(directory.path()), {});
-  Files files = *Files::open(store);
+  DiskFiles files = *DiskFiles::open(store);
   const std::string path = directory.path() / "f";
   std::ofstream(path) << "one";
   const timespec long_ago[2] = {{1'000'000, 0}, {1'000'000, 0}};
@@ -287,7 +287,7 @@ TEST(Files, AreComparedByContentAndRemembered) {
   EXPECT_EQ(files.check(path + "x", digest_of("one"), 3), OnDisk::kMissing);
   EXPECT_EQ(files.check(path + "/x", digest_of("one"), 3), OnDisk::kMissing);
   EXPECT_EQ(files.check(directory.path(), digest_of("one"), 3), OnDisk::kChanged);
-  EXPECT_TRUE(files.remember());
+  EXPECT_TRUE(files.save_hashes());
 }
 
 }  // namespace

@@ -13,22 +13,22 @@
 namespace assay::lineage {
 namespace {
 
-// Who made what, as far as it has been asked for.
+// The producers found so far.
 class Upstream {
  public:
   Upstream(store::Store& store, store::Producers& producers, std::string artifact)
       : store_(store), producers_(producers), artifact_(std::move(artifact)) {}
 
-  // What `root` came from and has not been added yet, in the order in which it ran: then every
-  // stage finds its files as it found them, whatever other stages make of them later. Only a
-  // producer that ran at the same time as its reader is put before it.
+  // Adds the producers of `root` in the order in which they ran: then every stage finds its files
+  // as it did then, whatever later stages do to them. Only a producer that ran at the same time as
+  // its reader is moved before it.
   base::Result<void> add(store::RunId root) {
     std::set<store::RunId> members = {root};
     std::vector<store::RunId> todo = {root};
     while (!todo.empty()) {
       const store::RunId id = todo.back();
       todo.pop_back();
-      ASSAY_TRY_VOID(look(id));
+      ASSAY_TRY_VOID(load(id));
       for (const store::RunId producer : producers_of_[id]) {
         if (members.insert(producer).second) todo.push_back(producer);
       }
@@ -39,12 +39,12 @@ class Upstream {
   std::vector<store::RunRecord> take() { return std::move(done_); }
 
  private:
-  base::Result<void> look(store::RunId id) {
+  base::Result<void> load(store::RunId id) {
     if (runs_.contains(id)) return {};
     ASSAY_TRY(store::RunRecord run, store::load_run(store_, id));
     std::set<store::RunId>& producers = producers_of_[id];
     std::vector<store::Input> needs = store::needs_of(run, store::Logs::kNo);
-    // What a log held before matters only to who asks for the log.
+    // The earlier content of a log matters only if the log is the artifact.
     for (const store::Output& output : run.outputs) {
       if (output.before && output.path == artifact_)
         needs.push_back({artifact_, output.before, -1});
@@ -84,7 +84,7 @@ class Upstream {
   std::string artifact_;
   std::map<store::RunId, store::RunRecord> runs_;
   std::map<store::RunId, std::set<store::RunId>> producers_of_;
-  std::set<store::RunId> placed_;  // or on the way
+  std::set<store::RunId> placed_;  // or on the stack
   std::vector<store::RunRecord> done_;
 };
 
@@ -93,14 +93,14 @@ class Upstream {
 base::Result<store::RunId> producer_of(store::Store& store, const Artifact& artifact) {
   if (!artifact.blake3) {
     return base::fail(base::usage_error(artifact.path,
-                                        "was deleted by the last run that touched it",
-                                        "name an earlier content by its hash"));
+                                        "was deleted by the last run that changed it",
+                                        "give an earlier content by its hash"));
   }
   ASSAY_TRY(const std::vector<store::FileAt> found, store::producers_of(store, *artifact.blake3));
   for (const store::FileAt& file : found) {
     if (file.path == artifact.path) return file.run;
   }
-  // Alike by chance or by a copy that nobody saw: not made there.
+  // The same content elsewhere: by chance, or by an unrecorded copy.
   return base::fail(base::usage_error(
       artifact.path, "no recorded run made this content here",
       found.empty() ? "it came from outside"

@@ -1,7 +1,6 @@
 #include "lineage/packages/conda.h"
 
 #include "base/file.h"
-#include "lineage/packages/path_hash.h"
 
 namespace assay::lineage {
 namespace {
@@ -10,8 +9,8 @@ namespace fs = std::filesystem;
 
 constexpr base::Bytes kLargestRecord{256 << 20};
 
-// Calls `visit` with each text of the list "files". Scanned rather than parsed: a large environment
-// has a hundred megabytes of these documents, nearly all of it something else.
+// Calls `visit` with each string of the list "files". Scanned rather than parsed: a large
+// environment has a hundred megabytes of these documents, nearly all of it other data.
 template <class Visit>
 void each_file(std::string_view document, const Visit& visit) {
   std::size_t at = document.find("\"files\"");
@@ -27,8 +26,9 @@ void each_file(std::string_view document, const Visit& visit) {
   }
 }
 
-// conda-meta/NAME-VERSION-BUILD.json; only the name may have a hyphen.
-store::Package package_of(const fs::path& file) {
+}  // namespace
+
+store::Package conda_package(const fs::path& file) {
   std::string name = file.stem().string();
   store::Package package{.manager = "conda", .name = name, .version = ""};
   const std::size_t build = name.rfind('-');
@@ -40,9 +40,7 @@ store::Package package_of(const fs::path& file) {
   return package;
 }
 
-}  // namespace
-
-bool CondaPackages::saw(std::string_view path, std::size_t prefix) {
+bool CondaPackages::add(std::string_view path, std::size_t prefix) {
   const std::string_view folder = path.substr(0, prefix);
   auto found = environments_.find(folder);
   if (found == environments_.end()) {
@@ -51,7 +49,8 @@ bool CondaPackages::saw(std::string_view path, std::size_t prefix) {
         fs::is_directory(root_ / fs::path(folder.substr(1)) / "conda-meta", ignored);
     found = environments_.emplace(folder, Environment{exists, {}}).first;
   }
-  if (found->second.exists) found->second.files.insert(path_hash(path.substr(prefix + 1)));
+  if (found->second.exists)
+    found->second.files.insert(std::hash<std::string_view>()(path.substr(prefix + 1)));
   return found->second.exists;
 }
 
@@ -66,10 +65,10 @@ std::vector<store::Package> CondaPackages::packages() const {
       const auto document = base::read_file(at->path(), kLargestRecord);
       bool used = false;
       each_file(document.value_or(std::string()), [&](std::string_view file) {
-        used = environment.files.contains(path_hash(file));
+        used = environment.files.contains(std::hash<std::string_view>()(file));
         return !used;
       });
-      if (used) found.push_back(package_of(at->path()));
+      if (used) found.push_back(conda_package(at->path()));
     }
   }
   return found;

@@ -1,5 +1,5 @@
-// Packages of conda environments. A file is in one when a folder above it has conda-meta, whose
-// files say which package brought which file.
+// Packages of conda environments. A file is in one if a folder above it has conda-meta, which lists
+// the files of each package.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class CondaPackages {
  public:
   explicit CondaPackages(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // `prefix` is the length of the part that may be an environment: what stands before /lib/, /bin/
-  // and the like. Whether it is one.
-  bool saw(std::string_view path, std::size_t prefix);
+  // `prefix` is the length of the part that may be an environment, before /lib/, /bin/ and the
+  // like. Returns whether it is one.
+  bool add(std::string_view path, std::size_t prefix);
   [[nodiscard]] std::vector<store::Package> packages() const;
 
  private:
@@ -34,9 +34,12 @@ class CondaPackages {
       return std::hash<std::string_view>()(text);
     }
   };
-  // Every folder that could be one and was looked at.
+  // Every folder that was checked, environment or not.
   std::unordered_map<std::string, Environment, TextHash, std::equal_to<>> environments_;
   std::filesystem::path root_;
 };
+
+// The package of conda-meta/NAME-VERSION-BUILD.json; only the name may contain a hyphen.
+store::Package conda_package(const std::filesystem::path& file);
 
 }  // namespace assay::lineage

@@ -1,4 +1,4 @@
-// See packages.h: passes each path to those who may know it.
+// Passes each path to the package managers that may own it.
 #include "lineage/packages/packages.h"
 
 #include <algorithm>
@@ -28,26 +28,26 @@ PackageFinder::~PackageFinder() = default;
 
 namespace {
 
-// What the slashes of a path tell, in one pass over it.
-struct Marks {
-  bool odd = false;                      // has "//", "/./" or "/../"
-  std::size_t site = 0;                  // where the part below site-packages begins
-  std::array<std::size_t, 8> folders{};  // before /lib/ and the like
+// Positions in a path, found in one pass.
+struct PathMarks {
+  bool needs_normalizing = false;         // has "//", "/./" or "/../"
+  std::size_t site = 0;                   // where the part below site-packages begins
+  std::array<std::size_t, 8> prefixes{};  // lengths of the parts before /lib/ and the like
   std::size_t count = 0;
 };
 
-Marks marks_of(std::string_view path) {
-  // What programs load from lies in these folders of an environment.
+PathMarks marks_of(std::string_view path) {
+  // The folders of an environment that programs load files from.
   static constexpr std::array<std::string_view, 5> kFolders = {"/lib/", "/bin/", "/share/", "/ssl/",
                                                                "/include/"};
-  Marks marks;
+  PathMarks marks;
   for (std::size_t at = 0; at != path.npos; at = path.find('/', at + 1)) {
     const std::string_view rest = path.substr(at);
     if (rest.size() < 2) break;
     switch (rest[1]) {
       case '.':
       case '/':
-        marks.odd = true;
+        marks.needs_normalizing = true;
         break;
       case 'd':
       case 's':
@@ -59,8 +59,8 @@ Marks marks_of(std::string_view path) {
       case 'b':
       case 'i':
         for (const std::string_view folder : kFolders) {
-          if (at > 0 && marks.count < marks.folders.size() && rest.starts_with(folder)) {
-            marks.folders[marks.count++] = at;
+          if (at > 0 && marks.count < marks.prefixes.size() && rest.starts_with(folder)) {
+            marks.prefixes[marks.count++] = at;
           }
         }
         break;
@@ -73,24 +73,24 @@ Marks marks_of(std::string_view path) {
 
 }  // namespace
 
-void PackageFinder::saw(std::string_view path) {
+void PackageFinder::add(std::string_view path) {
   static constexpr std::array<std::string_view, 3> kNoFiles = {"/proc/", "/sys/", "/dev/"};
   if (!path.starts_with('/')) return;
   for (const std::string_view folder : kNoFiles) {
     if (path.starts_with(folder)) return;
   }
-  const Marks marks = marks_of(path);
-  if (marks.odd) {
+  const PathMarks marks = marks_of(path);
+  if (marks.needs_normalizing) {
     const std::string normal = std::filesystem::path(path).lexically_normal().string();
-    if (normal != path) return saw(normal);  // else a hidden file
+    if (normal != path) return add(normal);  // else a hidden file
   }
-  const bool distribution = is_of_distribution(path);
-  if (distribution) parts_->dpkg.saw(path);
-  // What dpkg installs into its own dist-packages is dpkg's; /opt may hold anything.
-  if (distribution && !path.starts_with("/opt/")) return;
-  parts_->python.saw(path, marks.site);
+  const bool dpkg = may_be_of_dpkg(path);
+  if (dpkg) parts_->dpkg.add(path);
+  // dist-packages below /usr belongs to dpkg; /opt may contain anything.
+  if (dpkg && !path.starts_with("/opt/")) return;
+  parts_->python.add(path, marks.site);
   for (std::size_t i = 0; i < marks.count; ++i) {
-    if (parts_->conda.saw(path, marks.folders[i])) return;
+    if (parts_->conda.add(path, marks.prefixes[i])) return;
   }
 }
 

@@ -1,12 +1,12 @@
 // PackageFinder: which installed packages a run used, from the paths it opened.
 //
 //   PackageFinder finder({.cache = user_cache_folder()});
-//   for (…) finder.saw(path);      // every path of the run, those that filters leave out too
+//   for (…) finder.add(path);      // every path of the run, including those the filter leaves out
 //   finder.packages();
 //
-// dpkg: files of /var/lib/dpkg/info. pip: distributions of site-packages, editable ones too. conda:
-// conda-meta of the environment a file is in. For after the command: the first path below /usr may
-// have to build the index of dpkg's files.
+// dpkg: files of /var/lib/dpkg/info. pip: distributions of site-packages, including editable ones.
+// conda: conda-meta of the environment a file is in. Used after the command has ended: the first
+// path below /usr may have to build the index of dpkg's files.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace assay::lineage {
 
 struct PackageOptions {
   std::filesystem::path root = "/";  // paths are looked up below it; another one for tests
-  // Where the index of dpkg's files is kept between runs; empty: nowhere, and it is made each time.
+  // Where the index of dpkg's files is kept between runs; empty: it is built each time.
   std::filesystem::path cache = {};
 };
 
@@ -34,9 +34,9 @@ class PackageFinder {
   PackageFinder& operator=(PackageFinder&&) noexcept;
   ~PackageFinder();
 
-  // An absolute path. Costs well under a microsecond, and twice the same costs the same.
-  void saw(std::string_view path);
-  // Of everything seen so far, sorted, each once.
+  // An absolute path. Takes well under a microsecond, also for repeated paths.
+  void add(std::string_view path);
+  // Of all paths added so far, sorted, without duplicates.
   std::vector<store::Package> packages();
 
  private:

@@ -1,5 +1,4 @@
-// Fake trees for what managers may do, and this machine's dpkg-query as the oracle for what they
-// did here.
+// Fake trees for the package managers, and this machine's dpkg-query as an oracle.
 #include "lineage/packages/packages.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +26,7 @@ class Packages : public ::testing::Test {
   // "dpkg bash 5.2" for each.
   std::vector<std::string> found_for(const std::vector<std::string>& paths) {
     PackageFinder finder({.root = folder_.path() / "root", .cache = folder_.path() / "cache"});
-    for (const std::string& path : paths) finder.saw(path);
+    for (const std::string& path : paths) finder.add(path);
     std::vector<std::string> texts;
     for (const store::Package& p : finder.packages()) {
       texts.push_back(p.manager + " " + p.name + " " + p.version);
@@ -201,14 +200,15 @@ TEST(PackagesHere, AgreeWithDpkgQuery) {
   }
   std::vector<std::string> words = {"dpkg-query", "-S"};
   for (const std::string& path : asked) words.push_back(path);
-  const auto told = run_child({.words = words, .environment = testing::current_environment()});
+  const auto told =
+      base::run_captured({.arguments = words, .environment = base::Environment::from_current()});
   ASSERT_TRUE(told);
   std::istringstream lines(told->output);  // "name:arch: /path"; unknown ones are on stderr
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("diversion by ") || line.find(", ") != line.npos) continue;
     const std::string path = line.substr(line.find(": ") + 2);
     DpkgPackages dpkg("/", cache.path());
-    dpkg.saw(path);
+    dpkg.add(path);
     const auto found = dpkg.packages();
     if (found.empty()) {
       ADD_FAILURE() << line;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "lineage/packages/path_hash.h"
 #include "lineage/packages/python_dist.h"
 
 namespace assay::lineage {
@@ -12,8 +11,8 @@ bool is_module(std::string_view path) {
   return path.ends_with(".py") || path.ends_with(".pyc") || path.ends_with(".so");
 }
 
-// The distribution that installed a module. The one that is called like it is asked first, then
-// those that list it: reading what all of them installed takes tens of milliseconds.
+// The distribution that installed a module. The one with its name is tried first, then those that
+// list it in top_level.txt: reading all file lists takes tens of milliseconds.
 PythonDist* owner_of(const std::string& module, std::vector<PythonDist>& all) {
   const std::string first = module.substr(0, module.find('/'));
   const std::string name =
@@ -27,11 +26,11 @@ PythonDist* owner_of(const std::string& module, std::vector<PythonDist>& all) {
   for (PythonDist& dist : all) {
     if (dist.has(module)) return &dist;
   }
-  // Made later than the installation: compiled code, caches.
+  // Created after the installation: compiled code, caches.
   PythonDist* only = nullptr;
   for (PythonDist& dist : all) {
     if (!dist.has(first)) continue;
-    if (only != nullptr) return nullptr;  // shared by several: nobody's
+    if (only != nullptr) return nullptr;  // shared by several
     only = &dist;
   }
   return only;
@@ -39,7 +38,7 @@ PythonDist* owner_of(const std::string& module, std::vector<PythonDist>& all) {
 
 }  // namespace
 
-void PythonPackages::saw(std::string_view path, std::size_t end) {
+void PythonPackages::add(std::string_view path, std::size_t end) {
   if (end == 0) {
     if (!is_module(path)) return;
     const std::string_view folder = path.substr(0, path.rfind('/'));
@@ -48,11 +47,12 @@ void PythonPackages::saw(std::string_view path, std::size_t end) {
     folders_.insert(last_folder_);
     return;
   }
-  // Two parts of the path decide; what lies deeper was seen already.
+  // The first two components decide; deeper paths add nothing.
   std::size_t deep = path.find('/', end);
   if (deep != path.npos) deep = path.find('/', deep + 1);
   const bool cached = path.find("__pycache__", end) != path.npos;
-  if (!seen_.insert(path_hash(cached ? path : path.substr(0, deep))).second) return;
+  if (!seen_.insert(std::hash<std::string_view>()(cached ? path : path.substr(0, deep))).second)
+    return;
   const std::string_view site = path.substr(0, end - 1);
   auto found = sites_.find(site);
   if (found == sites_.end()) found = sites_.emplace(site, std::set<std::string>()).first;

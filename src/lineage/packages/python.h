@@ -1,5 +1,5 @@
-// Python distributions whose modules were loaded: found by the folder (site-packages) and by what
-// its *.dist-info say of themselves.
+// Python distributions whose modules were loaded: found by the folder (site-packages) and the
+// metadata of its *.dist-info.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ class PythonPackages {
   explicit PythonPackages(std::filesystem::path root) : root_(std::move(root)) {}
 
   // `end` is where the part below site-packages begins; 0 when it is not in one.
-  void saw(std::string_view path, std::size_t end);
+  void add(std::string_view path, std::size_t end);
   [[nodiscard]] std::vector<store::Package> packages() const;
 
  private:
-  // Where modules are installed -> the modules that were opened: "numpy/core", "six.py". Two parts,
+  // Site folder -> the modules that were opened: "numpy/core", "six.py". Two path components,
   // because several distributions share a first one (google, nvidia).
   std::map<std::string, std::set<std::string>, std::less<>> sites_;
   std::unordered_set<std::uint64_t> seen_;  // hashes of site and module: most files add nothing
-  // Folders of modules elsewhere, for distributions installed as a link to their source.
+  // Folders of modules elsewhere, for editable installations.
   std::set<std::string, std::less<>> folders_;
   std::string last_folder_;
   std::filesystem::path root_;

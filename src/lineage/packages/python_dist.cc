@@ -50,7 +50,8 @@ std::string normal_name(std::string_view name) {
 std::string module_of(std::string_view path) {
   const std::size_t slash = path.find('/');
   const std::string_view first = path.substr(0, slash);
-  // Metadata is read by whoever looks for plugins, not by loading the distribution.
+  // Metadata is read by programs that look for plugins, too: it does not mean the distribution was
+  // loaded.
   if (first.ends_with(".dist-info") || first.ends_with(".egg-info") || first.ends_with(".pth") ||
       first.empty() || first == "..") {
     return {};
@@ -95,8 +96,8 @@ bool PythonDist::has(const std::string& module) {
   return modules_.contains(module);
 }
 
-// RECORD is what pip and its kind write; older tools wrote installed-files.txt, and Debian leaves
-// top_level.txt or nothing.
+// pip and similar tools write RECORD; older ones installed-files.txt; Debian keeps top_level.txt or
+// nothing.
 void PythonDist::read_modules() {
   read_ = true;
   const auto add = [this](std::string_view path) {

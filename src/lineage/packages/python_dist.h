@@ -14,20 +14,20 @@ namespace assay::lineage {
 
 class PythonDist {
  public:
-  // All below a site-packages folder. Names only: nothing is read before it is asked for.
+  // All below a site-packages folder. Their files are read only when needed.
   static std::vector<PythonDist> all_in(const std::filesystem::path& site);
   explicit PythonDist(std::filesystem::path info);
 
-  // Whether the folder's name says it is the distribution of this module: PyYAML no, numpy yes.
-  // `name` is normal_name() of the module's first part.
+  // Whether the distribution has the module's name: numpy has, PyYAML (yaml) has not. `name` is
+  // normal_name() of the module's first component.
   [[nodiscard]] bool is_named(std::string_view name) const { return name_ == name; }
-  // Whether the short list that many distributions have besides says so.
+  // Whether top_level.txt, which many distributions have, lists the module.
   [[nodiscard]] bool lists(std::string_view first_part);
   // Whether it installed this: "numpy/core", or "numpy" for any part of it.
   [[nodiscard]] bool has(const std::string& module);
-  // Put there by conda, whose own list has it.
+  // Installed by conda, which lists it itself.
   [[nodiscard]] bool is_conda() const;
-  // The source folder, when installed as a link to it.
+  // The source folder of an editable installation.
   [[nodiscard]] std::optional<std::string> editable_source() const;
   [[nodiscard]] store::Package package() const;
 
@@ -41,11 +41,11 @@ class PythonDist {
   std::set<std::string, std::less<>> modules_;
 };
 
-// The first one or two parts of a path below site-packages, by which modules are told apart; the
-// source's name for what was compiled from it. Empty for what is no module.
+// The first one or two components of a path below site-packages, which identify a module; for
+// compiled files, the name of the source. Empty: not a module.
 std::string module_of(std::string_view path);
 
-// PEP 503: case, and which of "-_." is used, do not matter.
+// PEP 503: case and the choice among "-_." do not matter.
 std::string normal_name(std::string_view name);
 
 }  // namespace assay::lineage

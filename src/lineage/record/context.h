@@ -1,8 +1,8 @@
-// What a run runs in, apart from its files: user, host, git state, environment, machine.
+// The context of a run, apart from its files: user, host, git state, environment, machine.
 //
 //   ContextTask task({.directory = …, .environment = …});   // starts at once, in a thread
-//   …                                                       // open the store meanwhile
-//   Gathered gathered = task.take();                        // before the command is started
+//   …                                                       // open the store in parallel
+//   GatheredContext gathered = task.take();                        // before the command is started
 #pragma once
 
 #include <sys/resource.h>
@@ -25,29 +25,29 @@ struct ContextOptions {
   GitLimits git = {};
 };
 
-struct Gathered {
+struct GatheredContext {
   store::Context context;             // without machine and packages
-  std::vector<std::string> problems;  // one sentence each: what could not be learnt
+  std::vector<std::string> problems;  // one sentence each: what could not be determined
 };
 
 // In this thread.
-Gathered gather_context(const ContextOptions& options);
+GatheredContext gather_context(const ContextOptions& options);
 
 class ContextTask {
  public:
   explicit ContextTask(ContextOptions options);
   // Waits. The git state is that of the working tree between construction and return, so the
-  // command must not run before. Once only.
-  Gathered take() { return future_.get(); }
+  // command must not start earlier. Call once.
+  GatheredContext take() { return future_.get(); }
 
  private:
-  std::future<Gathered> future_;
+  std::future<GatheredContext> future_;
 };
 
-// machine::to_json, remembered in the store's folder until the machine is started again, the driver
-// changes, or other GPUs are to be seen: asking the driver takes tens of milliseconds.
-// What belongs to this process rather than to the machine (affinity, limits) is looked up always.
-// A cache that cannot be read or written is no error.
+// machine::to_json, cached in the store's folder until the machine reboots, the driver changes, or
+// other GPUs are visible: querying the driver takes tens of milliseconds. What belongs to this
+// process rather than to the machine (affinity, limits) is always read. A cache that cannot be read
+// or written is not an error.
 base::Json machine_facts(const std::filesystem::path& store_directory,
                          const machine::DiscoverOptions& options = {});
 

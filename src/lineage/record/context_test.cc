@@ -24,7 +24,7 @@ TEST(Context, GatheredBesideTheCaller) {
   std::vector<std::string> environment = checkout.environment();
   environment.emplace_back("THE_TOKEN=abc");
   ContextTask task({.directory = checkout.path(), .environment = environment});
-  const Gathered gathered = task.take();
+  const GatheredContext gathered = task.take();
   ASSERT_TRUE(gathered.context.git);
   EXPECT_TRUE(gathered.context.git->dirty);
   EXPECT_THAT(gathered.context.environment, Contains(Pair("THE_TOKEN", "[redacted]")));

@@ -7,17 +7,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/clock.h"
-#include "base/process_stat.h"
-#include "base/wait_status.h"
+#include "base/process/environment.h"
+#include "base/process/exit_status.h"
+#include "base/process/proc.h"
 #include "lineage/record/context.h"
-#include "lineage/record/gpu_work.h"
-#include "lineage/record/inherited_stamps.h"
 #include "lineage/record/redirects.h"
-#include "lineage/record/staged_results.h"
-#include "lineage/redact/environment.h"
-#include "lineage/track/filter_file.h"
+#include "lineage/record/run_results.h"
+#include "lineage/redact/command.h"
+#include "lineage/track/hash_task.h"
+#include "lineage/track/stamp.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/launch.h"
 #include "observe/collect/process/outside_writers.h"
@@ -27,123 +29,101 @@
 #include "store/run_writer.h"
 #include "store/this_run.h"
 
-extern char** environ;  // NOLINT: POSIX has it nowhere else
-
 namespace assay::lineage {
 namespace {
 
 namespace fs = std::filesystem;
 
-// As shells and env(1) answer for a program that cannot be run.
-constexpr int kNotFound = 127;
-constexpr int kNotRunnable = 126;
-
-std::vector<std::string> environment() {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
-  return out;
+fs::path home(const base::Environment& environment) {
+  const std::string_view home = environment.get("HOME").value_or("");
+  return home.starts_with('/') ? fs::path(home) : fs::path();
 }
 
-fs::path home(const std::vector<std::string>& variables) {
-  for (const std::string& variable : variables) {
-    if (variable.starts_with("HOME=/")) return variable.substr(5);
-  }
-  return {};
+void refresh_stamp(collect::Inherited& file) {
+  const std::int64_t now_ns = file_clock_ns();  // before fstat
+  struct stat status {};
+  if (::fstat(file.descriptor, &status) != 0) return;
+  file.stamp = to_wire(stamp_of(status));
+  file.racy = racily_new(to_hash(file.stamp), now_ns);
 }
 
-base::Result<collect::Tracer> choose(const std::optional<collect::Tracer>& wanted) {
-  if (wanted) {
-    const collect::Preflight preflight = collect::preflight(*wanted);
-    if (preflight.available) return *wanted;
-    return base::fail(base::unfit_error(std::string(collect::name_of(*wanted)), preflight.reason,
-                                        "`assay tracers` tells what works here"));
+// Takes the stamps of inherited files again, just before the command starts, so that every change
+// of them will show. A file that was written in the current tick of the file clock could be written
+// again without showing it, so this waits for the next tick, a few hundredths of a second at most.
+// Standard streams are skipped: they count as written anyway.
+void refresh_stamps(std::vector<collect::Inherited>& files) {
+  constexpr int kAttempts = 4;
+  constexpr std::chrono::milliseconds kPause{10};
+  for (collect::Inherited& file : files) {
+    if (!file.writable || collect::is_standard_stream(file.descriptor)) continue;
+    refresh_stamp(file);
+    for (int attempt = 1; file.racy && attempt < kAttempts; ++attempt) {
+      std::this_thread::sleep_for(kPause);
+      refresh_stamp(file);
+    }
   }
-  std::string reasons;
-  for (const collect::Tracer tracer : collect::kTracers) {
-    const collect::Preflight preflight = collect::preflight(tracer);
-    if (preflight.available) return tracer;
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", collect::name_of(tracer),
-                           preflight.reason);
-  }
-  return base::fail(base::unfit_error("no tracer works here", reasons));
-}
-
-// As they can be given again.
-std::vector<std::string> options_of(const RunRequest& request) {
-  std::vector<std::string> options;
-  if (request.tracer) {
-    options.push_back(fmt::format("--tracer={}", collect::name_of(*request.tracer)));
-  }
-  for (const Filter::Choice& choice : request.choices) {
-    options.push_back((choice.keep ? "--keep=" : "--leave-out=") + choice.pattern);
-  }
-  for (std::string& option : share::options_of(request.gpu_words)) {
-    options.push_back(std::move(option));
-  }
-  return options;
 }
 
 }  // namespace
 
 int exit_code_of(const base::Error& not_started) {
-  return not_started.code == base::ExitCode::kUsage ? kNotFound : kNotRunnable;
+  return not_started.code == base::ExitCode::kUsage ? base::kExitNotFound : base::kExitNotRunnable;
 }
 
 Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
     : request_(request), channel_(channel) {
-  launch_.words = request_.words;
-  launch_.environment = environment();
+  launch_.words = request_.command;
+  launch_.environment = base::Environment::from_current();
   launch_.inherited = collect::inherited_files();
-  launch_.keep_words = redacted_joined_words;
+  launch_.keep_words = redact_joined_arguments;
   descriptors_ = collect::inherited_descriptors();
 }
 
-void Recorder::say(const base::Error& error) {
+void Recorder::report(const base::Error& error) {
   channel_.say("assay: " + error.line());
 }
 
 int Recorder::record() {
-  const auto tracer = choose(request_.tracer);
-  // Named explicitly, a tracer is a condition; otherwise recording is, like all we do, no reason
-  // not to run the command.
+  const auto tracer = collect::choose_tracer(request_.tracer);
+  // An explicitly named tracer is required; otherwise a command that cannot be recorded still runs.
   if (!tracer && request_.tracer) {
-    say(tracer.error());
+    report(tracer.error());
     return static_cast<int>(tracer.error().code);
   }
   if (!tracer && collect::under_another_gate()) {
-    return run_unrecorded(base::unfit_error(
-        "run", "another `assay run` is around this one and records it as its own"));
+    return run_unrecorded(
+        base::unfit_error("run", "it is inside another `assay run`, which records it"));
   }
   if (!tracer) return run_unrecorded(tracer.error());
   if (const auto ready = prepare(*tracer); !ready) {
-    give_up();
+    discard();
     return run_unrecorded(ready.error());
   }
   const auto done = run();
   if (done) return 0;
-  give_up();
+  discard();
   if (done.error().code == base::ExitCode::kUnfit) return run_unrecorded(done.error());
-  say(done.error());
+  report(done.error());
   return exit_code_of(done.error());
 }
 
-// The store, the context, the row of a running run.
+// Opens the store, gathers the context, and inserts the row of the running run.
 base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
   if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
-  ContextTask context({.directory = directory, .environment = launch_.environment});
+  ContextTask context({.directory = directory, .environment = launch_.environment.entries()});
   ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::Program{}));
   store_.emplace(std::move(opened));
   const store::Location& location = store_->location();
 
-  run_.command = redacted_words(request_.words);
+  run_.command = redact_arguments(request_.command);
   run_.directory = directory;
-  run_.redirects = redirects_of(launch_.inherited);
+  run_.redirects = inherited_redirects(launch_.inherited);
   run_.name = request_.name;
   run_.build = request_.build;
   run_.repeats = request_.stage;
-  run_.options = options_of(request_);
+  run_.options = repeatable_options(request_);
   run_.collector_pid = ::getpid();
   if (const auto stat = base::process_stat(::getpid())) {
     run_.collector_start_ticks = stat->start_ticks;
@@ -152,29 +132,29 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   ASSAY_TRY(run_.uid, store::random_uid());
   run_.spool = location.directory / "spool" / run_.uid;
   if (!fs::create_directories(run_.spool, error) || error) {
-    return base::fail(base::unfit_error(run_.spool, "cannot be made: " + error.message()));
+    return base::fail(base::unfit_error(run_.spool, "cannot be created: " + error.message()));
   }
-  Gathered gathered = context.take();
+  GatheredContext gathered = context.take();
   run_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
   run_.tracer = collect::name_of(tracer);
   collector_ = collect::make_collector(tracer, fs::path(run_.spool) / "events");
   ASSAY_TRY_VOID(collector_->prepare());
   ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
-  store::tell_run({location, run_.uid}, launch_.environment);
+  store::set_run_variable({location, run_.uid}, launch_.environment);
   ASSAY_TRY_VOID(prepare_gpu());
 
-  ASSAY_TRY(std::vector<Filter::Choice> choices, read_filter_file(location.project));
-  choices.insert(choices.end(), request_.choices.begin(), request_.choices.end());
-  filter_.emplace(Filter::Options{
-      .root = location.project, .home = home(launch_.environment), .choices = std::move(choices)});
-  ASSAY_TRY(StoredDigests digests, StoredDigests::over(*store_));
+  ASSAY_TRY(std::vector<Filter::UserRule> user_rules, read_filter_file(location.project));
+  user_rules.insert(user_rules.end(), request_.user_rules.begin(), request_.user_rules.end());
+  filter_.emplace(Filter::Options{.root = location.project,
+                                  .home = home(launch_.environment),
+                                  .user_rules = std::move(user_rules)});
+  ASSAY_TRY(StoredDigests digests, StoredDigests::open(*store_));
   digests_ = std::make_unique<StoredDigests>(std::move(digests));
   return {};
 }
 
-// Without limits, counting is no reason not to run the command; with them, it runs limited or not
-// at all.
+// Counting GPU work is optional; with limits, the command runs limited or not at all.
 base::Result<void> Recorder::prepare_gpu() {
   if (collect::gpu_wanted(launch_.environment)) {
     gpu_ = collect::GpuCount::make(run_.uid, run_.spool);
@@ -185,16 +165,16 @@ base::Result<void> Recorder::prepare_gpu() {
   }
   if (request_.gpu_limits.empty()) return {};
   if (gpu_ && share::apply(request_.gpu_limits, gpu_->region())) return {};
-  return base::fail(base::unfit_error("GPU limits", "there is no memory to keep them in",
-                                      "make room in /dev/shm"));
+  return base::fail(base::unfit_error("GPU limits", "no shared memory is left for them",
+                                      "free space in /dev/shm"));
 }
 
 base::Result<void> Recorder::run() {
-  take_stamps(launch_.inherited);
+  refresh_stamps(launch_.inherited);
   const auto outside = std::make_shared<collect::OutsideWriters>(launch_.inherited);
   started_ns_ = base::system_clock().monotonic_ns();
   Tracker::Options options{.started_ns = started_ns_, .hashing = {.cache = digests_.get()}};
-  // While the command still runs, it is itself one of those who have the file open.
+  // While the command still runs, it has the file open itself.
   options.written_outside = [this, outside](const wire::Stamp& file) {
     return !abandoned_ && outside->may_have_written(file);
   };
@@ -225,12 +205,12 @@ base::Result<void> Recorder::run() {
   if (!outcome) return base::fail(outcome.error());
   store::RunStatus status =
       outcome->wait_status == 0 ? store::RunStatus::kDone : store::RunStatus::kFailed;
-  // Killed so late that the collector did not notice: all was seen, but nobody was told the result.
+  // The keeper was killed at the very end: everything was recorded, but no exit code was returned.
   if (!detached_ && keeper_gone()) status = store::RunStatus::kInterrupted;
   if (auto stored = store(*outcome, status); !stored) {
-    // The row still says that the run runs, and the event log is there: recovery will finish it.
-    stored.error().hint = "its event log is kept and the next `assay log` tries again";
-    say(stored.error());
+    // The row is still that of a running run, and the event log exists: recovery will finish it.
+    stored.error().hint = "its event log is kept; the next `assay log` retries";
+    report(stored.error());
     return {};
   }
   remove_spool();
@@ -244,7 +224,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   run_.status = status;
   if (wait_status_) {
     run_.exit_code = base::shell_exit_code(*wait_status_);
-    if (WIFSIGNALED(*wait_status_)) run_.signal = WTERMSIG(*wait_status_);
+    run_.signal = base::signal_of(*wait_status_);
   }
   run_.dropped = static_cast<std::int64_t>(outcome.dropped);
   run_.usage = usage_of(outcome.usage);
@@ -252,17 +232,17 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
 
   ASSAY_TRY(
       StagedResults results,
-      StagedResults::in(run_.spool, request_.explain
-                                        ? [this](const std::string& line) { channel_.say(line); }
-                                        : StagedResults::Explain{}));
+      StagedResults::create(
+          run_.spool, request_.explain ? [this](const std::string& line) { channel_.say(line); }
+                                       : StagedResults::Explain{}));
   tracker_->finish(results);
   for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
   if (outcome.dropped > 0) {
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
   run_.complete = results.complete();
-  const store::GpuWork gpu = gpu_ ? gpu_work(gpu_->report(), problems_) : store::GpuWork{};
-  // What could not be learnt of the context is said, but the files were all seen.
+  const store::GpuWork gpu = gpu_ ? stored_gpu_work(gpu_->report(), problems_) : store::GpuWork{};
+  // Problems with the context are recorded, but do not make the run incomplete.
   for (store::Missed& problem : problems_) results.missed(std::move(problem));
 
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
@@ -283,9 +263,8 @@ bool Recorder::keeper_gone() const {
   return ::poll(&keeper, 1, 0) > 0 && !channel_.detached();
 }
 
-// Nothing ran, so there is nothing to remember. All that was opened is closed again: it may have
-// been too much.
-void Recorder::give_up() {
+// Nothing ran, so the run is removed. Everything is closed: too many open files may be the reason.
+void Recorder::discard() {
   tracker_.reset();
   collector_.reset();
   if (run_.id != 0) {
@@ -296,10 +275,10 @@ void Recorder::give_up() {
   if (!run_.spool.empty()) remove_spool();
   digests_.reset();
   store_.reset();
-  launch_.environment = environment();  // without the run
+  launch_.environment = base::Environment::from_current();  // without the variables of the run
 }
 
-// A pipe must end when the command closes it, so nobody else may hold it.
+// A pipe ends when the command closes it only if no other process holds it open.
 void Recorder::release_descriptors() {
   const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -315,17 +294,16 @@ void Recorder::remove_spool() {
   fs::remove_all(run_.spool, ignored);
 }
 
-// Without a store or a tracer: the command runs as if we were not there, and a line says so.
+// Without a store or a tracer, the command runs unrecorded, and a line says so.
 int Recorder::run_unrecorded(const base::Error& why) {
-  base::Error told = why;
+  base::Error message = why;
   if (!request_.gpu_limits.empty()) {
-    // Who asked for limits does not want to run without.
-    told.what = "not run, because limits could not be kept: " + told.what;
-    say(told);
+    message.what = "not run, because GPU limits could not be enforced: " + message.what;
+    report(message);
     return static_cast<int>(base::ExitCode::kUnfit);
   }
-  told.what = "this run is not recorded: " + told.what;
-  say(told);
+  message.what = "this run is not recorded: " + message.what;
+  report(message);
   auto child = collect::launch(launch_, [] { return true; });
   std::optional<base::Error> failure;
   if (!child) {
@@ -335,7 +313,7 @@ int Recorder::run_unrecorded(const base::Error& why) {
   }
   if (failure) {
     if (child) ::waitpid(child->pid, nullptr, 0);
-    say(*failure);
+    report(*failure);
     return exit_code_of(*failure);
   }
   release_descriptors();

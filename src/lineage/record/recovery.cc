@@ -1,13 +1,9 @@
 #include "lineage/record/recovery.h"
 
-#include <sys/wait.h>
-
 #include <filesystem>
 
-#include "base/wait_status.h"
-#include "lineage/record/gpu_work.h"
-#include "lineage/record/staged_results.h"
-#include "lineage/record/stored_digests.h"
+#include "base/process/exit_status.h"
+#include "lineage/record/run_results.h"
 #include "lineage/track/tracker.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gpu_count.h"
@@ -20,11 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kKilled =
-    "the collector was killed, or found no room to store what it saw: what the command did after "
-    "that was not recorded, and files are known as they were found afterwards";
+    "the collector was killed, or could not store the run: what the command did after that was not "
+    "recorded, and files are recorded as they were found afterwards";
 
-// Times in the log are of a clock that means nothing later: the first record stands for the start.
-class FirstEvent : public collect::Sink {
+// Times in the log are of a monotonic clock: the first event stands for the start of the run.
+class TimeRange : public collect::Sink {
  public:
   void happened(const collect::Event& event) override {
     if (start_ns == 0) start_ns = event.time_ns;
@@ -44,27 +40,28 @@ base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
 base::Result<bool> recover(store::Store& store, store::RunRecord run,
                            const std::optional<EndedRun>& ended) {
   const fs::path events = fs::path(run.spool) / "events";
-  FirstEvent times;
+  TimeRange times;
   const auto readable = replay(events, times);
 
   Filter filter({.root = store.location().project});
-  ASSAY_TRY(StoredDigests digests, StoredDigests::over(store));
+  ASSAY_TRY(StoredDigests digests, StoredDigests::open(store));
   Tracker tracker({.started_ns = times.start_ns, .live = false, .hashing = {.cache = &digests}},
                   filter);
   if (readable) ASSAY_TRY_VOID(replay(events, tracker));
   std::error_code ignored;
   fs::create_directories(run.spool, ignored);
-  ASSAY_TRY(StagedResults results, StagedResults::in(run.spool, {}));
+  ASSAY_TRY(StagedResults results, StagedResults::create(run.spool, {}));
   tracker.finish(results);
   results.missed({"killed", kKilled});
   std::vector<store::Missed> problems;
   auto counted = collect::GpuCount::find(run.uid, run.spool);
-  const store::GpuWork gpu = counted ? gpu_work(counted->report(), problems) : store::GpuWork{};
+  const store::GpuWork gpu =
+      counted ? stored_gpu_work(counted->report(), problems) : store::GpuWork{};
   for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
 
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(store, run.id));
-  // Another process may have been first.
+  // Another process may have recovered it already.
   ASSAY_TRY(const store::RunRecord now, store::head_of(store, run.id));
   if (now.status != store::RunStatus::kRunning) return false;
   ASSAY_TRY_VOID(results.write(writer));
@@ -73,7 +70,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   run.complete = false;
   if (ended && ended->collector == run.collector_pid) {
     run.exit_code = base::shell_exit_code(ended->wait_status);
-    if (WIFSIGNALED(ended->wait_status)) run.signal = WTERMSIG(ended->wait_status);
+    run.signal = base::signal_of(ended->wait_status);
   }
   run.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(run));

@@ -1,5 +1,5 @@
-// Recovery: runs whose collector was killed are finished from the event logs they left. Whoever
-// opens a store to ask or to write does this first.
+// Recovery: runs whose collector was killed are finished from their event logs. Every verb that
+// opens a store does this first.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ struct EndedRun {
   int wait_status = 0;
 };
 
-// Marks every such run interrupted, with everything its log holds. Returns how many there were.
+// Marks every such run interrupted, with everything its log contains. Returns their number.
 base::Result<int> recover_runs(store::Store& store, const std::optional<EndedRun>& ended = {});
 
 }  // namespace assay::lineage

@@ -1,5 +1,5 @@
-// Files a command gets as standard input, output and error (`assay run -- cmd < in > out`), so that
-// it can be given them again. store::RunRecord keeps them in the shell's notation.
+// Files that are a command's standard input, output and error (`assay run -- cmd < in > out`), so
+// that a repeated run gets them too. store::RunRecord has them in the shell's notation.
 #pragma once
 
 #include <optional>
@@ -17,27 +17,27 @@ namespace assay::lineage {
 struct Redirect {
   int descriptor = 0;  // 0, 1 or 2
   bool writes = false;
-  bool appends = false;  // to what others wrote, or may write
+  bool appends = false;  // after what others wrote, or may write
   std::string path;
-  // What the stage left there; none: not known, or it is only read.
+  // What the stage left there; none: not known, or only read.
   std::optional<hash::Digest> left = std::nullopt;
 };
 
-// "1>>/p/log". While the descriptors are still open and before the command has them: a file is the
-// stage's to cut if it is empty and its descriptor stands at the beginning; otherwise others write
-// to it as well, and the stage adds to what they wrote.
-std::vector<std::string> redirects_of(std::span<const collect::Inherited> files);
+// "1>>/p/log". Called while the descriptors are open and before the command has them: the stage may
+// truncate a file if it is empty and its offset is 0; otherwise others write to it as well, and the
+// stage appends.
+std::vector<std::string> inherited_redirects(std::span<const collect::Inherited> files);
 
 std::string to_text(const Redirect& redirect);
-// For open(2): as the shell opens it.
+// The flags with which a shell opens it.
 int open_flags(const Redirect& redirect);
-// Gives this process the files as its own standard input, output and error, for the command that it
-// starts; two descriptors of one file (`> log 2>&1`) share it. Nothing is lost by that: a file that
-// this process writes to already is neither opened nor cut, one that holds something else than the
-// stage left is not touched, and a file that was given to this process in its place has precedence.
-// Then, and where the file cannot be opened, the stream stays what it is. Returns what there is to
-// say about that, a line each; an error, before anything was changed, if there is nothing to read.
-base::Result<std::vector<std::string>> take_redirects(std::span<const Redirect> redirects);
+// Makes the files this process's standard input, output and error, for the command that it starts;
+// two descriptors of one file (`> log 2>&1`) share it. No data is lost: a file that this process
+// already writes to is not opened again, one whose content is not what the stage left is not
+// touched, and a redirection of this process has precedence. Then, and if the file cannot be
+// opened, the stream is not changed. Returns a message for each such case; an error, before
+// anything is changed, if an input file cannot be opened.
+base::Result<std::vector<std::string>> apply_redirects(std::span<const Redirect> redirects);
 std::optional<Redirect> parse_redirect(std::string_view text);
 std::vector<Redirect> parse_redirects(std::span<const std::string> texts);
 

@@ -1,8 +1,14 @@
+// Two processes: this one, the keeper, stays in the foreground; the forked one, the collector,
+// starts the command and records it (recorder.h). If the collector is killed, the run is recovered
+// from its event log.
 #include "lineage/record/run.h"
+
+#include <fmt/format.h>
 
 #include <filesystem>
 
-#include "base/stderr_line.h"
+#include "base/terminal.h"
+#include "lineage/record/recorder.h"
 #include "lineage/record/recovery.h"
 #include "observe/collect/process/launch.h"
 #include "store/store.h"
@@ -10,8 +16,8 @@
 namespace assay::lineage {
 namespace {
 
-// The collector was killed and the command ended without it: what it had seen is in its event log.
-void finish_for_the_dead(const collect::Kept& kept) {
+// The collector was killed and the command ended without it: its events are in the event log.
+void recover_killed(const collect::Kept& kept) {
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
   if (error) return;
@@ -22,33 +28,61 @@ void finish_for_the_dead(const collect::Kept& kept) {
   if (kept.wait_status) ended = {kept.collector, *kept.wait_status};
   if (store && recover_runs(*store, ended)) {
     base::write_stderr(
-        "assay: the collector was killed; what it had seen is kept as an interrupted run, see "
+        "assay: the collector was killed; what it had recorded is kept as an interrupted run, see "
         "`assay show last`\n");
   }
 }
 
 }  // namespace
 
+std::vector<std::string> repeatable_options(const RunRequest& request) {
+  std::vector<std::string> options;
+  if (request.tracer) {
+    options.push_back(fmt::format("--tracer={}", collect::name_of(*request.tracer)));
+  }
+  for (const Filter::UserRule& rule : request.user_rules) {
+    options.push_back((rule.keep ? "--keep=" : "--leave-out=") + rule.pattern);
+  }
+  for (std::string& option : share::options_of(request.gpu_words)) {
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+void repeat_option(const std::string& option, RunRequest& request) {
+  if (share::take_option(option, request.gpu_words)) return;
+  const std::size_t equals = option.find('=');
+  if (equals == std::string::npos) return;
+  const std::string_view name = std::string_view(option).substr(0, equals);
+  const std::string value = option.substr(equals + 1);
+  if (name == "--keep" || name == "--leave-out") {
+    request.user_rules.push_back({value, name == "--keep"});
+  }
+  for (const collect::Tracer tracer : collect::kTracers) {
+    if (name == "--tracer" && value == collect::name_of(tracer)) request.tracer = tracer;
+  }
+}
+
 base::Result<collect::Kept> run_command(const RunRequest& request) {
   auto kept = collect::keep(request.wait, [&](collect::Channel& channel) {
-    // Never destroyed: closing the store would move its log into it and wait for the disk, which
-    // the next run would wait for again.
+    // Never destroyed: closing the store would checkpoint its write-ahead log and wait for the
+    // disk.
     return (new Recorder(request, channel))->record();
   });
   if (!kept) {
     base::Error why = kept.error();
     if (!request.gpu_limits.empty()) {
-      why.what = "not run, because limits could not be kept: " + why.what;
+      why.what = "not run, because GPU limits could not be enforced: " + why.what;
       return base::fail(std::move(why));
     }
-    // Not even two processes can be had. The command still can.
+    // The collector cannot be started. The command still can.
     why.what = "this run is not recorded: " + why.what;
     base::write_stderr("assay: " + why.line() + "\n");
-    const base::Error failed = collect::become(request.words);
+    const base::Error failed = collect::become(request.command);
     base::write_stderr("assay: " + failed.line() + "\n");
     return collect::Kept{.collector_status = exit_code_of(failed)};
   }
-  if (kept->collector_lost) finish_for_the_dead(*kept);
+  if (kept->collector_lost) recover_killed(*kept);
   return kept;
 }
 

@@ -1,14 +1,47 @@
-// run_command(): what `assay run` does, from the keeper's point of view.
+// run_command(): what `assay run` does. The request is made by the verb, or from a recorded stage
+// (reproduce/rerun.h).
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/result.h"
-#include "lineage/record/recorder.h"
+#include "lineage/record/redirects.h"
+#include "lineage/track/filter.h"
 #include "observe/collect/keeper.h"
+#include "observe/collect/tracers.h"
+#include "share/plan.h"
 
 namespace assay::lineage {
 
-// Runs the command, recorded, and returns when that is done. Everything there is to say has been
-// said on standard error by then.
+struct RunRequest {
+  std::vector<std::string> command;
+  std::optional<collect::Tracer> tracer = std::nullopt;  // none: the first that works
+  std::string name = {};
+  bool build = false;
+  std::vector<Filter::UserRule> user_rules = {};  // --keep, --leave-out, in the order given
+  // For `run @N`: the stage, its working directory, and the files of its standard streams.
+  std::int64_t stage = 0;
+  std::string directory = {};
+  std::vector<Redirect> redirects = {};
+  // The GPU limits as given, to be repeated, and what they come to on this machine.
+  share::LimitWords gpu_words = {};
+  share::LimitPlan gpu_limits = {};
+  bool explain = false;
+  bool wait = true;      // for processes that the command leaves running
+  bool summary = false;  // print one line about the run at its end
+};
+
+// The options of a request that a later run of the same stage repeats: "--tracer=ptrace",
+// "--keep=*.so". repeat_option() adds one of them to a request.
+std::vector<std::string> repeatable_options(const RunRequest& request);
+void repeat_option(const std::string& option, RunRequest& request);
+
+// Runs the command and records it. All messages have been printed to standard error when it
+// returns.
 base::Result<collect::Kept> run_command(const RunRequest& request);
 
 }  // namespace assay::lineage

@@ -1,5 +1,5 @@
-// See secret_name.h. A wrong "secret" costs a person a variable they wanted to see; a wrong
-// "nothing" puts a password on disk. So the lists lean to the former.
+// A false positive hides a variable someone wanted to see; a false negative writes a password to
+// disk. So the lists err towards the former.
 #include "lineage/redact/secret_name.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 namespace assay::lineage {
 namespace {
@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 14> kSecretEndings = {
     "PASSWORD",  "PASSWD",     "PASSPHRASE", "SECRET", "APIKEY",     "TOKEN",         "ACCESSKEY",
     "SECRETKEY", "PRIVATEKEY", "AUTHKEY",    "SASKEY", "ENCRYPTKEY", "ENCRYPTIONKEY", "MASTERKEY"};
 
-// PGPASS, ROOTPASS, USERPWD; but BYPASS and COMPASS are words.
+// PGPASS, ROOTPASS, USERPWD; but not BYPASS and COMPASS.
 constexpr std::array<std::string_view, 2> kJoinedPasses = {"PASS", "PWD"};
 constexpr std::array<std::string_view, 9> kOtherPasses = {"ASKPASS",  "BYPASS",   "COMPASS",
                                                           "SURPASS",  "TRESPASS", "ENCOMPASS",
@@ -37,13 +37,13 @@ constexpr std::array<std::string_view, 15> kMaybeWords = {
     "KEY", "KEYS", "TOKENS", "PASS", "PWD", "AUTH",      "SESSION", "SESSIONS",
     "PAT", "PIN",  "OTP",    "CRED", "SIG", "SIGNATURE", "PRIVATE"};
 
-// KEY or PASS after one of these is a secret without doubt.
+// KEY or PASS after one of these is always a secret.
 constexpr std::array<std::string_view, 10> kQualifiers = {
     "API",     "ACCESS",     "SECRET", "PRIVATE", "AUTH",
     "SIGNING", "ENCRYPTION", "MASTER", "DB",      "ACCOUNT"};
 
-// The value is then a place or a measure, not the thing itself: PASSWORD_FILE, KEY_LENGTH.
-constexpr std::array<std::string_view, 23> kAboutIt = {
+// The value is then a path or a quantity, not the secret: PASSWORD_FILE, KEY_LENGTH.
+constexpr std::array<std::string_view, 23> kDescriptionWords = {
     "FILE", "FILES",  "PATH", "PATHS", "DIR",  "DIRECTORY", "FOLDER",     "SOCK",
     "SIZE", "SOCKET", "NAME", "TYPE",  "MODE", "LENGTH",    "COUNT",      "TIMEOUT",
     "TTL",  "HOST",   "PORT", "LIMIT", "PER",  "PERIOD",    "PARALLELISM"};
@@ -53,7 +53,7 @@ constexpr std::array<std::string_view, 14> kTokenizerWords = {
     "EOS",  "BOS", "PAD",     "MASK", "UNK", "SEP", "CLS",
     "STOP", "PER", "SPECIAL", "NEW",  "MAX", "MIN", "NUM"};
 
-// What desktops and shells set. PWD is a directory.
+// Set by desktops and shells. PWD is a directory.
 constexpr std::array<std::string_view, 8> kHarmlessNames = {
     "PWD",        "OLDPWD",          "SESSION_MANAGER",  "DBUS_SESSION_BUS_ADDRESS",
     "WT_SESSION", "DESKTOP_SESSION", "ITERM_SESSION_ID", "TERM_SESSION_ID"};
@@ -98,30 +98,30 @@ bool ends_in_pass(std::string_view word) {
 
 }  // namespace
 
-NameSays what_name_says(std::string_view name) {
-  if (has(kHarmlessNames, name) || name.starts_with("XDG_")) return NameSays::kNothing;
+Secrecy secrecy_of_name(std::string_view name) {
+  if (has(kHarmlessNames, name) || name.starts_with("XDG_")) return Secrecy::kPublic;
   const std::vector<std::string> words = words_of(name);
-  if (words.empty() || has(kAboutIt, words.back())) return NameSays::kNothing;
-  NameSays says = NameSays::kNothing;
+  if (words.empty() || has(kDescriptionWords, words.back())) return Secrecy::kPublic;
+  Secrecy secrecy = Secrecy::kPublic;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
     const std::string_view before = i > 0 ? std::string_view(words[i - 1]) : std::string_view();
     if (word == "KEY" && before == "PUBLIC") continue;
     const bool of_tokenizer = word.starts_with("TOKEN") && has(kTokenizerWords, before);
     if (!of_tokenizer && (has(kSecretWords, word) || ends_secret(word) || ends_in_pass(word)))
-      return NameSays::kSecret;
+      return Secrecy::kSecret;
     if (!has(kMaybeWords, word) && !of_tokenizer) continue;
-    if (!of_tokenizer && word != "TOKENS" && has(kQualifiers, before)) return NameSays::kSecret;
-    if (!of_tokenizer) says = NameSays::kMaybe;
+    if (!of_tokenizer && word != "TOKENS" && has(kQualifiers, before)) return Secrecy::kSecret;
+    if (!of_tokenizer) secrecy = Secrecy::kMaybe;
   }
-  return says;
+  return secrecy;
 }
 
-bool is_number_or_truth(std::string_view value) {
-  static constexpr std::array<std::string_view, 8> kTruths = {"true", "false", "yes",  "no",
-                                                              "on",   "off",   "True", "False"};
-  if (value.empty() || has(kTruths, value)) return true;
-  // Longer digits are a card, an account or a one-time code rather than a measure.
+bool is_number_or_bool(std::string_view value) {
+  static constexpr std::array<std::string_view, 8> kBooleans = {"true", "false", "yes",  "no",
+                                                                "on",   "off",   "True", "False"};
+  if (value.empty() || has(kBooleans, value)) return true;
+  // More digits are a card or account number or a one-time code rather than a quantity.
   if (value.size() > 15 || std::none_of(value.begin(), value.end(), is_digit)) return false;
   return value.find_first_not_of("0123456789.,:+-_eE") == std::string_view::npos;
 }

@@ -1,20 +1,20 @@
-// Whether a name (of an environment variable, an option, a query parameter) says that its value is
-// a secret. Word by word, so that KEYBOARD and MONKEY are no keys.
+// Whether a name (of an environment variable, an option, a query parameter) marks its value as a
+// secret. Names are split into words, so that KEYBOARD and MONKEY are not keys.
 #pragma once
 
 #include <string_view>
 
 namespace assay::lineage {
 
-enum class NameSays {
-  kNothing,
+enum class Secrecy {
+  kPublic,
   kMaybe,   // KEY, SESSION, TOKENS …: a secret unless the value is plainly something else
   kSecret,  // PASSWORD, API_KEY, …: whatever the value
 };
 
-NameSays what_name_says(std::string_view name);
+Secrecy secrecy_of_name(std::string_view name);
 
-// A number, a list of numbers or a truth value: MAX_TOKENS=4096 is no secret.
-bool is_number_or_truth(std::string_view value);
+// A number, a list of numbers or a boolean: MAX_TOKENS=4096 is not a secret.
+bool is_number_or_bool(std::string_view value);
 
 }  // namespace assay::lineage

@@ -8,8 +8,8 @@ bool is_path_char(char c) {
          c == '-' || c == '.' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Whether a path can begin at `at`: nothing before it that would make it the end of a longer one.
-// "-I/p" and "-L/p" are options with their value.
+// Whether a path can begin at `at`, and is not the end of a longer one. "-I/p" and "-L/p" are
+// options with their value.
 bool begins_path(std::string_view word, std::size_t at) {
   if (at == 0) return true;
   if (word[at - 1] == '/') return false;
@@ -29,7 +29,7 @@ std::string PathMap::path(std::string_view path) const {
   return to_ + std::string(path.substr(from_.size()));
 }
 
-std::string PathMap::word(std::string_view word) const {
+std::string PathMap::argument(std::string_view word) const {
   std::string out;
   std::size_t at = 0;
   while (true) {

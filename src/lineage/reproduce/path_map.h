@@ -1,5 +1,5 @@
-// PathMap: where a file of the original project is in its copy, and a command's words with the
-// project's folder replaced by the copy's. Pure.
+// PathMap: maps paths of the original project to its copy, also inside command-line arguments.
+// Pure.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ class PathMap {
   [[nodiscard]] const std::string& from() const { return from_; }
   [[nodiscard]] const std::string& to() const { return to_; }
   [[nodiscard]] bool inside(std::string_view path) const;
-  // A path outside is where it was.
+  // A path outside the project is not changed.
   [[nodiscard]] std::string path(std::string_view path) const;
-  // Every place where the folder stands as a whole path: "--data=/p/x", "/p/a:/p/b",
+  // Replaces every occurrence of the folder as a whole path: "--data=/p/x", "/p/a:/p/b",
   // "-I/p/include", but not "/mnt/p" or "/p2".
-  [[nodiscard]] std::string word(std::string_view word) const;
+  [[nodiscard]] std::string argument(std::string_view argument) const;
 
  private:
   std::string from_, to_;

@@ -34,7 +34,7 @@ TEST(PathMap, Words) {
                          {"/home/u/p-old", "/home/u/p-old"},
                          {"plain", "plain"},
                          {"", ""}}) {
-    EXPECT_EQ(map.word(c.word), c.expected) << c.word;
+    EXPECT_EQ(map.argument(c.word), c.expected) << c.word;
   }
 }
 

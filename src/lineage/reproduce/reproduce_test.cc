@@ -1,6 +1,6 @@
-// Commands are really run, recorded by hand (inputs and outputs are listed by the test, hashed from
-// the disk), and made again in a copy.
-#include "lineage/reproduce/reproduce.h"
+// Commands are run, recorded by the test (which lists inputs and outputs and hashes them), and
+// reproduced in a copy.
+#include "lineage/reproduce/plan.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include "base/unique_fd.h"
 #include "hash/file.h"
 #include "lineage/record/redirects.h"
-#include "lineage/reproduce/reproduce_run.h"
+#include "lineage/reproduce/run_plan.h"
 #include "lineage/source/git.h"
 #include "lineage/testing/checkout.h"
 
@@ -59,8 +59,8 @@ class Reproduce : public ::testing::Test {
     for (const std::string& name : outputs) existed[name] = std::filesystem::exists(at(name));
     std::vector<std::string> entries = project_.environment();
     for (const auto& [name, value] : environment_) entries.push_back(name + "=" + value);
-    const auto done =
-        run_child({.words = run.command, .environment = entries, .directory = project_.path()});
+    const auto done = base::run_captured(
+        {.arguments = run.command, .environment = entries, .directory = project_.path()});
     EXPECT_TRUE(done && done->ok()) << script << (done ? done->errors : "");
     for (const std::string& name : outputs) {
       run.outputs.push_back(
@@ -72,7 +72,7 @@ class Reproduce : public ::testing::Test {
     return runs_.back();
   }
 
-  Plan plan(std::map<hash::Digest, std::vector<std::string>> places = {}) {
+  ReproductionPlan plan(std::map<hash::Digest, std::vector<std::string>> places = {}) {
     return make_plan({.runs = runs_,
                       .project_root = project_.path().string(),
                       .artifact_path = "",
@@ -81,7 +81,7 @@ class Reproduce : public ::testing::Test {
                       .places = std::move(places),
                       .environment = environment_});
   }
-  Reproduction reproduce(const Plan& plan, bool allow_outside = false) {
+  Reproduction reproduce(const ReproductionPlan& plan, bool allow_outside = false) {
     const auto before = tree_of(project_.path());
     const base::UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     auto done = run_plan(plan, {.directory = folder_.path() / "copy",
@@ -95,9 +95,9 @@ class Reproduce : public ::testing::Test {
   // "identical a.txt" for every output of every stage.
   std::vector<std::string> verdicts(const Reproduction& done) {
     std::vector<std::string> all;
-    for (const StageVerdict& stage : done.stages) {
-      for (const OutputVerdict& one : stage.outputs) {
-        all.push_back(std::string(to_text(one.verdict)) + " " +
+    for (const StageResult& stage : done.stages) {
+      for (const OutputComparison& one : stage.outputs) {
+        all.push_back(std::string(to_text(one.match)) + " " +
                       std::filesystem::path(one.path).filename().string());
       }
     }
@@ -125,7 +125,7 @@ TEST_F(Reproduce, PipelineInADirtyCheckout) {
   project_.commit("later");
   project_.write("model", "overwritten by hand\n");
 
-  const Plan made = plan();
+  const ReproductionPlan made = plan();
   EXPECT_THAT(made.obstacles, IsEmpty());
   const Reproduction done = reproduce(made);
   EXPECT_EQ(done.undecided, "");
@@ -229,16 +229,16 @@ TEST_F(Reproduce, ChangedAndMovedInputs) {
   const hash::Digest content = *digest(at("in"));
   project_.write("kept elsewhere", "1\n");
   project_.write("in", "2\n");
-  const Plan without = plan();
+  const ReproductionPlan without = plan();
   ASSERT_THAT(without.obstacles, ::testing::SizeIs(1));
   EXPECT_THAT(without.obstacles[0].text, HasSubstr("in, which is changed here"));
   const Reproduction refused = reproduce(without);
   EXPECT_EQ(refused.exit_code(), base::ExitCode::kInconclusive);
   EXPECT_THAT(refused.stages, IsEmpty());
 
-  const Plan with = plan({{content, {at("gone"), at("kept elsewhere")}}});
+  const ReproductionPlan with = plan({{content, {at("gone"), at("kept elsewhere")}}});
   EXPECT_THAT(with.obstacles, IsEmpty());
-  EXPECT_EQ(with.stages[0].externals[0].state, SourceState::kElsewhere);
+  EXPECT_EQ(with.stages[0].externals[0].state, InputState::kElsewhere);
   EXPECT_THAT(verdicts(reproduce(with)), ElementsAre("identical out"));
 }
 
@@ -248,7 +248,7 @@ TEST_F(Reproduce, MadeByAStageAndMovedByHand) {
   std::filesystem::rename(project_.path() / "out", project_.path() / "moved");
   run("wc -c < moved > count", {"moved"}, {"count"});
   // Nobody saw the move: the file is needed as it is.
-  EXPECT_EQ(plan().stages[1].externals.at(0).state, SourceState::kUnchanged);
+  EXPECT_EQ(plan().stages[1].externals.at(0).state, InputState::kUnchanged);
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out", "identical count"));
 }
 
@@ -259,7 +259,7 @@ TEST_F(Reproduce, ChangesInPlaceAreMadeInTheirOrder) {
   runs_[1].outputs[0].before = grown;
   run("sed -i s/1/9/ log", {"log"}, {"log"});
   run("wc -l log > n", {"log"}, {"n"});
-  const Plan made = plan();
+  const ReproductionPlan made = plan();
   EXPECT_THAT(made.obstacles, IsEmpty());
   EXPECT_THAT(verdicts(reproduce(made)),
               ElementsAre("identical log", "identical log", "identical log", "identical n"));
@@ -270,7 +270,7 @@ TEST_F(Reproduce, WhatWasAddedToAndIsNotThereStops) {
   const auto before = digest(at("log"));
   run("echo x >> log", {}, {"log"});
   runs_[0].outputs[0].before = before;
-  const Plan made = plan();
+  const ReproductionPlan made = plan();
   ASSERT_THAT(made.obstacles, ::testing::SizeIs(1));
   EXPECT_THAT(made.obstacles[0].text, HasSubstr("log, which is changed here"));
 }
@@ -280,7 +280,7 @@ TEST_F(Reproduce, AlikeContentsOfOtherStagesAreNotTaken) {
   project_.write("b", "1\n");
   run("cat b > c", {"b"}, {"c"});
   std::filesystem::remove(at("b"));
-  const Plan made = plan();
+  const ReproductionPlan made = plan();
   ASSERT_THAT(made.obstacles, ::testing::SizeIs(1));
   EXPECT_THAT(made.obstacles[0].text, HasSubstr("b, which is missing here"));
 }
@@ -291,8 +291,9 @@ TEST_F(Reproduce, ALogThatStagesShareIsNotCompared) {
     runs_.back().command = {"sh", "-c", std::string("echo 1 > ") + name + "; date +%s%N"};
     runs_.back().redirects = {"1>" + at("log")};
   }
-  const Plan made = plan();
-  EXPECT_THAT(made.notes, ElementsAre(HasSubstr("not its alone"), HasSubstr("not its alone")));
+  const ReproductionPlan made = plan();
+  EXPECT_THAT(made.notes,
+              ElementsAre(HasSubstr("other stages write to as well"), HasSubstr("not its alone")));
   EXPECT_THAT(verdicts(reproduce(made)), ElementsAre("identical a", "identical b"));
 }
 
@@ -308,7 +309,7 @@ TEST_F(Reproduce, OutputsOutsideAreNotWrittenUnasked) {
   const std::string outside = (folder_.path() / "outside").string();
   project_.write("in", "1\n");
   run("cp in " + outside, {"in"}, {outside});
-  const Plan made = plan();
+  const ReproductionPlan made = plan();
   ASSERT_THAT(made.obstacles, ::testing::SizeIs(1));
   EXPECT_TRUE(made.obstacles[0].outside);
   EXPECT_EQ(reproduce(made).exit_code(), base::ExitCode::kInconclusive);
@@ -321,7 +322,7 @@ TEST_F(Reproduce, StandardStreams) {
   run("sort < in > out; echo shown > " + log, {"in"}, {"out", log});
   runs_[0].command = {"sort"};  // as the shell would have passed it to us
   runs_[0].redirects = {"0<" + at("in"), "1>" + at("out"), "2>" + log};
-  const Plan made = plan();
+  const ReproductionPlan made = plan();
   EXPECT_THAT(made.obstacles, IsEmpty());
   EXPECT_THAT(made.notes, ElementsAre(HasSubstr("shown, not compared")));
   EXPECT_THAT(verdicts(reproduce(made)), ElementsAre("identical out"));
@@ -352,12 +353,12 @@ TEST_F(Reproduce, FailureStops) {
   run("cat one > two", {"one"}, {"two"});
   runs_[0].command[2] = "cat in > one; exit 7";
   const Reproduction done = reproduce(plan());
-  EXPECT_THAT(done.undecided, HasSubstr("then with 7"));
+  EXPECT_THAT(done.undecided, HasSubstr("now with 7"));
   EXPECT_EQ(done.exit_code(), base::ExitCode::kInconclusive);
   EXPECT_THAT(done.stages, ::testing::SizeIs(1));
   std::filesystem::remove_all(folder_.path() / "copy");
   runs_[0].command = {"no-such-program-anywhere"};
-  EXPECT_THAT(reproduce(plan()).undecided, HasSubstr("then with 127"));
+  EXPECT_THAT(reproduce(plan()).undecided, HasSubstr("now with 127"));
 }
 
 TEST_F(Reproduce, EnvironmentWithSecretsFromHere) {
@@ -396,7 +397,7 @@ TEST_F(Reproduce, DifferencesOfTheEnvironment) {
       R"({"os":{"name":"Debian","version":"12","kernel":"5"},"cpu":{"model":"A"},)"
       R"("gpus":[],"drivers":{"nvidia":null}})");
   std::vector<std::string> found;
-  for (const Difference& one : differences_to_here({run, run}, here)) {
+  for (const EnvironmentDifference& one : environment_differences({run, run}, here)) {
     found.push_back(one.what + ": " + one.recorded + " / " + one.here);
   }
   EXPECT_THAT(found,

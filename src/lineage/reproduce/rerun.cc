@@ -1,14 +1,23 @@
 #include "lineage/reproduce/rerun.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string_view>
 
+#include "base/terminal.h"
 #include "base/text.h"
+#include "lineage/redact/command.h"
+#include "store/stages.h"
+#include "store/store.h"
 
 namespace assay::lineage {
 namespace {
@@ -34,22 +43,22 @@ bool is_option(std::string_view word) {
 // A place in the command that gives `key` a value.
 struct ValuePlace {
   std::string key;
-  std::size_t word = 0;  // the word that holds the value
-  std::size_t from = 0;  // where in it the value starts
+  std::size_t argument = 0;  // the argument that contains the value
+  std::size_t from = 0;      // where in it the value starts
 };
 
-std::vector<ValuePlace> places_in(std::span<const std::string> words) {
+std::vector<ValuePlace> places_in(std::span<const std::string> command) {
   std::vector<ValuePlace> places;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i];
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
     const std::size_t equals = word.find('=');
     // An assignment is a name and a value: "a=b", not "=b", and not a whole sentence with an "=".
     const bool named = equals != std::string::npos && equals > 0 &&
                        word.substr(0, equals).find_first_of(" \t\n'\"(") == std::string::npos;
     if (named) {
       places.push_back({key_of(word.substr(0, equals)), i, equals + 1});
-    } else if (is_option(word) && i + 1 < words.size() && !is_option(words[i + 1]) &&
-               words[i + 1] != "--") {
+    } else if (is_option(word) && i + 1 < command.size() && !is_option(command[i + 1]) &&
+               command[i + 1] != "--") {
       places.push_back({key_of(word), i + 1, 0});
     }
   }
@@ -62,19 +71,19 @@ base::Error no_such_key(const std::string& key, const std::vector<ValuePlace>& p
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string where = fmt::format("--set {}", key);
   if (names.empty()) {
-    return base::usage_error(where, "the stage's command gives no names values",
+    return base::usage_error(where, "the stage's command has no named values",
                              "run the changed command itself: assay run -- …");
   }
-  return base::usage_error(where, fmt::format("the stage's command gives no value to '{}'", key),
-                           fmt::format("it does to: {}", fmt::join(names, ", ")));
+  return base::usage_error(where, fmt::format("the stage's command has no value for '{}'", key),
+                           fmt::format("it has values for: {}", fmt::join(names, ", ")));
 }
 
 }  // namespace
 
-base::Result<std::vector<std::string>> rerun_words(std::span<const std::string> words,
-                                                   std::span<const std::string> sets) {
-  std::vector<std::string> changed(words.begin(), words.end());
-  const std::vector<ValuePlace> places = places_in(words);
+base::Result<std::vector<std::string>> replace_values(std::span<const std::string> command,
+                                                      std::span<const std::string> sets) {
+  std::vector<std::string> changed(command.begin(), command.end());
+  const std::vector<ValuePlace> places = places_in(command);
   for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -85,13 +94,69 @@ base::Result<std::vector<std::string>> rerun_words(std::span<const std::string> 
     bool found = false;
     for (const ValuePlace& place : places) {
       if (place.key != key) continue;
-      // Not the word as it is now: an earlier --set of the same key may have changed it.
-      changed[place.word] = words[place.word].substr(0, place.from) + set.substr(equals + 1);
+      // The original argument: an earlier --set of the same key may have changed it.
+      changed[place.argument] =
+          command[place.argument].substr(0, place.from) + set.substr(equals + 1);
       found = true;
     }
     if (!found) return base::fail(no_such_key(set.substr(0, equals), places));
   }
   return changed;
+}
+
+base::Result<RunRequest> stage_request(const std::string& number,
+                                       const std::vector<std::string>& sets) {
+  std::int64_t stage = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), stage);
+  if (error != std::errc{} || end != number.data() + number.size()) {
+    return base::fail(base::usage_error("run", fmt::format("'@{}' is not a stage", number),
+                                        "@1, @2, …: `assay status` lists them"));
+  }
+  std::error_code gone;
+  const std::filesystem::path directory = std::filesystem::current_path(gone);
+  if (gone) return base::fail(base::unfit_error("the working directory", "is gone"));
+  ASSAY_TRY(const auto location, store::find(directory));
+  if (!location) {
+    return base::fail(base::usage_error("run", fmt::format("there is no stage {}", stage),
+                                        "nothing has been recorded here yet"));
+  }
+  ASSAY_TRY(store::Store store,
+            store::Store::open(*location, store::Program{}, store::Access::kRead));
+  ASSAY_TRY(const store::RunRecord run, store::stage_run(store, stage));
+  ASSAY_TRY(std::vector<std::string> command, replace_values(run.command, sets));
+  for (const std::string& word : command) {
+    if (is_redacted(word)) {
+      return base::fail(base::usage_error(fmt::format("stage {}", stage),
+                                          fmt::format("its command contained a secret: '{}'", word),
+                                          "secrets are not stored; give the whole command again"));
+    }
+  }
+  RunRequest request{.command = std::move(command),
+                     .name = run.name,
+                     .build = run.build,
+                     .stage = stage,
+                     .directory = run.directory,
+                     .redirects = parse_redirects(run.redirects)};
+  for (Redirect& redirect : request.redirects) {
+    for (const store::Output& output : run.outputs) {
+      if (redirect.writes && output.path == redirect.path) redirect.left = output.blake3;
+    }
+  }
+  for (const std::string& option : run.options) repeat_option(option, request);
+  return request;
+}
+
+base::Result<void> enter_stage(const RunRequest& request) {
+  if (request.stage == 0) return {};
+  if (::chdir(request.directory.c_str()) != 0) {
+    return base::fail(
+        base::system_error(request.directory, "cannot enter the stage's directory", errno));
+  }
+  // As a shell would set it.
+  ::setenv("PWD", request.directory.c_str(), 1);
+  ASSAY_TRY(const std::vector<std::string> messages, apply_redirects(request.redirects));
+  for (const std::string& message : messages) base::write_stderr("assay: " + message + "\n");
+  return {};
 }
 
 }  // namespace assay::lineage

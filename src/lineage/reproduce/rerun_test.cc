@@ -17,7 +17,7 @@ std::vector<std::string> split(const std::string& text) {
 
 // The changed command as text, or the error's line.
 std::string changed(const std::string& command, const std::string& sets) {
-  const auto words = rerun_words(split(command), split(sets));
+  const auto words = replace_values(split(command), split(sets));
   return words ? fmt::format("{}", fmt::join(*words, " ")) : words.error().line();
 }
 
@@ -50,11 +50,11 @@ TEST(Rerun, ValuesMayBeEmptyAndHoldEqualsSigns) {
 
 TEST(Rerun, NeverTheProgramAndNeverAFlag) {
   EXPECT_EQ(changed("k=1 --v 2", "k=3"),
-            "--set k: the stage's command gives no value to 'k'; it does to: v");
+            "--set k: the stage's command has no value for 'k'; it has values for: v");
   EXPECT_EQ(changed("x --flag --lr 2 --last", "flag=1"),
-            "--set flag: the stage's command gives no value to 'flag'; it does to: lr");
+            "--set flag: the stage's command has no value for 'flag'; it has values for: lr");
   EXPECT_EQ(changed("x --flag -- data", "flag=1"),
-            "--set flag: the stage's command gives no names values;"
+            "--set flag: the stage's command has no named values;"
             " run the changed command itself: assay run -- …");
 }
 
@@ -65,8 +65,8 @@ TEST(Rerun, SetsMustBeAssignments) {
 
 TEST(Rerun, ASentenceWithAnEqualsSignIsNoAssignment) {
   const std::vector<std::string> words = {"sh", "-c", "a = b; x=1 y"};
-  EXPECT_FALSE(rerun_words(words, std::vector<std::string>{"a=2"}));
-  EXPECT_EQ((*rerun_words(words, std::vector<std::string>{"c=true"}))[2], "true");
+  EXPECT_FALSE(replace_values(words, std::vector<std::string>{"a=2"}));
+  EXPECT_EQ((*replace_values(words, std::vector<std::string>{"c=true"}))[2], "true");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lineage/source/child.h"
+#include "base/process/capture.h"
 #include "lineage/source/git_program.h"
 
 namespace assay::lineage {
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of `git apply --exclude`, in which * ? [ and \ mean something.
+// For `git apply --exclude`, where * ? [ and \ are special.
 std::string literal_pattern(std::string_view path) {
   std::string out;
   for (const char c : path) {
@@ -25,7 +25,7 @@ std::string literal_pattern(std::string_view path) {
   return out;
 }
 
-// Puts files aside while git rewrites the tree, and back.
+// Moves files aside while git rewrites the tree, and back afterwards.
 class SetAside {
  public:
   SetAside(const std::set<std::string>& files, fs::path folder) : folder_(std::move(folder)) {
@@ -61,7 +61,7 @@ SourceCopy::SourceCopy(const PathMap& map, std::set<std::string> not_from_source
     : map_(map),
       not_from_source_(std::move(not_from_source)),
       environment_(std::move(environment)) {
-  // Where git would look when run from one of its hooks.
+  // Set when this program runs in a git hook.
   std::erase_if(environment_, [](const std::string& entry) {
     return entry.starts_with("GIT_DIR=") || entry.starts_with("GIT_WORK_TREE=") ||
            entry.starts_with("GIT_INDEX_FILE=") || entry.starts_with("GIT_PREFIX=");
@@ -70,22 +70,22 @@ SourceCopy::SourceCopy(const PathMap& map, std::set<std::string> not_from_source
 }
 
 base::Result<std::string> SourceCopy::run(const std::string& folder,
-                                          const std::vector<std::string>& words,
+                                          const std::vector<std::string>& arguments,
                                           const std::string& input) const {
-  ChildOptions options{.words = {"git"},
-                       .environment = environment_,
-                       .directory = folder,
-                       .input = input,
-                       .timeout = std::chrono::hours(1)};
-  options.words.insert(options.words.end(), words.begin(), words.end());
-  ASSAY_TRY(ChildResult result, run_child(std::move(options)));
+  base::CaptureOptions options{.arguments = {"git"},
+                               .environment = environment_,
+                               .directory = folder,
+                               .input = input,
+                               .timeout = std::chrono::hours(1)};
+  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  ASSAY_TRY(base::Captured result, base::run_captured(std::move(options)));
   if (!result.ok()) {
-    return base::fail(base::failed_error("git " + words[0], failure_text(result)));
+    return base::fail(base::failed_error("git " + arguments[0], failure_text(result)));
   }
   return std::move(result.output);
 }
 
-// From the repository itself where it still is, else from its remote.
+// From the repository itself if it has the commit, else from its remote.
 base::Result<void> SourceCopy::clone(const store::Git& git, const std::string& folder) {
   std::error_code ignored;
   fs::create_directories(folder, ignored);
@@ -97,12 +97,11 @@ base::Result<void> SourceCopy::clone(const store::Git& git, const std::string& f
                      run(git.root, {"cat-file", "-e", git.commit + "^{commit}"}).has_value();
   if (!local && git.remote.empty()) {
     return base::fail(base::failed_error(
-        git.root,
-        fmt::format("has no commit {} any more, and no remote was recorded", git.commit)));
+        git.root, fmt::format("no longer has commit {}, and no remote was recorded", git.commit)));
   }
   ASSAY_TRY_VOID(
       run(folder, {"clone", "--quiet", "--no-checkout", "--", local ? git.root : git.remote, "."}));
-  // A commit that no branch reaches is not cloned; its objects can be read where they are.
+  // A commit that no branch reaches is not cloned; its objects are read from the original.
   if (local && !run(folder, {"cat-file", "-e", git.commit + "^{commit}"})) {
     ASSAY_TRY(std::string objects,
               run(git.root, {"rev-parse", "--path-format=absolute", "--git-path", "objects"}));
@@ -113,15 +112,15 @@ base::Result<void> SourceCopy::clone(const store::Git& git, const std::string& f
 
 base::Result<void> SourceCopy::apply(const store::Git& git, const std::string& folder) {
   if (git.diff.empty()) return {};
-  std::vector<std::string> words = {"apply", "--whitespace=nowarn", "--allow-empty"};
+  std::vector<std::string> arguments = {"apply", "--whitespace=nowarn", "--allow-empty"};
   const PathMap here(git.root, "");
   for (const std::string& path : not_from_source_) {
     if (!here.inside(path) || path == git.root) continue;
-    words.push_back("--exclude=" + literal_pattern(path.substr(git.root.size() + 1)));
+    arguments.push_back("--exclude=" + literal_pattern(path.substr(git.root.size() + 1)));
   }
-  words.emplace_back("-");
-  // Untracked files of an earlier state are in the way of the same ones of this state.
-  std::vector<std::string> listing = words;
+  arguments.emplace_back("-");
+  // Untracked files of an earlier state would conflict with those of this state.
+  std::vector<std::string> listing = arguments;
   listing.insert(listing.begin() + 1, {"--numstat", "-z"});
   ASSAY_TRY(const std::string listed, run(folder, listing, git.diff));
   std::string_view rest = listed;
@@ -135,7 +134,7 @@ base::Result<void> SourceCopy::apply(const store::Git& git, const std::string& f
   if (!git.commit.empty()) {
     ASSAY_TRY_VOID(run(folder, {"checkout", "--quiet", "--force", git.commit}));
   }
-  ASSAY_TRY_VOID(run(folder, words, git.diff));
+  ASSAY_TRY_VOID(run(folder, arguments, git.diff));
   return {};
 }
 
@@ -150,7 +149,7 @@ base::Result<void> SourceCopy::bring_to(const store::Git& git, const std::set<st
         folder, {"-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", git.commit}));
     std::error_code ignored;
     if (at == at_.end() && fs::exists(fs::path(folder) / ".gitmodules", ignored)) {
-      // Best effort: what is missing shows as a missing input.
+      // Best effort: missing files are reported as missing inputs.
       (void)run(folder, {"submodule", "--quiet", "update", "--init", "--recursive"});
     }
   }

@@ -1,5 +1,5 @@
-// SourceCopy: the source in a copy of the project as it was when a stage began: the commit, and the
-// stored difference on it. Between stages it moves on to the next state and keeps what stages made.
+// SourceCopy: the source code in a copy of the project, as it was when a stage began: the commit
+// with the stored diff applied. Between stages it moves to the next state and keeps their outputs.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ namespace assay::lineage {
 
 class SourceCopy {
  public:
-  // `not_from_source` are the paths (of the original) that the stages make: a difference that has
-  // them, because they were there untracked, must not bring them.
+  // `not_from_source` are the paths (of the original) that the stages produce: a diff that contains
+  // them, because they were untracked then, must not create them.
   SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
              std::vector<std::string> environment);
 
-  // Clones on the first call. `made` are files in the copy that stages left; they stay as they are.
+  // Clones on the first call. `made` are the outputs of stages in the copy; they are not changed.
   base::Result<void> bring_to(const store::Git& git, const std::set<std::string>& made);
 
  private:
@@ -29,7 +29,8 @@ class SourceCopy {
   };
   base::Result<void> clone(const store::Git& git, const std::string& folder);
   base::Result<void> apply(const store::Git& git, const std::string& folder);
-  base::Result<std::string> run(const std::string& folder, const std::vector<std::string>& words,
+  base::Result<std::string> run(const std::string& folder,
+                                const std::vector<std::string>& arguments,
                                 const std::string& input = {}) const;
 
   const PathMap& map_;

@@ -1,4 +1,4 @@
-// Runs a recorded command again: the words as they were, no shell.
+// Runs a recorded command again: the recorded arguments, no shell.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace assay::lineage {
 
-// Waits for it. Where `redirects` says nothing, standard input is empty and both outputs go to
+// Waits for it. Streams that `redirects` does not name: standard input is empty, both outputs go to
 // `output_fd`. The exit code is a shell's: 127 when the program is not there, 126 when it cannot be
 // run, 128+N for signal N.
 int run_words(const std::vector<std::string>& words, const std::vector<std::string>& environment,

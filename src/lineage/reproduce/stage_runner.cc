@@ -7,10 +7,10 @@
 #include <array>
 
 #include "base/clock.h"
-#include "base/timespec.h"
+#include "base/process/environment.h"
 #include "hash/file.h"
-#include "lineage/export/parts.h"
-#include "lineage/redact/environment.h"
+#include "lineage/export/common.h"
+#include "lineage/redact/command.h"
 #include "lineage/reproduce/stage_process.h"
 
 namespace assay::lineage {
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of files that are there before a stage and are to be written by it: a time nobody writes at.
+// The time given to existing files that a stage is expected to write, so that a write shows.
 constexpr timespec kLongAgo{.tv_sec = 1, .tv_nsec = 0};
 
 std::optional<hash::Digest> digest_at(const fs::path& path) {
@@ -27,19 +27,17 @@ std::optional<hash::Digest> digest_at(const fs::path& path) {
 }
 
 std::vector<std::string> entries(const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> list;
-  for (const auto& [name, value] : environment) list.push_back(name + "=" + value);
-  return list;
+  return base::Environment::from_values(environment).entries();
 }
 
-// Outputs, but not where the content that was there before is read too.
-std::set<std::string> made_by_stages(const Plan& plan) {
+// Outputs, except files whose earlier content is read as well.
+std::set<std::string> made_by_stages(const ReproductionPlan& plan) {
   std::set<std::string> made;
-  for (const PlanStage& stage : plan.stages) {
+  for (const PlannedStage& stage : plan.stages) {
     for (const store::Output& output : stage.run.outputs) made.insert(output.path);
   }
-  for (const PlanStage& stage : plan.stages) {
-    for (const External& external : stage.externals) made.erase(external.path);
+  for (const PlannedStage& stage : plan.stages) {
+    for (const ExternalInput& external : stage.externals) made.erase(external.path);
   }
   return made;
 }
@@ -48,7 +46,7 @@ base::Result<void> place(const std::string& from, const fs::path& to,
                          const std::optional<hash::Digest>& digest) {
   std::error_code error;
   fs::create_directories(to.parent_path(), error);
-  fs::remove(to, error);  // a link would be written through
+  fs::remove(to, error);  // a symbolic link would be followed
   fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
   if (error) return base::fail(base::failed_error(to.string(), "cannot copy: " + error.message()));
   if (digest && digest_at(to) != digest) {
@@ -59,37 +57,38 @@ base::Result<void> place(const std::string& from, const fs::path& to,
 
 }  // namespace
 
-StageRunner::StageRunner(const Plan& plan, const RunPlanOptions& options, const fs::path& folder)
+StageRunner::StageRunner(const ReproductionPlan& plan, const RunPlanOptions& options,
+                         const fs::path& folder)
     : options_(options),
       map_(plan.root, folder.string()),
       source_(map_, made_by_stages(plan), entries(options.environment)) {}
 
-base::Result<StageVerdict> StageRunner::run(const PlanStage& stage) {
+base::Result<StageResult> StageRunner::run(const PlannedStage& stage) {
   const store::RunRecord& run = stage.run;
   if (run.context.git) ASSAY_TRY_VOID(source_.bring_to(*run.context.git, made_));
   ASSAY_TRY_VOID(place_inputs(stage));
   prepare_outputs(run);
   const auto before = files_below(map_.to());
-  std::vector<std::string> words;
-  for (const std::string& word : run.command) words.push_back(map_.word(word));
+  std::vector<std::string> command;
+  for (const std::string& word : run.command) command.push_back(map_.argument(word));
 
-  StageVerdict verdict{.run = run.id, .exit_code = 0, .duration_s = 0, .outputs = {}};
+  StageResult result{.run = run.id, .exit_code = 0, .duration_s = 0, .outputs = {}};
   const base::Stopwatch watch;
-  verdict.exit_code = run_words(words, environment_of(run), map_.path(run.directory),
-                                redirects_of_copy(run), options_.output_fd);
-  verdict.duration_s = watch.elapsed().count();
-  if (verdict.exit_code == run.exit_code.value_or(0)) compare(stage, before, verdict);
-  return verdict;
+  result.exit_code = run_words(command, environment_of(run), map_.path(run.directory),
+                               redirects_of_copy(run), options_.output_fd);
+  result.duration_s = watch.elapsed().count();
+  if (result.exit_code == run.exit_code.value_or(0)) compare(stage, before, result);
+  return result;
 }
 
-base::Result<void> StageRunner::place_inputs(const PlanStage& stage) {
-  for (const External& external : stage.externals) {
+base::Result<void> StageRunner::place_inputs(const PlannedStage& stage) {
+  for (const ExternalInput& external : stage.externals) {
     const fs::path target = map_.path(external.path);
-    if (!map_.inside(external.path)) continue;  // read where it is; the plan has looked at it
+    if (!map_.inside(external.path)) continue;  // read in place; the plan has checked it
     if (external.blake3 && digest_at(target) == external.blake3) continue;
     if (!external.blake3 && fs::exists(target)) continue;
     if (external.found.empty()) {
-      return base::fail(base::failed_error(external.path, "is not in the source as it was then"));
+      return base::fail(base::failed_error(external.path, "is not in the source as recorded"));
     }
     ASSAY_TRY_VOID(place(external.found, target, external.blake3));
   }
@@ -97,9 +96,10 @@ base::Result<void> StageRunner::place_inputs(const PlanStage& stage) {
   return {};
 }
 
-// Inputs are recorded by their real paths; commands name them through links. Git has its own.
-void StageRunner::place_links(const PlanStage& stage) {
-  constexpr int kMostEntries = 200'000;  // a look, not a search
+// Inputs are recorded by their real paths, but commands may use symbolic links. In git checkouts
+// git restores them.
+void StageRunner::place_links(const PlannedStage& stage) {
+  constexpr int kMostEntries = 200'000;
   if (stage.run.context.git || stage.externals.empty()) return;
   std::error_code error;
   int seen = 0;
@@ -115,7 +115,7 @@ void StageRunner::place_links(const PlanStage& stage) {
     const PathMap below(real.string(), "");
     const bool needed =
         std::any_of(stage.externals.begin(), stage.externals.end(),
-                    [&](const External& external) { return below.inside(external.path); });
+                    [&](const ExternalInput& external) { return below.inside(external.path); });
     const fs::path copy = map_.path(at->path().string());
     if (!needed || fs::exists(fs::symlink_status(copy, broken))) continue;
     fs::create_directories(copy.parent_path(), broken);
@@ -123,8 +123,8 @@ void StageRunner::place_links(const PlanStage& stage) {
   }
 }
 
-// What is there already must be told from what the stage writes. Folders of outputs are made:
-// git does not keep empty ones, and whether the stage made them was not recorded.
+// Existing files must be distinguishable from what the stage writes. Folders of outputs are
+// created: git does not keep empty ones, and whether the stage created them was not recorded.
 void StageRunner::prepare_outputs(const store::RunRecord& run) {
   std::set<std::string> read;
   for (const store::Input& input : run.inputs) read.insert(input.path);
@@ -147,7 +147,7 @@ std::vector<std::string> StageRunner::environment_of(const store::RunRecord& run
   std::vector<std::string> list;
   for (const auto& [name, value] : run.context.environment) {
     if (!is_redacted(value)) {
-      list.push_back(name + "=" + map_.word(value));
+      list.push_back(name + "=" + map_.argument(value));
     } else if (const auto here = options_.environment.find(name);
                here != options_.environment.end()) {
       list.push_back(name + "=" + here->second);
@@ -156,7 +156,7 @@ std::vector<std::string> StageRunner::environment_of(const store::RunRecord& run
   return list;
 }
 
-// Outputs outside the copy are not opened: they go where the others go.
+// Outputs outside the copy are not opened: they go to output_fd.
 std::vector<Redirect> StageRunner::redirects_of_copy(const store::RunRecord& run) const {
   std::vector<Redirect> redirects = parse_redirects(run.redirects);
   std::erase_if(redirects,
@@ -165,43 +165,44 @@ std::vector<Redirect> StageRunner::redirects_of_copy(const store::RunRecord& run
   return redirects;
 }
 
-void StageRunner::compare(const PlanStage& stage, const Files& before, StageVerdict& verdict) {
+void StageRunner::compare(const PlannedStage& stage, const Files& before, StageResult& result) {
   const store::RunRecord& run = stage.run;
   std::set<std::string> expected;
   for (const store::Output& output : run.outputs) {
     const std::string path = map_.path(output.path);
     expected.insert(path);
     if (!output.from.empty()) expected.insert(map_.path(output.from));
-    if (is_left(output) && map_.inside(output.path)) made_.insert(path);
+    if (exists_after(output) && map_.inside(output.path)) made_.insert(path);
     if (std::count(stage.streams.begin(), stage.streams.end(), output.path) > 0) continue;
-    verdict.outputs.push_back(judge(output, path, before));
+    result.outputs.push_back(compare_output(output, path, before));
   }
   for (const auto& [path, stamp] : files_below(map_.to())) {
     const auto was = before.find(path);
     if (expected.contains(path) || (was != before.end() && was->second == stamp)) continue;
-    verdict.outputs.push_back({map_.from() + path.substr(map_.to().size()), Verdict::kExtra,
-                               std::nullopt, digest_at(path)});
+    result.outputs.push_back({map_.from() + path.substr(map_.to().size()), OutputMatch::kExtra,
+                              std::nullopt, digest_at(path)});
   }
 }
 
-OutputVerdict StageRunner::judge(const store::Output& output, const std::string& path,
-                                 const Files& before) {
-  OutputVerdict verdict{output.path, Verdict::kUnknown, output.blake3, std::nullopt};
+OutputComparison StageRunner::compare_output(const store::Output& output, const std::string& path,
+                                             const Files& before) {
+  OutputComparison comparison{output.path, OutputMatch::kUnknown, output.blake3, std::nullopt};
   const auto stamp = stamp_of(path);
   if (output.status == store::OutputStatus::kDeleted) {
-    verdict.verdict = stamp ? Verdict::kDifferent : Verdict::kIdentical;
-    return verdict;
+    comparison.match = stamp ? OutputMatch::kDifferent : OutputMatch::kIdentical;
+    return comparison;
   }
   const auto was = before.find(path);
   const bool written = stamp && (was == before.end() || was->second != *stamp);
   if (!written) {
-    verdict.verdict = Verdict::kMissing;
-    return verdict;
+    comparison.match = OutputMatch::kMissing;
+    return comparison;
   }
-  verdict.now = digest_at(path);
-  if (!output.blake3 || !verdict.now) return verdict;
-  verdict.verdict = verdict.now == output.blake3 ? Verdict::kIdentical : Verdict::kDifferent;
-  return verdict;
+  comparison.now = digest_at(path);
+  if (!output.blake3 || !comparison.now) return comparison;
+  comparison.match =
+      comparison.now == output.blake3 ? OutputMatch::kIdentical : OutputMatch::kDifferent;
+  return comparison;
 }
 
 std::optional<StageRunner::Stamp> StageRunner::stamp_of(const fs::path& path) {
@@ -210,7 +211,7 @@ std::optional<StageRunner::Stamp> StageRunner::stamp_of(const fs::path& path) {
   return Stamp{status.st_ino, status.st_size, base::nanoseconds(status.st_mtim)};
 }
 
-// Every file of the copy, but for git's own and what Python keeps for itself.
+// Every file of the copy, except those of git and Python's bytecode.
 StageRunner::Files StageRunner::files_below(const fs::path& root) {
   Files files;
   std::error_code error;

@@ -1,5 +1,5 @@
-// StageRunner: carries out the stages of a plan in a copy of the project, one after the other, and
-// judges what they leave.
+// StageRunner: runs the stages of a plan in a copy of the project, one after the other, and
+// compares their outputs.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "lineage/record/redirects.h"
 #include "lineage/reproduce/path_map.h"
-#include "lineage/reproduce/reproduce_run.h"
+#include "lineage/reproduce/run_plan.h"
 #include "lineage/reproduce/source_copy.h"
 
 namespace assay::lineage {
@@ -23,11 +23,12 @@ namespace assay::lineage {
 class StageRunner {
  public:
   // The options must outlive it.
-  StageRunner(const Plan& plan, const RunPlanOptions& options, const std::filesystem::path& folder);
+  StageRunner(const ReproductionPlan& plan, const RunPlanOptions& options,
+              const std::filesystem::path& folder);
 
-  // Its verdict, without outputs when it ended otherwise than then; an error when it could not be
-  // started as it was then.
-  base::Result<StageVerdict> run(const PlanStage& stage);
+  // Without comparisons if the exit code differs from the recorded one; an error if the stage could
+  // not be started as recorded.
+  base::Result<StageResult> run(const PlannedStage& stage);
 
  private:
   struct Stamp {
@@ -40,13 +41,13 @@ class StageRunner {
 
   static std::optional<Stamp> stamp_of(const std::filesystem::path& path);
   static Files files_below(const std::filesystem::path& root);
-  static OutputVerdict judge(const store::Output& output, const std::string& path,
-                             const Files& before);
-  base::Result<void> place_inputs(const PlanStage& stage);
-  void place_links(const PlanStage& stage);
+  static OutputComparison compare_output(const store::Output& output, const std::string& path,
+                                         const Files& before);
+  base::Result<void> place_inputs(const PlannedStage& stage);
+  void place_links(const PlannedStage& stage);
   void prepare_outputs(const store::RunRecord& run);
   [[nodiscard]] std::vector<std::string> environment_of(const store::RunRecord& run) const;
-  void compare(const PlanStage& stage, const Files& before, StageVerdict& verdict);
+  void compare(const PlannedStage& stage, const Files& before, StageResult& result);
   [[nodiscard]] std::vector<Redirect> redirects_of_copy(const store::RunRecord& run) const;
 
   const RunPlanOptions& options_;

@@ -1,6 +1,6 @@
-// See git.h. Three calls of git at once: where the repository is, how it is set up, what changed.
-// Only if something did, one more for the difference, before which untracked files are entered into
-// a copy of the index.
+// Runs three git processes at once: where the repository is, its configuration, what changed. Only
+// if something changed, a fourth for the diff, for which untracked files are added to a copy of the
+// index.
 #include "lineage/source/git.h"
 
 #include <fcntl.h>
@@ -8,21 +8,76 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
 #include <string_view>
 
 #include "base/units.h"
-#include "lineage/redact/secret_diff.h"
-#include "lineage/redact/secret_shape.h"
+#include "lineage/redact/diff.h"
+#include "lineage/redact/secret_pattern.h"
 #include "lineage/source/git_program.h"
-#include "lineage/source/git_status.h"
 
 namespace assay::lineage {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Parsed output of `git status --porcelain=v2 --branch -z`.
+struct GitStatus {
+  std::string commit;                   // empty: none yet
+  std::string branch;                   // empty: detached
+  std::size_t changed = 0;              // tracked paths that differ, submodules among them
+  std::vector<std::string> submodules;  // those that differ
+  std::vector<std::string> untracked;   // a trailing slash: a repository inside this one
+};
+
+GitStatus parse_git_status(std::string_view text);
+
+// The store has a .gitignore, but the first run reads the status while the store is being created.
+bool is_in_store(std::string_view file) {
+  return file.starts_with(".assay/") || file.find("/.assay/") != std::string_view::npos;
+}
+
+// What follows the first `count` fields, which are separated by single spaces: the path, whatever
+// it contains.
+std::string_view after_fields(std::string_view entry, int count) {
+  for (int i = 0; i < count; ++i) {
+    const std::size_t space = entry.find(' ');
+    if (space == std::string_view::npos) return {};
+    entry.remove_prefix(space + 1);
+  }
+  return entry;
+}
+
+// "1 XY S... " against "1 XY N... "
+bool is_submodule(std::string_view entry) {
+  return after_fields(entry, 2).starts_with('S');
+}
+
+GitStatus parse_git_status(std::string_view text) {
+  GitStatus status;
+  while (!text.empty()) {
+    const std::string_view entry = text.substr(0, text.find('\0'));
+    text.remove_prefix(std::min(entry.size() + 1, text.size()));
+    if (entry.starts_with("# branch.oid ")) {
+      const std::string_view commit = entry.substr(13);
+      if (commit != "(initial)") status.commit = commit;
+    } else if (entry.starts_with("# branch.head ")) {
+      const std::string_view branch = entry.substr(14);
+      if (branch != "(detached)") status.branch = branch;
+    } else if (entry.starts_with("? ")) {
+      if (!is_in_store(entry.substr(2))) status.untracked.emplace_back(entry.substr(2));
+    } else if (entry.starts_with("1 ") || entry.starts_with("u ")) {
+      ++status.changed;
+      if (is_submodule(entry)) {
+        status.submodules.emplace_back(after_fields(entry, entry[0] == '1' ? 8 : 10));
+      }
+    }
+  }
+  return status;
+}
 
 struct Checkout {
   fs::path root;
@@ -31,7 +86,7 @@ struct Checkout {
   bool sha256 = false;
 };
 
-// Asking git costs a process; most directories that are no checkout can be told without.
+// Saves a process for most directories that are not in a checkout.
 bool may_be_checkout(const fs::path& directory, const std::vector<std::string>& environment) {
   for (const std::string& entry : environment) {
     if (entry.starts_with("GIT_DIR=")) return true;
@@ -43,7 +98,7 @@ bool may_be_checkout(const fs::path& directory, const std::vector<std::string>& 
   }
 }
 
-// The lines of rev-parse in reverse: only the root may hold a newline, and it comes first.
+// The lines of rev-parse from the last: only the root may contain a newline, and it comes first.
 std::optional<Checkout> parse_checkout(std::string_view text) {
   const auto take_last = [&text]() {
     if (text.ends_with('\n')) text.remove_suffix(1);
@@ -75,19 +130,19 @@ std::map<std::string, std::string> parse_config(std::string_view text) {
   return values;
 }
 
-// The remote the branch follows, else origin, else the only one there is.
+// The remote the branch tracks, else origin, else the first one.
 std::string remote_url(const std::map<std::string, std::string>& config,
                        const std::string& branch) {
   const auto url_of = [&](const std::string& remote) -> std::string {
     const auto found = config.find("remote." + remote + ".url");
-    return found == config.end() ? std::string() : without_credentials(found->second);
+    return found == config.end() ? std::string() : strip_credentials(found->second);
   };
   if (const auto followed = config.find("branch." + branch + ".remote"); followed != config.end()) {
     if (std::string url = url_of(followed->second); !url.empty()) return url;
   }
   if (std::string url = url_of("origin"); !url.empty()) return url;
   for (const auto& [key, value] : config) {
-    if (key.starts_with("remote.")) return without_credentials(value);
+    if (key.starts_with("remote.")) return strip_credentials(value);
   }
   return {};
 }
@@ -110,16 +165,16 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// Enters untracked files into a copy of the index, so that git itself writes their part of the
-// difference. The copy and the one object that this makes go to a folder of ours.
-base::Result<void> enter_untracked(GitProgram& git, const Checkout& checkout,
-                                   const std::vector<std::string>& files, const fs::path& scratch) {
+// Adds untracked files to a copy of the index, so that git writes their part of the diff. The copy
+// and the one object this creates go to a scratch folder.
+base::Result<void> add_untracked(GitProgram& git, const Checkout& checkout,
+                                 const std::vector<std::string>& files, const fs::path& scratch) {
   std::error_code error;
   const fs::path index = scratch / "index";
   if (fs::exists(checkout.index, error)) {
     fs::copy_file(checkout.index, index, error);
-    // git takes a file that is newer than the index for one that may have changed unseen, and looks
-    // at its content. A copy with a time of its own would make it trust what it should not.
+    // git compares the content of files that are newer than the index. A copy with a newer time
+    // would make it trust recorded sizes and times that it should not.
     struct stat status {};
     if (!error && ::stat(checkout.index.c_str(), &status) == 0) {
       const std::array times = {status.st_atim, status.st_mtim};
@@ -136,30 +191,30 @@ base::Result<void> enter_untracked(GitProgram& git, const Checkout& checkout,
   git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + checkout.objects.string());
   std::string list;
   for (const std::string& file : files) (list += file) += '\0';
-  // Forced: what git itself listed as untracked may have come to be ignored since.
-  ASSAY_TRY(const ChildResult added, git.run({"add", "--force", "--intent-to-add", "--sparse",
-                                              "--pathspec-from-file=-", "--pathspec-file-nul"},
-                                             std::move(list)));
+  // Forced: what git listed as untracked may be ignored by now.
+  ASSAY_TRY(const base::Captured added, git.run({"add", "--force", "--intent-to-add", "--sparse",
+                                                 "--pathspec-from-file=-", "--pathspec-file-nul"},
+                                                std::move(list)));
   if (!added.ok()) return base::fail(base::unfit_error("", failure_text(added)));
   return {};
 }
 
-base::Result<std::string> difference(GitProgram git, const Checkout& checkout,
-                                     const GitStatus& status,
-                                     const std::vector<std::string>& untracked) {
+base::Result<std::string> diff_against_commit(GitProgram git, const Checkout& checkout,
+                                              const GitStatus& status,
+                                              const std::vector<std::string>& untracked) {
   const ScratchFolder scratch;
   if (!untracked.empty()) {
     if (scratch.path().empty()) {
       return base::fail(base::unfit_error("", "no folder for temporary files"));
     }
-    ASSAY_TRY_VOID(enter_untracked(git, checkout, untracked, scratch.path()));
+    ASSAY_TRY_VOID(add_untracked(git, checkout, untracked, scratch.path()));
   }
-  // The empty tree is known to every git without being in any repository.
+  // git knows the empty tree even where no repository contains it.
   const std::string empty_tree =
       checkout.sha256 ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
                       : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
   ASSAY_TRY(
-      ChildResult diff,
+      base::Captured diff,
       git.run({"diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
                "--no-renames", "--no-relative", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/",
                "--ignore-submodules=all", "--diff-algorithm=myers",
@@ -168,7 +223,7 @@ base::Result<std::string> difference(GitProgram git, const Checkout& checkout,
   return std::move(diff.output);
 }
 
-// Those that go into the difference; the others are named in `left_out`.
+// The untracked files that go into the diff; the others are named in `left_out`.
 std::vector<std::string> small_enough(const fs::path& root, const GitStatus& status,
                                       const GitLimits& limits, std::vector<std::string>& left_out) {
   std::vector<std::string> chosen;
@@ -179,7 +234,7 @@ std::vector<std::string> small_enough(const fs::path& root, const GitStatus& sta
     if (file.ends_with('/')) {
       left_out.push_back(file + " (a repository of its own)");
     } else if (::lstat(path.c_str(), &found) != 0) {
-      continue;  // gone since git looked
+      continue;  // removed since `git status`
     } else if (is_secret_file(file)) {
       left_out.push_back(file + " (it may hold secrets)");
     } else if (S_ISREG(found.st_mode) && ::access(path.c_str(), R_OK) != 0) {
@@ -195,8 +250,9 @@ std::vector<std::string> small_enough(const fs::path& root, const GitStatus& sta
   return chosen;
 }
 
-// Paths come relative to the root, wherever in the tree git is run.
-base::Result<Child> start_status(const GitProgram& git, const std::string& untracked) {
+// Prints paths relative to the root, wherever in the tree git runs.
+base::Result<base::CapturedProcess> start_status(const GitProgram& git,
+                                                 const std::string& untracked) {
   return git.start({"status", "--porcelain=v2", "--branch", "-z", "--no-ahead-behind",
                     "--no-renames", "--ignore-submodules=none", untracked});
 }
@@ -208,33 +264,34 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
   if (!may_be_checkout(directory, environment)) return {};
   GitProgram git(directory, environment, limits);
 
-  auto status_asked = start_status(git, "--untracked-files=all");  // first: it takes longest
-  auto place_asked =
+  auto status_child = start_status(git, "--untracked-files=all");  // first: it takes longest
+  auto location_child =
       git.start({"rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "index",
                  "--git-path", "objects", "--show-object-format"});
-  auto config_asked = git.start({"config", "-z", "--get-regexp",
+  auto config_child = git.start({"config", "-z", "--get-regexp",
                                  "^(remote\\..*\\.url|branch\\..*\\.remote|"
                                  "status\\.showuntrackedfiles)$"});
-  if (!place_asked || !config_asked || !status_asked) return {std::nullopt, "git is not installed"};
-  const ChildResult place_told = place_asked->finish();
+  if (!location_child || !config_child || !status_child)
+    return {std::nullopt, "git is not installed"};
+  const base::Captured location = location_child->finish();
   const std::optional<Checkout> checkout =
-      place_told.ok() ? parse_checkout(place_told.output) : std::nullopt;
+      location.ok() ? parse_checkout(location.output) : std::nullopt;
   if (!checkout) {
-    // Inside a bare repository, or inside .git: there is no tree whose state could matter.
-    if (place_told.errors.find("must be run in a work tree") != std::string::npos) return {};
-    return {std::nullopt, failure_text(place_told)};
+    // Inside a bare repository or inside .git: there is no working tree.
+    if (location.errors.find("must be run in a work tree") != std::string::npos) return {};
+    return {std::nullopt, failure_text(location)};
   }
-  const auto config = parse_config(config_asked->finish().output);
-  // A home directory kept in git says "no" because looking through it takes minutes.
+  const auto config = parse_config(config_child->finish().output);
+  // Set to "no" for home directories kept in git, where listing untracked files takes minutes.
   const auto shown = config.find("status.showuntrackedfiles");
   const bool only_tracked = shown != config.end() && shown->second == "no";
   if (only_tracked) {
-    status_asked = start_status(git, "--untracked-files=no");
-    if (!status_asked) return {std::nullopt, status_asked.error().what};
+    status_child = start_status(git, "--untracked-files=no");
+    if (!status_child) return {std::nullopt, status_child.error().what};
   }
-  const ChildResult told = status_asked->finish();
-  if (!told.ok()) return {std::nullopt, failure_text(told)};
-  const GitStatus status = parse_git_status(told.output);
+  const base::Captured printed = status_child->finish();
+  if (!printed.ok()) return {std::nullopt, failure_text(printed)};
+  const GitStatus status = parse_git_status(printed.output);
   git.move_to(checkout->root);
 
   store::Git found{.root = checkout->root.string(),
@@ -249,12 +306,12 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
   }
   const auto untracked = small_enough(checkout->root, status, limits, found.left_out);
   if (status.changed > status.submodules.size() || !untracked.empty()) {
-    auto diff = difference(git, *checkout, status, untracked);
-    if (!diff) found.left_out.push_back("the difference (" + diff.error().what + ")");
-    if (diff) found.diff = without_secrets_in_diff(*std::move(diff), found.left_out);
+    auto diff = diff_against_commit(git, *checkout, status, untracked);
+    if (!diff) found.left_out.push_back("the diff (" + diff.error().what + ")");
+    if (diff) found.diff = redact_diff(*std::move(diff), found.left_out);
   }
   if (found.diff.find("\n+version https://git-lfs.github.com/spec/") != std::string::npos) {
-    found.left_out.emplace_back("contents that git-lfs keeps (the difference has its pointers)");
+    found.left_out.emplace_back("contents of git-lfs files (the diff has their pointers)");
   }
   return {std::move(found), {}};
 }

@@ -1,10 +1,10 @@
-// The state of the git checkout a run starts in: commit, branch, remote, and the difference of the
-// working tree to the commit, such that
+// The state of the git checkout a run starts in: commit, branch, remote, and the diff of the
+// working tree against the commit, so that
 //
 //   git clone REMOTE x; cd x; git checkout COMMIT; git apply DIFF
 //
-// gives the files as they were. Must be called before the command runs, for it reads the tree as it
-// is. Nothing of the user's is written: not the index, not the object store.
+// restores the files. Read before the command starts, because it describes the tree as it is then.
+// Neither the user's index nor the object store is written.
 #pragma once
 
 #include <chrono>
@@ -26,8 +26,8 @@ struct GitLimits {
 };
 
 struct GitState {
-  std::optional<store::Git> git;  // none: not a checkout, or git could not tell
-  std::string problem;            // why git could not tell; empty when nothing went wrong
+  std::optional<store::Git> git;  // none: not a checkout, or git failed
+  std::string problem;            // why git failed; empty: it did not
 };
 
 // `environment` is what git runs in ("NAME=value"): PATH, HOME and the user's GIT_DIR matter.

@@ -32,7 +32,7 @@ bool is_dropped(std::string_view entry) {
          std::find(kDropped.begin(), kDropped.end(), name) != kDropped.end();
 }
 
-// A file-system monitor would be a daemon of ours; a split index would be written beside the
+// A file-system monitor would leave a daemon running; a split index would be written beside the
 // user's.
 constexpr std::array<std::string_view, 12> kSettings = {"core.fsmonitor=false",
                                                         "core.splitIndex=false",
@@ -62,33 +62,33 @@ GitProgram::GitProgram(std::filesystem::path directory, const std::vector<std::s
   }
 }
 
-base::Result<Child> GitProgram::start(const std::vector<std::string>& words,
-                                      std::string input) const {
-  ChildOptions options{.words = {"git", "--no-pager"},
-                       .environment = environment_,
-                       .directory = directory_,
-                       .input = std::move(input),
-                       .timeout = limits_.timeout,
-                       .output_limit = limits_.diff};
+base::Result<base::CapturedProcess> GitProgram::start(const std::vector<std::string>& arguments,
+                                                      std::string input) const {
+  base::CaptureOptions options{.arguments = {"git", "--no-pager"},
+                               .environment = environment_,
+                               .directory = directory_,
+                               .input = std::move(input),
+                               .timeout = limits_.timeout,
+                               .output_limit = limits_.diff};
   for (const std::string_view setting : kSettings) {
-    options.words.emplace_back("-c");
-    options.words.emplace_back(setting);
+    options.arguments.emplace_back("-c");
+    options.arguments.emplace_back(setting);
   }
-  options.words.insert(options.words.end(), words.begin(), words.end());
-  return Child::start(std::move(options));
+  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  return base::CapturedProcess::start(std::move(options));
 }
 
-base::Result<ChildResult> GitProgram::run(const std::vector<std::string>& words,
-                                          std::string input) const {
-  ASSAY_TRY(Child child, start(words, std::move(input)));
+base::Result<base::Captured> GitProgram::run(const std::vector<std::string>& arguments,
+                                             std::string input) const {
+  ASSAY_TRY(base::CapturedProcess child, start(arguments, std::move(input)));
   return child.finish();
 }
 
-std::string failure_text(const ChildResult& result) {
+std::string failure_text(const base::Captured& result) {
   if (result.timed_out) return "git took too long";
   if (result.too_long) return "too large";
   if (result.errors.find("dubious ownership") != std::string::npos) {
-    return "git refuses a repository that somebody else owns; allow it with "
+    return "git refuses a repository that another user owns; allow it with "
            "'git config --global --add safe.directory'";
   }
   std::string_view line = result.errors;

@@ -1,13 +1,13 @@
-// Running git so that its answers depend on the repository and on nothing else: no pager, no
-// external differences, no locks, no network, no translations.
+// Runs git so that its output depends on the repository alone: no pager, no external diff programs,
+// no locks, no network, no translations.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "base/process/capture.h"
 #include "base/result.h"
-#include "lineage/source/child.h"
 #include "lineage/source/git.h"
 
 namespace assay::lineage {
@@ -17,11 +17,11 @@ class GitProgram {
   GitProgram(std::filesystem::path directory, const std::vector<std::string>& environment,
              const GitLimits& limits);
 
-  // `words` follow "git" and our settings.
-  [[nodiscard]] base::Result<Child> start(const std::vector<std::string>& words,
-                                          std::string input = {}) const;
-  [[nodiscard]] base::Result<ChildResult> run(const std::vector<std::string>& words,
-                                              std::string input = {}) const;
+  // `arguments` follow "git" and the fixed settings.
+  [[nodiscard]] base::Result<base::CapturedProcess> start(const std::vector<std::string>& arguments,
+                                                          std::string input = {}) const;
+  [[nodiscard]] base::Result<base::Captured> run(const std::vector<std::string>& arguments,
+                                                 std::string input = {}) const;
   // "NAME=value" on top of the environment.
   void set(const std::string& entry) { environment_.push_back(entry); }
   void move_to(std::filesystem::path directory) { directory_ = std::move(directory); }
@@ -32,7 +32,7 @@ class GitProgram {
   GitLimits limits_;
 };
 
-// What a git that failed said, or what became of it, as one line.
-std::string failure_text(const ChildResult& result);
+// Why git failed, as one line.
+std::string failure_text(const base::Captured& result);
 
 }  // namespace assay::lineage

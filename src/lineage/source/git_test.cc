@@ -1,5 +1,4 @@
-// The oracle of the difference is git itself: a fresh clone with the difference applied must be,
-// byte for byte, the tree the run started in.
+// A fresh clone with the diff applied must equal, byte for byte, the tree the run started in.
 #include "lineage/source/git.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +7,7 @@
 
 #include <chrono>
 
-#include "lineage/redact/secret_diff.h"
+#include "lineage/redact/diff.h"
 #include "lineage/testing/checkout.h"
 
 namespace assay::lineage {
@@ -213,9 +212,9 @@ TEST_F(GitTest, ConflictsAndCommitlessRepositories) {
   checkout_.git({"checkout", "-q", "main"});
   checkout_.write("a", "3\n");
   checkout_.commit();
-  (void)run_child({.words = {"git", "merge", "other"},
-                   .environment = checkout_.environment(),
-                   .directory = checkout_.path()});
+  (void)base::run_captured({.arguments = {"git", "merge", "other"},
+                            .environment = checkout_.environment(),
+                            .directory = checkout_.path()});
   ASSERT_THAT(checkout_.git({"status", "--porcelain"}), HasSubstr("UU a"));
   expect_made_again();
 }
@@ -372,13 +371,13 @@ TEST(SecretDiff, KeysAndTokensAreBlankedAndTheRestIsAsItWas) {
       "--- /dev/null\n+++ b/config.py\n@@ -0,0 +1,5 @@\n+T = '" + token +
       "'\n+-----BEGIN PRIVATE KEY-----\n+MIIE\n+-----END PRIVATE KEY-----\n+x = 1\n";
   std::vector<std::string> left_out;
-  EXPECT_EQ(without_secrets_in_diff(diff, left_out),
+  EXPECT_EQ(redact_diff(diff, left_out),
             "--- /dev/null\n+++ b/config.py\n@@ -0,0 +1,5 @@\n+T = '[redacted]'\n"
             "+[redacted]\n+[redacted]\n+[redacted]\n+x = 1\n");
-  EXPECT_THAT(left_out, ::testing::ElementsAre("config.py (secrets in it were taken out)"));
+  EXPECT_THAT(left_out, ::testing::ElementsAre("config.py (secrets in it were redacted)"));
   left_out.clear();
   const std::string plain = "+++ b/x\n-old " + token + "\n+new\n\\ No newline at end of file";
-  EXPECT_EQ(without_secrets_in_diff(plain, left_out), plain);
+  EXPECT_EQ(redact_diff(plain, left_out), plain);
   EXPECT_TRUE(left_out.empty());
 }
 

@@ -1,5 +1,4 @@
-// Checkout: a git repository for one test, and what any tree of files looks like, so that two can
-// be compared by their bytes.
+// Checkout: a git repository for one test; and the bytes of a tree of files, for comparing two.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,20 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "base/process/capture.h"
 #include "base/testing/temp_dir.h"
-#include "lineage/source/child.h"
-
-extern char** environ;
 
 namespace assay::lineage::testing {
 
 namespace fs = std::filesystem;
-
-inline std::vector<std::string> current_environment() {
-  std::vector<std::string> entries;
-  for (char** at = environ; *at != nullptr; ++at) entries.emplace_back(*at);
-  return entries;
-}
 
 inline std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -55,9 +46,10 @@ inline std::map<std::string, std::string> tree_of(const fs::path& root) {
 
 class Checkout {
  public:
-  explicit Checkout(const fs::path& at) : path_(at), environment_(current_environment()) {
+  explicit Checkout(const fs::path& at)
+      : path_(at), environment_(base::Environment::from_current().entries()) {
     fs::create_directories(at);
-    // The machine's own settings must not decide a test.
+    // Independent of the machine's git configuration.
     for (const char* entry :
          {"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=a",
           "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
@@ -71,8 +63,8 @@ class Checkout {
 
   std::string git(std::vector<std::string> words, const std::string& input = {}) const {
     words.insert(words.begin(), "git");
-    const auto result = run_child(
-        {.words = words, .environment = environment_, .directory = path_, .input = input});
+    const auto result = base::run_captured(
+        {.arguments = words, .environment = environment_, .directory = path_, .input = input});
     EXPECT_TRUE(result && result->ok()) << words[1] << ": " << (result ? result->errors : "");
     return result ? result->output : std::string();
   }

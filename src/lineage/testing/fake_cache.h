@@ -1,4 +1,4 @@
-// FakeCache: a DigestCache in memory that can be looked into.
+// FakeCache: a DigestCache in memory with public contents.
 #pragma once
 
 #include <map>

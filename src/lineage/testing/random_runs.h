@@ -1,5 +1,5 @@
 // Random histories for property tests: few paths and few contents, so that re-runs, changes in
-// place, copies, renames, empty files, deletions and circles all come up.
+// place, copies, renames, empty files, deletions and cycles all occur.
 #pragma once
 
 #include <rapidcheck.h>

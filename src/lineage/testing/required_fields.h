@@ -1,5 +1,5 @@
-// A checker of documents against the required fields of public schemas: lists of "this path must be
-// there and be of that kind", written down from the schemas, independent of the code that writes.
+// Checks documents for the required fields of public schemas: lists of paths and their types, taken
+// from the schemas, independent of the code under test.
 #pragma once
 
 #include <regex>

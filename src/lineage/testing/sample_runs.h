@@ -1,9 +1,11 @@
-// Runs as the store would give them: a pipeline of two, and whatever a test makes of it.
+// Runs as the store returns them: a pipeline of two, for tests to modify, and an export of them.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lineage/export/export.h"
 #include "store/run.h"
 #include "store/testing/runs.h"
 
@@ -60,6 +62,10 @@ inline std::vector<store::RunRecord> pipeline() {
   train.inputs = {input("/project/clean.csv", "clean")};
   train.outputs = {output("/project/model.bin", "model"), output("/project/log.txt", "log")};
   return {prepare, train};
+}
+
+inline ExportSubject subject_of(std::vector<store::RunRecord> runs) {
+  return {.runs = std::move(runs), .project_root = "/project", .project_id = "feedc0de"};
 }
 
 }  // namespace assay::lineage::testing

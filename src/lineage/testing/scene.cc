@@ -43,9 +43,9 @@ void Recorded::left_out(LeftOut file, const Rule& rule) {
   reasons[relative(file.path)] = rule.name;
 }
 
-Scene::Scene(const Tracker::Options& options, std::vector<Filter::Choice> choices)
+Scene::Scene(const Tracker::Options& options, std::vector<Filter::UserRule> user_rules)
     : root(scratch.path() / "project"),
-      filter({.root = root, .home = scratch.path() / "home", .choices = std::move(choices)}),
+      filter({.root = root, .home = scratch.path() / "home", .user_rules = std::move(user_rules)}),
       tracker(std::make_unique<Tracker>(options, filter)) {
   std::filesystem::create_directory(root);
   recorded_.root = root;
@@ -90,30 +90,30 @@ collect::Event Scene::event(Op op, const std::string& path, const std::string& o
   return event;
 }
 
-void Scene::tell(Op op, const std::string& name, const wire::Stamp* stamp, std::uint16_t flags,
-                 const std::string& other) {
-  auto told = event(op, path(name), other.empty() ? other : path(other));
-  told.flags = flags;
+void Scene::report(Op op, const std::string& name, const wire::Stamp* stamp, std::uint16_t flags,
+                   const std::string& other) {
+  auto reported = event(op, path(name), other.empty() ? other : path(other));
+  reported.flags = flags;
   if (stamp != nullptr) {
-    told.stamp = *stamp;
+    reported.stamp = *stamp;
   } else {
-    told.flags |= flag::kNoStamp;
+    reported.flags |= flag::kNoStamp;
   }
-  tracker->happened(told);
+  tracker->happened(reported);
 }
 
 void Scene::read(const std::string& name) {
   const auto now = stamp(name);
-  tell(Op::kRead, name, &now);
+  report(Op::kRead, name, &now);
 }
 
 void Scene::create(const std::string& name, const std::string& content) {
-  if (!manner.stamped_creation) tell(Op::kCreate, name, nullptr);
+  if (!mode.stamped_creation) report(Op::kCreate, name, nullptr);
   const base::UniqueFd fd(::open(path(name).c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
   ASSERT_TRUE(fd.valid()) << name;
-  if (manner.stamped_creation) {
+  if (mode.stamped_creation) {
     const auto now = stamp(name);
-    tell(Op::kCreate, name, &now);
+    report(Op::kCreate, name, &now);
   }
   EXPECT_EQ(::write(fd.get(), content.data(), content.size()),
             static_cast<ssize_t>(content.size()));
@@ -122,40 +122,40 @@ void Scene::create(const std::string& name, const std::string& content) {
 void Scene::append(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->about_to_change(path(name), before, Change::kContent);
-  if (manner.told_before) tell(Op::kWrite, name, &before);
+  if (mode.before_change) report(Op::kWrite, name, &before);
   std::ofstream(path(name), std::ios::app) << content;
-  if (!manner.told_before) tell(Op::kWrite, name, &before);
+  if (!mode.before_change) report(Op::kWrite, name, &before);
 }
 
 void Scene::overwrite(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->about_to_change(path(name), before, Change::kCut);
-  if (manner.told_before) tell(Op::kTruncate, name, &before);
+  if (mode.before_change) report(Op::kTruncate, name, &before);
   write_file(path(name), content);
-  if (!manner.told_before) tell(Op::kTruncate, name, &before);
+  if (!mode.before_change) report(Op::kTruncate, name, &before);
 }
 
 void Scene::update(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->about_to_change(path(name), before, Change::kContentReadable);
-  if (manner.told_before) tell(Op::kRead, name, &before, flag::kWritable);
+  if (mode.before_change) report(Op::kRead, name, &before, flag::kWritable);
   std::fstream(path(name), std::ios::in | std::ios::out) << content;
-  if (!manner.told_before) tell(Op::kRead, name, &before, flag::kWritable);
+  if (!mode.before_change) report(Op::kRead, name, &before, flag::kWritable);
 }
 
 void Scene::open_only(const std::string& name, bool readable) {
   const auto before = stamp(name);
   tracker->about_to_change(path(name), before,
                            readable ? Change::kContentReadable : Change::kContent);
-  tell(readable ? Op::kRead : Op::kWrite, name, &before, readable ? flag::kWritable : 0);
+  report(readable ? Op::kRead : Op::kWrite, name, &before, readable ? flag::kWritable : 0);
 }
 
 void Scene::remove(const std::string& name) {
   const auto before = stamp(name);
   tracker->about_to_change(path(name), before, Change::kName);
-  if (manner.told_before) tell(Op::kDelete, name, &before);
+  if (mode.before_change) report(Op::kDelete, name, &before);
   EXPECT_EQ(::unlink(path(name).c_str()), 0) << name;
-  if (!manner.told_before) tell(Op::kDelete, name, &before);
+  if (!mode.before_change) report(Op::kDelete, name, &before);
 }
 
 void Scene::rename(const std::string& from, const std::string& to, bool exchange) {
@@ -167,35 +167,35 @@ void Scene::rename(const std::string& from, const std::string& to, bool exchange
     }
   }
   const auto flags = static_cast<std::uint16_t>(exchange ? flag::kExchange : 0);
-  if (manner.told_before) tell(Op::kRename, from, &before, flags, to);
+  if (mode.before_change) report(Op::kRename, from, &before, flags, to);
   EXPECT_EQ(::renameat2(AT_FDCWD, path(from).c_str(), AT_FDCWD, path(to).c_str(),
                         exchange ? RENAME_EXCHANGE : 0),
             0)
       << from << " " << to;
-  if (!manner.told_before) tell(Op::kRename, from, &before, flags, to);
+  if (!mode.before_change) report(Op::kRename, from, &before, flags, to);
 }
 
 void Scene::link(const std::string& from, const std::string& to) {
   const auto before = stamp(from);
-  if (manner.told_before) tell(Op::kLink, from, &before, 0, to);
+  if (mode.before_change) report(Op::kLink, from, &before, 0, to);
   EXPECT_EQ(::link(path(from).c_str(), path(to).c_str()), 0) << from << " " << to;
-  if (!manner.told_before) tell(Op::kLink, from, &before, 0, to);
+  if (!mode.before_change) report(Op::kLink, from, &before, 0, to);
 }
 
 void Scene::unnamed_then_link(const std::string& name, const std::string& content) {
-  if (!manner.stamped_creation) tell(Op::kCreate, ".", nullptr, flag::kUnnamed);
+  if (!mode.stamped_creation) report(Op::kCreate, ".", nullptr, flag::kUnnamed);
   const base::UniqueFd fd(::open(root.c_str(), O_WRONLY | O_TMPFILE, 0600));
   ASSERT_TRUE(fd.valid());
   const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
   const auto made = stamp(link);
-  if (manner.stamped_creation) tell(Op::kCreate, ".", &made, flag::kUnnamed);
+  if (mode.stamped_creation) report(Op::kCreate, ".", &made, flag::kUnnamed);
   EXPECT_EQ(::write(fd.get(), content.data(), content.size()),
             static_cast<ssize_t>(content.size()));
   const auto now = stamp(link);
   const std::string seen = path("#" + std::to_string(now.inode) + " (deleted)");
-  if (manner.told_before) tell(Op::kLink, seen, &now, 0, name);
+  if (mode.before_change) report(Op::kLink, seen, &now, 0, name);
   EXPECT_EQ(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path(name).c_str(), AT_SYMLINK_FOLLOW), 0);
-  if (!manner.told_before) tell(Op::kLink, seen, &now, 0, name);
+  if (!mode.before_change) report(Op::kLink, seen, &now, 0, name);
 }
 
 void Scene::write_outside(const std::string& name, const std::string& content) {

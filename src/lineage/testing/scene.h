@@ -1,5 +1,5 @@
-// Scene: a project in a temporary folder and a tracker that is told what is done there. Each
-// operation is done for real, with the events a collector would tell.
+// Scene: a project in a temporary folder and a tracker. Each operation is performed on disk, and
+// the tracker gets the events that a collector would report.
 #pragma once
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 namespace assay::lineage::testing {
 
-// Everything that finish() told.
+// Everything that finish() reported.
 class Recorded : public Results {
  public:
   void input(store::Input input, const Rule& rule) override;
@@ -42,24 +42,26 @@ class Recorded : public Results {
   std::string last_output_;
 };
 
-// What a collector may do this way or that.
-struct Manner {
-  bool told_before = true;  // changes are told before they are done (the gate) or after (ptrace)
+// How collectors differ.
+struct CollectorMode {
+  bool before_change =
+      true;  // changes are reported before (the gate) or after they happen (ptrace)
   bool stamped_creation = true;  // the shim stamps what it made; the gate cannot
 };
 
 class Scene {
  public:
-  explicit Scene(const Tracker::Options& options = {}, std::vector<Filter::Choice> choices = {});
+  explicit Scene(const Tracker::Options& options = {},
+                 std::vector<Filter::UserRule> user_rules = {});
 
   // Before the run.
   void put(const std::string& name, const std::string& content);
   void folder(const std::string& name);
   void alias(const std::string& name, const std::string& target);  // symbolic link
-  // Lets the files of before grow older than a tick of the file system's clock.
+  // Waits until the existing files are older than a tick of the file clock.
   void begin();
 
-  // By the run; `name` as the run would say it, relative to the project.
+  // By the run; `name` is relative to the project.
   void read(const std::string& name);
   void create(const std::string& name, const std::string& content);     // O_CREAT | O_EXCL
   void append(const std::string& name, const std::string& content);     // O_WRONLY | O_APPEND
@@ -71,7 +73,7 @@ class Scene {
   void link(const std::string& from, const std::string& to);
   void unnamed_then_link(const std::string& name, const std::string& content);
 
-  // By others.
+  // By another program.
   void write_outside(const std::string& name, const std::string& content);
 
   Recorded& finish();  // the same when called again
@@ -79,10 +81,10 @@ class Scene {
   [[nodiscard]] std::string path(const std::string& name) const;
   [[nodiscard]] wire::Stamp stamp(const std::string& name) const;
   collect::Event event(wire::Op op, const std::string& path, const std::string& other = {});
-  void tell(wire::Op op, const std::string& name, const wire::Stamp* stamp, std::uint16_t flags = 0,
-            const std::string& other = {});
+  void report(wire::Op op, const std::string& name, const wire::Stamp* stamp,
+              std::uint16_t flags = 0, const std::string& other = {});
 
-  Manner manner;
+  CollectorMode mode;
   base::testing::TempDir scratch;
   std::string root;
   Filter filter;

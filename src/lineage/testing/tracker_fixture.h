@@ -1,5 +1,4 @@
-// TrackerFixture: what the tests of the tracker share. Every test runs in both manners of telling,
-// with and without stamps of new files.
+// TrackerFixture: shared by the tracker's tests. Every test runs in all collector modes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,9 +23,9 @@ inline std::string text_of(const store::Output& output) {
   return kNames.at(output.status) + (output.from.empty() ? "" : " from " + output.from);
 }
 
-// "NAME: STATUS = CONTENT" where the content is looked up among what the test wrote.
-inline std::vector<std::string> told(const Recorded& recorded,
-                                     const std::vector<std::string>& contents) {
+// "NAME: STATUS = CONTENT", with the content looked up among `contents`.
+inline std::vector<std::string> report_lines(const Recorded& recorded,
+                                             const std::vector<std::string>& contents) {
   const auto content = [&](const std::optional<hash::Digest>& digest) -> std::string {
     if (!digest) return "-";
     for (const std::string& text : contents) {
@@ -45,18 +44,18 @@ inline std::vector<std::string> told(const Recorded& recorded,
   return lines;
 }
 
-class TrackerFixture : public ::testing::TestWithParam<Manner> {
+class TrackerFixture : public ::testing::TestWithParam<CollectorMode> {
  protected:
-  void SetUp() override { scene.manner = GetParam(); }
+  void SetUp() override { scene.mode = GetParam(); }
   std::vector<std::string> end() {
-    return told(scene.finish(), {"one", "two", "onetwo", "", "xyz"});
+    return report_lines(scene.finish(), {"one", "two", "onetwo", "", "xyz"});
   }
   Scene scene;
 };
 
-inline auto all_manners() {
-  return ::testing::Values(Manner{true, true}, Manner{true, false}, Manner{false, true},
-                           Manner{false, false});
+inline auto all_modes() {
+  return ::testing::Values(CollectorMode{true, true}, CollectorMode{true, false},
+                           CollectorMode{false, true}, CollectorMode{false, false});
 }
 
 }  // namespace assay::lineage::testing

@@ -32,8 +32,8 @@ bool FileTable::is(FileId id, const wire::Stamp& stamp) const {
   return files_[id].inode == stamp.inode && devices_[files_[id].device] == stamp.device;
 }
 
-// A file that gives its identity up stays in the table under the old one only if nobody else has
-// it; so the old slot goes to a blank file that is dead.
+// When a file changes its identity, its old slot goes to a blank file without names, so that the
+// index never points to the wrong file.
 void FileTable::identify(FileId id, const wire::Stamp& stamp) {
   File& file = files_[id];
   const auto hash_of_id = [&](FileId other) {

@@ -1,5 +1,5 @@
-// FileTable: the files behind the paths, each known by device and inode while it lives, with its
-// state before the run changed it and the digest of that state.
+// FileTable: the files behind the paths, identified by device and inode while they exist, with
+// their state before the run changed them and the digest of that state.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,23 @@
 namespace assay::lineage {
 
 namespace file_flag {
-inline constexpr std::uint16_t kForeign = 1;     // not made by the run: it was there before
-inline constexpr std::uint16_t kWanted = 2;      // its content before the run's changes is wanted
-inline constexpr std::uint16_t kWritten = 4;     // opened for writing by the run, or cut
-inline constexpr std::uint16_t kRacy = 8;        // was so new that a change need not show
-inline constexpr std::uint16_t kQueued = 16;     // the queue has it
-inline constexpr std::uint16_t kGivenUp = 32;    // no digest will come; it has been said why
+inline constexpr std::uint16_t kForeign = 1;     // existed before the run
+inline constexpr std::uint16_t kWanted = 2;      // its content before the run's changes is needed
+inline constexpr std::uint16_t kWritten = 4;     // opened for writing or truncated by the run
+inline constexpr std::uint16_t kRacy = 8;        // so new that its times may not show a change
+inline constexpr std::uint16_t kQueued = 16;     // in the hash queue
+inline constexpr std::uint16_t kGivenUp = 32;    // cannot be hashed; the reason is reported
 inline constexpr std::uint16_t kInherited = 64;  // standard output or error: always an output
-inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty then
+inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty at the start
 inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE
-inline constexpr std::uint16_t kAppeared = 512;  // came to a known path and nobody said from where
-inline constexpr std::uint16_t kOutside = 1024;  // changed by another program; that has been said
-inline constexpr std::uint16_t kRenamed = 2048;  // the run changed a name of it, so its ctime
-inline constexpr std::uint16_t kElsewhere = 4096;  // has more names than we know
-inline constexpr std::uint16_t kPassedOn = 8192;   // writable from the start in another way, only
-inline constexpr std::uint16_t kEmptied = 16384;   // nothing of what it held was left by the run
+inline constexpr std::uint16_t kAppeared = 512;        // appeared at a known path without an event
+inline constexpr std::uint16_t kOutside = 1024;        // changed by another program; reported
+inline constexpr std::uint16_t kRenamed =
+    2048;  // the run changed one of its names, and so its ctime
+inline constexpr std::uint16_t kElsewhere = 4096;  // has hard links that are not known
+inline constexpr std::uint16_t kPassedOn =
+    8192;  // only writable through an inherited descriptor above 2
+inline constexpr std::uint16_t kEmptied = 16384;  // truncated by the run
 }  // namespace file_flag
 
 struct File {
@@ -35,13 +37,13 @@ struct File {
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
   std::uint32_t digest = 0;  // 0: none
-  PathId name = 0;           // a path at which it is or, if it has no name left, was
-  std::uint16_t device = 0;  // number in the table of devices
+  PathId name = 0;           // one of its paths or, if it has none left, a former one
+  std::uint16_t device = 0;  // index in the table of devices
   std::uint16_t flags = 0;   // file_flag
-  std::uint32_t names = 0;   // how many paths lead to it now, of those we know
+  std::uint32_t names = 0;   // number of known paths that lead to it now
 
   [[nodiscard]] bool has(std::uint16_t flag) const { return (flags & flag) != 0; }
-  // Otherwise its inode may belong to another file by now.
+  // Otherwise its inode may have been reused.
   [[nodiscard]] bool is_alive() const {
     return names > 0 || has(file_flag::kUnnamed | file_flag::kElsewhere);
   }
@@ -56,7 +58,7 @@ class FileTable {
   // The latest file with this identity, alive or not; 0 if there was none.
   [[nodiscard]] FileId find(std::uint64_t device, std::uint64_t inode) const;
   [[nodiscard]] bool is(FileId id, const wire::Stamp& stamp) const;
-  // From now on the file has this identity.
+  // Gives the file this identity.
   void identify(FileId id, const wire::Stamp& stamp);
   void set_state(FileId id, const wire::Stamp& stamp);
   [[nodiscard]] wire::Stamp stamp(FileId id) const;

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+
+#include "base/file.h"
 
 namespace assay::lineage {
 namespace {
 
-// The numbers of the rules that come with the program. The user's follow.
+// Ids of the built-in rules. The user's follow.
 enum : RuleId {
   kProject,
   kData,
@@ -26,22 +29,22 @@ enum : RuleId {
   kHome,
 };
 
-const std::vector<Rule>& own_rules() {
+const std::vector<Rule>& builtin_rules() {
   static const std::vector<Rule> rules = {
       {"project", true, "it is inside the project"},
-      {"data", true, "it is outside the project and nothing speaks against it"},
+      {"data", true, "it is outside the project and no rule leaves it out"},
       {"temporary", true, "it is in a folder for temporary files and outlived the run"},
       {"assay", false, "it belongs to Assay itself"},
       {"git", false, "it belongs to git, whose state is recorded by commit and diff"},
-      {"bytecode", false, "it is compiled Python, made again from its source"},
+      {"bytecode", false, "it is compiled Python, which is regenerated from its source"},
       {"packages", false,
-       "it belongs to an installed package (of dpkg, pip and conda, name and version are "
+       "it belongs to an installed package (for dpkg, pip and conda, name and version are "
        "recorded)"},
       {"environment", false,
        "it is inside a virtual environment (pyvenv.cfg or conda-meta is there)"},
-      {"caches", false, "it is in a cache, which can be filled again"},
-      {"kernel", false, "it is no file on a disk: the kernel makes it up"},
-      {"language", false, "it belongs to an installed language"},
+      {"caches", false, "it is in a cache, which can be rebuilt"},
+      {"kernel", false, "it is not stored on disk: the kernel generates it"},
+      {"language", false, "it belongs to an installed language runtime"},
       {"system", false, "it belongs to the operating system"},
       {"home", false, "it is a setting, history or cache in the home folder"},
   };
@@ -61,12 +64,9 @@ constexpr std::array<std::string_view, 17> kSystemFolders = {
     "/sbin",      "/etc",     "/opt",       "/boot",    "/snap",   "/nix/store",
     "/gnu/store", "/var/lib", "/var/cache", "/var/log", "/var/run"};
 
-bool is_in(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 bool is_in_any(std::string_view path, const auto& folders) {
-  return std::ranges::any_of(folders, [&](std::string_view folder) { return is_in(path, folder); });
+  return std::ranges::any_of(folders,
+                             [&](std::string_view folder) { return is_inside(path, folder); });
 }
 
 bool has_part(std::string_view path, std::string_view part) {
@@ -106,42 +106,43 @@ std::string without_slash(std::string path) {
 Filter::Filter(const Options& options)
     : root_(without_slash(options.root.string())),
       home_(without_slash(options.home.string())),
-      rules_(own_rules()) {
-  for (const Choice& choice : options.choices) {
+      rules_(builtin_rules()) {
+  for (const UserRule& rule : options.user_rules) {
     const auto id = static_cast<RuleId>(rules_.size());
     // The pattern is part of the name: `--explain` lists files by name.
-    rules_.push_back({fmt::format("{}:{}", choice.keep ? "keep" : "leave-out", choice.pattern),
-                      choice.keep, fmt::format("your pattern {} says so", choice.pattern)});
-    choices_.emplace_back(Glob(choice.pattern, root_, home_), id);
+    rules_.push_back({fmt::format("{}:{}", rule.keep ? "keep" : "leave-out", rule.pattern),
+                      rule.keep, fmt::format("it matches your pattern {}", rule.pattern)});
+    user_rules_.emplace_back(Glob(rule.pattern, root_, home_), id);
   }
 }
 
-RuleId Filter::judge(std::string_view path) {
+RuleId Filter::rule_for(std::string_view path) {
   const std::size_t slash = std::min(path.rfind('/'), path.size());
   const std::string_view folder = path.substr(0, slash);
-  return judge_name(judge_folder(folder), folder, path.substr(std::min(slash + 1, path.size())));
+  return rule_for_name(rule_for_folder(folder), folder,
+                       path.substr(std::min(slash + 1, path.size())));
 }
 
-RuleId Filter::judge_folder(std::string_view folder) {
-  const bool in_root = !root_.empty() && is_in(folder, root_);
+RuleId Filter::rule_for_folder(std::string_view folder) {
+  const bool in_root = !root_.empty() && is_inside(folder, root_);
   const RuleId rule = in_root ? inside(folder.substr(root_.size())) : outside(folder);
-  // Asked last, because it looks at the disk, and only where it could change the answer.
+  // Last, because it reads the disk, and only where it could change the result.
   const bool kept = rules_[rule].keep || rule == kHome;
   if (kept && in_environment(folder, in_root ? root_.size() : 0)) return kEnvironment;
   return rule;
 }
 
-RuleId Filter::judge_name(RuleId folder_rule, std::string_view folder,
-                          std::string_view name) const {
-  if (!choices_.empty()) {
+RuleId Filter::rule_for_name(RuleId folder_rule, std::string_view folder,
+                             std::string_view name) const {
+  if (!user_rules_.empty()) {
     const std::string path = std::string(folder) + "/" + std::string(name);
-    for (auto choice = choices_.rbegin(); choice != choices_.rend(); ++choice) {
-      if (choice->first.matches(path)) return choice->second;
+    for (auto rule = user_rules_.rbegin(); rule != user_rules_.rend(); ++rule) {
+      if (rule->first.matches(path)) return rule->second;
     }
   }
   if (!rules_[folder_rule].keep) return folder_rule;
   if (name == "libassay-shim.so" || name == "libassay-gpu.so") return kAssay;
-  // What processes share while they count and take turns (wire/gpu_region.h, wire/gpu_turns.h).
+  // Shared memory of the GPU shim (wire/gpu_region.h, wire/gpu_turns.h).
   if (folder == "/dev/shm" && name.starts_with("assay-gpu-")) return kAssay;
   if (name.ends_with(".pyc") || name.ends_with(".pyo")) return kBytecode;
   if (!home_.empty() && folder == home_ && name.starts_with('.') && folder_rule != kProject) {
@@ -162,17 +163,17 @@ RuleId Filter::inside(std::string_view below_root) const {
 RuleId Filter::outside(std::string_view folder) const {
   const bool temporary = is_in_any(folder, kTemporaryFolders);
   if (!temporary && is_in_any(folder, kKernelFolders)) return kKernel;
-  // The names that are left out inside the project are so elsewhere.
+  // The names that are left out inside the project are left out elsewhere, too.
   if (const RuleId rule = inside(folder); rule != kProject) return rule;
   if (in_python(folder) || has_any_part(folder, kLanguageFolders)) return kLanguage;
   if (!temporary && is_in_any(folder, kSystemFolders)) return kSystem;
-  if (!home_.empty() && is_in(folder, home_) && folder.substr(home_.size()).starts_with("/.")) {
+  if (!home_.empty() && is_inside(folder, home_) && folder.substr(home_.size()).starts_with("/.")) {
     return kHome;
   }
   return temporary ? kTemporary : kData;
 }
 
-// Whether the folder or one above it, down to `above` letters, is the top of an environment.
+// Whether the folder, or one above it longer than `above`, is the top of an environment.
 bool Filter::in_environment(std::string_view folder, std::size_t above) {
   if (folder.size() <= above) return false;
   std::string text(folder);
@@ -183,6 +184,45 @@ bool Filter::in_environment(std::string_view folder, std::size_t above) {
                   ::access((text + "/conda-meta").c_str(), F_OK) == 0 ||
                   in_environment(folder.substr(0, folder.rfind('/')), above);
   return environments_.emplace(std::move(text), is).first->second;
+}
+
+namespace {
+
+constexpr base::Bytes kMostFilter{1 << 20};
+
+std::string_view trimmed(std::string_view line) {
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) {
+    line.remove_suffix(1);
+  }
+  return line;
+}
+
+// As in git, a leading slash is relative to the file's folder; two slashes are absolute.
+std::string absolute_pattern(std::string_view pattern) {
+  if (pattern.starts_with("//")) return std::string(pattern.substr(1));
+  if (pattern.starts_with('/')) return "." + std::string(pattern);
+  return std::string(pattern);
+}
+
+}  // namespace
+
+base::Result<std::vector<Filter::UserRule>> read_filter_file(const std::filesystem::path& project) {
+  const std::filesystem::path path = project / kFilterFile;
+  std::error_code error;
+  std::vector<Filter::UserRule> out;
+  if (!std::filesystem::exists(path, error)) return out;
+  ASSAY_TRY(const std::string text, base::read_file(path, kMostFilter));
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = trimmed(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.empty() || line.front() == '#') continue;
+    const bool keep = line.front() == '!';
+    if (keep) line.remove_prefix(1);
+    if (line.starts_with("\\#") || line.starts_with("\\!")) line.remove_prefix(1);
+    if (!line.empty()) out.push_back({absolute_pattern(line), keep});
+  }
+  return out;
 }
 
 }  // namespace assay::lineage

@@ -1,8 +1,7 @@
 // Filter: which files belong to a run's lineage. Every decision is a rule with a name and a
 // sentence, so that `--explain` can say why a file was kept or left out.
 //
-// The user's patterns come first, the last that matches wins; then the rules of filter.cc, in
-// order.
+// The user's patterns come first, the last match wins; then the rules of filter.cc, in order.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/result.h"
 #include "lineage/track/glob.h"
 
 namespace assay::lineage {
@@ -28,26 +28,26 @@ using RuleId = std::uint16_t;
 
 class Filter {
  public:
-  struct Choice {
+  struct UserRule {
     std::string pattern;  // see glob.h
     bool keep = false;
   };
   struct Options {
     std::filesystem::path root;  // of the project
     std::filesystem::path home;  // empty: none
-    std::vector<Choice> choices;
+    std::vector<UserRule> user_rules;
   };
 
   explicit Filter(const Options& options);
 
   // `path` is absolute and canonical.
-  RuleId judge(std::string_view path);
-  // The same in two stages, for callers who remember the first: what holds for all files in the
-  // folder ("" is the root), and from that, what holds for one of them.
-  RuleId judge_folder(std::string_view folder);
-  RuleId judge_name(RuleId folder_rule, std::string_view folder, std::string_view name) const;
+  RuleId rule_for(std::string_view path);
+  // The same in two parts, for callers that cache the first: the rule for all files of the folder
+  // ("" is the root), and from that, the rule for one of them.
+  RuleId rule_for_folder(std::string_view folder);
+  RuleId rule_for_name(RuleId folder_rule, std::string_view folder, std::string_view name) const;
 
-  // What was seen on the disk may have changed: an environment may have been made meanwhile.
+  // Forgets which folders are virtual environments: one may have been created since.
   void forget() { environments_.clear(); }
 
   [[nodiscard]] const Rule& rule(RuleId id) const { return rules_[id]; }
@@ -61,8 +61,15 @@ class Filter {
   std::string root_;
   std::string home_;
   std::vector<Rule> rules_;
-  std::vector<std::pair<Glob, RuleId>> choices_;
+  std::vector<std::pair<Glob, RuleId>> user_rules_;
   std::unordered_map<std::string, bool> environments_;  // folders that are one, or are inside one
 };
+
+// A project's own rules: the file `.assayignore` in its root, in the manner of .gitignore. A line
+// is a pattern (glob.h) of files to leave out, or after "!" to keep; "#" begins a comment.
+inline constexpr const char* kFilterFile = ".assayignore";
+
+// In the order of the file; none if there is no such file.
+base::Result<std::vector<Filter::UserRule>> read_filter_file(const std::filesystem::path& project);
 
 }  // namespace assay::lineage

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/testing/temp_dir.h"
 #include "lineage/testing/scene.h"
@@ -14,11 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string judged(Filter& filter, const std::string& path) {
-  return filter.rule(filter.judge(path)).name;
+  return filter.rule(filter.rule_for(path)).name;
 }
 
 TEST(Filter, RulesByPath) {
-  Filter filter({.root = "/home/ada/project", .home = "/home/ada", .choices = {}});
+  Filter filter({.root = "/home/ada/project", .home = "/home/ada", .user_rules = {}});
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/home/ada/project/train.py", "project"},
       {"/home/ada/project/data/x.bin", "project"},
@@ -65,7 +66,7 @@ TEST(Filter, RulesByPath) {
 
 TEST(Filter, KeepsWhatItShould) {
   const std::set<std::string> keep = {"project", "data", "temporary"};
-  Filter filter({.root = "/p", .home = "/h", .choices = {}});
+  Filter filter({.root = "/p", .home = "/h", .user_rules = {}});
   for (const Rule& rule : filter.rules()) {
     EXPECT_EQ(rule.keep, keep.contains(rule.name)) << rule.name;
     EXPECT_FALSE(rule.sentence.empty());
@@ -73,11 +74,11 @@ TEST(Filter, KeepsWhatItShould) {
 }
 
 TEST(Filter, TheProjectWinsWhereverItIs) {
-  Filter filter({.root = "/usr/src/.cache/app/", .home = "/root", .choices = {}});
+  Filter filter({.root = "/usr/src/.cache/app/", .home = "/root", .user_rules = {}});
   EXPECT_EQ(judged(filter, "/usr/src/.cache/app/x"), "project");
   EXPECT_EQ(judged(filter, "/usr/src/.cache/other/x"), "caches");
   EXPECT_EQ(judged(filter, "/usr/src/x"), "system");
-  Filter home({.root = "/root", .home = "/root", .choices = {}});
+  Filter home({.root = "/root", .home = "/root", .user_rules = {}});
   EXPECT_EQ(judged(home, "/root/.netrc"), "project");
 }
 
@@ -89,13 +90,13 @@ TEST(Filter, EnvironmentsAreFoundOnTheDisk) {
   fs::create_directories(scratch.path() / "elsewhere/bin");
   testing::write_file(root / "env/pyvenv.cfg", "");
   testing::write_file(scratch.path() / "elsewhere/pyvenv.cfg", "");
-  Filter filter({.root = root, .home = {}, .choices = {}});
+  Filter filter({.root = root, .home = {}, .user_rules = {}});
   EXPECT_EQ(judged(filter, root / "env/lib/deep/x.py"), "environment");
   EXPECT_EQ(judged(filter, root / "conda/bin/python"), "environment");
   EXPECT_EQ(judged(filter, scratch.path() / "elsewhere/bin/python"), "environment");
   EXPECT_EQ(judged(filter, root / "x.py"), "project");
   // A project inside an environment is a project.
-  Filter inside({.root = root / "env/lib", .home = {}, .choices = {}});
+  Filter inside({.root = root / "env/lib", .home = {}, .user_rules = {}});
   EXPECT_EQ(judged(inside, root / "env/lib/deep/x.py"), "project");
   // One that is made later is noticed after forget().
   testing::write_file(root / "pyvenv.cfg", "");
@@ -109,11 +110,11 @@ TEST(Filter, EnvironmentsAreFoundOnTheDisk) {
 TEST(Filter, TheLastChoiceWins) {
   Filter filter({.root = "/p",
                  .home = "/h",
-                 .choices = {{"*.log", false},
-                             {"/usr/share/data", true},
-                             {"keep.log", true},
-                             {"~/secret/**", false},
-                             {"tmp/", false}}});
+                 .user_rules = {{"*.log", false},
+                                {"/usr/share/data", true},
+                                {"keep.log", true},
+                                {"~/secret/**", false},
+                                {"tmp/", false}}});
   EXPECT_EQ(judged(filter, "/p/a.log"), "leave-out:*.log");
   EXPECT_EQ(judged(filter, "/p/d/keep.log"), "keep:keep.log");
   EXPECT_EQ(judged(filter, "/usr/share/data/x/y.csv"), "keep:/usr/share/data");
@@ -121,7 +122,7 @@ TEST(Filter, TheLastChoiceWins) {
   EXPECT_EQ(judged(filter, "/h/secret/x"), "leave-out:~/secret/**");
   EXPECT_EQ(judged(filter, "/p/tmp"), "project");
   EXPECT_EQ(judged(filter, "/p/tmp/x"), "leave-out:tmp/");
-  EXPECT_THAT(filter.rule(filter.judge("/p/a.log")).sentence, ::testing::HasSubstr("*.log"));
+  EXPECT_THAT(filter.rule(filter.rule_for("/p/a.log")).sentence, ::testing::HasSubstr("*.log"));
 }
 
 TEST(Glob, Matches) {
@@ -150,7 +151,7 @@ TEST(Glob, Matches) {
   EXPECT_FALSE(matches("d/", "/p/d"));
 }
 
-// Takes time beyond any patience where every star tries every length.
+// Would take exponential time if every star tried every length.
 TEST(Glob, ManyStarsEndSoon) {
   std::string path;
   std::string pattern;
@@ -158,6 +159,46 @@ TEST(Glob, ManyStarsEndSoon) {
   for (int i = 0; i < 40; ++i) pattern += "/**/a*a*";
   EXPECT_FALSE(Glob(pattern + "/b", "/p", "/h").matches(path));
   EXPECT_FALSE(matches_component(std::string(60, '*') + "b", std::string(2000, 'a')));
+}
+
+TEST(FilterFile, ALineIsAPatternAndAMarkTurnsItRound) {
+  const base::testing::TempDir dir;
+  std::ofstream(dir.path() / kFilterFile) << "# scratch\n*.log\n\n!important.log  \r\n\\#odd\n!\n";
+  const auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules) << user_rules.error().line();
+  ASSERT_EQ(user_rules->size(), 3U);
+  EXPECT_EQ((*user_rules)[0].pattern, "*.log");
+  EXPECT_FALSE((*user_rules)[0].keep);
+  EXPECT_EQ((*user_rules)[1].pattern, "important.log");
+  EXPECT_TRUE((*user_rules)[1].keep);
+}
+
+TEST(FilterFile, NoFileIsNoRules) {
+  const base::testing::TempDir dir;
+  const auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules);
+  EXPECT_TRUE(user_rules->empty());
+}
+
+TEST(FilterFile, WhatCannotBeReadIsSaid) {
+  const base::testing::TempDir dir;
+  std::filesystem::create_directory(dir.path() / kFilterFile);
+  EXPECT_FALSE(read_filter_file(dir.path()));
+}
+
+// The later rule wins, so the command line goes after the file.
+TEST(FilterFile, WorksInTheFilter) {
+  const base::testing::TempDir dir;
+  std::ofstream(dir.path() / kFilterFile) << "*.log\n!keep.log\n";
+  auto user_rules = read_filter_file(dir.path());
+  ASSERT_TRUE(user_rules);
+  Filter filter({.root = dir.path(), .user_rules = *user_rules});
+  const auto kept = [&](const char* name) {
+    return filter.rule(filter.rule_for((dir.path() / name).string())).keep;
+  };
+  EXPECT_FALSE(kept("a.log"));
+  EXPECT_TRUE(kept("keep.log"));
+  EXPECT_TRUE(kept("data.csv"));
 }
 
 }  // namespace

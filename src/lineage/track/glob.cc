@@ -17,10 +17,14 @@ void for_each_part(std::string_view path, Take take) {
 
 }  // namespace
 
+bool is_inside(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
 bool matches_component(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // Where to go on when the last star has to take one letter more.
+  // Where to resume when the last star has to match one more character.
   std::optional<std::size_t> star;
   std::size_t retry = 0;
   while (t < text.size()) {
@@ -38,7 +42,7 @@ bool matches_component(std::string_view pattern, std::string_view text) {
     }
   }
   return std::all_of(pattern.begin() + static_cast<std::ptrdiff_t>(p), pattern.end(),
-                     [](char letter) { return letter == '*'; });
+                     [](char c) { return c == '*'; });
 }
 
 Glob::Glob(std::string_view pattern, std::string_view root, std::string_view home) {
@@ -60,8 +64,8 @@ Glob::Glob(std::string_view pattern, std::string_view root, std::string_view hom
   for_each_part(pattern, add);
 }
 
-// The same walk as in matches_component, with components for letters and "**" for the star. The
-// pattern may end before the path does: then it named a folder above it.
+// The same algorithm as in matches_component, with components instead of characters and "**" for
+// the star. If the pattern ends before the path does, it matches a folder above.
 bool Glob::matches(std::string_view path) const {
   std::vector<std::string_view> parts;
   for_each_part(path, [&](std::string_view part) { parts.push_back(part); });
@@ -74,7 +78,7 @@ bool Glob::matches(std::string_view path) const {
     if (p < parts_.size() && parts_[p] == "**") {
       star = p++;
       retry = t;
-      // At the end of the pattern it stands for whatever is below, but for at least something.
+      // At the end of the pattern it needs at least one component.
       if (p == parts_.size()) return t < parts.size();
     } else if (p < parts_.size() && t < parts.size() && matches_component(parts_[p], parts[t])) {
       ++p;

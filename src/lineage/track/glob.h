@@ -1,8 +1,8 @@
-// Patterns of paths, a small part of what .gitignore has:
+// Path patterns, a subset of .gitignore's:
 //
-//   *          any letters within one component        ?   one letter within a component
+//   *          any characters within one component     ?   one character within a component
 //   **         as a component: any number of them
-//   name       without a slash: any component of that name, at any depth
+//   name       without a slash: any component with that name, at any depth
 //   a/b ./a    with a slash inside: from the project's folder
 //   /a ~/a     from the root, from the home folder
 //   name/      only as a folder
@@ -28,6 +28,9 @@ class Glob {
   std::vector<std::string> parts_;
   bool folder_only_ = false;
 };
+
+// Whether `path` is `folder` or below it.
+bool is_inside(std::string_view path, std::string_view folder);
 
 // One component against one component of a pattern.
 bool matches_component(std::string_view pattern, std::string_view text);

@@ -17,11 +17,11 @@ namespace assay::lineage {
 namespace {
 
 constexpr std::int64_t kLarge = std::int64_t{1} << 20U;  // has parts for several threads
-constexpr std::size_t kBatch = 32;                       // small files per visit to the queue
+constexpr std::size_t kBatch = 32;                       // small files taken from the queue at once
 
 constexpr int kWhoProcess = 1;  // of ioprio_set, which has no header
 
-// Only if nothing else wants the processor or the disk.
+// Runs only if nothing else needs the processor or the disk.
 void lower_priority() {
   constexpr int kIdleClass = 3 << 13;
   sched_param parameter{};
@@ -30,8 +30,8 @@ void lower_priority() {
   ::syscall(SYS_ioprio_set, kWhoProcess, 0, kIdleClass);
 }
 
-// So that it comes to its end soon. Going back to normal is not allowed without privileges, except
-// for the disk: that is why raise() starts new threads for the rest.
+// Lets it end soon. Returning to normal CPU priority needs privileges, only I/O priority does not:
+// that is why raise() starts new threads.
 void raise_priority(pid_t thread) {
   constexpr int kBestEffort = (2 << 13) | 4;
   sched_param parameter{};
@@ -40,7 +40,7 @@ void raise_priority(pid_t thread) {
   ::syscall(SYS_ioprio_set, kWhoProcess, thread, kBestEffort);
 }
 
-// Signals are the owner's business.
+// Signals are handled by the owner.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -67,12 +67,12 @@ HashResult found(const HashTask& task, const hash::Digest& digest) {
 
 }  // namespace
 
-// A thread and what it is at.
+// A thread and its current task.
 struct HashQueue::Worker {
   std::thread thread;
   // Guarded by the queue's mutex:
   pid_t thread_id = 0;
-  std::uint32_t id = 0;  // of the task at hand
+  std::uint32_t id = 0;  // of the current task
   std::stop_source stop;
 };
 
@@ -104,7 +104,7 @@ void HashQueue::submit(HashTask task) {
   hand_over();
 }
 
-// Whether the mutex was free.
+// Returns whether the mutex was free.
 bool HashQueue::hand_over() {
   std::size_t sleeping = 0;
   std::size_t tasks = 0;
@@ -130,7 +130,7 @@ bool HashQueue::hand_over() {
   return true;
 }
 
-// After raise() the owner is one of the workers, and a few files are not worth a thread.
+// After raise() the owner works too, and a few files do not justify a thread.
 void HashQueue::start_worker() {
   const unsigned wanted = raised_                 ? processors_ - 1
                           : options_.threads != 0 ? options_.threads
@@ -145,7 +145,7 @@ void HashQueue::start_worker() {
     });
     workers_.push_back(std::move(worker));
   } catch (const std::system_error&) {
-    // No more threads to be had: those we have do the work, or the owner in wait().
+    // No more threads available: the existing ones do the work, or the owner in wait().
   }
 }
 
@@ -191,7 +191,7 @@ bool HashQueue::wait(std::vector<HashResult>& results) {
 HashResult HashQueue::hash_now(HashTask task) {
   if (const auto digest = known(task)) return found(task, *digest);
   {
-    // It would only compete with us.
+    // A worker hashing the same file would only compete.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     for (const auto& worker : workers_) {
       if (lock && worker->id == task.id) worker->stop.request_stop();
@@ -217,7 +217,7 @@ void HashQueue::raise() {
   for (std::size_t i = kBatch; i < tasks && i < kBatch + processors_; ++i) start_worker();
 }
 
-// What they were at goes back to the queue.
+// Unfinished tasks go back to the queue.
 void HashQueue::end_workers() {
   {
     const std::scoped_lock lock(mutex_);
@@ -232,8 +232,7 @@ void HashQueue::end_workers() {
   workers_.clear();
 }
 
-// What one thread takes at a time: one large file, or some small ones, but never so many that
-// others go without.
+// What one thread takes at a time: one large file, or some small ones, leaving enough for others.
 std::vector<HashTask> HashQueue::next_tasks() {
   std::vector<HashTask> taken;
   const std::size_t most =
@@ -273,7 +272,7 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
       stop = worker->stop.get_token();
       if (ending_) worker->stop.request_stop();
     }
-    // Files share the processors that small ones leave to them; while the run runs, one is enough.
+    // Large files share the processors; while the command runs, one each is enough.
     const auto rivals = static_cast<unsigned>(
         std::min<std::size_t>(tasks_.size() + running_, std::size_t{processors_}));
     const unsigned threads =
@@ -281,7 +280,7 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
     HashResult result;
     if (!stop.stop_requested()) {
       lock.unlock();
-      // Mapping would stop the whole process now and then, in which only this thread may be slow.
+      // Page faults of a mapping hold the address-space lock and would stall the owner's thread.
       const auto reading = raised_ ? hash::Reading::kMapped : hash::Reading::kCopied;
       result = hash_task(task, {.threads = threads, .stop = stop, .reading = reading});
       lock.lock();
@@ -296,7 +295,7 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
         tasks_.push_front(std::move(task));
         continue;
       }
-      // Else hash_now() stopped it, whose result is the one that counts.
+      // Otherwise hash_now() stopped it and returns the result itself.
     }
     if (task.fd.valid()) held_.fetch_sub(1, std::memory_order_relaxed);
   }

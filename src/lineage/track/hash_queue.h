@@ -1,9 +1,9 @@
-// HashQueue: hashes files on threads of its own while the run runs, without getting in its way, and
-// at the end as fast as the machine can. The owner, one thread, submits tasks and takes results.
+// HashQueue: hashes files in threads of its own: while the command runs, without slowing it down;
+// afterwards, as fast as possible. One thread, the owner, submits tasks and takes results.
 //
-// While the run runs the threads have idle priority: on a busy machine one of them may be stopped
-// for long, at any place. So the owner never waits for the mutex then: what it cannot hand over
-// now, it hands over next time.
+// While the command runs the threads have idle priority, so that on a busy machine one may be
+// descheduled for long, also while it holds the mutex. So the owner only tries to lock the mutex
+// then: what it cannot hand over now, it hands over next time.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace assay::lineage {
 
-// Digests of earlier runs. Called by the owner only.
+// Digests from earlier runs. Called by the owner only.
 class DigestCache {
  public:
   virtual ~DigestCache() = default;
@@ -35,9 +35,9 @@ class DigestCache {
 class HashQueue {
  public:
   struct Options {
-    unsigned threads = 0;  // while the run runs; 0: up to four
+    unsigned threads = 0;  // while the command runs; 0: up to four
     DigestCache* cache = nullptr;
-    // Below this a file is hashed sooner than it is found in the cache.
+    // Smaller files are hashed faster than they are found in the cache.
     std::int64_t cache_from = std::int64_t{64} << 10U;
   };
 
@@ -46,25 +46,26 @@ class HashQueue {
   HashQueue& operator=(const HashQueue&) = delete;
   ~HashQueue();
 
-  // Threads are started by the first tasks. Tasks with a descriptor go first.
+  // The first tasks start the threads. Tasks with a descriptor go first.
   void submit(HashTask task);
   // Whether take() has something to do. Cheap: one load.
   [[nodiscard]] bool has_results() const {
     return ready_.load(std::memory_order_acquire) > 0 || !outbox_.empty();
   }
-  // What is there and can be had without waiting; appended.
+  // Appends the results that are available without waiting.
   void take(std::vector<HashResult>& results);
-  // Waits for at least one result and appends it; false when nothing is left to be done. After
-  // raise() the caller works instead of waiting.
+  // Waits for at least one result and appends it; false: nothing is left to do. After raise() the
+  // caller hashes files instead of waiting.
   bool wait(std::vector<HashResult>& results);
-  // About how many tasks are not done.
+  // The approximate number of unfinished tasks.
   [[nodiscard]] std::size_t pending() const { return queued_ + outbox_.size(); }
-  // Descriptors of tasks that are not done.
+  // The number of descriptors of unfinished tasks.
   [[nodiscard]] std::size_t held() const { return held_.load(std::memory_order_relaxed); }
 
-  // On the caller's thread and all processors, at once. What the queue does about `id` is dropped.
+  // On the caller's thread and all processors, immediately. The queue's own work on `id` is
+  // dropped.
   HashResult hash_now(HashTask task);
-  // The run is over: all processors, normal priority from now on.
+  // The command has ended: all processors and normal priority from now on.
   void raise();
 
  private:
@@ -76,7 +77,7 @@ class HashQueue {
   void start_worker();
   void end_workers();
   void work(Worker& worker);
-  // These are called with the mutex held:
+  // Called with the mutex held:
   std::vector<HashTask> next_tasks();
   void do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTask> tasks, Worker* worker);
 
@@ -96,7 +97,7 @@ class HashQueue {
   std::vector<HashResult> results_;
   std::size_t running_ = 0;  // tasks that are neither in tasks_ nor in results_
   std::size_t sleeping_ = 0;
-  bool ending_ = false;  // all threads that run now are to end
+  bool ending_ = false;  // the current threads are to end
 
   std::atomic<std::size_t> ready_ = 0;  // in results_ and found_
   std::atomic<std::size_t> held_ = 0;

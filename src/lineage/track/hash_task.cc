@@ -8,8 +8,8 @@
 #include <ctime>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/timespec.h"
 #include "lineage/track/stamp.h"
 
 namespace assay::lineage {
@@ -47,7 +47,7 @@ HashResult hash_open(int fd, const std::string& where, HashResult result,
   const auto hashed = hash::hash_file(fd, where, options);
   if (!hashed) return unreadable(std::move(result), hashed.error().what);
   if (hashed->changed) {
-    // By the name only, or the bytes? Nothing else tells: that is why it does not go to the cache.
+    // A new name or new bytes? Only size and mtime tell, so the digest is not cacheable.
     const bool same = ::fstat(fd, &status) == 0 &&
                       same_content(to_wire(stamp_of(status)), to_wire(expected)) &&
                       hashed->size.count() == expected.size;
@@ -81,7 +81,7 @@ HashResult hash_task(const HashTask& task, const hash::HashOptions& options) {
 }
 
 bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns) {
-  // Whole seconds in both times: a file system that knows no finer ones (two seconds on FAT).
+  // Whole seconds in both times: a file system without finer ones (two seconds on FAT).
   const bool coarse = stamp.mtime_ns % kSecond == 0 && stamp.ctime_ns % kSecond == 0;
   const std::int64_t tick = coarse ? 2 * kSecond : kTicks;
   return now_ns - std::max(stamp.mtime_ns, stamp.ctime_ns) <= tick;

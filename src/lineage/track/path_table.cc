@@ -55,8 +55,8 @@ bool PathTable::less(PathId a, PathId b) const {
   const std::size_t common = std::min(folder_a.size(), folder_b.size());
   const std::string_view head = folder_a.substr(0, common);
   if (const int order = head.compare(folder_b.substr(0, common))) return order < 0;
-  // The rest letter by letter, as if folder, slash and name were one text; -1 behind its end.
-  const auto letter = [common](std::string_view folder, std::string_view base, std::size_t at) {
+  // The rest character by character, as if folder, slash and name were one string; -1 at its end.
+  const auto character = [common](std::string_view folder, std::string_view base, std::size_t at) {
     at += common;
     if (at < folder.size()) return int{static_cast<unsigned char>(folder[at])};
     if (at == folder.size()) return int{'/'};
@@ -64,10 +64,10 @@ bool PathTable::less(PathId a, PathId b) const {
     return at < base.size() ? int{static_cast<unsigned char>(base[at])} : -1;
   };
   for (std::size_t at = 0;; ++at) {
-    const int letter_a = letter(folder_a, name(a), at);
-    const int letter_b = letter(folder_b, name(b), at);
-    if (letter_a != letter_b) return letter_a < letter_b;
-    if (letter_a < 0) return false;
+    const int char_a = character(folder_a, name(a), at);
+    const int char_b = character(folder_b, name(b), at);
+    if (char_a != char_b) return char_a < char_b;
+    if (char_a < 0) return false;
   }
 }
 

@@ -7,9 +7,9 @@ using wire::Op;
 void ProcessList::happened(const collect::Event& event) {
   if (event.process == 0) return;
   auto [found, is_new] = latest_.try_emplace(event.process, 0);
-  // After the end, only a beginning is another process: whatever else comes is a late record.
+  // After an exit, only a start means another process: all other events are late records.
   const bool begins = event.op == Op::kProcess || event.op == Op::kExec;
-  // So is the beginning itself, told by a parent who was slower than its child.
+  // So is a start that the parent reports after its child has exited.
   if (!is_new && begins) {
     const std::int64_t ended_ns = processes_[found->second].ended_ns;
     is_new = ended_ns >= 0 && event.time_ns - started_ns_ > ended_ns;
@@ -19,36 +19,35 @@ void ProcessList::happened(const collect::Event& event) {
     processes_.push_back({.started_ns = event.time_ns - started_ns_, .pid = event.process});
   }
   Process& process = processes_[found->second];
-  // The first parent is the one that made it; later ones have adopted it.
+  // The first parent created it; later ones are reapers.
   if (process.parent == 0) process.parent = event.parent;
   if (event.op == Op::kExec) {
     process.program = program(event.path);
-    process.words = event.other;
+    process.arguments = event.other;
   } else if (event.op == Op::kExit && process.ended_ns < 0) {
     process.ended_ns = event.time_ns - started_ns_;
     if ((event.flags & wire::flag::kNoStatus) == 0) process.wait_status = event.value;
   }
 }
 
-void ProcessList::for_each(const std::function<void(store::Process)>& tell) const {
+void ProcessList::for_each(const std::function<void(store::Process)>& visit) const {
   for (const Process& process : processes_) {
-    store::Process told;
-    told.pid = process.pid;
-    told.parent = process.parent;
-    told.program = programs_[process.program];
-    told.started_ns = process.started_ns;
+    store::Process stored;
+    stored.pid = process.pid;
+    stored.parent = process.parent;
+    stored.program = programs_[process.program];
+    stored.started_ns = process.started_ns;
     if (process.ended_ns >= 0) {
-      told.ended_ns = process.ended_ns;
-      if (process.wait_status != kUnknown) told.wait_status = process.wait_status;
+      stored.ended_ns = process.ended_ns;
+      if (process.wait_status != kUnknown) stored.wait_status = process.wait_status;
     }
-    std::string_view words = process.words;
-    while (!words.empty()) {
-      const std::size_t end = std::min(words.find('\0'), words.size());
-      told.words.emplace_back(words.substr(0, end));
-      words.remove_prefix(std::min(end + 1, words.size()));
-      // "a\0" is the words "a" and "" only if something says so; a final NUL ends the last word.
+    std::string_view rest = process.arguments;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\0'), rest.size());
+      stored.arguments.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    tell(std::move(told));
+    visit(std::move(stored));
   }
 }
 

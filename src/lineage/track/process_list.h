@@ -1,5 +1,5 @@
-// ProcessList: the processes of a run, from the events that mention them. A process number that
-// comes back after its process has ended is another process.
+// ProcessList: the processes of a run, from the events that mention them. A pid that reappears
+// after its process has exited is another process.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace assay::lineage {
 
 class ProcessList {
  public:
-  // Times are counted from `started_ns`, the monotonic clock at the run's start.
+  // Times are relative to `started_ns`, the monotonic clock at the run's start.
   explicit ProcessList(std::int64_t started_ns) : started_ns_(started_ns) {}
 
   void happened(const collect::Event& event);
   // In the order in which they were first seen.
-  void for_each(const std::function<void(store::Process)>& tell) const;
+  void for_each(const std::function<void(store::Process)>& visit) const;
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
 
  private:
@@ -28,7 +28,7 @@ class ProcessList {
   struct Process {
     std::int64_t started_ns = 0;
     std::int64_t ended_ns = -1;
-    std::string words;  // NUL between them
+    std::string arguments;  // separated by NUL
     std::uint32_t program = 0;
     std::int32_t pid = 0;
     std::int32_t parent = 0;
@@ -39,7 +39,7 @@ class ProcessList {
 
   std::int64_t started_ns_;
   std::vector<Process> processes_;
-  std::unordered_map<pid_t, std::uint32_t> latest_;  // by number, ended ones too
+  std::unordered_map<pid_t, std::uint32_t> latest_;  // by pid, including exited ones
   std::vector<std::string> programs_{std::string()};
   std::unordered_map<std::string, std::uint32_t> program_ids_;
 };

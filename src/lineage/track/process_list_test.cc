@@ -41,7 +41,7 @@ TEST(ProcessList, TellsAProcessFromBeginningToEnd) {
   EXPECT_EQ(processes[0].pid, 7);
   EXPECT_EQ(processes[0].parent, 3);
   EXPECT_EQ(processes[0].program, "/bin/cp");
-  EXPECT_THAT(processes[0].words, ElementsAre("cp", "a b", "", "-f"));
+  EXPECT_THAT(processes[0].arguments, ElementsAre("cp", "a b", "", "-f"));
   EXPECT_EQ(processes[0].started_ns, 10);
   EXPECT_EQ(processes[0].ended_ns, 50);
   EXPECT_EQ(processes[0].wait_status, 256);
@@ -71,7 +71,7 @@ TEST(ProcessList, AnyEventIntroducesItsProcess) {
   const auto processes = all(list);
   ASSERT_EQ(processes.size(), 1);
   EXPECT_EQ(processes[0].parent, 4);
-  EXPECT_THAT(processes[0].words, IsEmpty());
+  EXPECT_THAT(processes[0].arguments, IsEmpty());
 }
 
 TEST(ProcessList, HoldsManyProcesses) {

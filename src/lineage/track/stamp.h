@@ -1,4 +1,4 @@
-// Stamps as stat gives them, and what it takes to say that content did not change.
+// File stamps (device, inode, size, times) from stat(2), and what they say about content.
 #pragma once
 
 #include <sys/stat.h>
@@ -22,17 +22,17 @@ inline wire::Stamp to_wire(const hash::FileStamp& stamp) {
   return {stamp.device, stamp.inode, stamp.size, stamp.mtime_ns, stamp.ctime_ns};
 }
 
-// What stands at a path: a regular file (a symbolic link is none) with its stamp, nothing, or
-// something that we are not let see.
-struct Standing {
+// What is at a path: a regular file (not a symbolic link) with its stamp, nothing, or something
+// that may not be accessed.
+struct PathStatus {
   std::optional<wire::Stamp> stamp;
-  bool hidden = false;
+  bool inaccessible = false;
 };
 
-inline Standing standing_at(const std::string& path) {
+inline PathStatus status_at(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
-    return {.stamp = std::nullopt, .hidden = errno != ENOENT && errno != ENOTDIR};
+    return {.stamp = std::nullopt, .inaccessible = errno != ENOENT && errno != ENOTDIR};
   }
   if (!S_ISREG(status.st_mode)) return {};
   return {.stamp = to_wire(stamp_of(status))};
@@ -41,13 +41,13 @@ inline Standing standing_at(const std::string& path) {
 inline bool same_file(const wire::Stamp& a, const wire::Stamp& b) {
   return a.device == b.device && a.inode == b.inode;
 }
-// Nothing says that the content differs. The change time is left out: renaming, linking and chmod
-// change it too, and the run may do those to a file that it has read.
+// No sign that the content differs. The change time is not compared: renaming, linking and chmod
+// change it too, and the run may do those to a file it has read.
 inline bool same_content(const wire::Stamp& a, const wire::Stamp& b) {
   return same_file(a, b) && a.size == b.size && a.mtime_ns == b.mtime_ns;
 }
 
-// The file may hold what it held: everything is the same but the time of modification.
+// The content may be the same: all but the modification time is equal.
 inline bool only_times_differ(const wire::Stamp& a, const wire::Stamp& b) {
   return same_file(a, b) && a.size == b.size && a.mtime_ns != b.mtime_ns;
 }

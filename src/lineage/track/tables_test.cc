@@ -1,4 +1,4 @@
-// The tracker's tables, each against the plain container it stands for.
+// The tracker's tables, each against a standard container.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <set>
 
 #include "lineage/track/file_table.h"
+#include "lineage/track/path_resolver.h"
 #include "lineage/track/path_table.h"
-#include "lineage/track/places.h"
 
 namespace assay::lineage {
 namespace {
@@ -79,21 +79,21 @@ RC_GTEST_PROP(FileTable, FindsTheLatestFileWithAnIdentity, ()) {
   }
 }
 
-TEST(Places, TidiesFoldersThatAreNoMore) {
-  EXPECT_EQ(tidied("/no/./such//folder"), "/no/such/folder");
-  EXPECT_EQ(tidied("/no/such/../folder/"), "/no/folder");
-  EXPECT_EQ(tidied("/../.."), "");
+TEST(PathResolver, TidiesFoldersThatAreNoMore) {
+  EXPECT_EQ(normalized("/no/./such//folder"), "/no/such/folder");
+  EXPECT_EQ(normalized("/no/such/../folder/"), "/no/folder");
+  EXPECT_EQ(normalized("/../.."), "");
 }
 
-TEST(Places, NamesNoFileWhereThereIsNone) {
+TEST(PathResolver, NamesNoFileWhereThereIsNone) {
   PathTable table;
-  Places places(table);
+  PathResolver places(table);
   for (const char* path : {"", "a", "/", "/a/", "/a/.", "/a/.."}) {
-    EXPECT_EQ(places.of(path).folder, 0) << path;
+    EXPECT_EQ(places.resolve(path).folder, 0) << path;
   }
-  EXPECT_EQ(table.folder_path(places.of("/a").folder), "");
-  EXPECT_EQ(places.of("/a").name, "a");
-  EXPECT_EQ(table.folder_path(places.of("//usr/./bin/../x").folder), "/usr");
+  EXPECT_EQ(table.folder_path(places.resolve("/a").folder), "");
+  EXPECT_EQ(places.resolve("/a").name, "a");
+  EXPECT_EQ(table.folder_path(places.resolve("//usr/./bin/../x").folder), "/usr");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// TaskList: a queue of hash tasks that gives no memory back by itself: emptied blocks wait for the
-// owner. A thread of idle priority that frees memory can be stopped, for long, while it holds the
-// allocator's lock, and with it the thread that the run waits for.
+// TaskList: a queue of hash tasks whose pop_front() frees no memory: emptied blocks wait for the
+// owner. A thread of idle priority that frees memory can be descheduled for long while it holds the
+// allocator's lock, and block the thread that the command waits for.
 #pragma once
 
 #include <array>

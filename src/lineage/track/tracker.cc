@@ -17,8 +17,8 @@ namespace file = file_flag;
 
 namespace {
 
-// A quarter of what the process may have: the rest is the collector's.
-std::size_t held_limit(std::size_t most) {
+// A quarter of the process's limit: the rest is for the collector.
+std::size_t open_file_limit(std::size_t most) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   return std::min<std::size_t>(most, limit.rlim_cur / 4);
@@ -29,31 +29,31 @@ std::size_t held_limit(std::size_t most) {
 Tracker::Tracker(const Options& options, Filter& filter)
     : options_(options),
       filter_(filter),
-      places_(paths_),
+      resolver_(paths_),
       processes_(options.started_ns),
-      most_held_(held_limit(options.most_held)),
+      max_open_files_(open_file_limit(options.max_open_files)),
       queue_(options.hashing) {}
 
 void Tracker::happened(const Event& event) {
-  take_digests();
+  take_hash_results();
   processes_.happened(event);
   const Stamp* const stamp = (event.flags & wire::flag::kNoStamp) != 0 ? nullptr : &event.stamp;
   switch (event.op) {
     case Op::kRead:
     case Op::kWrite:
     case Op::kTruncate: {
-      const Spot spot = locate(event.path, stamp, Look::kOpened);
-      if (spot.file == 0) return;
-      if (event.source == wire::Source::kInherited) return inherited(spot, event);
-      if (event.op == Op::kRead) read(spot, stamp);
+      const Located located = locate(event.path, stamp, Lookup::kOpened);
+      if (located.file == 0) return;
+      if (event.source == wire::Source::kInherited) return inherited(located, event);
+      if (event.op == Op::kRead) read(located, stamp);
       if (event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0) {
-        write(spot.file, stamp);
+        write(located.file, stamp);
       }
       return;
     }
     case Op::kExec:
-      if (const Spot spot = locate(event.path, stamp, Look::kOpened); spot.file != 0) {
-        read(spot, stamp);
+      if (const Located located = locate(event.path, stamp, Lookup::kOpened); located.file != 0) {
+        read(located, stamp);
       }
       return;
     case Op::kCreate:
@@ -65,9 +65,9 @@ void Tracker::happened(const Event& event) {
     case Op::kLink:
       return link(event, stamp);
     case Op::kRelink:
-      return places_.forget();
+      return resolver_.forget();
     case Op::kMissed:
-      other_views_ = other_views_ || event.path == "namespace";
+      other_namespaces_ = other_namespaces_ || event.path == "namespace";
       return missed_.add(std::string(event.path), std::string(event.other));
     case Op::kProcess:
     case Op::kExit:
@@ -77,79 +77,84 @@ void Tracker::happened(const Event& event) {
 }
 
 void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change change) {
-  take_digests();
-  const Spot spot = locate(path, &stamp, change == Change::kName ? Look::kName : Look::kOpened);
-  if (spot.file == 0) return;
-  File& file = files_[spot.file];
-  if (change == Change::kName) look_for_links(spot);
-  if (has_run_content(spot.file, &stamp)) return;
+  take_hash_results();
+  const Located located =
+      locate(path, &stamp, change == Change::kName ? Lookup::kName : Lookup::kOpened);
+  if (located.file == 0) return;
+  File& file = files_[located.file];
+  if (change == Change::kName) find_other_links(located);
+  if (has_content_of_run(located.file, &stamp)) return;
   const bool unhashed = file.has(file::kWanted) && file.digest == 0 && !file.has(file::kGivenUp);
   if (change == Change::kName) {
-    if (unhashed) hold(spot.file, spot.path);
+    if (unhashed) hash_before_unlink(located.file, located.path);
     return;
   }
   if (change == Change::kTimes) {
-    // Nobody may wait for the largest; whether they changed is not known then.
-    if (unhashed && file.size <= options_.pre_image_limit) want_now(spot.file, spot.path);
+    // Above the limit, whether the file changed will not be known.
+    if (unhashed && file.size <= options_.pre_image_limit) hash_now(located.file, located.path);
     return;
   }
   if (unhashed) {
-    want_now(spot.file, spot.path);
+    hash_now(located.file, located.path);
   } else if (!file.has(file::kWanted)) {
-    files_.set_state(spot.file, stamp);
-    if (change == Change::kContentReadable && kept(spot.path)) want_now(spot.file, spot.path);
-    if (change == Change::kContent && kept(spot.path)) note_before(spot.file, spot.path);
+    files_.set_state(located.file, stamp);
+    if (change == Change::kContentReadable && kept(located.path))
+      hash_now(located.file, located.path);
+    if (change == Change::kContent && kept(located.path))
+      hash_before_write(located.file, located.path);
   }
   if (change == Change::kCut) file.flags |= file::kEmptied;
-  if (!same_content(stamp, files_.stamp(spot.file))) doubt(spot, stamp);
-  // What the end is compared with, whenever it was read.
-  files_.set_state(spot.file, stamp);
+  if (!same_content(stamp, files_.stamp(located.file))) check_changed_input(located, stamp);
+  // The state that the end of the run is compared with.
+  files_.set_state(located.file, stamp);
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kRacy);
-  // Writing sets the time of modification, so only that one's tick matters.
+  // Writing sets the modification time, so only its tick matters.
   Stamp modified = stamp;
   modified.ctime_ns = stamp.mtime_ns;
   if (racily_new(to_hash(modified), file_clock_ns())) file.flags |= file::kRacy;
 }
 
-void Tracker::read(Spot spot, const Stamp* stamp) {
-  File& file = files_[spot.file];
-  if (has_run_content(spot.file, stamp)) return;
-  const PathId before = origin(spot.path, spot.file);
-  if (paths_[before].before != spot.file) return;
+void Tracker::read(Located located, const Stamp* stamp) {
+  File& file = files_[located.file];
+  if (has_content_of_run(located.file, stamp)) return;
+  const PathId before = origin(located.path, located.file);
+  if (paths_[before].before != located.file) return;
   paths_[before].flags |= path_flag::kRead;
   if (!kept(before)) return;
   if (!file.has(file::kWanted | file::kWritten) && stamp != nullptr) {
-    files_.set_state(spot.file, *stamp);
+    files_.set_state(located.file, *stamp);
   }
-  file.has(file::kWritten) ? want_now(spot.file, spot.path) : want(spot.file, spot.path);
+  file.has(file::kWritten) ? hash_now(located.file, located.path)
+                           : request_hash(located.file, located.path);
 }
 
 void Tracker::write(FileId id, const Stamp* stamp) {
   File& file = files_[id];
-  // That it was passed on as well does not matter where the run opens it by itself.
+  // Having inherited it as well does not matter once the run opens it itself.
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kPassedOn);
   if (!file.has(file::kForeign) || file.has(file::kWritten)) return;
   if (!file.has(file::kWanted) && stamp != nullptr) files_.set_state(id, *stamp);
   file.flags |= file::kWritten;
 }
 
-// Whoever started the command opened these, and nobody tells what happens through the descriptor.
-// Standard output and error are the command's to write; other descriptors may be meant for it or
-// have been forgotten open, and only the file can show: see is_anothers().
-void Tracker::inherited(Spot spot, const Event& event) {
+// Files that the command inherits open; there are no events for what happens through these
+// descriptors. Standard output and error count as written; other descriptors may be meant for the
+// command or have leaked, which only the file's state can show: see is_written_by_others().
+void Tracker::inherited(Located located, const Event& event) {
   const bool writable = event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0;
   if (event.op == Op::kRead && (!writable || event.stamp.size > 0)) {
-    read(spot, &event.stamp);
-    const File& file = files_[spot.file];
-    if (writable && file.has(file::kWanted) && file.digest == 0) want_now(spot.file, spot.path);
+    read(located, &event.stamp);
+    const File& file = files_[located.file];
+    if (writable && file.has(file::kWanted) && file.digest == 0)
+      hash_now(located.file, located.path);
   }
   if (!writable) return;
-  if (event.op == Op::kWrite && event.stamp.size > 0 && kept(spot.path)) {
-    files_.set_state(spot.file, event.stamp);
-    note_before(spot.file, spot.path);
+  if (event.op == Op::kWrite && event.stamp.size > 0 && kept(located.path)) {
+    files_.set_state(located.file, event.stamp);
+    hash_before_write(located.file, located.path);
   }
-  write(spot.file, &event.stamp);
-  File& file = files_[spot.file];
+  write(located.file, &event.stamp);
+  File& file = files_[located.file];
   file.flags |= collect::is_standard_stream(event.value) ? file::kInherited : file::kPassedOn;
   if (event.stamp.size == 0) file.flags |= file::kInheritedEmpty;
   if ((event.flags & wire::flag::kRacy) != 0) file.flags |= file::kRacy;
@@ -163,23 +168,24 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
   }
   std::string target;
   std::string_view path = event.path;
-  // Without a stamp it was not an exclusive creation, and those go through a link that leads to
-  // nothing. (With one, the file that was made is not a link.)
+  // Without a stamp the creation was not exclusive, so it may have gone through a dangling link.
+  // (With one, the created file is not a link.)
   if (stamp == nullptr && link_target(path, target)) path = target;
-  Place place = places_.of(path);
-  if (place.folder == 0) return elsewhere(stamp);
-  // Through a link that may have been turned since.
-  if (stamp != nullptr && text_of(place) != path && !sight(place, stamp, Look::kName).there) {
-    place = places_.again(path);
+  ResolvedPath resolved = resolver_.resolve(path);
+  if (resolved.folder == 0) return create_unreachable(stamp);
+  // A link on the way may have been replaced since.
+  if (stamp != nullptr && text_of(resolved) != path &&
+      !disk_entry(resolved, stamp, Lookup::kName).there) {
+    resolved = resolver_.resolve_again(path);
   }
-  if (stamp != nullptr && other_views_ && !sight(place, stamp, Look::kName).there) {
-    return elsewhere(stamp);
+  if (stamp != nullptr && other_namespaces_ && !disk_entry(resolved, stamp, Lookup::kName).there) {
+    return create_unreachable(stamp);
   }
-  const PathId id = add_path(place.folder, place.name);
+  const PathId id = add_path(resolved.folder, resolved.name);
   if (stamp != nullptr) {
     const FileId known = files_.find(stamp->device, stamp->inode);
     if (known != 0 && paths_[id].now == known && !files_[known].has(file::kForeign)) return;
-    if (known != 0 && made_before_told(id, known, *stamp)) {
+    if (known != 0 && is_late_creation(id, known, *stamp)) {
       File& file = files_[known];
       file.flags = static_cast<std::uint16_t>(file.flags & ~(file::kForeign | file::kWanted));
       paths_[id].before = 0;
@@ -187,22 +193,22 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
       return;
     }
   }
-  // If something is known to be here, somebody is wrong: the end will show who.
+  // A file is known to be here already: the end of the run will show which one it is.
   if (paths_[id].now != 0) paths_[id].flags |= path_flag::kNamed;
   unbind(id);
   paths_[id].from = 0;
   bind(id, files_.add(stamp, 0));
 }
 
-// A file was made in another mount namespace. If it has a name here too, we may meet it again.
-void Tracker::elsewhere(const Stamp* stamp) {
+// A file was created in another mount namespace. It may be seen again if it has a name in this one.
+void Tracker::create_unreachable(const Stamp* stamp) {
   if (stamp != nullptr) files_.add(stamp, file::kUnnamed);
 }
 
-// Records of different processes may come in another order than what they tell: a file may be read
-// or renamed before its creation is told. Then it was taken for one that was there before the run.
-// A file that really was, and whose inode was used again, is gone and older than the creation.
-bool Tracker::made_before_told(PathId path, FileId id, const Stamp& stamp) const {
+// Events of different processes may arrive out of order: a file may be read or renamed before its
+// creation is reported. It was then taken for one that existed before the run. A file that really
+// did, and whose inode was reused, is gone and older than the creation.
+bool Tracker::is_late_creation(PathId path, FileId id, const Stamp& stamp) const {
   const File& file = files_[id];
   const bool was_here = paths_[path].before == id || paths_[path].now == id;
   if (!file.has(file::kForeign) || !was_here) return false;

@@ -1,5 +1,5 @@
-// The end of a run: names are compared with the file system, which has the last word; what is still
-// to be hashed is hashed with all processors; results are told in the order of their paths.
+// The end of a run: names are compared with the file system, which decides; remaining files are
+// hashed with all processors; results are reported in the order of their paths.
 #include <algorithm>
 
 #include "lineage/track/stamp.h"
@@ -10,32 +10,32 @@ namespace assay::lineage {
 namespace file = file_flag;
 
 void Tracker::finish(Results& results) {
-  take_digests();
-  settle_names();
+  take_hash_results();
+  reconcile_names();
   mark_origins();
-  settle_links();
-  hash_the_rest();
-  judge_again();
-  const std::vector<PathId> order = in_order();
-  tell_inputs(order, results);
-  tell_outputs(order, results);
-  tell_left_out(order, results);
+  reconcile_links();
+  finish_hashing();
+  reapply_filter();
+  const std::vector<PathId> order = paths_in_order();
+  report_inputs(order, results);
+  report_outputs(order, results);
+  report_left_out(order, results);
   processes_.for_each([&](store::Process process) { results.process(std::move(process)); });
   for (auto& missed : missed_.list()) results.missed(std::move(missed));
 }
 
-void Tracker::settle_names() {
+void Tracker::reconcile_names() {
   const PathId end = paths_.end();
   for (PathId id = 1; id < end; ++id) {
-    if ((paths_[id].flags & path_flag::kNamed) != 0) settle_name(id);
+    if ((paths_[id].flags & path_flag::kNamed) != 0) reconcile_name(id);
   }
 }
 
-// Calls that were told and then failed, and what other programs did.
-void Tracker::settle_name(PathId id) {
-  const auto [real, hidden] = standing_at(paths_.text(id));
+// Corrects for calls that were reported and then failed, and for what other programs did.
+void Tracker::reconcile_name(PathId id) {
+  const auto [real, inaccessible] = status_at(paths_.text(id));
   const FileId now = paths_[id].now;
-  if (hidden) return;  // then what was told is all we know
+  if (inaccessible) return;  // the events are all there is
   if (!real) return unbind(id);
   if (now != 0 && (files_[now].inode == 0 || files_.is(now, *real))) return;
   const FileId known = files_.find(real->device, real->inode);
@@ -43,14 +43,13 @@ void Tracker::settle_name(PathId id) {
     unbind(id);
     bind(id, known);
   } else if (now != 0) {
-    files_.identify(now, *real);  // replaced by someone; what is there is what the run left
+    files_.identify(now, *real);  // replaced; what is there is what the run left
   } else if (paths_[id].before != 0) {
     bind(id, files_.add(&*real, 0));
   }
 }
 
-// What was renamed or linked counts as read where it came from, unless the run had put its own
-// content there.
+// Renamed and linked files count as read at their origin, unless the run had written them there.
 void Tracker::mark_origins() {
   for (PathId id = 1; id < paths_.end(); ++id) {
     const Path& path = paths_[id];
@@ -60,7 +59,7 @@ void Tracker::mark_origins() {
     if (!moved.has(file::kForeign) || from.before != path.now) continue;
     if (from.now != path.now) from.flags |= path_flag::kCarried;
     if (moved.has(file::kWritten) && !moved.has(file::kWanted)) {
-      const auto real = standing_at(paths_.text(id)).stamp;
+      const auto real = status_at(paths_.text(id)).stamp;
       if (!real || !is_unchanged(path.now, *real)) continue;
       moved.flags = static_cast<std::uint16_t>(moved.flags & ~file::kWritten);
     }
@@ -69,21 +68,21 @@ void Tracker::mark_origins() {
   }
 }
 
-// An environment may have been made by the run itself, after files in it were judged.
-void Tracker::judge_again() {
+// The run may have created a virtual environment after files in it were classified.
+void Tracker::reapply_filter() {
   filter_.forget();
   for (FolderId folder = 1; folder < paths_.folder_end(); ++folder) {
     const std::string& text = paths_.folder_path(folder);
-    const RuleId rule = filter_.judge_folder(text);
-    if (paths_.verdict(folder) == rule) continue;
-    paths_.verdict(folder) = rule;
+    const RuleId rule = filter_.rule_for_folder(text);
+    if (paths_.folder_rule(folder) == rule) continue;
+    paths_.folder_rule(folder) = rule;
     for (PathId id = paths_.first_in(folder); id != 0; id = paths_[id].next_in_folder) {
-      paths_[id].rule = filter_.judge_name(rule, text, paths_.name(id));
+      paths_[id].rule = filter_.rule_for_name(rule, text, paths_.name(id));
     }
   }
 }
 
-std::vector<PathId> Tracker::in_order() const {
+std::vector<PathId> Tracker::paths_in_order() const {
   std::vector<PathId> order;
   order.reserve(paths_.end());
   for (PathId id = 1; id < paths_.end(); ++id) order.push_back(id);
@@ -91,7 +90,7 @@ std::vector<PathId> Tracker::in_order() const {
   return order;
 }
 
-void Tracker::tell_inputs(const std::vector<PathId>& order, Results& results) {
+void Tracker::report_inputs(const std::vector<PathId>& order, Results& results) {
   for (const PathId id : order) {
     const Path& path = paths_[id];
     const FileId before = path.before;
@@ -104,9 +103,9 @@ void Tracker::tell_inputs(const std::vector<PathId>& order, Results& results) {
       give_up(before, "gone", input.path + " was gone before it could be hashed");
     }
     if (!file.has(file::kWritten | file::kGivenUp) && path.now == before) {
-      const auto [real, hidden] = standing_at(input.path);
+      const auto [real, inaccessible] = status_at(input.path);
       const bool same = real && same_content(*real, files_.stamp(before));
-      if (!same && !hidden) doubt({id, before}, real);
+      if (!same && !inaccessible) check_changed_input({id, before}, real);
     }
     results.input(std::move(input), filter_.rule(path.rule));
   }

@@ -1,5 +1,5 @@
-// Pre-images: the content of files as they were before the run changed them. Whatever was read is
-// hashed by the queue as soon as there is time, and at once when the run is about to change it.
+// Pre-images: the content of files before the run changed them. Files that were read are hashed by
+// the queue when there is time, and immediately when the run is about to change them.
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -11,32 +11,31 @@ namespace assay::lineage {
 
 namespace file = file_flag;
 
-// What the threads have finished makes room for what waits.
-void Tracker::take_digests() {
+void Tracker::take_hash_results() {
   if (!queue_.has_results()) return;
   taken_.clear();
   queue_.take(taken_);
-  for (const HashResult& result : taken_) take_result(result);
+  for (const HashResult& result : taken_) apply_hash_result(result);
   taken_.clear();
-  refill();
+  submit_backlog();
 }
 
-void Tracker::want(FileId id, PathId path) {
+void Tracker::request_hash(FileId id, PathId path) {
   File& file = files_[id];
   file.flags |= file::kWanted;
   if (file.digest != 0 || file.has(file::kQueued | file::kGivenUp)) return;
-  // If nothing leads to it any more, hash_the_rest() says so.
+  // If it has lost its name, finish_hashing() reports that.
   if (paths_[path].now != id) return;
   file.flags |= file::kQueued;
-  if (queue_.pending() < options_.most_pending) {
+  if (queue_.pending() < options_.max_pending) {
     queue_.submit(task_for(id, path));
   } else {
     backlog_.push_back(id);
   }
 }
 
-void Tracker::refill() {
-  while (!backlog_.empty() && queue_.pending() < options_.most_pending) {
+void Tracker::submit_backlog() {
+  while (!backlog_.empty() && queue_.pending() < options_.max_pending) {
     const FileId id = backlog_.back();
     backlog_.pop_back();
     File& file = files_[id];
@@ -49,7 +48,7 @@ void Tracker::refill() {
   }
 }
 
-void Tracker::want_now(FileId id, PathId path) {
+void Tracker::hash_now(FileId id, PathId path) {
   File& file = files_[id];
   file.flags |= file::kWanted;
   if (file.digest != 0 || file.has(file::kGivenUp)) return;
@@ -58,22 +57,22 @@ void Tracker::want_now(FileId id, PathId path) {
                    fmt::format("{} ({} bytes) was changed before it could be hashed",
                                paths_.text(path), file.size));
   }
-  // Without a name it can be reached through the descriptor alone that the queue holds.
-  if (paths_[path].now != id) return wait_for(id);
-  take_result(queue_.hash_now(task_for(id, path)));
+  // Without a name it can only be read through the descriptor that the queue holds.
+  if (paths_[path].now != id) return wait_for_hash(id);
+  apply_hash_result(queue_.hash_now(task_for(id, path)));
 }
 
-void Tracker::wait_for(FileId id) {
+void Tracker::wait_for_hash(FileId id) {
   std::vector<HashResult> results;
   while (files_[id].digest == 0 && !files_[id].has(file::kGivenUp) && queue_.wait(results)) {
-    for (const HashResult& result : results) take_result(result);
+    for (const HashResult& result : results) apply_hash_result(result);
     results.clear();
   }
 }
 
-// What the run is about to write into and has not read. It is no input, so nothing is lacking if
-// this fails; but it may be read yet, and the output should say what it grew from.
-void Tracker::note_before(FileId id, PathId path) {
+// For a file that the run is about to modify and has not read. It is not an input, so a failure is
+// not reported; but it may still be read, and the output records its content before the run.
+void Tracker::hash_before_write(FileId id, PathId path) {
   const File& file = files_[id];
   if (file.digest != 0 || file.has(file::kGivenUp) || file.size > options_.unread_limit) return;
   if (paths_[path].now != id) return;
@@ -82,13 +81,13 @@ void Tracker::note_before(FileId id, PathId path) {
 }
 
 // The file is about to lose a name, and may have no other.
-void Tracker::hold(FileId id, PathId path) {
+void Tracker::hash_before_unlink(FileId id, PathId path) {
   HashTask task = task_for(id, path);
-  if (queue_.held() >= most_held_) return take_result(queue_.hash_now(std::move(task)));
+  if (queue_.held() >= max_open_files_) return apply_hash_result(queue_.hash_now(std::move(task)));
   const std::string text = paths_.text(path);
   task.fd.reset(::open(text.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
-  // Where it cannot be opened, hashing it says why.
-  if (!task.fd.valid()) return take_result(queue_.hash_now(std::move(task)));
+  // If it cannot be opened, hashing reports why.
+  if (!task.fd.valid()) return apply_hash_result(queue_.hash_now(std::move(task)));
   files_[id].flags |= file::kQueued;
   queue_.submit(std::move(task));
 }
@@ -102,7 +101,7 @@ HashTask Tracker::task_for(FileId id, PathId path) const {
   return task;
 }
 
-void Tracker::take_result(const HashResult& result) {
+void Tracker::apply_hash_result(const HashResult& result) {
   File& file = files_[result.id];
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kQueued);
   if (file.digest != 0 || file.has(file::kGivenUp) || !file.has(file::kForeign)) return;
@@ -116,12 +115,12 @@ void Tracker::take_result(const HashResult& result) {
                                    paths_.text(file.name)));
       }
       file.flags |= file::kGivenUp;
-      return doubt({file.name, result.id}, standing_at(paths_.text(file.name)).stamp);
+      return check_changed_input({file.name, result.id}, status_at(paths_.text(file.name)).stamp);
     case HashResult::State::kUnreadable:
       return give_up(result.id, "unreadable",
                      fmt::format("{}: {}", paths_.text(file.name), *result.error));
     case HashResult::State::kGone:
-      return;  // it has been moved; at the end we know where
+      return;  // moved; its path is known at the end
   }
 }
 
@@ -130,27 +129,27 @@ void Tracker::give_up(FileId id, std::string what, std::string text) {
   missed_.add(std::move(what), std::move(text));
 }
 
-// A file whose last name was taken away may have others.
-void Tracker::name_all_files() {
+// A file whose recorded name was removed may have others.
+void Tracker::update_file_names() {
   for (PathId path = 1; path < paths_.end(); ++path) {
     const FileId id = paths_[path].now;
     if (id != 0 && paths_[files_[id].name].now != id) files_[id].name = path;
   }
 }
 
-void Tracker::hash_the_rest() {
+void Tracker::finish_hashing() {
   queue_.raise();
-  name_all_files();
-  // Twice: a file that was not found at the first try may have another name by then.
+  update_file_names();
+  // Twice: a file that was not found at first may have another name by then.
   for (int round = 0; round < 2; ++round) {
     for (FileId id = 1; id < files_.end(); ++id) {
       const File& file = files_[id];
-      if (file.has(file::kWanted) && file.has(file::kForeign)) want(id, file.name);
+      if (file.has(file::kWanted) && file.has(file::kForeign)) request_hash(id, file.name);
     }
     do {
-      for (const HashResult& result : taken_) take_result(result);
+      for (const HashResult& result : taken_) apply_hash_result(result);
       taken_.clear();
-      refill();
+      submit_backlog();
     } while (queue_.wait(taken_));
   }
 }

@@ -1,4 +1,4 @@
-// Content that is hashed in time, or not, and then it is said.
+// Contents that are hashed in time, and reports of those that are not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,13 +23,13 @@ using ::testing::Optional;
 using ::testing::Pair;
 using testing::Recorded;
 using testing::Scene;
-using testing::told;
+using testing::report_lines;
 using ::testing::UnorderedElementsAre;
 using wire::Op;
 namespace fs = std::filesystem;
 
 using TrackerHashesTest = testing::TrackerFixture;
-INSTANTIATE_TEST_SUITE_P(Manners, TrackerHashesTest, testing::all_manners());
+INSTANTIATE_TEST_SUITE_P(Modes, TrackerHashesTest, testing::all_modes());
 
 TEST_P(TrackerHashesTest, ChangedByOthersAfterItWasRead) {
   scene.put("a", "one");
@@ -50,8 +50,8 @@ TEST_P(TrackerHashesTest, ChangedByOthersBeforeItCouldBeHashed) {
   const auto stamp_b = scene.stamp("b");
   scene.write_outside("a", "onetwo");
   fs::remove(scene.path("b"));
-  scene.tell(Op::kRead, "a", &stamp_a);
-  scene.tell(Op::kRead, "b", &stamp_b);
+  scene.report(Op::kRead, "a", &stamp_a);
+  scene.report(Op::kRead, "b", &stamp_b);
   EXPECT_THAT(end(), UnorderedElementsAre("in a = -", "in b = -", "missed changed", "missed gone"));
 }
 
@@ -62,7 +62,7 @@ TEST_P(TrackerHashesTest, TooLargeToHashWhileAProcessWaits) {
   small.begin();
   small.update("a", "two");
   small.update("b", "two");
-  EXPECT_THAT(told(small.finish(), {"one", "two", "twotwo"}),
+  EXPECT_THAT(report_lines(small.finish(), {"one", "two", "twotwo"}),
               ElementsAre("in a = -", "in b = one", "out a: modified = twotwo",
                           "out b: modified = two", "missed pre-image"));
   EXPECT_THAT(small.finish().missing[0].text, HasSubstr("/a (6 bytes)"));
@@ -111,7 +111,7 @@ TEST_P(TrackerHashesTest, ReadAfterItWasOpenedForWriting) {
   const auto before = scene.stamp("a");
   scene.open_only("a");
   testing::write_file(scene.path("a"), "two");
-  scene.tell(Op::kRead, "a", &before);
+  scene.report(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
@@ -126,12 +126,12 @@ TEST_P(TrackerHashesTest, ChangedWhenItHadNoNameLeft) {
   const std::string gone = scene.path("a") + " (deleted)";
   scene.tracker->about_to_change(gone, nameless, Change::kContentReadable);
   ASSERT_EQ(::pwrite(held.get(), "two", 3, 0), 3);
-  scene.tell(Op::kRead, gone, &nameless, wire::flag::kWritable);
+  scene.report(Op::kRead, gone, &nameless, wire::flag::kWritable);
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: deleted = -"));
 }
 
 TEST_P(TrackerHashesTest, ManyFilesAreRemovedBeforeTheyAreHashed) {
-  Scene few({.most_held = 2});
+  Scene few({.max_open_files = 2});
   for (int i = 0; i < 50; ++i) few.put("f" + std::to_string(i), std::to_string(i));
   few.begin();
   for (int i = 0; i < 50; ++i) few.read("f" + std::to_string(i));
@@ -152,7 +152,7 @@ TEST_P(TrackerHashesTest, WhatCannotBeReadIsSaid) {
   // Root reads everything, so the test is someone else for a while.
   const uid_t me = ::geteuid();
   ASSERT_EQ(::seteuid(me == 0 ? 65534 : me), 0);
-  scene.tell(Op::kRead, "a", &stamp);
+  scene.report(Op::kRead, "a", &stamp);
   const auto lines = end();
   ASSERT_EQ(::seteuid(me), 0);
   EXPECT_THAT(lines, ElementsAre("in a = -", "missed unreadable"));
@@ -182,7 +182,7 @@ TEST_P(TrackerHashesTest, WhatStandsInAFolderThatNobodyMayEnter) {
 TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) {
   constexpr int kFiles = 40;
   testing::FakeCache cache;
-  Scene quiet({.most_pending = 3, .hashing = {.cache = &cache, .cache_from = 0}});
+  Scene quiet({.max_pending = 3, .hashing = {.cache = &cache, .cache_from = 0}});
   for (int i = 0; i < kFiles; ++i) quiet.put("f" + std::to_string(i), std::to_string(i));
   quiet.begin();
   for (int i = 0; i < kFiles; ++i) quiet.read("f" + std::to_string(i));

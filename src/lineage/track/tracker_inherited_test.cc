@@ -1,5 +1,5 @@
-// Files that the command finds open: as standard streams, which are meant for it, and as other
-// descriptors, which may have been forgotten open by whoever started it.
+// Files that the command inherits open: as standard streams, and as other descriptors, which may
+// have leaked from its parent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::Scene;
-using testing::told;
+using testing::report_lines;
 using wire::Op;
 namespace fs = std::filesystem;
 namespace flag = wire::flag;
@@ -33,7 +33,7 @@ class TrackerInheritedTest : public testing::TrackerFixture {
   }
   std::string left_out(const std::string& name) { return scene.finish().reasons[name]; }
 };
-INSTANTIATE_TEST_SUITE_P(Manners, TrackerInheritedTest, testing::all_manners());
+INSTANTIATE_TEST_SUITE_P(Modes, TrackerInheritedTest, testing::all_modes());
 
 TEST_P(TrackerInheritedTest, StandardStreamsAreMeantForTheCommand) {
   scene.put("in", "one");
@@ -89,7 +89,7 @@ TEST_P(TrackerInheritedTest, ChangedWhileOthersWroteToItIsAStream) {
   inherit(shared, 6, Op::kWrite, "own");
   for (const char* name : {"log", "out"}) testing::write_file(shared.path(name), "onetwo");
   shared.append("own", "two");
-  EXPECT_THAT(told(shared.finish(), {"onetwo"}),
+  EXPECT_THAT(report_lines(shared.finish(), {"onetwo"}),
               ElementsAre("out out: modified = onetwo", "out own: modified = onetwo"))
       << "standard output, and what the run opened by itself, are its own";
   EXPECT_EQ(shared.finish().reasons["log"], "shared");

@@ -1,4 +1,4 @@
-// Paths that come to lead elsewhere: links that are turned, folders that move with all below them.
+// Paths whose meaning changes: symbolic links that are replaced, folders that are renamed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::Scene;
-using testing::told;
+using testing::report_lines;
 using wire::Op;
 namespace fs = std::filesystem;
 
@@ -31,11 +31,11 @@ class TrackerLinksTest : public testing::TrackerFixture {
     fs::create_directory_symlink("run2", scene.path("latest"));
   }
 };
-INSTANTIATE_TEST_SUITE_P(Manners, TrackerLinksTest, testing::all_manners());
+INSTANTIATE_TEST_SUITE_P(Modes, TrackerLinksTest, testing::all_modes());
 
 TEST_P(TrackerLinksTest, TurnedByTheRun) {
   scene.read("latest/x");
-  scene.tell(Op::kRelink, "latest", nullptr);
+  scene.report(Op::kRelink, "latest", nullptr);
   turn();
   scene.read("latest/x");
   scene.create("latest/out", "xyz");
@@ -53,7 +53,7 @@ TEST_P(TrackerLinksTest, TurnedByAnotherProgram) {
 TEST_P(TrackerLinksTest, ANewFileBehindALinkThatAnotherProgramTurned) {
   scene.read("latest/x");
   turn();
-  scene.manner.stamped_creation = true;  // else the collector tells the path without the link
+  scene.mode.stamped_creation = true;  // else the collector tells the path without the link
   scene.create("latest/out", "xyz");
   EXPECT_THAT(end(), ElementsAre("in run1/x = one", "out run2/out: created = xyz"));
 }
@@ -81,8 +81,8 @@ TEST_P(TrackerLinksTest, AFolderMovesAndComesBack) {
 }
 
 TEST_P(TrackerLinksTest, TooManyFilesToFollowAreSaid) {
-  Scene few({.most_moved = 3});
-  few.manner = GetParam();
+  Scene few({.max_moved_files = 3});
+  few.mode = GetParam();
   few.folder("d");
   for (int i = 0; i < 4; ++i) few.put("d/" + std::to_string(i), "one");
   few.begin();

@@ -1,4 +1,4 @@
-// What happens to names: removals, renames, links.
+// Removals, renames and links.
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -14,13 +14,13 @@ using collect::Event;
 using wire::Stamp;
 namespace file = file_flag;
 
-// A file that was there before the run may have names that no event has told; those that the run
-// makes are all known.
-void Tracker::look_for_links(Spot spot) {
-  File& found = files_[spot.file];
+// A file that existed before the run may have hard links that no event has mentioned; links that
+// the run creates are all known.
+void Tracker::find_other_links(Located located) {
+  File& found = files_[located.file];
   if (!found.has(file::kForeign) || found.has(file::kElsewhere)) return;
   struct stat status {};
-  const bool there = ::lstat(paths_.text(spot.path).c_str(), &status) == 0;
+  const bool there = ::lstat(paths_.text(located.path).c_str(), &status) == 0;
   if (there && status.st_nlink > found.names) found.flags |= file::kElsewhere;
 }
 
@@ -43,29 +43,29 @@ PathId Tracker::origin(PathId path, FileId id) const {
 }
 
 void Tracker::remove(const Event& event, const Stamp* stamp) {
-  const Spot spot = locate(event.path, stamp, Look::kName);
-  const Place place = places_.of(event.path);
-  const PathId id = place.folder != 0 ? paths_.find(place.folder, place.name) : 0;
-  if (spot.file == 0 || id == 0) return places_.forget();  // a folder or a link
+  const Located located = locate(event.path, stamp, Lookup::kName);
+  const ResolvedPath resolved = resolver_.resolve(event.path);
+  const PathId id = resolved.folder != 0 ? paths_.find(resolved.folder, resolved.name) : 0;
+  if (located.file == 0 || id == 0) return resolver_.forget();  // a folder or a link
   paths_[id].flags |= path_flag::kNamed;
-  files_[spot.file].flags |= file::kRenamed;
+  files_[located.file].flags |= file::kRenamed;
   unbind(id);
   paths_[id].from = 0;
 }
 
 void Tracker::rename(const Event& event, const Stamp* stamp) {
   const bool exchange = (event.flags & wire::flag::kExchange) != 0;
-  const Spot spot = locate(event.path, stamp, Look::kName);
-  const Spot other = exchange ? locate(event.other, nullptr, Look::kName) : Spot{};
-  const Place from = places_.of(event.path);
-  const Place to = places_.of(event.other);
+  const Located located = locate(event.path, stamp, Lookup::kName);
+  const Located other = exchange ? locate(event.other, nullptr, Lookup::kName) : Located{};
+  const ResolvedPath from = resolver_.resolve(event.path);
+  const ResolvedPath to = resolver_.resolve(event.other);
   if (from.folder == 0 || to.folder == 0) return;
   std::vector<Move> moves;
-  if (spot.file == 0 || (exchange && other.file == 0)) move_folders(event, stamp, moves);
-  if (spot.file != 0 || other.file != 0) {
+  if (located.file == 0 || (exchange && other.file == 0)) move_folders(event, stamp, moves);
+  if (located.file != 0 || other.file != 0) {
     const PathId from_id = add_path(from.folder, from.name);
     const PathId to_id = add_path(to.folder, to.name);
-    // Two names of one file: POSIX says that nothing happens.
+    // Two names of one file: by POSIX, rename() does nothing.
     if (from_id == to_id || paths_[from_id].now == paths_[to_id].now) return;
     if (const FileId id = paths_[from_id].now) {
       moves.push_back({from_id, to_id, id, origin(from_id, id)});
@@ -78,33 +78,33 @@ void Tracker::rename(const Event& event, const Stamp* stamp) {
 }
 
 void Tracker::link(const Event& event, const Stamp* stamp) {
-  const Spot spot = locate(event.path, stamp, Look::kLinked);
-  const Place place = places_.of(event.other);
-  if (place.folder == 0 || (spot.file == 0 && unnamed_ == 0)) return;
-  const PathId id = add_path(place.folder, place.name);
-  if (paths_[id].now != 0) return;  // it is there already, so the call fails
+  const Located located = locate(event.path, stamp, Lookup::kLinked);
+  const ResolvedPath resolved = resolver_.resolve(event.other);
+  if (resolved.folder == 0 || (located.file == 0 && unnamed_ == 0)) return;
+  const PathId id = add_path(resolved.folder, resolved.name);
+  if (paths_[id].now != 0) return;  // the name exists, so the call fails
   paths_[id].flags |= path_flag::kNamed;
-  if (spot.file == 0) {
-    --unnamed_;  // nobody else can be meant
+  if (located.file == 0) {
+    --unnamed_;  // it must be one of those
     paths_[id].from = 0;
     return bind(id, files_.add(stamp, 0));
   }
-  File& linked = files_[spot.file];
+  File& linked = files_[located.file];
   linked.flags = static_cast<std::uint16_t>((linked.flags & ~file::kUnnamed) | file::kRenamed);
-  const PathId from = spot.path != 0 ? origin(spot.path, spot.file) : 0;
-  paths_[id].from = paths_[id].before == spot.file ? 0 : from;
-  bind(id, spot.file);
+  const PathId from = located.path != 0 ? origin(located.path, located.file) : 0;
+  paths_[id].from = paths_[id].before == located.file ? 0 : from;
+  bind(id, located.file);
   paths_[id].flags |= path_flag::kLinked;
   if (from == 0) return;
   paths_[from].flags |= path_flag::kNamed;
   if (linked.has(file::kForeign) && !linked.has(file::kWritten) && kept(from))
-    want(spot.file, spot.path);
+    request_hash(located.file, located.path);
 }
 
-// Several names may say that their file came from one and the same that is gone (`mv a b; ln b c`).
-// One of them, not made by linking if there is such, stands for it; the others are links to that.
-void Tracker::settle_links() {
-  std::map<std::pair<FileId, PathId>, PathId> firsts;  // by file and where it came from
+// Several names of a file may have the same origin, which is gone (`mv a b; ln b c`). One of them,
+// preferably one that was not linked, counts as the renamed one; the others are links to it.
+void Tracker::reconcile_links() {
+  std::map<std::pair<FileId, PathId>, PathId> firsts;  // by file and origin
   const auto came_from_gone = [this](PathId id) {
     const Path& path = paths_[id];
     return path.now != 0 && path.now != path.before && path.from != 0 &&
@@ -127,7 +127,7 @@ void Tracker::settle_links() {
 void Tracker::apply(const std::vector<Move>& moves) {
   for (const Move& move : moves) unbind(move.from);
   for (const Move& move : moves) {
-    files_[paths_[move.to].now].flags |= file::kRenamed;  // it goes, though it may have other names
+    files_[paths_[move.to].now].flags |= file::kRenamed;  // replaced; it may have other names
     unbind(move.to);
   }
   for (const Move& move : moves) paths_[move.from].from = 0;
@@ -137,11 +137,11 @@ void Tracker::apply(const std::vector<Move>& moves) {
     to.flags |= path_flag::kNamed;
     paths_[move.from].flags |= path_flag::kNamed;
     bind(move.to, move.file);
-    // Its content goes where it goes, so it counts as read.
+    // A moved file counts as read: its content is part of the result.
     File& moved = files_[move.file];
     moved.flags |= file::kRenamed;
     if (moved.has(file::kForeign) && !moved.has(file::kWritten) && kept(move.origin)) {
-      want(move.file, move.to);
+      request_hash(move.file, move.to);
     }
   }
 }

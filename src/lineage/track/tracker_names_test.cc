@@ -15,7 +15,7 @@ using wire::Op;
 namespace fs = std::filesystem;
 
 using TrackerNamesTest = testing::TrackerFixture;
-INSTANTIATE_TEST_SUITE_P(Manners, TrackerNamesTest, testing::all_manners());
+INSTANTIATE_TEST_SUITE_P(Modes, TrackerNamesTest, testing::all_modes());
 
 TEST_P(TrackerNamesTest, OneOfTwoLinksGoes) {
   scene.put("a", "one");
@@ -189,8 +189,8 @@ TEST_P(TrackerNamesTest, ALinkThatIsPointedElsewhereIsNoticed) {
 
 TEST_P(TrackerNamesTest, MadeThroughALinkThatLeadsToNothing) {
   scene.alias("l", "real");
-  scene.manner.stamped_creation = false;
-  scene.tell(Op::kCreate, "l", nullptr);
+  scene.mode.stamped_creation = false;
+  scene.report(Op::kCreate, "l", nullptr);
   testing::write_file(scene.path("l"), "one");
   scene.read("l");
   EXPECT_THAT(end(), ElementsAre("out real: created = one"));

@@ -1,7 +1,6 @@
-// What a run leaves: which files are other than before, what they hold now, and why the rest is not
-// told.
+// Outputs: which files differ from before, their content, and why other files are left out.
 //
-// A window of outputs is hashed at a time, so that digests of a million files need not be kept.
+// Outputs are hashed in windows, so that the digests of a million files need not be kept.
 #include <fmt/format.h>
 
 #include "lineage/track/stamp.h"
@@ -17,10 +16,11 @@ namespace {
 
 constexpr std::size_t kWindow = 4096;
 
-const Rule kUnchanged{"unchanged", false, "the run opened it for writing and did not change it"};
-const Rule kShared{"shared", false,
-                   "a program outside the run has it open for writing too and wrote meanwhile"};
-const Rule kTemporary{"gone", false, "the run made it and removed it"};
+const Rule kUnchangedFile{"unchanged", false,
+                          "the run opened it for writing and did not change it"};
+const Rule kSharedFile{"shared", false,
+                       "a program outside the run has it open for writing, too, and wrote to it"};
+const Rule kGoneFile{"gone", false, "the run created and removed it"};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ struct Tracker::Changed {
   std::optional<hash::Digest> digest;
 };
 
-// What is other at this path than before the run.
+// What has changed at this path since before the run.
 std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const Path& path = paths_[id];
   Changed changed{.path = id};
@@ -45,10 +45,10 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const File& file = files_[path.now];
   const bool same_file = path.now == path.before;
   if (same_file && !file.has(file::kWritten)) return std::nullopt;
-  auto [real, hidden] = standing_at(paths_.text(id));
-  // Hashing it will fail, and say why.
-  if (hidden) real = files_.stamp(path.now);
-  if (same_file && is_anothers(path.now, real)) return std::nullopt;
+  auto [real, inaccessible] = status_at(paths_.text(id));
+  // Hashing it will fail and report why.
+  if (inaccessible) real = files_.stamp(path.now);
+  if (same_file && is_written_by_others(path.now, real)) return std::nullopt;
   if (!real) {
     if (path.before == 0) return std::nullopt;
     missed_.add("gone", fmt::format("{} was removed by another program", paths_.text(id)));
@@ -58,7 +58,7 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   changed.stamp = *real;
   if (same_file) {
     const bool same = (path.flags & path_flag::kSame) != 0;
-    const bool unchanged = same || (!hidden && is_unchanged(path.now, *real));
+    const bool unchanged = same || (!inaccessible && is_unchanged(path.now, *real));
     if (unchanged && !file.has(file::kInherited)) return std::nullopt;
     changed.status =
         file.has(file::kInheritedEmpty) ? OutputStatus::kCreated : OutputStatus::kModified;
@@ -67,7 +67,7 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const bool linked = path.from != 0 && paths_[path.from].now == path.now;
   if (file.has(file::kForeign)) {
     if (path.from == 0) {
-      changed_outside(path.now);
+      report_outside_change(path.now);
       return std::nullopt;
     }
     changed.status = linked ? OutputStatus::kLinked : OutputStatus::kRenamed;
@@ -83,13 +83,12 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   return changed;
 }
 
-// Of a file that the run did not open but was passed open, not as a standard stream. If the file
-// did not change, nothing was written. If it did, the run wrote it, unless others who have it open
-// wrote something, too. Then whose change it was cannot be known, and need not be: what several
-// programs write to at once is a stream between them, as a pipe or a terminal is, and not a file
-// that the run leaves. The same if the name leads elsewhere by now, and not by the run's doing: a
-// log was rotated.
-bool Tracker::is_anothers(FileId id, const std::optional<Stamp>& now) const {
+// For a file that the run inherited open, not as a standard stream, and did not open itself. If the
+// file did not change, nothing was written. If it did, the run wrote it, unless other programs that
+// have it open wrote to it too. Then it is unknown whose change it was; a file that several
+// programs write to at once is treated as a stream between them, like a pipe, and not as an output.
+// The same if the name now leads to another file and the run did not do that: a log was rotated.
+bool Tracker::is_written_by_others(FileId id, const std::optional<Stamp>& now) const {
   const File& file = files_[id];
   if (!file.has(file::kPassedOn) || file.has(file::kInherited)) return false;
   if (!now || !files_.is(id, *now)) return true;
@@ -97,7 +96,7 @@ bool Tracker::is_anothers(FileId id, const std::optional<Stamp>& now) const {
   return options_.written_outside(*now);
 }
 
-void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
+void Tracker::report_outputs(const std::vector<PathId>& order, Results& results) {
   std::vector<Changed> window;
   for (std::size_t at = 0; at < order.size();) {
     window.clear();
@@ -107,7 +106,7 @@ void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
     }
     hash_outputs(window);
     for (const Changed& changed : window) {
-      if (changed.digest && holds_the_same(changed.path, changed.stamp, *changed.digest)) {
+      if (changed.digest && has_same_content(changed.path, changed.stamp, *changed.digest)) {
         paths_[changed.path].flags |= path_flag::kSame;
         continue;
       }
@@ -122,7 +121,7 @@ void Tracker::tell_outputs(const std::vector<PathId>& order, Results& results) {
   }
 }
 
-// What the run wrote into, where it left some of it.
+// The content before the run, if the run modified the file without truncating it.
 std::optional<hash::Digest> Tracker::before_of(const Changed& changed) const {
   const FileId id = paths_[changed.path].now;
   if (id == 0 || changed.status == OutputStatus::kDeleted) return std::nullopt;
@@ -152,7 +151,7 @@ void Tracker::hash_outputs(std::vector<Changed>& window) {
       } else if (result.state == HashResult::State::kUnreadable) {
         missed_.add("unreadable", fmt::format("{}: {}", paths_.text(changed.path), *result.error));
       } else {
-        missed_.add("changed", fmt::format("{} was still being changed when the run had ended",
+        missed_.add("changed", fmt::format("{} was still being changed after the run had ended",
                                            paths_.text(changed.path)));
       }
     }
@@ -160,7 +159,7 @@ void Tracker::hash_outputs(std::vector<Changed>& window) {
   }
 }
 
-// Why nothing was told of this path; nullptr where there is nothing to be said.
+// Why this path is neither input nor output; nullptr: the run did not touch it.
 const Rule* Tracker::reason_left_out(PathId id) const {
   const Path& path = paths_[id];
   const bool made = path.now == 0 && path.before == 0;
@@ -169,25 +168,24 @@ const Rule* Tracker::reason_left_out(PathId id) const {
       made || opened || path.now != path.before || (path.flags & path_flag::kRead) != 0;
   if (!touched) return nullptr;
   if (!kept(id)) return &filter_.rule(path.rule);
-  if (made) return &kTemporary;
-  return opened && path.now == path.before ? &kUnchanged : nullptr;
+  if (made) return &kGoneFile;
+  return opened && path.now == path.before ? &kUnchangedFile : nullptr;
 }
 
-void Tracker::tell_left_out(const std::vector<PathId>& order, Results& results) {
+void Tracker::report_left_out(const std::vector<PathId>& order, Results& results) {
   for (const PathId id : order) {
     const Path& path = paths_[id];
     if ((path.flags & path_flag::kTaken) == 0) continue;
     const Rule* rule = reason_left_out(id);
     if (rule == nullptr) continue;
-    if (rule == &kUnchanged) {
-      // Whether it is an output has been decided before; here it is asked again for the few files
-      // that were opened for writing.
+    if (rule == &kUnchangedFile) {
+      // Computed again, for the few files that were opened for writing.
       if (change_at(id)) continue;
-      if (is_anothers(path.now, standing_at(paths_.text(id)).stamp)) rule = &kShared;
+      if (is_written_by_others(path.now, status_at(paths_.text(id)).stamp)) rule = &kSharedFile;
     }
     const bool read = (path.flags & path_flag::kRead) != 0;
-    const bool changed = rule != &kUnchanged && (path.now != path.before || path.now == 0 ||
-                                                 files_[path.now].has(file::kWritten));
+    const bool changed = rule != &kUnchangedFile && (path.now != path.before || path.now == 0 ||
+                                                     files_[path.now].has(file::kWritten));
     results.left_out({.path = paths_.text(id), .read = read, .changed = changed}, *rule);
   }
 }

@@ -1,5 +1,5 @@
-// Random runs, done for real, against a model that knows which file is where and what was in it
-// before the run. What the tracker tells must agree with the model and with the tree as it is left.
+// Random runs, performed on disk, against a model of which file is where and what it contained
+// before the run. The tracker's results must agree with the model and with the final tree.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -53,8 +53,8 @@ class RandomRun {
   }
 
   void step() {
-    scene_.manner.told_before = *rc::gen::arbitrary<bool>();
-    scene_.manner.stamped_creation = *rc::gen::arbitrary<bool>();
+    scene_.mode.before_change = *rc::gen::arbitrary<bool>();
+    scene_.mode.stamped_creation = *rc::gen::arbitrary<bool>();
     const std::string name = pick();
     const std::string other = pick();
     const auto found = now_.find(name);

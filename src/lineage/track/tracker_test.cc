@@ -21,7 +21,7 @@ using wire::Op;
 namespace fs = std::filesystem;
 
 using TrackerTest = testing::TrackerFixture;
-INSTANTIATE_TEST_SUITE_P(Manners, TrackerTest, testing::all_manners());
+INSTANTIATE_TEST_SUITE_P(Modes, TrackerTest, testing::all_modes());
 
 TEST_P(TrackerTest, AFileThatIsReadIsAnInput) {
   scene.put("a", "one");
@@ -130,8 +130,8 @@ TEST_P(TrackerTest, ACreationThatIsToldLateIsStillACreation) {
   const auto stamp_b = scene.stamp("b");
   scene.read("a");
   scene.rename("b", "c");
-  scene.tell(Op::kCreate, "a", &stamp_a);
-  scene.tell(Op::kCreate, "b", &stamp_b);
+  scene.report(Op::kCreate, "a", &stamp_a);
+  scene.report(Op::kCreate, "b", &stamp_b);
   EXPECT_THAT(end(), ElementsAre("out a: created = one", "out c: created = two"));
 }
 
@@ -142,10 +142,10 @@ TEST_P(TrackerTest, ARemovalThatFailedIsNoRemoval) {
   const auto stamp_a = scene.stamp("a");
   const auto stamp_b = scene.stamp("b");
   scene.tracker->about_to_change(scene.path("a"), stamp_a, Change::kName);
-  scene.tell(Op::kDelete, "a", &stamp_a);
+  scene.report(Op::kDelete, "a", &stamp_a);
   scene.tracker->about_to_change(scene.path("b"), stamp_b, Change::kName);
-  scene.tell(Op::kRename, "b", &stamp_b, 0, "c");
-  scene.tell(Op::kCreate, "never", nullptr);
+  scene.report(Op::kRename, "b", &stamp_b, 0, "c");
+  scene.report(Op::kCreate, "never", nullptr);
   scene.read("a");
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
@@ -156,10 +156,10 @@ TEST_P(TrackerTest, ProgramsAreInputsAndFiltersApply) {
   scene.put("venv/lib/x.py", "two");
   scene.begin();
   const auto stamp = scene.stamp("tool");
-  scene.tell(Op::kExec, "tool", &stamp);
+  scene.report(Op::kExec, "tool", &stamp);
   scene.read("venv/lib/x.py");
   const auto system = scene.stamp("/bin/sh");
-  scene.tell(Op::kExec, "/bin/sh", &system);
+  scene.report(Op::kExec, "/bin/sh", &system);
   scene.create("a.pyc", "one");
   EXPECT_THAT(end(), ElementsAre("in tool = one"));
   const auto& reasons = scene.finish().reasons;
@@ -172,9 +172,9 @@ TEST_P(TrackerTest, DevicesAndFoldersAreNothing) {
   scene.folder("d");
   const auto folder = scene.stamp("d");
   const auto device = scene.stamp("/dev/null");
-  scene.tell(Op::kRead, "d", &folder);
-  scene.tell(Op::kRead, "/dev/null", &device);
-  scene.tell(Op::kWrite, "/dev/null", &device);
+  scene.report(Op::kRead, "d", &folder);
+  scene.report(Op::kRead, "/dev/null", &device);
+  scene.report(Op::kWrite, "/dev/null", &device);
   EXPECT_THAT(end(), IsEmpty());
 }
 

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::Scene;
-using testing::told;
+using testing::report_lines;
 using wire::Op;
 
 class TrackerTimesTest : public testing::TrackerFixture {
@@ -35,7 +35,7 @@ class TrackerTimesTest : public testing::TrackerFixture {
     set_times(scene, name);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Manners, TrackerTimesTest, testing::all_manners());
+INSTANTIATE_TEST_SUITE_P(Modes, TrackerTimesTest, testing::all_modes());
 
 TEST_P(TrackerTimesTest, SetByTheRunAfterItRead) {
   scene.read("a");
@@ -66,10 +66,10 @@ TEST_P(TrackerTimesTest, SetByTheRunWithoutReading) {
 TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
   const auto before = scene.stamp("a");
   set_times(scene, "a");  // by whom, nobody saw
-  scene.tell(Op::kRead, "a", &before);
+  scene.report(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
   EXPECT_THAT(scene.finish().missing[0].text,
-              EndsWith("/a: its times changed while the run ran; its content may have"));
+              EndsWith("/a: its times changed during the run; its content may have changed"));
 }
 
 TEST_P(TrackerTimesTest, NobodyWaitsForTheLargest) {
@@ -78,7 +78,7 @@ TEST_P(TrackerTimesTest, NobodyWaitsForTheLargest) {
   small.begin();
   small.read("a");
   small.tracker->about_to_change(small.path("a"), small.stamp("a"), Change::kTimes);
-  EXPECT_THAT(told(small.finish(), {"one"}), ElementsAre("in a = one")) << "there was time";
+  EXPECT_THAT(report_lines(small.finish(), {"one"}), ElementsAre("in a = one")) << "there was time";
 }
 
 TEST_P(TrackerTimesTest, OpenedForWritingRightAfterItWasMade) {

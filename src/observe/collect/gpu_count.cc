@@ -13,10 +13,9 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/process_stat.h"
+#include "base/process/proc.h"
 #include "base/unique_fd.h"
 #include "observe/collect/gate/preload.h"
-#include "observe/collect/process/variables.h"
 
 namespace assay::collect {
 namespace {
@@ -91,11 +90,11 @@ void add_share(const wire::GpuRegion& region, const wire::GpuDevice& device, std
 
 }  // namespace
 
-bool gpu_wanted(const std::vector<std::string>& environment) {
-  const std::string_view said = value_of(environment, "ASSAY_GPU=");
+bool gpu_wanted(const base::Environment& environment) {
+  const std::string_view said = environment.get("ASSAY_GPU").value_or("");
   if (said == "1") return true;
   if (said == "0") return false;
-  std::string_view folders = value_of(environment, "LD_LIBRARY_PATH=");
+  std::string_view folders = environment.get("LD_LIBRARY_PATH").value_or("");
   while (!folders.empty()) {
     const std::size_t end = std::min(folders.find_first_of(":;"), folders.size());
     if (end > 0 && is_in(fs::path(folders.substr(0, end)))) return true;
@@ -161,15 +160,14 @@ GpuCount::~GpuCount() {
   if (region_ != nullptr) ::munmap(region_, sizeof(wire::GpuRegion));
 }
 
-bool GpuCount::add_to(std::vector<std::string>& environment) const {
+bool GpuCount::add_to(base::Environment& environment) const {
   const fs::path library = library_beside(kLibrary);
   if (library.empty()) return false;
-  join(environment, "LD_PRELOAD=", library, Place::kLast);
+  environment.add_to_list("LD_PRELOAD", library.native(), base::Environment::Place::kLast);
   // See preload.cc: programs built with AddressSanitizer.
-  join(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0", Place::kFirst);
-  const std::string variable = std::string(wire::kGpuRegionVariable) + "=";
-  std::erase_if(environment, [&](const std::string& old) { return old.starts_with(variable); });
-  environment.push_back(variable + path_.string());
+  environment.add_to_list("ASAN_OPTIONS", "verify_asan_link_order=0",
+                          base::Environment::Place::kFirst);
+  environment.set(wire::kGpuRegionVariable, path_.native());
   return true;
 }
 

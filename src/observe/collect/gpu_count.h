@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "base/process/environment.h"
 #include "observe/wire/gpu_region.h"
 
 namespace assay::collect {
 
 // Whether a CUDA program may run: ASSAY_GPU=1 or 0 in the environment says so; otherwise, whether
 // the loader would find libcuda.so.1 (LD_LIBRARY_PATH, its cache, its usual folders).
-bool gpu_wanted(const std::vector<std::string>& environment);
+bool gpu_wanted(const base::Environment& environment);
 
 // Whether our library can be loaded into commands at all.
 bool gpu_library_there();
@@ -62,7 +63,7 @@ class GpuCount {
 
   // Puts the library and the region's place into a command's environment. False, and nothing done,
   // if the library is not beside the program.
-  bool add_to(std::vector<std::string>& environment) const;
+  bool add_to(base::Environment& environment) const;
 
   [[nodiscard]] GpuReport report() const;
   // Slot by slot, whether its process lives.

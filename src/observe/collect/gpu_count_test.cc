@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/process_stat.h"
+#include "base/process/proc.h"
 
 namespace assay::collect {
 namespace {
@@ -41,10 +41,10 @@ TEST_F(GpuCountTest, IsWantedWhereTheLoaderFindsADriverOrWhereItIsSaid) {
 TEST_F(GpuCountTest, WhatProcessesCountedIsSummedUpAndFoundAgain) {
   auto count = GpuCount::make(uid(), folder_);
   ASSERT_TRUE(count);
-  std::vector<std::string> environment = {"A=1", "ASSAY_GPU_REGION=/old"};
+  base::Environment environment = {"A=1", "ASSAY_GPU_REGION=/old"};
   const bool added = count->add_to(environment);
-  EXPECT_EQ(added, environment.back().starts_with("ASSAY_GPU_REGION=/") &&
-                       environment.back() != "ASSAY_GPU_REGION=/old");
+  EXPECT_EQ(added, environment.entries().back().starts_with("ASSAY_GPU_REGION=/") &&
+                       environment.entries().back() != "ASSAY_GPU_REGION=/old");
   EXPECT_FALSE(GpuCount::make(uid(), "/nowhere"));  // it is there already
   auto found = GpuCount::find(uid(), folder_);
   ASSERT_TRUE(found);

@@ -14,8 +14,8 @@
 #include <array>
 #include <cerrno>
 
-#include "base/stderr_line.h"
-#include "base/wait_status.h"
+#include "base/process/exit_status.h"
+#include "base/terminal.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/inherited.h"
 #include "observe/collect/process/launch.h"
@@ -125,8 +125,8 @@ class Keeper {
     if (kept_.detached) return kept_;
     int status = 0;
     ::waitpid(collector_, &status, 0);
-    if (WIFEXITED(status)) {
-      kept_.collector_status = WEXITSTATUS(status);
+    if (!base::signal_of(status)) {
+      kept_.collector_status = base::shell_exit_code(status);
     } else {
       kept_.collector_lost = true;
       kept_.collector = collector_;
@@ -309,23 +309,6 @@ base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect) 
   point_at_null({STDIN_FILENO, STDOUT_FILENO});
   for (const int descriptor : inherited_descriptors()) ::close(descriptor);
   return Keeper(collector, wait, std::move(mine), std::move(alive), std::move(watched)).keep();
-}
-
-void end_like(int wait_status) {
-  if (WIFSIGNALED(wait_status)) {
-    const int number = WTERMSIG(wait_status);
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);  // the command has dumped its own
-    struct sigaction action {};
-    action.sa_handler = SIG_DFL;
-    ::sigaction(number, &action, nullptr);
-    sigset_t set{};
-    ::sigemptyset(&set);
-    ::sigaddset(&set, number);
-    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
-    ::raise(number);
-  }
-  ::_exit(base::shell_exit_code(wait_status));
 }
 
 }  // namespace assay::collect

@@ -46,7 +46,4 @@ struct Kept {
 // soon as the command itself has ended, and the collector goes on in the background.
 base::Result<Kept> keep(bool wait, const std::function<int(Channel&)>& collect);
 
-// Ends this process the way the command ended: with its exit code, or by its signal.
-[[noreturn]] void end_like(int wait_status);
-
 }  // namespace assay::collect

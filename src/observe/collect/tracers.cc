@@ -1,5 +1,9 @@
 #include "observe/collect/tracers.h"
 
+#include <fmt/format.h>
+
+#include <string>
+
 #include "observe/collect/ebpf/ebpf.h"
 #include "observe/collect/gate/preload.h"
 #include "observe/collect/ptrace/ptrace.h"
@@ -40,6 +44,22 @@ Preflight preflight(Tracer tracer) {
       return ptrace_preflight();
   }
   return {};
+}
+
+base::Result<Tracer> choose_tracer(std::optional<Tracer> wanted) {
+  if (wanted) {
+    const Preflight found = preflight(*wanted);
+    if (found.available) return *wanted;
+    return base::fail(base::unfit_error(std::string(name_of(*wanted)), found.reason,
+                                        "`assay tracers` lists what works here"));
+  }
+  std::string reasons;
+  for (const Tracer tracer : kTracers) {
+    const Preflight found = preflight(tracer);
+    if (found.available) return tracer;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name_of(tracer), found.reason);
+  }
+  return base::fail(base::unfit_error("no tracer works here", reasons));
 }
 
 }  // namespace assay::collect

@@ -5,8 +5,10 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 
+#include "base/result.h"
 #include "observe/collect/process/collector.h"
 
 namespace assay::collect {
@@ -19,5 +21,8 @@ std::string_view name_of(Tracer tracer);
 std::unique_ptr<Collector> make_collector(Tracer tracer, const std::filesystem::path& log);
 
 Preflight preflight(Tracer tracer);
+
+// `wanted` if it works here; without it, the first tracer that does.
+base::Result<Tracer> choose_tracer(std::optional<Tracer> wanted);
 
 }  // namespace assay::collect

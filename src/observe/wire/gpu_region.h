@@ -81,7 +81,8 @@ struct alignas(64) GpuBlock {
   std::atomic<std::int64_t> granted;  // what the budget was at the last one
   // Flops that are not a whole unit yet, of kMatmul and kMatmulCaptured.
   std::atomic<std::uint64_t> flops_left[2];
-  std::uint64_t reserved[2];
+  std::atomic<std::uint64_t> granted_at_ns;  // CLOCK_MONOTONIC; 0: before there was a limit
+  std::uint64_t reserved;
   GpuCount counts[kGpuQuantities];
 };
 static_assert(sizeof(GpuBlock) == 576 && offsetof(GpuBlock, counts) == 64);

@@ -99,6 +99,15 @@ void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
   }
 }
 
+// For the time that the turn was held since it was last paid for, whether the device was busy or
+// not: nobody else could use it.
+void pay(TurnRun& run, std::uint64_t now) {
+  const std::uint64_t from = run.held_ns.exchange(now, kRelaxed);
+  if (from == 0 || from >= now) return;
+  const std::uint64_t held = std::min(now - from, kTurnForgottenNs);
+  run.paid_ns.fetch_add(held * kGpuWholeShare / std::max(run.share.load(kRelaxed), 1U), kRelaxed);
+}
+
 }  // namespace
 
 Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
@@ -144,6 +153,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
     return {turn_holder(expected) == row, now};
   }
   mine.waiting_ns.store(0, kRelaxed);
+  mine.held_ns.store(now, kRelaxed);
   raise(device.paid_ns, mine.paid_ns.load(kRelaxed));
   return {true, now};
 }
@@ -156,6 +166,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   std::uint64_t word = device.holder.load(std::memory_order_acquire);
   if (turn_holder(word) != row) return TurnAnswer::kLost;
   mine.waiting_ns.store(0, kRelaxed);
+  pay(mine, now);
   bool wanted = false;          // by somebody with credit
   bool wanted_equally = false;  // by one who comes when this turn is over
   for (const TurnRun& other : device.runs) {
@@ -169,11 +180,14 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
     }
     if (priority == own || starves(other, now)) wanted_equally = true;
   }
+  if (!wanted) raise(device.paid_ns, mine.paid_ns.load(kRelaxed));  // who comes later begins there
   const bool credit = mine.credit_ns.load(kRelaxed) > static_cast<std::int64_t>(ahead_ns);
   if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnAnswer::kStop;
   if (now + ahead_ns < time_in(word)) return TurnAnswer::kGo;
   if (wanted_equally) return TurnAnswer::kStop;
-  device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + turn_part(mine), row));
+  // A little longer: somebody may get a right to it meanwhile.
+  const std::uint64_t more = std::max(turn_part(mine) / 4, kTurnShortestNs);
+  device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + more, row));
   return TurnAnswer::kGo;
 }
 
@@ -181,6 +195,7 @@ bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {
   std::uint64_t word = device.holder.load(std::memory_order_acquire);
   while (turn_holder(word) == row) {
     if (!device.holder.compare_exchange_strong(word, holder_word(now, kNobodyRow))) continue;
+    pay(device.runs[row], now);
     device.ended.fetch_add(1, std::memory_order_release);
     return true;
   }
@@ -199,7 +214,6 @@ std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t fro
   const std::uint64_t amount = to - from;
   run.credit_ns.fetch_sub(static_cast<std::int64_t>(amount), kRelaxed);
   run.had_ns.fetch_add(amount, kRelaxed);
-  run.paid_ns.fetch_add(amount * kGpuWholeShare / std::max(run.share.load(kRelaxed), 1U), kRelaxed);
   return amount;
 }
 

@@ -75,9 +75,10 @@ struct alignas(64) TurnRun {
   std::atomic<std::int64_t> credit_ns;    // below zero: a debt
   std::atomic<std::uint64_t> filled_ns;   // when credit was last filled up
   std::atomic<std::uint64_t> had_ns;      // of the device's time, ever
-  std::atomic<std::uint64_t> paid_ns;     // the same by its share: who has paid least comes first
+  std::atomic<std::uint64_t> paid_ns;     // turns it held, by its share: least paid comes first
   std::atomic<std::uint64_t> charged_ns;  // what was until here has been charged
-  std::uint64_t reserved[5];
+  std::atomic<std::uint64_t> held_ns;     // its turn has been paid for until here
+  std::uint64_t reserved[4];
   TurnProcess processes[kTurnProcesses];
   std::uint64_t reserved_end[4];
 };

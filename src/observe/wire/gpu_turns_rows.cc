@@ -52,6 +52,7 @@ void make_empty(const TurnDevice& device, TurnRun& row, std::uint64_t now) {
   row.credit_ns.store(0);
   row.had_ns.store(0);
   row.charged_ns.store(0);
+  row.held_ns.store(0);
   row.paid_ns.store(device.paid_ns.load());
   for (TurnProcess& process : row.processes) {
     process.process.store(0);

@@ -11,14 +11,14 @@
 namespace assay::plan {
 namespace {
 
-// A step measured on the machine that is asked about is trusted to a percent or so, not to the 5 %
+// A step measured on the very machine is trusted to a percent or so, not to the 5 %
 // by which tables of others are off.
 constexpr double kPullOfOwnRuns = 0.03;
 
 base::Result<void> check_measured(std::span<const Row> rows) {
   if (std::any_of(rows.begin(), rows.end(), has_time)) return {};
   return base::fail(base::usage_error("rows", "none has a measured step that can be predicted",
-                                      "fill in step_s, and what reasons say is missing"));
+                                      "fill in step_s, and what the reasons name as missing"));
 }
 
 // Of the rows in tests/data/plan; a test compares them.

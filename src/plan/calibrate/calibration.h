@@ -1,5 +1,5 @@
-// Everything that measured rows say to the planner: what `assay plan --calibrate` makes of a table
-// of rows and writes, and `assay plan --constants` reads in place of what the program has.
+// Calibration: everything the planner takes from measured rows. `assay plan --calibrate` makes and
+// writes one, and `assay plan --constants` reads it in place of the one the program ships with.
 #pragma once
 
 #include <span>
@@ -34,11 +34,11 @@ struct Calibration {
 Calibration shipped_calibration();
 
 // Fits once to all rows and once without each source. Fails when no row was measured and can be
-// predicted. Memory's constants stay as shipped where no row says its memory.
+// predicted. Memory's constants stay as shipped where no row gives its memory.
 base::Result<Calibration> calibrate(std::span<const Row> rows);
 
 // The same model on one's own machine: a few runs that were measured there move the constants that
-// they depend on, from where `general` has them. What rows of others say about errors stays.
+// they depend on, from where `general` has them. Intervals from other rows stay.
 base::Result<Calibration> calibrate_to_runs(std::span<const Row> runs, const Calibration& general);
 
 // One per row, in their order, each with the interval of its source. Predictions point into rows.

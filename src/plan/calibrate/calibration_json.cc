@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "plan/calibrate/calibration.h"
 
@@ -36,7 +37,7 @@ Json constants_json(const Values& values, const Table& table) {
 Json intervals_json(const IntervalTable& table) {
   Json json = Json::object();
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
-    const Interval& interval = table.by_class[c];
+    const ErrorInterval& interval = table.by_class[c];
     json[class_name(c)] = {{"low", interval.low}, {"high", interval.high}, {"rows", interval.rows}};
   }
   return json;
@@ -48,7 +49,7 @@ Json ranges_json(const RangeTable& table) {
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     if (!table[c].any()) continue;
     for (std::size_t k = 0; k < kRangeNames.size(); ++k) {
-      const Range& range = table[c].*kRangeMembers[k];
+      const SeenRange& range = table[c].*kRangeMembers[k];
       json[class_name(c)][kRangeNames[k]] = {{"low", range.low}, {"high", range.high}};
     }
   }
@@ -126,7 +127,7 @@ Result<IntervalTable> intervals_from(const Place& place) {
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     ASSAY_TRY(const Place one, object_at(place, class_name(c)));
     ASSAY_TRY_VOID(check_keys(one, {"low", "high", "rows"}));
-    Interval& interval = table.by_class[c];
+    ErrorInterval& interval = table.by_class[c];
     ASSAY_TRY(interval.low, number_at(one, "low", 1 / kMostOff, kMostOff));
     ASSAY_TRY(interval.high, number_at(one, "high", interval.low, kMostOff));
     ASSAY_TRY(const double rows, number_at(one, "rows", 0, 1e12));
@@ -145,7 +146,7 @@ Result<RangeTable> ranges_from(const Place& place) {
     for (std::size_t k = 0; k < kRangeNames.size(); ++k) {
       ASSAY_TRY(const Place ends, object_at(one, kRangeNames[k]));
       ASSAY_TRY_VOID(check_keys(ends, {"low", "high"}));
-      Range& range = table[c].*kRangeMembers[k];
+      SeenRange& range = table[c].*kRangeMembers[k];
       ASSAY_TRY(range.low, number_at(ends, "low", 0, kMostInRanges));
       ASSAY_TRY(range.high, number_at(ends, "high", range.low, kMostInRanges));
     }

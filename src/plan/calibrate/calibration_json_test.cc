@@ -26,7 +26,7 @@ TEST(CalibrationJson, IsReadAsItWasWritten) {
   written.constants.gemm_eff = 0.8765432109876543;
   written.memory.work = 0.1 + 0.2;
   written.unknown_source.by_class[3] = {.low = 0.5, .high = 1.75, .rows = 12};
-  const Range some{.low = 8, .high = 3072};
+  const SeenRange some{.low = 8, .high = 3072};
   written.ranges[2] = {.parameters = some, .ranks = some, .sequence = some, .card_flops = some};
   const std::string text = to_json(written);
   const auto read = calibration_from_json(text, "mine.json");

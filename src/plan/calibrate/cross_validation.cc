@@ -35,7 +35,7 @@ void add_intervals(std::span<const Row> rows, const std::string& source,
   const IntervalTable table = interval_table(others);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!predictions[i].step_s || rows[i].source != source) continue;
-    const Interval& interval = table.of(class_of(rows[i]));
+    const ErrorInterval& interval = table.of(class_of(rows[i]));
     predictions[i].low = *predictions[i].step_s * interval.low;
     predictions[i].high = *predictions[i].step_s * interval.high;
   }

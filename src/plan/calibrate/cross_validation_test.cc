@@ -49,7 +49,7 @@ void print_score(const char* what, const Score& score) {
 // As plan/intervals.cc has them: what a failure prints can take their place.
 std::string text_of(const IntervalTable& table) {
   std::string text;
-  for (const Interval& one : table.by_class)
+  for (const ErrorInterval& one : table.by_class)
     text += fmt::format("{{{:.3f}, {:.3f}, {}}},\n", one.low, one.high, one.rows);
   return text;
 }
@@ -57,7 +57,7 @@ std::string text_of(const IntervalTable& table) {
 std::string text_of(const RangeTable& table) {
   std::string text;
   for (const SeenRanges& seen : table) {
-    for (const Range& one : {seen.parameters, seen.ranks, seen.sequence, seen.card_flops})
+    for (const SeenRange& one : {seen.parameters, seen.ranks, seen.sequence, seen.card_flops})
       text += fmt::format("{{{:.4g}, {:.4g}}}, ", one.low, one.high);
     text += "\n";
   }
@@ -138,7 +138,7 @@ TEST(CrossValidation, TheIntervalOfMemoryIsThatOfTheRows) {
   }
   std::sort(ratios.begin(), ratios.end(),
             [](const WeightedValue& a, const WeightedValue& b) { return a.value < b.value; });
-  const Interval shipped = memory_interval();
+  const ErrorInterval shipped = memory_interval();
   EXPECT_EQ(static_cast<std::int64_t>(ratios.size()), shipped.rows);
   EXPECT_NEAR(weighted_quantile(ratios, 0.1), shipped.low, 0.002);
   EXPECT_NEAR(weighted_quantile(ratios, 0.9), shipped.high, 0.002);

@@ -182,7 +182,7 @@ TEST(CrossValidate, PredictsWithoutTheSourceAndWhatItWasOffBy) {
 
   auto others = residuals_of(rows, predictions);
   std::erase_if(others, [&](const Residual& residual) { return residual.source == row.source; });
-  const Interval interval = interval_table(others).of(class_of(row));
+  const ErrorInterval interval = interval_table(others).of(class_of(row));
   EXPECT_EQ(predictions.front().low, *predictions.front().step_s * interval.low);
   EXPECT_EQ(predictions.front().high, *predictions.front().step_s * interval.high);
 }

@@ -40,7 +40,7 @@ Mass mass_of(std::span<const Residual> residuals, std::span<const double> weight
   return mass;
 }
 
-void widen(Range& range, double value) {
+void widen(SeenRange& range, double value) {
   range.low = std::min(range.low, value);
   range.high = std::max(range.high, value);
 }

@@ -1,4 +1,4 @@
-// What predictions were off by, as intervals for predictions to come.
+// Errors of predictions, as intervals for further predictions.
 #pragma once
 
 #include <span>
@@ -37,7 +37,7 @@ double weighted_quantile(std::span<const WeightedValue> ordered, double part);
 
 // From the tenth to the ninetieth percentile, by class. Rows of a family that has n count n^-1/2
 // each, and each class is mixed with all residuals as if 25 of its rows had been drawn from them: a
-// class with few rows says little by itself.
+// class with few rows has little weight by itself.
 IntervalTable interval_table(std::span<const Residual> residuals);
 
 // What rows were about; flagged ones and those without a measured time left out.

@@ -86,7 +86,7 @@ std::vector<Residual> spread(SoftwareClass kind, const std::string& source, int 
 TEST(IntervalTable, OfManyRowsIsTheirTenthAndNinetiethPercentile) {
   const auto table =
       interval_table(spread(SoftwareClass::kFused, "some source", 100'001, std::log(2)));
-  const Interval& interval = table.of(SoftwareClass::kFused);
+  const ErrorInterval& interval = table.of(SoftwareClass::kFused);
   EXPECT_NEAR(interval.low, std::pow(2, -0.8), 1e-4);
   EXPECT_NEAR(interval.high, std::pow(2, 0.8), 1e-4);
   EXPECT_EQ(interval.rows, 100'001);
@@ -102,7 +102,7 @@ TEST(IntervalTable, ClassWithFewRowsIsBetweenItselfAndAll) {
   auto residuals = spread(SoftwareClass::kFused, "some source", 1000, 0.1);
   for (Residual& one : spread(SoftwareClass::kMoe, "other source", 25, 0.5))
     residuals.push_back(std::move(one));
-  const Interval few = interval_table(residuals).of(SoftwareClass::kMoe);
+  const ErrorInterval few = interval_table(residuals).of(SoftwareClass::kMoe);
   EXPECT_GT(few.high, std::exp(0.1));
   EXPECT_LT(few.high, std::exp(0.4));
 }
@@ -119,7 +119,7 @@ TEST(IntervalTable, LargeFamilyDoesNotDrownTheRest) {
 }
 
 TEST(IntervalTable, WithoutRowsNothingIsKnown) {
-  const Interval interval = interval_table({}).of(SoftwareClass::kMoe);
+  const ErrorInterval interval = interval_table({}).of(SoftwareClass::kMoe);
   EXPECT_EQ(interval.low, 0);
   EXPECT_TRUE(std::isinf(interval.high));
 }

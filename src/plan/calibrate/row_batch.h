@@ -17,7 +17,7 @@ std::optional<double> row_sequences(const RowFields& row);
 struct RowBatches {
   std::vector<Batch> candidates;  // of one rank
   std::string assumed;            // what the row does not say
-  bool unknown = false;           // nothing tells how much a step reads
+  bool unknown = false;           // nothing implies how many tokens a step reads
 };
 
 RowBatches row_batches(const RowFields& row, Framework framework, const Degrees& degrees,

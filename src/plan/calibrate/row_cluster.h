@@ -1,4 +1,4 @@
-// The machines of a row: what it says of them, and what is known of such cards.
+// The machines of a row: from its columns, and from what is known about its cards.
 #pragma once
 
 #include "plan/calibrate/row_fields.h"

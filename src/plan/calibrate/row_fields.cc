@@ -124,7 +124,7 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
   for (const NumberField& known : kNumberFields) {
     const std::string_view written = field(table, record, known.column);
     if (is_unknown(written)) continue;
-    // The first that is wrong is told; the others are read all the same.
+    // The first error is reported; the other fields are read all the same.
     const std::string reason = read_number(known, written, row.*known.value);
     if (row.reason.empty()) row.reason = reason;
   }

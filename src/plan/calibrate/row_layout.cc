@@ -116,7 +116,7 @@ std::string impossible_degree(const RowFields& row, const Shape& shape) {
   if (!divides(tp, shape.heads)) return fmt::format("tp: {} ranks of {} heads", tp, shape.heads);
   if (pp > shape.layers) return fmt::format("pp: {} stages of {} layers", pp, shape.layers);
   if (ep > 1 && !shape.is_moe())
-    return fmt::format("ep: {} ranks, and nothing says that the model has experts", ep);
+    return fmt::format("ep: {} ranks, and the model is not known to have experts", ep);
   if (ep > shape.experts) return fmt::format("ep: {} ranks of {} experts", ep, shape.experts);
   return {};
 }

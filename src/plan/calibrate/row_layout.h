@@ -1,4 +1,4 @@
-// How a row's ranks are spread: as it says, and where it leaves degrees out, as fills its ranks.
+// The layout of a row: from its columns, with degrees that it leaves out chosen to fill its ranks.
 #pragma once
 
 #include <optional>

@@ -187,7 +187,7 @@ RowShape row_shape(const RowFields& row) {
   if (depth && !row.layers && *depth >= 1) shape.layers = *depth;
   if (depth && !row.dim) shape.dim = 64 * shape.layers;
   const bool sized = shape.layers > 0 && shape.dim > 0;
-  if (sized && (!row.layers || !row.dim)) result.assumed = "shape: as its name says";
+  if (sized && (!row.layers || !row.dim)) result.assumed = "shape: published for its name";
   const PublishedModel* known = published_model(row.model);
   if (known != nullptr && !sized && !may_be(row, *known)) known = nullptr;
   if (known != nullptr) {
@@ -212,7 +212,7 @@ RowShape row_shape(const RowFields& row) {
   } else if (!sized) {
     if (!parameters) parameters = parameters_in(row.model);
     if (!parameters || *parameters <= 0) {
-      result.reason = "layers, dim: not said, and neither params nor the model's name tell them";
+      result.reason = "layers, dim: missing, and neither params nor the model's name implies them";
       return result;
     }
     add_by_size(*parameters, row, shape);

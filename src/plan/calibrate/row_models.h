@@ -1,4 +1,4 @@
-// The shape of a row's model: as the row says, as published for its name, or from its size.
+// The shape of a row's model: from its columns, as published for its name, or from its size.
 #pragma once
 
 #include <string>

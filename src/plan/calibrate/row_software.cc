@@ -9,7 +9,7 @@
 namespace assay::plan {
 namespace {
 
-std::optional<Framework> framework_in_words(const RowFields& row) {
+std::optional<Framework> framework_in_text(const RowFields& row) {
   const std::string& text = row.software;
   if (contains(text, "zero-3")) return Framework::kZero3;
   if (contains(text, "nanochat") || contains(row.model, "nanochat")) return Framework::kNanochat;
@@ -46,9 +46,9 @@ Framework probable_framework(const RowFields& row, bool moe) {
 }  // namespace
 
 RowFramework row_framework(const RowFields& row, bool moe) {
-  if (const auto told = framework_in_words(row)) return {*told, ""};
+  if (const auto named = framework_in_text(row)) return {*named, ""};
   if (contains_any(row.software, {"torch", "fsdp"})) return {Framework::kTorch, ""};
-  // A source that is said and has none of the words above is somebody's own code.
+  // A source without any of the names above is custom code.
   const Framework probable = row.source.empty() ? probable_framework(row, moe) : Framework::kTorch;
   if (probable != Framework::kTorch)
     return {probable, fmt::format("software unknown: {} assumed", to_text(probable))};

@@ -1,4 +1,4 @@
-// Which framework a row ran on, and what it says about it beyond the framework's usual traits.
+// Which framework a row ran on, and options of it that the row mentions.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace assay::plan {
 
 struct RowFramework {
   Framework framework = Framework::kTorch;
-  std::string assumed;  // empty where the row's words tell it
+  std::string assumed;  // empty where the row's text names it
 };
 
 RowFramework row_framework(const RowFields& row, bool moe);

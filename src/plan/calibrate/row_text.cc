@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 namespace assay::plan {
 namespace {

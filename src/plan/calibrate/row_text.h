@@ -1,4 +1,4 @@
-// What rows say in words: searches in text that anybody may have written. Each is linear in the
+// Searches in the free text of rows. Each is linear in the
 // text, or nearly so, and knows ASCII only.
 #pragma once
 

@@ -29,7 +29,7 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
             .source = fields.source,
             .step_s = fields.step_s,
             .memory_gib = fields.mem_gb};
-    // In the words of those who collected rows: not a step as software and machine would have it.
+    // Terms that the tables use for rows that did not measure a normal step.
     row.flagged = contains_any(fields.notes, {"pathol", "IMPOSSIBLE", "OOM", "framework-bound"});
     row.reason = std::move(fields.reason);
     if (row.reason.empty()) {

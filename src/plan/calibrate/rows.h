@@ -1,5 +1,5 @@
-// Measured steps that somebody published, as rows of a CSV table: read, and turned into work that
-// the model can predict. What a row does not say is taken from what is published about its model
+// Published measurements of steps, as rows of a CSV table: read, and turned into work that
+// the model can predict. What a row leaves out is taken from what is published about its model
 // and card, or from the most probable; what is nonsense gives the row a reason instead of work.
 #pragma once
 

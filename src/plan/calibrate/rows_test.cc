@@ -135,7 +135,7 @@ TEST(Rows, NonsenseHasAReasonAndNoWork) {
       {"heads,tp", "16,3", "tp: 3 ranks of 16 heads"},
       {"heads,tp", "16,64", "tp: 64 ranks of 16 heads"},
       {"pp", "25", "pp: 25 stages of 24 layers"},
-      {"ep", "8", "ep: 8 ranks, and nothing says that the model has experts"},
+      {"ep", "8", "ep: 8 ranks, and the model is not known to have experts"},
       {"heads", "33", "heads: 33 of a width of 2048"},
       {"ac", "banana", "ac: 'banana' is none of none, selective, full"},
       {"precision", "int3", "precision: 'int3' is none of bf16, fp16, fp8"},
@@ -162,7 +162,7 @@ TEST(Rows, WhatIsEssentialAndNotSaidHasAReason) {
   EXPECT_EQ(reason("8,H100,nan,Llama3-8B\n"), "seq: not said");
   EXPECT_EQ(reason("8,abacus,2048,Llama3-8B\n"), "gpu_type: no data sheet of 'abacus'");
   EXPECT_EQ(reason("8,H100,2048,mine\n"),
-            "layers, dim: not said, and neither params nor the model's name tell them");
+            "layers, dim: missing, and neither params nor the model's name implies them");
 }
 
 TEST(Rows, FrameworksAreToldByWords) {

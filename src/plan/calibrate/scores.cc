@@ -1,10 +1,11 @@
 #include "plan/calibrate/scores.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 
+#include "base/statistics.h"
 #include "base/units.h"
 #include "plan/calibrate/fit.h"
 #include "plan/model/memory.h"
@@ -14,18 +15,11 @@ namespace {
 
 constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 
-double mean_of_middle(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 != 0) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 ErrorSummary summary_of(std::vector<double> errors) {
   if (errors.empty()) return {};
   ErrorSummary summary{.rows = errors.size()};
   for (const double error : errors) summary.mean += error / static_cast<double>(errors.size());
-  summary.median = mean_of_middle(errors);
+  summary.median = base::median(std::move(errors));
   return summary;
 }
 
@@ -44,7 +38,7 @@ std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Constant
     RowPrediction& prediction = predictions.emplace_back();
     const auto predicted = predict(row, constants);
     if (!predicted) continue;
-    const Interval& interval = intervals.of(class_of(row));
+    const ErrorInterval& interval = intervals.of(class_of(row));
     prediction = {.work = predicted->work,
                   .step_s = predicted->step_s,
                   .low = predicted->step_s * interval.low,

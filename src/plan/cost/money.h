@@ -38,7 +38,7 @@ struct OfferCost {
 base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
                                               const spec::ClusterSpec& cluster, base::Seconds time);
 
-// A number that somebody chose.
+// A number that was assumed or given, with its source.
 struct Input {
   double value = 0;
   std::string source;

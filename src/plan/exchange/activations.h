@@ -1,6 +1,6 @@
-// What ranks that share a model tell each other while they compute: activations and their gradients
-// along tensor, context, expert and pipeline ranks, as the step's outline has them. What is said
-// about parameters is communication.h's.
+// What ranks that share a model exchange while they compute: activations and their gradients
+// along tensor, context, expert and pipeline ranks, as the step's outline has them. What is
+// exchanged about parameters is communication.h's.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the ranks of a job tell each other about its parameters in one optimizer step: gradients one
+// What the ranks of a job exchange about its parameters in one optimizer step: gradients one
 // way, weights the other. Activations that tensor, pipeline, context and expert parallelism pass
 // around are not parameters and not counted here.
 //
@@ -45,7 +45,7 @@ struct GroupTraffic {
   [[nodiscard]] Volume two_byte_bytes() const { return volume * 2; }
 };
 
-// Between which ranks, for whoever prices the links.
+// Between which ranks, for pricing the links.
 enum class Among : std::uint8_t {
   kShards,        // layout.fsdp
   kReplicas,      // dp, cp and, but for experts, ep
@@ -76,7 +76,7 @@ struct CallSummary {
 };
 
 struct Communication {
-  std::string scheme;      // in words
+  std::string scheme;      // for people
   std::int64_t stage = 0;  // of the pipeline, whose rank this is
   std::vector<GroupTraffic> groups;
   std::vector<Exchange> exchanges;

@@ -4,6 +4,8 @@
 #include <map>
 #include <string_view>
 
+#include "step/shapes.h"
+
 namespace assay::plan {
 namespace {
 
@@ -15,11 +17,6 @@ std::int64_t rounded_up_quotient(std::int64_t value, std::int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-// Heads of keys and values are copied where there are fewer of them than tensor-parallel ranks.
-std::int64_t kv_heads_held(const ModelSpec& m, std::int64_t tp) {
-  return std::max<std::int64_t>(1, m.kv_heads / tp);
-}
-
 // One rank's part of a tensor: heads, the width of the MLP and the vocabulary are cut, what every
 // rank applies to the whole residual stream is not.
 ParameterGroup cut_by_tp(ParameterGroup g, const ModelSpec& m, std::int64_t tp) {
@@ -27,7 +24,7 @@ ParameterGroup cut_by_tp(ParameterGroup g, const ModelSpec& m, std::int64_t tp) 
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  const std::int64_t kv = kv_heads_held(m, tp);
+  const step::BlockShape shape = step::block_shape(m, tp);
   if (is_one_of({"embedding", "head"})) {
     g.rows = rounded_up_quotient(g.rows, tp);
   } else if (is_one_of({"attn_q", "mlp_gate", "mlp_up", "expert_gate", "expert_up"})) {
@@ -36,13 +33,13 @@ ParameterGroup cut_by_tp(ParameterGroup g, const ModelSpec& m, std::int64_t tp) 
                         "expert_gate_bias", "expert_up_bias"})) {
     g.cols /= tp;
   } else if (is_one_of({"attn_k", "attn_v"})) {
-    g.rows = kv * m.head_dim;
+    g.rows = shape.kv;
   } else if (name == "value_embeddings") {
-    g.cols = kv * m.head_dim;
+    g.cols = shape.kv;
   } else if (name == "value_gate") {
-    g.rows = kv;
+    g.rows = shape.kv / m.head_dim;
   } else if (name == "attn_qkv_bias") {
-    g.cols = m.q_dim() / tp + 2 * kv * m.head_dim;
+    g.cols = shape.qkv();
   }
   return g;
 }

@@ -1,6 +1,6 @@
-// What is known in closed form. From a checkpoint on, a turn of s = interval + checkpoint is done
-// when s seconds pass without a failure; a failure costs what has passed, the outage, and a restart
-// before the next try. With exponential failures of mean M that takes on average
+// What is known in closed form. From a checkpoint on, a segment of s = interval + checkpoint is
+// done when s seconds pass without a failure; a failure costs what has passed, the outage, and a
+// restart before the next try. With exponential failures of mean M that takes on average
 //   (M + outage) e^(restart/M) (e^(s/M) - 1).
 #include "plan/failures/failures.h"
 
@@ -9,7 +9,9 @@
 #include <cmath>
 #include <limits>
 
-#include "plan/failures/turns.h"
+#include "base/draws.h"
+#include "base/statistics.h"
+#include "plan/failures/segments.h"
 
 namespace assay::plan {
 namespace {
@@ -25,6 +27,44 @@ bool is_duration(Seconds s) {
 base::Result<void> need_duration(const char* what, Seconds s) {
   if (is_duration(s)) return {};
   return base::fail(base::usage_error(what, fmt::format("{} s is not a duration", s.count())));
+}
+
+// With more failures than this in a run their sum is normal to better than the sampling error.
+constexpr double kManyFailures = 300;
+constexpr double kNormalP90 = 1.2815515655446004;
+
+double simulated_run(const Resilience& r, Seconds work, base::Draws& draws) {
+  const double segment = (r.interval + r.checkpoint).count();
+  double left = work.count();
+  double elapsed = 0;
+  for (;;) {
+    const double needed =
+        r.restart.count() + left + std::ceil(left / r.interval.count()) * r.checkpoint.count();
+    const double fails_after = draws.exponential(r.mtbf.count());
+    if (fails_after >= needed) return elapsed + needed;
+    const double saved = std::floor(std::max(0.0, fails_after - r.restart.count()) / segment);
+    left -= saved * r.interval.count();
+    elapsed += fails_after + r.outage.count();
+  }
+}
+
+void spread_by_simulation(const Resilience& r, Seconds work, const Sampling& sampling,
+                          Completion& completion) {
+  std::vector<double> times;
+  times.reserve(static_cast<std::size_t>(sampling.trials));
+  for (std::int64_t trial = 0; trial < sampling.trials; ++trial) {
+    base::Draws draws(sampling.seed, static_cast<std::uint64_t>(trial));
+    times.push_back(simulated_run(r, work, draws));
+  }
+  completion.p50 = Seconds(base::quantile(times, 0.5));
+  completion.p90 = Seconds(base::quantile(times, 0.9));
+}
+
+void spread_by_limit(const Resilience& r, Seconds work, Completion& completion) {
+  const Segments segments = segments_of(r, work);
+  const double sigma = std::sqrt(segments.count * segment_variance(r, segments.segment));
+  completion.p50 = completion.expected;
+  completion.p90 = completion.expected + Seconds(kNormalP90 * sigma);
 }
 
 }  // namespace
@@ -65,11 +105,6 @@ Seconds either_mtbf(Seconds a, Seconds b) {
   return Seconds(1 / (1 / a.count() + 1 / b.count()));
 }
 
-Seconds young_interval(Seconds checkpoint, Seconds mtbf) {
-  if (checkpoint.count() == 0) return Seconds(0);
-  return Seconds(std::sqrt(2 * checkpoint.count() * mtbf.count()));
-}
-
 // Where the useful fraction is flat: x = 1 - e^-(x + c), in units of the mtbf. The difference of
 // both sides is convex and the solution below 1, so that Newton's steps come down to it.
 Seconds best_interval(Seconds checkpoint, Seconds mtbf) {
@@ -88,20 +123,21 @@ Seconds best_interval(Seconds checkpoint, Seconds mtbf) {
 }
 
 double useful_fraction(const Resilience& r) {
-  const double turn = (r.interval + r.checkpoint).count();
-  if (std::isinf(r.mtbf.count())) return r.interval.count() / turn;
-  return r.interval.count() / mean_turn(r, turn);
+  const double segment = (r.interval + r.checkpoint).count();
+  if (std::isinf(r.mtbf.count())) return r.interval.count() / segment;
+  return r.interval.count() / mean_segment(r, segment);
 }
 
 Seconds expected_time(const Resilience& r, Seconds work) {
-  const Turns turns = turns_of(r, work);
-  if (turns.count == 0) return Seconds(0);
-  if (std::isinf(r.mtbf.count())) return Seconds(r.restart.count() + turns.undisturbed);
-  const double first = turns.count > 1 ? turns.turn : turns.last;
-  // The first turn begins with a restart, as after a failure that cost nothing.
-  double sum = mean_retried_turn(r, first);
-  if (turns.count > 1)
-    sum += (turns.count - 2) * mean_turn(r, turns.turn) + mean_turn(r, turns.last);
+  const Segments segments = segments_of(r, work);
+  if (segments.count == 0) return Seconds(0);
+  if (std::isinf(r.mtbf.count())) return Seconds(r.restart.count() + segments.undisturbed);
+  const double first = segments.count > 1 ? segments.segment : segments.last;
+  // The first segment begins with a restart, as after a failure that cost nothing.
+  double sum = mean_retried_segment(r, first);
+  if (segments.count > 1)
+    sum +=
+        (segments.count - 2) * mean_segment(r, segments.segment) + mean_segment(r, segments.last);
   return Seconds(sum);
 }
 
@@ -109,6 +145,32 @@ Seconds expected_time(const Resilience& r, Seconds work) {
 double expected_failures(const Resilience& r, Seconds work) {
   if (std::isinf(r.mtbf.count())) return 0;
   return expected_time(r, work) / (r.mtbf + r.outage);
+}
+
+base::Result<Completion> completion(const Resilience& r, Seconds work, const Sampling& sampling) {
+  ASSAY_TRY_VOID(check(r));
+  ASSAY_TRY_VOID(check(sampling));
+  if (!std::isfinite(work.count()) || work.count() < 0) {
+    return base::fail(base::usage_error("work", "not a duration"));
+  }
+  Completion c;
+  c.expected = expected_time(r, work);
+  c.failures = expected_failures(r, work);
+  c.useful_fraction = work.count() == 0 ? 0 : work / c.expected;
+  c.p50 = c.expected;
+  c.p90 = c.expected;
+  if (c.failures > kManyFailures) {
+    spread_by_limit(r, work, c);
+  } else if (c.failures > 0) {
+    spread_by_simulation(r, work, sampling, c);
+  }
+  return c;
+}
+
+base::Result<void> check(const Sampling& sampling) {
+  constexpr std::int64_t kMostTrials = 1'000'000;
+  if (sampling.trials >= 1 && sampling.trials <= kMostTrials) return {};
+  return base::fail(base::usage_error("trials", "not between 1 and 1,000,000"));
 }
 
 }  // namespace assay::plan

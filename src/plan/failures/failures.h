@@ -6,7 +6,7 @@
 //   r.interval = best_interval(r.checkpoint, r.mtbf);
 //   ASSAY_TRY(const Completion c, completion(r, work));    // c.expected, c.p50, c.p90
 //
-// An attempt begins with a restart (loading, compiling, connecting), then turns of `interval`
+// An attempt begins with a restart (loading, compiling, connecting), then segments of `interval`
 // useful work and a checkpoint follow, until the work is done and saved or something fails. What
 // was not saved is lost. The first attempt has its restart too.
 #pragma once
@@ -37,10 +37,9 @@ base::Seconds unit_mtbf(std::int64_t units, base::Seconds observed, std::int64_t
 // When a gang stops for either of two reasons.
 base::Seconds either_mtbf(base::Seconds a, base::Seconds b);
 
-// Useful work from checkpoint to checkpoint that loses least. Young's sqrt(2 C M), and the exact
-// optimum under our model, which is what to use. Both are 0 when checkpoints cost nothing: then
-// take a step. Infinite when nothing fails.
-base::Seconds young_interval(base::Seconds checkpoint, base::Seconds mtbf);
+// Useful work from checkpoint to checkpoint that loses least: the exact optimum under this model,
+// of which Young's sqrt(2 C M) is the limit for rare failures. 0 when checkpoints cost nothing:
+// then take a step. Infinite when nothing fails.
 base::Seconds best_interval(base::Seconds checkpoint, base::Seconds mtbf);
 
 // The part of a long run's time that ends up in the model, 0 to 1: with q = e^-(interval +
@@ -67,8 +66,8 @@ struct Completion {
   double useful_fraction = 0;  // work / expected
 };
 
-// Time of a run that does `work` of useful time, played `trials` times; by the central limit where
-// hundreds of failures make that exact enough. Takes milliseconds at most.
+// Time of a run that does `work` of useful time, simulated `trials` times; by the central limit
+// where hundreds of failures make that exact enough. Takes milliseconds at most.
 base::Result<Completion> completion(const Resilience& r, base::Seconds work,
                                     const Sampling& sampling = {});
 

@@ -1,5 +1,5 @@
-// What may go wrong with a run on machines of others, as figures with their sources, and what
-// follows for one run: how often it is saved, when it is done and what it costs.
+// What may interrupt a run on rented machines, as figures with their sources, and what follows for
+// one run: its checkpoint interval, time and cost.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct Risks {
   Input restart;          // s, before the state is read
   Input outage;           // s, until a lost machine is replaced
   Input spot_available;   // s, until spot machines are taken: all of a run's at once
-  Input spot_gone;        // s, until they can be had again
+  Input spot_gone;        // s, until they are available again
   Input spot_notice;      // s, before they are taken
 };
 
 Risks default_risks();
 
-// A line for a table of what was assumed.
+// A row of the table of assumptions.
 struct Assumption {
   std::string what;
   std::string value;

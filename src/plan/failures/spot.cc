@@ -1,11 +1,11 @@
 #include "plan/failures/spot.h"
+#include "base/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "plan/failures/quantile.h"
-#include "plan/failures/spot_play.h"
+#include "plan/failures/spot_simulation.h"
 
 namespace assay::plan {
 namespace {
@@ -40,9 +40,9 @@ base::Result<void> check_spot_attempts(const SpotRun& run, SpotPolicy policy) {
   spot.mtbf = either_mtbf(spot.mtbf, run.market.available);
   spot.interval = run.market.interval;
   ASSAY_TRY_VOID(check(spot));
-  const double turn = run.market.available.count() + run.market.gone.count();
+  const double segment = run.market.available.count() + run.market.gone.count();
   const double attempts = policy == SpotPolicy::kSpot ? expected_failures(spot, run.work)
-                                                      : run.deadline->count() / turn;
+                                                      : run.deadline->count() / segment;
   if (attempts <= kMostAttempts) return {};
   return base::fail(base::usage_error("spot market", "machines are taken too often to get anywhere",
                                       "save more often, or rent on demand"));
@@ -95,7 +95,8 @@ base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
   double late = 0;
   double preemptions = 0;
   for (std::int64_t trial = 0; trial < sampling.trials; ++trial) {
-    const PlayedRun p = play(run, policy, {sampling.seed, static_cast<std::uint64_t>(trial)});
+    const SimulatedRun p =
+        simulate(run, policy, {sampling.seed, static_cast<std::uint64_t>(trial)});
     times.push_back(p.seconds);
     costs.push_back(p.spot_seconds * spot_price + p.on_demand_seconds * full_price);
     spot += p.spot_seconds;
@@ -107,11 +108,11 @@ base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
   const auto trials = static_cast<double>(sampling.trials);
   SpotOutcome o;
   ASSAY_TRY(o.cost_expected, money_of(run.market, mean_of(costs)));
-  ASSAY_TRY(o.cost_p50, money_of(run.market, quantile(costs, 0.5)));
-  ASSAY_TRY(o.cost_p90, money_of(run.market, quantile(costs, 0.9)));
+  ASSAY_TRY(o.cost_p50, money_of(run.market, base::quantile(costs, 0.5)));
+  ASSAY_TRY(o.cost_p90, money_of(run.market, base::quantile(costs, 0.9)));
   o.time_expected = Seconds(mean_of(times));
-  o.time_p50 = Seconds(quantile(times, 0.5));
-  o.time_p90 = Seconds(quantile(times, 0.9));
+  o.time_p50 = Seconds(base::quantile(times, 0.5));
+  o.time_p90 = Seconds(base::quantile(times, 0.9));
   o.spot_share = spot / paid;
   o.preemptions = preemptions / trials;
   o.miss_chance = late / trials;

@@ -1,5 +1,5 @@
-// Spot machines: cheaper, and taken away. What a run costs, when it is done and how likely it is to
-// miss its deadline, by policy.
+// Spot machines: cheaper, but preempted. Cost and time of a run, and the chance that it misses its
+// deadline, by policy.
 //
 //   SpotRun run{.work = hours(40), .deadline = hours(60), .resilience = r, .market = market};
 //   ASSAY_TRY(const SpotOutcome o, spot_outcome(run, SpotPolicy::kUniformProgress));
@@ -30,7 +30,7 @@ struct SpotMarket {
   base::Money on_demand_per_hour;  // for the whole gang
   base::Money spot_per_hour;       // likewise, in the same currency
   base::Seconds available;         // mean time until one of the gang's spot machines is taken
-  base::Seconds gone;              // mean time until the gang can be had again
+  base::Seconds gone;              // mean time until the gang is available again
   base::Seconds notice;            // before machines are taken; enough for a checkpoint: it is made
   base::Seconds interval;          // work between checkpoints on spot machines
 };

@@ -82,7 +82,7 @@ TEST(Spot, ANoticeSavesWhatWouldBeLost) {
   EXPECT_EQ(spot_of(run, SpotPolicy::kSpot).time_expected, without.time_expected);
   run.market.notice = Seconds(120);
   const SpotOutcome with = spot_of(run, SpotPolicy::kSpot);
-  // Half a turn per preemption, roughly.
+  // Half a segment per preemption, roughly.
   const double lost = without.time_expected.count() - with.time_expected.count();
   EXPECT_NEAR(lost / without.preemptions, 900, 450);
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 namespace assay::plan {
 namespace {

@@ -1,4 +1,4 @@
-// Accelerators by their data sheets, for rows and jobs that name a card and say no more. Nothing
+// Accelerators by their data sheets, for rows and jobs that only name a card. Nothing
 // here is fitted.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace assay::plan {
 struct CardSheet {
   std::string_view name;
   Card card;
-  // Per card and direction, where nothing else is said.
+  // Per card and direction, by default.
   base::BytesPerSecond link;     // NVLink's, or PCIe's for a card without
   base::BytesPerSecond network;  // a card's share of its node's
 };

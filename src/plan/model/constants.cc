@@ -88,7 +88,7 @@ constexpr std::array<ConstantInfo, 32> kStepConstants = {{
      "a job twice: (1295 - 57.8) ms with 20 threads a card / (701.9 - 57.8) ms on one socket, - 1"},
 }};
 
-// Fitted to the 26 rows that say their memory, all of one framework.
+// Fitted to the 26 rows that give their memory, all of one framework.
 constexpr std::array<MemoryConstantInfo, 9> kMemoryConstants = {{
     {"logit_bytes", &MemoryConstants::logit_bytes, 6.0, 3.0, 14.0, 5.42,
      "bytes alive per logit, compiled loss"},

@@ -1,6 +1,6 @@
-// Constants: what neither physics nor a data sheet says about a step, each with a name, the value
-// that was known before any row was looked at, the bounds it may move in, and where it came from
-// (constants.cc). `assay plan --calibrate` fits those that are fitted to measured rows.
+// Constants: parameters of the model that follow from neither physics nor data sheets, each with a
+// name, a prior (its value before any fit), bounds, and a source (constants.cc). `assay plan
+// --calibrate` fits some of them to measured rows.
 #pragma once
 
 #include <cstddef>

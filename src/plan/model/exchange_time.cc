@@ -15,7 +15,7 @@ std::int64_t whole_ranks(double ranks) {
 double exchange_seconds(step::CollectiveKind kind, double bytes, const Axis& axis,
                         const Links& links, const Constants& constants, double share) {
   const Group group = links.network.group(whole_ranks(axis.ranks), whole_ranks(axis.apart));
-  // PCIe's figures were measured in training: network_constants.h.
+  // PCIe's figures were measured in training: plan/network/constants.h.
   const LinkShares shares{
       .nvlink = share * constants.coll_eff, .host = share, .network = share * constants.net_eff};
   return links.network.time(kind, bytes, group, shares).total.count();

@@ -1,5 +1,5 @@
-// What replicas tell each other about gradients and weights in a step, and what of that time no
-// computation hides.
+// Exchange of gradients and weights among replicas in a step, and how much of its time computation
+// does not hide.
 #pragma once
 
 #include <array>

@@ -33,7 +33,7 @@ constexpr RangeTable kSeen = {{
     {{9.23e+09, 1.026e+12}, {8, 1024}, {4096, 4096}, {9.89e+14, 2.25e+15}},
 }};
 
-// Ranges are rounded, and nobody means a hundredth.
+// Ranges are rounded: a hundredth more is not outside.
 constexpr double kSlack = 0.01;
 
 std::string count_text(double value) {
@@ -50,7 +50,7 @@ std::string rate_text(double value) {
 
 struct Compared {
   double value = 0;
-  Range seen;
+  SeenRange seen;
   std::string_view unit;
   std::string (*text)(double) = nullptr;
 };
@@ -70,11 +70,7 @@ const IntervalTable& shipped_intervals(bool known_source) {
   return known_source ? kKnownSource : kUnknownSource;
 }
 
-Interval interval_of(SoftwareClass kind, bool known_source) {
-  return shipped_intervals(known_source).of(kind);
-}
-
-Interval memory_interval() {
+ErrorInterval memory_interval() {
   return {0.929, 1.145, 26};
 }
 
@@ -95,10 +91,6 @@ std::vector<std::string> extrapolations(const Work& work, const RangeTable& rang
   };
   for (const Compared& compared : all) add_if_outside(compared, sentences);
   return sentences;
-}
-
-std::vector<std::string> extrapolations(const Work& work) {
-  return extrapolations(work, shipped_ranges());
 }
 
 }  // namespace assay::plan

@@ -57,9 +57,9 @@ TEST(Extrapolations, ClassWithoutRowsHasNothingToCompare) {
 TEST(ShippedIntervals, HoldThePredictionAndAreWiderForUnknownSources) {
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     const auto kind = static_cast<SoftwareClass>(c);
-    const Interval known = interval_of(kind, true);
-    const Interval unknown = interval_of(kind, false);
-    for (const Interval& interval : {known, unknown}) {
+    const ErrorInterval known = shipped_intervals(true).of(kind);
+    const ErrorInterval unknown = shipped_intervals(false).of(kind);
+    for (const ErrorInterval& interval : {known, unknown}) {
       EXPECT_LT(interval.low, 1) << to_text(kind);
       EXPECT_GT(interval.high, 1) << to_text(kind);
       EXPECT_GT(interval.rows, 0) << to_text(kind);

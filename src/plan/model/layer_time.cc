@@ -127,7 +127,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   const double context = context_seconds(work, rank, constants);
   const bool full = work.recompute == RecomputeKind::kFull;
 
-  // Tensor cores and everything else, forward and backward at full clock, say how busy they are.
+  // How busy tensor cores are: their share of forward and backward time at full clock.
   const double operators = kOperators + rank.moe_share * kMixtureOperators;
   const double cores =
       3 * products.all.forward + attention.cores.forward + attention.cores.backward;

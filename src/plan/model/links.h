@@ -1,4 +1,4 @@
-// From what a cluster says about its links to what the model of a step wants to know about them.
+// Links of a cluster, as the model of a step needs them.
 #pragma once
 
 #include "base/result.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "plan/model/pipeline.h"
 #include "plan/model/rank_share.h"
 #include "plan/model/trainer_memory.h"
-#include "plan/model/unsharded.h"
 
 namespace assay::plan {
 namespace {
@@ -63,19 +63,6 @@ double kept_bytes(const Work& work, const RankShare& rank, double scores) {
   return all - bytes(2 * width + ffn);  // results of norms and of the activation
 }
 
-// Micro-batches that a stage has begun and not finished: the first one waits for all others, the
-// last one for nobody. With chunks, micro-batches that wait for their next one come on top.
-double in_flight(const Work& work, bool first) {
-  const Degrees& degrees = work.degrees;
-  const double micros = work.batch.micros;
-  if (degrees.pp <= 1) return 1;
-  if (degrees.gpipe) return micros;
-  if (!first) return std::min(micros, ((degrees.chunks - 1) * degrees.pp + 1) / degrees.chunks);
-  const double stages = std::min(micros, degrees.pp);
-  return degrees.chunks > 1 ? stages * (1 + (degrees.pp - 1) / degrees.pp / degrees.chunks)
-                            : stages;
-}
-
 double logit_bytes(const Work& work, const RankShare& rank, const MemoryConstants& constants) {
   const bool fused = work.software.compiled || work.software.fused_loss;
   const double each = fused ? constants.logit_bytes : constants.logit_bytes_eager;
@@ -101,7 +88,7 @@ double gathered_bytes(const Work& work, const RankShare& rank, double parameters
 MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
-  const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is looked at
+  const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is used
   if (work.software.framework == Framework::kAssay) return trainer_memory(work, rank);
   const double experts = rank.expert_parameters * shape.layers;
   const double parameters =
@@ -129,8 +116,9 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   need.gathered = whole_bytes(gathered_bytes(work, rank, parameters, constants));
   const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
   const double logits = logit_bytes(work, rank, constants);
-  const double first = kept * in_flight(work, true) + (degrees.pp > 1 ? 0 : logits);
-  const double last = kept * in_flight(work, false) + logits;
+  const double first =
+      kept * micros_in_flight(work, /*last=*/false) + (degrees.pp > 1 ? 0 : logits);
+  const double last = kept * micros_in_flight(work, /*last=*/true) + logits;
   need.activations = whole_bytes(std::max(first, last));
   need.stage = last > first ? degrees.pp - 1 : 0;
   need.workspace = whole_bytes(at_work * (recomputes ? 1 : 0.3) + experts_at_work + base * kGib);

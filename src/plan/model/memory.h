@@ -1,4 +1,4 @@
-// What a rank's memory holds at its fullest moment, by the model; the largest rank of a pipeline.
+// Peak memory of a rank, predicted: of the pipeline stage that needs most.
 #pragma once
 
 #include <algorithm>

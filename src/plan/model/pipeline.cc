@@ -17,4 +17,13 @@ double pipeline_seconds(const Pipeline& p) {
   return std::max(busy, p.whole * (groups + followers / p.stages / p.chunks));
 }
 
+double micros_in_flight(const Work& work, bool last) {
+  const Degrees& d = work.degrees;
+  const double micros = work.batch.micros;
+  if (d.pp <= 1) return 1;
+  if (d.gpipe) return micros;
+  if (last) return std::min(micros, ((d.chunks - 1) * d.pp + 1) / d.chunks);
+  return std::min(micros, d.pp) * (d.chunks > 1 ? 1 + (d.pp - 1) / d.pp / d.chunks : 1);
+}
+
 }  // namespace assay::plan

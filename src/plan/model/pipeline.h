@@ -1,5 +1,8 @@
-// How long a pipeline takes for the micro-batches of a step, bubbles included.
+// Pipelines: how long the micro-batches of a step take, bubbles included, and how many of them a
+// stage has in flight.
 #pragma once
+
+#include "plan/model/work.h"
 
 namespace assay::plan {
 
@@ -13,5 +16,10 @@ struct Pipeline {
 };
 
 double pipeline_seconds(const Pipeline& pipeline);
+
+// Micro-batches whose forward pass the first or the last stage has begun and whose backward pass it
+// has not finished: the first waits for all stages after it, the last for none. With chunks, those
+// that wait for their next chunk come on top. 1 without a pipeline.
+double micros_in_flight(const Work& work, bool last);
 
 }  // namespace assay::plan

@@ -1,5 +1,5 @@
-// What single pieces of work take on a card: a matrix product by tiles and waves, and how far two
-// things that go on at once hold each other up.
+// Times of single operations on a card: matrix products by tiles and waves, passes over memory, and
+// overlap of two that run at once.
 #pragma once
 
 #include "base/units.h"

@@ -31,4 +31,8 @@ struct RankShare {
 
 RankShare rank_share(const Work& work, const Constants& constants);
 
+// Bytes of parameters and gradients that FSDP has unsharded while a step computes: a few units, not
+// the model.
+double unsharded_units(const Work& work, const RankShare& rank);
+
 }  // namespace assay::plan

@@ -89,7 +89,7 @@ double trained_parameters(const Work& work, const RankShare& rank) {
 }
 
 ParameterTraffic parameter_traffic(const Work& work) {
-  const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is looked at
+  const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is used
   const Degrees& degrees = work.degrees;
   const double parameters = trained_parameters(work, rank);
   ParameterTraffic traffic;

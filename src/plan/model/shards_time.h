@@ -1,5 +1,5 @@
-// What ranks of FSDP exchange about parameters (replicas: gradients_time.h), and the optimizer's
-// pass over what a rank holds.
+// FSDP's exchange of parameters and gradients (replicas: gradients_time.h), and the optimizer's
+// pass over a rank's share.
 #pragma once
 
 #include "plan/model/constants.h"
@@ -22,8 +22,8 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 // That a rank trains, before FSDP cuts them.
 double trained_parameters(const Work& work, const RankShare& rank);
 
-// What ranks exchange about parameters in a step: bytes of whole messages, as plan/exchange counts
-// them for a job.
+// Parameters and gradients exchanged in a step: bytes of whole messages. A test compares what the
+// model prices with what plan/exchange counts.
 struct ParameterTraffic {
   double reduce_scatter = 0;
   double all_gather = 0;

@@ -1,5 +1,5 @@
-// Software: how a framework executes a step. The same model on the same cards differs by half with
-// it, and rows say it in words only.
+// Software: how a framework executes a step. Step times of the same model on the same cards differ
+// by half between frameworks.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ struct Software {
 // Of an optimizer without fp32 master weights.
 inline constexpr double kPureTraffic = 0.55;
 
-// As the framework runs where nothing else is said of it.
+// As the framework runs by default.
 struct Card;
 Software software_of(Framework framework, const Card& card);
 

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "plan/model/unsharded.h"
-#include "step/head_rows.h"
+#include "plan/model/pipeline.h"
+#include "step/recompute.h"
+#include "step/shapes.h"
 
 namespace assay::plan {
 namespace {
@@ -21,23 +22,30 @@ struct KeptByLayer {
   double gate_up = 0;     // what goes into the activation
   double activation = 0;  // and what comes out of it
 
-  [[nodiscard]] double all() const { return stream + middle + norms + gate_up + activation; }
-
-  [[nodiscard]] double with(RecomputeKind recompute) const {
-    switch (recompute) {
-      case RecomputeKind::kNone:
-        return all();
-      case RecomputeKind::kCheap:
-      case RecomputeKind::kSelective:
-        return stream + middle + gate_up;
-      case RecomputeKind::kFfn:
-        return stream + middle;
-      case RecomputeKind::kFull:
-        break;
-    }
-    return stream;
+  [[nodiscard]] double with(const step::KeptParts& parts) const {
+    double kept = stream;
+    if (parts.attention) kept += middle;
+    if (parts.norms) kept += norms;
+    if (parts.gate_up) kept += gate_up;
+    if (parts.activation) kept += activation;
+    return kept;
   }
 };
+
+step::KeptParts kept_parts(RecomputeKind recompute) {
+  switch (recompute) {
+    case RecomputeKind::kNone:
+      break;
+    case RecomputeKind::kCheap:
+    case RecomputeKind::kSelective:
+      return step::kept_by(spec::Recompute::kCheap);
+    case RecomputeKind::kFfn:
+      return step::kept_by(spec::Recompute::kFfn);
+    case RecomputeKind::kFull:
+      return step::kept_by(spec::Recompute::kFull);
+  }
+  return {};
+}
 
 KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
@@ -54,17 +62,6 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * rank.ffn / tp + copies);
   kept.activation = kTwoBytes * rank.ffn / tp;
   return kept;
-}
-
-// Micro-batches that a stage has begun and not finished: the first one waits for all others, the
-// last one for nobody. With chunks, those that wait for their next one come on top.
-double waiting_micros(const Work& work, bool last) {
-  const Degrees& d = work.degrees;
-  const double micros = work.batch.micros;
-  if (d.pp <= 1) return 1;
-  if (d.gpipe) return micros;
-  if (last) return std::min(micros, ((d.chunks - 1) * d.pp + 1) / d.chunks);
-  return std::min(micros, d.pp) * (d.chunks > 1 ? 1 + (d.pp - 1) / d.pp / d.chunks : 1);
 }
 
 }  // namespace
@@ -89,8 +86,9 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   const KeptByLayer kept = kept_by_layer(work, rank);
   const auto activations = [&](bool last) {
     // The layer at work has everything.
-    const double others = std::max(0.0, layers * waiting_micros(work, last) - 1);
-    const double layers_keep = rank.tokens * (kept.with(work.recompute) * others + kept.all());
+    const double others = std::max(0.0, layers * micros_in_flight(work, last) - 1);
+    const double layers_keep =
+        rank.tokens * (kept.with(kept_parts(work.recompute)) * others + kept.with({}));
     if (!last) return layers_keep;
     const double vocab = shape.vocab / d.tp;
     const double rows =

@@ -1,4 +1,4 @@
-// What a rank of our own trainer holds: counted from the buffers that its step has, not fitted.
+// Memory of a rank of our own trainer: counted from the buffers of its step, not fitted.
 #pragma once
 
 #include "plan/model/memory.h"

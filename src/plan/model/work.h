@@ -1,7 +1,7 @@
 // Work: everything that the time and the memory of a step depend on, as plain numbers; rates and
-// sizes of machines have their units. A job of ours and a row that somebody published both become
-// one (work_of_job.h, calibrate/row_work.h), and the model (step_time.h, memory.h) knows nothing
-// else.
+// sizes of machines have their units. Jobs (work_of_job.h) and published rows
+// (calibrate/row_work.h) both become one, and it is the only input of the model (step_time.h,
+// memory.h).
 //
 // Closed form: layers and ranks are factors here, never loops, so a step on 100,000 devices costs
 // what a step on one does.
@@ -64,7 +64,7 @@ struct Degrees {
   bool gpipe = false;    // every micro-batch forward before any goes backward
   bool sequence_parallel = false;
   double ranks = 1;
-  // Replicas that share the optimizer's state, and gradients; 0: as software.shards_optimizer says.
+  // Replicas that share the optimizer's state, and gradients; 0: by software.shards_optimizer.
   double state_shards = 0;
   double gradient_shards = 0;
 };
@@ -100,7 +100,7 @@ enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull
 
 // What Muon exchanges. Stacked, as in nanochat: stacks of equal matrices, of which each rank
 // updates whole ones, in so many bytes per parameter that are reduced and gathered, and so many
-// calls; of its d26 where nothing else is said. Else gradients and weights as with AdamW, and every
+// calls; by default those of its d26. Else gradients and weights as with AdamW, and every
 // matrix is gathered once more.
 struct MuonExchange {
   bool stacked = true;

@@ -1,5 +1,5 @@
-// What physics and data sheets do not say about links: latencies, and which part of a nominal
-// bandwidth collectives reach. Everything in src/plan/network that was measured by somebody is
+// What data sheets do not say about links: latencies, and the share of a nominal bandwidth that
+// collectives reach. Every measured figure in src/plan/network is
 // here, and nowhere else, so that a calibration can replace it as a whole.
 //
 // Sources, by the letter that stands behind each line:
@@ -74,7 +74,7 @@ struct NetworkConstants {
   // GB/s in all from card to card through the link between two sockets: 8 x H100 NVL reached 24 to
   // 30 in training (M); NCCL's table has 6 to 40, by processor (T).
   double between_sockets = 27.0;
-  // More cards than this do not hang on one socket, where a cluster does not say.
+  // More cards than this do not hang on one socket, unless the cluster says otherwise.
   std::int64_t cards_per_socket = 4;
 
   // 4 nodes of 8 x H100 with 3.2 Tb/s reached 331 GB/s of 400 (M).

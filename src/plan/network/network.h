@@ -8,8 +8,8 @@
 // The model is NCCL's own, t = latency + bytes / bandwidth, as small as any algorithm and protocol
 // makes it, where the algorithms' traffic is counted link by link. It prices a collective that has
 // the links to itself and to its like: all groups of the same kind work at the same time, so a
-// group has its ranks' share of what a node shares. Whoever computes beside it says with LinkShares
-// what that leaves.
+// group has its ranks' share of what a node shares. A caller that computes at the same time passes
+// LinkShares to say what that leaves.
 #pragma once
 
 #include <array>
@@ -78,7 +78,7 @@ struct CollectiveTime {
 class Network {
  public:
   Network() = default;  // of a single device
-  // A usage error when the cluster does not say how fast a link is that it needs.
+  // A usage error when the cluster does not give the speed of a link that it needs.
   static base::Result<Network> of(const spec::ClusterSpec& cluster,
                                   const NetworkConstants& constants = {});
 

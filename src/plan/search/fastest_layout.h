@@ -1,5 +1,5 @@
-// The fastest way to spread a job over given machines: every layout, micro-batch and recomputation
-// is looked at.
+// The fastest way to spread a job over given machines: tries every layout, micro-batch and
+// recomputation.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct Layouts {
   std::vector<Rejection> rejected;  // counted by degrees: one per way to make the product
 };
 
-// On all devices of job.cluster; job.layout is not looked at. `sequences` are read per optimizer
+// On all devices of job.cluster; job.layout is ignored. `sequences` are read per optimizer
 // step, and data ranks must share them evenly: no layout changes what a step is. 0: whatever
 // divides.
 //
@@ -37,7 +37,7 @@ std::int64_t sequences_per_step(const spec::JobSpec& job);
 std::vector<std::int64_t> divisors_of(std::int64_t number);
 
 struct Nearest {
-  std::string broken;       // the rule, in words
+  std::string broken;       // the rule, as text
   spec::LayoutSpec layout;  // the possible one that changes least
 };
 

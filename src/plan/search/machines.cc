@@ -1,8 +1,6 @@
-#include <set>
-#include <string>
-#include <vector>
+#include "plan/search/machines.h"
 
-#include "plan/search/search.h"
+#include <set>
 
 namespace assay::plan {
 namespace {

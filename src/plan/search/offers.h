@@ -1,4 +1,4 @@
-// The offers for one number of machines, each as a candidate. Behind search.h.
+// The offers for one number of machines, each as a candidate. Internal to src/plan/search.
 #pragma once
 
 #include <vector>

@@ -40,7 +40,7 @@ base::Bytes usable_memory(const Card& card, const SearchLimits& limits) {
   return limits.memory ? std::min(usable, *limits.memory) : usable;
 }
 
-// Upwards: what is told is kept.
+// Rounded up, so that a stated budget is enough.
 base::Money whole_cents(const base::Money& amount) {
   constexpr std::int64_t kCent = 10'000;
   return {(amount.micros() + kCent - 1) / kCent * kCent, amount.currency(), amount.as_of()};
@@ -52,7 +52,7 @@ double joint_spread(double a, double b) {
 }
 
 // What predictions are off by comes on top of what failures do.
-base::Result<void> widen(Candidate& c, const Interval& interval) {
+base::Result<void> widen(Candidate& c, const ErrorInterval& interval) {
   c.step_low = interval.low * c.choice.step;
   c.step_high = interval.high * c.choice.step;
   c.time_p90 = joint_spread(c.time_p90 / c.time_p50, interval.high) * c.time_p50;
@@ -134,7 +134,8 @@ class Searching {
     ASSAY_TRY(auto candidates,
               candidates_by_offer(base, run, machines.offers, choices_, impossible));
     for (const Rejection& r : impossible) reject(r.reason, r.count);
-    const Interval& interval = choices_.intervals.of(work->software.kind(work->shape.is_moe()));
+    const ErrorInterval& interval =
+        choices_.intervals.of(work->software.kind(work->shape.is_moe()));
     for (Candidate& c : candidates) {
       ASSAY_TRY_VOID(widen(c, interval));
       keep(std::move(c));

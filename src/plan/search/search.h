@@ -20,21 +20,9 @@
 #include "plan/failures/risks.h"
 #include "plan/model/intervals.h"
 #include "plan/search/fastest_layout.h"
-#include "spec/load.h"
+#include "plan/search/machines.h"
 
 namespace assay::plan {
-
-// Machines of one kind that can be rented together, up to cluster.max_nodes.
-struct Machines {
-  std::string name;
-  spec::ClusterSpec cluster;
-  spec::PriceList offers;
-};
-
-// The job's own cluster, called `name`, with the job's prices and those of `prices` that are for
-// its device; and, if asked for, every cluster preset with a GPU that somebody rents out.
-base::Result<std::vector<Machines>> machines_for(const spec::JobSpec& job, const std::string& name,
-                                                 const spec::PriceList& prices, bool presets);
 
 struct SearchLimits {
   std::optional<base::Seconds> deadline;  // that nine runs of ten keep
@@ -42,7 +30,7 @@ struct SearchLimits {
   std::int64_t min_devices = 1;
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
   std::optional<base::Bytes> memory;  // of a card, at most
-  double memory_headroom = 0.06;  // of a card's memory: what the model of memory errs by on average
+  double memory_headroom = 0.06;      // of a card's memory: the mean error of the model of memory
 };
 
 struct SearchChoices {
@@ -54,7 +42,7 @@ struct SearchChoices {
   Sampling sampling;
 };
 
-// Machines, how the job runs on them, who rents them out, and what becomes of the run.
+// Machines, the layout of the job on them, an offer, and the outcome of the run.
 struct Candidate {
   std::string machines;
   std::int64_t nodes = 0;
@@ -94,8 +82,8 @@ struct Found {
   std::vector<Assumption> assumptions;
 };
 
-// The same input gives the same answer. Fails for a job that cannot be predicted or does not say
-// how long it trains, and where nobody rents any of the machines out.
+// The same input gives the same answer. Fails for a job that cannot be predicted or has no
+// training length, and where there is no offer for any of the machines.
 base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>& machines,
                            const SearchChoices& choices = {});
 

@@ -93,12 +93,12 @@ ReportedRun sample_run(std::int64_t steps) {
   record.processes = {
       {.pid = 41,
        .parent = 1,
-       .words = {},
+       .arguments = {},
        .program = "/bin/assay-train",
        .started_ns = 0,
        .ended_ns = 2'000'000'000,
        .wait_status = 0},
-      {.pid = 42, .parent = 41, .words = {}, .program = "", .started_ns = 1'000'000}};
+      {.pid = 42, .parent = 41, .arguments = {}, .program = "", .started_ns = 1'000'000}};
   record.gpu.use = {{"kernels", 123'456, 0},
                     {"copies_to_device", 12, 4096},
                     {"graphs", 7, 700},

@@ -1,5 +1,6 @@
--- The words of the project's glossary: a recorded execution is a run, a node of the pipeline is a
--- stage. Renaming moves no rows; indexes are made again because SQLite cannot rename them.
+-- The project's vocabulary: a recorded execution is a run, a node of the pipeline is a stage, a
+-- command has arguments. Renaming moves no rows; indexes are recreated because SQLite cannot rename
+-- them.
 DROP INDEX job_by_command;
 DROP INDEX job_by_environment;
 DROP INDEX job_by_files;
@@ -27,6 +28,7 @@ ALTER TABLE step RENAME TO stage;
 ALTER TABLE gpu_collective RENAME COLUMN job TO run;
 ALTER TABLE gpu_memory RENAME COLUMN job TO run;
 ALTER TABLE gpu_share RENAME COLUMN job TO run;
+ALTER TABLE gpu_share RENAME COLUMN had_ns TO busy_ns;
 ALTER TABLE gpu_use RENAME COLUMN job TO run;
 ALTER TABLE run RENAME COLUMN step TO stage;
 ALTER TABLE run_git RENAME COLUMN job TO run;
@@ -38,6 +40,7 @@ ALTER TABLE label RENAME COLUMN job TO run;
 ALTER TABLE metric_series RENAME COLUMN job TO run;
 ALTER TABLE missed RENAME COLUMN job TO run;
 ALTER TABLE process RENAME COLUMN job TO run;
+ALTER TABLE process RENAME COLUMN words TO arguments;
 ALTER TABLE stage RENAME COLUMN job TO run;
 
 CREATE INDEX run_by_command ON run (substr(command, 1, 64)) WHERE stage IS NOT NULL;

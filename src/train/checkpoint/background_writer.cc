@@ -13,7 +13,7 @@ base::Result<std::unique_ptr<BackgroundWriter>> BackgroundWriter::start(
   ASSAY_TRY_VOID(prepare_root(root));
   return std::unique_ptr<BackgroundWriter>(new BackgroundWriter(root, options));
 } catch (const std::exception& error) {
-  // The standard library's, when memory or threads run out.
+  // Thrown by the standard library when memory or threads run out.
   return base::fail(base::unfit_error(root.string(), error.what()));
 }
 
@@ -38,7 +38,7 @@ base::Result<void> BackgroundWriter::submit(Snapshot snapshot, Done done) {
   }
   changed_.wait(lock, [this] { return !next_ && !writing_; });
   ASSAY_TRY_VOID(take_error());
-  next_ = Job{std::move(snapshot), std::move(done)};
+  next_ = Request{std::move(snapshot), std::move(done)};
   changed_.notify_all();
   return {};
 }
@@ -64,16 +64,17 @@ void BackgroundWriter::work() {
   while (true) {
     changed_.wait(lock, [this] { return stopping_ || next_; });
     if (!next_) return;
-    std::optional<Job> job = std::exchange(next_, std::nullopt);
+    std::optional<Request> request = std::exchange(next_, std::nullopt);
     writing_ = true;
     lock.unlock();
     std::optional<base::Error> error;
-    const base::Result<Written> written = write_checkpoint(root_, job->snapshot, options_.write);
+    const base::Result<Written> written =
+        write_checkpoint(root_, request->snapshot, options_.write);
     if (!written) error = written.error();
-    if (job->done) job->done(written);
-    job.reset();  // the memory it owns, before the next may bring more
+    if (request->done) request->done(written);
+    request.reset();  // frees its memory before the next snapshot arrives
     if (written) {
-      // Those that had readers when they were to go may have none by now.
+      // Checkpoints that had readers when they were due for removal may have none now.
       const auto swept = sweep(root_);
       if (!swept) error = swept.error();
       const auto pruned = prune(root_, options_.retention);

@@ -1,11 +1,11 @@
-// BackgroundWriter: writes checkpoints on a thread of its own while training goes on.
+// BackgroundWriter: writes checkpoints on its own thread while training continues.
 //
 //   ASSAY_TRY(auto writer, BackgroundWriter::start(root, {.retention = {.keep_last = 3}}));
 //   …  ASSAY_TRY_VOID(writer->submit(std::move(snapshot), [](const auto& outcome) { … }));
 //   …  ASSAY_TRY_VOID(writer->wait());
 //
-// One checkpoint is in flight at a time. What went wrong with one is told by the next call,
-// whatever it is; if none comes, it is logged.
+// One checkpoint is in flight at a time. The error of a failed write is returned by the next call,
+// whatever it is; if there is none, it is logged.
 #pragma once
 
 #include <condition_variable>
@@ -23,8 +23,8 @@
 namespace assay::checkpoint {
 
 enum class WhenBusy {
-  kWait,    // until the one in flight is done
-  kRefuse,  // with an error; training goes on and tries again later
+  kWait,    // until the write in flight has finished
+  kRefuse,  // with an error; the caller may try again later
 };
 
 struct BackgroundOptions {
@@ -35,8 +35,8 @@ struct BackgroundOptions {
 
 class BackgroundWriter {
  public:
-  // Called on the writer's thread, once per accepted snapshot, when its memory is needed no more:
-  // the checkpoint stands, or it failed. Must not throw, and must not call the writer.
+  // Called on the writer's thread once per accepted snapshot, when its memory may be reused: the
+  // checkpoint is committed or has failed. Must not throw or call the writer.
   using Done = std::function<void(const base::Result<Written>&)>;
 
   // Prepares the root.
@@ -44,18 +44,18 @@ class BackgroundWriter {
                                                                BackgroundOptions options = {});
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
-  // Waits for the one in flight.
+  // Waits for the write in flight.
   ~BackgroundWriter();
 
-  // An error, the previous checkpoint's or that the writer is busy, means that this snapshot was
-  // not taken and `done` will not be called.
+  // On an error (of the previous checkpoint, or busy) this snapshot was not accepted and `done` is
+  // not called.
   base::Result<void> submit(Snapshot snapshot, Done done = {});
-  // Until nothing is in flight.
+  // Waits until nothing is in flight.
   base::Result<void> wait();
   [[nodiscard]] bool busy() const;
 
  private:
-  struct Job {
+  struct Request {
     Snapshot snapshot;
     Done done;
   };
@@ -68,7 +68,7 @@ class BackgroundWriter {
   const BackgroundOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Job> next_;  // accepted, not begun
+  std::optional<Request> next_;  // accepted, not started
   bool writing_ = false;
   bool stopping_ = false;
   std::optional<base::Error> error_;

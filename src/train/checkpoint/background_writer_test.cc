@@ -38,17 +38,17 @@ TEST(BackgroundWriter, WritesAndPrunesWhileOthersWork) {
   EXPECT_EQ(testing::difference(*latest(root)->checkpoint, snapshot_of_step(5)), "");
 }
 
-TEST(BackgroundWriter, RefusesASecondOneIfAskedTo) {
+TEST(BackgroundWriter, RefusesASecondOneIfConfigured) {
   base::testing::TempDir directory;
   auto writer = BackgroundWriter::start(directory.path(), {.when_busy = WhenBusy::kRefuse});
   ASSERT_TRUE(writer);
-  std::promise<void> begun;
+  std::promise<void> started;
   std::promise<void> go_on;
   ASSERT_TRUE((*writer)->submit(snapshot_of_step(1), [&](const auto&) {
-    begun.set_value();
+    started.set_value();
     go_on.get_future().wait();
   }));
-  begun.get_future().wait();
+  started.get_future().wait();
   EXPECT_TRUE((*writer)->busy());
   EXPECT_THAT((*writer)->submit(snapshot_of_step(2)).error().line(),
               HasSubstr("a checkpoint is still being written"));
@@ -66,16 +66,16 @@ TEST(BackgroundWriter, ErrorsComeWithTheNextCallOnce) {
   auto writer = BackgroundWriter::start(root);
   ASSERT_TRUE(writer);
   fs::remove(root);
-  bool told = false;
+  bool failed = false;
   ASSERT_TRUE(
-      (*writer)->submit(snapshot_of_step(1), [&](const auto& outcome) { told = !outcome; }));
+      (*writer)->submit(snapshot_of_step(1), [&](const auto& outcome) { failed = !outcome; }));
   const auto refused = (*writer)->submit(snapshot_of_step(2), [](const auto&) { FAIL(); });
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().line(),
             root.string() +
-                ": cannot make a folder there: No such file or directory; the "
-                "checkpoints' folder has vanished; make it again or choose another");
-  EXPECT_TRUE(told);
+                ": cannot create a folder there: No such file or directory; the "
+                "checkpoint folder is gone; create it again or choose another");
+  EXPECT_TRUE(failed);
   EXPECT_FALSE(fs::exists(root)) << "a folder that vanished is not made again";
   fs::create_directories(root);
   EXPECT_TRUE((*writer)->submit(snapshot_of_step(2)));
@@ -115,7 +115,7 @@ TEST(BackgroundWriter, BorrowedMemoryIsReadUntilDone) {
 TEST(BackgroundWriter, ARootThatCannotBeMadeIsOneLine) {
   const auto writer = BackgroundWriter::start("/proc/no/such/place");
   ASSERT_FALSE(writer);
-  EXPECT_THAT(writer.error().line(), HasSubstr("/proc/no/such/place: cannot make this folder"));
+  EXPECT_THAT(writer.error().line(), HasSubstr("/proc/no/such/place: cannot create this folder"));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "hash/file.h"
-#include "train/checkpoint/folder.h"
+#include "train/checkpoint/folder_name.h"
 #include "train/checkpoint/shards.h"
 
 namespace assay::checkpoint {
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-base::Error not_as_written(const fs::path& file, std::string what) {
+base::Error damaged(const fs::path& file, std::string what) {
   return base::failed_error(file.string(), std::move(what),
                             "the checkpoint is damaged; use another");
 }
@@ -24,8 +24,8 @@ base::Result<void> check_length(const ReadLock& lock, const fs::path& path,
   ASSAY_TRY(const base::UniqueFd fd, lock.open(record.name));
   ASSAY_TRY(const struct stat status, base::regular_status(fd.get(), path.string()));
   if (status.st_size == record.bytes) return {};
-  return base::fail(not_as_written(
-      path, fmt::format("has {} bytes and was written with {}", status.st_size, record.bytes)));
+  return base::fail(damaged(
+      path, fmt::format("has {} bytes, but {} were written", status.st_size, record.bytes)));
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ base::Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   ASSAY_TRY(Manifest manifest, parse_manifest(text, where));
   const auto named = step_of(folder.filename().string());
   if (named && *named != manifest.state.step) {
-    return base::fail(not_as_written(where, fmt::format("is of step {}", manifest.state.step)));
+    return base::fail(damaged(where, fmt::format("is of step {}", manifest.state.step)));
   }
   for (const FileRecord& file : manifest.files) {
     ASSAY_TRY_VOID(check_length(lock, folder / file.name, file));
@@ -59,9 +59,9 @@ base::Result<void> Checkpoint::verify(const VerifyOptions& options) const {
     ASSAY_TRY(const hash::FileDigest found,
               hash::hash_file(fd.get(), path.string(),
                               {.threads = options.threads, .progress = options.progress}));
-    if (found.changed) return base::fail(not_as_written(path, "changes while it is read"));
+    if (found.changed) return base::fail(damaged(path, "changed while it was read"));
     if (found.digest != file.blake3 || found.size.count() != file.bytes) {
-      return base::fail(not_as_written(path, "does not have the content that was written"));
+      return base::fail(damaged(path, "differs from what was written"));
     }
   }
   return {};
@@ -83,7 +83,7 @@ base::Result<TensorSet> Checkpoint::part(const std::string& name) const {
     return base::fail(base::usage_error(folder_.string(), fmt::format("has no part '{}'", name)));
   }
   if (static_cast<std::int64_t>(set.files_.size()) != expected) {
-    return base::fail(not_as_written(
+    return base::fail(damaged(
         folder_, fmt::format("has {} of {} files of '{}'", set.files_.size(), expected, name)));
   }
   return set;
@@ -102,7 +102,7 @@ base::Result<std::vector<Listed>> list(const fs::path& root) {
     const fs::path folder = root / step_name(step);
     auto checkpoint = Checkpoint::open(folder);
     std::error_code ignored;
-    if (!checkpoint && !fs::exists(folder, ignored)) continue;  // removed meanwhile
+    if (!checkpoint && !fs::exists(folder, ignored)) continue;  // removed in the meantime
     if (checkpoint) {
       found.push_back({step, folder, checkpoint->manifest()});
     } else {
@@ -112,20 +112,20 @@ base::Result<std::vector<Listed>> list(const fs::path& root) {
   return found;
 }
 
-base::Result<Latest> latest(const fs::path& root, Trust trust, const VerifyOptions& options) {
+base::Result<Latest> latest(const fs::path& root, Check check, const VerifyOptions& options) {
   ASSAY_TRY(const std::vector<std::int64_t> steps, steps_in(root));
   Latest result;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const fs::path folder = root / step_name(*step);
     auto checkpoint = Checkpoint::open(folder);
     base::Result<void> whole;
-    if (checkpoint && trust == Trust::kContents) whole = checkpoint->verify(options);
+    if (checkpoint && check == Check::kContents) whole = checkpoint->verify(options);
     if (checkpoint && whole) {
       result.checkpoint = std::move(*checkpoint);
       return result;
     }
     std::error_code ignored;
-    if (!checkpoint && !fs::exists(folder, ignored)) continue;  // removed meanwhile
+    if (!checkpoint && !fs::exists(folder, ignored)) continue;  // removed in the meantime
     result.damaged.push_back(checkpoint ? whole.error() : checkpoint.error());
   }
   return result;

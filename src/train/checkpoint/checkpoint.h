@@ -1,5 +1,4 @@
-// Reading checkpoints: which there are, whether one is whole, which one to go on from, and its
-// tensors.
+// Reading checkpoints: listing, verifying, choosing the one to resume from, and their tensors.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@
 
 namespace assay::checkpoint {
 
-// The tensors of one part, over all of its files.
+// The tensors of one part, across its files.
 class TensorSet {
  public:
   struct Found {
@@ -26,7 +25,7 @@ class TensorSet {
     const TensorPlace* place = nullptr;
   };
 
-  // file->bytes(*place) or file->read(*place, …); nothing when there is no such tensor.
+  // Read with file->bytes(*place) or file->read(*place, …). Nothing if there is no such tensor.
   [[nodiscard]] std::optional<Found> find(std::string_view name) const;
   [[nodiscard]] const std::vector<SafetensorsFile>& files() const { return files_; }
 
@@ -36,20 +35,21 @@ class TensorSet {
 };
 
 struct VerifyOptions {
-  unsigned threads = 0;  // 0: as many as this process may use
-  // Told how many more bytes were read; by several threads at once.
+  unsigned threads = 0;  // 0: all processors of this process
+  // Called with the number of bytes just read, concurrently from several threads.
   std::function<void(std::int64_t)> progress = {};
 };
 
-// An open checkpoint stays in place: retention leaves it alone as long as this object lives.
+// An open checkpoint is locked: retention does not remove it while this object lives.
 class Checkpoint {
  public:
-  // The manifest is valid and its files are there, as long as it says. What is in them: verify().
+  // Checks the manifest, and that its files exist with the recorded length. verify() checks
+  // contents.
   static base::Result<Checkpoint> open(const std::filesystem::path& folder);
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  // Hashes every file. The error names the one that is not what was written.
+  // Hashes every file. The error names the first that differs from what was written.
   [[nodiscard]] base::Result<void> verify(const VerifyOptions& options = {}) const;
   [[nodiscard]] base::Result<TensorSet> part(const std::string& name) const;
 
@@ -62,25 +62,25 @@ class Checkpoint {
   Manifest manifest_;
 };
 
-// Opens and hashes one.
+// Opens and hashes a checkpoint.
 base::Result<Manifest> verify(const std::filesystem::path& folder,
                               const VerifyOptions& options = {});
 
 struct Listed {
   std::int64_t step = 0;
   std::filesystem::path folder;
-  base::Result<Manifest> manifest;  // or why it is damaged, as far as open() sees
+  base::Result<Manifest> manifest;  // or the damage, as far as open() detects it
 };
 // Ascending by step.
 base::Result<std::vector<Listed>> list(const std::filesystem::path& root);
 
-enum class Trust { kContents, kLengths };  // hash every byte, or believe lengths
+enum class Check { kContents, kLengths };  // hash every byte, or compare lengths only
 
 struct Latest {
-  std::optional<Checkpoint> checkpoint;  // nothing: there is no whole one
-  std::vector<base::Error> damaged;      // newer ones that had to be passed over, a line each
+  std::optional<Checkpoint> checkpoint;  // none: there is no intact checkpoint
+  std::vector<base::Error> damaged;      // of newer checkpoints that were skipped
 };
-base::Result<Latest> latest(const std::filesystem::path& root, Trust trust = Trust::kContents,
+base::Result<Latest> latest(const std::filesystem::path& root, Check check = Check::kContents,
                             const VerifyOptions& options = {});
 
 }  // namespace assay::checkpoint

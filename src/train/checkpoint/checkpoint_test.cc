@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 #include "base/testing/temp_dir.h"
 #include "train/checkpoint/folder.h"
 #include "train/checkpoint/testing/snapshots.h"
@@ -78,7 +78,7 @@ TEST_F(CheckpointTest, TheSameStepAgainReplacesIt) {
   EXPECT_EQ(entries(), 1U);
 }
 
-// A reader of the one that is replaced goes on with what it opened.
+// A reader of a replaced checkpoint keeps reading what it opened.
 TEST_F(CheckpointTest, AReaderKeepsTheOneThatIsReplaced) {
   {
     const auto reader = Checkpoint::open(save(5));
@@ -93,7 +93,7 @@ TEST_F(CheckpointTest, AReaderKeepsTheOneThatIsReplaced) {
   EXPECT_EQ(entries(), 1U);
 }
 
-TEST_F(CheckpointTest, TheManifestSaysWhenAndWhat) {
+TEST_F(CheckpointTest, TheManifestHasTimeAndContents) {
   base::FakeClock clock;
   const fs::path folder = save(1, {.clock = &clock});
   const auto manifest = verify(folder);
@@ -121,7 +121,7 @@ TEST_F(CheckpointTest, EveryTruncationAndChangedByteIsNoticed) {
       text[at] = static_cast<char>(static_cast<unsigned char>(text[at]) ^ (1U << random() % 8));
       overwrite(path, text);
       const auto manifest = verify(folder);
-      // Spaces between the manifest's words mean nothing.
+      // Whitespace in the manifest is not significant.
       if (manifest) {
         EXPECT_EQ(difference(*Checkpoint::open(folder), snapshot_of_step(1)), "") << name << at;
         EXPECT_STREQ(name, "manifest.json");
@@ -144,9 +144,9 @@ TEST_F(CheckpointTest, DamageNamesTheFileAndTheOneBeforeIsUsed) {
   EXPECT_EQ(found->checkpoint->manifest().state.step, 9);
   ASSERT_EQ(found->damaged.size(), 1U);
   EXPECT_EQ(found->damaged[0].line(), file.string() +
-                                          ": does not have the content that was written; "
+                                          ": differs from what was written; "
                                           "the checkpoint is damaged; use another");
-  EXPECT_EQ(latest(root_, Trust::kLengths)->checkpoint->manifest().state.step, 10);
+  EXPECT_EQ(latest(root_, Check::kLengths)->checkpoint->manifest().state.step, 10);
 
   fs::remove(root_ / "step-9/optimizer.safetensors");
   found = latest(root_);
@@ -156,7 +156,7 @@ TEST_F(CheckpointTest, DamageNamesTheFileAndTheOneBeforeIsUsed) {
   fs::resize_file(root_ / "step-1/weights.safetensors", 3);
   found = latest(root_);
   EXPECT_FALSE(found->checkpoint);
-  EXPECT_THAT(found->damaged[2].line(), HasSubstr("has 3 bytes and was written with"));
+  EXPECT_THAT(found->damaged[2].line(), HasSubstr("has 3 bytes, but"));
 
   const auto all = list(root_);
   ASSERT_EQ(all->size(), 3U);
@@ -195,7 +195,7 @@ TEST_F(CheckpointTest, WhatCannotBeReadAgainIsNotWritten) {
   EXPECT_THAT(line(bad), HasSubstr("two tensors are called 'embedding'"));
   bad = snapshot_of_step(1);
   for (int i = 0; i < 200; ++i) bad.state.extra = base::Json::array({bad.state.extra});
-  EXPECT_THAT(line(bad), HasSubstr("nested too deep"));
+  EXPECT_THAT(line(bad), HasSubstr("nested too deeply"));
   bad = snapshot_of_step(-1);
   EXPECT_THAT(line(bad), HasSubstr("there is no step -1"));
   EXPECT_EQ(entries(), 0U);

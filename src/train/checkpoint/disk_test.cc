@@ -1,5 +1,5 @@
-// Disks that are full or cannot be written: one line, no half checkpoint, the old ones untouched.
-// The disks are mounted in a child's own name space, which needs root; elsewhere these are skipped.
+// Disks that are full or read-only: one error line, no partial checkpoint, old ones untouched. The
+// disks are mounted in a child's own namespace, which needs root; without it the tests are skipped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ bool mount_small_disk(const fs::path& at, const char* options) {
          ::mount("none", at.c_str(), "tmpfs", 0, options) == 0;
 }
 
-// Says what is wrong, because the child's expectations do not reach the test.
+// Prints the failure, because expectations in the child do not reach the test.
 int complain(const std::string& what) {
   std::cerr << what << '\n';
   return 1;
@@ -68,7 +68,7 @@ TEST(Disk, FullIsOneLineAndNoHalfCheckpoint) {
   });
 }
 
-TEST(Disk, WithoutRoomForAnotherName) {
+TEST(Disk, WithoutSpaceForAnotherName) {
   run_on_disk("size=1m,nr_inodes=5",
               [](const fs::path& root) { return expect_refused(root, 8, "the disk is full"); });
 }
@@ -78,11 +78,11 @@ TEST(Disk, ReadOnlyIsOneLine) {
     if (::mount("none", root.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, "size=1m") != 0) {
       return kCannotMount;
     }
-    return expect_refused(root, 8, "the checkpoints' folder must be writable");
+    return expect_refused(root, 8, "the checkpoint folder must be writable");
   });
 }
 
-// No root needed: the limit on a file's size fails in the middle of a write.
+// Needs no root: the file size limit fails in the middle of a write.
 TEST(Disk, AFileThatMayNotGrowIsOneLine) {
   base::testing::TempDir directory;
   ASSERT_TRUE(write_checkpoint(directory.path(), snapshot_of_step(1)));
@@ -90,12 +90,12 @@ TEST(Disk, AFileThatMayNotGrowIsOneLine) {
               std::signal(SIGXFSZ, SIG_IGN);
               const rlimit limit{100'000, 100'000};
               ::setrlimit(RLIMIT_FSIZE, &limit);
-              return expect_refused(directory.path(), 100'000, "a smaller limit for shards helps");
+              return expect_refused(directory.path(), 100'000, "lower the shard limit");
             })),
             0);
 }
 
-TEST(Disk, TheBackgroundWriterReportsAFullDiskAndGoesOn) {
+TEST(Disk, TheBackgroundWriterReportsAFullDiskAndContinues) {
   run_on_disk("size=1m", [](const fs::path& root) {
     auto writer = BackgroundWriter::start(root);
     if (!writer || !(*writer)->submit(snapshot_of_step(2, 100'000))) return complain("no start");

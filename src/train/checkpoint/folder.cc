@@ -1,10 +1,8 @@
-// How checkpoints' folders are removed, and what is done about those that a killed process left.
 #include "train/checkpoint/folder.h"
 
 #include <cerrno>
 #include <cstdio>
 
-#include "train/checkpoint/file_error.h"
 #include "train/checkpoint/folder_lock.h"
 #include "train/checkpoint/output_file.h"
 
@@ -13,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Someone else may be removing the same: what is gone already is no error.
+// Another process may be removing it too, so ENOENT is not an error.
 base::Result<void> remove_tree(const fs::path& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
@@ -28,13 +26,13 @@ base::Result<void> sweep_one(const fs::path& root, const std::string& name,
     ASSAY_TRY_VOID(remove_folder(root, name, hidden.step));
     return {};
   }
-  if (!owner_is_gone(hidden, folder)) return {};
+  if (!owner_has_exited(hidden, folder)) return {};
   if (hidden.kind == HiddenKind::kTmp) return remove_tree(folder);
   const fs::path visible = root / step_name(hidden.step);
   std::error_code ignored;
   if (!fs::exists(visible, ignored)) {
     if (::rename(folder.c_str(), visible.c_str()) == 0) return sync_folder(root);
-    return base::fail(file_error(folder.string(), "cannot put back", errno));
+    return base::fail(file_error(folder.string(), "cannot restore", errno));
   }
   ASSAY_TRY_VOID(remove_folder(root, name, hidden.step));
   return {};
@@ -47,7 +45,7 @@ base::Result<bool> remove_folder(const fs::path& root, const std::string& name, 
   if (lock.in_use()) return false;
   fs::path folder = root / name;
   if (!name.starts_with('.')) {
-    // Out of sight at once: a removal takes a while, and half a checkpoint must not be seen.
+    // Hidden first: removing takes time, and a partial checkpoint must not be visible.
     const fs::path gone = root / hidden_name(step, HiddenKind::kGone);
     if (::rename(folder.c_str(), gone.c_str()) != 0) {
       return base::fail(file_error(folder.string(), "cannot remove", errno));

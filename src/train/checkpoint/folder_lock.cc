@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "base/file.h"
-#include "train/checkpoint/file_error.h"
 #include "train/checkpoint/manifest.h"
+#include "train/checkpoint/output_file.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostManifestBytes = std::int64_t{64} << 20;
-// A pipe or a terminal that stands there is refused afterwards, and not waited on.
+// Non-blocking, so that a pipe or terminal of that name is refused instead of waited for.
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
 base::Result<base::UniqueFd> open_in(int folder, const fs::path& path) {
@@ -36,7 +36,7 @@ base::Result<ReadLock> ReadLock::take(const fs::path& folder) {
   base::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) {
     if (errno == ENOENT || errno == ENOTDIR) {
-      return base::fail(base::usage_error(folder.string(), "there is no such checkpoint"));
+      return base::fail(base::usage_error(folder.string(), "no such checkpoint"));
     }
     return base::fail(base::system_error(folder.string(), "cannot open", errno));
   }
@@ -44,7 +44,7 @@ base::Result<ReadLock> ReadLock::take(const fs::path& folder) {
   if (::flock(manifest.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return base::fail(base::failed_error(folder.string(), "is being removed"));
   }
-  // The one who removes takes the lock first: a manifest that still has its name is not removed.
+  // Removal takes the lock first, so a manifest that still has a name is not being removed.
   struct stat status {};
   if (::fstat(manifest.get(), &status) != 0 || status.st_nlink == 0) {
     return base::fail(base::failed_error(folder.string(), "is being removed"));
@@ -79,10 +79,10 @@ base::Result<std::string> ReadLock::manifest() const {
 base::Result<RemovalLock> RemovalLock::take(const fs::path& folder) {
   RemovalLock lock;
   const fs::path path = folder / kManifestName;
-  // Network file systems give this lock only to those who may write.
+  // Network file systems grant an exclusive lock only on files opened for writing.
   lock.manifest_.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!lock.manifest_.valid()) {
-    // Without a manifest it is no checkpoint, and nobody reads it.
+    // Without a manifest it is not a checkpoint and has no readers.
     if (errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == ENXIO) return lock;
     return base::fail(file_error(path.string(), "cannot lock", errno));
   }

@@ -1,5 +1,5 @@
-// Locks that keep a checkpoint in place while it is read: flock on its manifest. Readers share it,
-// whoever removes a checkpoint needs it alone. The kernel drops it when its holder dies.
+// Locks that keep a checkpoint in place while it is read: flock on its manifest, shared by readers
+// and exclusive for removal. The kernel releases it when the holder exits.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace assay::checkpoint {
 
-// Held by readers. Where the file system has no locks, this is none.
+// Held by readers. Has no effect on file systems without locks.
 class ReadLock {
  public:
-  // Opens folder and manifest. What stands under the names afterwards does not matter: files are
-  // opened relative to the folder that was locked.
+  // Opens the folder and its manifest. Later renames do not matter: files are opened relative to
+  // the locked folder.
   static base::Result<ReadLock> take(const std::filesystem::path& folder);
 
-  // A file of the folder, for reading. Errors name its path.
+  // Opens a file of the folder for reading. Errors name its path.
   [[nodiscard]] base::Result<base::UniqueFd> open(const std::string& name) const;
   // The whole text of the manifest.
   [[nodiscard]] base::Result<std::string> manifest() const;
@@ -31,11 +31,11 @@ class ReadLock {
   base::UniqueFd manifest_;
 };
 
-// Held by whoever removes.
+// Held while a checkpoint is removed.
 class RemovalLock {
  public:
   static base::Result<RemovalLock> take(const std::filesystem::path& folder);
-  // Somebody reads it, and nothing is locked.
+  // The checkpoint has readers; nothing is locked.
   [[nodiscard]] bool in_use() const { return in_use_; }
 
  private:

@@ -1,4 +1,3 @@
-// Names of checkpoints' folders, and of their makers.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,19 +9,17 @@
 #include <charconv>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
-#include "base/process_stat.h"
-#include "base/timespec.h"
+#include "base/process/proc.h"
 #include "hash/blake3.h"
-#include "train/checkpoint/file_error.h"
-#include "train/checkpoint/folder.h"
+#include "train/checkpoint/folder_name.h"
+#include "train/checkpoint/output_file.h"
 
 namespace assay::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kForeignQuiet_ns = 3'600'000'000'000;
+constexpr std::int64_t kForeignIdle_ns = 3'600'000'000'000;
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::array<std::string_view, 3> kKinds = {"tmp", "was", "gone"};
 
@@ -34,7 +31,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-// Cuts the text at the first `separator` and returns what stood before it.
+// Removes and returns the text before the first `separator`.
 std::string_view take(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view before = text.substr(0, at);
@@ -42,7 +39,7 @@ std::string_view take(std::string_view& text, char separator) {
   return before;
 }
 
-// Pids mean something within one boot of one machine, and within one process namespace of it.
+// A pid is unique only within one boot and one process namespace of a machine.
 const std::string& this_machine() {
   static const std::string machine = [] {
     std::array<char, 128> boot{};
@@ -55,7 +52,7 @@ const std::string& this_machine() {
   return machine;
 }
 
-// Of the folder and what is in it.
+// Latest modification of the folder and its entries.
 std::int64_t last_change_ns(const fs::path& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) return 0;
@@ -118,9 +115,9 @@ base::Result<std::vector<std::int64_t>> steps_in(const fs::path& root) {
   return steps;
 }
 
-bool owner_is_gone(const HiddenName& name, const fs::path& folder) {
+bool owner_has_exited(const HiddenName& name, const fs::path& folder) {
   if (name.machine != this_machine()) {
-    return base::system_clock().wall_ns() - last_change_ns(folder) > kForeignQuiet_ns;
+    return base::system_clock().wall_ns() - last_change_ns(folder) > kForeignIdle_ns;
   }
   const auto stat = base::process_stat(static_cast<pid_t>(name.pid));
   return !stat || stat->start_ticks != name.start_ticks || stat->has_ended();

@@ -28,7 +28,7 @@ TEST(FolderName, StepsAreReadAsTheyAreWritten) {
   }
 }
 
-TEST(FolderName, HiddenNamesSayWhoseTheyAre) {
+TEST(FolderName, HiddenNamesIdentifyTheirOwner) {
   const std::string name = hidden_name(42, HiddenKind::kWas);
   EXPECT_THAT(name, ::testing::StartsWith(".step-42.was-"));
   EXPECT_NE(name, hidden_name(42, HiddenKind::kWas));
@@ -37,7 +37,7 @@ TEST(FolderName, HiddenNamesSayWhoseTheyAre) {
   EXPECT_EQ(hidden->step, 42);
   EXPECT_EQ(hidden->kind, HiddenKind::kWas);
   EXPECT_EQ(hidden->pid, ::getpid());
-  EXPECT_FALSE(owner_is_gone(*hidden, "/nowhere"));
+  EXPECT_FALSE(owner_has_exited(*hidden, "/nowhere"));
   for (const char* other : {".step-1", ".step-1.tmp", ".step-1.tmp-a-1-2", ".step-1.tmp-a-1-2-x",
                             ".step-1.new-a-1-2-3", "step-1.tmp-a-1-2-3", ".", ".git"}) {
     EXPECT_FALSE(parse_hidden(other)) << other;
@@ -48,7 +48,7 @@ TEST(FolderName, HiddenNamesSayWhoseTheyAre) {
 TEST(FolderName, APidThatIsUsedAgainIsAnotherProcess) {
   HiddenName name = parse_hidden(hidden_name(1, HiddenKind::kTmp)).value();
   name.start_ticks += 1;
-  EXPECT_TRUE(owner_is_gone(name, "/nowhere"));
+  EXPECT_TRUE(owner_has_exited(name, "/nowhere"));
 }
 
 class SweepTest : public ::testing::Test {
@@ -61,7 +61,7 @@ class SweepTest : public ::testing::Test {
     std::sort(found.begin(), found.end());
     return found;
   }
-  // A folder that a process made which is dead by now.
+  // A folder made by a process that has exited.
   void leave(HiddenKind kind, std::int64_t step) {
     const auto body = [&] {
       const fs::path folder = root_ / hidden_name(step, kind);
@@ -76,7 +76,7 @@ class SweepTest : public ::testing::Test {
   fs::path root_ = directory_.path();
 };
 
-TEST_F(SweepTest, RemovesWhatTheDeadLeftAndNothingElse) {
+TEST_F(SweepTest, RemovesOnlyWhatExitedProcessesLeft) {
   auto staging = StagingFolder::create(root_, 3);
   ASSERT_TRUE(staging);
   fs::create_directories(root_ / ".step-1.mine");
@@ -91,7 +91,7 @@ TEST_F(SweepTest, PutsBackWhatWasMovedAside) {
   ASSERT_TRUE(write_checkpoint(root_, testing::snapshot_of_step(8)));
   std::string was;
   {
-    // As a dead process would have left it, between the two renames.
+    // As a process killed between the two renames would leave it.
     HiddenName name = parse_hidden(hidden_name(8, HiddenKind::kWas)).value();
     was = fmt::format(".step-8.was-{}-{}-{}-0", name.machine, name.pid, name.start_ticks + 1);
   }

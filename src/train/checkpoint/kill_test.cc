@@ -1,5 +1,5 @@
-// Writers that are killed at any moment: what is there afterwards is always whole, and it is the
-// newest that was promised or the one that was just being written.
+// Writers killed at any moment: afterwards every visible checkpoint is intact, and the newest is
+// the last one reported or the one being written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::snapshot_of_step;
 
-// A number that outlives the child that writes it.
+// A number in shared memory, which outlives the child that writes it.
 class SharedNumber {
  public:
   SharedNumber()
@@ -42,7 +42,7 @@ std::size_t entries_of(const fs::path& root) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(root), {}));
 }
 
-// What a checkpoint takes here, on whatever disk: kills must come sooner and later than that.
+// The time to write a checkpoint on this disk: kills must come before and after that.
 std::uint32_t usual_us() {
   const base::testing::TempDir directory;
   const base::Stopwatch watch;
@@ -63,7 +63,7 @@ int write_on(const fs::path& root, std::int64_t step, std::atomic<std::int64_t>&
   }
 }
 
-TEST(Killed, TheLatestIsWholeAndTheNewestOrTheOneBefore) {
+TEST(Killed, TheLatestIsIntactAndTheNewestOrTheOneBefore) {
   base::testing::TempDir directory;
   const fs::path root = directory.path() / "checkpoints";
   ASSERT_TRUE(prepare_root(root));
@@ -84,7 +84,7 @@ TEST(Killed, TheLatestIsWholeAndTheNewestOrTheOneBefore) {
     ASSERT_TRUE(found->damaged.empty()) << found->damaged[0].line();
     ASSERT_TRUE(found->checkpoint);
     const std::int64_t step = found->checkpoint->manifest().state.step;
-    // Committed and killed before it could say so: one more than promised.
+    // Committed, but killed before reporting it: one more than reported.
     ASSERT_GE(step, *promised);
     ASSERT_LE(step, *promised + 1);
     ASSERT_EQ(testing::difference(*found->checkpoint, snapshot_of_step(step, 64)), "");
@@ -95,14 +95,14 @@ TEST(Killed, TheLatestIsWholeAndTheNewestOrTheOneBefore) {
   }
   EXPECT_GT(*promised, kKills / 10);
   EXPECT_GT(left_behind, 0) << "no kill came while a checkpoint was written";
-  // Nothing hidden is left; what is visible is as many as retention says, once it is asked.
+  // Nothing hidden is left, and pruning leaves as many as retention allows.
   ASSERT_TRUE(prepare_root(root));
   EXPECT_EQ(entries_of(root), steps_in(root)->size());
   ASSERT_TRUE(prune(root, {.keep_last = 2}));
   EXPECT_EQ(entries_of(root), 2U);
 }
 
-// The same step is written again and again: it is never missing and never a mixture.
+// The same step is rewritten repeatedly: it is never missing and never a mixture.
 TEST(Killed, AReplacedCheckpointIsTheOldOrTheNewOne) {
   base::testing::TempDir directory;
   const fs::path& root = directory.path();

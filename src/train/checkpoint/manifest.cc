@@ -15,9 +15,9 @@ namespace {
 
 using base::Json;
 
-constexpr int kDeepest = 100;
+constexpr int kMostDepth = 100;
 
-// Printing a document recurses, so its depth is bounded before it is made.
+// Serialising a document recurses, so its depth is bounded before it is parsed.
 bool is_too_deep(const std::string& text) {
   int depth = 0;
   int deepest = 0;
@@ -30,10 +30,10 @@ bool is_too_deep(const std::string& text) {
     if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
     if (c == ']' || c == '}') --depth;
   }
-  return deepest > kDeepest;
+  return deepest > kMostDepth;
 }
 
-// Last in the document, of its text without this line: a changed digit is noticed here as well.
+// The last key: the hash of the document without it, so that changes to the manifest are noticed.
 constexpr const char* kOwnDigest = "manifest_blake3";
 
 std::string digest_of(const Json& document) {
@@ -98,7 +98,7 @@ base::Result<void> read_state(const Json& document, TrainingState& state,
   const auto layout = text_in(document, "layout");
   const auto seed = document.find("seed");
   if (!step || !tokens || !layout || seed == document.end() || !seed->is_number_unsigned()) {
-    return base::fail(bad_manifest(where, "lacks its step, tokens, seed or layout"));
+    return base::fail(bad_manifest(where, "has no valid step, tokens, seed or layout"));
   }
   state.step = *step;
   state.tokens = *tokens;
@@ -110,7 +110,7 @@ base::Result<void> read_state(const Json& document, TrainingState& state,
         std::pair("extra", &state.extra)}) {
     const auto found = document.find(key);
     if (found == document.end())
-      return base::fail(bad_manifest(where, fmt::format("lacks its {}", key)));
+      return base::fail(bad_manifest(where, fmt::format("has no {}", key)));
     *target = *found;
   }
   return {};
@@ -146,30 +146,30 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 base::Result<Manifest> parse_manifest(const std::string& text, const std::string& where) {
-  if (is_too_deep(text)) return base::fail(bad_manifest(where, "is nested too deep"));
+  if (is_too_deep(text)) return base::fail(bad_manifest(where, "is nested too deeply"));
   Json document = Json::parse(text, nullptr, false);
   if (!document.is_object()) return base::fail(bad_manifest(where, "is not valid JSON"));
   const auto version = count_in(document, "format_version");
-  if (!version) return base::fail(bad_manifest(where, "does not say its format_version"));
+  if (!version) return base::fail(bad_manifest(where, "has no format_version"));
   if (*version != kFormatVersion) {
     return base::fail(base::unfit_error(
-        where, fmt::format("has format {}, and this program reads {}", *version, kFormatVersion),
+        where, fmt::format("has format {}, but this program reads {}", *version, kFormatVersion),
         "use the version of Assay that wrote it"));
   }
   const auto digest = text_in(document, kOwnDigest);
   document.erase(kOwnDigest);
   if (digest != digest_of(document)) {
-    return base::fail(bad_manifest(where, "is not as it was written"));
+    return base::fail(bad_manifest(where, "was changed after it was written"));
   }
   Manifest manifest;
   ASSAY_TRY_VOID(read_state(document, manifest.state, where));
   ASSAY_TRY_VOID(read_files(document, manifest, where));
   manifest.written_unix_ns = count_in(document, "written_unix_ns").value_or(0);
-  // Sums of what it says must not overflow, whatever it says.
+  // Sums over the files must not overflow.
   std::int64_t sum = 0;
   for (const FileRecord& file : manifest.files) {
     if (__builtin_add_overflow(sum, file.bytes, &sum)) {
-      return base::fail(bad_manifest(where, "names more bytes than there can be"));
+      return base::fail(bad_manifest(where, "lists an impossible number of bytes"));
     }
   }
   return manifest;

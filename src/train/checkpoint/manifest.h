@@ -1,5 +1,5 @@
-// The manifest of a checkpoint: where training stood, and the length and BLAKE3 of every file. It
-// is written last, as manifest.json, so that a folder with one has everything that it names.
+// The manifest of a checkpoint (manifest.json): the training state, and the length and BLAKE3 of
+// every file. It is written last, so a folder that has one has all files it names.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace assay::checkpoint {
 inline constexpr int kFormatVersion = 1;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
-// What training needs besides its tensors to go on as if it had never stopped. The objects belong
-// to those who write them (the reader of data, the schedule, …) and are kept as they are.
+// What training needs besides its tensors to continue as if it had never stopped. The JSON objects
+// belong to the components that write them (data reader, schedule, …) and are stored unchanged.
 struct TrainingState {
-  std::int64_t step = 0;    // steps that are done
-  std::int64_t tokens = 0;  // tokens they were made of
+  std::int64_t step = 0;    // completed
+  std::int64_t tokens = 0;  // consumed by these steps
   std::uint64_t seed = 0;
   base::Json data_cursor = base::Json::object();
   base::Json random_state = base::Json::object();
@@ -35,12 +35,12 @@ struct Manifest {
   std::int64_t written_unix_ns = 0;
   std::vector<FileRecord> files;
 
-  // Of all files, without the manifest.
+  // Sum over all files, without the manifest.
   [[nodiscard]] std::int64_t bytes() const;
 };
 
 std::string manifest_text(const Manifest& manifest);
-// Errors name `where`. Names of files that are no plain names are refused.
+// Errors name `where`. File names with path separators are refused.
 base::Result<Manifest> parse_manifest(const std::string& text, const std::string& where);
 
 }  // namespace assay::checkpoint

@@ -6,16 +6,41 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "train/checkpoint/file_error.h"
-
 namespace assay::checkpoint {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
-// Large enough for the disk to be busy all the time, small enough to be waited for.
+// Large enough to keep the disk busy, small enough to wait for.
 constexpr std::int64_t kWindowBytes = std::int64_t{64} << 20;
 
+std::string_view hint_for(int errno_value) {
+  switch (errno_value) {
+    case ENOSPC:
+      return "the disk is full: free space, or keep fewer checkpoints";
+    case EDQUOT:
+      return "the disk quota is used up: free space, or keep fewer checkpoints";
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return "the checkpoint folder must be writable";
+    case ENOENT:
+    case ENOTDIR:
+    case ESTALE:
+      return "the checkpoint folder is gone; create it again or choose another";
+    case EIO:
+      return "the disk is failing: choose another";
+    case EFBIG:
+      return "the file system does not allow files this large: lower the shard limit";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
+
+base::Error file_error(const std::string& where, std::string_view doing, int errno_value) {
+  return base::system_error(where, doing, errno_value, std::string(hint_for(errno_value)));
+}
 
 base::Result<OutputFile> OutputFile::create(const std::filesystem::path& path,
                                             std::int64_t expected_bytes) {
@@ -42,12 +67,12 @@ base::Result<void> OutputFile::write(std::span<const std::byte> data) {
   return {};
 }
 
-// Errors of the disk are kept by the kernel and come with fsync.
+// Write errors are kept by the kernel and reported by fsync.
 void OutputFile::send_to_disk() {
   while (written_ - sent_ >= kWindowBytes) {
     ::sync_file_range(fd_.get(), sent_, kWindowBytes, SYNC_FILE_RANGE_WRITE);
     sent_ += kWindowBytes;
-    // Two windows stay under way; the one before them is waited for, so that dirty pages are few.
+    // Two windows stay in flight; waiting for the one before them bounds the dirty pages.
     if (sent_ - dropped_ <= 2 * kWindowBytes) continue;
     ::sync_file_range(
         fd_.get(), dropped_, kWindowBytes,
@@ -62,7 +87,7 @@ base::Result<FileRecord> OutputFile::finish() {
     return base::fail(file_error(path_.string(), "cannot write to the disk", errno));
   }
   if (written_ >= kWindowBytes) ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
-  // Network file systems say only now what they could not store.
+  // Network file systems report failed writes only at close.
   if (::close(fd_.release()) != 0 && errno != EINTR) {
     return base::fail(file_error(path_.string(), "cannot write to the disk", errno));
   }
@@ -79,7 +104,7 @@ base::Result<FileRecord> write_small_file(const std::filesystem::path& path,
 base::Result<void> sync_folder(const std::filesystem::path& folder) {
   const base::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return base::fail(file_error(folder.string(), "cannot open", errno));
-  // Some file systems have no fsync for folders, and then nothing to lose.
+  // Some file systems have no fsync for folders.
   if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EBADF) {
     return base::fail(file_error(folder.string(), "cannot write to the disk", errno));
   }

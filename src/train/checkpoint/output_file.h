@@ -1,10 +1,9 @@
-// OutputFile: a new file that is written once, from front to back, in large pieces straight from
-// the caller's memory, hashed meanwhile, and on the disk when finish() returns.
+// OutputFile: a new file written once, front to back, in large pieces straight from the caller's
+// memory; hashed while it is written, and on disk when finish() returns.
 //
-// A checkpoint is larger than what the page cache should hold of it: what has been written is sent
-// to the disk at once and dropped from the cache behind the writer, so that neither the training
-// data nor the machine's other files are pushed out, and no gigabytes of dirty pages wait at the
-// end.
+// A checkpoint is larger than its share of the page cache: written pages are sent to the disk at
+// once and dropped from the cache, so that neither training data nor other files are evicted and no
+// gigabytes of dirty pages remain at the end.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +20,9 @@
 
 namespace assay::checkpoint {
 
-// What a manifest says of a file.
+// A file as the manifest lists it.
 struct FileRecord {
-  std::string name;  // inside its folder
+  std::string name;  // within its folder
   std::int64_t bytes = 0;
   hash::Digest blake3;
   bool operator==(const FileRecord&) const = default;
@@ -31,14 +30,14 @@ struct FileRecord {
 
 class OutputFile {
  public:
-  // There must be no such file yet. Room for `expected_bytes` is taken first, where the file system
-  // can, so that a full disk is noticed before gigabytes were written.
+  // The file must not exist. `expected_bytes` are preallocated where the file system can, so that a
+  // full disk is noticed before gigabytes are written.
   static base::Result<OutputFile> create(const std::filesystem::path& path,
                                          std::int64_t expected_bytes);
 
-  // The bytes are not copied: they stay as they are until finish() returns.
+  // The bytes are not copied: they must not change until finish() returns.
   base::Result<void> write(std::span<const std::byte> data);
-  // On the disk, with its length and digest.
+  // Syncs the file and returns its length and digest.
   base::Result<FileRecord> finish();
 
  private:
@@ -50,15 +49,18 @@ class OutputFile {
   base::UniqueFd fd_;
   std::unique_ptr<StreamHash> hash_;
   std::int64_t written_ = 0;
-  std::int64_t sent_ = 0;     // writing to the disk was begun up to here
-  std::int64_t dropped_ = 0;  // on the disk and out of the cache up to here
+  std::int64_t sent_ = 0;     // writeback started up to here
+  std::int64_t dropped_ = 0;  // on disk and dropped from the cache up to here
 };
 
-// A whole small file: text that no memory has to be kept for.
+// Writes a whole small file.
 base::Result<FileRecord> write_small_file(const std::filesystem::path& path,
                                           const std::string& text);
 
-// What a folder holds is on the disk as well: names are lost in a crash otherwise.
+// Syncs the folder itself: without it, new names are lost in a crash.
 base::Result<void> sync_folder(const std::filesystem::path& folder);
+
+// "WHERE: cannot DO: No space left on device; the disk is full: …": a system error with advice.
+base::Error file_error(const std::string& where, std::string_view doing, int errno_value);
 
 }  // namespace assay::checkpoint

@@ -5,15 +5,16 @@
 
 namespace assay::checkpoint {
 
-std::vector<std::int64_t> superfluous(std::span<const std::int64_t> steps, Retention retention) {
-  std::vector<std::int64_t> going;
-  if (retention.keep_last <= 0) return going;
+std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
+                                          Retention retention) {
+  std::vector<std::int64_t> removed;
+  if (retention.keep_last <= 0) return removed;
   const auto count = static_cast<std::int64_t>(steps.size());
   for (std::int64_t i = 0; i < count - retention.keep_last; ++i) {
     const std::int64_t step = steps[static_cast<std::size_t>(i)];
-    if (retention.keep_every <= 0 || step % retention.keep_every != 0) going.push_back(step);
+    if (retention.keep_every <= 0 || step % retention.keep_every != 0) removed.push_back(step);
   }
-  return going;
+  return removed;
 }
 
 base::Result<Pruned> prune(const std::filesystem::path& root, Retention retention) {
@@ -26,7 +27,7 @@ base::Result<Pruned> prune(const std::filesystem::path& root, Retention retentio
       if (one.manifest) steps.push_back(one.step);
     }
   }
-  for (const std::int64_t step : superfluous(steps, retention)) {
+  for (const std::int64_t step : steps_to_remove(steps, retention)) {
     ASSAY_TRY(const bool removed, remove_folder(root, step_name(step), step));
     (removed ? pruned.removed : pruned.in_use).push_back(step);
   }

@@ -16,14 +16,14 @@ using ::testing::IsEmpty;
 
 TEST(Retention, KeepsTheLastAndEveryMth) {
   const std::vector<std::int64_t> steps = {0, 50, 100, 150, 200, 250};
-  EXPECT_THAT(superfluous(steps, {}), IsEmpty());
-  EXPECT_THAT(superfluous(steps, {.keep_every = 100}), IsEmpty()) << "all stay";
-  EXPECT_THAT(superfluous(steps, {.keep_last = 2}), ElementsAre(0, 50, 100, 150));
-  EXPECT_THAT(superfluous(steps, {.keep_last = 1, .keep_every = 100}), ElementsAre(50, 150));
-  EXPECT_THAT(superfluous(steps, {.keep_last = 9}), IsEmpty());
+  EXPECT_THAT(steps_to_remove(steps, {}), IsEmpty());
+  EXPECT_THAT(steps_to_remove(steps, {.keep_every = 100}), IsEmpty()) << "all stay";
+  EXPECT_THAT(steps_to_remove(steps, {.keep_last = 2}), ElementsAre(0, 50, 100, 150));
+  EXPECT_THAT(steps_to_remove(steps, {.keep_last = 1, .keep_every = 100}), ElementsAre(50, 150));
+  EXPECT_THAT(steps_to_remove(steps, {.keep_last = 9}), IsEmpty());
 }
 
-TEST(Retention, RemovesWhatNobodyReads) {
+TEST(Retention, RemovesCheckpointsWithoutReaders) {
   base::testing::TempDir directory;
   const auto& root = directory.path();
   for (std::int64_t step = 1; step <= 5; ++step) {
@@ -42,7 +42,7 @@ TEST(Retention, RemovesWhatNobodyReads) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root), {}), 2);
 }
 
-// The two newest are damaged: the good ones before them are what is kept.
+// The two newest are damaged: the intact ones before them are kept.
 TEST(Retention, DamagedOnesDoNotCount) {
   base::testing::TempDir directory;
   const auto& root = directory.path();

@@ -43,7 +43,7 @@ base::Result<std::int64_t> header_length(int fd, const std::string& where, std::
   }
   if (length > static_cast<std::uint64_t>(size - kLengthBytes)) {
     return base::fail(header_error(
-        where, 0, fmt::format("the header would be {} bytes, and the file has {}", length, size)));
+        where, 0, fmt::format("the header would be {} bytes, but the file has {}", length, size)));
   }
   return static_cast<std::int64_t>(length);
 }
@@ -76,7 +76,7 @@ base::Result<SafetensorsFile> SafetensorsFile::open(base::UniqueFd fd,
   }
   return file;
 } catch (const std::bad_alloc&) {
-  return base::fail(base::unfit_error(where, "there is not enough memory for its header"));
+  return base::fail(base::unfit_error(where, "not enough memory for its header"));
 }
 
 const TensorPlace* SafetensorsFile::find(std::string_view name) const {
@@ -94,7 +94,7 @@ base::Result<void> SafetensorsFile::read(const TensorPlace& place, std::int64_t 
                                          std::span<std::byte> target) const {
   ASSAY_CHECK(offset >= 0 && offset <= place.bytes() &&
                   static_cast<std::int64_t>(target.size()) <= place.bytes() - offset,
-              "what is read lies in the tensor");
+              "reads must stay within the tensor");
   return read_exactly(fd_.get(), where_, data_at_ + place.begin + offset, target);
 }
 

@@ -1,5 +1,5 @@
-// SafetensorsFile: a safetensors file for reading. It is checked as a whole when it is opened; its
-// tensors are then looked at in place (mapped) or copied out.
+// SafetensorsFile: reads a safetensors file. The whole header is checked on opening; tensors are
+// then accessed in place (mapped) or copied out.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ class SafetensorsFile {
   static base::Result<SafetensorsFile> open(base::UniqueFd fd, const std::string& where);
 
   [[nodiscard]] const Header& header() const { return header_; }
-  // Null when there is no such tensor.
+  // Null if there is no such tensor.
   [[nodiscard]] const TensorPlace* find(std::string_view name) const;
 
-  // The tensor's bytes where they lie, without a copy. If the file is cut meanwhile they read as
-  // zeros and intact() becomes false. Some dozens of files can be mapped at once; beyond that this
-  // is an error, and read() still works.
+  // The tensor's bytes, mapped. If the file is truncated meanwhile they read as zeros and intact()
+  // becomes false. Some dozens of files can be mapped at once; beyond that this fails, and read()
+  // still works.
   [[nodiscard]] base::Result<std::span<const std::byte>> bytes(const TensorPlace& place) const;
   [[nodiscard]] bool intact() const { return !mapped_ || !mapped_->damaged(); }
-  // Copies `target.size()` bytes from `offset` in the tensor on.
+  // Copies `target.size()` bytes starting at `offset` in the tensor.
   [[nodiscard]] base::Result<void> read(const TensorPlace& place, std::int64_t offset,
                                         std::span<std::byte> target) const;
 

@@ -1,4 +1,4 @@
-// Files that are not what they say: refused with file and offset, or read within their bounds.
+// Malformed files: refused with file and offset, or read within their bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ void spill(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A file with this header and so many bytes of data.
+// A file with this header and this many bytes of data.
 std::string file_of(const std::string& json, std::size_t data_bytes) {
   std::string text(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(json.size() >> (8 * i));
@@ -33,7 +33,7 @@ std::string file_of(const std::string& json, std::size_t data_bytes) {
 struct Hostile {
   const char* json;
   std::size_t data_bytes;
-  const char* says;
+  const char* message;
 };
 
 class HostileHeader : public ::testing::TestWithParam<Hostile> {};
@@ -42,7 +42,7 @@ TEST_P(HostileHeader, IsRefusedWithAnOffset) {
   const auto header =
       parse_header(GetParam().json, static_cast<std::int64_t>(GetParam().data_bytes), "f");
   ASSERT_FALSE(header);
-  EXPECT_THAT(header.error().line(), HasSubstr(GetParam().says));
+  EXPECT_THAT(header.error().line(), HasSubstr(GetParam().message));
   EXPECT_THAT(header.error().line(), ::testing::StartsWith("f: byte "));
 }
 
@@ -51,22 +51,23 @@ TEST_P(HostileHeader, IsRefusedWithAnOffset) {
 INSTANTIATE_TEST_SUITE_P(
     All, HostileHeader,
     ::testing::Values(
-        Hostile{"", 0, "byte 8: the header does not begin with '{'"},
-        Hostile{" {}", 0, "does not begin"}, Hostile{"{", 0, "not valid JSON"},
+        Hostile{"", 0, "byte 8: the header does not start with '{'"},
+        Hostile{" {}", 0, "does not start"}, Hostile{"{", 0, "not valid JSON"},
         Hostile{"{} x", 0, "byte 11: the header is not valid JSON"},
-        Hostile{"{\"a\":1}", 0, "a number stands where"}, Hostile{"{\"a\":[]}", 0, "a list stands"},
+        Hostile{"{\"a\":1}", 0, "a number is not allowed here"},
+        Hostile{"{\"a\":[]}", 0, "a list is not allowed here"},
         Hostile{"{\"\xff\":1}", 0, "not valid JSON"},
-        Hostile{"{\"__metadata__\":{\"a\":{}}}", 0, "an object stands"},
-        Hostile{"{\"__metadata__\":{\"a\":1}}", 0, "a number stands"},
-        Hostile{"{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "'a' stands twice"},
-        Hostile{"{\"a\":{}}", 0, "lacks its dtype"},
+        Hostile{"{\"__metadata__\":{\"a\":{}}}", 0, "an object is not allowed here"},
+        Hostile{"{\"__metadata__\":{\"a\":1}}", 0, "a number is not allowed here"},
+        Hostile{"{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "'a' appears twice"},
+        Hostile{"{\"a\":{}}", 0, "has no valid dtype"},
         Hostile{"{\"a\":" T("U8", "1", "0", "1") ",\"a\":" T("U8", "1", "1", "2") "}", 2,
-                "'a' stands there twice"},
+                "'a' appears twice"},
         Hostile{"{\"a\":" T("F33", "1", "0", "4") "}", 4, "unknown type 'F33'"},
         Hostile{"{\"a\":" T("F32", "2", "0", "4") "}", 4,
                 "8 bytes by its shape and 4 by its offsets"},
         Hostile{"{\"a\":" T("F32", "-1", "0", "4") "}", 4, "negative"},
-        Hostile{"{\"a\":" T("F32", "1.0", "0", "4") "}", 4, "no integer"},
+        Hostile{"{\"a\":" T("F32", "1.0", "0", "4") "}", 4, "not an integer"},
         Hostile{"{\"a\":" T("F32", "99999999999999999999", "0", "4") "}", 4, "too large"},
         Hostile{"{\"a\":" T("F32", "9223372036854775808", "0", "4") "}", 4, "too large"},
         Hostile{"{\"a\":" T("F32", "4294967296,4294967296", "0", "0") "}", 0, "too large to count"},
@@ -75,13 +76,13 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"{\"a\":" T("U8", "9223372036854775807", "0", "9223372036854775807") "}", 3,
                 "ends beyond the file"},
         Hostile{"{\"a\":" T("U8", "4", "0", "4") "}", 5, "1 bytes belong to no tensor"},
-        Hostile{"{\"a\":" T("U8", "2", "1", "3") "}", 3, "leaves a hole"},
+        Hostile{"{\"a\":" T("U8", "2", "1", "3") "}", 3, "leaves a gap"},
         Hostile{"{\"a\":" T("U8", "3", "0", "3") ",\"b\":" T("U8", "2", "2", "4") "}", 4,
                 "overlaps the one before it"},
-        Hostile{"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, "'dtype' stands twice in 'a'"},
-        Hostile{"{\"a\":{\"shape\":[[1]]}}", 0, "a list stands"},
+        Hostile{"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, "'dtype' appears twice in 'a'"},
+        Hostile{"{\"a\":{\"shape\":[[1]]}}", 0, "a list is not allowed here"},
         Hostile{"{\"a\":{\"other\":1}}", 0, "unknown key 'other'"},
-        Hostile{"{\"a\":{\"data_offsets\":\"x\"}}", 0, "a text stands"}));
+        Hostile{"{\"a\":{\"data_offsets\":\"x\"}}", 0, "a string is not allowed here"}));
 #undef T
 
 TEST(Safetensors, ListsAndNestingWithoutEndAreRefused) {
@@ -97,7 +98,7 @@ TEST(Safetensors, LengthsBeyondTheFileAreRefused) {
   spill(path, std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10));
   EXPECT_THAT(SafetensorsFile::open(path).error().line(), HasSubstr("over the limit of 100 MB"));
   spill(path, file_of("{}", 0).substr(0, 9));
-  EXPECT_THAT(SafetensorsFile::open(path).error().line(), HasSubstr("and the file has 9"));
+  EXPECT_THAT(SafetensorsFile::open(path).error().line(), HasSubstr("but the file has 9"));
   spill(path, "short");
   EXPECT_THAT(SafetensorsFile::open(path).error().line(), HasSubstr("byte 5: the file ends"));
   EXPECT_FALSE(SafetensorsFile::open(directory.path()));
@@ -116,7 +117,7 @@ TEST(Safetensors, EveryTruncationIsRefused) {
   EXPECT_FALSE(SafetensorsFile::open(path));
 }
 
-// What a changed file says may be another thing; it is still refused or read within its bounds.
+// A modified file may have other contents; it must be refused or read within its bounds.
 TEST(Safetensors, ChangedBytesNeverLeadOutOfTheFile) {
   base::testing::TempDir directory;
   const fs::path path = directory.path() / "f";

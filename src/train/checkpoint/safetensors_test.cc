@@ -50,7 +50,7 @@ TEST(Safetensors, ReadsWhatTheReferenceWrote) {
   EXPECT_EQ(file->find("else"), nullptr);
 }
 
-// The reference as oracle, where there is one: a Python that has the package `safetensors`.
+// The reference implementation as oracle, if Python has the package `safetensors`.
 TEST(Safetensors, TheReferenceReadsWhatWeWrite) {
   const char* named = std::getenv("ASSAY_SAFETENSORS_PYTHON");
   const std::string python = named != nullptr ? named : "python3";
@@ -132,7 +132,7 @@ TEST(Safetensors, WritingRefusesWhatCouldNotBeRead) {
   EXPECT_THAT(line({{{"a", Dtype::kF32, {1}}, four}, {{"a", Dtype::kF32, {1}}, four}}),
               HasSubstr("two tensors are called 'a'"));
   EXPECT_THAT(line({{{"__metadata__", Dtype::kF32, {1}}, four}}), HasSubstr("__metadata__"));
-  EXPECT_THAT(line({{{"\xff", Dtype::kF32, {1}}, four}}), HasSubstr("no UTF-8"));
+  EXPECT_THAT(line({{{"\xff", Dtype::kF32, {1}}, four}}), HasSubstr("not UTF-8"));
   const std::vector<TensorInfo> infos = {{"a", Dtype::kF32, {2}}};
   auto writer = SafetensorsWriter::create(path, infos);
   ASSERT_TRUE(writer) << writer.error().line();

@@ -1,5 +1,5 @@
-// SafetensorsWriter: one safetensors file as a stream. The header is written first, from what the
-// tensors are; their bytes follow in the same order, in any pieces.
+// SafetensorsWriter: writes a safetensors file as a stream. The header comes first, from the
+// tensors' descriptions; their bytes follow in the same order, in pieces of any size.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ class SafetensorsWriter {
                                                 std::span<const TensorInfo> tensors,
                                                 Metadata metadata = {});
 
-  // The next bytes, not copied: they stay as they are until finish() returns.
+  // The next bytes. Not copied: they must not change until finish() returns.
   base::Result<void> append(std::span<const std::byte> data);
-  // An error if tensors are missing.
+  // Fails if bytes are missing.
   base::Result<FileRecord> finish();
 
  private:
@@ -33,13 +33,13 @@ class SafetensorsWriter {
         where_(std::move(where)),
         missing_(data_bytes) {}
 
-  std::unique_ptr<std::string> header_;  // stays in place: it is being hashed. Outlives file_.
+  std::unique_ptr<std::string> header_;  // hashed in the background by file_, so it must outlive it
   OutputFile file_;
   std::string where_;
   std::int64_t missing_;
 };
 
-// All at once. A tensor whose bytes are not what its shape says is an error.
+// Writes a whole file. A tensor whose size contradicts its shape is an error.
 base::Result<FileRecord> write_safetensors(const std::filesystem::path& path,
                                            std::span<const Tensor> tensors, Metadata metadata = {});
 

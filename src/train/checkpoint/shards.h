@@ -1,6 +1,6 @@
-// How the tensors of one part of a checkpoint are spread over files: NAME.safetensors, or, when
-// that would be too large, NAME-00001-of-0000K.safetensors and an index in the form that others
-// read (NAME.safetensors.index.json).
+// How the tensors of one part of a checkpoint are divided into files: NAME.safetensors or, if that
+// would be too large, NAME-00001-of-0000K.safetensors with an index in the usual format
+// (NAME.safetensors.index.json).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Shard {
   std::span<const Tensor> tensors;
 };
 
-// In their order; a shard is over the limit only if one tensor alone is. Always at least one.
+// Keeps the order; a shard exceeds the limit only if a single tensor does. At least one shard.
 std::vector<Shard> plan_shards(const std::string& part, std::span<const Tensor> tensors,
                                std::int64_t limit_bytes);
 
@@ -34,7 +34,7 @@ struct ShardName {
 };
 std::optional<ShardName> parse_shard_name(std::string_view file);
 
-// A part's name becomes a file's: letters, digits, '_' and '.', not first a '.'.
+// A part's name becomes a file name: letters, digits, '_' and '.', not starting with '.'.
 base::Result<void> check_part_name(const std::string& part);
 
 }  // namespace assay::checkpoint

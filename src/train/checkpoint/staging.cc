@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "train/checkpoint/file_error.h"
 #include "train/checkpoint/folder.h"
 #include "train/checkpoint/output_file.h"
 
@@ -30,7 +29,7 @@ bool exchange(const fs::path& a, const fs::path& b) {
 base::Result<StagingFolder> StagingFolder::create(const fs::path& root, std::int64_t step) {
   std::string name = hidden_name(step, HiddenKind::kTmp);
   if (::mkdir((root / name).c_str(), 0777) != 0) {
-    return base::fail(file_error(root.string(), "cannot make a folder there", errno));
+    return base::fail(file_error(root.string(), "cannot create a folder there", errno));
   }
   return StagingFolder(root, std::move(name), step);
 }
@@ -48,7 +47,7 @@ base::Result<fs::path> StagingFolder::commit() {
   const fs::path target = root_ / step_name(step_);
   if (!rename_to(path(), target)) {
     if (errno != ENOTEMPTY && errno != EEXIST) {
-      return base::fail(file_error(target.string(), "cannot give the checkpoint its name", errno));
+      return base::fail(file_error(target.string(), "cannot rename the checkpoint", errno));
     }
     ASSAY_TRY_VOID(replace(target));
   }
@@ -63,7 +62,7 @@ base::Result<void> StagingFolder::replace(const fs::path& target) {
   if (exchange(path(), target)) {
     rename_to(path(), root_ / gone);
   } else {
-    // A process that is killed between these two leaves no step-N; sweep() puts the old one back.
+    // A process killed between these two leaves no step-N; sweep() restores the old one.
     if (!rename_to(target, root_ / was) || !rename_to(path(), target)) {
       const int error = errno;
       rename_to(root_ / was, target);
@@ -71,7 +70,7 @@ base::Result<void> StagingFolder::replace(const fs::path& target) {
     }
     rename_to(root_ / was, root_ / gone);
   }
-  // The new one stands. The old one is rubbish now; what cannot be removed yet is swept later.
+  // The new one is committed. If the old one cannot be removed now, sweep() does it later.
   static_cast<void>(sync_folder(root_));
   static_cast<void>(remove_folder(root_, gone, step_));
   return {};

@@ -1,6 +1,6 @@
-// StagingFolder: where a checkpoint grows, out of sight, until all of it is on the disk. commit()
-// then gives it its name in one step; a process that is killed before that leaves a hidden folder,
-// which sweep() removes.
+// StagingFolder: the hidden folder in which a checkpoint is written until all of it is on disk.
+// commit() then renames it atomically; a process killed before that leaves a hidden folder, which
+// sweep() removes.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ class StagingFolder {
   static base::Result<StagingFolder> create(const std::filesystem::path& root, std::int64_t step);
   StagingFolder(StagingFolder&& other) noexcept;
   StagingFolder& operator=(StagingFolder&&) = delete;
-  // Removes what was not committed.
+  // Removes an uncommitted folder.
   ~StagingFolder();
 
   [[nodiscard]] std::filesystem::path path() const { return root_ / name_; }
-  // The folder's files must be on the disk. A step-N that is there already is replaced, and is
-  // whole until the moment the new one has its name.
+  // The folder's files must be on disk. An existing step-N is replaced and stays intact until the
+  // new one has its name.
   base::Result<std::filesystem::path> commit();
 
  private:

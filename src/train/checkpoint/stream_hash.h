@@ -1,5 +1,5 @@
-// StreamHash: BLAKE3 of bytes that are handed over one span after the other, on a thread of its
-// own, while whoever hands them over writes them.
+// StreamHash: BLAKE3 of a sequence of spans, computed on its own thread while the caller writes the
+// same bytes.
 #pragma once
 
 #include <condition_variable>
@@ -18,12 +18,12 @@ class StreamHash {
   StreamHash();
   StreamHash(const StreamHash&) = delete;
   StreamHash& operator=(const StreamHash&) = delete;
-  // What has not been hashed by then never will be.
+  // Discards bytes that were not hashed yet.
   ~StreamHash();
 
-  // The bytes are not copied: they stay as they are until finish() or the end of this object.
+  // The bytes are not copied: they must not change until finish() or destruction.
   void add(std::span<const std::byte> data);
-  // Waits for all of them. Once.
+  // Waits for all bytes; call once.
   hash::Digest finish();
 
  private:
@@ -32,8 +32,8 @@ class StreamHash {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::span<const std::byte>> waiting_;
-  bool complete_ = false;   // nothing more will be added
-  bool abandoned_ = false;  // nobody will ask
+  bool complete_ = false;   // no more bytes will be added
+  bool abandoned_ = false;  // the result is not needed
   hash::Digest digest_;
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
-// Tensors as files know them: a name, a type, a shape, and bytes in host memory. Nothing here
-// computes; the trainer's own buffers become these when they are saved.
+// Tensors as stored in files: name, type, shape, and bytes in host memory. The trainer's buffers
+// are copied to these when they are saved.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace assay::checkpoint {
 
 enum class Dtype : std::uint8_t { kF32, kBf16, kF16, kU16, kI32, kI64, kF8E4m3, kU8 };
 
-// Of one element.
+// Bytes per element.
 std::int64_t dtype_bytes(Dtype dtype);
 // As in a safetensors header: "F32", "F8_E4M3".
 std::string_view dtype_name(Dtype dtype);
@@ -28,12 +28,12 @@ struct TensorInfo {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
 
-  // Nothing when an extent is negative or the product does not fit.
+  // Nothing if an extent is negative or the product overflows.
   [[nodiscard]] std::optional<std::int64_t> bytes() const;
   bool operator==(const TensorInfo&) const = default;
 };
 
-// Borrowed memory has no owner here and must stay as it is until whoever took the tensor is done.
+// Without an owner the memory is borrowed and must not change while the tensor is in use.
 struct Tensor {
   TensorInfo info;
   std::span<const std::byte> data;

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "train/checkpoint/file_error.h"
 #include "train/checkpoint/folder.h"
+#include "train/checkpoint/output_file.h"
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/shards.h"
 #include "train/checkpoint/staging.h"
@@ -60,7 +60,8 @@ base::Result<void> write_part(const fs::path& folder, const Part& part, std::int
 base::Result<void> prepare_root(const fs::path& root) {
   std::error_code error;
   const bool made = fs::create_directories(root, error);
-  if (error) return base::fail(file_error(root.string(), "cannot make this folder", error.value()));
+  if (error)
+    return base::fail(file_error(root.string(), "cannot create this folder", error.value()));
   if (made) {
     const fs::path parent = root.has_parent_path() ? root.parent_path() : fs::path(".");
     ASSAY_TRY_VOID(sync_folder(parent));
@@ -78,14 +79,14 @@ base::Result<Written> write_checkpoint(const fs::path& root, const Snapshot& sna
     ASSAY_TRY_VOID(write_part(staging.path(), part, options.shard_bytes, manifest.files));
   }
   const std::string text = manifest_text(manifest);
-  // A checkpoint that could not be read again is found out now, not when it is needed.
+  // An unreadable checkpoint must be noticed now, not when it is needed.
   ASSAY_TRY_VOID(parse_manifest(text, (staging.path() / kManifestName).string()));
   ASSAY_TRY_VOID(write_small_file(staging.path() / kManifestName, text));
   const std::int64_t bytes = manifest.bytes() + static_cast<std::int64_t>(text.size());
   ASSAY_TRY(fs::path folder, staging.commit());
   return Written{std::move(folder), bytes};
 } catch (const std::exception& error) {
-  // The standard library's, when memory or threads run out.
+  // Thrown by the standard library when memory or threads run out.
   return base::fail(base::unfit_error(root.string(), error.what()));
 }
 

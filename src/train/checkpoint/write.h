@@ -1,5 +1,5 @@
-// Writes a checkpoint: a folder ROOT/step-N of safetensors files and a manifest, whole or not
-// there.
+// Writes a checkpoint, the folder ROOT/step-N of safetensors files and a manifest: completely or
+// not at all.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace assay::checkpoint {
 
-// Tensors that belong together: "weights", "optimizer".
+// A named group of tensors: "weights", "optimizer".
 struct Part {
   std::string name;
   std::vector<Tensor> tensors;
@@ -26,12 +26,12 @@ struct Part {
 struct Snapshot {
   TrainingState state;
   std::vector<Part> parts;
-  // Waits until the tensors' bytes are there; empty: they are.
+  // Blocks until the tensors' bytes are complete; empty: they already are.
   std::function<base::Result<void>()> ready = {};
 };
 
 struct WriteOptions {
-  // A part that is larger becomes several files.
+  // A larger part is divided into several files.
   std::int64_t shard_bytes = 5'000'000'000;
   const base::Clock* clock = &base::system_clock();
 };
@@ -41,12 +41,12 @@ struct Written {
   std::int64_t bytes = 0;
 };
 
-// Makes the root if it is not there and removes what killed writers left in it. For the start of a
-// training run: a root that vanishes later is not made again, for what vanished may be a disk.
+// Creates the root if needed and removes what killed writers left in it. For the start of a run: a
+// root that disappears later is not created again, because it may be an unmounted disk.
 base::Result<void> prepare_root(const std::filesystem::path& root);
 
-// Afterwards the checkpoint is on the disk under its name, or there is no trace of it. One of the
-// same step is replaced. Borrowed tensors stay as they are until this returns.
+// On success the checkpoint is on disk under its name; on failure nothing is left. A checkpoint of
+// the same step is replaced. Borrowed tensors must not change until this returns.
 base::Result<Written> write_checkpoint(const std::filesystem::path& root, const Snapshot& snapshot,
                                        const WriteOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What stands between the two matrices of an MLP.
+// The activation functions of an MLP: SwiGLU, GELU, squared ReLU.
 #include <cmath>
 
 #include "train/cpu/kernels.h"
@@ -35,7 +35,7 @@ ValueAndSlope plain(spec::Mlp kind, float x) {
 }  // namespace
 
 void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a) {
-  device.did(step::Kind::kActivate, {inner}, {a});
+  device.executed(step::Kind::kActivate, {inner}, {a});
   device.ranges(a.rows, kActivationRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       const float* gate = inner.row(t);
@@ -51,7 +51,7 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a) {
 
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
                    Matrix a) {
-  device.did(step::Kind::kActivateGrad, {inner, da}, {dinner, a});
+  device.executed(step::Kind::kActivateGrad, {inner, da}, {dinner, a});
   device.ranges(da.rows, kActivationRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       for (std::int64_t i = 0; i < da.cols; ++i) {

@@ -1,6 +1,6 @@
 // Causal attention. One task is one sequence and one key/value head with all the query heads that
-// share it, so that no two tasks add to the same gradient. Scores are made for a block of queries
-// at a time and never kept: the backward pass makes them again from the log-sum-exp.
+// share it, so that no two tasks add to the same gradient. Scores are computed for a block of
+// queries at a time and not stored: the backward pass recomputes them from the log-sum-exp.
 #include <cblas.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void multiply(bool transpose_a, bool transpose_b, float alpha, Matrix a, Matrix 
               static_cast<int>(c.stride));
 }
 
-// A row of scores becomes probabilities over its first `seen` keys. Returns its log-sum-exp.
+// Softmax of a row of scores over its first `seen` keys. Returns the log-sum-exp.
 float softmax(float* scores, std::int64_t seen, std::int64_t all) {
   const float most = *std::max_element(scores, scores + seen);
   double sum = 0;
@@ -56,7 +56,7 @@ float scale_of(AttentionShape shape) {
   return 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
 }
 
-// `rows` queries from `first` on see keys up to their own.
+// Scores of `rows` queries from `first` on; each sees keys up to its own position.
 struct Block {
   std::int64_t first = 0;
   std::int64_t rows = 0;
@@ -74,7 +74,7 @@ void for_blocks(AttentionShape shape, Visit visit) {
 
 void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
                Matrix log_sum_exp) {
-  device.did(step::Kind::kAttention, {q, k, v}, {o, log_sum_exp});
+  device.executed(step::Kind::kAttention, {q, k, v}, {o, log_sum_exp});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
   const std::int64_t tasks = q.rows / shape.sequence * shape.kv_heads;
@@ -101,8 +101,8 @@ void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix 
 
 void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
                     Matrix log_sum_exp, Matrix d_o, AttentionGrads grads) {
-  device.did(step::Kind::kAttentionGrad, {q, k, v, o, log_sum_exp, d_o},
-             {grads.dq, grads.dk, grads.dv});
+  device.executed(step::Kind::kAttentionGrad, {q, k, v, o, log_sum_exp, d_o},
+                  {grads.dq, grads.dk, grads.dv});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
   const std::int64_t tasks = q.rows / shape.sequence * shape.kv_heads;

@@ -1,4 +1,4 @@
-// What ranks do together: the floats go to the communicator as they lie in the arena.
+// Collectives between ranks: passes the floats in the arena to the communicator.
 #include "base/check.h"
 #include "train/cpu/kernels.h"
 
@@ -8,17 +8,17 @@ base::Result<void> collective(Device& device, comm::Communicator& ranks, step::K
                               Matrix out) {
   using comm::Dtype;
   using comm::Reduction;
-  device.did(kind, {in}, {out});
+  device.executed(kind, {in}, {out});
   const std::int64_t all = ranks.ranks();
   if (kind == step::Kind::kReduceScatter) {
-    ASSAY_CHECK(in.cols == out.cols * all, "ranks take equal ranges");
+    ASSAY_CHECK(in.cols == out.cols * all, "ranks must receive equal ranges");
     return ranks.reduce_scatter(in.data, out.data, out.cols, Dtype::kF32, Reduction::kSum);
   }
   if (kind == step::Kind::kAllGather) {
-    ASSAY_CHECK(in.cols * all == out.cols, "ranks bring equal ranges");
+    ASSAY_CHECK(in.cols * all == out.cols, "ranks must send equal ranges");
     return ranks.all_gather(in.data, out.data, in.cols, Dtype::kF32);
   }
-  ASSAY_CHECK(in.cols == out.cols, "a sum is as long as what is summed");
+  ASSAY_CHECK(in.cols == out.cols, "input and output must have the same length");
   return ranks.all_reduce(in.data, out.data, out.cols, Dtype::kF32, Reduction::kSum);
 }
 

@@ -5,12 +5,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/process_memory.h"
+#include "base/process/proc.h"
 #include "base/units.h"
 #include "train/cpu/kernels.h"
 #include "train/host_memory.h"
@@ -22,7 +24,7 @@ using step::Kind;
 using step::Op;
 using step::View;
 
-// The arena: pages that the kernel gives as they are touched, so an honest count of what is used.
+// The memory of a program. The kernel allocates pages on first touch, so resident memory shows use.
 class Arena {
  public:
   base::Result<void> take(std::int64_t bytes) {
@@ -30,7 +32,7 @@ class Arena {
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
       return base::fail(base::unfit_error(
-          "memory", fmt::format("{} cannot be had", base::to_text(base::Bytes(bytes))),
+          "memory", fmt::format("{} cannot be allocated", base::to_text(base::Bytes(bytes))),
           "choose a smaller batch.micro_batch or train.recompute = \"full\""));
     }
     data_ = static_cast<std::byte*>(memory);
@@ -57,22 +59,22 @@ class CpuBackend : public Backend {
     openblas_set_num_threads(1);
   }
 
-  base::Result<std::int64_t> available_bytes() override { return unused_host_memory(); }
+  base::Result<std::int64_t> available_bytes() override { return available_host_memory(); }
   base::Result<std::int64_t> extra_bytes(const step::Program&) override { return 0; }
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
     const step::Numerics& n = program.choices.numerics;
     if (n.weights != step::Dtype::kF32 || n.activations != step::Dtype::kF32 || n.fp8_blocks) {
-      return base::fail(base::usage_error("train.precision", "a CPU trains in fp32",
+      return base::fail(base::usage_error("train.precision", "CPUs train in fp32 only",
                                           "train.precision = \"fp32\""));
     }
     for (const step::Buffer& buffer : program.buffers) {
-      ASSAY_CHECK(step::bytes_of(buffer.type) == 4, "a CPU's program is in 32 bits");
+      ASSAY_CHECK(step::bytes_of(buffer.type) == 4, "CPU programs must use 32-bit types");
     }
     const step::Place place = program.choices.layout.data;
     if (place.ranks > 1) {
       ASSAY_CHECK(
           ranks_ != nullptr && ranks_->rank() == place.rank && ranks_->ranks() == place.ranks,
-          "a program of several ranks is executed among them");
+          "the communicator must match the ranks of the program");
     }
     program_ = &program;
     plan_ = &plan;
@@ -110,7 +112,7 @@ class CpuBackend : public Backend {
     std::copy_n(scalars(program_->scalars).data, result.size(), result.begin());
     return result;
   }
-  // Pages count once they are touched, whoever in this process touched them.
+  // Counts all pages touched by this process since prepare().
   [[nodiscard]] std::int64_t measured_bytes() const override {
     return std::max<std::int64_t>(0, memory_.now().resident_bytes - resident_before_);
   }
@@ -123,29 +125,29 @@ class CpuBackend : public Backend {
   void copy_rows(const View& view, Copy copy) {
     const auto size = static_cast<std::size_t>(view.cols) * 4;
     for (std::int64_t i = 0; i < view.rows; ++i) {
-      copy(place(view) + i * view.stride * 4, static_cast<std::size_t>(i) * size, size);
+      copy(address(view) + i * view.stride * 4, static_cast<std::size_t>(i) * size, size);
     }
   }
-  [[nodiscard]] std::byte* place(const View& view) const {
+  [[nodiscard]] std::byte* address(const View& view) const {
     return arena_.data() + plan_->offset[static_cast<std::size_t>(view.buffer)] + view.offset * 4;
   }
   [[nodiscard]] std::int32_t* integers(const View& view) const {
-    return reinterpret_cast<std::int32_t*>(place(view));
+    return reinterpret_cast<std::int32_t*>(address(view));
   }
   [[nodiscard]] Tokens tokens(const View& view) const { return {integers(view), view.rows}; }
   [[nodiscard]] Matrix scalars(const View& view) const {
-    return {reinterpret_cast<float*>(place(view)), view.rows, view.cols, view.stride};
+    return {reinterpret_cast<float*>(address(view)), view.rows, view.cols, view.stride};
   }
   [[nodiscard]] Matrix at(const std::vector<View>& views, std::size_t i) const {
     if (i >= views.size()) return {};
     const View& v = views[i];
-    return {reinterpret_cast<float*>(place(v)), v.rows, v.cols, v.stride};
+    return {reinterpret_cast<float*>(address(v)), v.rows, v.cols, v.stride};
   }
 
   void dispatch(const Op& op);
-  void normalise(const Op& op);
-  void attend(const Op& op);
-  void optimise(const Op& op);
+  void execute_norm(const Op& op);
+  void execute_attention(const Op& op);
+  void execute_optimizer(const Op& op);
   base::Result<void> communicate(const Op& op);
 
   Device device_;
@@ -158,7 +160,7 @@ class CpuBackend : public Backend {
   std::int64_t resident_before_ = 0;
 };
 
-void CpuBackend::normalise(const Op& op) {
+void CpuBackend::execute_norm(const Op& op) {
   const bool heads = op.kind == Kind::kHeadNorm || op.kind == Kind::kHeadNormGrad;
   const spec::ModelSpec& m = program_->model;
   const NormShape shape{.kind = op.kind,
@@ -171,7 +173,7 @@ void CpuBackend::normalise(const Op& op) {
             at(op.out, 1), at(op.out, 2), op.adds_to(1));
 }
 
-void CpuBackend::attend(const Op& op) {
+void CpuBackend::execute_attention(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const AttentionShape shape{program_->choices.sequence, m.heads, m.kv_heads, m.head_dim};
   if (op.kind == Kind::kAttention) {
@@ -182,7 +184,7 @@ void CpuBackend::attend(const Op& op) {
                  at(op.in, 4), at(op.in, 5), {at(op.out, 0), at(op.out, 1), at(op.out, 2)});
 }
 
-void CpuBackend::optimise(const Op& op) {
+void CpuBackend::execute_optimizer(const Op& op) {
   if (op.kind == Kind::kGradientNorm || op.kind == Kind::kRangeNorm) {
     std::vector<Matrix> gradients;
     for (std::size_t i = 0; i < op.in.size(); ++i) gradients.push_back(at(op.in, i));
@@ -210,14 +212,14 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kNormGrad:
     case Kind::kHeadNorm:
     case Kind::kHeadNormGrad:
-      return normalise(op);
+      return execute_norm(op);
     case Kind::kMatmul:
       return matmul(device_, {op.transpose_a, op.transpose_b, op.adds_to(0)}, at(op.in, 0),
                     at(op.in, 1), op.residual ? at(op.in, 2) : Matrix{},
                     op.bias ? at(op.in, op.residual ? 3 : 2) : Matrix{}, at(op.out, 0));
     case Kind::kScale:
     case Kind::kQuantise:
-      return;  // of programs that are refused
+      return;  // prepare() refuses such programs
     case Kind::kBiasGrad:
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
     case Kind::kRotate:
@@ -226,7 +228,7 @@ void CpuBackend::dispatch(const Op& op) {
                     op.kind == Kind::kRotate ? 1 : -1, at(op.out, 0));
     case Kind::kAttention:
     case Kind::kAttentionGrad:
-      return attend(op);
+      return execute_attention(op);
     case Kind::kActivate:
       return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
     case Kind::kActivateGrad:
@@ -239,15 +241,15 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kAdamw:
     case Kind::kMuon:
     case Kind::kRangeNorm:
-      return optimise(op);
+      return execute_optimizer(op);
     case Kind::kReduceScatter:
     case Kind::kAllGather:
     case Kind::kAllReduce:
-      return;  // communicate()
+      return;  // see communicate()
   }
 }
 
-// Unlike arithmetic it can fail: other ranks may be gone.
+// Unlike arithmetic it can fail: another rank may have exited.
 base::Result<void> CpuBackend::communicate(const Op& op) {
   return collective(device_, *ranks_, op.kind, at(op.in, 0), at(op.out, 0));
 }
@@ -263,6 +265,20 @@ base::Result<void> CpuBackend::execute(const Op& op) {
 
 std::unique_ptr<Backend> make_cpu_backend(int threads, comm::Communicator* ranks) {
   return std::make_unique<CpuBackend>(threads, ranks);
+}
+
+bool better_kernels_after_restart() {
+  constexpr const char* kVariable = "OPENBLAS_CORETYPE";
+  if (std::getenv(kVariable) != nullptr) return false;
+  if (std::string_view(openblas_get_corename()) != "Prescott") return false;
+  __builtin_cpu_init();
+  const char* better = nullptr;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) better = "Haswell";
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+    better = "SkylakeX";
+  }
+  return better != nullptr && ::setenv(kVariable, better, 1) == 0;
 }
 
 }  // namespace assay::train::cpu

@@ -1,4 +1,4 @@
-// The backend of CPUs: fp32, one arena, threads of our own.
+// The CPU backend: fp32, one arena, a pool of threads.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,14 @@
 
 namespace assay::train::cpu {
 
-// `threads` 0: one per processor that this process may use. `ranks`: whom programs of several ranks
-// are executed with; must outlive the backend.
+// `threads` 0: one per processor that this process may use. `ranks`: the communicator of programs
+// of several ranks; must outlive the backend.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0, comm::Communicator* ranks = nullptr);
+
+// OpenBLAS chooses its kernels by processor model when it is loaded. For models newer than itself
+// it falls back to kernels of 2004, a fifth as fast. Returns true if the program should be
+// restarted: the environment now selects better kernels. False if the choice is good or was made by
+// the user.
+bool better_kernels_after_restart();
 
 }  // namespace assay::train::cpu

@@ -1,40 +1,27 @@
-// Device: what every kernel is given: threads, and a place to say what it has done. A kernel tells
-// of itself from the memory it was handed, so the log is of what was executed, not of what was
-// asked.
+// Device: what every CPU kernel is given (threads and the log of executed ops), and Matrix, a view
+// whose address is known.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
-#include "train/backend.h"
-#include "train/cpu/matrix.h"
+#include "train/executed.h"
 #include "train/threads.h"
 
 namespace assay::train::cpu {
 
-class Device : public Threads {
+struct Matrix {
+  float* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+
+  [[nodiscard]] float* row(std::int64_t i) const { return data + i * stride; }
+  [[nodiscard]] bool empty() const { return data == nullptr; }
+};
+
+class Device : public Threads, public OpRecorder {
  public:
   using Threads::Threads;
-
-  void log_to(ExecutedLog* log, const step::Op* op) {
-    log_ = log;
-    op_ = op;
-  }
-  // Operands that are not there are left out.
-  void did(step::Kind kind, const std::vector<Shape>& in, const std::vector<Shape>& out) {
-    if (log_ == nullptr) return;
-    Executed executed{.op = op_, .kind = kind};
-    for (const Shape& shape : in) {
-      if (shape.there) executed.in.push_back({shape.rows, shape.cols});
-    }
-    for (const Shape& shape : out) {
-      if (shape.there) executed.out.push_back({shape.rows, shape.cols});
-    }
-    log_->push_back(std::move(executed));
-  }
-
- private:
-  ExecutedLog* log_ = nullptr;
-  const step::Op* op_ = nullptr;
 };
 
 }  // namespace assay::train::cpu

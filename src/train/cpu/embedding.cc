@@ -1,5 +1,5 @@
-// Token and position embeddings. Gradients are summed token after token within each column, so
-// threads share out columns.
+// Token and position embeddings. Gradients are summed token by token within each column, so
+// work is divided by columns.
 #include <algorithm>
 
 #include "train/cpu/kernels.h"
@@ -14,7 +14,7 @@ constexpr std::int64_t kColumns = 32;
 
 void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
            Matrix x) {
-  device.did(step::Kind::kEmbed, {tokens, table, positions}, {x});
+  device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
   device.ranges(x.rows, kTokenRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       const float* from = table.row(tokens[t]);
@@ -30,7 +30,7 @@ void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::i
 }
 
 void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool adds) {
-  device.did(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
+  device.executed(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
   device.ranges(dx.cols, kColumns, [&](std::int64_t first, std::int64_t last) {
     if (!adds) {
       for (std::int64_t v = 0; v < dtable.rows; ++v) {
@@ -47,7 +47,7 @@ void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool ad
 
 void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
                     bool adds) {
-  device.did(step::Kind::kPositionsGrad, {dx}, {dpositions});
+  device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
   device.ranges(dpositions.rows, 1, [&](std::int64_t position, std::int64_t) {
     float* to = dpositions.row(position);
     if (!adds) std::fill_n(to, dpositions.cols, 0.0F);

@@ -1,5 +1,5 @@
-// The arithmetic of every op, in fp32. Sums are made over fixed blocks in a fixed order, so that
-// neither the number of threads nor their luck changes a bit.
+// The kernels of every op, in fp32. Sums are made over fixed blocks in a fixed order, so that
+// results do not depend on the number of threads or their timing.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include "spec/model.h"
 #include "train/backend.h"
 #include "train/cpu/device.h"
-#include "train/cpu/matrix.h"
 
 namespace assay::train::cpu {
 
@@ -20,10 +19,10 @@ void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::i
 void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool adds);
 void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
 
-// norm.cc: weight and bias may be empty. A row is `width` long; x may hold several side by side
-// (heads), each normalised by itself.
+// norm.cc: weight and bias may be empty. A row has `width` elements; x may hold several side
+// by side (heads), each normalised separately.
 struct NormShape {
-  step::Kind kind = step::Kind::kNorm;  // as which it is told
+  step::Kind kind = step::Kind::kNorm;  // recorded in the log
   bool centred = false;                 // LayerNorm
   std::int64_t width = 0;
 };
@@ -40,12 +39,12 @@ struct Product {
 };
 void matmul(Device& device, Product product, Matrix a, Matrix b, Matrix residual, Matrix bias,
             Matrix c);
-// The same without a word: for kernels that are made of products.
+// The same without a log entry, for kernels that consist of products.
 void multiply_rows(Device& device, Product product, Matrix a, Matrix b, Matrix residual,
                    Matrix bias, Matrix c);
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 
-// rotate.cc: rotary positions of heads that lie side by side; direction -1 undoes it.
+// rotate.cc: rotary positions of heads stored side by side; direction -1 is the inverse.
 struct Rotation {
   std::int64_t sequence = 0;
   std::int64_t head_dim = 0;
@@ -75,14 +74,14 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
                    Matrix a);
 
-// loss.cc: logits become their gradients, unless `gradient` is not wanted; sums are added to.
-// Columns beyond the vocabulary are padding.
+// loss.cc: replaces logits by their gradients if `gradient`; adds to the sums. Columns beyond the
+// vocabulary are padding.
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
           const StepSettings& settings, bool gradient, Matrix scalars);
 
 // optimizer.cc
 void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);
-// The norm alone: of gradients of which other ranks have the rest.
+// The norm of this rank's range of the gradients only.
 void range_norm(Device& device, std::span<const Matrix> gradients, Matrix norm);
 void adamw(Device& device, const StepSettings& settings, bool decays, Matrix scalars,
            Matrix gradient, Matrix weight, Matrix first, Matrix second);
@@ -90,7 +89,7 @@ void adamw(Device& device, const StepSettings& settings, bool decays, Matrix sca
 void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix gradient,
           Matrix weight, Matrix momentum);
 
-// collectives.cc: sums, of matrices with one row.
+// collectives.cc: on matrices with one row.
 base::Result<void> collective(Device& device, comm::Communicator& ranks, step::Kind kind, Matrix in,
                               Matrix out);
 

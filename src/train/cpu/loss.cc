@@ -40,7 +40,7 @@ void one_token(float* logits, std::int64_t vocab, std::int32_t target, float z_l
 
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
           const StepSettings& settings, bool gradient, Matrix scalars) {
-  device.did(step::Kind::kLoss, {logits, targets}, {logits, scalars});
+  device.executed(step::Kind::kLoss, {logits, targets}, {logits, scalars});
   const auto weight = static_cast<float>(1.0 / settings.counted_targets);
   const auto z_loss = static_cast<float>(settings.z_loss);
   std::vector<LossSums> blocks(static_cast<std::size_t>((logits.rows + kLossRows - 1) / kLossRows));

@@ -1,5 +1,5 @@
-// Matrix products. OpenBLAS computes with one thread; the rows of the result are shared out here in
-// blocks of a fixed size.
+// Matrix products. OpenBLAS computes with one thread; the rows of the result are divided among
+// threads in blocks of a fixed size.
 #include <cblas.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kProductRows = 128;
 constexpr std::int64_t kBiasColumns = 64;
 
-// What is there before the product is added.
+// Initialises the result before the product is added.
 void lay_down(Matrix residual, Matrix bias, Matrix c, std::int64_t first, std::int64_t last) {
   for (std::int64_t i = first; i < last; ++i) {
     float* to = c.row(i);
@@ -29,7 +29,7 @@ void lay_down(Matrix residual, Matrix bias, Matrix c, std::int64_t first, std::i
 
 void matmul(Device& device, Product product, Matrix a, Matrix b, Matrix residual, Matrix bias,
             Matrix c) {
-  device.did(step::Kind::kMatmul, {a, b, residual, bias}, {c});
+  device.executed(step::Kind::kMatmul, {a, b, residual, bias}, {c});
   multiply_rows(device, product, a, b, residual, bias, c);
 }
 
@@ -50,7 +50,7 @@ void multiply_rows(Device& device, Product product, Matrix a, Matrix b, Matrix r
 }
 
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds) {
-  device.did(step::Kind::kBiasGrad, {dy}, {dbias});
+  device.executed(step::Kind::kBiasGrad, {dy}, {dbias});
   device.ranges(dy.cols, kBiasColumns, [&](std::int64_t first, std::int64_t last) {
     if (!adds) std::fill(dbias.data + first, dbias.data + last, 0.0F);
     for (std::int64_t t = 0; t < dy.rows; ++t) {

@@ -1,5 +1,5 @@
-// Muon: the momentum of a matrix, made orthogonal by a few steps of a Newton-Schulz iteration, is
-// the direction it moves in (Jordan et al., 2024; coefficients as published).
+// Muon: updates a matrix by its momentum, orthogonalised with a few Newton-Schulz iterations
+// (Jordan et al., 2024; coefficients as published).
 #include <cblas.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Matrix over(std::vector<float>& memory, std::int64_t rows, std::int64_t cols) {
   return {memory.data(), rows, cols, cols};
 }
 
-// x (at most as many rows as columns) becomes nearly orthogonal.
+// Makes x nearly orthogonal; x has at most as many rows as columns.
 void orthogonalise(Device& device, Matrix x) {
   double square = 0;
   for (std::int64_t i = 0; i < x.rows * x.cols; ++i) {
@@ -59,7 +59,7 @@ void transpose(Matrix from, Matrix to) {
 
 void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix gradient,
           Matrix weight, Matrix momentum) {
-  device.did(step::Kind::kMuon, {gradient, scalars}, {weight, momentum});
+  device.executed(step::Kind::kMuon, {gradient, scalars}, {weight, momentum});
   if (scalars.data[static_cast<std::size_t>(step::Scalar::kNonFinite)] != 0) return;
   const float clip = scalars.data[static_cast<std::size_t>(step::Scalar::kClip)];
   const auto beta = static_cast<float>(settings.muon_momentum);
@@ -68,7 +68,7 @@ void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix g
   for (std::int64_t i = 0; i < gradient.rows * gradient.cols; ++i) {
     const float g = gradient.data[i] * clip;
     momentum.data[i] = beta * momentum.data[i] + (1 - beta) * g;
-    update.data[i] = (1 - beta) * g + beta * momentum.data[i];  // Nesterov's
+    update.data[i] = (1 - beta) * g + beta * momentum.data[i];  // Nesterov momentum
   }
   if (update.rows <= update.cols) {
     orthogonalise(device, update);
@@ -79,7 +79,7 @@ void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix g
     orthogonalise(device, turned);
     transpose(turned, update);
   }
-  // Tall matrices move further per singular value, so that every output changes alike.
+  // Tall matrices get a larger step per singular value, so that all outputs change equally.
   const double tall =
       std::max(1.0, static_cast<double>(weight.rows) / static_cast<double>(weight.cols));
   const auto rate = static_cast<float>(settings.muon_learning_rate * std::sqrt(tall));

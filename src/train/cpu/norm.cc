@@ -1,5 +1,5 @@
-// RMSNorm and LayerNorm, of rows or of the heads in them. What the backward pass needs of a row's
-// statistics it computes again: the row is read anyway.
+// RMSNorm and LayerNorm, of rows or of the heads in them. The backward pass recomputes the row
+// statistics, because it reads the row anyway.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,7 +10,7 @@ namespace assay::train::cpu {
 namespace {
 
 constexpr double kEpsilon = 1e-5;
-constexpr std::int64_t kNormRows = 32;  // of one block: what weight gradients are first summed over
+constexpr std::int64_t kNormRows = 32;  // per block of the first summation of weight gradients
 
 struct Statistics {
   float mean = 0;
@@ -32,13 +32,13 @@ Statistics statistics(NormShape shape, const float* x) {
   return {static_cast<float>(mean), static_cast<float>(scale)};
 }
 
-// One row of the backward pass. `sums` are dweight and dbias of the block, side by side.
+// One row of the backward pass. `sums` holds dweight and dbias of the block.
 void row_grad(NormShape shape, const float* dh, const float* x, Matrix weight, float* dx, bool adds,
               float* dweight, float* dbias) {
   const Statistics s = statistics(shape, x);
   const auto width = static_cast<double>(shape.width);
-  double along = 0;  // of the gradient along the normalised row
-  double mean = 0;   // of the gradient itself
+  double along = 0;  // mean of gradient times normalised row
+  double mean = 0;   // mean of the gradient
   for (std::int64_t i = 0; i < shape.width; ++i) {
     const float normal = (x[i] - s.mean) * s.scale;
     const float g = weight.empty() ? dh[i] : dh[i] * weight.data[i];
@@ -72,7 +72,7 @@ void sum_blocks(const std::vector<float>& blocks, std::int64_t count, std::int64
 }  // namespace
 
 void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h) {
-  device.did(shape.kind, {x, weight, bias}, {h});
+  device.executed(shape.kind, {x, weight, bias}, {h});
   const std::int64_t heads = x.cols / shape.width;
   device.ranges(x.rows, kNormRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
@@ -93,7 +93,7 @@ void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias,
 
 void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix dx,
                bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
-  device.did(shape.kind, {dh, x, weight}, {dx, dweight, dbias});
+  device.executed(shape.kind, {dh, x, weight}, {dx, dweight, dbias});
   const std::int64_t heads = x.cols / shape.width;
   const std::int64_t blocks = (x.rows + kNormRows - 1) / kNormRows;
   std::vector<float> sums(dweight.empty() ? 0 : static_cast<std::size_t>(blocks * 2 * shape.width));

@@ -33,24 +33,24 @@ double norm_of(Device& device, std::span<const Matrix> gradients) {
 }  // namespace
 
 void range_norm(Device& device, std::span<const Matrix> gradients, Matrix norm) {
-  device.did(step::Kind::kRangeNorm, {gradients.begin(), gradients.end()}, {norm});
+  device.executed(step::Kind::kRangeNorm, {gradients.begin(), gradients.end()}, {norm});
   norm.data[0] = static_cast<float>(norm_of(device, gradients));
 }
 
 void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars) {
-  device.did(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
-  float* told = scalars.data;
+  device.executed(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
+  float* results = scalars.data;
   const double norm = norm_of(device, gradients);
   const bool finite = std::isfinite(norm);
-  scalar(told, step::Scalar::kNorm) = static_cast<float>(norm);
-  scalar(told, step::Scalar::kClip) =
+  scalar(results, step::Scalar::kNorm) = static_cast<float>(norm);
+  scalar(results, step::Scalar::kClip) =
       clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1.0F;
-  scalar(told, step::Scalar::kNonFinite) = finite ? 0.0F : 1.0F;
+  scalar(results, step::Scalar::kNonFinite) = finite ? 0.0F : 1.0F;
 }
 
 void adamw(Device& device, const StepSettings& settings, bool decays, Matrix scalars,
            Matrix gradient, Matrix weight, Matrix first_moment, Matrix second_moment) {
-  device.did(step::Kind::kAdamw, {gradient, scalars}, {weight, first_moment, second_moment});
+  device.executed(step::Kind::kAdamw, {gradient, scalars}, {weight, first_moment, second_moment});
   if (scalars.data[static_cast<std::size_t>(step::Scalar::kNonFinite)] != 0) return;
   const float clip = scalars.data[static_cast<std::size_t>(step::Scalar::kClip)];
   const auto steps = static_cast<double>(settings.step);

@@ -1,5 +1,5 @@
-// Rotary positions: the first and second half of a head are the real and imaginary parts of numbers
-// that turn with the position, as in the published Llama weights.
+// Rotary positions: the first and second half of a head are the real and imaginary parts of complex
+// numbers, which are rotated by position, as in the published Llama weights.
 #include <cmath>
 #include <vector>
 
@@ -13,7 +13,7 @@ constexpr std::int64_t kRotateRows = 64;
 }  // namespace
 
 void rotate(Device& device, Rotation rotation, int direction, Matrix heads) {
-  device.did(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
+  device.executed(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
   const std::int64_t half = rotation.head_dim / 2;
   const std::int64_t count = heads.cols / rotation.head_dim;
   std::vector<double> frequency(static_cast<std::size_t>(half));

@@ -1,5 +1,5 @@
-// The whole step on a CPU: what is executed is the list, gradients are those of finite differences,
-// recomputation changes nothing.
+// The whole step on a CPU: the log of executed ops equals the program's list, gradients equal
+// finite differences, recomputation changes nothing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::vector<Variant> variants() {
                                       .context = 12});
 }
 
-// A program with its memory filled: weights from a seed, a fixed batch.
+// A prepared program with seeded weights and a fixed batch.
 class Trial {
  public:
   explicit Trial(const spec::ModelSpec& model, step::Choices choices, int threads = 2)
@@ -38,7 +38,7 @@ class Trial {
     EXPECT_TRUE(backend_->prepare(program_, plan_).has_value());
     for (const step::Parameter& p : program_.parameters) {
       std::vector<float> values(static_cast<std::size_t>(p.elements()));
-      step::Parameter wild = p;  // far from zero, so that everything matters
+      step::Parameter wild = p;  // large values, so that everything has an effect
       wild.init_std = 0.3;
       initial_values(wild, 7, 0, values);
       if (p.init != step::Init::kNormal) {
@@ -66,7 +66,7 @@ class Trial {
     EXPECT_TRUE(scalars.has_value());
     return *scalars;
   }
-  // The mean loss with the penalty: what gradients are of.
+  // The mean loss with the penalty, whose gradients are computed.
   double loss() {
     const Scalars s = step();
     const double count = s[static_cast<int>(step::Scalar::kCount)];
@@ -121,7 +121,7 @@ TEST(CpuStep, GradientsAreThoseOfFiniteDifferences) {
       const std::vector<float> gradient = trained.get(trained.program().gradient(p));
       const step::View place = measured.program().weight(p);
       const std::vector<float> weights = measured.get(place);
-      // Along the gradient itself: the sum of all of its squares must come out.
+      // The derivative along the gradient is its squared norm.
       double square = 0;
       for (const float g : gradient) square += static_cast<double>(g) * static_cast<double>(g);
       ASSERT_GT(square, 0) << variant.name << " " << p.name;

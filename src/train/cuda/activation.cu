@@ -1,6 +1,5 @@
-// What stands between the two matrices of an MLP. The forward pass and the gradient, which may
-// compute the activation again, share every operation that makes it, so that both get the same
-// bits.
+// The activation functions of an MLP. The forward pass and the gradient, which may recompute the
+// activation, share every operation, so that both get the same bits.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -17,7 +16,7 @@ __device__ float sigmoid(float x) {
   return __fdividef(1.0F, 1.0F + __expf(-x));
 }
 
-// The multiplications are spelt out: fused with different neighbours they would round differently.
+// Explicit multiplications: fused with different neighbours they would round differently.
 template <spec::Mlp kKind>
 __device__ float value_and_slope(float x, float& slope) {
   if constexpr (kKind == spec::Mlp::kRelu2) {
@@ -41,13 +40,13 @@ __device__ float value_and_slope(float x, float& slope) {
 }
 
 struct ActivationArguments {
-  Half* inner;  // gate|up or up; its gradient afterwards, in the backward pass
+  Half* inner;  // gate|up or up; overwritten by its gradient in the backward pass
   const Half* da;
   Half* a;
   std::int64_t inner_stride;
   std::int64_t da_stride;
   std::int64_t a_stride;
-  unsigned vectors;  // of a row of `a`
+  unsigned vectors;  // per row of `a`
   std::uint64_t all;
 };
 
@@ -114,7 +113,7 @@ __global__ void __launch_bounds__(kActivationThreads) activate_grad_kernel(Activ
   if (p.a != nullptr) store8(p.a + row * p.a_stride + at, narrow(value));
 }
 
-// Calls visit with the kind as a constant.
+// Calls visit with the kind as a compile-time constant.
 template <class Visit>
 void with_kind(spec::Mlp kind, Visit visit) {
   switch (kind) {
@@ -130,7 +129,7 @@ void with_kind(spec::Mlp kind, Visit visit) {
 }  // namespace
 
 void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a) {
-  device.did(step::Kind::kActivate, {inner}, {a});
+  device.executed(step::Kind::kActivate, {inner}, {a});
   ActivationArguments p{.inner = inner.as<Half>(),
                         .a = a.as<Half>(),
                         .inner_stride = inner.stride,
@@ -147,7 +146,7 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a) {
 
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
                    Matrix a) {
-  device.did(step::Kind::kActivateGrad, {inner, da}, {dinner, a});
+  device.executed(step::Kind::kActivateGrad, {inner, da}, {dinner, a});
   if (dinner.data != inner.data) return device.failed("activation gradient: not in place");
   ActivationArguments p{.inner = inner.as<Half>(),
                         .da = da.as<Half>(),

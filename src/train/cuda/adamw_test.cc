@@ -1,5 +1,5 @@
-// AdamW on the device against the same arithmetic on the host, to the last bit: weights as fp32
-// numbers put together from their halves, moments rounded with the same dice.
+// AdamW on the device against the same arithmetic on the host, bit for bit: weights as fp32 joined
+// from their halves, moments rounded with the same random bits.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -20,11 +20,11 @@ std::uint32_t mixed(std::uint32_t x) {
   return x ^ (x >> 16U);
 }
 
-std::uint16_t rounded(float value, std::uint32_t die) {
-  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + die) >> 16U);
+std::uint16_t rounded(float value, std::uint32_t bits) {
+  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + bits) >> 16U);
 }
 
-// A group of parameters as the host has it.
+// A group of parameters in host memory.
 struct HostGroup {
   std::vector<float> weight;
   std::vector<std::uint16_t> first;
@@ -44,7 +44,7 @@ void update(HostGroup& group, const std::vector<std::uint16_t>& gradient, float 
   const auto epsilon = static_cast<float>(s.epsilon);
   const float keep =
       group.decays ? static_cast<float>(1.0 - s.learning_rate * s.weight_decay) : 1.0F;
-  const std::uint32_t dice =
+  const std::uint32_t seed =
       mixed(static_cast<std::uint32_t>(s.step) * 0x9e3779b9U + group.part * 0x7f4a7c15U);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const float g = join_master({gradient[i], 0}) * clip;
@@ -52,9 +52,9 @@ void update(HostGroup& group, const std::vector<std::uint16_t>& gradient, float 
     const float v = beta2 * join_master({group.second[i], 0}) + (1 - beta2) * g * g;
     group.weight[i] =
         keep * group.weight[i] - rate * (m * correct1) / (std::sqrt(v * correct2) + epsilon);
-    const std::uint32_t die = mixed(dice ^ static_cast<std::uint32_t>(i));
-    group.first[i] = rounded(m, die & 0xffffU);
-    group.second[i] = rounded(v, die >> 16U);
+    const std::uint32_t bits = mixed(seed ^ static_cast<std::uint32_t>(i));
+    group.first[i] = rounded(m, bits & 0xffffU);
+    group.second[i] = rounded(v, bits >> 16U);
   }
 }
 
@@ -90,12 +90,12 @@ TEST(CudaAdamw, IsTheHostsToTheLastBit) {
                                 .epsilon = 1e-8,
                                 .weight_decay = 0.1,
                                 .clip = 0.5};
-    const Scalars told = trial.step(settings);
-    ASSERT_LT(scalar(told, step::Scalar::kClip), 1.0F);
+    const Scalars scalars = trial.step(settings);
+    ASSERT_LT(scalar(scalars, step::Scalar::kClip), 1.0F);
     for (HostGroup& group : host) {
       const step::GroupBuffers& device =
           p.of(group.decays ? step::Group::kDecayed : step::Group::kUndecayed);
-      update(group, trial.bits(trial.whole(device.gradients)), scalar(told, step::Scalar::kClip),
+      update(group, trial.bits(trial.whole(device.gradients)), scalar(scalars, step::Scalar::kClip),
              settings);
       EXPECT_TRUE(group.first == trial.bits(trial.whole(device.first_moment))) << step;
       EXPECT_TRUE(group.second == trial.bits(trial.whole(device.second_moment))) << step;

@@ -19,12 +19,13 @@ base::Result<void> Batches::open(std::int64_t tokens, std::int64_t vocab) {
   tokens_ = tokens;
   vocab_ = vocab;
   ends_.resize(static_cast<std::size_t>(vocab));
-  const auto bytes = static_cast<std::size_t>(2 * tokens + place_numbers(tokens)) * 4;
+  const auto bytes = static_cast<std::size_t>(2 * tokens + index_size(tokens)) * 4;
   for (Slot& slot : slots_) {
     if (cudaHostAlloc(reinterpret_cast<void**>(&slot.numbers), bytes, cudaHostAllocDefault) !=
             cudaSuccess ||
         cudaEventCreateWithFlags(&slot.read, cudaEventDisableTiming) != cudaSuccess) {
-      return base::fail(base::unfit_error("memory", "no pinned memory can be had for batches"));
+      return base::fail(
+          base::unfit_error("memory", "pinned memory for batches cannot be allocated"));
     }
   }
   return {};
@@ -41,9 +42,9 @@ bool Batches::check(Device& device, std::span<const std::int32_t> numbers,
   return true;
 }
 
-void Batches::sort(std::span<const std::int32_t> tokens, std::int32_t* places) {
-  std::int32_t* order = places;
-  std::int32_t* starts = places + tokens_;
+void Batches::sort(std::span<const std::int32_t> tokens, std::int32_t* index) {
+  std::int32_t* order = index;
+  std::int32_t* starts = index + tokens_;
   std::int32_t* ids = starts + tokens_ + 1;
   std::fill(ends_.begin(), ends_.end(), 0);
   for (const std::int32_t token : tokens) ++ends_[static_cast<std::size_t>(token)];
@@ -55,7 +56,7 @@ void Batches::sort(std::span<const std::int32_t> tokens, std::int32_t* places) {
     ids[distinct_] = static_cast<std::int32_t>(token);
     starts[distinct_++] = at;
     at += count;
-    count = at - count;  // from here on: where the token's next position goes
+    count = at - count;  // now the index of the token's next position
   }
   starts[distinct_] = at;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -72,8 +73,8 @@ void Batches::send(Device& device, std::span<const std::int32_t> tokens,
   device.check(cudaEventSynchronize(slot.read), "batch");
   std::copy(tokens.begin(), tokens.end(), slot.numbers);
   std::copy(targets.begin(), targets.end(), slot.numbers + tokens_);
-  std::int32_t* places = slot.numbers + 2 * tokens_;
-  sort(tokens, places);
+  std::int32_t* index = slot.numbers + 2 * tokens_;
+  sort(tokens, index);
   const auto copy = [&](std::int32_t* to, const std::int32_t* from, std::int64_t count) {
     device.check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * 4,
                                  cudaMemcpyHostToDevice, device.stream),
@@ -81,7 +82,7 @@ void Batches::send(Device& device, std::span<const std::int32_t> tokens,
   };
   copy(device_tokens, slot.numbers, tokens_);
   if (!targets.empty()) copy(device_targets, slot.numbers + tokens_, tokens_);
-  copy(device.workspace.places, places, place_numbers(tokens_));
+  copy(device.workspace.token_index, index, index_size(tokens_));
   device.check(cudaEventRecord(slot.read, device.stream), "batch");
 }
 

@@ -1,5 +1,5 @@
-// Token and position embeddings. A row of the table's gradient is summed by one block in the order
-// of the batch: set_batch has sorted the places of each token.
+// Token and position embeddings. Each row of the table's gradient is summed by one block in batch
+// order, from the index of positions by token (batches.h).
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
   store8(x + row * width + at, raw);
 }
 
-// `ids`, `starts`, `order`: token i of the distinct ones stands at order[starts[i]] … of the batch.
+// `ids`, `starts`, `order`: distinct token i occurs at order[starts[i]] … of the batch.
 __global__ void __launch_bounds__(kEmbeddingThreads)
     embed_grad_kernel(const std::int32_t* ids, const std::int32_t* starts,
                       const std::int32_t* order, const Half* dx, Half* dtable, unsigned vectors,
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
 
 void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
            Matrix x) {
-  device.did(step::Kind::kEmbed, {tokens, table, positions}, {x});
+  device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
   const auto vectors = static_cast<unsigned>(x.cols / 8);
   const auto all = static_cast<std::uint64_t>(x.rows) * vectors;
   embed_kernel<<<blocks_for(static_cast<std::int64_t>(all), kEmbeddingThreads), kEmbeddingThreads,
@@ -85,12 +85,12 @@ void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::i
 
 void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx, Matrix dtable,
                 bool adds) {
-  device.did(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
+  device.executed(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
   if (!adds) {
     const auto bytes = static_cast<std::size_t>(dtable.rows * dtable.cols) * sizeof(Half);
     device.check(cudaMemsetAsync(dtable.data, 0, bytes, device.stream), "embedding gradient");
   }
-  const std::int32_t* order = device.workspace.places;
+  const std::int32_t* order = device.workspace.token_index;
   const std::int32_t* starts = order + tokens.count;
   const std::int32_t* ids = starts + tokens.count + 1;
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
@@ -102,7 +102,7 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx,
 
 void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
                     bool adds) {
-  device.did(step::Kind::kPositionsGrad, {dx}, {dpositions});
+  device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
   const dim3 blocks(static_cast<unsigned>(dpositions.rows), blocks_for(vectors, kEmbeddingThreads));
   positions_kernel<<<blocks, kEmbeddingThreads, 0, device.stream>>>(

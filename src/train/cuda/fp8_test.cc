@@ -1,4 +1,4 @@
-// Products in fp8: the conversion against one that tries all 256 codes, and a step against the same
+// Products in fp8: the conversion against a search of all 256 codes, and a step against the same
 // step in bf16.
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::scalar;
 using testing::Trial;
 using testing::Variant;
 
-// By the definition of the format; NaN where the code is none.
+// Decodes a code by the definition of the format; NaN for invalid codes.
 double value_of(int code) {
   constexpr int kMantissa = 3;
   constexpr int kBias = 7;
@@ -35,7 +35,7 @@ double value_of(int code) {
   return (code & 0x80) != 0 ? -magnitude : magnitude;
 }
 
-// The nearest; of two the even one.
+// The nearest code; ties to even.
 std::uint8_t nearest(double value) {
   int best = -1;
   for (int code = 0; code < 256; ++code) {
@@ -92,7 +92,7 @@ std::vector<std::uint16_t> some_halves(std::size_t count, float size) {
   std::normal_distribution<float> normal;
   std::vector<std::uint16_t> halves(count);
   for (std::size_t i = 0; i < count; ++i) {
-    // From large to so small that fp8 has fewer bits for it, or none.
+    // From large values to fp8 subnormals and zero.
     const float small = std::exp2(-static_cast<float>(random() % 24));
     halves[i] = half_of(size * normal(random) * small);
   }
@@ -164,9 +164,9 @@ step::Choices choices_in(spec::Precision precision, spec::Recompute recompute) {
 }
 
 // Three bits of mantissa round by 2.6 % on average (root mean square), so every product of two such
-// matrices carries 3.7 % of noise. A gradient of these models has up to twenty-four products behind
-// it, whose noise adds up to sqrt(24) times as much: a cosine of 0.984, and less where a sum of
-// gradients of both signs is small.
+// matrices has 3.7 % of noise. A gradient of these models depends on up to twenty-four products,
+// whose noise adds up to sqrt(24) times as much: a cosine of 0.984, and less where gradients of
+// both signs cancel.
 TEST_F(CudaFp8, AStepIsCloseToTheOneInBf16) {
   constexpr double kCosine = 0.97;
   for (const Variant& variant : testing::variants()) {

@@ -32,7 +32,7 @@ base::Result<void> GpuBackend::open() {
     return base::fail(base::unfit_error(
         properties.name,
         fmt::format("its compute capability is {}.{}", properties.major, properties.minor),
-        "kernels are for 9.0 and later"));
+        "9.0 or later is required"));
   }
   device_.check(cudaStreamCreateWithFlags(&device_.stream, cudaStreamNonBlocking), "stream");
   device_.check(cudaHostAlloc(reinterpret_cast<void**>(&pinned_scalars_), sizeof(Scalars),
@@ -62,14 +62,14 @@ base::Result<void> GpuBackend::outcome() const {
   return base::fail(base::failed_error("cuda", device_.failure()));
 }
 
-std::byte* GpuBackend::place(const View& view) const {
+std::byte* GpuBackend::address(const View& view) const {
   const auto buffer = static_cast<std::size_t>(view.buffer);
   return arena_ + plan_->offset[buffer] +
          view.offset * step::bytes_of(program_->buffers[buffer].type);
 }
 
 Matrix GpuBackend::matrix(const View& view) const {
-  return {place(view), view.rows, view.cols, view.stride};
+  return {address(view), view.rows, view.cols, view.stride};
 }
 
 Matrix GpuBackend::at(const std::vector<View>& views, std::size_t i) const {
@@ -77,20 +77,21 @@ Matrix GpuBackend::at(const std::vector<View>& views, std::size_t i) const {
 }
 
 Tokens GpuBackend::tokens(const View& view) const {
-  return {reinterpret_cast<const std::int32_t*>(place(view)), view.rows};
+  return {reinterpret_cast<const std::int32_t*>(address(view)), view.rows};
 }
 
 base::Result<void> GpuBackend::write(const View& to, std::span<const std::byte> from) {
   wait_for_copy();
   const Rows rows = rows_of(to);
-  ASSAY_CHECK(from.size() == rows.bytes * rows.count, "as large as the view");
-  return copy(place(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
+  ASSAY_CHECK(from.size() == rows.bytes * rows.count,
+              "the host memory must be as large as the view");
+  return copy(address(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
 }
 
 base::Result<void> GpuBackend::read(const View& from, std::span<std::byte> to) {
   const Rows rows = rows_of(from);
-  ASSAY_CHECK(to.size() == rows.bytes * rows.count, "as large as the view");
-  return copy(to.data(), rows.bytes, place(from), rows.pitch, rows, cudaMemcpyDeviceToHost);
+  ASSAY_CHECK(to.size() == rows.bytes * rows.count, "the host memory must be as large as the view");
+  return copy(to.data(), rows.bytes, address(from), rows.pitch, rows, cudaMemcpyDeviceToHost);
 }
 
 GpuBackend::Rows GpuBackend::rows_of(const View& view) const {
@@ -98,7 +99,7 @@ GpuBackend::Rows GpuBackend::rows_of(const View& view) const {
   const auto bytes = [&](std::int64_t elements) {
     return static_cast<std::size_t>(elements * step::bytes_of(type));
   };
-  // What lies side by side is one row: a row may be longer than the pitch CUDA allows.
+  // Contiguous rows are copied as one: CUDA limits the pitch, not the length.
   if (view.rows == 1 || view.stride == view.cols) {
     return {.count = 1, .bytes = bytes(view.elements()), .pitch = bytes(view.elements())};
   }
@@ -109,11 +110,11 @@ GpuBackend::Rows GpuBackend::rows_of(const View& view) const {
 
 base::Result<void> GpuBackend::copy(void* to, std::size_t to_pitch, const void* from,
                                     std::size_t from_pitch, const Rows& rows, cudaMemcpyKind kind) {
-  const cudaError_t begun = rows.count == 1
-                                ? cudaMemcpyAsync(to, from, rows.bytes, kind, device_.stream)
-                                : cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, rows.bytes,
-                                                    rows.count, kind, device_.stream);
-  device_.check(begun, "copying to or from the device");
+  const cudaError_t status = rows.count == 1
+                                 ? cudaMemcpyAsync(to, from, rows.bytes, kind, device_.stream)
+                                 : cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, rows.bytes,
+                                                     rows.count, kind, device_.stream);
+  device_.check(status, "copying to or from the device");
   device_.check(cudaStreamSynchronize(device_.stream), "copying to or from the device");
   return outcome();
 }
@@ -121,20 +122,20 @@ base::Result<void> GpuBackend::copy(void* to, std::size_t to_pitch, const void* 
 void GpuBackend::begin_step(const StepSettings& settings) {
   settings_ = settings;
   timed_ = 0;
-  device_.check(cudaMemsetAsync(place(program_->scalars), 0, sizeof(Scalars), device_.stream),
+  device_.check(cudaMemsetAsync(address(program_->scalars), 0, sizeof(Scalars), device_.stream),
                 "scalars");
 }
 
 void GpuBackend::set_batch(std::span<const std::int32_t> tokens,
                            std::span<const std::int32_t> targets) {
-  auto* to_tokens = reinterpret_cast<std::int32_t*>(place(program_->tokens));
+  auto* to_tokens = reinterpret_cast<std::int32_t*>(address(program_->tokens));
   auto* to_targets =
-      targets.empty() ? nullptr : reinterpret_cast<std::int32_t*>(place(program_->targets));
+      targets.empty() ? nullptr : reinterpret_cast<std::int32_t*>(address(program_->targets));
   batches_.send(device_, tokens, targets, to_tokens, to_targets);
 }
 
 base::Result<void> GpuBackend::execute(const step::Op& op) {
-  ASSAY_TRY_VOID(outcome());  // a batch may have been refused
+  ASSAY_TRY_VOID(outcome());  // a batch may have been invalid
   if (op.phase == step::Phase::kOptimizer) wait_for_copy();
   device_.log_to(log_, &op);
   if (times_ops_) begin_op(op);
@@ -144,7 +145,7 @@ base::Result<void> GpuBackend::execute(const step::Op& op) {
 }
 
 base::Result<Scalars> GpuBackend::finish_step() {
-  device_.check(cudaMemcpyAsync(pinned_scalars_, place(program_->scalars), sizeof(Scalars),
+  device_.check(cudaMemcpyAsync(pinned_scalars_, address(program_->scalars), sizeof(Scalars),
                                 cudaMemcpyDeviceToHost, device_.stream),
                 "scalars");
   device_.check(cudaStreamSynchronize(device_.stream), "the step");
@@ -183,8 +184,8 @@ void GpuBackend::read_op_times() {
 
 std::string GpuBackend::pci_bus_id() const {
   char text[32] = {};
-  const bool told = cudaDeviceGetPCIBusId(text, sizeof text, options_.device) == cudaSuccess;
-  return told ? text : std::string();
+  const bool known = cudaDeviceGetPCIBusId(text, sizeof text, options_.device) == cudaSuccess;
+  return known ? text : std::string();
 }
 
 MemoryUse GpuBackend::memory() const {

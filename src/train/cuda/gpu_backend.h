@@ -1,5 +1,6 @@
-// GpuBackend: the class behind cuda_backend.h. prepare.cc takes memory and makes everything that a
-// step must not wait for; dispatch.cc launches ops; gpu_backend.cc is the rest.
+// GpuBackend: the implementation of cuda_backend.h. gpu_backend_prepare.cc allocates memory and
+// does everything a step must not wait for, gpu_backend_dispatch.cc launches ops,
+// gpu_backend_copy.cc copies state to the host, gpu_backend.cc has the rest.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -43,41 +44,41 @@ class GpuBackend : public CudaBackend {
   [[nodiscard]] std::string pci_bus_id() const override;
 
  private:
-  // prepare.cc
+  // gpu_backend_prepare.cc
   base::Result<void> build_attention();
   base::Result<void> check_memory();
   base::Result<void> take_memory();
-  [[nodiscard]] base::Error too_little(std::int64_t available) const;
-  base::Result<void> learn_products();
+  [[nodiscard]] base::Error does_not_fit(std::int64_t available) const;
+  base::Result<void> tune_products();
 
-  // state_copy.cc
+  // gpu_backend_copy.cc
   [[nodiscard]] std::size_t state_bytes() const;
   base::Result<void> begin_pinning();
-  // `at`: how far into the pinned memory `to` begins.
+  // `at`: offset of `to` in the pinned memory.
   void begin_copy(std::span<std::byte> to, const std::byte* from, std::size_t at);
   void wait_for_copy();
 
-  // dispatch.cc
+  // gpu_backend_dispatch.cc
   void dispatch(const step::Op& op);
-  void normalise(const step::Op& op);
-  void attend(const step::Op& op);
-  void optimise(const step::Op& op);
+  void execute_norm(const step::Op& op);
+  void execute_attention(const step::Op& op);
+  void execute_optimizer(const step::Op& op);
   [[nodiscard]] Product product_of(const step::Op& op) const;
   [[nodiscard]] AttentionOperands attention_of(const step::Op& op) const;
   [[nodiscard]] AttentionGradOperands attention_grad_of(const step::Op& op) const;
 
-  // A view as copies see it.
+  // A view in the terms of cudaMemcpy2D.
   struct Rows {
     std::size_t count = 0;
-    std::size_t bytes = 0;  // of one row
-    std::size_t pitch = 0;  // from row to row on the device
+    std::size_t bytes = 0;  // per row
+    std::size_t pitch = 0;  // distance between rows on the device
   };
   [[nodiscard]] Rows rows_of(const step::View& view) const;
   base::Result<void> copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                           const Rows& rows, cudaMemcpyKind kind);
-  [[nodiscard]] std::byte* place(const step::View& view) const;
+  [[nodiscard]] std::byte* address(const step::View& view) const;
   [[nodiscard]] Matrix matrix(const step::View& view) const;
-  // The i-th, or an empty one.
+  // The i-th view as a matrix, or an empty one.
   [[nodiscard]] Matrix at(const std::vector<step::View>& views, std::size_t i) const;
   [[nodiscard]] Tokens tokens(const step::View& view) const;
   [[nodiscard]] base::Result<void> outcome() const;
@@ -91,7 +92,7 @@ class GpuBackend : public CudaBackend {
   Matmul products_;
   Batches batches_;
   AttentionGraphs attention_;
-  bool attention_built_ = false;  // for the shape of the program that was last asked about
+  bool attention_built_ = false;  // for the shape of the last program
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
   StepSettings settings_;
@@ -100,13 +101,13 @@ class GpuBackend : public CudaBackend {
   std::size_t free_before_ = 0;
   Scalars* pinned_scalars_ = nullptr;
 
-  // State on its way to the host: what changes it waits for `copied_`.
+  // Copy of the state to the host: ops that change the state wait for `copied_`.
   std::shared_ptr<PinnedMemory> pinned_;
   cudaStream_t copy_stream_ = nullptr;
   cudaEvent_t copied_ = nullptr;
   bool copying_ = false;
 
-  // Two events per op that is timed: before and after.
+  // Two events per timed op: before and after.
   bool times_ops_ = false;
   std::vector<cudaEvent_t> events_;
   std::vector<OpTime> op_times_;

@@ -1,5 +1,5 @@
-// Queries and keys, each head divided by its root mean square. A head is as wide as a few lanes of
-// a warp, so its sums never leave the warp.
+// RMSNorm of the heads of queries and keys. A head spans a few lanes of a warp, so its sums stay
+// within the warp.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -18,10 +18,10 @@ struct HeadArguments {
   std::int64_t dy_stride;
   std::int64_t x_stride;
   std::int64_t out_stride;
-  unsigned heads;  // of a row
-  unsigned all;    // heads of all rows
-  int vectors;     // of a head
-  int lanes;       // that share a head: a power of two
+  unsigned heads;  // per row
+  unsigned all;    // over all rows
+  int vectors;     // per head
+  int lanes;       // per head: a power of two
 };
 
 __device__ float lanes_sum(float value, int lanes) {
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kHeadNormThreads) head_norm_kernel(HeadArgumen
   float weight[8] = {1, 1, 1, 1, 1, 1, 1, 1};
   if (inside && a.weight != nullptr) widen(load8(a.weight + lane * 8), weight);
   float dweight[8] = {};
-  // Every lane of a warp goes round equally often: the sums need them all.
+  // Every lane of a warp makes the same number of iterations: the sums need all lanes.
   for (unsigned first = blockIdx.x * per_block; first < a.all; first += gridDim.x * per_block) {
     const unsigned head = first + threadIdx.x / static_cast<unsigned>(a.lanes);
     const bool works = inside && head < a.all;
@@ -100,7 +100,7 @@ void launch(Device& device, HeadArguments a, std::int64_t head_dim, Matrix x, in
 }  // namespace
 
 void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, Matrix y) {
-  device.did(step::Kind::kHeadNorm, {x, weight}, {y});
+  device.executed(step::Kind::kHeadNorm, {x, weight}, {y});
   HeadArguments a{.x = x.as<Half>(),
                   .weight = weight.as<Half>(),
                   .out = y.as<Half>(),
@@ -111,7 +111,7 @@ void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, M
 
 void head_norm_grad(Device& device, std::int64_t head_dim, Matrix dy, Matrix x, Matrix weight,
                     Matrix dx, Matrix dweight, bool adds_weight) {
-  device.did(step::Kind::kHeadNormGrad, {dy, x, weight}, {dx, dweight});
+  device.executed(step::Kind::kHeadNormGrad, {dy, x, weight}, {dx, dweight});
   HeadArguments a{.dy = dy.as<Half>(),
                   .x = x.as<Half>(),
                   .weight = weight.as<Half>(),

@@ -1,6 +1,6 @@
-// Our own kernels, one function per op. All are bound by memory: each reads its operands once, in
-// 16 bytes at a time, and computes in fp32. Sums over rows are made in two stages of a fixed shape,
-// so that results never depend on which block came first.
+// Assay's own kernels, one function per op. All are memory-bound: each reads its operands once, 16
+// bytes at a time, and computes in fp32. Sums over rows are made in two stages of a fixed shape, so
+// that results do not depend on the order in which blocks finish.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace assay::train::cuda {
 
-// What a row may be long at most: it is held in the registers of one block.
+// The longest row: it is held in the registers of one block.
 inline constexpr std::int64_t kWidestRow = 16384;
-// Rows and heads begin at multiples of this many elements: 16 bytes.
+// Rows and heads are aligned to this many elements: 16 bytes.
 inline constexpr std::int64_t kVector = 8;
 
-// How many blocks make the first stage of a sum.
+// Blocks of the first stage of a sum.
 inline constexpr int kNormBlocks = 528;     // each with a row of dweight and one of dbias
 inline constexpr int kBiasBlocks = 64;      // each with a row of dbias
 inline constexpr int kSquareBlocks = 1056;  // each with one double per parameter group
@@ -28,13 +28,13 @@ void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Ma
 void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix dx,
                bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
-// head_norm.cu: the heads in each row, each normalised by itself.
+// head_norm.cu: normalises each head of a row separately.
 void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, Matrix y);
 void head_norm_grad(Device& device, std::int64_t head_dim, Matrix dy, Matrix x, Matrix weight,
                     Matrix dx, Matrix dweight, bool adds_weight);
 
-// quantise.cu: `scale` is the power of two that no element of x exceeds; in fp8 are the elements
-// divided by it and multiplied with kFp8Range. `q` or its transpose `q_t` may be empty.
+// quantise.cu: `scale` is the power of two that no element of x exceeds; the fp8 elements are
+// divided by it and multiplied by kFp8Range. `q` or its transpose `q_t` may be empty.
 inline constexpr float kFp8Range = 256;  // E4M3 goes to 448, but scales are powers of two
 void scale(Device& device, Matrix x, Matrix scale);
 void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t);
@@ -44,7 +44,8 @@ void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 // out[i] (+)= the sum over `count` rows of `partial`, `out.cols` wide.
 void sum_partial(Device& device, const float* partial, int count, Matrix out, bool adds);
 
-// rotate.cu: heads side by side; direction -1 undoes it. The table is made once, in the workspace.
+// rotate.cu: heads side by side; direction -1 is the inverse. The table is computed once, in the
+// workspace.
 struct Rotation {
   std::int64_t sequence = 0;
   std::int64_t head_dim = 0;
@@ -61,13 +62,13 @@ void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matr
 // embedding.cu
 void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
            Matrix x);
-// The workspace has the places of each distinct token, so that each row of the table is summed by
-// one block, in the order of the batch.
+// The workspace has the positions of each distinct token (batches.h), so that each row of the table
+// is summed by one block, in batch order.
 void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx, Matrix dtable,
                 bool adds);
 void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
 
-// loss.cu: logits become their gradients if `gradient`; sums are added to.
+// loss.cu: replaces logits by their gradients if `gradient`; adds to the sums.
 struct LossWeights {
   float of_token = 0;  // one over the step's counted targets
   float z_loss = 0;
@@ -75,9 +76,9 @@ struct LossWeights {
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
           bool gradient, Matrix scalars);
 
-// optimizer.cu. Moments are rounded to bf16 by chance, in proportion to the distance: rounding to
-// the nearest would never let a second moment fall, because one step changes it by less than half
-// of a bf16's last bit. The dice are a hash of element and step, so that a run can be repeated.
+// optimizer.cu. Moments are rounded to bf16 stochastically: with rounding to nearest a second
+// moment could never decrease, because one step changes it by less than half of bf16's last bit.
+// The random bits are a hash of element and step, so that a run can be repeated.
 struct AdamwNumbers {
   float beta1 = 0;
   float beta2 = 0;
@@ -86,26 +87,26 @@ struct AdamwNumbers {
   float correct2 = 0;
   float epsilon = 0;
   float keep = 0;
-  std::uint32_t dice = 0;  // of step and group
+  std::uint32_t rounding_seed = 0;  // of step and group
 };
 void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);
 void adamw(Device& device, const AdamwNumbers& numbers, Matrix scalars, Matrix gradient,
            Matrix weight, Matrix remainder, Matrix first, Matrix second);
 
-// muon_kernels.cu: what stands around Muon's products (muon.cc).
+// muon_kernels.cu: the element-wise parts of Muon (muon.cc).
 struct MuonNumbers {
   float beta = 0;
   float rate = 0;
   float keep = 0;
-  std::uint32_t dice = 0;
+  std::uint32_t rounding_seed = 0;
 };
-// momentum moves; update becomes the direction, scaled to length one.
+// Updates the momentum; `update` becomes the direction, scaled to norm one.
 void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix gradient,
                     Matrix momentum, Matrix update);
 void muon_move(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix update,
                Matrix weight, Matrix remainder);
 
-// random.cu: something to time matrix products on: zeros would flatter them.
+// random.cu: operands for timing matrix products; zeros would be too fast.
 void fill_random(Device& device, void* data, std::int64_t elements);
 void fill_random_fp8(Device& device, void* data, std::int64_t elements);
 

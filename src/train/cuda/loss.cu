@@ -1,6 +1,6 @@
 // Cross-entropy with an optional penalty on the size of log Z, and its gradient. A block reads its
-// row of logits twice and writes it once: the first time for the largest logit and the sum of
-// exponentials together, the second time to replace logits by gradients.
+// row of logits twice and writes it once: first for the maximum and the sum of exponentials
+// together, then to replace logits by gradients.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -21,7 +21,7 @@ struct Exponentials {
     most = to;
   }
   __device__ void add(const Exponentials& other) {
-    if (other.sum == 0) return;  // it has seen nothing: its most is no number to compute with
+    if (other.sum == 0) return;  // no elements: its maximum is not a number to compute with
     raise(other.most);
     sum += other.sum * __expf(other.most - most);
   }
@@ -50,8 +50,8 @@ __device__ Exponentials over_block(Exponentials e, Exponentials (&shared)[kLossT
   return all;
 }
 
-// visit(i, vector i) for this thread's share of a row, two loads under way at a time: the compiler
-// would not move a load before the store that may overwrite it.
+// Calls visit(i, vector i) for this thread's share of a row with two loads in flight: the compiler
+// would not move a load before a store that may alias it.
 template <class Visit>
 __device__ void for_vectors(const Half* row, int vectors, Visit visit) {
   for (int i = static_cast<int>(threadIdx.x); i < vectors; i += 2 * kLossThreads) {
@@ -69,7 +69,7 @@ struct LossArguments {
   const std::int32_t* targets;
   double* row_sums;  // loss and squared log Z of each row, side by side
   int vocab;
-  int cols;  // those beyond the vocabulary are padding
+  int cols;  // beyond the vocabulary: padding
   LossWeights weights;
   bool gradient;
 };
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kLossThreads, 3) loss_kernel(LossArguments a) 
     if (threadIdx.x == 0) sums[0] = sums[1] = 0;
     return;
   }
-  const float of_target = widen(row[target]);  // before anyone overwrites it
+  const float of_target = widen(row[target]);  // before it is overwritten
   Exponentials e;
   for_vectors(row, a.vocab / 8, [&](int, const uint4& raw) {
     float x[8];
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kLossThreads, 3) loss_kernel(LossArguments a) 
   if (pad < a.cols) row[pad] = 0;
 }
 
-// One block adds up the rows in an order that only their number decides.
+// One block sums the rows in an order that depends on their number only.
 __global__ void __launch_bounds__(kLossSumThreads)
     loss_sum_kernel(const double* row_sums, const std::int32_t* targets, int rows, float* scalars) {
   __shared__ double shared[3][kWarp];
@@ -150,16 +150,16 @@ __global__ void __launch_bounds__(kLossSumThreads)
   }
   block_sum(sums, shared);
   if (threadIdx.x != 0) return;
-  scalars[kLossSumPlace] += static_cast<float>(sums[0]);
-  scalars[kZLossSumPlace] += static_cast<float>(sums[1]);
-  scalars[kCountPlace] += static_cast<float>(sums[2]);
+  scalars[kLossSumIndex] += static_cast<float>(sums[0]);
+  scalars[kZLossSumIndex] += static_cast<float>(sums[1]);
+  scalars[kCountIndex] += static_cast<float>(sums[2]);
 }
 
 }  // namespace
 
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
           bool gradient, Matrix scalars) {
-  device.did(step::Kind::kLoss, {logits, targets}, {logits, scalars});
+  device.executed(step::Kind::kLoss, {logits, targets}, {logits, scalars});
   double* row_sums = device.workspace.sums + kSums;
   const LossArguments a{logits.as<Half>(),
                         logits.stride,

@@ -16,10 +16,9 @@ namespace {
 
 constexpr int kGuesses = 32;
 constexpr int kRepeats = 5;
-constexpr float kHopeless = 1.3F;  // times the best so far: not timed any further
-// What is quickest in a burst is not what is quickest when the card is hot and at the limit of its
-// power, where training happens. So the best few are timed again, each for long enough to get
-// there.
+constexpr float kHopeless = 1.3F;  // times the best so far: abandoned
+// The fastest in a short burst is not the fastest at the power limit, where training runs. So the
+// best few are timed again, each long enough to reach it.
 constexpr int kFinalists = 6;
 constexpr float kFinal_ms = 150;
 
@@ -48,7 +47,7 @@ Matmul::~Matmul() {
 base::Result<void> Matmul::open(std::string tuning_file) {
   if (cublasLtCreate(&handle_) != CUBLAS_STATUS_SUCCESS ||
       cudaEventCreate(&begin_) != cudaSuccess || cudaEventCreate(&end_) != cudaSuccess) {
-    return base::fail(base::unfit_error("cuBLASLt", "it cannot be started on this GPU"));
+    return base::fail(base::unfit_error("cuBLASLt", "cannot be initialised on this GPU"));
   }
   return tuning_.open(std::move(tuning_file), machine_name());
 }
@@ -77,22 +76,22 @@ float Matmul::time(Device& device, const Product& p, const Plan& plan,
   return ms / static_cast<float>(count);
 }
 
-// The quickest of `guesses` in a burst come first.
+// Sorts the candidates by their time in a short burst.
 void Matmul::rank(Device& device, const Product& p, const Plan& plan,
-                  std::span<cublasLtMatmulHeuristicResult_t> guesses) {
+                  std::span<cublasLtMatmulHeuristicResult_t> candidates) {
   std::vector<std::pair<float, std::size_t>> order;
   float best = std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < guesses.size(); ++i) {
-    time(device, p, plan, guesses[i].algo, 1);  // loads the kernel
-    float ms = time(device, p, plan, guesses[i].algo, 1);
-    if (ms <= kHopeless * best) ms = time(device, p, plan, guesses[i].algo, kRepeats);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    time(device, p, plan, candidates[i].algo, 1);  // loads the kernel
+    float ms = time(device, p, plan, candidates[i].algo, 1);
+    if (ms <= kHopeless * best) ms = time(device, p, plan, candidates[i].algo, kRepeats);
     best = std::min(best, ms);
     order.emplace_back(ms, i);
   }
   std::stable_sort(order.begin(), order.end());
   std::vector<cublasLtMatmulHeuristicResult_t> sorted;
-  for (const auto& [ms, i] : order) sorted.push_back(guesses[i]);
-  std::copy(sorted.begin(), sorted.end(), guesses.begin());
+  for (const auto& [ms, i] : order) sorted.push_back(candidates[i]);
+  std::copy(sorted.begin(), sorted.end(), candidates.begin());
 }
 
 bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Plan& plan,
@@ -102,25 +101,25 @@ bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Pla
     return true;
   }
   cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
-  cublasLtMatmulHeuristicResult_t guesses[kGuesses] = {};
+  cublasLtMatmulHeuristicResult_t candidates[kGuesses] = {};
   int count = 0;
   cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.addend, plan.c,
-                                 preference, kGuesses, guesses, &count);
+                                 preference, kGuesses, candidates, &count);
   cublasLtMatmulPreferenceDestroy(preference);
   if (count == 0) return false;
-  plan.algorithm = guesses[0].algo;
+  plan.algorithm = candidates[0].algo;
   if (!may_time) return true;
-  rank(device, p, plan, {guesses, static_cast<std::size_t>(count)});
+  rank(device, p, plan, {candidates, static_cast<std::size_t>(count)});
   float best = std::numeric_limits<float>::infinity();
   for (int i = 0; i < std::min(count, kFinalists); ++i) {
-    const float once = time(device, p, plan, guesses[i].algo, kRepeats);
-    // Small products never reach the limit: a burst says it all.
+    const float once = time(device, p, plan, candidates[i].algo, kRepeats);
+    // Small products never reach the power limit: the burst decides.
     const int repeats = std::clamp(static_cast<int>(kFinal_ms / once), kRepeats, 400);
-    time(device, p, plan, guesses[i].algo, repeats);
-    const float ms = time(device, p, plan, guesses[i].algo, repeats);
+    time(device, p, plan, candidates[i].algo, repeats);
+    const float ms = time(device, p, plan, candidates[i].algo, repeats);
     if (ms >= best) continue;
     best = ms;
-    plan.algorithm = guesses[i].algo;
+    plan.algorithm = candidates[i].algo;
   }
   tuning_.add(key, plan.algorithm);
   return true;
@@ -143,7 +142,7 @@ Matmul::Plan* Matmul::plan_of(Device& device, const Product& p, bool may_time) {
   return &plans_.emplace(key, plan).first->second;
 }
 
-void Matmul::learn(Device& device, const Product& product) {
+void Matmul::tune(Device& device, const Product& product) {
   if (plans_.contains(key_of(product))) return;
   for (const Matrix& m : {product.a, product.b}) {
     const auto fill = product.fp8() ? fill_random_fp8 : fill_random;

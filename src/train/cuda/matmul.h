@@ -1,6 +1,6 @@
-// Matmul: matrix products by cuBLASLt. For each distinct product the library is asked for its best
-// guesses once, they are timed on the device, and the fastest is used from then on; tuning.h keeps
-// it from run to run.
+// Matmul: matrix products by cuBLASLt. For each distinct product the library's heuristic candidates
+// are timed once on the device and the fastest is used from then on; tuning.h caches it between
+// runs.
 #pragma once
 
 #include <cublasLt.h>
@@ -24,11 +24,11 @@ class Matmul {
   ~Matmul();
 
   base::Result<void> open(std::string tuning_file);
-  // Finds the fastest algorithm, unless it is known. Overwrites all of the product.
-  void learn(Device& device, const Product& product);
-  // A product that was not learned before is learned now if that leaves its operands as they are.
+  // Finds the fastest algorithm unless it is known. Overwrites the product's result.
+  void tune(Device& device, const Product& product);
+  // A product that was not tuned before is tuned now if that leaves its operands unchanged.
   void multiply(Device& device, const Product& product);
-  // Writes what was learned to the tuning file.
+  // Writes the results to the tuning file.
   base::Result<void> save() { return tuning_.save(); }
 
  private:
@@ -48,7 +48,7 @@ class Matmul {
   float time(Device& device, const Product& product, const Plan& plan,
              const cublasLtMatmulAlgo_t& algorithm, int count);
   void rank(Device& device, const Product& product, const Plan& plan,
-            std::span<cublasLtMatmulHeuristicResult_t> guesses);
+            std::span<cublasLtMatmulHeuristicResult_t> candidates);
 
   cublasLtHandle_t handle_ = nullptr;
   Tuning tuning_;

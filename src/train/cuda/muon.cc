@@ -19,7 +19,7 @@ constexpr float kQuintic = 2.0315F;
 void muon(Device& device, Matmul& products, const step::Program& program,
           const MuonNumbers& numbers, Matrix scalars, Matrix gradient, Matrix weight,
           Matrix remainder, Matrix momentum) {
-  device.did(step::Kind::kMuon, {gradient, scalars}, {weight, remainder, momentum});
+  device.executed(step::Kind::kMuon, {gradient, scalars}, {weight, remainder, momentum});
   const std::int64_t rows = gradient.rows;
   const std::int64_t cols = gradient.cols;
   const std::int64_t side = std::min(rows, cols);
@@ -32,7 +32,7 @@ void muon(Device& device, Matmul& products, const step::Program& program,
   const Matrix mixed{memory + 2 * matrix + largest_square(program), side, side, side};
   muon_direction(device, numbers, scalars, gradient, momentum, x);
   for (int i = 0; i < kIterations; ++i) {
-    // The smaller of x x^T and x^T x; a tall matrix is multiplied from the right instead.
+    // Uses the smaller of x x^T and x^T x; a tall matrix is multiplied from the right.
     products.multiply(device,
                       {.transpose_a = tall, .transpose_b = !tall, .a = x, .b = x, .c = gram});
     products.multiply(

@@ -1,5 +1,4 @@
-// Muon: the momentum of a matrix, made orthogonal by a few steps of a Newton-Schulz iteration, is
-// the direction it moves in.
+// Muon: updates a matrix by its momentum, orthogonalised with a few Newton-Schulz iterations.
 #pragma once
 
 #include "step/program.h"

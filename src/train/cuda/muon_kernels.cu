@@ -1,4 +1,4 @@
-// What stands around Muon's matrix products, and numbers to time products on.
+// The element-wise parts of Muon, around its matrix products (muon.cc).
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -23,9 +23,9 @@ struct MuonArguments {
 __global__ void __launch_bounds__(kMuonThreads) direction_kernel(MuonArguments a) {
   __shared__ double shared[1][kWarp];
   double square[1] = {0};
-  const bool works = a.scalars[kNonFinitePlace] == 0;
-  const float clip = a.scalars[kClipPlace];
-  const std::uint32_t dice = mixed(a.n.dice);
+  const bool works = a.scalars[kNonFiniteIndex] == 0;
+  const float clip = a.scalars[kClipIndex];
+  const std::uint32_t seed = mixed(a.n.rounding_seed);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kMuonThreads * 8;
   for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kMuonThreads + threadIdx.x) * 8;
        at < a.elements; at += step) {
@@ -39,8 +39,9 @@ __global__ void __launch_bounds__(kMuonThreads) direction_kernel(MuonArguments a
     for (int j = 0; j < 8; ++j) {
       const float clipped = works ? g[j] * clip : 0.0F;
       const float moved = a.n.beta * m[j] + (1 - a.n.beta) * clipped;
-      kept[j] = narrow_by_chance(moved, mixed(dice ^ static_cast<std::uint32_t>(at + j)) & 0xffffU);
-      g[j] = (1 - a.n.beta) * clipped + a.n.beta * moved;  // Nesterov's
+      kept[j] =
+          narrow_stochastic(moved, mixed(seed ^ static_cast<std::uint32_t>(at + j)) & 0xffffU);
+      g[j] = (1 - a.n.beta) * clipped + a.n.beta * moved;  // Nesterov momentum
       part += g[j] * g[j];
     }
     square[0] += static_cast<double>(part);
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(kMuonThreads)
 
 __global__ void __launch_bounds__(kMuonThreads) move_kernel(MuonArguments a) {
   const std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kMuonThreads + threadIdx.x) * 8;
-  if (at >= a.elements || a.scalars[kNonFinitePlace] != 0) return;
+  if (at >= a.elements || a.scalars[kNonFiniteIndex] != 0) return;
   float update[8];
   widen(load8(a.update + at), update);
 #pragma unroll

@@ -1,4 +1,4 @@
-// RMSNorm and LayerNorm of rows. One block has a row at a time in its registers, so the row is read
+// RMSNorm and LayerNorm of rows. A block holds one row at a time in registers, so each row is read
 // once.
 #include "train/cuda/kernels.h"
 #include "train/cuda/rows.cuh"
@@ -18,7 +18,7 @@ struct NormArguments {
   bool centred;
 };
 
-// kVectors: how many vectors of 8 a thread has of a row.
+// kVectors: vectors of 8 per thread and row.
 template <int kVectors>
 __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormArguments a) {
   __shared__ float shared[2][1][kWarp];
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormArguments a) {
 }  // namespace
 
 void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Matrix h) {
-  device.did(step::Kind::kNorm, {x, weight, bias}, {h});
+  device.executed(step::Kind::kNorm, {x, weight, bias}, {h});
   NormArguments a{x.as<Half>(),
                   weight.as<Half>(),
                   bias.as<Half>(),

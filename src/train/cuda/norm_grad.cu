@@ -1,6 +1,5 @@
-// The gradient of RMSNorm and LayerNorm. What it needs of a row's statistics is computed again,
-// from the row that it reads anyway. A block goes through many rows and keeps its part of the
-// weights' gradients in registers meanwhile.
+// The gradient of RMSNorm and LayerNorm. Row statistics are recomputed from the row, which is read
+// anyway. A block processes many rows and keeps its part of the weights' gradients in registers.
 #include "train/cuda/kernels.h"
 #include "train/cuda/rows.cuh"
 #include "train/cuda/vectors.cuh"
@@ -13,7 +12,7 @@ struct NormGradArguments {
   const Half* x;
   const Half* weight;
   Half* dx;
-  float* dweight;  // partial, a row per block; null where nothing is learned
+  float* dweight;  // partial, a row per block; null if there is no weight
   float* dbias;    // likewise
   std::int64_t dh_stride;
   std::int64_t x_stride;
@@ -58,7 +57,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
       block_sum(sum, shared[1]);
       mean = sum[0] / width;
     }
-    // Of the row: the sum of squares; of the gradient: its sum along the row, and its sum.
+    // Sum of squares of the row; sum of gradient times row; sum of the gradient.
     float sums[3] = {0, 0, 0};
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
@@ -82,7 +81,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
         sums[2] += g[j];
       }
     }
-    // A row without a mean makes one sum only, so it takes turns between the two memories.
+    // Without a mean there is one sum per row, so the two shared arrays alternate.
     block_sum(sums, shared[kCentred ? 0 : (row / gridDim.x) % 2]);
     const float scale = rsqrtf(sums[0] / width + kNormEpsilon);
     const float take_along = sums[1] * scale / width;
@@ -128,7 +127,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
 
 void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix dx,
                bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
-  device.did(step::Kind::kNormGrad, {dh, x, weight}, {dx, dweight, dbias});
+  device.executed(step::Kind::kNormGrad, {dh, x, weight}, {dx, dweight, dbias});
   const int blocks = static_cast<int>(x.rows < kNormBlocks ? x.rows : kNormBlocks);
   float* partial = dweight.empty() ? nullptr : device.workspace.partial;
   float* partial_bias = partial == nullptr ? nullptr : partial + kNormBlocks * x.cols;

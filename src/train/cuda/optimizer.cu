@@ -1,8 +1,8 @@
-// The norm of the gradients, and AdamW. A step whose gradients are not finite changes nothing; that
-// is decided on the device, so the host need not wait for it.
+// The norm of the gradients, and AdamW. A step with non-finite gradients changes nothing; that is
+// decided on the device, so the host does not wait.
 //
-// AdamW's arithmetic is spelt out operation by operation, none of them fused, so that a host can
-// repeat it to the last bit.
+// AdamW's arithmetic is written operation by operation, without fusing, so that the host can repeat
+// it bit for bit.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(kOptimizerThreads)
        i < vectors; i += step) {
     float g[8];
     widen(load8(gradient + i * 8), g);
-    // Squares of eight neighbours are far apart in size only if the small ones do not matter; what
-    // overflows fp32 is as good as infinite.
+    // fp32 is enough for eight squares: if they differ much in size the small ones do not matter,
+    // and an overflow counts as infinite.
     float part = 0;
 #pragma unroll
     for (int j = 0; j < 8; ++j) part += g[j] * g[j];
@@ -42,9 +42,9 @@ __global__ void __launch_bounds__(kOptimizerSumThreads)
   block_sum(sum, shared);
   if (threadIdx.x != 0) return;
   const double norm = sqrt(sum[0]);
-  scalars[kNormPlace] = static_cast<float>(norm);
-  scalars[kClipPlace] = clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1.0F;
-  scalars[kNonFinitePlace] = isfinite(norm) ? 0.0F : 1.0F;
+  scalars[kNormIndex] = static_cast<float>(norm);
+  scalars[kClipIndex] = clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1.0F;
+  scalars[kNonFiniteIndex] = isfinite(norm) ? 0.0F : 1.0F;
 }
 
 struct AdamwArguments {
@@ -80,12 +80,12 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
   const uint4 raw_r = load8(a.remainder + at);
   const uint4 raw_m = load8(a.first + at);
   const uint4 raw_v = load8(a.second + at);
-  if (a.scalars[kNonFinitePlace] != 0) return;
-  const float clip = a.scalars[kClipPlace];
+  if (a.scalars[kNonFiniteIndex] != 0) return;
+  const float clip = a.scalars[kClipIndex];
   const AdamwNumbers& n = a.n;
   const float rest1 = __fsub_rn(1.0F, n.beta1);
   const float rest2 = __fsub_rn(1.0F, n.beta2);
-  const std::uint32_t dice = mixed(n.dice + static_cast<std::uint32_t>(at >> 32));
+  const std::uint32_t seed = mixed(n.rounding_seed + static_cast<std::uint32_t>(at >> 32));
   Half weight[8];
   Half remainder[8];
   Half first[8];
@@ -101,9 +101,9 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
     const float down = __fadd_rn(__fsqrt_rn(__fmul_rn(v, n.correct2)), n.epsilon);
     const float moved = __fsub_rn(__fmul_rn(n.keep, w), __fdiv_rn(up, down));
     split_halves(moved, weight[j], remainder[j]);
-    const std::uint32_t die = mixed(dice ^ static_cast<std::uint32_t>(at + j));
-    first[j] = narrow_by_chance(m, die & 0xffffU);
-    second[j] = narrow_by_chance(v, die >> 16);
+    const std::uint32_t bits = mixed(seed ^ static_cast<std::uint32_t>(at + j));
+    first[j] = narrow_stochastic(m, bits & 0xffffU);
+    second[j] = narrow_stochastic(v, bits >> 16);
   }
   store8(a.weight + at, halves(weight));
   store8(a.remainder + at, halves(remainder));
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
 }  // namespace
 
 void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars) {
-  device.did(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
+  device.executed(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
   double* sums = device.workspace.sums;
   for (const Matrix& gradient : gradients) {
     square_kernel<<<kSquareBlocks, kOptimizerThreads, 0, device.stream>>>(gradient.as<Half>(),
@@ -129,7 +129,7 @@ void gradient_norm(Device& device, std::span<const Matrix> gradients, double cli
 
 void adamw(Device& device, const AdamwNumbers& numbers, Matrix scalars, Matrix gradient,
            Matrix weight, Matrix remainder, Matrix first, Matrix second) {
-  device.did(step::Kind::kAdamw, {gradient, scalars}, {weight, remainder, first, second});
+  device.executed(step::Kind::kAdamw, {gradient, scalars}, {weight, remainder, first, second});
   const AdamwArguments a{
       scalars.as<float>(), gradient.as<Half>(), weight.as<Half>(), remainder.as<Half>(),
       first.as<Half>(),    second.as<Half>(),   weight.cols / 8,   numbers};

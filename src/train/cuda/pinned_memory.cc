@@ -16,31 +16,31 @@ namespace {
 
 constexpr std::size_t kPiece = PinnedMemory::kPiece;
 constexpr std::size_t kTouchers = 4;
-// Left to everybody else.
+// Left to other processes.
 constexpr std::int64_t kSpare = std::int64_t{1} << 30U;
 
-base::Error too_little_memory(std::int64_t wanted, std::int64_t unused) {
+base::Error too_little_memory(std::int64_t needed, std::int64_t available) {
   return base::unfit_error(
       "host memory",
-      fmt::format("a checkpoint passes through {} of it, but {} are there",
-                  base::to_text(base::Bytes(wanted)), base::to_text(base::Bytes(unused))),
+      fmt::format("a checkpoint needs {}, but {} are available", base::to_text(base::Bytes(needed)),
+                  base::to_text(base::Bytes(available))),
       "train a smaller model, or on a host with more memory");
 }
 
 }  // namespace
 
 base::Result<void> PinnedMemory::check(std::size_t bytes) {
-  const auto wanted = static_cast<std::int64_t>(bytes);
-  const std::int64_t unused = unused_host_memory();
-  if (wanted == 0 || wanted + kSpare <= unused) return {};
-  return base::fail(too_little_memory(wanted, unused));
+  const auto needed = static_cast<std::int64_t>(bytes);
+  const std::int64_t available = available_host_memory();
+  if (needed == 0 || needed + kSpare <= available) return {};
+  return base::fail(too_little_memory(needed, available));
 }
 
 base::Result<std::shared_ptr<PinnedMemory>> PinnedMemory::begin(std::size_t bytes, int device) {
   ASSAY_TRY_VOID(check(bytes));
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    return base::fail(too_little_memory(static_cast<std::int64_t>(bytes), unused_host_memory()));
+    return base::fail(too_little_memory(static_cast<std::int64_t>(bytes), available_host_memory()));
   }
   return std::shared_ptr<PinnedMemory>(
       new PinnedMemory(static_cast<std::byte*>(memory), bytes, device));
@@ -54,19 +54,19 @@ PinnedMemory::PinnedMemory(std::byte* data, std::size_t bytes, int device)
       }) {}
 
 PinnedMemory::~PinnedMemory() {
-  unwanted_ = true;
+  cancelled_ = true;
   if (thread_.joinable()) thread_.join();
   for (std::size_t at = 0; at < pinned_; at += kPiece) cudaHostUnregister(data_ + at);
   ::munmap(data_, bytes_);
 }
 
-// The kernel gives pages when they are first touched, one thread's worth at a time.
+// Touches the pages in parallel: the kernel allocates them on first touch.
 void PinnedMemory::touch() {
   constexpr std::size_t kPage = 4096;
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kTouchers; ++i) {
     threads.emplace_back([this, i] {
-      for (std::size_t at = i * kPiece; at < bytes_ && !unwanted_; at += kTouchers * kPiece) {
+      for (std::size_t at = i * kPiece; at < bytes_ && !cancelled_; at += kTouchers * kPiece) {
         const std::size_t end = std::min(bytes_, at + kPiece);
         for (std::size_t page = at; page < end; page += kPage) data_[page] = std::byte{0};
       }
@@ -75,10 +75,10 @@ void PinnedMemory::touch() {
   for (std::thread& thread : threads) thread.join();
 }
 
-// What cannot be pinned is copied to all the same, only not while the GPU computes.
+// Memory that cannot be pinned still works, but copies do not overlap computation.
 void PinnedMemory::pin() {
   if (cudaSetDevice(device_) != cudaSuccess) return;
-  while (pinned_ < bytes_ && !unwanted_) {
+  while (pinned_ < bytes_ && !cancelled_) {
     const std::size_t piece = std::min(kPiece, bytes_ - pinned_);
     if (cudaHostRegister(data_ + pinned_, piece, cudaHostRegisterPortable) != cudaSuccess) return;
     pinned_ += piece;

@@ -1,6 +1,5 @@
-// PinnedMemory: host memory that the GPU copies into while it computes. A model's state takes many
-// gigabytes of it, which take seconds to get, so a thread of its own gets them while training
-// begins.
+// PinnedMemory: host memory that the GPU copies into while it computes. Pinning the many gigabytes
+// of a model's state takes seconds, so a thread does it while training starts.
 #pragma once
 
 #include <atomic>
@@ -15,19 +14,19 @@ namespace assay::train::cuda {
 
 class PinnedMemory {
  public:
-  // The driver is ours for the time of one call, so memory is pinned in pieces: training goes on
-  // between. A copy must lie within one of them.
+  // The driver is locked during a call, so memory is pinned in pieces and training continues in
+  // between. A copy must lie within one piece.
   static constexpr std::size_t kPiece = std::size_t{256} << 20U;
 
-  // Whether the host has as much.
+  // Fails if the host does not have this much memory.
   static base::Result<void> check(std::size_t bytes);
-  // Fails at once where it has not.
+  // Starts pinning; fails at once if there is too little memory.
   static base::Result<std::shared_ptr<PinnedMemory>> begin(std::size_t bytes, int device);
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   ~PinnedMemory();
 
-  // When it is there.
+  // Blocks until all memory is pinned.
   std::span<std::byte> wait();
 
  private:
@@ -39,7 +38,7 @@ class PinnedMemory {
   std::size_t bytes_;
   int device_;
   std::size_t pinned_ = 0;  // bytes from the start
-  std::atomic<bool> unwanted_ = false;
+  std::atomic<bool> cancelled_ = false;
   std::thread thread_;
 };
 

@@ -35,8 +35,7 @@ ProductKey key_of(const Product& p) {
   return key;
 }
 
-// Our rows are cuBLASLt's columns: what it sees is the transpose of every matrix, so it is asked
-// for c^T = op(b)^T op(a)^T, with b first.
+// Row-major against column-major: see product.h.
 cublasLtMatrixLayout_t layout_of(const Matrix& m, bool fp8) {
   cublasLtMatrixLayout_t layout = nullptr;
   cublasLtMatrixLayoutCreate(&layout, fp8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF,
@@ -72,8 +71,8 @@ cublasLtMatmulPreference_t preference_of(const ProductKey& key, std::int64_t wor
     cublasLtMatmulPreferenceSetAttribute(preference, what, &value, sizeof value);
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
-  // In-place reductions add in whatever order blocks finish, and those in the output's type round
-  // the parts to bf16: only parts kept in fp32 are exact enough and the same every time.
+  // In-place reductions add in the order in which blocks finish, and reductions in the output type
+  // round partial sums to bf16: only fp32 partial sums are deterministic and exact enough.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   const auto alignment = key[static_cast<std::size_t>(KeyPart::kAlignment)];

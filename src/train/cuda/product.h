@@ -1,7 +1,7 @@
-// Product: a matrix product as we say it, and as cuBLASLt is told it.
+// Product: the description of a matrix product, and its translation for cuBLASLt.
 //
-// Our rows are cuBLASLt's columns: what it sees is the transpose of every matrix, so it is asked
-// for c^T = op(b)^T op(a)^T, with b first.
+// Matrices here are row-major, cuBLASLt's are column-major: it sees the transpose of every matrix,
+// so it computes c^T = op(b)^T op(a)^T, with b first.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,8 +13,8 @@
 
 namespace assay::train::cuda {
 
-// c = alpha op(a) op(b) + beta addend + bias. The addend may be c itself; without one beta is 0. Of
-// fp8 operands a is not transposed and b is: the only way there are tensor cores for.
+// c = alpha op(a) op(b) + beta addend + bias. The addend may be c itself; without one beta is 0.
+// fp8 requires a not transposed and b transposed: the only form with tensor cores.
 struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -22,7 +22,7 @@ struct Product {
   float beta = 0;
   Matrix a;
   Matrix b;
-  Matrix scale_a;  // there: a and b are fp8, to be multiplied with one fp32 number each
+  Matrix scale_a;  // not empty: a and b are fp8, each scaled by one fp32 number
   Matrix scale_b;
   Matrix addend;
   Matrix bias;  // one row, added to every row
@@ -34,7 +34,7 @@ struct Product {
 
 ProductKey key_of(const Product& product);
 
-// To be destroyed by the caller.
+// The caller destroys the results.
 cublasLtMatrixLayout_t layout_of(const Matrix& matrix, bool fp8 = false);
 cublasLtMatmulDesc_t operation_of(const Product& product);
 cublasLtMatmulPreference_t preference_of(const ProductKey& key, std::int64_t workspace_bytes);

@@ -1,5 +1,5 @@
-// fp8: the scale of a matrix, and the matrix divided by it, as it lies, transposed, or both from
-// one reading.
+// fp8: the scale of a matrix, and the matrix divided by it, as stored, transposed, or both in one
+// pass.
 #include <cuda_fp8.h>
 
 #include "train/cuda/kernels.h"
@@ -10,10 +10,10 @@ namespace {
 
 constexpr int kScaleThreads = 512;
 constexpr int kFinalThreads = 1024;
-constexpr int kScaleLoads = 4;  // at once, per thread
+constexpr int kScaleLoads = 4;  // in flight per thread
 
 __device__ std::uint32_t larger_of(std::uint32_t most, const uint4& raw) {
-  // Without their signs, bf16 numbers are ordered as integers are; infinities and NaNs come last.
+  // Without the sign, bf16 numbers are ordered like integers; infinities and NaNs are largest.
   constexpr std::uint32_t kNoSigns = 0x7fff7fffU;
   most = __vmaxu2(most, raw.x & kNoSigns);
   most = __vmaxu2(most, raw.y & kNoSigns);
@@ -44,14 +44,14 @@ __global__ void __launch_bounds__(kScaleThreads)
   if (threadIdx.x == 0) largest[blockIdx.x] = most;
 }
 
-// The power of two at or above a number whose bits are given. Of zeros it is one; what is not
-// finite stays, and makes everything that is scaled with it NaN.
+// The power of two at or above the number with these bits. One for zero; non-finite values are
+// kept, so that everything scaled by them becomes NaN.
 __device__ float power_above(std::uint32_t bits) {
   constexpr std::uint32_t kMantissa = 0x7fffffU;
   constexpr std::uint32_t kInfinity = 0x7f800000U;
   constexpr std::uint32_t kExponent = 0x00800000U;
   constexpr std::uint32_t kLeast = 27 * kExponent;  // 2^-100, and
-  constexpr std::uint32_t kMost = 252 * kExponent;  // 2^125: what can be divided by with any range
+  constexpr std::uint32_t kMost = 252 * kExponent;  // 2^125: the range in which division is exact
   if (bits == 0) return 1;
   if (bits >= kInfinity) return __uint_as_float(bits);
   if ((bits & kMantissa) != 0) bits = (bits & ~kMantissa) + kExponent;
@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(kFinalThreads)
   if (threadIdx.x == 0) *scale = power_above(most << 16);
 }
 
-// A block has a square of 128 x 128, a thread 8 x 8 of it, so that it can turn them by itself; the
-// squares of eight are turned against each other in shared memory.
+// A block transposes a tile of 128 x 128: each thread transposes 8 x 8 in registers, and these
+// squares change places in shared memory.
 constexpr int kTile = 128;
 constexpr int kSide = 8;
 constexpr int kPerSide = kTile / kSide;
@@ -105,7 +105,7 @@ __device__ uint2 to_fp8(const uint4& raw, float by) {
   return {pairs[0] | pairs[1] << 16, pairs[2] | pairs[3] << 16};
 }
 
-// Four rows of four bytes become four columns.
+// Transposes four rows of four bytes.
 __device__ void turn4(const std::uint32_t (&rows)[4], std::uint32_t* columns) {
   const std::uint32_t low01 = __byte_perm(rows[0], rows[1], 0x5140);
   const std::uint32_t high01 = __byte_perm(rows[0], rows[1], 0x7362);
@@ -153,8 +153,7 @@ __global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArgument
     std::uint32_t above[kSide];
     std::uint32_t below[kSide];
     turn8(small, above, below);
-    // Places within a row of the tile are exchanged, so that neither writing nor reading it has two
-    // threads in one bank.
+    // Swizzled within a row of the tile, so that neither writes nor reads have bank conflicts.
 #pragma unroll
     for (int i = 0; i < kSide; ++i) {
       tile[across * kSide + i][down ^ across] = make_uint2(above[i], below[i]);
@@ -174,8 +173,8 @@ __global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArgument
 }  // namespace
 
 void scale(Device& device, Matrix x, Matrix scale) {
-  device.did(step::Kind::kScale, {x}, {scale});
-  if (x.stride != x.cols) return device.failed("scale: rows must lie side by side");
+  device.executed(step::Kind::kScale, {x}, {scale});
+  if (x.stride != x.cols) return device.failed("scale: the matrix must be contiguous");
   const std::int64_t vectors = x.rows * x.cols / 8;
   const unsigned needed = blocks_for(vectors, kScaleThreads);
   const unsigned blocks = needed < kSquareBlocks ? needed : kSquareBlocks;
@@ -188,7 +187,7 @@ void scale(Device& device, Matrix x, Matrix scale) {
 }
 
 void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t) {
-  device.did(step::Kind::kQuantise, {x, scale}, {q, q_t});
+  device.executed(step::Kind::kQuantise, {x, scale}, {q, q_t});
   const QuantiseArguments a{
       x.as<Half>(), scale.as<float>(), q.as<std::uint8_t>(), q_t.as<std::uint8_t>(),
       x.stride,     q.stride,          q_t.stride,           x.rows,

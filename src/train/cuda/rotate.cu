@@ -1,5 +1,5 @@
-// Rotary positions: the first and second half of a head are the real and imaginary parts of numbers
-// that turn with the position.
+// Rotary positions: the first and second half of a head are the real and imaginary parts of complex
+// numbers, which are rotated by position.
 #include <cmath>
 #include <vector>
 
@@ -24,7 +24,7 @@ struct RotateArguments {
   float direction;
 };
 
-// kWide numbers of each half at a time: 8, or 4 for heads whose half is not a multiple of 8.
+// Processes kWide numbers of each half at a time: 8, or 4 if half a head is not a multiple of 8.
 template <int kWide>
 __global__ void __launch_bounds__(kRotateThreads) rotate_kernel(RotateArguments a) {
   using Raw = std::conditional_t<kWide == 8, uint4, uint2>;
@@ -74,14 +74,14 @@ void make_turns(Device& device, Rotation rotation, double theta) {
       turns[at + static_cast<std::size_t>(count)] = static_cast<float>(std::sin(angle));
     }
   }
-  // The vector is gone at the end, so this copy is waited for.
+  // Synchronous: the host vector goes out of scope.
   device.check(cudaMemcpy(device.workspace.turns, turns.data(), turns.size() * sizeof(float),
                           cudaMemcpyHostToDevice),
                "table of rotations");
 }
 
 void rotate(Device& device, Rotation rotation, int direction, Matrix heads) {
-  device.did(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
+  device.executed(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
   const auto half = static_cast<unsigned>(rotation.head_dim / 2);
   const unsigned wide = half % 8 == 0 ? 8 : 4;
   const float* cosines = device.workspace.turns;

@@ -1,4 +1,4 @@
-// Rows that one block holds in its registers: how many vectors of 8 each thread has of it.
+// Launch shapes for kernels that hold a row in the registers of one block.
 #pragma once
 
 #include <type_traits>
@@ -10,8 +10,8 @@ namespace assay::train::cuda {
 inline constexpr float kNormEpsilon = 1e-5F;
 inline constexpr int kRowThreads = 256;
 
-// Rows of up to 4096 have a small block each, of which more fit a processor at a time: while some
-// sum, others read. Measured fastest, with up to four vectors per thread.
+// Rows of up to 4096 use small blocks, of which more fit on a multiprocessor: while some sum,
+// others read. Measured fastest, with up to four vectors per thread.
 template <class Launch>
 void with_vectors(std::int64_t vectors, Launch launch) {
   const auto threads = [&](std::int64_t each) {

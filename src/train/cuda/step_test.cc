@@ -1,5 +1,6 @@
-// The whole step on a GPU: what is executed is the list, neither recomputation nor repetition
-// changes a bit, and a step that is not finite changes nothing. tests/train compares it with a CPU.
+// The whole step on a GPU: the log of executed ops equals the program's list, neither recomputation
+// nor repetition changes a bit, and a non-finite step changes nothing. tests/train compares it with
+// a CPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -128,25 +129,25 @@ TEST_F(CudaStep, AStepThatIsNotFiniteChangesNothing) {
     const step::GroupBuffers& group = trial.program().of(step::Group::kDecayed);
     const step::View weights = trial.whole(group.weights);
     std::vector<std::uint16_t> bits = trial.bits(weights);
-    bits[0] = 0x7fc0;  // a NaN in the embedding of token 0, which the batch has
+    bits[0] = 0x7fc0;  // a NaN in the embedding of token 0, which is in the batch
     trial.set_bits(weights, bits);
     const auto moments = trial.bits(trial.whole(group.first_moment));
-    const Scalars told = trial.step(settings(2));
-    EXPECT_EQ(scalar(told, step::Scalar::kNonFinite), 1.0F);
+    const Scalars scalars = trial.step(settings(2));
+    EXPECT_EQ(scalar(scalars, step::Scalar::kNonFinite), 1.0F);
     EXPECT_TRUE(trial.bits(weights) == bits);
     EXPECT_TRUE(trial.bits(trial.whole(group.first_moment)) == moments);
   }
 }
 
-// Large enough that its state lies in several pieces of pinned memory, and that copying it takes
-// longer than it takes to reach the optimizer.
-TEST_F(CudaStep, StateIsCopiedAsItWasWhileTheNextStepGoesOn) {
+// Large enough that its state spans several pieces of pinned memory, and that copying it takes
+// longer than reaching the optimizer.
+TEST_F(CudaStep, StateIsCopiedDuringTheNextStep) {
   spec::ModelSpec model = testing::variants()[0].model;
   model.vocab = 60000;
   model.dim = 1024;
-  step::Choices asked = choices(spec::Recompute::kCheap, 1);
-  asked.sequence = 32;
-  Trial trial(gpu_backend(), model, asked);
+  step::Choices small = choices(spec::Recompute::kCheap, 1);
+  small.sequence = 32;
+  Trial trial(gpu_backend(), model, small);
   trial.step(settings(1));
   std::vector<step::View> views;
   for (const step::GroupBuffers& group : trial.program().groups) {
@@ -157,7 +158,7 @@ TEST_F(CudaStep, StateIsCopiedAsItWasWhileTheNextStepGoesOn) {
   }
   std::vector<std::vector<std::uint16_t>> before;
   for (const step::View& view : views) before.push_back(trial.bits(view));
-  for (int turn = 0; turn < 2; ++turn) {  // into the same memory again
+  for (int turn = 0; turn < 2; ++turn) {  // reuses the same memory
     const auto copy = trial.backend().copy_out(trial.program(), views);
     ASSERT_TRUE(copy.has_value()) << copy.error().line();
     trial.step(settings(turn + 2));
@@ -192,9 +193,9 @@ TEST_F(CudaStep, TooMuchMemoryIsRefusedInOneLine) {
   model.dim = 16384;
   model.ffn = 65536;
   model.layers = 100;
-  step::Choices asked = choices(spec::Recompute::kNone);
-  asked.sequence = 256;
-  const step::Program program = *step::build(model, asked);
+  step::Choices small = choices(spec::Recompute::kNone);
+  small.sequence = 256;
+  const step::Program program = *step::build(model, small);
   const step::MemoryPlan plan = step::plan_memory(program);
   const auto backend = gpu_backend();
   const auto prepared = backend->prepare(program, plan);

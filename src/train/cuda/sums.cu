@@ -1,4 +1,4 @@
-// Sums over rows in two stages: each block of rows by itself, then the blocks in order.
+// Sums over rows in two stages: within each block of rows, then over the blocks in order.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kColumns* kRowLanes)
 constexpr int kBiasThreads = 64;
 constexpr int kBiasRows = 4;
 
-// Each thread has eight columns of every kBiasRows-th row of the block's share.
+// Each thread sums eight columns of every kBiasRows-th row of the block's share.
 __global__ void __launch_bounds__(kBiasThreads* kBiasRows)
     bias_kernel(const Half* dy, std::int64_t stride, std::int64_t rows, int vectors,
                 float* partial) {
@@ -70,7 +70,7 @@ void sum_partial(Device& device, const float* partial, int count, Matrix out, bo
 }
 
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds) {
-  device.did(step::Kind::kBiasGrad, {dy}, {dbias});
+  device.executed(step::Kind::kBiasGrad, {dy}, {dbias});
   const int vectors = static_cast<int>(dy.cols / 8);
   const dim3 blocks(blocks_for(vectors, kBiasThreads), kBiasBlocks);
   const dim3 threads(kBiasThreads, kBiasRows);

@@ -25,7 +25,7 @@ base::Result<void> Tuning::open(std::string file, std::string machine) {
   if (!std::getline(stream, line) || line != machine_) return {};
   while (std::getline(stream, line)) {
     if (parse(line)) continue;
-    algorithms_.clear();  // damaged: timing again costs seconds, trusting it might cost results
+    algorithms_.clear();  // damaged: timing again costs seconds, using it could give wrong results
     break;
   }
   return {};
@@ -71,7 +71,7 @@ base::Result<void> Tuning::save() {
   stream << text;
   stream.close();
   if (!stream || std::rename(beside.c_str(), file_.c_str()) != 0) {
-    return base::fail(base::system_error(file_, "the fastest products cannot be kept", errno));
+    return base::fail(base::system_error(file_, "the tuning results cannot be saved", errno));
   }
   changed_ = false;
   return {};

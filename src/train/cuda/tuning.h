@@ -1,6 +1,6 @@
-// Tuning: the fastest algorithm of each matrix product, and the file they are kept in. An algorithm
-// is 64 opaque bytes that mean something to one version of cuBLASLt only, and its speed something
-// on one kind of GPU, so both stand in the file's first line, and a file of others is begun anew.
+// Tuning: the fastest algorithm of each matrix product, and the file that caches them. An algorithm
+// is 64 opaque bytes, valid for one version of cuBLASLt and tuned for one kind of GPU; both are in
+// the file's first line, and a file of another machine is discarded.
 #pragma once
 
 #include <cublasLt.h>
@@ -14,7 +14,7 @@
 
 namespace assay::train::cuda {
 
-// Everything about a product that decides how fast an algorithm is, as cuBLASLt sees it.
+// Everything about a product that affects the speed of an algorithm.
 enum class KeyPart : std::uint8_t {
   kRows,
   kCols,
@@ -34,11 +34,11 @@ using ProductKey = std::array<std::int64_t, static_cast<std::size_t>(KeyPart::kP
 
 class Tuning {
  public:
-  // `machine`: GPU, driver and library. A file that is not there, or of another machine, is empty.
+  // `machine`: GPU, driver and library. A missing file, or one of another machine, counts as empty.
   base::Result<void> open(std::string file, std::string machine);
   [[nodiscard]] const cublasLtMatmulAlgo_t* find(const ProductKey& key) const;
   void add(const ProductKey& key, const cublasLtMatmulAlgo_t& algorithm);
-  // Written beside and renamed, so that a reader never sees half of it.
+  // Written to a temporary file and renamed, so that readers never see a partial one.
   base::Result<void> save();
 
  private:

@@ -1,4 +1,4 @@
-// What the kernels share: eight bf16 numbers at a time, and sums over a block in a fixed order.
+// Helpers of all kernels: vectors of eight bf16 numbers, sums over a block in a fixed order.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -57,8 +57,8 @@ __device__ T warp_sum(T value) {
   return value;
 }
 
-// The sums of kCount values over a block of whole warps, known to every thread afterwards. Two
-// calls in a row must use different memory; the one after may use the first's again.
+// Sums kCount values over a block of whole warps; every thread gets the results. Consecutive calls
+// must alternate between two shared arrays.
 template <int kCount, class T>
 __device__ void block_sum(T (&values)[kCount], T (*shared)[kWarp]) {
 #pragma unroll
@@ -76,7 +76,7 @@ __device__ void block_sum(T (&values)[kCount], T (*shared)[kWarp]) {
   }
 }
 
-// A 32-bit number whose bits look unrelated to its neighbours' (the finalizer of MurmurHash3).
+// Mixes 32 bits (the finalizer of MurmurHash3).
 __host__ __device__ inline std::uint32_t mixed(std::uint32_t x) {
   x ^= x >> 16;
   x *= 0x85ebca6bU;
@@ -85,9 +85,9 @@ __host__ __device__ inline std::uint32_t mixed(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-// To bf16 by chance: up with the probability of the part that is cut off. `die` has 16 random bits.
-__device__ inline Half narrow_by_chance(float value, std::uint32_t die) {
-  return static_cast<Half>((__float_as_uint(value) + die) >> 16);
+// Stochastic rounding to bf16: up with the probability of the truncated part. `random`: 16 bits.
+__device__ inline Half narrow_stochastic(float value, std::uint32_t random) {
+  return static_cast<Half>((__float_as_uint(value) + random) >> 16);
 }
 
 // See train/split_master.h.
@@ -102,13 +102,13 @@ __device__ inline void split_halves(float value, Half& high, Half& low) {
   low = static_cast<Half>(bits);
 }
 
-// Places of the step's scalars (step::Scalar), for kernels.
-inline constexpr int kLossSumPlace = 0;
-inline constexpr int kZLossSumPlace = 1;
-inline constexpr int kCountPlace = 2;
-inline constexpr int kNormPlace = 3;
-inline constexpr int kClipPlace = 4;
-inline constexpr int kNonFinitePlace = 5;
+// Indices of the step's scalars (step::Scalar), for kernels.
+inline constexpr int kLossSumIndex = 0;
+inline constexpr int kZLossSumIndex = 1;
+inline constexpr int kCountIndex = 2;
+inline constexpr int kNormIndex = 3;
+inline constexpr int kClipIndex = 4;
+inline constexpr int kNonFiniteIndex = 5;
 
 inline unsigned blocks_for(std::int64_t items, std::int64_t per_block) {
   return static_cast<unsigned>((items + per_block - 1) / per_block);

@@ -9,13 +9,12 @@ namespace assay::train::cuda {
 namespace {
 
 constexpr std::int64_t kProductsBytes = std::int64_t{64} << 20U;
-constexpr std::int64_t kPlace = 256;  // bytes
+constexpr std::int64_t kAlignment = 256;  // bytes
 
-// The widest row of sums that any op makes.
+// The widest row of partial sums of any op.
 std::int64_t partial_elements(const step::Program& p) {
   const spec::ModelSpec& m = p.model;
-  const std::int64_t inner = (m.mlp == spec::Mlp::kSwiglu ? 2 : 1) * m.ffn;
-  const std::int64_t widest = std::max({m.q_dim() + 2 * m.kv_dim(), inner, m.dim});
+  const std::int64_t widest = std::max({m.qkv_dim(), m.inner_dim(), m.dim});
   return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
 }
 
@@ -40,24 +39,24 @@ std::int64_t largest_square(const step::Program& p) {
   });
 }
 
-PlacedWorkspace place_workspace(const step::Program& p, std::int64_t attention_bytes,
-                                std::byte* begin) {
-  PlacedWorkspace placed;
+WorkspaceLayout lay_out_workspace(const step::Program& p, std::int64_t attention_bytes,
+                                  std::byte* begin) {
+  WorkspaceLayout layout;
   const auto take = [&](std::int64_t bytes) -> void* {
-    std::byte* at = begin == nullptr ? nullptr : begin + placed.bytes;
-    placed.bytes += (bytes + kPlace - 1) / kPlace * kPlace;
+    std::byte* at = begin == nullptr ? nullptr : begin + layout.bytes;
+    layout.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return at;
   };
-  Workspace& w = placed.workspace;
+  Workspace& w = layout.workspace;
   w.products_bytes = kProductsBytes;
   w.products = take(kProductsBytes);
   w.attention = take(attention_bytes);
   w.partial = static_cast<float*>(take(partial_elements(p) * 4));
   w.sums = static_cast<double*>(take((kSums + 2 * p.micro_tokens()) * 8));
   w.turns = static_cast<float*>(take(p.choices.sequence * p.model.head_dim * 4));
-  w.places = static_cast<std::int32_t*>(take(Batches::place_numbers(p.micro_tokens()) * 4));
+  w.token_index = static_cast<std::int32_t*>(take(Batches::index_size(p.micro_tokens()) * 4));
   w.orthogonal = take(2 * (2 * largest_matrix(p) + 2 * largest_square(p)));
-  return placed;
+  return layout;
 }
 
 }  // namespace assay::train::cuda

@@ -1,4 +1,4 @@
-// How much memory kernels need beside a program's own, and where each part of it lies.
+// The size and layout of the memory that kernels need besides the program's.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace assay::train::cuda {
 
-// With `begin` null only the size counts.
-struct PlacedWorkspace {
+// With `begin` null only the size is computed.
+struct WorkspaceLayout {
   Workspace workspace;
   std::int64_t bytes = 0;
 };
-PlacedWorkspace place_workspace(const step::Program& program, std::int64_t attention_bytes,
-                                std::byte* begin);
+WorkspaceLayout lay_out_workspace(const step::Program& program, std::int64_t attention_bytes,
+                                  std::byte* begin);
 
 // Muon's largest matrix, and the square of its shorter side: elements.
 std::int64_t largest_matrix(const step::Program& program);

@@ -14,8 +14,8 @@ AddedTokens::Found AddedTokens::find(std::string_view text, std::size_t from, bo
   if (sorted_.empty()) return {text.size(), 0, 0};
   for (std::size_t begin = from; begin < text.size(); ++begin) {
     if (!starts_[static_cast<unsigned char>(text[begin])]) continue;
-    // Those that agree with the text so far are a range of the sorted texts, which narrows with
-    // each byte; the shortest is its first.
+    // The candidates are a range of the sorted texts that narrows with each byte; the shortest is
+    // its first.
     auto low = sorted_.begin();
     auto high = sorted_.end();
     Found longest{begin, 0, 0};

@@ -1,5 +1,5 @@
-// AddedTokens: finds tokens that stand in the text as they are (<|endoftext|>), before it is split
-// into words. The leftmost counts, and of those that start together the longest.
+// AddedTokens: finds literal tokens (<|endoftext|>) in text before it is split into words. The
+// leftmost match wins; of matches with the same start, the longest.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@ namespace assay::data {
 
 class AddedTokens {
  public:
-  // None of the texts is empty.
+  // The texts must not be empty.
   explicit AddedTokens(std::vector<std::pair<std::string, TokenId>> tokens);
 
   struct Found {
-    std::size_t begin;  // text before it holds no added token
-    std::size_t size;   // 0: none; with `more`, one may begin at `begin`
+    std::size_t begin;  // there is no added token before it
+    std::size_t size;   // 0: none; with `more`, one may start at `begin`
     TokenId token;
   };
-  // From `from` on. Without any, `begin` is the end of the text.
+  // Searches from `from` on. Without a match `begin` is the end of the text.
   [[nodiscard]] Found find(std::string_view text, std::size_t from, bool more) const;
 
  private:

@@ -10,7 +10,7 @@ bool copy_row(const Window& window, std::uint64_t sequence, std::int32_t vocabul
               std::int32_t* tokens, std::int32_t* targets) {
   const std::byte* at =
       window.shard->payload().data() + window.first * bytes_of(window.shard->type());
-  // Payloads begin on a boundary of their type: mappings do, and headers are 256 bytes.
+  // Payloads are aligned: mappings are, and headers are 256 bytes.
   return window.shard->type() == TokenType::kU16
              ? copy_window(reinterpret_cast<const std::uint16_t*>(at), sequence, vocabulary, tokens,
                            targets)
@@ -20,15 +20,15 @@ bool copy_row(const Window& window, std::uint64_t sequence, std::int32_t vocabul
 
 }  // namespace
 
-base::Result<void> BatchReader::read(std::uint64_t cursor, const RankPlace& place,
+base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& share,
                                      std::span<std::int32_t> tokens,
                                      std::span<std::int32_t> targets) const {
   const std::uint64_t sequence = set_->sequence();
-  ASSAY_CHECK(tokens.size() == place.micro * sequence && targets.size() == tokens.size(),
+  ASSAY_CHECK(tokens.size() == share.micro * sequence && targets.size() == tokens.size(),
               "a micro-batch has micro rows of sequence tokens");
-  ASSAY_CHECK(place.rank < place.ranks, "a rank is one of the ranks");
-  const std::uint64_t first = cursor + place.rank * place.micro;
-  for (std::uint64_t row = 0; row < place.micro; ++row) {
+  ASSAY_CHECK(share.rank < share.ranks, "the rank must be below the number of ranks");
+  const std::uint64_t first = cursor + share.rank * share.micro;
+  for (std::uint64_t row = 0; row < share.micro; ++row) {
     const Window window = set_->window(order_.window_at(first + row));
     const std::size_t at = row * sequence;
     const bool fits =
@@ -42,13 +42,13 @@ base::Result<void> BatchReader::read(std::uint64_t cursor, const RankPlace& plac
   return {};
 }
 
-base::Result<void> BatchReader::read(std::uint64_t cursor, const RankPlace& place,
+base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& share,
                                      Batch& batch) const {
-  const std::size_t size = place.micro * set_->sequence();
+  const std::size_t size = share.micro * set_->sequence();
   batch.cursor = cursor;
   batch.tokens.resize(size);
   batch.targets.resize(size);
-  return read(cursor, place, batch.tokens, batch.targets);
+  return read(cursor, share, batch.tokens, batch.targets);
 }
 
 }  // namespace assay::data

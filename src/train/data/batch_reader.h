@@ -1,12 +1,11 @@
-// BatchReader: the micro-batch that a rank reads at a cursor. A function of its arguments: no
-// state, any number of threads.
+// BatchReader: reads the micro-batch of a rank at a cursor. Stateless and thread-safe.
 //
-// The layout, which makes a step's windows the same for every number of ranks:
+// The layout makes a step's windows independent of the number of ranks:
 //
 //   row i of rank r  is  the window at  cursor + r * micro + i     (0 <= i < micro)
 //
-// so a micro-batch of all ranks is the next ranks * micro windows, and a step of several
-// micro-batches is the next ranks * micro * accumulate, whichever way that product is made up.
+// so a micro-batch of all ranks is the next ranks * micro windows, and a step is the next
+// ranks * micro * accumulate windows, however that product is factored.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +18,17 @@
 
 namespace assay::data {
 
-struct RankPlace {
+// A rank's share of every micro-batch.
+struct RankShare {
   std::uint64_t rank = 0;
   std::uint64_t ranks = 1;
   std::uint64_t micro = 1;  // rows of a micro-batch, windows of one rank
 
-  // How far a micro-batch of all ranks moves the cursor.
+  // How far a micro-batch of all ranks advances the cursor.
   [[nodiscard]] std::uint64_t stride() const { return ranks * micro; }
 };
 
-// micro rows of `sequence`, one after the other.
+// `micro` rows of `sequence` tokens each.
 struct Batch {
   std::uint64_t cursor = 0;
   std::vector<std::int32_t> tokens;
@@ -37,7 +37,7 @@ struct Batch {
 
 class BatchReader {
  public:
-  // `vocabulary` is the model's: a token outside it would read past its embedding. The set must
+  // `vocabulary` is the model's: a token outside it would read past the embedding. The set must
   // outlive the reader.
   BatchReader(const TokenSet& set, std::uint64_t seed, std::int32_t vocabulary)
       : set_(&set), order_(set.windows(), seed), vocabulary_(vocabulary) {}
@@ -47,10 +47,10 @@ class BatchReader {
 
   // Fills micro * sequence of each. A token outside the vocabulary is an error that names the file
   // and the byte.
-  base::Result<void> read(std::uint64_t cursor, const RankPlace& place,
+  base::Result<void> read(std::uint64_t cursor, const RankShare& share,
                           std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const;
-  // The same, into vectors that are made to fit.
-  base::Result<void> read(std::uint64_t cursor, const RankPlace& place, Batch& batch) const;
+  // The same, resizing the batch.
+  base::Result<void> read(std::uint64_t cursor, const RankShare& share, Batch& batch) const;
 
  private:
   const TokenSet* set_;

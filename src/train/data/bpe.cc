@@ -9,7 +9,7 @@ namespace assay::data {
 namespace {
 
 constexpr std::uint32_t kNoNode = ~std::uint32_t{0};
-constexpr TokenId kMerged = ~TokenId{0};  // of a node that is now part of the one before it
+constexpr TokenId kMerged = ~TokenId{0};  // marks a node that was merged into its predecessor
 
 constexpr std::uint64_t key_of(TokenId left, TokenId right) {
   return std::uint64_t{left} << 32 | right;
@@ -44,42 +44,42 @@ const PairTable::Merge* PairTable::find(TokenId left, TokenId right) const {
   return slot.key == kEmpty ? nullptr : &slot.merge;
 }
 
-void WordMerger::offer(const PairTable& pairs, std::uint32_t left) {
+void WordMerger::push_candidate(const PairTable& pairs, std::uint32_t left) {
   const std::uint32_t right = nodes_[left].after;
   if (right == kNoNode) return;
   const auto* merge = pairs.find(nodes_[left].token, nodes_[right].token);
   if (merge == nullptr) return;
-  offers_.push_back(std::uint64_t{merge->rank} << 32 | left);
-  std::push_heap(offers_.begin(), offers_.end(), std::greater<>());
+  candidates_.push_back(std::uint64_t{merge->rank} << 32 | left);
+  std::push_heap(candidates_.begin(), candidates_.end(), std::greater<>());
 }
 
 void WordMerger::merge(const std::array<TokenId, 256>& byte_ids, const PairTable& pairs,
                        std::string_view word, std::vector<TokenId>& tokens) {
   const auto size = static_cast<std::uint32_t>(word.size());
   nodes_.clear();
-  offers_.clear();
+  candidates_.clear();
   for (std::uint32_t i = 0; i < size; ++i) {
     nodes_.push_back({byte_ids[static_cast<unsigned char>(word[i])], i == 0 ? kNoNode : i - 1,
                       i + 1 == size ? kNoNode : i + 1});
   }
-  for (std::uint32_t i = 0; i < size; ++i) offer(pairs, i);
-  while (!offers_.empty()) {
-    std::pop_heap(offers_.begin(), offers_.end(), std::greater<>());
-    const std::uint64_t offered = offers_.back();
-    offers_.pop_back();
-    const auto at = static_cast<std::uint32_t>(offered);
+  for (std::uint32_t i = 0; i < size; ++i) push_candidate(pairs, i);
+  while (!candidates_.empty()) {
+    std::pop_heap(candidates_.begin(), candidates_.end(), std::greater<>());
+    const std::uint64_t candidate = candidates_.back();
+    candidates_.pop_back();
+    const auto at = static_cast<std::uint32_t>(candidate);
     Node& left = nodes_[at];
-    // Either token may have become part of another merge since the offer.
+    // Either token may have been merged since the candidate was pushed.
     if (left.token == kMerged || left.after == kNoNode) continue;
     Node& right = nodes_[left.after];
     const auto* merge = pairs.find(left.token, right.token);
-    if (merge == nullptr || merge->rank != offered >> 32) continue;
+    if (merge == nullptr || merge->rank != candidate >> 32) continue;
     left.token = merge->result;
     right.token = kMerged;
     left.after = right.after;
     if (left.after != kNoNode) nodes_[left.after].before = at;
-    offer(pairs, at);
-    if (left.before != kNoNode) offer(pairs, left.before);
+    push_candidate(pairs, at);
+    if (left.before != kNoNode) push_candidate(pairs, left.before);
   }
   for (std::uint32_t at = 0; at < size; at = nodes_[at].after) {
     tokens.push_back(nodes_[at].token);

@@ -1,5 +1,5 @@
-// Byte-pair encoding of one word: starting from its bytes, the adjacent pair of lowest rank becomes
-// one token, again and again, the leftmost of equals first.
+// Byte-pair encoding of one word: starting from its bytes, repeatedly merges the adjacent pair of
+// lowest rank, leftmost first.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace assay::data {
 
-// What adjacent tokens merge into. A table of open addressing: it is asked for every pair of every
-// word that is not in the cache.
+// What adjacent tokens merge into. A hash table with open addressing: it is queried for every pair
+// of every word that is not cached.
 class PairTable {
  public:
   struct Merge {
@@ -20,7 +20,7 @@ class PairTable {
     TokenId result;
   };
 
-  // A pair that is there already gets the new merge.
+  // Replaces an existing entry.
   void add(TokenId left, TokenId right, Merge merge);
   [[nodiscard]] const Merge* find(TokenId left, TokenId right) const;
 
@@ -38,10 +38,10 @@ class PairTable {
   std::size_t used_ = 0;
 };
 
-// Merges words, with memory that is kept from one to the next.
+// Merges words; reuses its memory from word to word.
 class WordMerger {
  public:
-  // Appends the word's tokens. Time is n log n in the word's bytes.
+  // Appends the word's tokens. O(n log n) in the word's bytes.
   void merge(const std::array<TokenId, 256>& byte_ids, const PairTable& pairs,
              std::string_view word, std::vector<TokenId>& tokens);
 
@@ -51,10 +51,11 @@ class WordMerger {
     std::uint32_t before;
     std::uint32_t after;
   };
-  void offer(const PairTable& pairs, std::uint32_t left);
+  void push_candidate(const PairTable& pairs, std::uint32_t left);
 
-  std::vector<Node> nodes_;            // a list of the tokens so far
-  std::vector<std::uint64_t> offers_;  // a heap: rank, then place of the left token
+  std::vector<Node> nodes_;  // linked list of the tokens so far
+  std::vector<std::uint64_t>
+      candidates_;  // heap of candidate merges: rank, then position of the left token
 };
 
 }  // namespace assay::data

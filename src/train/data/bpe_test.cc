@@ -1,4 +1,4 @@
-// The merging of pairs against the definition, taken literally.
+// Pair merging against a literal implementation of the definition.
 #include "train/data/bpe.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using Pairs = std::map<std::pair<TokenId, TokenId>, PairTable::Merge>;
 
-// The pair of lowest rank, the leftmost of equals, becomes one token, until there is none.
+// Merges the pair of lowest rank, leftmost first, until there is none.
 std::vector<TokenId> merged_by_definition(std::vector<TokenId> tokens, const Pairs& pairs) {
   while (true) {
     std::size_t best = tokens.size();
@@ -65,7 +65,7 @@ TEST(PairTable, FindsWhatWasAddedAndNothingElse) {
   }
 }
 
-// A merge of a hundred thousand equal letters must not take a hundred thousand squared.
+// Merging a hundred thousand equal letters must not take quadratic time.
 TEST(WordMerger, LongWordsAreQuick) {
   std::array<TokenId, 256> byte_ids{};
   std::iota(byte_ids.begin(), byte_ids.end(), 0U);

@@ -2,15 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "base/utf8.h"
 #include "train/data/added_tokens.h"
-#include "train/data/utf8_run.h"
 #include "train/data/word_cache.h"
 
 namespace assay::data {
 namespace {
 
-// What has to be held in memory when a document never says where a word ends.
+// The longest word that is buffered while its end is not known.
 constexpr std::size_t kLongestWord = std::size_t{512} << 20;
+
+constexpr std::uint64_t kNotAscii = 0x8080808080808080U;
+
+// Whether `tail` is an incomplete character: tries the smallest and largest continuation bytes.
+bool is_incomplete_character(std::string_view tail) {
+  for (const char filler : {'\x80', '\xbf'}) {
+    std::string whole(tail);
+    while (whole.size() < 4) {
+      whole += filler;
+      if (base::first_utf8_char(whole).valid) return true;
+    }
+  }
+  return false;
+}
+
+struct Utf8Run {
+  std::size_t size;  // bytes of valid UTF-8 from the start
+  bool cut;          // the rest is an incomplete character at the end of the text
+};
+
+// The valid prefix of the text; ASCII is skipped eight bytes at a time.
+Utf8Run utf8_run(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::uint64_t eight = 0;
+    if (text.size() - at >= sizeof(eight)) {
+      std::memcpy(&eight, text.data() + at, sizeof(eight));
+      if ((eight & kNotAscii) == 0) {
+        at += sizeof(eight);
+        continue;
+      }
+    }
+    const base::Utf8Char next = base::first_utf8_char(text.substr(at));
+    if (!next.valid) {
+      const std::string_view tail = text.substr(at);
+      return {at, tail.size() < 4 && is_incomplete_character(tail)};
+    }
+    at += next.size;
+  }
+  return {at, false};
+}
 
 struct BpeParts {
   BpeVocabulary vocabulary;
@@ -26,9 +71,9 @@ class BpeEncoder : public Encoder {
     pending_ += text;
     if (pending_.size() > kLongestWord) {
       return base::fail(base::failed_error({}, "the text has a word of more than 512 MiB",
-                                           "is it text? --tokenizer bytes takes anything"));
+                                           "if it is not text, use --tokenizer bytes"));
     }
-    // A word that goes on and on is not looked at again for every part of it.
+    // A word of many parts is not rescanned for each of them.
     if (pending_.size() < 2 * kept_) return {};
     return encode_pending(tokens, true);
   }
@@ -46,7 +91,7 @@ class BpeEncoder : public Encoder {
     std::size_t done = 0;
     while (done < text.size()) {
       const AddedTokens::Found found = parts_.added.find(text, done, more);
-      const bool open = more && found.size == 0;  // the text before it may go on
+      const bool open = more && found.size == 0;  // the text before it may continue
       ASSAY_TRY(const std::size_t taken,
                 encode_text(text.substr(done, found.begin - done), open, tokens));
       done += taken;
@@ -59,7 +104,7 @@ class BpeEncoder : public Encoder {
     return {};
   }
 
-  // How much of the text was encoded: all of it unless `more` may follow.
+  // Returns how much of the text was encoded: all of it unless `more` may follow.
   base::Result<std::size_t> encode_text(std::string_view text, bool more,
                                         std::vector<TokenId>& tokens) {
     std::size_t done = 0;
@@ -70,7 +115,7 @@ class BpeEncoder : public Encoder {
       ASSAY_TRY(const std::size_t taken, encode_valid(valid, more && (last || run.cut), tokens));
       done += taken;
       if (taken < run.size || done == text.size()) break;
-      if (more && run.cut) break;  // the rest of this character may be in the next part
+      if (more && run.cut) break;  // the rest of the character may be in the next part
       tokens.push_back(byte_id(text[done]));
       ++done;
     }
@@ -100,7 +145,7 @@ class BpeEncoder : public Encoder {
     } else {
       merger_.merge(vocabulary.byte_ids, vocabulary.pairs, word, tokens);
     }
-    cache_.keep(word, std::span(tokens).subspan(before));
+    cache_.store(word, std::span(tokens).subspan(before));
   }
 
   [[nodiscard]] TokenId byte_id(char byte) const {
@@ -112,7 +157,7 @@ class BpeEncoder : public Encoder {
   WordMerger merger_;
   WordCache cache_;
   std::string pending_;   // text whose tokens are not known yet
-  std::size_t kept_ = 0;  // how much of it was there when it was last looked at
+  std::size_t kept_ = 0;  // its size when it was last scanned
 };
 
 class BpeTokenizer : public Tokenizer {

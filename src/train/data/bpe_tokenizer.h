@@ -1,5 +1,5 @@
-// The byte-pair tokenizer that every vocabulary file becomes, whatever its form: tokenizer_json.cc
-// and tiktoken.cc fill a BpeVocabulary, bpe_tokenizer.cc encodes with it.
+// The byte-pair tokenizer: tokenizer_json.cc and tiktoken.cc read vocabulary files into a
+// BpeVocabulary, bpe_tokenizer.cc encodes with it.
 #pragma once
 
 #include <array>
@@ -26,18 +26,18 @@ struct BytesHash {
 };
 using TokenOfBytes = std::unordered_map<std::string, TokenId, BytesHash, std::equal_to<>>;
 
-// A file with more ids than this is no vocabulary.
+// Larger ids are refused as nonsense.
 inline constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 24;
 
 struct BpeVocabulary {
   std::array<TokenId, 256> byte_ids{};
   PairTable pairs;
-  // A word that is a token as a whole is that token, whatever the merges would make of it.
+  // A word that is itself a token becomes that token, whatever the merges would give.
   bool whole_words_first = false;
-  TokenOfBytes words;  // of all tokens; needed for whole words
-  // By id; nothing where no token has the id.
+  TokenOfBytes words;  // all tokens by their bytes
+  // By id; nothing for unused ids.
   std::vector<std::optional<std::string>> spellings;
-  // Tokens that are looked for in the text before it is split into words.
+  // Literal tokens, matched before text is split into words.
   std::vector<std::pair<std::string, TokenId>> added;
 
   void spell(TokenId id, std::string bytes);

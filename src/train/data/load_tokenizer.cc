@@ -5,28 +5,31 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "train/data/split_pattern.h"
+#include "train/data/tiktoken.h"
+#include "train/data/tokenizer_json.h"
 
 namespace assay::data {
 namespace {
 
-constexpr base::Bytes kMostFile{std::int64_t{256} << 20};
+constexpr base::Bytes kMostFileBytes{std::int64_t{256} << 20};
 
 base::Result<LoadedBpe> read_vocabulary(const TokenizerChoice& choice) {
-  ASSAY_TRY(const std::string text, base::read_file(choice.source, kMostFile));
+  ASSAY_TRY(const std::string text, base::read_file(choice.source, kMostFileBytes));
   const bool given = !choice.pattern.empty() || !choice.special.empty();
-  // Base64 has no brace, so the forms cannot be taken for each other.
+  // Base64 has no braces, so the formats cannot be confused.
   if (base::trim(text).starts_with('{')) {
     if (given) {
-      return base::fail(base::usage_error(
-          choice.source, "a tokenizer.json says its own pattern and special tokens",
-          "leave --pattern and --special out"));
+      return base::fail(base::usage_error(choice.source,
+                                          "a tokenizer.json has its own pattern and special tokens",
+                                          "leave --pattern and --special out"));
     }
     return read_tokenizer_json(text, choice.source);
   }
   if (choice.pattern.empty()) {
     return base::fail(base::usage_error(
-        choice.source, "a tiktoken file does not say how text is split into words",
-        fmt::format("say --pattern {}", fmt::join(split_pattern_names(), " or "))));
+        choice.source, "a tiktoken file does not define how text is split into words",
+        fmt::format("add --pattern {}", fmt::join(split_pattern_names(), " or "))));
   }
   LoadedBpe loaded;
   ASSAY_TRY(loaded.pattern, split_pattern(choice.pattern));

@@ -1,4 +1,4 @@
-// What vocabulary files are refused for, and in which words.
+// Which vocabulary files are refused, and with which message.
 #include "train/data/load_tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -6,13 +6,17 @@
 
 #include <fstream>
 
+#include "base/json.h"
 #include "base/testing/temp_dir.h"
+#include "train/data/tiktoken.h"
 #include "train/data/tokenizer_json.h"
 
 namespace assay::data {
 namespace {
 
 using ::testing::HasSubstr;
+
+using JsonNode = nlohmann::json;
 
 const std::string kFolder = ASSAY_TOKENIZER_VECTORS;
 
@@ -26,7 +30,7 @@ std::string refusal(const JsonNode& file) {
   return read ? "read" : read.error().line();
 }
 
-// The sample with one thing changed.
+// The sample with one value changed.
 std::string refusal_with(const std::string& pointer, const JsonNode& value) {
   JsonNode file = sample_json();
   file[JsonNode::json_pointer(pointer)] = value;
@@ -39,7 +43,7 @@ TEST(TokenizerJson, ReadsTheSampleItself) {
 }
 
 TEST(TokenizerJson, RefusesByNameWhatItCannotDo) {
-  const std::string end = " is not supported; byte-level BPE as of GPT-2 and Llama 3 is";
+  const std::string end = " is not supported; byte-level BPE as in GPT-2 and Llama 3 is";
   EXPECT_EQ(refusal_with("/model/type", "WordPiece"), "t.json: model WordPiece" + end);
   EXPECT_EQ(refusal_with("/normalizer", {{"type", "NFC"}}), "t.json: normalizer NFC" + end);
   EXPECT_EQ(refusal_with("/model/dropout", 0.1), "t.json: model.dropout 0.1" + end);
@@ -64,7 +68,7 @@ TEST(TokenizerJson, RefusesByNameWhatItCannotDo) {
             "t.json: added_tokens '<|endoftext|>' lstrip true" + end);
 }
 
-TEST(TokenizerJson, RefusesWhatIsNotWhole) {
+TEST(TokenizerJson, RefusesIncompleteFiles) {
   EXPECT_EQ(read_tokenizer_json("{", "t.json").error().line(),
             "t.json: the file is not valid JSON");
   EXPECT_EQ(refusal(JsonNode::object()), "t.json: model.vocab is not an object");
@@ -89,8 +93,8 @@ TEST(Tiktoken, RefusesWhatIsNoVocabulary) {
   EXPECT_THAT(tiktoken_refusal("hello\n"), HasSubstr("v.tiktoken:1: is not a token in base64"));
   EXPECT_THAT(tiktoken_refusal("YQ== 0\nYg== x\n"), HasSubstr("v.tiktoken:2: is not a token"));
   EXPECT_THAT(tiktoken_refusal("YQ=a 0\n"), HasSubstr("is not a token in base64"));
-  EXPECT_EQ(tiktoken_refusal("YQ== 0\nYg== 0\n"), "v.tiktoken:2: rank 0 is there twice");
-  EXPECT_EQ(tiktoken_refusal("YQ== 0\nYQ== 1\n"), "v.tiktoken:2: this token is there twice");
+  EXPECT_EQ(tiktoken_refusal("YQ== 0\nYg== 0\n"), "v.tiktoken:2: rank 0 appears twice");
+  EXPECT_EQ(tiktoken_refusal("YQ== 0\nYQ== 1\n"), "v.tiktoken:2: this token appears twice");
   EXPECT_THAT(tiktoken_refusal(""), HasSubstr("has no token for the byte 0x00"));
 }
 
@@ -100,7 +104,7 @@ TEST(Tiktoken, SpecialTokensAreTextAndId) {
   EXPECT_EQ(tiktoken_refusal(text, {"a=b=500"}), "read");
   EXPECT_THAT(tiktoken_refusal(text, {"x"}), HasSubstr("--special x: is not TEXT=ID"));
   EXPECT_THAT(tiktoken_refusal(text, {"=5"}), HasSubstr("is not TEXT=ID"));
-  EXPECT_THAT(tiktoken_refusal(text, {"x=5"}), HasSubstr("5 is another token's id"));
+  EXPECT_THAT(tiktoken_refusal(text, {"x=5"}), HasSubstr("5 is the id of another token"));
 }
 
 std::string choice_refusal(const TokenizerChoice& choice) {
@@ -111,7 +115,7 @@ std::string choice_refusal(const TokenizerChoice& choice) {
 TEST(LoadTokenizer, WantsThePatternWhereTheFileHasNone) {
   const std::string file = kFolder + "/small.tiktoken";
   EXPECT_THAT(choice_refusal({.source = file}),
-              HasSubstr("say --pattern gpt2 or cl100k or o200k or llama3"));
+              HasSubstr("add --pattern gpt2 or cl100k or o200k or llama3"));
   EXPECT_THAT(choice_refusal({.source = file, .pattern = "cl100"}),
               HasSubstr("unknown pattern 'cl100'; did you mean 'cl100k'?"));
   EXPECT_THAT(choice_refusal({.source = kFolder + "/gpt2.json", .pattern = "gpt2"}),
@@ -120,20 +124,20 @@ TEST(LoadTokenizer, WantsThePatternWhereTheFileHasNone) {
   EXPECT_THAT(choice_refusal({.source = "nowhere.json"}), HasSubstr("no such file"));
 }
 
-TEST(WordSplitter, RefusesPatternsThatLookBack) {
+TEST(WordSplitter, RefusesLookbehind) {
   const auto refused = [](const std::string& pattern) {
     const auto compiled = WordSplitter::compile(pattern, "t.json");
     return compiled ? "compiled" : compiled.error().line();
   };
   EXPECT_EQ(refused(R"(\p{L}+|[^^\s]|[]a]|\s+)"), "compiled");
-  EXPECT_THAT(refused("a|^b"), HasSubstr("has ^ at character 3, which looks at where the text"));
+  EXPECT_THAT(refused("a|^b"), HasSubstr("has ^ at character 3, which depends on where the text"));
   EXPECT_THAT(refused(R"(\Aa)"), HasSubstr(R"(has \A at character 1)"));
-  EXPECT_THAT(refused("(?<=a)b"), HasSubstr("looks behind"));
-  EXPECT_THAT(refused("[a&&[b]]"), HasSubstr("a class inside a class at character 5"));
-  EXPECT_THAT(refused("("), HasSubstr("is not understood: missing closing parenthesis"));
+  EXPECT_THAT(refused("(?<=a)b"), HasSubstr("uses lookbehind"));
+  EXPECT_THAT(refused("[a&&[b]]"), HasSubstr("a nested character class at character 5"));
+  EXPECT_THAT(refused("("), HasSubstr("is invalid: missing closing parenthesis"));
 }
 
-// Spaces are what Unicode calls so today: not U+180E, but U+0085 and U+3000.
+// Spaces are those of current Unicode: not U+180E, but U+0085 and U+3000.
 TEST(WordSplitter, KnowsSpaces) {
   const auto splitter = WordSplitter::compile(R"(\s+|[^\s]+)", "");
   ASSERT_TRUE(splitter);
@@ -142,7 +146,7 @@ TEST(WordSplitter, KnowsSpaces) {
   EXPECT_EQ(splitter->word_end(scratch, "\u180ea b", 0, false), 4U);
 }
 
-// Gaps between matches are words; empty matches are none.
+// Text between matches is a word; empty matches are not.
 TEST(WordSplitter, LosesNothing) {
   const auto splitter = WordSplitter::compile("b+|x*", "");
   ASSERT_TRUE(splitter);

@@ -13,7 +13,7 @@ Loader::Loader(const BatchReader& reader, const LoaderOptions& options)
   thread_ = std::jthread([this](const std::stop_token& stop) { fill(stop); });
 }
 
-Loader::~Loader() = default;  // jthread asks its thread to stop, which wakes it, and joins it
+Loader::~Loader() = default;  // jthread requests the stop, which wakes the thread, and joins it
 
 void Loader::fill(const std::stop_token& stop) {
   const hash::SigbusUnblocked unblocked;
@@ -22,16 +22,16 @@ void Loader::fill(const std::stop_token& stop) {
     Batch batch;
     {
       std::unique_lock lock(mutex_);
-      const bool room =
+      const bool has_space =
           changed_.wait(lock, stop, [this] { return ready_.size() < options_.ahead; });
-      if (!room || stop.stop_requested()) return;
+      if (!has_space || stop.stop_requested()) return;
       if (!spent_.empty()) {
         batch = std::move(spent_.back());
         spent_.pop_back();
       }
     }
-    const auto outcome = reader_.read(cursor, options_.place, batch);
-    cursor += options_.place.stride();
+    const auto outcome = reader_.read(cursor, options_.share, batch);
+    cursor += options_.share.stride();
     bool awaited = true;
     {
       const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// Loader: one rank's micro-batches, one after the other, read ahead by a thread of its own so that
-// a step never waits for a page of a shard.
+// Loader: the sequence of one rank's micro-batches, prefetched by a thread so that a step does not
+// wait for disk reads.
 #pragma once
 
 #include <condition_variable>
@@ -18,22 +18,22 @@
 namespace assay::data {
 
 struct LoaderOptions {
-  RankPlace place;
-  std::uint64_t cursor = 0;  // where to begin: 0, or where a checkpoint stood
-  std::size_t ahead = 4;     // batches that are ready at most; not 0
+  RankShare share;
+  std::uint64_t cursor = 0;  // where to start: 0, or from a checkpoint
+  std::size_t ahead = 4;     // most batches to prefetch; not 0
 };
 
 class Loader {
  public:
   // The reader's set must outlive the loader.
   Loader(const BatchReader& reader, const LoaderOptions& options);
-  // Waits for the batch that is being read, no longer.
+  // Waits for the batch being read, no longer.
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // By one thread. The next micro-batch, in exchange for the memory of the one that `batch` held.
-  // An error comes in the place of the batch that could not be read, and again at every later call.
+  // Returns the next micro-batch and recycles the memory of `batch`. A read error is returned in
+  // share of the batch that failed, and by every later call. Not thread-safe.
   base::Result<void> next(Batch& batch);
 
  private:
@@ -42,14 +42,14 @@ class Loader {
   const BatchReader reader_;
   const LoaderOptions options_;
 
-  std::mutex mutex_;  // guards what follows
-  // Only one side ever waits: the thread when all is ready, next() when nothing is.
+  std::mutex mutex_;  // guards the members below
+  // Only one side waits at a time: the thread when the queue is full, next() when it is empty.
   std::condition_variable_any changed_;
   std::deque<Batch> ready_;
   std::vector<Batch> spent_;
-  std::optional<base::Error> error_;  // follows the batches that are ready
+  std::optional<base::Error> error_;  // returned after the batches that are ready
 
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // last: uses all members above
 };
 
 }  // namespace assay::data

@@ -18,7 +18,7 @@ using Rows = std::vector<std::vector<std::int32_t>>;
 
 class LoaderTest : public ::testing::Test {
  protected:
-  // Tokens first, first + 1, …, so that a row says where it is from.
+  // Tokens first, first + 1, …, so that a row shows where it is from.
   std::string counting(const std::string& name, std::uint32_t first, std::uint32_t count,
                        std::uint64_t vocabulary = 1000) const {
     const fs::path path = directory_.path() / name;
@@ -81,7 +81,7 @@ TEST_F(LoaderTest, AnEpochReadsEveryWindowOnceWithItsTargets) {
 TEST_F(LoaderTest, TheWindowsOfAStepDoNotDependOnTheRanks) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 5, 1000);
-  // Twelve windows a step, over an epoch's end, in every way to make that product.
+  // Twelve windows per step, across the end of an epoch, in every factorisation.
   const auto step = [&](std::uint64_t ranks, std::uint64_t micro) {
     Rows rows;
     for (std::uint64_t cursor = 24; cursor < 36; cursor += ranks * micro) {
@@ -103,14 +103,14 @@ TEST_F(LoaderTest, TheWindowsOfAStepDoNotDependOnTheRanks) {
 TEST_F(LoaderTest, ReadsAheadWhatTheReaderReads) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 9, 1000);
-  const RankPlace place{1, 2, 3};
+  const RankShare share{1, 2, 3};
   for (const std::size_t ahead : {1U, 2U, 7U}) {
-    Loader loader(reader, {place, 4, ahead});
+    Loader loader(reader, {share, 4, ahead});
     Batch got;
     Batch expected;
     for (std::uint64_t cursor = 4; cursor < 400; cursor += 6) {
       ASSERT_TRUE(loader.next(got));
-      ASSERT_TRUE(reader.read(cursor, place, expected));
+      ASSERT_TRUE(reader.read(cursor, share, expected));
       EXPECT_EQ(got.cursor, cursor);
       EXPECT_EQ(got.tokens, expected.tokens);
       EXPECT_EQ(got.targets, expected.targets);
@@ -122,13 +122,13 @@ TEST_F(LoaderTest, EndsWhileItsThreadWaitsOrReads) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 9, 1000);
   for (int i = 0; i < 200; ++i) {
-    Loader loader(reader, {.place = {0, 1, 2}, .ahead = 2});
+    Loader loader(reader, {.share = {0, 1, 2}, .ahead = 2});
     Batch batch;
     for (int taken = 0; taken < i % 4; ++taken) ASSERT_TRUE(loader.next(batch));
   }
 }
 
-TEST_F(LoaderTest, ATokenOutsideTheModelIsAnErrorInItsPlace) {
+TEST_F(LoaderTest, ATokenOutsideTheVocabularyIsAnErrorAtItsBatch) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 5, 506);  // window 504 … 508 does not fit
   std::uint64_t bad = 0;

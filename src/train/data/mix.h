@@ -1,5 +1,5 @@
-// The one source of pseudo-random numbers here: a function of its input, with no state, the same on
-// every machine. Shuffles and synthetic tokens are made from it, so changing it changes both.
+// The pseudo-random function of this module: stateless and the same on every machine. Shuffles and
+// synthetic tokens depend on it, so changing it changes both.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ constexpr std::uint64_t mix(std::uint64_t value) {
   return value;
 }
 
-// A step by the golden ratio apart, so that neighbouring pairs start far from each other.
+// Steps by the golden ratio, so that neighbouring inputs start far apart.
 constexpr std::uint64_t mix(std::uint64_t key, std::uint64_t value) {
   return mix(mix(key + 0x9e3779b97f4a7c15U) ^ (value * 0x9e3779b97f4a7c15U));
 }
 
-// `random` as a number below `limit`, by multiplication: no division, and no bias worth naming.
+// Maps `random` to a number below `limit` by multiplication: no division, negligible bias.
 constexpr std::uint64_t below(std::uint64_t limit, std::uint64_t random) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(random) * limit) >> 64);

@@ -1,12 +1,13 @@
 #include "train/data/shard.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "base/file.h"
 #include "hash/blake3.h"
-#include "train/data/shard_header.h"
 
 namespace assay::data {
 namespace {
@@ -21,6 +22,25 @@ std::uint64_t first_at_least(std::span<const std::byte> bytes, std::uint64_t lim
 }
 
 }  // namespace
+
+void Mapping::Unmap::operator()(const std::byte* at) const {
+  ::munmap(const_cast<std::byte*>(at), size);
+}
+
+base::Result<Mapping> Mapping::of(int fd, std::size_t size, const std::string& where) {
+  Mapping mapping;
+  if (size == 0) return mapping;
+  if (auto guarded = hash::MappedFile::map(fd, size)) {
+    mapping.guarded_.emplace(std::move(*guarded));
+    mapping.bytes_ = mapping.guarded_->bytes();
+    return mapping;
+  }
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return base::fail(base::system_error(where, "cannot map", errno));
+  mapping.unguarded_ = {static_cast<const std::byte*>(at), Unmap{size}};
+  mapping.bytes_ = {mapping.unguarded_.get(), size};
+  return mapping;
+}
 
 base::Result<Shard> Shard::map(const std::filesystem::path& path) {
   const std::string where = path.string();
@@ -49,8 +69,8 @@ base::Result<Shard> Shard::open_headerless(const std::filesystem::path& path, To
   const hash::SigbusUnblocked unblocked;
   const auto bytes = shard.mapping_.bytes();
   if (starts_with_magic(bytes)) {
-    return base::fail(base::usage_error(shard.where_, "byte 0: has a header that says its type",
-                                        "leave --dtype out"));
+    return base::fail(
+        base::usage_error(shard.where_, "byte 0: has a header with its type", "leave --dtype out"));
   }
   if (bytes.size() % bytes_of(type) != 0) {
     return base::fail(base::usage_error(
@@ -92,11 +112,11 @@ base::Result<void> Shard::verify() const {
     const hash::Digest found = hash::blake3(payload(), 0);
     ASSAY_TRY_VOID(intact());
     if (found != *digest_) {
-      return base::fail(
-          base::failed_error(where_,
-                             fmt::format("byte {}: the tokens' BLAKE3 is {}, the header says {}",
-                                         payload_at_, found.hex(), digest_->hex()),
-                             "the file was changed after it was written"));
+      return base::fail(base::failed_error(
+          where_,
+          fmt::format("byte {}: the BLAKE3 of the tokens is {}, but the header has {}", payload_at_,
+                      found.hex(), digest_->hex()),
+          "the file was changed after it was written"));
     }
   }
   if (vocabulary_) ASSAY_TRY_VOID(check_tokens(*this, 0, count_, *vocabulary_));

@@ -1,27 +1,51 @@
-// Shard: a file of tokens, mapped and read-only. Written by shard_writer.h, gathered by
+// Shard: a file of tokens, memory-mapped read-only. Written by shard_writer.h, combined by
 // token_set.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "base/result.h"
 #include "hash/digest.h"
-#include "train/data/mapping.h"
-#include "train/data/token_type.h"
+#include "hash/mapped_file.h"
+#include "train/data/shard_format.h"
 
 namespace assay::data {
 
+// A whole file as read-only memory. hash::MappedFile guards against files that are truncated while
+// they are mapped, but has few slots; a data set may have thousands of shards, and those beyond the
+// slots are mapped without the guard.
+class Mapping {
+ public:
+  static base::Result<Mapping> of(int fd, std::size_t size, const std::string& where);
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+  // The file was truncated: some bytes read so far may have been zeros.
+  [[nodiscard]] bool damaged() const { return guarded_ && guarded_->damaged(); }
+
+ private:
+  struct Unmap {
+    std::size_t size;
+    void operator()(const std::byte* at) const;
+  };
+
+  std::optional<hash::MappedFile> guarded_;
+  std::unique_ptr<const std::byte, Unmap> unguarded_ = {nullptr, Unmap{0}};
+  std::span<const std::byte> bytes_;
+};
+
 class Shard {
  public:
-  // A file with our header, every field of which is checked against the file's size; the tokens
-  // themselves are looked at by verify().
+  // Opens a file with a header. All header fields are checked against the file's size; the tokens
+  // are checked by verify().
   static base::Result<Shard> open(const std::filesystem::path& path);
-  // Bare tokens, as other tools write them. Nothing in such a file says what it is, so the caller
-  // does; a vocabulary is known only if told.
+  // Opens a file of bare tokens, as other tools write them: the caller gives the type, and the
+  // vocabulary if it is known.
   static base::Result<Shard> open_headerless(const std::filesystem::path& path, TokenType type,
                                              std::optional<std::uint64_t> vocabulary = {});
 
@@ -32,12 +56,12 @@ class Shard {
   [[nodiscard]] const std::optional<hash::Digest>& digest() const { return digest_; }
   [[nodiscard]] std::span<const std::byte> payload() const;
   [[nodiscard]] std::uint32_t token(std::uint64_t index) const;
-  // Where in the file a token stands, for errors.
+  // Offset of a token in the file, for errors.
   [[nodiscard]] std::uint64_t byte_of(std::uint64_t index) const;
 
-  // An error once bytes that were read may not have been the file's: it was cut meanwhile.
+  // Fails if the file was truncated while mapped, so that bytes already read may be wrong.
   [[nodiscard]] base::Result<void> intact() const;
-  // The hash and, where the vocabulary is known, every token. The answer no is exit code 1.
+  // Checks the hash and, if the vocabulary is known, every token. A mismatch is exit code 1.
   [[nodiscard]] base::Result<void> verify() const;
 
  private:
@@ -54,7 +78,7 @@ class Shard {
   std::optional<hash::Digest> digest_;
 };
 
-// The first token of `shard`, from `index` on, that is `vocabulary` or more, as an error.
+// Fails on the first of `count` tokens from `index` on that is outside the vocabulary.
 base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::uint64_t count,
                                 std::uint64_t vocabulary);
 

@@ -67,7 +67,7 @@ TEST_F(ShardTest, MayBeEmpty) {
   EXPECT_TRUE(shard->verify());
 }
 
-// The format as docs/data.md has it, byte for byte, by other means than the code.
+// The format of docs/data.md, byte for byte, independent of the code.
 TEST_F(ShardTest, HasTheDocumentedBytes) {
   write(300, {1, 258});
   std::ifstream file(path(), std::ios::binary);
@@ -81,7 +81,7 @@ TEST_F(ShardTest, HasTheDocumentedBytes) {
 
 TEST_F(ShardTest, RefusesWhatIsNoShard) {
   std::ofstream(path()) << "hello, world";
-  expect_refused("byte 0: no token shard");
+  expect_refused("byte 0: not a token shard");
   std::ofstream(path()) << "ASSAYTOK";
   expect_refused("byte 8: ends inside its header of 256 bytes");
   std::ofstream(path()) << "";
@@ -95,7 +95,7 @@ TEST_F(ShardTest, RefusesDamagedHeaders) {
     poke(at, std::string(1, byte));
     expect_refused(what);
   };
-  with(0, 'B', "byte 0: no token shard");
+  with(0, 'B', "byte 0: not a token shard");
   with(8, 2, "byte 8: version 2 is not 1");
   with(12, 3, "byte 12: 3 bytes per token is neither 2 nor 4");
   with(17, 0, "byte 16: a vocabulary of 0");
@@ -126,7 +126,7 @@ TEST_F(ShardTest, VerifyFindsChangedTokens) {
   const auto verified = shard->verify();
   ASSERT_FALSE(verified);
   EXPECT_EQ(verified.error().code, base::ExitCode::kNo);
-  EXPECT_THAT(verified.error().what, HasSubstr("byte 256: the tokens' BLAKE3 is "));
+  EXPECT_THAT(verified.error().what, HasSubstr("byte 256: the BLAKE3 of the tokens is "));
 }
 
 TEST_F(ShardTest, VerifyNamesTheFirstTokenOutsideTheVocabulary) {
@@ -138,7 +138,7 @@ TEST_F(ShardTest, VerifyNamesTheFirstTokenOutsideTheVocabulary) {
               HasSubstr("byte 258: token 1 is 255, outside the vocabulary of 101"));
 }
 
-TEST_F(ShardTest, HeaderlessFilesAreReadAsTheyAreTold) {
+TEST_F(ShardTest, HeaderlessFilesUseTheGivenType) {
   std::ofstream(path("a.bin")) << std::string("\1\0\2\0\3\0\4\0", 8);
   const auto narrow = Shard::open_headerless(path("a.bin"), TokenType::kU16);
   ASSERT_TRUE(narrow);
@@ -152,7 +152,7 @@ TEST_F(ShardTest, HeaderlessFilesAreReadAsTheyAreTold) {
   EXPECT_THAT(wide->verify().error().what, HasSubstr("byte 0: token 0 is 131073"));
 }
 
-TEST_F(ShardTest, HeaderlessFilesMustBeWhole) {
+TEST_F(ShardTest, HeaderlessFilesMustHaveWholeTokens) {
   std::ofstream(path("a.bin")) << "12345";
   EXPECT_THAT(Shard::open_headerless(path("a.bin"), TokenType::kU16).error().what,
               HasSubstr("byte 4: 5 bytes are no whole number of u16 tokens"));
@@ -173,9 +173,9 @@ TEST_F(ShardTest, NothingIsLeftOfAWriterThatDidNotFinish) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 1);
 }
 
-TEST_F(ShardTest, WritersRefuseWhatIsNoPlaceForAFile) {
+TEST_F(ShardTest, WritersRefuseUnusablePaths) {
   EXPECT_EQ(ShardWriter::create("/dev/null", 10).error().what, "is not a regular file");
-  EXPECT_EQ(ShardWriter::create(path("no/where"), 10).error().what, "its folder does not exist");
+  EXPECT_EQ(ShardWriter::create(path("no/where"), 10).error().what, "the folder does not exist");
   EXPECT_FALSE(ShardWriter::create(path(), 0));
 }
 

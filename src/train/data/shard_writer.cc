@@ -50,23 +50,24 @@ base::Result<ShardWriter> ShardWriter::create(const std::filesystem::path& path,
         path.string(),
         fmt::format("a vocabulary of {} is not between 1 and {}", vocabulary, kMostVocabulary)));
   }
-  // The rename at the end would put a file in the place of a device or a pipe.
+  // The rename at the end would replace a device or pipe with a file.
   struct stat there {};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    return base::fail(base::usage_error(path.string(), "is not a regular file",
-                                        "shards are written to files: the header comes last"));
+    return base::fail(
+        base::usage_error(path.string(), "is not a regular file",
+                          "a shard must be a regular file: its header is written last"));
   }
   std::string draft = fmt::format("{}.{}", path.string(), ::getpid());
   base::UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file.valid()) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
-      return base::fail(base::usage_error(path.string(), "its folder does not exist"));
+      return base::fail(base::usage_error(path.string(), "the folder does not exist"));
     }
     return base::fail(base::system_error(path.string(), "cannot write", error));
   }
   ShardWriter writer(path, std::move(draft), std::move(file), vocabulary);
-  // Its place; the contents are known at the end.
+  // Reserves the header, which is written at the end.
   const std::array<std::byte, kHeaderBytes> blank{};
   if (!base::write_all(writer.file_.get(), as_text(blank))) {
     return base::fail(base::system_error(path.string(), "cannot write", errno));
@@ -82,7 +83,7 @@ base::Result<void> ShardWriter::append(std::span<const std::uint32_t> tokens) {
           path_.string(), fmt::format("token {} is {}, outside the vocabulary of {}", header_.count,
                                       token, header_.vocabulary)));
     }
-    // Little-endian: the low bytes are the first.
+    // Little-endian: the low bytes come first.
     const auto* bytes = reinterpret_cast<const std::byte*>(&token);
     buffer_.insert(buffer_.end(), bytes, bytes + size);
     ++header_.count;
@@ -104,7 +105,7 @@ base::Result<ShardHeader> ShardWriter::finish() {
   ASSAY_TRY_VOID(flush());
   header_.digest = hasher_.finish();
   const auto bytes = encode_header(header_);
-  // The name must not survive a power failure that the contents do not.
+  // Synced before the rename: the name must not survive a power failure without the contents.
   const bool written =
       ::pwrite(file_.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()) &&
       ::fsync(file_.get()) == 0 && ::rename(draft_.c_str(), path_.c_str()) == 0;

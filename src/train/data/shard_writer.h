@@ -1,5 +1,5 @@
-// ShardWriter: makes a shard, however large, in constant memory. The file takes its name when it is
-// complete; until then nothing stands at the path, and nothing is left if it never is.
+// ShardWriter: writes a shard of any size in constant memory. The file gets its name when it is
+// complete; an abandoned one is removed.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "hash/blake3.h"
-#include "train/data/shard_header.h"
+#include "train/data/shard_format.h"
 
 namespace assay::data {
 
 class ShardWriter {
  public:
-  // The type is the smallest that the vocabulary fits.
+  // Uses the smallest token type that holds the vocabulary.
   static base::Result<ShardWriter> create(const std::filesystem::path& path,
                                           std::uint64_t vocabulary);
   ShardWriter(ShardWriter&&) noexcept;
   ShardWriter& operator=(ShardWriter&&) = delete;
   ~ShardWriter();
 
-  // A token outside the vocabulary is an error, and the file is not made.
+  // Fails on a token outside the vocabulary; the file is then not created.
   base::Result<void> append(std::span<const std::uint32_t> tokens);
-  // Nothing may be appended afterwards.
+  // Completes the file; nothing may be appended afterwards.
   base::Result<ShardHeader> finish();
 
  private:
@@ -35,7 +35,7 @@ class ShardWriter {
   base::Result<void> flush();
 
   std::filesystem::path path_;
-  std::string draft_;  // empty once it has been renamed, or moved from
+  std::string draft_;  // temporary name; empty once renamed or moved from
   base::UniqueFd file_;
   ShardHeader header_;
   hash::Hasher hasher_;

@@ -6,15 +6,15 @@
 #include <string_view>
 #include <utility>
 
+#include "base/suggestion.h"
 #include "base/text.h"
-#include "train/data/word_splitter.h"
 
 namespace assay::data {
 namespace {
 
 constexpr std::string_view kSpaces = R"(\t-\r\x{85}\p{Z})";
 
-// Facts of the vocabularies they belong to: other words would be other tokens.
+// Fixed by the vocabularies they belong to: other words would give other tokens.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPatterns = {{
     {"gpt2", R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)"},
     {"cl100k",
@@ -46,7 +46,7 @@ base::Result<std::string> split_pattern(std::string_view name) {
                                       base::suggestion(name, split_pattern_names())));
 }
 
-base::Result<std::string> for_pcre2(const std::string& pattern, const std::string& where) {
+base::Result<std::string> to_pcre2(const std::string& pattern, const std::string& where) {
   std::string translated;
   bool in_class = false;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -55,8 +55,8 @@ base::Result<std::string> for_pcre2(const std::string& pattern, const std::strin
     const bool starts = c == '\\' && (next == 'A' || next == 'G');
     if (!in_class && (starts || c == '^')) {
       return base::fail(base::usage_error(
-          where, fmt::format("the split pattern has {} at character {}, which looks at where the "
-                             "text begins",
+          where, fmt::format("the split pattern has {} at character {}, which depends on where "
+                             "the text begins",
                              starts ? pattern.substr(i, 2) : "^", i + 1)));
     }
     if (c == '\\' && next == 's') {
@@ -71,13 +71,13 @@ base::Result<std::string> for_pcre2(const std::string& pattern, const std::strin
     } else if (c == '[' && !in_class) {
       in_class = true;
       translated += c;
-      // A caret, and a bracket right behind it, are part of how a class opens.
+      // A caret, and a bracket right after it, belong to the opening of a class.
       if (i + 1 < pattern.size() && pattern[i + 1] == '^') translated += pattern[++i];
       if (i + 1 < pattern.size() && pattern[i + 1] == ']') translated += pattern[++i];
     } else if (c == '[') {
       return base::fail(base::usage_error(
           where,
-          fmt::format("the split pattern has a class inside a class at character {}", i + 1)));
+          fmt::format("the split pattern has a nested character class at character {}", i + 1)));
     } else {
       if (c == ']') in_class = false;
       translated += c;

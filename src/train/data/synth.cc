@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "train/data/mix.h"
 #include "train/data/shard_writer.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t kSynthChunk = 1 << 16;
 constexpr std::size_t kSuccessors = 4;
-// The successors of all tokens are held in memory.
+// The successor tables of all tokens are held in memory.
 constexpr std::uint64_t kMostSynthVocabulary = std::uint64_t{1} << 24;
 
 class MarkovSource {
@@ -23,7 +24,7 @@ class MarkovSource {
   MarkovSource(std::uint64_t vocabulary, std::uint64_t seed)
       : last_(static_cast<std::uint32_t>(below(vocabulary, mix(seed)))) {
     for (std::size_t k = 0; k < kSuccessors; ++k) {
-      // A permutation each, so that every token is about as frequent as every other.
+      // Permutations, so that all tokens are about equally frequent.
       const KeyedPermutation successor(vocabulary, mix(seed, k));
       successors_[k].resize(vocabulary);
       for (std::uint64_t token = 0; token < vocabulary; ++token) {
@@ -33,7 +34,7 @@ class MarkovSource {
   }
 
   std::uint32_t next(std::uint64_t random) {
-    // Half of the time the token before the last decides, else chance: 1/2, 1/4, 1/8, 1/8.
+    // Half of the time the token before last decides, otherwise chance: 1/2, 1/4, 1/8, 1/8.
     static constexpr std::array<std::size_t, 8> kByChance = {0, 0, 0, 0, 1, 1, 2, 3};
     const std::size_t k = (random & 1) != 0 ? before_ % kSuccessors : kByChance[random >> 1 & 7];
     before_ = last_;

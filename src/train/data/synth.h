@@ -1,5 +1,5 @@
-// Made-up tokens: the same numbers give the same file on every machine, so a benchmark or a test of
-// the trainer needs no download.
+// Synthetic tokens: the same parameters give the same file on every machine, so benchmarks and
+// tests of the trainer need no download.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@
 #include <vector>
 
 #include "base/result.h"
-#include "train/data/shard_header.h"
+#include "train/data/shard_format.h"
 
 namespace assay::data {
 
 enum class SynthKind : std::uint8_t {
   // Every token equally likely: nothing to learn, the loss stays at ln(vocabulary).
   kUniform,
-  // Each token has four possible successors, which one depends on chance and on the token before:
-  // the loss falls from ln(vocabulary) to about 1.3 for a model that sees one token, and to about
-  // 1.0 for one that sees two.
+  // Each token has four possible successors, chosen at random and by the previous token: the loss
+  // falls from ln(vocabulary) to about 1.3 for a model that sees one token, and to about 1.0 for
+  // one
+  // that sees two.
   kMarkov,
 };
 
@@ -32,7 +33,7 @@ struct SynthRequest {
   std::uint64_t vocabulary = 0;
   std::uint64_t seed = 0;
   SynthKind kind = SynthKind::kMarkov;
-  std::function<void(std::int64_t)> progress = {};  // told how many more tokens are there
+  std::function<void(std::int64_t)> progress = {};  // called with the number of tokens just written
 };
 
 base::Result<ShardHeader> synthesize(const SynthRequest& request);

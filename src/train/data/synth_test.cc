@@ -41,7 +41,7 @@ double entropy_of(const std::map<std::vector<std::uint32_t>, std::map<std::uint3
   return nats / all;
 }
 
-// What a model that sees `order` tokens could reach, counted from the tokens themselves.
+// The loss a model that sees `order` tokens could reach, counted from the tokens.
 double loss_of_order(const std::vector<std::uint32_t>& tokens, std::size_t order) {
   std::map<std::vector<std::uint32_t>, std::map<std::uint32_t, int>> after;
   for (std::size_t i = order; i < tokens.size(); ++i) {
@@ -73,7 +73,7 @@ TEST_F(SynthTest, SeedsDifferAndShorterIsABeginning) {
   EXPECT_EQ(made({.tokens = 10, .vocabulary = 1}), std::vector<std::uint32_t>(10, 0));
 }
 
-// Machine-independent means for ever: from an implementation in another language, written down.
+// Fixed values from an implementation in another language: the output must never change.
 TEST_F(SynthTest, IsTheSameEverywhere) {
   EXPECT_EQ(made({.tokens = 6, .vocabulary = 1000, .seed = 7, .kind = SynthKind::kUniform}),
             (std::vector<std::uint32_t>{564, 957, 190, 363, 404, 882}));

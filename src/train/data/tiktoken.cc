@@ -1,12 +1,11 @@
-// The tiktoken form: a line per token, its bytes in base64 and its rank, which is also its id. Two
-// tokens merge when their bytes together are a token; the lowest rank goes first.
+#include "train/data/tiktoken.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <optional>
 
 #include "base/text.h"
-#include "train/data/load_tokenizer.h"
 
 namespace assay::data {
 namespace {
@@ -60,13 +59,13 @@ base::Result<void> read_line(std::string_view line, const std::string& where,
   const bool taken = *id < vocabulary.spellings.size() && vocabulary.spellings[*id];
   if (taken || !vocabulary.words.emplace(*bytes, *id).second) {
     return base::fail(base::usage_error(
-        where, taken ? fmt::format("rank {} is there twice", *id) : "this token is there twice"));
+        where, taken ? fmt::format("rank {} appears twice", *id) : "this token appears twice"));
   }
   vocabulary.spell(*id, *bytes);
   return {};
 }
 
-// Every way in which a token's bytes are two tokens side by side.
+// Adds every split of a token's bytes into two tokens.
 void add_pairs(BpeVocabulary& vocabulary) {
   for (const auto& [bytes, id] : vocabulary.words) {
     const std::string_view whole = bytes;
@@ -89,7 +88,7 @@ base::Result<void> add_special(const std::string& given, BpeVocabulary& vocabula
   }
   if (*id < vocabulary.spellings.size() && vocabulary.spellings[*id]) {
     return base::fail(
-        base::usage_error("--special " + given, fmt::format("{} is another token's id", *id)));
+        base::usage_error("--special " + given, fmt::format("{} is the id of another token", *id)));
   }
   vocabulary.spell(*id, given.substr(0, equals));
   vocabulary.added.emplace_back(given.substr(0, equals), *id);

@@ -60,11 +60,11 @@ base::Result<Shard> open_shard(const std::string& path, const TokenSource& sourc
 }
 
 base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t sequence) {
-  if (sequence == 0) return base::fail(base::usage_error({}, "a sequence of 0 tokens is none"));
+  if (sequence == 0) return base::fail(base::usage_error({}, "the sequence length must not be 0"));
   TokenSet set;
   set.sequence_ = sequence;
   ASSAY_TRY(const std::vector<std::string> paths, shard_paths(source));
-  if (paths.empty()) return base::fail(base::usage_error({}, "no token shard is given"));
+  if (paths.empty()) return base::fail(base::usage_error({}, "no token shards given"));
   set.shards_.reserve(paths.size());
   std::uint64_t windows = 0;
   for (const std::string& path : paths) {
@@ -75,7 +75,7 @@ base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t s
                             fmt::format("has a vocabulary of {}, but {} has one of {}",
                                         shard.vocabulary().value_or(0), set.shards_.front().where(),
                                         set.vocabulary().value_or(0)),
-                            "shards of one set are made with one tokenizer"));
+                            "shards of one set must be made with the same tokenizer"));
     }
     windows += shard.count() == 0 ? 0 : (shard.count() - 1) / sequence;
     set.shards_.push_back(std::move(shard));
@@ -84,8 +84,8 @@ base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t s
   if (windows == 0) {
     return base::fail(base::usage_error(
         paths.front(),
-        fmt::format("no shard has {} tokens, a sequence and its last target", sequence + 1),
-        "give more tokens or a shorter sequence"));
+        fmt::format("no shard has {} tokens (a sequence and its last target)", sequence + 1),
+        "use more tokens or a shorter sequence"));
   }
   return set;
 }

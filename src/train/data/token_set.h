@@ -1,6 +1,6 @@
-// TokenSet: several shards, in order, as one row of windows. A window is `sequence` tokens and the
-// one after them, which is the last one's target; the next begins where the targets end. None
-// crosses from one shard into another, and what is left at a shard's end is not read.
+// TokenSet: several shards as one sequence of windows. A window is `sequence` tokens plus the next
+// one, the target of the last; the next window starts at that token. Windows do not cross shards;
+// the remainder at the end of a shard is not read.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TokenSource {
   // Files, folders (their *.tokens, or *.bin if headerless) and glob patterns, in this order;
   // inside a folder or a pattern, by name.
   std::vector<std::string> paths;
-  // Of files without a header: what their tokens are.
+  // For files without a header: the token type and, if known, the vocabulary.
   std::optional<TokenType> headerless = {};
   std::optional<std::uint64_t> vocabulary = {};
 };
@@ -25,7 +25,7 @@ struct TokenSource {
 base::Result<std::vector<std::string>> shard_paths(const TokenSource& source);
 base::Result<Shard> open_shard(const std::string& path, const TokenSource& source);
 
-// Where a window's tokens are: `sequence` + 1 of them from `first` on.
+// The `sequence` + 1 tokens of a window, from `first` on.
 struct Window {
   const Shard* shard;
   std::uint64_t first;
@@ -33,7 +33,7 @@ struct Window {
 
 class TokenSet {
  public:
-  // Refused: no windows at all, and shards of different vocabularies.
+  // Fails if there are no windows or the shards have different vocabularies.
   static base::Result<TokenSet> open(const TokenSource& source, std::uint64_t sequence);
 
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
@@ -49,7 +49,7 @@ class TokenSet {
 
   std::uint64_t sequence_ = 0;
   std::vector<Shard> shards_;
-  std::vector<std::uint64_t> ends_;  // windows in this shard and all before it
+  std::vector<std::uint64_t> ends_;  // windows up to and including this shard
 };
 
 }  // namespace assay::data

@@ -17,16 +17,16 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
-// Up to `room` bytes; 0 at the end. Standard input may have been left non-blocking by whoever
-// shares it.
+// Reads up to buffer.size() bytes; 0 at the end. Standard input may be non-blocking if another
+// process that shares it made it so.
 base::Result<std::size_t> read_some(int fd, const std::string& where, std::string& buffer) {
   while (true) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count >= 0) return static_cast<std::size_t>(count);
     const int error = errno;
     if (error == EAGAIN) {
-      pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
-      ::poll(&waited, 1, -1);
+      pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+      ::poll(&wait, 1, -1);
     } else if (error != EINTR) {
       return base::fail(base::system_error(where, "cannot read", error));
     }

@@ -1,4 +1,4 @@
-// Documents to a shard, in constant memory: what `assay data tokenize` does.
+// Tokenizes documents into a shard in constant memory: `assay data tokenize`.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "base/result.h"
-#include "train/data/shard_header.h"
+#include "train/data/shard_format.h"
 #include "train/data/tokenizer.h"
 
 namespace assay::data {
 
 struct TokenizeRequest {
-  std::vector<std::string> files;  // a document each; "-" is standard input
+  std::vector<std::string> files;  // one document each; "-" is standard input
   std::filesystem::path output;
   std::optional<TokenId> append_eos = {};  // after every document; may enlarge the vocabulary
-  // Told how many more bytes were read. base::Progress::advance fits.
+  // Called with the number of bytes just read, as for base::Progress::advance.
   std::function<void(std::int64_t)> progress = {};
 };
 
@@ -30,7 +30,7 @@ struct TokenizeSummary {
 base::Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer,
                                              const TokenizeRequest& request);
 
-// How many bytes the files have; nothing when standard input is among them.
+// The total size of the files; nothing if standard input is one of them.
 std::optional<std::int64_t> total_bytes(const std::vector<std::string>& files);
 
 }  // namespace assay::data

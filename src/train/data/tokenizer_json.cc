@@ -1,32 +1,91 @@
-// The HuggingFace form, tokenizer.json: byte-level byte-pair encoding, as GPT-2 and Llama 3 have
-// it. How text is split is read in tokenizer_json_split.cc. Whatever else a file asks for is
-// refused by name: tokens that are nearly right are wrong.
 #include "train/data/tokenizer_json.h"
 
 #include <fmt/format.h>
 
-#include "train/data/byte_alphabet.h"
-#include "train/data/load_tokenizer.h"
+#include <array>
+#include <optional>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "train/data/split_pattern.h"
 
 namespace assay::data {
 namespace {
 
-// Absent, null and the values that ask for nothing.
-bool asks_for_nothing(const JsonNode& value) {
+// Not base::Json, whose objects keep their order and are searched linearly: vocabularies have a
+// hundred thousand keys.
+using JsonNode = nlohmann::json;
+
+// The alphabet in which byte-level vocabularies spell bytes: a printable character for each.
+// Printable Latin-1 is spelled as itself; the others, in order, are U+0100 and up.
+constexpr bool is_own_spelling(int byte) {
+  return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
+
+constexpr std::size_t kLetters = 0x100 + 68;  // 68 bytes have another spelling
+
+constexpr std::array<int, kLetters> kByteOfLetter = [] {
+  std::array<int, kLetters> bytes{};
+  bytes.fill(-1);
+  std::size_t next = 0x100;
+  for (int byte = 0; byte < 256; ++byte) {
+    bytes[is_own_spelling(byte) ? static_cast<std::size_t>(byte) : next++] = byte;
+  }
+  return bytes;
+}();
+
+// The bytes of a spelling; nothing if it has a character outside the alphabet.
+std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
+  std::string bytes;
+  while (!spelling.empty()) {
+    const base::Utf8Char letter = base::first_utf8_char(spelling);
+    if (!letter.valid || letter.code_point >= kLetters || kByteOfLetter[letter.code_point] < 0) {
+      return std::nullopt;
+    }
+    bytes += static_cast<char>(kByteOfLetter[letter.code_point]);
+    spelling.remove_prefix(letter.size);
+  }
+  return bytes;
+}
+
+// Null if absent.
+const JsonNode& json_member(const JsonNode& object, const char* name) {
+  static const JsonNode kAbsent;
+  if (!object.is_object()) return kAbsent;
+  const auto found = object.find(name);
+  return found == object.end() ? kAbsent : *found;
+}
+
+tl::unexpected<base::Error> unsupported(const std::string& where, const std::string& what,
+                                        const JsonNode& value) {
+  const std::string shown = value.is_object() && json_member(value, "type").is_string()
+                                ? json_member(value, "type").get<std::string>()
+                                : value.dump(-1, ' ', true, JsonNode::error_handler_t::replace);
+  return base::fail(base::usage_error(where, fmt::format("{} {} is not supported", what, shown),
+                                      "byte-level BPE as in GPT-2 and Llama 3 is"));
+}
+
+tl::unexpected<base::Error> malformed(const std::string& where, const std::string& what,
+                                      const std::string& expected) {
+  return base::fail(base::usage_error(where, fmt::format("{} is not {}", what, expected)));
+}
+
+// Absent, null, or a value that has no effect.
+bool has_no_effect(const JsonNode& value) {
   return value.is_null() || value == false || value == "" || value == 0 || value == 0.0;
 }
 
-base::Result<void> refuse_what_is_set(const JsonNode& object, const std::string& path,
-                                      std::initializer_list<const char*> names,
-                                      const std::string& where) {
+base::Result<void> refuse_if_set(const JsonNode& object, const std::string& path,
+                                 std::initializer_list<const char*> names,
+                                 const std::string& where) {
   for (const char* name : names) {
     const JsonNode& value = json_member(object, name);
-    if (!asks_for_nothing(value)) return unsupported(where, path + name, value);
+    if (!has_no_effect(value)) return unsupported(where, path + name, value);
   }
   return {};
 }
 
-// The vocabulary by spelling, for merges; `vocabulary` gets it by bytes and by id.
+// Reads tokens by spelling; `vocabulary` stores them by bytes and by id.
 base::Result<void> read_vocab(const JsonNode& vocab, const std::string& where,
                               BpeVocabulary& vocabulary) {
   if (!vocab.is_object()) return malformed(where, "model.vocab", "an object");
@@ -41,7 +100,7 @@ base::Result<void> read_vocab(const JsonNode& vocab, const std::string& where,
     }
     const auto bytes = bytes_of_spelling(spelling);
     if (bytes) vocabulary.words.emplace(*bytes, token);
-    // A spelling outside the alphabet is never made from text; it stands for itself.
+    // A spelling outside the alphabet never results from text; it is kept literally.
     vocabulary.spell(token, bytes ? *bytes : spelling);
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -111,37 +170,64 @@ base::Result<void> read_added(const JsonNode& added, const std::string& where,
         id.get<std::uint64_t>() >= kMostTokens) {
       return malformed(where, "added_tokens", "objects with content and id");
     }
-    ASSAY_TRY_VOID(refuse_what_is_set(token,
-                                      fmt::format("added_tokens '{}' ", content.get<std::string>()),
-                                      {"single_word", "lstrip", "rstrip"}, where));
+    ASSAY_TRY_VOID(refuse_if_set(token,
+                                 fmt::format("added_tokens '{}' ", content.get<std::string>()),
+                                 {"single_word", "lstrip", "rstrip"}, where));
     vocabulary.spell(id.get<TokenId>(), content.get<std::string>());
     vocabulary.added.emplace_back(content.get<std::string>(), id.get<TokenId>());
   }
   return {};
 }
 
+// Accepts only a ByteLevel that maps bytes to spellings, with or without its pattern as given.
+base::Result<void> check_byte_level(const JsonNode& step, bool with_pattern,
+                                    const std::string& where) {
+  if (json_member(step, "type") != "ByteLevel") return unsupported(where, "pre_tokenizer", step);
+  // Decoding could not tell an added space from one in the text.
+  if (json_member(step, "add_prefix_space") == true) {
+    return unsupported(where, "pre_tokenizer ByteLevel add_prefix_space",
+                       json_member(step, "add_prefix_space"));
+  }
+  const JsonNode& use_regex = json_member(step, "use_regex");
+  const bool uses = use_regex.is_null() || use_regex == true;  // absent in old files
+  if (uses != with_pattern) {
+    return unsupported(where, "pre_tokenizer ByteLevel use_regex", use_regex);
+  }
+  return {};
+}
+
+base::Result<std::string> pattern_of_split(const JsonNode& step, const std::string& where) {
+  if (json_member(step, "type") != "Split") return unsupported(where, "pre_tokenizer", step);
+  const JsonNode& behavior = json_member(step, "behavior");
+  if (behavior != "Isolated") {
+    return unsupported(where, "pre_tokenizer Split behavior", behavior);
+  }
+  if (json_member(step, "invert") == true) {
+    return unsupported(where, "pre_tokenizer Split invert", json_member(step, "invert"));
+  }
+  const JsonNode& pattern = json_member(step, "pattern");
+  const JsonNode& regex = json_member(pattern, "Regex");
+  if (!regex.is_string()) return unsupported(where, "pre_tokenizer Split pattern", pattern);
+  return regex.get<std::string>();
+}
+
+// The pattern that splits text into words: ByteLevel with its own pattern (GPT-2), or a Split with
+// the file's pattern followed by a ByteLevel without one (Llama 3).
+base::Result<std::string> pattern_of(const JsonNode& pre_tokenizer, const std::string& where) {
+  if (json_member(pre_tokenizer, "type") != "Sequence") {
+    ASSAY_TRY_VOID(check_byte_level(pre_tokenizer, true, where));
+    return split_pattern("gpt2");
+  }
+  const JsonNode& steps = json_member(pre_tokenizer, "pretokenizers");
+  if (!steps.is_array() || steps.size() != 2) {
+    return malformed(where, "pre_tokenizer Sequence", "a Split and a ByteLevel");
+  }
+  ASSAY_TRY(std::string pattern, pattern_of_split(steps[0], where));
+  ASSAY_TRY_VOID(check_byte_level(steps[1], false, where));
+  return pattern;
+}
+
 }  // namespace
-
-const JsonNode& json_member(const JsonNode& object, const char* name) {
-  static const JsonNode kAbsent;
-  if (!object.is_object()) return kAbsent;
-  const auto found = object.find(name);
-  return found == object.end() ? kAbsent : *found;
-}
-
-tl::unexpected<base::Error> unsupported(const std::string& where, const std::string& what,
-                                        const JsonNode& value) {
-  const std::string shown = value.is_object() && json_member(value, "type").is_string()
-                                ? json_member(value, "type").get<std::string>()
-                                : value.dump(-1, ' ', true, JsonNode::error_handler_t::replace);
-  return base::fail(base::usage_error(where, fmt::format("{} {} is not supported", what, shown),
-                                      "byte-level BPE as of GPT-2 and Llama 3 is"));
-}
-
-tl::unexpected<base::Error> malformed(const std::string& where, const std::string& what,
-                                      const std::string& expected) {
-  return base::fail(base::usage_error(where, fmt::format("{} is not {}", what, expected)));
-}
 
 base::Result<LoadedBpe> read_tokenizer_json(std::string_view text, const std::string& where) {
   const JsonNode file = JsonNode::parse(text, nullptr, false);
@@ -149,8 +235,8 @@ base::Result<LoadedBpe> read_tokenizer_json(std::string_view text, const std::st
   const JsonNode& model = json_member(file, "model");
   const JsonNode& type = json_member(model, "type");
   if (!type.is_null() && type != "BPE") return unsupported(where, "model", model);
-  ASSAY_TRY_VOID(refuse_what_is_set(file, "", {"normalizer", "truncation", "padding"}, where));
-  ASSAY_TRY_VOID(refuse_what_is_set(
+  ASSAY_TRY_VOID(refuse_if_set(file, "", {"normalizer", "truncation", "padding"}, where));
+  ASSAY_TRY_VOID(refuse_if_set(
       model, "model.",
       {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}, where));
   const JsonNode& decoder = json_member(file, "decoder");

@@ -82,7 +82,7 @@ TEST(Tokenizer, GivesBackEveryText) {
   }
 }
 
-// All texts as one document, so that words, characters and special tokens meet the cuts.
+// All texts as one document, so that words, characters and special tokens cross piece boundaries.
 TEST(Tokenizer, DoesNotCareHowADocumentIsCut) {
   for (const char* name :
        {"gpt2.json", "llama3.json", "small.tiktoken:cl100k", "small.tiktoken:o200k"}) {
@@ -142,7 +142,7 @@ TEST(Tokenizer, AddedTokensCanBeText) {
   EXPECT_EQ((*tokenizer)->decode(*tokens), "<|end|>");
 }
 
-// A word of megabytes, in parts, takes time in proportion.
+// A word of megabytes in parts takes linear time.
 TEST(Tokenizer, WordsWithoutEndAreQuick) {
   const Tokenizer& tokenizer = tokenizer_named("llama3.json");
   const auto encoder = tokenizer.encoder();

@@ -1,6 +1,6 @@
-// Compiled with -O3 (CMakeLists.txt). A comparison per token would need instructions that the
-// baseline processor lacks; a difference whose sign is kept needs none: `below` stays negative as
-// long as every token is below the vocabulary.
+// Compiled with -O3 (CMakeLists.txt). A vectorised comparison per token needs instructions that the
+// baseline processor lacks, so the sign of a difference is used: `below` stays negative as long as
+// every token is below the vocabulary.
 #include "train/data/window_copy.h"
 
 #include <limits>
@@ -14,17 +14,17 @@ template <class Stored>
 bool copy_rows(const Stored* __restrict window, std::size_t sequence, std::int32_t vocabulary,
                std::int32_t* __restrict tokens, std::int32_t* __restrict targets) {
   std::int32_t below = -1;
-  std::int32_t any = 0;  // of tokens past 2^31, whose difference would wrap, the sign stays here
-  const auto look = [&](std::int32_t token) {
+  std::int32_t any = 0;  // keeps the sign of tokens above 2^31, whose difference would wrap
+  const auto check = [&](std::int32_t token) {
     any |= token;
     below &= (token & kLowBits) - vocabulary;
   };
-  look(static_cast<std::int32_t>(window[0]));
+  check(static_cast<std::int32_t>(window[0]));
   for (std::size_t i = 0; i < sequence; ++i) {
     const auto target = static_cast<std::int32_t>(window[i + 1]);
     tokens[i] = static_cast<std::int32_t>(window[i]);
     targets[i] = target;
-    look(target);
+    check(target);
   }
   return below < 0 && any >= 0;
 }

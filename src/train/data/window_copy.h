@@ -1,5 +1,5 @@
-// The inner loop of loading: one window of stored tokens becomes a row of int32 tokens and a row of
-// targets, each token looked at once on the way.
+// The inner loop of loading: expands one window of stored tokens into a row of int32 tokens and a
+// row of targets, and checks every token.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace assay::data {
 
 // tokens[i] = window[i] and targets[i] = window[i + 1] for i below `sequence`; `window` has one
-// more. False when some token is `vocabulary` or more: the rows are then of no use.
+// more. False if a token is outside the vocabulary: the rows are then invalid.
 bool copy_window(const std::uint16_t* window, std::size_t sequence, std::int32_t vocabulary,
                  std::int32_t* tokens, std::int32_t* targets);
 bool copy_window(const std::uint32_t* window, std::size_t sequence, std::int32_t vocabulary,

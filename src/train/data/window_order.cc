@@ -1,7 +1,6 @@
-// A Feistel network permutes a power of four that is at least `size`: each round xors a function of
-// one half into the other, which can be undone whatever the function is. What lands outside `size`
-// goes through again until it lands inside (cycle walking): still a permutation, since the walk
-// follows one cycle of the larger one.
+// A Feistel network permutes a domain of a power of four that is at least `size`: each round xors a
+// function of one half into the other, which is invertible for any function. A value outside `size`
+// is permuted again until it is inside (cycle walking), which is still a permutation.
 #include "train/data/window_order.h"
 
 #include <bit>
@@ -11,9 +10,9 @@
 namespace assay::data {
 namespace {
 
-// Three suffice for a permutation that passes for random; small sizes want more.
+// Three suffice for a pseudo-random permutation; small sizes need more.
 constexpr std::uint64_t kRounds = 6;
-// Networks of fewer bits know too few permutations.
+// Smaller networks have too few permutations.
 constexpr unsigned kLeastHalfBits = 3;
 
 unsigned half_bits_for(std::uint64_t size) {

@@ -1,16 +1,15 @@
-// WindowOrder: the order in which a run reads its windows. Each epoch is another shuffle of all of
-// them, and any place in it is computed from its number alone.
+// WindowOrder: the order in which a run reads its windows. Each epoch is a different shuffle, and
+// any position in it is computed directly from its index.
 //
-// So a run's whole position is one number, the cursor: how many windows all ranks together have
-// taken since the start. There is no list to keep, to store in a checkpoint, or to share between
-// ranks.
+// So a run's position in the data is one number, the cursor: how many windows all ranks together
+// have read since the start. There is no list to keep, checkpoint or share between ranks.
 #pragma once
 
 #include <cstdint>
 
 namespace assay::data {
 
-// A permutation of 0 … size-1 chosen by `key`, one index at a time, in O(1) expected.
+// A permutation of 0 … size-1 selected by `key`; expected O(1) per index.
 class KeyedPermutation {
  public:
   KeyedPermutation(std::uint64_t size, std::uint64_t key);
@@ -26,12 +25,12 @@ class KeyedPermutation {
 
 class WindowOrder {
  public:
-  // `windows` is not 0.
+  // `windows` must not be 0.
   WindowOrder(std::uint64_t windows, std::uint64_t seed) : windows_(windows), seed_(seed) {}
 
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
   [[nodiscard]] std::uint64_t epoch_of(std::uint64_t cursor) const { return cursor / windows_; }
-  // The window that is read at a place.
+  // The window that is read at a cursor.
   [[nodiscard]] std::uint64_t window_at(std::uint64_t cursor) const;
 
  private:

@@ -78,8 +78,8 @@ TEST(WindowOrder, NeighboursAreUnrelated) {
   EXPECT_NEAR(distance / 1e5, 1e5 / 3, 1e3);
 }
 
-// From an implementation in another language, written down once: a checkpoint's cursor must mean
-// the same windows in every later release.
+// Fixed values from an implementation in another language: a checkpoint's cursor must mean the same
+// windows in every later release.
 TEST(WindowOrder, IsTheSameForever) {
   const WindowOrder order(1000, 42);
   EXPECT_EQ((std::vector<std::uint64_t>{order.window_at(0), order.window_at(1),

@@ -1,6 +1,6 @@
-// WordCache: the tokens of words seen lately. Text is mostly the same few thousand words, and
-// looking one up is many times quicker than merging it. Memory is fixed: a word has one slot, and
-// a later word may take it.
+// WordCache: the tokens of recently seen words. Text is mostly the same few thousand words, and a
+// lookup is many times faster than merging. Fixed size and direct-mapped: a word has one slot,
+// which a later word may replace.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace assay::data {
 
 class WordCache {
  public:
-  // Appends the word's tokens, if they are known.
+  // Appends the word's tokens if they are cached.
   bool find(std::string_view word, std::vector<TokenId>& tokens) const {
     if (word.size() > kMostBytes) return false;
     const Slot& slot = slots_[slot_of(word)];
@@ -28,7 +28,7 @@ class WordCache {
     return true;
   }
 
-  void keep(std::string_view word, std::span<const TokenId> tokens) {
+  void store(std::string_view word, std::span<const TokenId> tokens) {
     if (word.size() > kMostBytes || tokens.size() > kMostTokensOfAWord) return;
     Slot& slot = slots_[slot_of(word)];
     slot.size = static_cast<std::uint8_t>(word.size());

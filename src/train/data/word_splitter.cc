@@ -12,7 +12,7 @@
 namespace assay::data {
 namespace {
 
-// Compiled code keeps its backtracking here; on the machine's stack it would have 32 KiB.
+// JIT-compiled patterns backtrack on this stack; on the machine's they would have 32 KiB.
 constexpr std::size_t kFirstStack = std::size_t{64} << 10;
 constexpr std::size_t kLargestStack = std::size_t{64} << 20;
 
@@ -34,7 +34,7 @@ struct WordSplitter::Code {
 
 struct WordSplitter::Scratch::Memory {
   Memory() {
-    // With no stack of its own, matching uses the machine's, which is enough for real text.
+    // Without it matching uses the machine stack, which is enough for real text.
     if (stack != nullptr) pcre2_jit_stack_assign(context, nullptr, stack);
   }
   Memory(const Memory&) = delete;
@@ -55,7 +55,7 @@ WordSplitter::Scratch::~Scratch() = default;
 
 base::Result<WordSplitter> WordSplitter::compile(const std::string& pattern,
                                                  const std::string& where) {
-  ASSAY_TRY(const std::string translated, for_pcre2(pattern, where));
+  ASSAY_TRY(const std::string translated, to_pcre2(pattern, where));
   int error = 0;
   PCRE2_SIZE offset = 0;
   constexpr std::uint32_t kOptions =
@@ -64,24 +64,24 @@ base::Result<WordSplitter> WordSplitter::compile(const std::string& pattern,
                                        translated.size(), kOptions, &error, &offset, nullptr);
   if (compiled == nullptr) {
     return base::fail(base::usage_error(
-        where, fmt::format("the split pattern is not understood: {}", pcre2_message(error))));
+        where, fmt::format("the split pattern is invalid: {}", pcre2_message(error))));
   }
   auto code = std::make_shared<const Code>(compiled);
   std::uint32_t behind = 0;
   pcre2_pattern_info(compiled, PCRE2_INFO_MAXLOOKBEHIND, &behind);
   if (behind > 0) {
     return base::fail(
-        base::usage_error(where, "the split pattern looks behind, which is not supported"));
+        base::usage_error(where, "the split pattern uses lookbehind, which is not supported"));
   }
-  // Where it fails, the interpreter is used: slower, the same words.
+  // If this fails, the interpreter is used: slower, same words.
   pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
   return WordSplitter(std::move(code));
 }
 
 base::Result<std::size_t> WordSplitter::word_end(Scratch& scratch, std::string_view text,
                                                  std::size_t from, bool more) const {
-  // A hard partial match says that the end of the text was looked at, which is just the case in
-  // which more text may change the answer.
+  // A hard partial match means that the end of the text was inspected: exactly when more text may
+  // change the answer.
   const std::uint32_t options =
       PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY | (more ? PCRE2_PARTIAL_HARD : 0U);
   const Scratch::Memory& memory = *scratch.memory_;

@@ -1,4 +1,4 @@
-// How alike two tensors are.
+// The similarity of two tensors.
 #pragma once
 
 #include <cmath>

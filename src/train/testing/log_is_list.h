@@ -1,4 +1,4 @@
-// What a backend executed against what its program lists, op for op.
+// Compares the log of executed ops with the program's list, op by op.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace assay::train::testing {
 
-// A failure of the test at the first op that differs. `steps` of the program were executed.
+// Fails the test at the first difference. The program was executed `steps` times.
 inline void expect_log_is_list(const ExecutedLog& log, const step::Program& p,
                                std::int64_t steps = 1) {
   const auto shapes = [](const std::vector<step::View>& views) {

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/proc_file.h"
+#include "base/process/proc.h"
 #include "observe/collect/call/remote_path.h"
 
 namespace assay::collect {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/timespec.h"
+#include "base/clock.h"
 
 namespace assay::collect {
 

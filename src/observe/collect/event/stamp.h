@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "base/timespec.h"
+#include "base/clock.h"
 #include "observe/wire/record.h"
 
 namespace assay::collect {

@@ -12,12 +12,13 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/process/environment.h"
+#include "base/process/program.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/ends.h"
 #include "observe/collect/process/launch.h"
 #include "observe/collect/process/reaper.h"
-#include "observe/collect/process/variables.h"
 
 namespace assay::collect {
 namespace {
@@ -28,15 +29,16 @@ constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
 
 // The command's environment with the shim.
-std::vector<std::string> with_shim(std::vector<std::string> environment, const std::string& shim,
-                                   const std::string& log) {
+base::Environment with_shim(base::Environment environment, const std::string& shim,
+                            const std::string& log) {
   // Last: other libraries that change what a program opens come before us, so that we see what
   // they have made of it.
-  join(environment, "LD_PRELOAD=", shim, Place::kLast);
+  environment.add_to_list("LD_PRELOAD", shim, base::Environment::Place::kLast);
   // A program built with AddressSanitizer refuses to start behind any preloaded library, because it
   // cannot know that ours leaves memory functions alone.
-  join(environment, "ASAN_OPTIONS=", "verify_asan_link_order=0", Place::kFirst);
-  environment.push_back(std::string(wire::kLogVariable) + "=" + log);
+  environment.add_to_list("ASAN_OPTIONS", "verify_asan_link_order=0",
+                          base::Environment::Place::kFirst);
+  environment.set(wire::kLogVariable, log);
   return environment;
 }
 
@@ -128,10 +130,8 @@ std::unique_ptr<Collector> make_preload_collector(const std::filesystem::path& l
 }
 
 std::filesystem::path library_beside(std::string_view name) {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  const auto folder = program.parent_path();
+  const auto folder = base::own_program().parent_path();
+  if (folder.empty()) return {};
   for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
     auto library = place / name;
     // LD_PRELOAD is a list that knows no quoting.

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/process/exit_status.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/gate/preload.h"
 
@@ -27,7 +28,7 @@ int try_filter() {
   if (child == 0) ::_exit(install_filter(allow_all, true) >= 0 ? 0 : errno);
   int status = 0;
   ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+  return base::signal_of(status) ? EINTR : base::shell_exit_code(status);
 }
 
 }  // namespace

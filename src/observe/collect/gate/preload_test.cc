@@ -37,10 +37,7 @@ class Recording : public Sink {
 
 class PreloadTest : public ::testing::Test {
  protected:
-  PreloadTest() {
-    for (char** entry = ::environ; *entry != nullptr; ++entry) environment_.emplace_back(*entry);
-    work_ = std::filesystem::canonical(dir_.path());
-  }
+  PreloadTest() { work_ = std::filesystem::canonical(dir_.path()); }
   base::Result<Outcome> run(std::vector<std::string> words) {
     auto collector = make_preload_collector(work_ / ("log" + std::to_string(runs_++)));
     return collector->run({std::move(words), environment_, work_}, control_, sink_);
@@ -49,7 +46,7 @@ class PreloadTest : public ::testing::Test {
 
   base::testing::TempDir dir_;
   std::filesystem::path work_;
-  std::vector<std::string> environment_;
+  base::Environment environment_ = base::Environment::from_current();
   int runs_ = 0;
   Control control_;
   Recording sink_;

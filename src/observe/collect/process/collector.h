@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/environment.h"
 #include "base/result.h"
 #include "observe/collect/event/event.h"
 #include "observe/collect/event/log.h"
@@ -21,11 +22,10 @@
 namespace assay::collect {
 
 enum class Tracer { kPreload, kEbpf, kPtrace };
-// What the command is: words, environment ("KEY=value"), directory, and the files that it gets
-// open.
+// The command: its arguments, environment and directory, and the files that it gets open.
 struct Launch {
   std::vector<std::string> words;
-  std::vector<std::string> environment;
+  base::Environment environment;
   std::filesystem::path directory;
   std::vector<Inherited> inherited = {};
   // What of the words of started programs may be written down. The log is a file.

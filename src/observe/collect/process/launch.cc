@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/environment.h"
+#include "base/process/exit_status.h"
+
 namespace assay::collect {
 namespace {
 
@@ -57,18 +60,10 @@ void restore_signals() {
   ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> out;
-  out.reserve(words.size() + 1);
-  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
 [[noreturn]] void give_up(int pipe, Stage stage) {
   const Report report{stage, errno};
   [[maybe_unused]] const auto written = ::write(pipe, &report, sizeof report);
-  ::_exit(127);
+  ::_exit(base::kExitNotFound);
 }
 
 base::Error why_not(const Launch& launch, const Report& report) {
@@ -132,8 +127,8 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
   }
   base::UniqueFd reading(ends[0]);
   const base::UniqueFd writing(ends[1]);
-  std::vector<char*> words = pointers(launch.words);
-  std::vector<char*> environment = pointers(launch.environment);
+  const std::vector<char*> words = base::null_terminated(launch.words);
+  const std::vector<char*> environment = launch.environment.pointers();
 
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail(base::system_error("fork", "cannot start the command", errno));
@@ -161,7 +156,7 @@ std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
 }
 
 base::Error become(const std::vector<std::string>& words) {
-  std::vector<char*> list = pointers(words);
+  const std::vector<char*> list = base::null_terminated(words);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   restore_limits();
   restore_signals();

@@ -1,4 +1,7 @@
-// Starting the command: fork, whatever the collector needs done in the child, exec.
+// Starting the observed command: fork, what the collector needs done in the child, exec. Not
+// base::Process, because posix_spawn can neither install a seccomp filter nor call ptrace() in the
+// child, restores neither limits nor signals as this program found them, and cannot be awaited by a
+// collector that has to let the exec itself through.
 #pragma once
 
 #include <sys/types.h>

@@ -11,8 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/proc_file.h"
-#include "base/process_stat.h"
+#include "base/process/proc.h"
 
 namespace assay::collect {
 

@@ -1,5 +1,7 @@
 #include "observe/collect/testing/recorder.h"
 
+#include "base/process/environment.h"
+
 #include <unistd.h>
 
 namespace assay::collect::testing {
@@ -47,11 +49,9 @@ std::set<pid_t> Recorder::unfinished() const {
 }
 
 Launch command(std::vector<std::string> words, const std::string& directory) {
-  Launch launch{.words = std::move(words), .environment = {}, .directory = directory};
-  for (char** variable = ::environ; *variable != nullptr; ++variable) {
-    launch.environment.emplace_back(*variable);
-  }
-  return launch;
+  return {.words = std::move(words),
+          .environment = base::Environment::from_current(),
+          .directory = directory};
 }
 
 }  // namespace assay::collect::testing

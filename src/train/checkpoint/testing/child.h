@@ -1,4 +1,4 @@
-// A process of a test's own, that can be killed or that mounts what it likes.
+// Child processes for tests: they can be killed, or mount file systems of their own.
 #pragma once
 
 #include <sys/types.h>
@@ -7,9 +7,9 @@
 
 namespace assay::checkpoint::testing {
 
-// Forks; the child runs `body` and exits with what it returns, without destructors or reports.
+// Forks; the child runs `body` and exits with its result, without destructors or test reports.
 pid_t start_child(const std::function<int()>& body);
-// Its exit code, or 128 + the signal that ended it.
+// The exit code, or 128 + the signal that ended it.
 int wait_for(pid_t child);
 
 }  // namespace assay::checkpoint::testing

@@ -1,6 +1,5 @@
-// The tests' temporary folders are in memory, where there is room: every checkpoint waits for the
-// disk several times, which would be most of the tests' time and says nothing about the code. A
-// TMPDIR that is set stays.
+// Puts the tests' temporary folders in memory if possible: every checkpoint syncs the disk several
+// times, which would be most of the tests' run time. A TMPDIR that is already set is kept.
 #include <unistd.h>
 
 #include <cstdlib>

@@ -14,7 +14,7 @@ namespace fe = cudnn_frontend;
 using Graph = fe::graph::Graph;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-// By which a tensor's pointer is found at execution.
+// Ids that bind tensors to pointers at execution.
 enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSumExp, kDO, kDQ, kDK, kDV };
 
 std::string text_of(fe::error_t status) {
@@ -22,11 +22,11 @@ std::string text_of(fe::error_t status) {
   return "cuDNN " + std::to_string(cudnnGetVersion()) + ": " + status.get_message();
 }
 
-const char* const kOtherStrides = "its strides are not those its graph was built for";
+const char* const kOtherStrides = "the strides differ from those its graph was built for";
 
 }  // namespace
 
-struct AttentionGraphs::Inside {
+struct AttentionGraphs::Impl {
   AttentionShape shape;
   bool deterministic = true;
   cudnnHandle_t handle = nullptr;
@@ -36,8 +36,8 @@ struct AttentionGraphs::Inside {
   std::int64_t backward_strides[8] = {};
   std::int64_t workspace = 0;
 
-  ~Inside() {
-    forward.reset();  // plans go before the handle they were made with
+  ~Impl() {
+    forward.reset();  // plans must be destroyed before their handle
     backward.reset();
     if (handle != nullptr) cudnnDestroy(handle);
   }
@@ -50,7 +50,7 @@ struct AttentionGraphs::Inside {
     return graph;
   }
 
-  // What cuDNN calls batch, head, token, element.
+  // cuDNN's dimensions: batch, head, token, element.
   std::vector<std::int64_t> dims(std::int64_t heads) const {
     return {shape.batch, heads, shape.sequence, shape.head_dim};
   }
@@ -82,25 +82,25 @@ struct AttentionGraphs::Inside {
   }
 };
 
-AttentionGraphs::AttentionGraphs() : inside_(std::make_unique<Inside>()) {}
+AttentionGraphs::AttentionGraphs() : impl_(std::make_unique<Impl>()) {}
 AttentionGraphs::~AttentionGraphs() = default;
 
 std::string AttentionGraphs::open(AttentionShape shape, bool deterministic, cudaStream_t stream) {
-  inside_->shape = shape;
-  inside_->deterministic = deterministic;
-  if (cudnnCreate(&inside_->handle) != CUDNN_STATUS_SUCCESS ||
-      cudnnSetStream(inside_->handle, stream) != CUDNN_STATUS_SUCCESS) {
-    return "cuDNN cannot be started on this GPU, or not all of its libraries are there";
+  impl_->shape = shape;
+  impl_->deterministic = deterministic;
+  if (cudnnCreate(&impl_->handle) != CUDNN_STATUS_SUCCESS ||
+      cudnnSetStream(impl_->handle, stream) != CUDNN_STATUS_SUCCESS) {
+    return "cuDNN cannot be initialised on this GPU, or some of its libraries are missing";
   }
   return "";
 }
 
 std::string AttentionGraphs::build_forward(const AttentionOperands& m) {
-  Inside& g = *inside_;
+  Impl& g = *impl_;
   const std::int64_t strides[4] = {m.q.stride, m.k.stride, m.v.stride, m.o.stride};
   std::copy_n(strides, 4, g.forward_strides);
   g.forward = g.begin();
-  // The composite graph: the single node of this age knows no causal mask on Hopper.
+  // The composite graph: in this version the single node has no causal mask on Hopper.
   const auto options = fe::graph::SDPA_attributes()
                            .set_name("attention")
                            .set_generate_stats(true)
@@ -120,7 +120,7 @@ std::string AttentionGraphs::build_forward(const AttentionOperands& m) {
 }
 
 std::string AttentionGraphs::build_backward(const AttentionGradOperands& m) {
-  Inside& g = *inside_;
+  Impl& g = *impl_;
   const AttentionOperands& f = m.forward;
   const std::int64_t strides[8] = {f.q.stride,   f.k.stride,  f.v.stride,  f.o.stride,
                                    m.d_o.stride, m.dq.stride, m.dk.stride, m.dv.stride};
@@ -150,30 +150,30 @@ std::string AttentionGraphs::build_backward(const AttentionGradOperands& m) {
 }
 
 std::int64_t AttentionGraphs::workspace_bytes() const {
-  return inside_->workspace;
+  return impl_->workspace;
 }
 
 std::string AttentionGraphs::forward(const AttentionOperands& m, void* workspace) {
   const std::int64_t strides[4] = {m.q.stride, m.k.stride, m.v.stride, m.o.stride};
-  if (!std::equal(strides, strides + 4, inside_->forward_strides)) return kOtherStrides;
+  if (!std::equal(strides, strides + 4, impl_->forward_strides)) return kOtherStrides;
   std::unordered_map<std::int64_t, void*> pointers = {{kQ, m.q.data},
                                                       {kK, m.k.data},
                                                       {kV, m.v.data},
                                                       {kO, m.o.data},
                                                       {kLogSumExp, m.log_sum_exp.data}};
-  return text_of(inside_->forward->execute(inside_->handle, pointers, workspace));
+  return text_of(impl_->forward->execute(impl_->handle, pointers, workspace));
 }
 
 std::string AttentionGraphs::backward(const AttentionGradOperands& m, void* workspace) {
   const AttentionOperands& f = m.forward;
   const std::int64_t strides[8] = {f.q.stride,   f.k.stride,  f.v.stride,  f.o.stride,
                                    m.d_o.stride, m.dq.stride, m.dk.stride, m.dv.stride};
-  if (!std::equal(strides, strides + 8, inside_->backward_strides)) return kOtherStrides;
+  if (!std::equal(strides, strides + 8, impl_->backward_strides)) return kOtherStrides;
   std::unordered_map<std::int64_t, void*> pointers = {
       {kQ, f.q.data},   {kK, f.k.data},    {kV, f.v.data},
       {kO, f.o.data},   {kDO, m.d_o.data}, {kLogSumExp, f.log_sum_exp.data},
       {kDQ, m.dq.data}, {kDK, m.dk.data},  {kDV, m.dv.data}};
-  return text_of(inside_->backward->execute(inside_->handle, pointers, workspace));
+  return text_of(impl_->backward->execute(impl_->handle, pointers, workspace));
 }
 
 }  // namespace assay::train::cuda

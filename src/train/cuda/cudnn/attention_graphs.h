@@ -1,7 +1,6 @@
-// AttentionGraphs: causal attention by cuDNN, forward and backward. The graphs are built once, for
-// the shapes and strides of a program. cuDNN's headers, the heaviest there are, stay behind this
-// one, which knows nothing of the room but matrices: what can fail gives a text, empty if it did
-// not.
+// AttentionGraphs: causal attention by cuDNN, forward and backward. The graphs are built once for
+// the shapes and strides of a program. This header hides cuDNN's very heavy ones and uses nothing
+// of the module but matrices: functions that can fail return a message, empty on success.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,7 +13,7 @@
 
 namespace assay::train::cuda {
 
-// Heads lie side by side in rows of tokens; query heads share key and value heads evenly.
+// Heads are side by side in rows of tokens; query heads share key and value heads evenly.
 struct AttentionShape {
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
@@ -28,7 +27,7 @@ struct AttentionOperands {
   Matrix k;
   Matrix v;
   Matrix o;
-  Matrix log_sum_exp;  // fp32; its inner order is cuDNN's: sequence, head, token
+  Matrix log_sum_exp;  // fp32; in cuDNN's order: sequence, head, token
 };
 
 struct AttentionGradOperands {
@@ -45,7 +44,7 @@ class AttentionGraphs {
   ~AttentionGraphs();
 
   std::string open(AttentionShape shape, bool deterministic, cudaStream_t stream);
-  // From the operands' strides; memory need not be there yet.
+  // From the operands' strides; their memory is not accessed.
   std::string build_forward(const AttentionOperands& operands);
   std::string build_backward(const AttentionGradOperands& operands);
   [[nodiscard]] std::int64_t workspace_bytes() const;
@@ -54,8 +53,8 @@ class AttentionGraphs {
   std::string backward(const AttentionGradOperands& operands, void* workspace);
 
  private:
-  struct Inside;
-  std::unique_ptr<Inside> inside_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace assay::train::cuda

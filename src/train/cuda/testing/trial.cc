@@ -14,7 +14,7 @@
 namespace assay::train::cuda::testing {
 namespace {
 
-// The name of a file that is this process's own and goes away with it.
+// A file of this process, removed at its end.
 const std::string& tuning_file() {
   struct File {
     std::string name =
@@ -55,7 +55,7 @@ std::vector<Variant> variants() {
                               .ffn = 512,
                               .context = 512};
   std::vector<Variant> list = spec::testing::model_shapes(llama);
-  list.back().model.vocab = 1003;  // rows of logits that end in the middle of a vector
+  list.back().model.vocab = 1003;  // rows of logits end in the middle of a vector
   spec::ModelSpec wide = llama;
   wide.heads = 2;
   wide.kv_heads = 1;
@@ -80,7 +80,7 @@ Trial::Trial(std::unique_ptr<Backend> backend, const spec::ModelSpec& model, ste
   EXPECT_TRUE(prepared.has_value()) << prepared.error().line();
   for (const step::Parameter& p : program_.parameters) {
     std::vector<float> values(static_cast<std::size_t>(p.elements()));
-    step::Parameter wild = p;  // far from zero, so that everything matters
+    step::Parameter wild = p;  // large values, so that everything has an effect
     wild.init_std = 0.06;
     initial_values(wild, 7, 0, values);
     for (std::size_t i = 0; i < values.size(); ++i) {

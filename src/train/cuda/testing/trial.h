@@ -1,5 +1,5 @@
-// Trial: a small model's step on a backend, with weights from a seed and a fixed batch. The same on
-// every backend: weights are exact in bf16, so that a CPU in fp32 and a GPU begin with the same.
+// Trial: a small model's step on a backend, with seeded weights and a fixed batch. The same on
+// every backend: weights are exact in bf16, so that a CPU in fp32 and a GPU start with equal ones.
 #pragma once
 
 #include <map>
@@ -13,20 +13,20 @@
 namespace assay::train::cuda::testing {
 
 using Variant = spec::testing::NamedModel;
-// What models differ in, at a size that a CPU computes in seconds.
+// Model variants of a size that a CPU computes in seconds.
 std::vector<Variant> variants();
 
-// A backend on the first GPU, or null: then the test is to be skipped. All of a process keep their
-// tuning in one file, so that they compute products alike.
+// A backend on the first GPU; null if there is none: skip the test. All backends of a process share
+// a tuning file, so that they use the same algorithms.
 std::unique_ptr<Backend> gpu_backend(bool deterministic_attention = true);
 
 class Trial {
  public:
-  // Sequence and micro-batch have defaults; numerics are the caller's.
+  // Sequence and micro-batch have defaults; the caller sets the numerics.
   Trial(std::unique_ptr<Backend> backend, const spec::ModelSpec& model, step::Choices choices);
 
   Scalars step(StepSettings settings = {});
-  // Every element as fp32, whatever it is kept in.
+  // Every element as fp32, whatever its type.
   std::vector<float> get(const step::View& view);
   std::vector<float> gradient(const step::Parameter& parameter) {
     return get(program_.gradient(parameter));

@@ -8,7 +8,8 @@
 
 namespace assay::gpu {
 
-inline void grant(wire::GpuBlock& to, std::int64_t ns) {
+inline void grant(wire::GpuBlock& to, std::int64_t ns, std::uint64_t now) {
+  to.granted_at_ns.store(now, std::memory_order_relaxed);
   to.granted.store(ns, std::memory_order_relaxed);
   to.budget.store(ns, std::memory_order_relaxed);
 }
@@ -17,6 +18,16 @@ inline std::uint64_t used_of(const wire::GpuBlock& block, std::uint32_t subtract
   const std::int64_t granted = block.granted.load(std::memory_order_relaxed);
   const std::int64_t used = granted - block.budget.load(std::memory_order_relaxed) - subtracted;
   return used <= 0 || used > granted ? 0 : static_cast<std::uint64_t>(used);
+}
+
+// What a thread has launched since its last checkpoint, and from when on.
+struct Used {
+  std::uint64_t estimated_ns;
+  std::uint64_t since_ns;
+};
+inline Used used_since(const wire::GpuBlock& block, std::uint32_t subtracted, std::uint64_t now) {
+  const std::uint64_t since = block.granted_at_ns.load(std::memory_order_relaxed);
+  return {used_of(block, subtracted), since == 0 || since > now ? now : since};
 }
 
 // At the end of a turn the other threads' budgets end as well. What they have launched since their
@@ -30,7 +41,7 @@ inline std::uint64_t withdraw_budgets(const wire::GpuBlock& mine) {
     wire::GpuBlock& block = region()->blocks[at - 1];
     if (&block != &mine && block.granted.load(std::memory_order_relaxed) != 0) {
       used += used_of(block, 0);
-      grant(block, 0);
+      grant(block, 0, 0);
     }
     at = block.sibling.load(std::memory_order_relaxed);
   }

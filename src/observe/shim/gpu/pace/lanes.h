@@ -73,8 +73,9 @@ void forget_lanes();  // in the child of a fork
 // Whether the device has a share or a priority, as the limits say now; the run is in its turns
 // then.
 bool is_limited(Lane& lane, std::uint64_t now);
-// More was launched: so much, as it is estimated. Not known: assumed, for want of an estimate.
-void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now, bool known = true);
+// More was launched, from a time on: so much, as it is estimated. Not known: assumed, for want of
+// an estimate.
+void add_work(Lane& lane, std::uint64_t ns, std::uint64_t since, bool known = true);
 // Which marks have been passed; learns what was timed.
 void collect(Lane& lane, std::uint64_t now);
 // What is still to run.

@@ -46,13 +46,13 @@ void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
 
 }  // namespace
 
-void add_work(Lane& lane, std::uint64_t ns, std::uint64_t now, bool known) {
+void add_work(Lane& lane, std::uint64_t ns, std::uint64_t since, bool known) {
   if (ns == 0) return;
   lane.unmarked_ns += ns;
   lane.unmarked_known = lane.unmarked_known && known;
   ++lane.unmarked_parts;
-  lane.until = (lane.until > now ? lane.until : now) + lane.scale.real(ns);
-  if (lane.busy_from == 0) lane.busy_from = now;
+  lane.until = (lane.until > since ? lane.until : since) + lane.scale.real(ns);
+  if (lane.busy_from == 0) lane.busy_from = since;
 }
 
 void collect(Lane& lane, std::uint64_t now) {

@@ -44,17 +44,13 @@ bool is_capturing(void* stream, bool per_thread) {
   return ask == nullptr || ask(stream, &status) != 0 || status != 0;
 }
 
-void pause_a_little() {
-  for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
-}
-
 // Sleeps until more turns than `seen` have ended, with the lane unlocked. False: somebody else has
 // it and does not let go.
 bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
   wire::TurnDevice& device = *lane.device;
   lane.lock.unlock();
   if (spin) {
-    pause_a_little();
+    spin_for_a_moment();
   } else {
     sleep_for(device, seen, ns);
   }
@@ -155,7 +151,21 @@ bool is_worth_timing(Lane& lane, const Launch& launch, std::uint32_t place) {
   return !launch.known || lane.count == 0 || !is_settled(place) || ++lane.checkpoints % kOneOf == 0;
 }
 
-Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used) {
+// How much may be launched until the next checkpoint: a millisecond of the device's time, or of the
+// host's if that is what the thread needs for its launches. A thread that is seldom at its
+// checkpoint would not see the end of its turn, and would seem to be idle.
+std::int64_t next_budget(const Lane& lane, const Used& used, std::uint64_t now) {
+  constexpr std::uint64_t kLeastPart = 16;
+  const std::uint64_t quantum = quantum_of(lane);
+  const std::uint64_t real = lane.scale.real(used.estimated_ns);
+  const std::uint64_t passed = now - used.since_ns;
+  std::uint64_t next = quantum;
+  if (real > 0 && passed > real) next = quantum * real / passed;
+  if (next < quantum / kLeastPart) next = quantum / kLeastPart;
+  return static_cast<std::int64_t>(lane.scale.estimated(next));
+}
+
+Ticket enter(Lane& lane, Launch launch, std::uint32_t place, const Used& used) {
   if (!lane.lock.try_lock_for_a_while()) return {};
   Ticket ticket;
   launch.known = launch.cost_ns != kUnknownCost;
@@ -164,9 +174,11 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
                      : lane.has_events      ? kAssumedNs
                                             : kNeverKnownNs;
   }
+  std::int64_t budget = kBetweenDevicesNs;
   if (is_limited(lane, now_ns())) {
+    add_work(lane, used.estimated_ns, used.since_ns);
     collect(lane, now_ns());
-    add_work(lane, used, now_ns());
+    budget = next_budget(lane, used, now_ns());
     if (!wait_for_turn(lane, launch)) return {};
   }
   if (lane.limited) {
@@ -181,9 +193,7 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, std::uint64_t used)
     add_work(lane, launch.cost_ns, now, launch.known);
     lane.place->until_ns.store(lane.until + kQuantumNs + kMarginNs, std::memory_order_relaxed);
   }
-  grant(launch.block, lane.limited
-                          ? static_cast<std::int64_t>(lane.scale.estimated(quantum_of(lane)))
-                          : kBetweenDevicesNs);
+  grant(launch.block, lane.limited ? budget : kBetweenDevicesNs, now_ns());
   lane.lock.unlock();
   return ticket.pair >= 0 ? ticket : Ticket{};
 }
@@ -194,10 +204,12 @@ Ticket before_launch(const Work& work, std::uint32_t subtracted) {
   const int error = errno;
   wire::GpuBlock& mine = block();
   look_at_limits();
-  const std::uint64_t used = used_of(mine, subtracted);
-  const bool paced = pacing.load(std::memory_order_relaxed);
-  grant(mine, paced ? static_cast<std::int64_t>(kQuantumNs) : kUnlimitedNs);
-  if (!paced) return {};
+  if (!pacing.load(std::memory_order_relaxed)) {
+    grant(mine, kUnlimitedNs, 0);
+    return {};
+  }
+  const Used used = used_since(mine, subtracted, now_ns());
+  grant(mine, static_cast<std::int64_t>(kQuantumNs), now_ns());
   const HarmlessToCaptures harmless;
   Ticket ticket;
   // What is captured runs with its graph, and is paced there.
@@ -234,8 +246,9 @@ void after_wait(std::uint64_t from_ns, bool whole_context) {
   if (lane->lock.try_lock_for_a_while()) {
     const std::uint64_t now = now_ns();
     if (is_limited(*lane, now)) {
-      add_work(*lane, used_of(mine, 0), from_ns);
-      grant(mine, 0);
+      const Used used = used_since(mine, 0, from_ns);
+      add_work(*lane, used.estimated_ns, used.since_ns);
+      grant(mine, 0, now);
       collect(*lane, now);
       constexpr std::uint64_t kReallyNs = 20'000;  // it would return at once if all had run before
       if (whole_context || lane->count == 0) {

@@ -112,6 +112,10 @@ void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
   syscall(SYS_futex, &device.ended, FUTEX_WAIT, seen, &time, nullptr, 0);
 }
 
+void spin_for_a_moment() {
+  for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
+}
+
 void wake_waiters(wire::TurnDevice& device) {
   syscall(SYS_futex, &device.ended, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

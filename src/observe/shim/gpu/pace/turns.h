@@ -19,6 +19,8 @@ bool is_process_alive(const wire::TurnProcess& process);
 std::uint64_t now_ns();
 // Until more turns have ended than were seen, or so long at most. Never a cancellation point.
 void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns);
+// A few microseconds, on the processor.
+void spin_for_a_moment();
 void wake_waiters(wire::TurnDevice& device);
 
 }  // namespace assay::gpu

@@ -1,0 +1,90 @@
+#include "assay-train/options.h"
+
+#include <memory>
+
+#include "spec/presets.h"
+
+namespace assay::cli {
+namespace {
+
+std::vector<std::string> job_names() {
+  return spec::preset_names(spec::Kind::kJob);
+}
+
+std::vector<std::string> device_names() {
+  return {"auto", "cpu", "cuda"};
+}
+
+}  // namespace
+
+std::vector<std::string> TrainOptions::arguments() const {
+  std::vector<std::string> list = {job};
+  for (const std::string& set : sets) {
+    list.emplace_back("--set");
+    list.push_back(set);
+  }
+  if (!out.empty()) list.insert(list.end(), {"--out", out});
+  if (resume) list.emplace_back("--resume");
+  if (!stop_after.empty()) list.insert(list.end(), {"--stop-after", stop_after});
+  if (device != "auto") list.insert(list.end(), {"--device", device});
+  return list;
+}
+
+Verb describe_train(TrainAction action) {
+  const auto options = std::make_shared<TrainOptions>();
+  return {.name = "train",
+          .description =
+              "train a model as a recorded run; without a job file, a small demo on this "
+              "machine",
+          .examples = {"assay train demo --set train.steps=2 --out demo-run"},
+          .arguments = {{"JOB", "a preset or a job file", &options->job, false, job_names, true}},
+          .options = {{"--set", "override a key of the job", &options->sets},
+                      {"--out",
+                       "folder for checkpoints and metrics; default: runs/JOB",
+                       &options->out,
+                       {},
+                       "DIR",
+                       true},
+                      {"--resume", "continue from the newest intact checkpoint in DIR",
+                       &options->resume},
+                      {"--stop-after",
+                       "save and stop after this step; the schedule stays the same",
+                       &options->stop_after,
+                       {},
+                       "STEP"},
+                      {"--device", "cpu, cuda, or auto: a GPU if there is one", &options->device,
+                       device_names, "DEVICE"}},
+          .action = [options, action = std::move(action)] { return action(*options); }};
+}
+
+std::vector<std::string> GenerateOptions::arguments() const {
+  return {checkpoint,  "--prompt", prompt, "--tokens",    tokens,   "--temperature",
+          temperature, "--seed",   seed,   "--tokenizer", tokenizer};
+}
+
+Verb describe_generate(GenerateAction action) {
+  const auto options = std::make_shared<GenerateOptions>();
+  return {
+      .name = "generate",
+      .description = "continue a text with a trained model",
+      .examples = {"assay generate demo-run --prompt Hello --tokens 20"},
+      .arguments = {{"CHECKPOINT",
+                     "a checkpoint folder, or a run folder: its newest checkpoint",
+                     &options->checkpoint,
+                     true,
+                     {},
+                     true}},
+      .options =
+          {{"--prompt", "the text to continue", &options->prompt, {}, "TEXT"},
+           {"--tokens", "number of tokens to generate", &options->tokens, {}, "N"},
+           {"--temperature",
+            "sampling temperature; 0: always the most likely token",
+            &options->temperature,
+            {},
+            "T"},
+           {"--seed", "seed of the sampling", &options->seed, {}, "N"},
+           {"--tokenizer", "bytes, or a vocabulary file", &options->tokenizer, {}, "NAME", true}},
+      .action = [options, action = std::move(action)] { return action(*options); }};
+}
+
+}  // namespace assay::cli

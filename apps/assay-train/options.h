@@ -1,0 +1,40 @@
+// The command-line options of `train` and `generate`. Two programs parse them: `assay`, which
+// checks them and runs the trainer as a recorded run, and `assay-train`, which trains.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/verb.h"
+
+namespace assay::cli {
+
+struct TrainOptions {
+  std::string job = "demo";
+  std::vector<std::string> sets;
+  std::string out;
+  bool resume = false;
+  std::string stop_after;
+  std::string device = "auto";
+
+  // As command-line arguments again.
+  [[nodiscard]] std::vector<std::string> arguments() const;
+};
+using TrainAction = std::function<base::Result<base::ExitCode>(const TrainOptions&)>;
+Verb describe_train(TrainAction action);
+
+struct GenerateOptions {
+  std::string checkpoint;
+  std::string prompt;
+  std::string tokens = "200";
+  std::string temperature = "0.8";
+  std::string seed = "1";
+  std::string tokenizer = "bytes";
+
+  [[nodiscard]] std::vector<std::string> arguments() const;
+};
+using GenerateAction = std::function<base::Result<base::ExitCode>(const GenerateOptions&)>;
+Verb describe_generate(GenerateAction action);
+
+}  // namespace assay::cli

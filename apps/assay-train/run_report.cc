@@ -1,0 +1,146 @@
+#include "assay-train/run_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/json.h"
+#include "base/statistics.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "store/metrics.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::int64_t kRows = 20;  // printed per run if there is no terminal
+
+}  // namespace
+
+RunReport::RunReport(const Session& session, const spec::JobSpec& job, std::FILE* metrics,
+                     Telemetry& telemetry, std::optional<std::int64_t> last_step)
+    : session_(session),
+      job_(job),
+      metrics_(metrics),
+      telemetry_(telemetry),
+      utilisation_(job),
+      stops_at_(last_step),
+      terminal_(!session.quiet && ::isatty(STDERR_FILENO) == 1),
+      prints_rows_(!(terminal_ && ::isatty(STDOUT_FILENO) == 1)) {
+  // Outside a recorded run there is no store to write metrics to.
+  if (auto this_run = store::this_run()) {
+    log_ = std::make_unique<train::MetricsLog>(*std::move(this_run),
+                                               [this](const std::string& line) { note(line); });
+  }
+}
+
+base::Result<std::unique_ptr<RunReport>> RunReport::open(const Session& session,
+                                                         const spec::JobSpec& job,
+                                                         const std::filesystem::path& out,
+                                                         Telemetry& telemetry,
+                                                         std::optional<std::int64_t> last_step) {
+  const std::filesystem::path path = out / "metrics.jsonl";
+  std::FILE* file = std::fopen(path.c_str(), "ae");
+  if (file == nullptr) return base::fail(base::system_error(path, "cannot be written", errno));
+  return std::unique_ptr<RunReport>(new RunReport(session, job, file, telemetry, last_step));
+}
+
+RunReport::~RunReport() {
+  log_.reset();  // may print a note
+  clear();
+  std::fclose(metrics_);
+}
+
+void RunReport::planned(store::PlanRecord plan) {
+  if (log_ != nullptr) log_->add(std::move(plan));
+}
+
+void RunReport::began(std::int64_t first_step, std::int64_t steps) {
+  first_step_ = first_step;
+  last_step_ = std::min(steps, stops_at_.value_or(steps));
+  row_every_ = std::max<std::int64_t>(1, (steps - first_step + 1) / kRows);
+  eta_.emplace(first_step, last_step_, job_.train.validate_every);
+  telemetry_.discard();
+}
+
+void RunReport::write(const char* event, store::MetricRow row) {
+  const base::Json json = store::row_json(row);
+  const std::string line = base::json_line(json);
+  std::fwrite(line.data(), 1, line.size(), metrics_);
+  std::fflush(metrics_);  // for programs that follow the file
+  if (session_.json) {
+    base::Json document{{"event", event}};
+    document.update(json);
+    session_.print_json_line(document);
+  }
+  if (log_ != nullptr) log_->add(std::move(row));
+}
+
+void RunReport::draw(const MeasuredStep& step) {
+  const std::size_t columns = base::terminal_columns(STDERR_FILENO).value_or(80);
+  const std::string line = live_line(step, validation_loss_, eta_->seconds_left(), columns);
+  base::progress_on_stderr = true;
+  base::write_stderr(std::string(base::kClearLine) + line);
+}
+
+void RunReport::clear() {
+  if (!base::progress_on_stderr.exchange(false)) return;
+  base::write_stderr(base::kClearLine);
+}
+
+void RunReport::stepped(const train::StepReport& r) {
+  const MeasuredStep step{.report = r,
+                          .usage = telemetry_.take(),
+                          .utilisation = utilisation_.at(r.tokens_per_s),
+                          .unix_ns = base::system_clock().wall_ns(),
+                          .tokens = job_.tokens_per_step()};
+  eta_->stepped(r.step, since_step_ ? since_step_->elapsed().count() - validating_s_ : r.seconds);
+  since_step_.emplace();
+  validating_s_ = 0;
+  totals_.steps += 1;
+  totals_.tokens += step.tokens;
+  totals_.seconds += r.seconds;
+  if (step.usage.power.joules)
+    totals_.joules = totals_.joules.value_or(0) + *step.usage.power.joules;
+  rates_.push_back(r.tokens_per_s);
+  write("step", row_of(step));
+  const bool row = r.step == first_step_ || r.step == last_step_ || r.step % row_every_ == 0;
+  if (terminal_) draw(step);
+  if (row && prints_rows_) session_.print(live_line(step, validation_loss_, {}, {}) + "\n");
+}
+
+void RunReport::validated(const train::ValidationReport& report) {
+  telemetry_.discard();
+  validating_s_ += report.seconds;
+  validation_loss_ = report.loss;
+  eta_->validated(report.seconds);
+  write("validation", row_of(report));
+  if (!prints_rows_) return;
+  session_.print(fmt::format("validation after step {}: loss {:.4f} over {} tokens\n", report.step,
+                             report.loss, base::grouped(report.tokens)));
+}
+
+void RunReport::saved(const std::filesystem::path& folder, std::int64_t bytes) {
+  clear();
+  session_.print_json_line(
+      base::Json{{"event", "saved"}, {"checkpoint", folder.string()}, {"bytes", bytes}});
+  session_.print(
+      fmt::format("saved {} ({})\n", folder.string(), base::to_text(base::Bytes(bytes))));
+}
+
+void RunReport::note(const std::string& line) {
+  clear();
+  base::write_stderr("assay: " + line + "\n");
+}
+
+RunTotals RunReport::totals() const {
+  RunTotals totals = totals_;
+  if (rates_.empty()) return totals;
+  totals.tokens_per_s = base::median(rates_);
+  totals.utilisation = utilisation_.at(*totals.tokens_per_s);
+  return totals;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,82 @@
+// RunReport: the trainer's reporter. Redraws one line on a terminal, prints rows elsewhere, and
+// writes every step's metrics to metrics.jsonl, to standard output under --json, and into the store
+// if this process belongs to a recorded run.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay-train/live_line.h"
+#include "assay-train/step_metrics.h"
+#include "base/result.h"
+#include "cli/verb.h"
+#include "spec/job.h"
+#include "train/metrics_log.h"
+#include "train/trainer.h"
+
+namespace assay::cli {
+
+struct RunTotals {
+  std::int64_t steps = 0;  // executed by this process
+  std::int64_t tokens = 0;
+  double seconds = 0;                  // sum over these steps
+  std::optional<double> tokens_per_s;  // median
+  std::optional<Utilisation> utilisation;
+  std::optional<double> joules;
+};
+
+class RunReport : public train::Reporter {
+ public:
+  // Metrics are appended to out/metrics.jsonl, so a resumed run continues the same file.
+  // `last_step`: where --stop-after will stop, if that is before the job's last step.
+  static base::Result<std::unique_ptr<RunReport>> open(const Session& session,
+                                                       const spec::JobSpec& job,
+                                                       const std::filesystem::path& out,
+                                                       Telemetry& telemetry,
+                                                       std::optional<std::int64_t> last_step);
+  ~RunReport() override;
+  RunReport(const RunReport&) = delete;
+  RunReport& operator=(const RunReport&) = delete;
+
+  // What was predicted, stored with the run.
+  void planned(store::PlanRecord plan);
+  void began(std::int64_t first_step, std::int64_t steps) override;
+  void stepped(const train::StepReport& report) override;
+  void validated(const train::ValidationReport& report) override;
+  void saved(const std::filesystem::path& folder, std::int64_t bytes) override;
+  void note(const std::string& line) override;
+
+  [[nodiscard]] RunTotals totals() const;
+
+ private:
+  RunReport(const Session& session, const spec::JobSpec& job, std::FILE* metrics,
+            Telemetry& telemetry, std::optional<std::int64_t> last_step);
+  void write(const char* event, store::MetricRow row);
+  void draw(const MeasuredStep& step);
+  static void clear();
+
+  const Session& session_;
+  const spec::JobSpec& job_;
+  std::FILE* metrics_;
+  Telemetry& telemetry_;
+  UtilisationModel utilisation_;
+  std::optional<std::int64_t> stops_at_;
+  bool terminal_ = false;
+  bool prints_rows_ = false;
+  std::int64_t row_every_ = 1;
+  std::int64_t first_step_ = 1;
+  std::int64_t last_step_ = 1;
+  std::optional<Eta> eta_;
+  std::optional<base::Stopwatch> since_step_;
+  double validating_s_ = 0;  // since the last step
+  std::optional<double> validation_loss_;
+  RunTotals totals_;
+  std::vector<double> rates_;  // tokens per second of each step
+  std::unique_ptr<train::MetricsLog> log_;
+};
+
+}  // namespace assay::cli

@@ -1,0 +1,80 @@
+// What is measured per step (Telemetry, utilisation), and the row of named numbers it becomes:
+// metrics.jsonl, --json and the store all get the same row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/process/proc.h"
+#include "machine/power_log.h"
+#include "spec/job.h"
+#include "store/metrics.h"
+#include "train/backend.h"
+#include "train/trainer.h"
+
+namespace assay::cli {
+
+struct StepUsage {
+  machine::Used power;
+  std::int64_t memory_bytes = 0;  // taken of the device, as the device counts it
+  std::int64_t host_bytes = 0;    // resident memory of this process
+};
+
+// Reads energy, clock and memory once per step, without ever blocking it.
+class Telemetry {
+ public:
+  // Without a meter there is no power.
+  Telemetry(const train::Backend& backend, std::unique_ptr<machine::Meter> meter);
+
+  // Usage since the last call of take() or discard().
+  StepUsage take();
+  // Drops the usage since the last call: it belongs to no step.
+  void discard();
+
+  [[nodiscard]] std::int64_t peak_memory_bytes() const { return peak_memory_bytes_; }
+  [[nodiscard]] std::int64_t peak_host_bytes() const { return host_.now().peak_bytes; }
+
+ private:
+  void measure_memory();
+
+  const train::Backend& backend_;
+  std::unique_ptr<machine::PowerLog> power_;
+  base::ProcessMemory host_;
+  base::Stopwatch since_measured_;
+  StepUsage last_;
+  std::int64_t peak_memory_bytes_ = 0;
+};
+
+// Model FLOPs utilisation under both common definitions (spec/parameters.h).
+struct Utilisation {
+  double mfu = 0;     // parameters that multiply activations
+  double mfu_6n = 0;  // all parameters
+};
+class UtilisationModel {
+ public:
+  explicit UtilisationModel(const spec::JobSpec& job);
+  // Nothing if the peak rate of the device is not known.
+  [[nodiscard]] std::optional<Utilisation> at(double tokens_per_s) const;
+
+ private:
+  double flops_ = 0;  // per token
+  double flops_6n_ = 0;
+  double peak_ = 0;
+};
+
+struct MeasuredStep {
+  train::StepReport report;
+  StepUsage usage;
+  std::optional<Utilisation> utilisation;
+  std::int64_t unix_ns = 0;  // when it ended
+  std::int64_t tokens = 0;   // of the step
+
+  [[nodiscard]] std::optional<double> watts() const;
+};
+
+store::MetricRow row_of(const MeasuredStep& step);
+store::MetricRow row_of(const train::ValidationReport& report);
+
+}  // namespace assay::cli

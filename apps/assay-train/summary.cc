@@ -1,0 +1,140 @@
+#include "assay-train/summary.h"
+
+#include <fmt/format.h>
+
+#include "base/table.h"
+#include "base/units.h"
+#include "spec/enum_names.h"
+
+namespace assay::cli {
+namespace {
+
+struct PlanRow {
+  const char* key;
+  const char* text;
+  std::int64_t bytes;
+};
+
+std::vector<PlanRow> rows_of(const train::Planned& planned) {
+  const step::MemoryPlan& plan = planned.plan;
+  return {
+      {"parameters", "parameters", plan.of(step::Storage::kWeights)},
+      {"remainders", "low halves of parameters", plan.of(step::Storage::kRemainders)},
+      {"gradients", "gradients", plan.of(step::Storage::kGradients)},
+      {"optimizer", "optimizer", plan.of(step::Storage::kMoments)},
+      {"activations", "activations", plan.of(step::Storage::kActivations)},
+      {"workspace", "workspace",
+       planned.extra_bytes + plan.of(step::Storage::kInputs) + plan.of(step::Storage::kScalars)}};
+}
+
+std::int64_t planned_bytes(const train::Planned& planned) {
+  return planned.plan.bytes + planned.extra_bytes;
+}
+
+base::Json plan_json(const train::Planned& planned, const Device& device) {
+  base::Json bytes = base::Json::object();
+  for (const PlanRow& row : rows_of(planned)) bytes[row.key] = row.bytes;
+  const step::Choices& choices = planned.program.choices;
+  return {{"event", "plan"},
+          {"device", device.backend->description()},
+          {"recompute", spec::to_text(choices.recompute)},
+          {"ops", planned.program.ops.size()},
+          {"sequence", choices.sequence},
+          {"micro_batch", choices.micro_batch},
+          {"accumulate", choices.accumulate},
+          {"tokens_per_step", planned.program.step_tokens()},
+          {"bytes", std::move(bytes)},
+          {"planned_bytes", planned_bytes(planned)},
+          {"available_bytes", device.available_bytes}};
+}
+
+std::string_view ending_text(train::Ending ending) {
+  switch (ending) {
+    case train::Ending::kFinished:
+      return "finished";
+    case train::Ending::kStopAfter:
+      return "stopped by --stop-after";
+    case train::Ending::kStopped:
+      return "stopped by a signal";
+    case train::Ending::kNotFinite:
+      break;
+  }
+  return "stopped: gradients not finite";
+}
+
+double over_planned_percent(const train::Planned& planned, const Telemetry& telemetry) {
+  return 100 * (static_cast<double>(telemetry.peak_memory_bytes()) /
+                    static_cast<double>(planned_bytes(planned)) -
+                1);
+}
+
+// On a CPU the kernel counts the whole process, not the arena.
+const char* measurement_text(const Device& device) {
+  return device.gpu_bus_id
+             ? "device memory taken since before the arena was allocated"
+             : "growth of the process's resident memory since before the arena was allocated";
+}
+
+base::Json result_json(const train::Planned& planned, const Device& device,
+                       const Telemetry& telemetry, const RunTotals& totals,
+                       const train::TrainingResult& result) {
+  base::Json json{{"event", "result"},
+                  {"ending", ending_text(result.ending)},
+                  {"step", result.step},
+                  {"loss", result.loss},
+                  {"checkpoint", result.checkpoint.string()}};
+  if (result.validation_loss) json["validation_loss"] = *result.validation_loss;
+  json["steps_done"] = totals.steps;
+  json["tokens_done"] = totals.tokens;
+  json["step_seconds"] = totals.seconds;
+  if (totals.tokens_per_s) json["tokens_per_s"] = *totals.tokens_per_s;
+  if (totals.utilisation) {
+    json["mfu"] = totals.utilisation->mfu;
+    json["mfu_6n"] = totals.utilisation->mfu_6n;
+  }
+  if (totals.joules) json["joules"] = *totals.joules;
+  json["planned_bytes"] = planned_bytes(planned);
+  json["measured_bytes"] = telemetry.peak_memory_bytes();
+  json["measured"] = measurement_text(device);
+  json["over_planned_percent"] = over_planned_percent(planned, telemetry);
+  json["host_peak_bytes"] = telemetry.peak_host_bytes();
+  return json;
+}
+
+}  // namespace
+
+void print_plan(const Session& session, const train::Planned& planned, const Device& device) {
+  session.print_json_line(plan_json(planned, device));
+  base::Table table({"memory", "bytes"});
+  const auto row = [&](const char* name, std::int64_t bytes) {
+    if (bytes > 0) table.row({name, base::to_text(base::Bytes(bytes))});
+  };
+  for (const PlanRow& part : rows_of(planned)) row(part.text, part.bytes);
+  table.rule();
+  row("planned", planned_bytes(planned));
+  row("available", device.available_bytes);
+  session.print(fmt::format("{}, recompute {}, {} ops, {} tokens per step\n\n",
+                            device.backend->description(),
+                            spec::to_text(planned.program.choices.recompute),
+                            base::grouped(static_cast<std::int64_t>(planned.program.ops.size())),
+                            base::grouped(planned.program.step_tokens())));
+  session.print(table);
+  session.print("\n");
+}
+
+void print_result(const Session& session, const train::Planned& planned, const Device& device,
+                  const Telemetry& telemetry, const RunTotals& totals,
+                  const train::TrainingResult& result) {
+  session.print_json_line(result_json(planned, device, telemetry, totals, result));
+  session.print(fmt::format(
+      "{} after step {}, loss {:.4f}{}\n", ending_text(result.ending), result.step, result.loss,
+      result.validation_loss ? fmt::format(", validation loss {:.4f}", *result.validation_loss)
+                             : ""));
+  if (totals.steps == 0) return;
+  session.print(fmt::format("memory: {} planned, {} measured ({:+.1f} %): {}\n",
+                            base::to_text(base::Bytes(planned_bytes(planned))),
+                            base::to_text(base::Bytes(telemetry.peak_memory_bytes())),
+                            over_planned_percent(planned, telemetry), measurement_text(device)));
+}
+
+}  // namespace assay::cli

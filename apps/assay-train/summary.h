@@ -1,0 +1,18 @@
+// Prints the memory plan before the first step and the result after the last, as text and JSON.
+#pragma once
+
+#include "assay-train/device.h"
+#include "assay-train/run_report.h"
+#include "assay-train/step_metrics.h"
+#include "cli/verb.h"
+#include "train/choose_recompute.h"
+#include "train/trainer.h"
+
+namespace assay::cli {
+
+void print_plan(const Session& session, const train::Planned& planned, const Device& device);
+void print_result(const Session& session, const train::Planned& planned, const Device& device,
+                  const Telemetry& telemetry, const RunTotals& totals,
+                  const train::TrainingResult& result);
+
+}  // namespace assay::cli

@@ -1,0 +1,26 @@
+// What waitpid() reports about a process that ended, as the number a shell has for it and as text.
+// The one place that interprets a wait status.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace assay::base {
+
+// What a shell answers for a program that cannot be started.
+inline constexpr int kExitNotRunnable = 126;
+inline constexpr int kExitNotFound = 127;
+
+// The exit code of a process that exited, or 128 + N if signal N killed it.
+int shell_exit_code(int wait_status);
+// The signal that killed it, if one did.
+std::optional<int> signal_of(int wait_status);
+// "exited with 1", "was killed by signal 9"
+std::string exit_text(int wait_status);
+// 126 or 127, for a program whose start failed with this errno.
+int shell_exit_code_of_failed_start(int errno_value);
+
+// Ends this process as the other one ended: with its exit code, or by the same signal.
+[[noreturn]] void exit_like(int wait_status);
+
+}  // namespace assay::base

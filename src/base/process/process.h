@@ -1,0 +1,110 @@
+// Process: starts a program without a shell and waits for it; the one launcher. capture.h reads a
+// program's output. Not started through it: the command of `assay run`, which needs system calls
+// made between fork and exec (observe/collect/process/launch.h).
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/process/environment.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay::base {
+
+// A descriptor that the program gets: a copy of an open one, or a file that is opened for it.
+struct Redirection {
+  int descriptor = 0;
+  int from = -1;  // a descriptor here, or one that an earlier redirection made; -1: `path`
+  std::string path = {};
+  int flags = O_RDONLY;
+  mode_t mode = 0666;
+};
+
+// "/dev/null", for reading and writing.
+Redirection from_null(int descriptor);
+
+// Every signal, for ProcessOptions::default_signals.
+sigset_t all_signals();
+
+struct ProcessOptions {
+  std::vector<std::string> arguments;  // the first is the program, looked up in PATH
+  Environment environment = {};        // its PATH is searched
+  std::string program = {};            // the path of the program, where it is known already
+  std::filesystem::path directory = {};
+  std::vector<Redirection> redirections = {};  // made in order; other descriptors are inherited
+  // In a process group of its own, so that it can be killed with everything it starts; Ctrl-C at
+  // the terminal does not reach it then.
+  bool own_group = true;
+  // These signals do what they do by default, and none is blocked. None: both are inherited.
+  std::optional<sigset_t> default_signals = all_signals();
+};
+
+// For poll(2): the time left, rounded up; 0 when the deadline has passed.
+int poll_timeout_ms(std::chrono::steady_clock::time_point deadline);
+
+// How a process ended.
+struct Exit {
+  int wait_status = 0;  // see exit_status.h
+  rusage usage = {};    // of it and the children that it waited for
+};
+
+class Process {
+ public:
+  // An error when the program cannot be started: most often, it is not installed.
+  static Result<Process> start(ProcessOptions options);
+
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  ~Process();  // kills it, with its group, unless it was waited for
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // A pidfd, readable when the process has exited; -1 where the kernel has none (before 5.3).
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+
+  // Wait until it has exited, or until the deadline; nothing if that passed. Once only.
+  Exit wait();
+  std::optional<Exit> wait_until(std::chrono::steady_clock::time_point deadline);
+  // To the whole group if it has its own, also after the process itself has exited.
+  void signal(int number) const;
+
+ private:
+  friend class PreparedProcess;
+  Process(pid_t pid, bool own_group);
+  void end();
+
+  pid_t pid_ = -1;
+  bool own_group_ = false;
+  bool waited_ = false;
+  UniqueFd descriptor_;
+};
+
+// A process with everything ready but the start, for callers that measure from there.
+class PreparedProcess {
+ public:
+  explicit PreparedProcess(ProcessOptions options);
+  PreparedProcess(const PreparedProcess&) = delete;
+  PreparedProcess& operator=(const PreparedProcess&) = delete;
+  ~PreparedProcess();
+
+  // The process, or errno.
+  tl::expected<Process, int> start();
+
+ private:
+  ProcessOptions options_;
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace assay::base

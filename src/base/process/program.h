@@ -1,0 +1,36 @@
+// Where programs are: this one, files installed beside it, and programs found through PATH.
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace assay::base {
+
+// Searched where PATH is not set.
+inline constexpr std::string_view kDefaultSearchPath = "/usr/local/bin:/usr/bin:/bin";
+
+// The path of the running program; empty where /proc is not mounted.
+std::filesystem::path own_program();
+// The first executable `name` in these folders, which are relative to that of the running program.
+std::optional<std::filesystem::path> beside_own_program(
+    std::string_view name, std::initializer_list<std::string_view> folders);
+
+// PATH of this process.
+std::string current_search_path();
+// As a shell in `directory` (if empty: the working directory) finds a program: a name with a slash
+// is a path; otherwise the first executable file in the folders of `search_path`, where an empty
+// one is the directory itself. A relative result is relative to `directory`.
+std::optional<std::string> find_program(const std::string& name, std::string_view search_path,
+                                        const std::filesystem::path& directory = {});
+
+// Makes this process the program whose path is the first argument, with the environment it has.
+// Returns only if that fails.
+Error replace_process(const std::vector<std::string>& arguments);
+
+}  // namespace assay::base

@@ -1,0 +1,76 @@
+// One timed run of a command: wall time by the monotonic clock from just before the start until the
+// process descriptor reports the end. Files and arguments are prepared before the clock starts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/process/environment.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+
+namespace assay::compare {
+
+// Ctrl-C, SIGTERM and SIGHUP as a file descriptor; while this exists they do not end this process.
+// One at a time.
+class Interrupts {
+ public:
+  static base::Result<Interrupts> watch();
+  Interrupts(Interrupts&&) = default;
+  Interrupts& operator=(Interrupts&&) = delete;
+  ~Interrupts();
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] bool happened() const;  // stays true
+  // Consumes pending signals: only a further one interrupts processes that start after this.
+  void consume();
+
+ private:
+  explicit Interrupts(base::UniqueFd fd) : fd_(std::move(fd)) {}
+  base::UniqueFd fd_;
+  bool happened_ = false;
+};
+
+// The arguments of a command that needs no shell: plain or single-quoted words, the first of which
+// is an existing program. Nothing if it needs a shell.
+std::optional<std::vector<std::string>> plain_arguments(const std::string& command);
+// {"/bin/sh", "-c", command}
+std::vector<std::string> shell_arguments(const std::string& command);
+
+struct ProcessRequest {
+  std::vector<std::string> arguments;
+  base::Environment environment;
+  std::filesystem::path out;  // file for its standard output
+  std::filesystem::path err;
+  std::optional<base::Seconds> timeout = std::nullopt;
+  bool time_output = false;  // record when output arrives, which needs pipes through this process
+};
+
+struct OutputMoment {
+  std::size_t end = 0;  // bytes that had arrived
+  double seconds = 0;   // since the start
+};
+
+struct ProcessOutcome {
+  double wall_s = 0;
+  double cpu_s = 0;  // its own, and that of children it waited for
+  int wait_status = 0;
+  bool timed_out = false;
+  bool interrupted = false;
+  std::vector<OutputMoment> moments;      // of standard output
+  std::vector<OutputMoment> err_moments;  // of standard error
+
+  [[nodiscard]] bool ok() const { return wait_status == 0 && !timed_out && !interrupted; }
+  // "exited with 1", "was killed by signal 9", "ran into the timeout"
+  [[nodiscard]] std::string how() const;
+};
+
+// On an interruption or timeout the process group gets SIGTERM, and SIGKILL two seconds later.
+base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
+                                         const Interrupts& interrupts);
+
+}  // namespace assay::compare

@@ -1,0 +1,18 @@
+// A Dag as text: for `assay dag`, and as trees for `assay lineage`.
+#pragma once
+
+#include <string>
+
+#include "lineage/graph/dag_view.h"
+
+namespace assay::lineage {
+
+// A block per run, producers first: what it read, from which runs, and what it wrote, for which.
+std::string dag_text(const DagView& view);
+
+// What an artifact came from, as a tree towards its origins, and what came from it; a run that was
+// shown before is only named. The Dag must have a file as its subject.
+std::string lineage_up_text(const DagView& view);
+std::string lineage_down_text(const DagView& view);
+
+}  // namespace assay::lineage

@@ -1,0 +1,217 @@
+#include "lineage/record/run_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "lineage/redact/command.h"
+#include "share/limits.h"
+
+namespace assay::lineage {
+namespace {
+
+// For up to this many files of a rule, the store keeps the paths.
+constexpr std::int64_t kMostPaths = 1000;
+
+// One staged file: this, then path and from.
+struct Staged {
+  bool is_output = false;
+  bool has_digest = false;
+  bool has_before = false;
+  store::OutputStatus status = store::OutputStatus::kCreated;
+  hash::Digest digest;
+  hash::Digest before;
+  std::int64_t size = 0;
+  std::uint32_t path_length = 0;
+  std::uint32_t from_length = 0;
+};
+
+void put(std::FILE* file, Staged staged, const std::optional<hash::Digest>& digest,
+         const std::string& path, const std::string& from) {
+  staged.has_digest = digest.has_value();
+  staged.digest = digest.value_or(hash::Digest{});
+  staged.path_length = static_cast<std::uint32_t>(path.size());
+  staged.from_length = static_cast<std::uint32_t>(from.size());
+  // A failed write is detected with ferror() at the end.
+  std::fwrite(&staged, sizeof staged, 1, file);
+  std::fwrite(path.data(), 1, path.size(), file);
+  std::fwrite(from.data(), 1, from.size(), file);
+}
+
+bool get(std::FILE* file, std::string& text, std::size_t length) {
+  text.resize(length);
+  return std::fread(text.data(), 1, length, file) == length;
+}
+
+}  // namespace
+
+base::Result<StagedResults> StagedResults::create(const std::filesystem::path& folder,
+                                                  Explain explain) {
+  const std::string path = folder / "results";
+  File file(std::fopen(path.c_str(), "w+e"));
+  if (!file) return base::fail(base::system_error(path, "cannot stage the results", errno));
+  return StagedResults(std::move(file), path, std::move(explain));
+}
+
+void StagedResults::count(std::string_view what, const std::string& path, const Rule& rule) {
+  store::FileRule& counted = rules_[rule.name];
+  if (counted.files++ == 0) {
+    counted.name = rule.name;
+    counted.keep = rule.keep;
+    counted.sentence = rule.sentence;
+  }
+  if (counted.files <= kMostPaths) {
+    counted.paths.push_back(path);
+  } else {
+    counted.paths.clear();
+  }
+  if (!explain_) return;
+  explain_(
+      fmt::format("{:<8} {}  ({}: {})", what, base::printable(path), rule.name, rule.sentence));
+}
+
+void StagedResults::input(store::Input input, const Rule& rule) {
+  ++inputs_;
+  packages_.add(input.path);
+  count("input", input.path, rule);
+  put(file_.get(), {.is_output = false, .size = input.size}, input.blake3, input.path, {});
+}
+
+void StagedResults::output(store::Output output, const Rule& rule) {
+  ++outputs_;
+  count("output", output.path, rule);
+  put(file_.get(),
+      {.is_output = true,
+       .has_before = output.before.has_value(),
+       .status = output.status,
+       .before = output.before.value_or(hash::Digest{}),
+       .size = output.size},
+      output.blake3, output.path, output.from);
+}
+
+void StagedResults::left_out(LeftOut file, const Rule& rule) {
+  if (file.read) packages_.add(file.path);
+  count("left out", file.path, rule);
+}
+
+void StagedResults::process(store::Process process) {
+  process.arguments = redact_arguments(process.arguments);
+  processes_.push_back(std::move(process));
+}
+
+void StagedResults::missed(store::Missed missed) {
+  missed_.push_back(std::move(missed));
+}
+
+base::Result<void> StagedResults::write_files(store::RunWriter& writer) {
+  std::rewind(file_.get());
+  Staged staged;
+  std::string path;
+  std::string from;
+  for (std::int64_t at = 0; at < inputs_ + outputs_; ++at) {
+    if (std::fread(&staged, sizeof staged, 1, file_.get()) != 1 ||
+        !get(file_.get(), path, staged.path_length) ||
+        !get(file_.get(), from, staged.from_length)) {
+      return base::fail(base::system_error(path_, "cannot read the staged results", errno));
+    }
+    const auto digest = staged.has_digest ? std::optional(staged.digest) : std::nullopt;
+    if (staged.is_output) {
+      const auto before = staged.has_before ? std::optional(staged.before) : std::nullopt;
+      ASSAY_TRY_VOID(writer.add_output({path, digest, staged.size, staged.status, from, before}));
+    } else {
+      ASSAY_TRY_VOID(writer.add_input({path, digest, staged.size}));
+    }
+  }
+  return {};
+}
+
+base::Result<void> StagedResults::write(store::RunWriter& writer) {
+  if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0) {
+    return base::fail(base::system_error(path_, "cannot stage the results", errno));
+  }
+  ASSAY_TRY_VOID(write_files(writer));
+  for (const store::Process& process : processes_) ASSAY_TRY_VOID(writer.add_process(process));
+  for (const store::Missed& missed : missed_) ASSAY_TRY_VOID(writer.add_missed(missed));
+  for (const auto& [name, rule] : rules_) ASSAY_TRY_VOID(writer.add_rule(rule));
+  for (const store::Package& package : packages_.packages()) {
+    ASSAY_TRY_VOID(writer.add_package(package));
+  }
+  return {};
+}
+
+namespace {
+
+// Bounds memory; beyond this, large files of one run are hashed again by the next.
+constexpr std::size_t kMostFresh = 200'000;
+
+}  // namespace
+
+base::Result<StoredDigests> StoredDigests::open(store::Store& store) {
+  ASSAY_TRY(store::HashCache cache, store::HashCache::prepare(store));
+  return StoredDigests(std::move(cache));
+}
+
+std::optional<hash::Digest> StoredDigests::find(const hash::FileStamp& stamp) {
+  auto found = cache_.find(stamp);
+  return found ? *found : std::nullopt;  // an unreadable cache is an empty one
+}
+
+void StoredDigests::insert(const hash::FileStamp& stamp, const hash::Digest& digest) {
+  if (fresh_.size() >= kMostFresh) return;
+  fresh_.push_back({stamp, digest, base::system_clock().wall_ns()});
+}
+
+base::Result<void> StoredDigests::write() {
+  for (const store::HashedFile& file : fresh_) ASSAY_TRY_VOID(cache_.insert(file));
+  fresh_.clear();
+  return {};
+}
+
+store::GpuWork stored_gpu_work(const collect::GpuReport& report,
+                               std::vector<store::Missed>& problems) {
+  store::GpuWork work;
+  for (std::size_t i = 0; i < wire::kGpuQuantities; ++i) {
+    const wire::GpuTotals::Total& total = report.totals.of[i];
+    if (total.calls == 0) continue;
+    work.use.push_back({wire::name_of(static_cast<wire::GpuQuantity>(i)),
+                        static_cast<std::int64_t>(total.calls),
+                        static_cast<std::int64_t>(total.amount)});
+  }
+  for (const collect::GpuReport::Memory& memory : report.memory) {
+    work.memory.push_back({memory.uuid, static_cast<std::int64_t>(memory.peak_bytes)});
+  }
+  for (const collect::GpuReport::Share& one : report.shares) {
+    store::GpuShare share{.device = one.uuid,
+                          .priority = std::string(share::name_of(one.share.priority)),
+                          .borrow = one.share.borrow,
+                          .busy_ns = static_cast<std::int64_t>(one.busy_ns),
+                          .waited_ns = static_cast<std::int64_t>(one.waited_ns)};
+    if (one.byte_limit != 0) {
+      share.memory_bytes = static_cast<std::int64_t>(
+          std::min<std::uint64_t>(one.byte_limit, std::numeric_limits<std::int64_t>::max()));
+    }
+    if (one.share.thousandths < wire::kGpuWholeShare) {
+      share.share_thousandths = one.share.thousandths;
+    }
+    work.shares.push_back(std::move(share));
+  }
+  for (const collect::GpuReport::Collective& row : report.collectives) {
+    work.collectives.push_back(
+        {fmt::format("{:016x}", row.communicator), static_cast<std::int64_t>(row.ranks),
+         wire::name_of(row.operation), wire::nccl_type_name(row.type),
+         static_cast<std::int64_t>(row.calls), static_cast<std::int64_t>(row.bytes)});
+  }
+  if (report.lost > 0) {
+    problems.push_back({"gpu", fmt::format("{} threads found no slot to count GPU work in: the "
+                                           "counts are too low",
+                                           report.lost)});
+  }
+  return work;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,94 @@
+// A run's results on their way into the store: StagedResults (files, processes, packages),
+// StoredDigests (the hash cache), GPU counters.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/packages/packages.h"
+#include "lineage/track/hash_queue.h"
+#include "lineage/track/results.h"
+#include "observe/collect/gpu_count.h"
+#include "store/gpu_work.h"
+#include "store/hash_cache.h"
+#include "store/run.h"
+#include "store/run_writer.h"
+
+namespace assay::lineage {
+
+// Hashing the outputs of a large run takes minutes, during which an open transaction would block
+// all other writers; so results go to a file first, and from there, all at once, into the store. A
+// million files need no second copy in memory either way.
+class StagedResults : public Results {
+ public:
+  using Explain = std::function<void(const std::string& line)>;
+
+  // Stages in `folder`. `explain`, if set, gets a line about every file.
+  static base::Result<StagedResults> create(const std::filesystem::path& folder, Explain explain);
+
+  void input(store::Input input, const Rule& rule) override;
+  void output(store::Output output, const Rule& rule) override;
+  void left_out(LeftOut file, const Rule& rule) override;
+  void process(store::Process process) override;
+  void missed(store::Missed missed) override;
+
+  // Everything, including packages, in the caller's transaction.
+  base::Result<void> write(store::RunWriter& writer);
+
+  [[nodiscard]] std::int64_t inputs() const { return inputs_; }
+  [[nodiscard]] std::int64_t outputs() const { return outputs_; }
+  [[nodiscard]] bool complete() const { return missed_.empty(); }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  using File = std::unique_ptr<std::FILE, Close>;
+
+  StagedResults(File file, std::string path, Explain explain)
+      : file_(std::move(file)), path_(std::move(path)), explain_(std::move(explain)) {}
+  void count(std::string_view what, const std::string& path, const Rule& rule);
+  base::Result<void> write_files(store::RunWriter& writer);
+
+  File file_;
+  std::string path_;
+  Explain explain_;
+  PackageFinder packages_{{.cache = user_cache_folder()}};
+  std::vector<store::Process> processes_;
+  std::vector<store::Missed> missed_;
+  std::map<std::string, store::FileRule> rules_;
+  std::int64_t inputs_ = 0;
+  std::int64_t outputs_ = 0;
+};
+
+// The store's hash cache as the tracker uses it. Lookups are immediate; new digests are written
+// with the run, in the same transaction.
+class StoredDigests : public DigestCache {
+ public:
+  // The Store must outlive it and must not be moved.
+  static base::Result<StoredDigests> open(store::Store& store);
+
+  std::optional<hash::Digest> find(const hash::FileStamp& stamp) override;
+  void insert(const hash::FileStamp& stamp, const hash::Digest& digest) override;
+  // Inside the caller's transaction.
+  base::Result<void> write();
+
+ private:
+  explicit StoredDigests(store::HashCache cache) : cache_(std::move(cache)) {}
+
+  store::HashCache cache_;
+  std::vector<store::HashedFile> fresh_;
+};
+
+// What could not be counted is added to `problems`.
+store::GpuWork stored_gpu_work(const collect::GpuReport& report,
+                               std::vector<store::Missed>& problems);
+
+}  // namespace assay::lineage

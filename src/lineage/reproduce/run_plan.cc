@@ -1,0 +1,121 @@
+#include "lineage/reproduce/run_plan.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "lineage/export/common.h"
+#include "lineage/graph/dag_view.h"
+#include "lineage/reproduce/stage_runner.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+base::Result<fs::path> fresh_folder(const fs::path& wanted) {
+  std::error_code error;
+  if (wanted.empty()) {
+    std::string pattern = (fs::temp_directory_path(error) / "assay-reproduce-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      return base::fail(base::system_error(pattern, "cannot create a folder", errno));
+    }
+    return fs::path(pattern);
+  }
+  fs::create_directories(wanted, error);
+  const fs::path folder = fs::canonical(wanted, error);
+  if (error || !fs::is_directory(folder, error)) {
+    return base::fail(base::usage_error(wanted.string(), "cannot be created as a folder"));
+  }
+  if (!fs::is_empty(folder, error)) {
+    return base::fail(base::usage_error(wanted.string(), "is not empty", "choose a new folder"));
+  }
+  return folder;
+}
+
+}  // namespace
+
+std::string_view to_text(OutputMatch match) {
+  switch (match) {
+    case OutputMatch::kIdentical:
+      return "identical";
+    case OutputMatch::kDifferent:
+      return "different";
+    case OutputMatch::kMissing:
+      return "missing";
+    case OutputMatch::kExtra:
+      return "extra";
+    case OutputMatch::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+base::ExitCode Reproduction::exit_code() const {
+  bool unknown = !undecided.empty();
+  for (const StageResult& stage : stages) {
+    for (const OutputComparison& output : stage.outputs) {
+      if (output.match == OutputMatch::kDifferent || output.match == OutputMatch::kMissing) {
+        return base::ExitCode::kNo;
+      }
+      unknown = unknown || output.match == OutputMatch::kUnknown;
+    }
+  }
+  return unknown ? base::ExitCode::kInconclusive : base::ExitCode::kYes;
+}
+
+base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanOptions& options) {
+  Reproduction done;
+  for (const Obstacle& obstacle : plan.obstacles) {
+    if (obstacle.outside && options.allow_outside) continue;
+    done.undecided = obstacle.text;
+    return done;
+  }
+  ASSAY_TRY(done.directory, fresh_folder(options.directory));
+  StageRunner runner(plan, options, done.directory);
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const PlannedStage& stage = plan.stages[i];
+    options.progress(
+        fmt::format("stage {} of {}: {}", i + 1, plan.stages.size(), command_text(stage.run)));
+    auto verdict = runner.run(stage);
+    if (!verdict) {
+      done.undecided = fmt::format("run {}: {}", stage.run.id, verdict.error().line());
+      return done;
+    }
+    done.stages.push_back(*std::move(verdict));
+    if (done.stages.back().exit_code != stage.run.exit_code.value_or(0)) {
+      done.undecided =
+          fmt::format("run {} ended with exit code {} when recorded, now with {}", stage.run.id,
+                      stage.run.exit_code.value_or(0), done.stages.back().exit_code);
+      return done;
+    }
+  }
+  return done;
+}
+
+base::Json to_json(const Reproduction& reproduction) {
+  base::Json stages = base::Json::array();
+  for (const StageResult& stage : reproduction.stages) {
+    base::Json outputs = base::Json::array();
+    for (const OutputComparison& one : stage.outputs) {
+      const auto hex = [](const std::optional<hash::Digest>& digest) {
+        return digest ? base::Json(digest->hex()) : base::Json();
+      };
+      outputs.push_back({{"path", one.path},
+                         {"verdict", to_text(one.match)},
+                         {"recorded", hex(one.recorded)},
+                         {"now", hex(one.now)}});
+    }
+    stages.push_back({{"run", stage.run},
+                      {"exit_code", stage.exit_code},
+                      {"duration_s", stage.duration_s},
+                      {"outputs", std::move(outputs)}});
+  }
+  return {{"directory", reproduction.directory.string()},
+          {"stages", std::move(stages)},
+          {"undecided",
+           reproduction.undecided.empty() ? base::Json() : base::Json(reproduction.undecided)}};
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,63 @@
+// What the tracker reports at the end of a run: the interface of the receiver, and the list of what
+// could not be observed.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lineage/track/filter.h"
+#include "store/run.h"
+
+namespace assay::lineage {
+
+// Receives a run's results at its end: inputs, outputs and left-out files, one kind after the other
+// and each sorted by path, then processes, then what was missed. `rule` is why a file was kept or
+// left out.
+class Results {
+ public:
+  virtual ~Results() = default;
+  virtual void input(store::Input input, const Rule& rule) = 0;
+  virtual void output(store::Output output, const Rule& rule) = 0;
+  // A file that is neither, and that a person might look for. If it was read, the path is the one
+  // it had then.
+  struct LeftOut {
+    std::string path;
+    bool read = false;
+    bool changed = false;  // written, created, renamed or removed
+  };
+  virtual void left_out(LeftOut file, const Rule& rule) = 0;
+  virtual void process(store::Process process) = 0;
+  virtual void missed(store::Missed missed) = 0;
+};
+
+// What could not be observed: no duplicates, and no more than people read.
+class MissedList {
+ public:
+  static constexpr std::size_t kMost = 100;
+
+  void add(std::string what, std::string text) {
+    if (known_.contains({what, text})) return;
+    if (list_.size() == kMost) {
+      ++more_;
+      return;
+    }
+    known_.emplace(what, text);
+    list_.push_back({std::move(what), std::move(text)});
+  }
+  // In the order of add(); beyond kMost entries, a last one has the number of the others.
+  [[nodiscard]] std::vector<store::Missed> list() const {
+    auto all = list_;
+    if (more_ > 0) all.push_back({"more", std::to_string(more_) + " more are not listed"});
+    return all;
+  }
+
+ private:
+  std::vector<store::Missed> list_;
+  std::set<std::pair<std::string, std::string>> known_;
+  std::uint64_t more_ = 0;
+};
+
+}  // namespace assay::lineage

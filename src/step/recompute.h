@@ -1,0 +1,49 @@
+// Recomputation: what each policy keeps of a block's forward pass for its backward pass, and how a
+// policy is chosen where the job leaves it open. The program, the outline, the planner's memory and
+// both that choose (train/choose_recompute.cc, plan/prediction.cc) share this.
+#pragma once
+
+#include <array>
+
+#include "spec/job.h"
+
+namespace assay::step {
+
+// Of a block's forward pass, beside the stream that comes in. The rest is computed again.
+struct KeptParts {
+  bool norms = true;
+  bool attention = true;  // its inputs and results, and the stream after it
+  bool gate_up = true;    // what goes into the activation
+  bool activation = true;
+};
+
+constexpr KeptParts kept_by(spec::Recompute policy) {
+  switch (policy) {
+    case spec::Recompute::kNone:
+    case spec::Recompute::kAuto:
+      break;
+    case spec::Recompute::kCheap:
+      return {.norms = false, .activation = false};
+    case spec::Recompute::kFfn:
+      return {.norms = false, .gate_up = false, .activation = false};
+    case spec::Recompute::kFull:
+      return {.norms = false, .attention = false, .gate_up = false, .activation = false};
+  }
+  return {};
+}
+
+// Each computes more and keeps less than the one before.
+inline constexpr std::array kRecomputePolicies = {spec::Recompute::kNone, spec::Recompute::kCheap,
+                                                  spec::Recompute::kFfn, spec::Recompute::kFull};
+
+// The choice: the first that fits, which is the fastest. Asks fits(policy) for one after the other
+// and ends with that one, or with the last; whether it fits.
+template <class Policies, class Fits>
+bool choose_recompute(const Policies& policies, Fits fits) {
+  for (const auto policy : policies) {
+    if (fits(policy)) return true;
+  }
+  return false;
+}
+
+}  // namespace assay::step

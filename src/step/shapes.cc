@@ -1,0 +1,32 @@
+#include "step/shapes.h"
+
+#include <algorithm>
+
+namespace assay::step {
+namespace {
+
+constexpr std::int64_t kRowStep = 128;
+
+}  // namespace
+
+BlockShape block_shape(const spec::ModelSpec& m, std::int64_t tensor) {
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, m.kv_heads / tensor);
+  return {.dim = m.dim,
+          .q = m.q_dim() / tensor,
+          .kv = kv_heads * m.head_dim,
+          .inner = m.inner_dim() / tensor,
+          .ffn = m.ffn / tensor};
+}
+
+std::int64_t padded_rows(std::int64_t rows) {
+  return (rows + kRoundRows - 1) / kRoundRows * kRoundRows;
+}
+
+std::int64_t head_rows(std::int64_t tokens, std::int64_t vocab) {
+  const std::int64_t rows = std::max(kRowStep, kMostLogits / vocab / kRowStep * kRowStep);
+  const std::int64_t parts = (tokens + rows - 1) / rows;
+  const std::int64_t even = (tokens + parts - 1) / parts;
+  return std::min(tokens, (even + kRowStep - 1) / kRowStep * kRowStep);
+}
+
+}  // namespace assay::step

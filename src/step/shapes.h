@@ -1,0 +1,40 @@
+// Shapes: how wide a model's blocks and head are on one rank of tensor parallelism. The one place
+// that the program (block.cc, head.cc, parameters.cc), the outline and the planner take them from.
+#pragma once
+
+#include <cstdint>
+
+#include "spec/model.h"
+
+namespace assay::step {
+
+// Columns of a block's activations. A weight is as wide as what it reads and as high as what it
+// makes: q|k|v is qkv() x dim, the product after attention dim x q, gate|up inner x dim, down
+// dim x ffn.
+struct BlockShape {
+  std::int64_t dim = 0;  // of the residual stream: never cut
+  std::int64_t q = 0;
+  std::int64_t kv = 0;     // of keys, and of values
+  std::int64_t inner = 0;  // gate|up, or up alone
+  std::int64_t ffn = 0;    // after the activation
+
+  [[nodiscard]] std::int64_t qkv() const { return q + 2 * kv; }
+};
+
+// Heads and the MLP's width are spread over `tensor` ranks, which spec's rules make come out even.
+// With fewer key heads than ranks, ranks keep copies of one.
+BlockShape block_shape(const spec::ModelSpec& model, std::int64_t tensor = 1);
+
+// Rows of the embedding and the head are rounded up to a multiple of this: a vocabulary of an odd
+// size makes products with it many times slower.
+inline constexpr std::int64_t kRoundRows = 64;
+std::int64_t padded_rows(std::int64_t rows);
+
+// Logits that exist at a time, at most: elements.
+inline constexpr std::int64_t kMostLogits = std::int64_t{1} << 29U;
+
+// How many of `tokens`, with `vocab` logits each, have logits at a time: equal parts, so that no
+// small one is left over.
+std::int64_t head_rows(std::int64_t tokens, std::int64_t vocab);
+
+}  // namespace assay::step

@@ -1,0 +1,175 @@
+// A store that an older program wrote is migrated, keeps every row, and is read like a new one.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "store/artifacts.h"
+#include "store/files.h"
+#include "store/labels.h"
+#include "store/metrics.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
+#include "store/stages.h"
+#include "store/testing/runs.h"
+#include "store/testing/runs_fixture.h"
+
+namespace assay::store {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::line_of;
+
+constexpr std::string_view kRecordedRoot = "/home/user/project";
+
+// Tables of version 7 by their names today.
+const std::map<std::string, std::string> kTables = {{"package", "package"},
+                                                    {"document", "document"},
+                                                    {"job", "run"},
+                                                    {"job_git", "run_git"},
+                                                    {"job_input", "run_input"},
+                                                    {"job_output", "run_output"},
+                                                    {"process", "process"},
+                                                    {"missed", "missed"},
+                                                    {"job_package", "run_package"},
+                                                    {"job_rule", "run_rule"},
+                                                    {"label", "label"},
+                                                    {"hash_cache", "hash_cache"},
+                                                    {"step", "stage"},
+                                                    {"metric_series", "metric_series"},
+                                                    {"metric_point", "metric_point"},
+                                                    {"gpu_use", "gpu_use"},
+                                                    {"gpu_memory", "gpu_memory"},
+                                                    {"gpu_collective", "gpu_collective"},
+                                                    {"gpu_share", "gpu_share"},
+                                                    {"project", "project"}};
+
+class OldStoreTest : public testing::ProjectTest {
+ protected:
+  void SetUp() override {
+    std::string sql = testing::read(ASSAY_STORE_V7);
+    const std::string root = location_.project.string();
+    for (std::size_t at = 0; (at = sql.find(kRecordedRoot, at)) != sql.npos; at += root.size()) {
+      sql.replace(at, kRecordedRoot.size(), root);
+    }
+    ASSERT_EQ(line_of(make_directory(location_)), "");
+    ASSERT_EQ(line_of(make_private_file(location_.database)), "");
+    auto database = Database::open(location_.database);
+    ASSERT_EQ(line_of(database->exec(sql)), "");
+  }
+
+  // All rows of a table with all columns, as SQL literals.
+  static std::vector<std::string> rows_of_table(Database& database, const std::string& table) {
+    Statement columns = *database.prepare("SELECT count(*) FROM pragma_table_info(?1)");
+    EXPECT_TRUE(columns.bind(table));
+    EXPECT_TRUE(*columns.next_row());
+    const int count = static_cast<int>(columns.integer(0));
+    EXPECT_GT(count, 0) << table;
+    std::vector<std::string> rows;
+    Statement select = *database.prepare(fmt::format("SELECT * FROM {} ORDER BY 1, 2", table));
+    EXPECT_TRUE(select.each([&](const Statement& row) {
+      std::string text;
+      for (int i = 0; i < count; ++i) {
+        const std::vector<std::byte> bytes = row.blob(i);
+        text += row.is_null(i)
+                    ? "NULL"
+                    : std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        text += "|";
+      }
+      rows.push_back(text);
+    }));
+    return rows;
+  }
+};
+
+TEST_F(OldStoreTest, KeepsEveryRow) {
+  std::map<std::string, std::vector<std::string>> before;
+  {
+    auto old = Database::open(location_.database);
+    for (const auto& [name, now] : kTables) {
+      before[name] = rows_of_table(*old, name);
+      EXPECT_FALSE(before[name].empty()) << name << ": the fixture has no row to keep";
+    }
+  }
+  auto store = Store::open(location_, {});
+  ASSERT_EQ(line_of(store), "");
+  EXPECT_EQ(store->schema_version(), static_cast<int>(embedded_migrations().size()));
+  EXPECT_EQ(line_of(store->check()), "");
+  EXPECT_EQ(store->project().root, location_.project);
+  for (const auto& [name, now] : kTables) {
+    EXPECT_EQ(rows_of_table(store->database(), now), before[name]) << name;
+  }
+  // Nothing is called by its old name.
+  EXPECT_EQ(*store->database().integer("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%job%'"
+                                       " OR sql LIKE '%job%' OR name LIKE '%step%'"),
+            0);
+}
+
+TEST_F(OldStoreTest, IsReadLikeANewOne) {
+  auto store = Store::open(location_, {});
+  ASSERT_EQ(line_of(store), "");
+  const auto runs = *list_runs(*store);
+  ASSERT_EQ(runs.size(), 8U);
+  std::vector<std::string> outcomes;
+  for (const RunRecord& run : runs) {
+    outcomes.push_back(fmt::format("{} {} {} {}{}", run.id, name_of(run.status),
+                                   run.exit_code.value_or(-1), run.stage,
+                                   run.superseded ? " superseded" : ""));
+  }
+  EXPECT_THAT(outcomes,
+              ElementsAre("8 done 0 4", "7 interrupted -1 0", "6 done 0 3", "5 failed 143 0",
+                          "4 done 0 1", "3 failed 3 0", "2 done 0 2", "1 done 0 1 superseded"));
+  const auto live = *live_runs(*store);
+  std::vector<RunId> current;
+  for (const RunRecord& run : live) current.push_back(run.id);
+  EXPECT_THAT(current, ElementsAre(4, 2, 6, 8));
+  for (const auto& [name, id] :
+       std::map<std::string, RunId>{{"@1", 4}, {"good", 2}, {"train", 2}, {"last", 8}}) {
+    EXPECT_EQ(*find_run(*store, name), id) << name;
+  }
+
+  const RunRecord killed = *load_run(*store, 5);
+  EXPECT_EQ(killed.signal, 15);
+  EXPECT_EQ(killed.command[0], "sh");
+  EXPECT_EQ(killed.directory, location_.project);
+  ASSERT_EQ(killed.processes.size(), 4U);
+  EXPECT_THAT(killed.processes[2].arguments, ElementsAre("mv", "model.txt", "model2.txt"));
+  ASSERT_EQ(killed.outputs.size(), 2U);
+  EXPECT_EQ(killed.outputs[1].status, OutputStatus::kRenamed);
+  EXPECT_EQ(killed.outputs[1].from, killed.outputs[0].path);
+  EXPECT_TRUE(killed.context.git->dirty);
+  EXPECT_NE(killed.context.git->diff.find("+print(2)"), std::string::npos);
+  EXPECT_EQ(killed.context.environment.at("LANG"), "C.UTF-8");
+  EXPECT_FALSE(killed.context.packages.empty());
+
+  const auto labels = *all_labels(*store);
+  ASSERT_EQ(labels.size(), 2U);
+  EXPECT_EQ(labels[0].name, "data");
+  EXPECT_EQ(*latest_at(*store, (location_.project / "clean.txt").native()).value()->blake3,
+            std::get<hash::Digest>(labels[0].target));
+
+  EXPECT_EQ(load_metrics(*store, 6)->size(), 11U);
+  const auto loss = *load_series(*store, 6, "loss");
+  ASSERT_EQ(loss.size(), 3U);
+  EXPECT_NEAR(*loss[2].value, 5.16358, 1e-5);
+  const GpuWork gpu = load_run(*store, 6)->gpu;
+  ASSERT_EQ(gpu.shares.size(), 1U);
+  EXPECT_EQ(gpu.shares[0].busy_ns, 7'000'000);
+  EXPECT_EQ(gpu.collectives.size(), 1U);
+}
+
+TEST_F(OldStoreTest, GoesOnWithNewRuns) {
+  auto store = Store::open(location_, {});
+  ASSERT_EQ(line_of(store), "");
+  // The same command again is the same stage, and numbers go on.
+  RunRecord again = *load_run(*store, 4);
+  again.uid.clear();
+  again.labels.clear();
+  const auto id = record_run(*store, again);
+  ASSERT_EQ(line_of(id), "");
+  EXPECT_EQ(*id, 9);
+  EXPECT_EQ(*find_run(*store, "@1"), 9);
+  EXPECT_TRUE(head_of(*store, 4)->superseded);
+}
+
+}  // namespace
+}  // namespace assay::store

@@ -1,0 +1,190 @@
+// GpuBackend::dispatch: maps each op to the function that launches it.
+#include <algorithm>
+#include <cmath>
+
+#include "train/cuda/gpu_backend.h"
+#include "train/cuda/kernels.h"
+#include "train/cuda/muon.h"
+
+namespace assay::train::cuda {
+namespace {
+
+using step::Kind;
+using step::Op;
+
+// The seed of stochastic rounding: different for every step and part of the optimizer.
+std::uint32_t rounding_seed(std::int64_t step, const Op& op) {
+  const auto part =
+      static_cast<std::uint32_t>(op.part) + 32U * static_cast<std::uint32_t>(op.layer + 1);
+  return static_cast<std::uint32_t>(step) * 0x9e3779b9U + part * 0x7f4a7c15U;
+}
+
+AdamwNumbers adamw_numbers(const StepSettings& s, const Op& op) {
+  const auto steps = static_cast<double>(s.step);
+  const bool decays = op.part == step::Part::kDecayed;
+  return {.beta1 = static_cast<float>(s.beta1),
+          .beta2 = static_cast<float>(s.beta2),
+          .rate = static_cast<float>(s.learning_rate),
+          .correct1 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta1, steps))),
+          .correct2 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta2, steps))),
+          .epsilon = static_cast<float>(s.epsilon),
+          .keep = decays ? static_cast<float>(1.0 - s.learning_rate * s.weight_decay) : 1.0F,
+          .rounding_seed = rounding_seed(s.step, op)};
+}
+
+MuonNumbers muon_numbers(const StepSettings& s, const Op& op) {
+  // Tall matrices get a larger step per singular value, so that all outputs change equally.
+  const step::View& weight = op.out[0];
+  const double tall =
+      std::max(1.0, static_cast<double>(weight.rows) / static_cast<double>(weight.cols));
+  return {.beta = static_cast<float>(s.muon_momentum),
+          .rate = static_cast<float>(s.muon_learning_rate * std::sqrt(tall)),
+          .keep = static_cast<float>(1.0 - s.muon_learning_rate * s.weight_decay),
+          .rounding_seed = rounding_seed(s.step, op)};
+}
+
+}  // namespace
+
+Product GpuBackend::product_of(const Op& op) const {
+  Product product{.transpose_a = op.transpose_a,
+                  .transpose_b = op.transpose_b,
+                  .a = matrix(op.in[0]),
+                  .b = matrix(op.in[1]),
+                  .c = matrix(op.out[0])};
+  if (op.residual) product.addend = matrix(op.in[2]);
+  if (op.adds_to(0)) product.addend = product.c;
+  if (op.bias) product.bias = matrix(op.in[op.residual ? 3 : 2]);
+  if (op.scaled) {
+    product.alpha = 1 / (kFp8Range * kFp8Range);
+    product.scale_a = matrix(op.in[op.in.size() - 2]);
+    product.scale_b = matrix(op.in[op.in.size() - 1]);
+  }
+  product.beta = product.addend.empty() ? 0.0F : 1.0F;
+  return product;
+}
+
+AttentionOperands GpuBackend::attention_of(const Op& op) const {
+  return {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.out[0]),
+          matrix(op.out[1])};
+}
+
+AttentionGradOperands GpuBackend::attention_grad_of(const Op& op) const {
+  return {
+      {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.in[3]), matrix(op.in[4])},
+      matrix(op.in[5]),
+      matrix(op.out[0]),
+      matrix(op.out[1]),
+      matrix(op.out[2])};
+}
+
+void GpuBackend::execute_norm(const Op& op) {
+  const spec::ModelSpec& m = program_->model;
+  const bool centred = m.norm == spec::Norm::kLayerNorm;
+  switch (op.kind) {
+    case Kind::kNorm:
+      return norm(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
+    case Kind::kNormGrad:
+      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
+                       op.adds_to(0), at(op.out, 1), at(op.out, 2), op.adds_to(1));
+    case Kind::kHeadNorm:
+      return head_norm(device_, m.head_dim, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+    default:
+      return head_norm_grad(device_, m.head_dim, at(op.in, 0), at(op.in, 1), at(op.in, 2),
+                            at(op.out, 0), at(op.out, 1), op.adds_to(1));
+  }
+}
+
+void GpuBackend::execute_attention(const Op& op) {
+  std::string failure;
+  if (op.kind == Kind::kAttention) {
+    const AttentionOperands m = attention_of(op);
+    device_.executed(op.kind, {m.q, m.k, m.v}, {m.o, m.log_sum_exp});
+    failure = attention_.forward(m, device_.workspace.attention);
+  } else {
+    const AttentionGradOperands m = attention_grad_of(op);
+    const AttentionOperands& f = m.forward;
+    device_.executed(op.kind, {f.q, f.k, f.v, f.o, f.log_sum_exp, m.d_o}, {m.dq, m.dk, m.dv});
+    failure = attention_.backward(m, device_.workspace.attention);
+  }
+  if (!failure.empty()) device_.failed("attention: " + failure);
+}
+
+void GpuBackend::execute_optimizer(const Op& op) {
+  if (op.kind == Kind::kGradientNorm) {
+    std::vector<Matrix> gradients;
+    for (const step::View& view : op.in) gradients.push_back(matrix(view));
+    return gradient_norm(device_, gradients, settings_.clip, at(op.out, 0));
+  }
+  if (op.kind == Kind::kMuon) {
+    return muon(device_, products_, *program_, muon_numbers(settings_, op), at(op.in, 1),
+                at(op.in, 0), at(op.out, 0), at(op.out, 1), at(op.out, 2));
+  }
+  adamw(device_, adamw_numbers(settings_, op), at(op.in, 1), at(op.in, 0), at(op.out, 0),
+        at(op.out, 1), at(op.out, 2), at(op.out, 3));
+}
+
+void GpuBackend::dispatch(const Op& op) {
+  const spec::ModelSpec& m = program_->model;
+  const std::int64_t sequence = program_->choices.sequence;
+  switch (op.kind) {
+    case Kind::kEmbed:
+      return embed(device_, tokens(op.in[0]), at(op.in, 1), at(op.in, 2), sequence, at(op.out, 0));
+    case Kind::kEmbedGrad:
+      return embed_grad(device_, tokens(op.in[0]), batches_.distinct(), at(op.in, 1), at(op.out, 0),
+                        op.adds_to(0));
+    case Kind::kPositionsGrad:
+      return positions_grad(device_, at(op.in, 0), sequence, at(op.out, 0), op.adds_to(0));
+    case Kind::kNorm:
+    case Kind::kNormGrad:
+    case Kind::kHeadNorm:
+    case Kind::kHeadNormGrad:
+      return execute_norm(op);
+    case Kind::kMatmul: {
+      const Product product = product_of(op);
+      const Matrix residual = op.residual ? product.addend : Matrix{};
+      device_.executed(
+          op.kind, {product.a, product.b, residual, product.bias, product.scale_a, product.scale_b},
+          {product.c});
+      return products_.multiply(device_, product);
+    }
+    case Kind::kScale:
+      return scale(device_, at(op.in, 0), at(op.out, 0));
+    case Kind::kQuantise: {
+      const bool both = op.out.size() == 2;
+      return quantise(device_, at(op.in, 0), at(op.in, 1),
+                      op.transpose_a ? Matrix{} : at(op.out, 0),
+                      op.transpose_a ? at(op.out, 0) : at(op.out, both ? 1 : 2));
+    }
+    case Kind::kBiasGrad:
+      return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
+    case Kind::kRotate:
+    case Kind::kRotateGrad:
+      return rotate(device_, {sequence, m.head_dim}, op.kind == Kind::kRotate ? 1 : -1,
+                    at(op.out, 0));
+    case Kind::kAttention:
+    case Kind::kAttentionGrad:
+      return execute_attention(op);
+    case Kind::kActivate:
+      return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
+    case Kind::kActivateGrad:
+      return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
+                           at(op.out, 1));
+    case Kind::kLoss: {
+      const LossWeights weights{static_cast<float>(1.0 / settings_.counted_targets),
+                                static_cast<float>(settings_.z_loss)};
+      return loss(device_, program_->model.vocab, at(op.in, 0), tokens(op.in[1]), weights,
+                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1));
+    }
+    case Kind::kGradientNorm:
+    case Kind::kAdamw:
+    case Kind::kMuon:
+      return execute_optimizer(op);
+    case Kind::kReduceScatter:
+    case Kind::kAllGather:
+    case Kind::kAllReduce:
+    case Kind::kRangeNorm:
+      return device_.failed("several ranks are not supported");  // prepare() refuses them
+  }
+}
+
+}  // namespace assay::train::cuda

@@ -1,0 +1,176 @@
+// GpuBackend::prepare, before the first step: checks the program, builds attention's graphs,
+// allocates memory and finds the fastest algorithm for every matrix product.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "train/cuda/gpu_backend.h"
+#include "train/cuda/kernels.h"
+#include "train/cuda/workspace.h"
+
+namespace assay::train::cuda {
+namespace {
+
+using step::Kind;
+using step::Op;
+
+base::Result<void> check_program(const step::Program& p) {
+  const step::Numerics& n = p.choices.numerics;
+  const step::Dtype bf16 = step::Dtype::kBf16;
+  const bool train = p.choices.purpose == step::Purpose::kTrain;
+  if (n.weights != bf16 || n.gradients != bf16 || n.moments != bf16 || n.activations != bf16 ||
+      (train && !n.remainders)) {
+    return base::fail(base::usage_error("train.precision", "GPUs train in bf16 or fp8",
+                                        "train.precision = \"bf16\""));
+  }
+  if (p.choices.layout.data.ranks > 1) {
+    return base::fail(base::usage_error("layout.ranks", "GPUs cannot be trained on together yet",
+                                        "set layout.ranks=1, or use --device cpu"));
+  }
+  const spec::ModelSpec& m = p.model;
+  const auto refuse = [](const char* key, std::int64_t value, std::int64_t most) {
+    return base::fail(
+        base::usage_error(key, fmt::format("{} cannot be trained on a GPU", value),
+                          fmt::format("choose a multiple of {}, at most {}", kVector, most)));
+  };
+  constexpr std::int64_t kWidestAttention = 128;
+  constexpr std::int64_t kWidestFfn = std::int64_t{1} << 20U;
+  if (m.dim % kVector != 0 || m.dim > kWidestRow) return refuse("model.dim", m.dim, kWidestRow);
+  if (m.ffn % kVector != 0 || m.ffn > kWidestFfn) return refuse("model.ffn", m.ffn, kWidestFfn);
+  if (m.head_dim % kVector != 0 || m.head_dim > kWidestAttention) {
+    return refuse("model.head_dim", m.head_dim, kWidestAttention);
+  }
+  if (n.fp8_blocks) {
+    // cuBLASLt requires this alignment of every side of an fp8 matrix.
+    constexpr std::int64_t kRound = 16;
+    for (const auto& [key, size] : {std::pair{"model.dim", m.dim},
+                                    {"model.ffn", m.ffn},
+                                    {"model.head_dim", m.head_dim},
+                                    {"batch.sequence", p.micro_tokens()}}) {
+      if (size % kRound == 0) continue;
+      return base::fail(base::usage_error(key, fmt::format("{} cannot be trained in fp8", size),
+                                          fmt::format("choose a multiple of {}, or bf16", kRound)));
+    }
+  }
+  return {};
+}
+
+const Op* first_of(const step::Program& p, Kind kind) {
+  const auto found =
+      std::find_if(p.ops.begin(), p.ops.end(), [&](const Op& op) { return op.kind == kind; });
+  return found == p.ops.end() ? nullptr : &*found;
+}
+
+// Reserved for kernels that the libraries load on first use.
+constexpr std::int64_t kReserve = std::int64_t{512} << 20U;
+
+base::Result<void> built(const std::string& failure) {
+  if (failure.empty()) return {};
+  return base::fail(base::unfit_error("attention", failure));
+}
+
+}  // namespace
+
+base::Result<std::int64_t> GpuBackend::available_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
+  ASSAY_TRY_VOID(outcome());
+  return std::max<std::int64_t>(0, static_cast<std::int64_t>(free) - kReserve);
+}
+
+// The workspace of attention's graphs is known only after they are built. They are the same for all
+// recomputation policies, so they are built once.
+base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program) {
+  ASSAY_TRY_VOID(check_program(program));
+  if (!attention_built_) {
+    const step::MemoryPlan plan = step::plan_memory(program);
+    program_ = &program;
+    plan_ = &plan;
+    auto done = build_attention();
+    program_ = nullptr;
+    plan_ = nullptr;
+    if (!done) return base::fail(done.error());
+    attention_built_ = true;
+  }
+  return lay_out_workspace(program, attention_.workspace_bytes(), nullptr).bytes;
+}
+
+base::Result<void> GpuBackend::prepare(const step::Program& program, const step::MemoryPlan& plan) {
+  ASSAY_CHECK(arena_ == nullptr, "a backend can be prepared only once");
+  ASSAY_TRY_VOID(check_program(program));
+  program_ = &program;
+  plan_ = &plan;
+  if (!attention_built_) ASSAY_TRY_VOID(build_attention());
+  ASSAY_TRY_VOID(check_memory());
+  ASSAY_TRY_VOID(take_memory());
+  ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
+  ASSAY_TRY_VOID(tune_products());
+  // Zeroed: gradients have gaps between parameters, and moments start at zero.
+  const auto bytes = static_cast<std::size_t>(plan.bytes + workspace_bytes_);
+  device_.check(cudaMemsetAsync(arena_, 0, bytes, device_.stream), "GPU memory");
+  device_.check(cudaStreamSynchronize(device_.stream), "GPU memory");
+  if (program.model.positions == spec::Positions::kRope) {
+    make_turns(device_, {program.choices.sequence, program.model.head_dim},
+               program.model.rope_theta);
+  }
+  // After tuning: pinning keeps the driver busy and would disturb the timing.
+  ASSAY_TRY_VOID(begin_pinning());
+  return outcome();
+}
+
+base::Result<void> GpuBackend::build_attention() {
+  const spec::ModelSpec& m = program_->model;
+  const AttentionShape shape{program_->choices.micro_batch, program_->choices.sequence, m.heads,
+                             m.kv_heads, m.head_dim};
+  ASSAY_TRY_VOID(built(attention_.open(shape, options_.deterministic_attention, device_.stream)));
+  if (const Op* op = first_of(*program_, Kind::kAttention)) {
+    ASSAY_TRY_VOID(built(attention_.build_forward(attention_of(*op))));
+  }
+  if (const Op* op = first_of(*program_, Kind::kAttentionGrad)) {
+    ASSAY_TRY_VOID(built(attention_.build_backward(attention_grad_of(*op))));
+  }
+  return {};
+}
+
+base::Error GpuBackend::does_not_fit(std::int64_t available) const {
+  const std::int64_t taken = plan_->bytes + workspace_bytes_;
+  return base::unfit_error(
+      fmt::format("GPU {}", options_.device),
+      fmt::format("{} are needed and {} are there", base::to_text(base::Bytes(taken)),
+                  base::to_text(base::Bytes(available))),
+      "choose a smaller batch.micro_batch or train.recompute = \"full\"");
+}
+
+base::Result<void> GpuBackend::check_memory() {
+  workspace_bytes_ = lay_out_workspace(*program_, attention_.workspace_bytes(), nullptr).bytes;
+  ASSAY_TRY(const std::int64_t available, available_bytes());
+  if (plan_->bytes + workspace_bytes_ > available) return base::fail(does_not_fit(available));
+  return PinnedMemory::check(state_bytes());
+}
+
+base::Result<void> GpuBackend::take_memory() {
+  const std::int64_t attention = attention_.workspace_bytes();
+  const auto taken = static_cast<std::size_t>(plan_->bytes + workspace_bytes_);
+  if (cudaMalloc(reinterpret_cast<void**>(&arena_), taken) != cudaSuccess) {
+    ASSAY_TRY(const std::int64_t available, available_bytes());
+    return base::fail(does_not_fit(available));
+  }
+  device_.workspace = lay_out_workspace(*program_, attention, arena_ + plan_->bytes).workspace;
+  return {};
+}
+
+base::Result<void> GpuBackend::tune_products() {
+  fill_random(device_, arena_, plan_->bytes / 2);
+  for (const Op& op : program_->ops) {
+    if (op.kind == Kind::kMatmul) products_.tune(device_, product_of(op));
+  }
+  device_.check(cudaStreamSynchronize(device_.stream), "timing of products");
+  ASSAY_TRY_VOID(outcome());
+  return products_.save();
+}
+
+}  // namespace assay::train::cuda

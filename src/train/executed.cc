@@ -1,0 +1,20 @@
+#include "train/executed.h"
+
+#include <utility>
+
+namespace assay::train {
+
+void OpRecorder::executed(step::Kind kind, const std::vector<Shape>& in,
+                          const std::vector<Shape>& out) {
+  if (log_ == nullptr) return;
+  Executed entry{.op = op_, .kind = kind};
+  for (const Shape& shape : in) {
+    if (!shape.empty) entry.in.push_back({shape.rows, shape.cols});
+  }
+  for (const Shape& shape : out) {
+    if (!shape.empty) entry.out.push_back({shape.rows, shape.cols});
+  }
+  log_->push_back(std::move(entry));
+}
+
+}  // namespace assay::train

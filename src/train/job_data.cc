@@ -1,0 +1,66 @@
+#include "train/job_data.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <vector>
+
+#include "base/embedded_file.h"
+#include "base/error.h"
+#include "train/data/shard_writer.h"
+
+namespace assay::train {
+
+std::span<const base::EmbeddedFile> embedded_files();  // generated: docs/*.md
+
+namespace {
+
+namespace fs = std::filesystem;
+
+base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::string& path) {
+  data::TokenSource source{.paths = {path}};
+  if (job.data.type) {
+    source.vocabulary = static_cast<std::uint64_t>(job.model.vocab);
+    source.headerless =
+        *job.data.type == spec::TokenType::kU16 ? data::TokenType::kU16 : data::TokenType::kU32;
+  }
+  ASSAY_TRY(data::TokenSet set,
+            data::TokenSet::open(source, static_cast<std::uint64_t>(job.batch.sequence)));
+  if (set.vocabulary() && *set.vocabulary() > static_cast<std::uint64_t>(job.model.vocab)) {
+    return base::fail(
+        base::usage_error(path,
+                          fmt::format("has a vocabulary of {}, but the model knows {} tokens",
+                                      *set.vocabulary(), job.model.vocab),
+                          "set model.vocab, or use data made with the model's tokenizer"));
+  }
+  return set;
+}
+
+}  // namespace
+
+base::Result<data::TokenSet> open_training_data(const spec::JobSpec& job, const fs::path& out) {
+  if (job.data.train) return open_tokens(job, *job.data.train);
+  const fs::path text = out / "built-in.tokens";
+  std::error_code ignored;
+  if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text));
+  return open_tokens(job, text.string());
+}
+
+base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job) {
+  if (job.train.validate_every == 0 || !job.data.validation) return std::nullopt;
+  ASSAY_TRY(data::TokenSet set, open_tokens(job, *job.data.validation));
+  return std::optional(std::move(set));
+}
+
+base::Result<void> write_builtin_text(const fs::path& path) {
+  ASSAY_TRY(data::ShardWriter writer, data::ShardWriter::create(path, 256));
+  for (const base::EmbeddedFile& file : embedded_files()) {
+    std::vector<std::uint32_t> tokens;
+    for (const char byte : file.contents) tokens.push_back(static_cast<unsigned char>(byte));
+    ASSAY_TRY_VOID(writer.append(tokens));
+  }
+  ASSAY_TRY_VOID(writer.finish());
+  return {};
+}
+
+}  // namespace assay::train

@@ -1,0 +1,23 @@
+// The tokens that a job reads: its own shards or the built-in text, and its validation shards.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "base/result.h"
+#include "spec/job.h"
+#include "train/data/token_set.h"
+
+namespace assay::train {
+
+// A job that names no data trains on the built-in text, which is written to out/built-in.tokens.
+base::Result<data::TokenSet> open_training_data(const spec::JobSpec& job,
+                                                const std::filesystem::path& out);
+// Nothing for a job without validation.
+base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job);
+
+// Writes the built-in text, this project's documentation, as a shard of byte tokens, so that it is
+// read and recorded like any other data.
+base::Result<void> write_builtin_text(const std::filesystem::path& path);
+
+}  // namespace assay::train
