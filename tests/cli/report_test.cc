@@ -263,7 +263,7 @@ TEST_F(ReportCli, AnExperimentThatWasCutOffDecidesNothing) {
   compare();
   // Killed before it said how it ended.
   const std::string whole = read("exp/runs.jsonl");
-  const std::size_t end = whole.find("{\"look\":");
+  const std::size_t end = whole.find("{\"analysis\":");
   ASSERT_NE(end, std::string::npos);
   write("exp/runs.jsonl", whole.substr(0, end));
   run({"report", "exp", "-o", "e.json"});
@@ -317,7 +317,7 @@ TEST_F(ReportCli, MistakesAreOneLine) {
   refused({"exp"}, 3,
           "exp: has no finished pair of runs yet; continue with assay compare --resume exp");
   write("exp/runs.jsonl", "nonsense\n");
-  refused({"exp"}, 3, "exp/runs.jsonl: has a line that is no JSON object");
+  refused({"exp"}, 3, "exp/runs.jsonl: has a line that is not a JSON object");
 }
 
 TEST_F(ReportCli, WithoutAProjectExperimentsStillHaveAPage) {
