@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "train/data/bpe_tokenizer.h"
 #include "train/data/synth.h"
 #include "train/data/token_set.h"
 #include "train/data/tokenize.h"
@@ -124,7 +125,7 @@ Result<ExitCode> data_synth(const Session& session, const DataOptions& options) 
 
 // Shows all shards; then fails with the first that does not verify.
 Result<ExitCode> data_info(const Session& session, const DataOptions& options) {
-  ASSAY_TRY(const data::TokenSource source, source_of(given));
+  ASSAY_TRY(const data::TokenSource source, source_of(options));
   ASSAY_TRY(const std::vector<std::string> paths, data::shard_paths(source));
   base::Json list = base::Json::array();
   base::Table table({"file", "dtype", "vocabulary", "tokens", "hash ok"});
