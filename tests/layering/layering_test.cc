@@ -93,13 +93,13 @@ TEST_F(CopiedTree, AModuleThatIsNotListedIsFound) {
 }
 
 TEST_F(CopiedTree, AnIncludeUpwardInsideALibraryIsFound) {
-  append("src/lineage/redact/environment.cc", "#include \"lineage/record/recorder.h\"");
-  EXPECT_THAT(problems(root()), ElementsAre(StartsWith("src/lineage/redact/environment.cc:")));
+  append("src/lineage/redact/command.cc", "#include \"lineage/record/recorder.h\"");
+  EXPECT_THAT(problems(root()), ElementsAre(StartsWith("src/lineage/redact/command.cc:")));
 }
 
 TEST_F(CopiedTree, ATestMayIncludeItsWholeLibraryAndNothingAboveIt) {
-  append("src/lineage/redact/environment_test.cc", "#include \"lineage/record/recorder.h\"");
-  append("src/lineage/redact/environment_test.cc", "#include \"report/page.h\"");
+  append("src/lineage/redact/command_test.cc", "#include \"lineage/record/recorder.h\"");
+  append("src/lineage/redact/command_test.cc", "#include \"report/page.h\"");
   EXPECT_THAT(problems(root()), ElementsAre(::testing::HasSubstr("\"report/page.h\"")));
 }
 
