@@ -13,7 +13,7 @@
 #include "lineage/track/filter.h"
 #include "observe/collect/keeper.h"
 #include "observe/collect/tracers.h"
-#include "share/plan.h"
+#include "share/limit_plan.h"
 
 namespace assay::lineage {
 

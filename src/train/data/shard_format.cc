@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/suggestion.h"
 #include "base/text.h"
 
 namespace assay::data {
