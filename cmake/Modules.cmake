@@ -1,7 +1,7 @@
 # A module is a folder under src/ with a line in src/LAYERS, which says what it may include. A folder
 # with a CMakeLists.txt is a library, assay_<module>; a module without one is compiled into the
 # library of the nearest folder above that has one. Link lines are made from src/LAYERS here, and
-# tests/layering checks the #include lines against it.
+# tests/structure checks the #include lines against it.
 file(STRINGS ${CMAKE_SOURCE_DIR}/src/LAYERS _layers REGEX "^[a-z]")
 set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/LAYERS)
 

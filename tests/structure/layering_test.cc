@@ -1,5 +1,5 @@
 // The include graph keeps to src/LAYERS, and the check notices when it does not.
-#include "layering/layering.h"
+#include "structure/layering.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,21 +7,15 @@
 #include <fstream>
 
 #include "base/testing/temp_dir.h"
+#include "structure/source_tree.h"
 
-namespace assay::layering {
+namespace assay::structure {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-const fs::path kRepository = ASSAY_SOURCE_DIR;
-
-void write(const fs::path& file, const std::string& text) {
-  fs::create_directories(file.parent_path());
-  std::ofstream(file) << text;
-}
 
 // A copy of this repository's sources, to break.
 class CopiedTree : public ::testing::Test {
@@ -116,4 +110,4 @@ TEST(Layering, AMissingFileIsAProblemNotASuccess) {
 }
 
 }  // namespace
-}  // namespace assay::layering
+}  // namespace assay::structure

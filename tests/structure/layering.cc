@@ -1,4 +1,4 @@
-#include "layering/layering.h"
+#include "structure/layering.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-namespace assay::layering {
+namespace assay::structure {
 namespace {
 
 namespace fs = std::filesystem;
@@ -173,4 +173,4 @@ std::vector<std::string> problems(const std::filesystem::path& root) {
   return found;
 }
 
-}  // namespace assay::layering
+}  // namespace assay::structure

@@ -1,0 +1,14 @@
+// Checks that what comments and documentation refer to exists: files of this repository that a
+// comment names, and the targets of links between Markdown pages.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace assay::structure {
+
+// One line per dangling reference, "src/base/x.cc:12: names y.h, which does not exist".
+std::vector<std::string> dangling_references(const std::filesystem::path& root);
+
+}  // namespace assay::structure
