@@ -1,1 +1,1 @@
-// Exists so that the precompiled header has a target to be compiled in (cmake/Rooms.cmake).
+// Exists so that the precompiled header has a target to be compiled in (cmake/Modules.cmake).

@@ -46,7 +46,7 @@ void print_score(const char* what, const Score& score) {
       score.memory.rows, 100 * score.memory.mean, 100 * score.memory.median);
 }
 
-// As plan/intervals.cc has them: what a failure prints can take their place.
+// As model/intervals.cc has them: what a failure prints can take their place.
 std::string text_of(const IntervalTable& table) {
   std::string text;
   for (const ErrorInterval& one : table.by_class)

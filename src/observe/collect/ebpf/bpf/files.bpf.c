@@ -1,5 +1,5 @@
 // The programs that see, inside the kernel, what a command opens and which processes it has. The
-// collector (ebpf_programs.cc) loads them in one of two ways:
+// collector (programs.cc) loads them in one of two ways:
 //
 //   vfs      on_file_open, where the kernel's functions can be attached to: every open, by any call
 //   syscall  on_sys_exit and on_uring_complete, where it does not: opens as system calls end

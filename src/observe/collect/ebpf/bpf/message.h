@@ -1,5 +1,5 @@
 // What the BPF programs (files.bpf.c) send through the ring buffer and share by memory with the
-// collector (ebpf_programs.cc). Compiled by both sides, as C and as C++.
+// collector (programs.cc). Compiled by both sides, as C and as C++.
 #pragma once
 
 #include <linux/types.h>
