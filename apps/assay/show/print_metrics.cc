@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "store/metrics.h"
@@ -54,9 +55,7 @@ Summary summary_of(const store::MetricSeries& series) {
   double sum = 0;
   for (const double value : values) sum += value;
   summary.mean = sum / static_cast<double>(values.size());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  summary.median = *middle;
+  summary.median = base::median(std::move(values));
   return summary;
 }
 

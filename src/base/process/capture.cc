@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/process/exit_status.h"
+#include "base/process/program.h"
 
 namespace assay::base {
 namespace {
@@ -58,10 +59,17 @@ Result<CapturedProcess> CapturedProcess::start(CaptureOptions options) {
   ASSAY_TRY(Pipe output, make_pipe());
   ASSAY_TRY(Pipe errors, make_pipe());
   ASSAY_TRY(const UniqueFd input, open_input(options.input));
+  std::string program = options.arguments.front();
+  if (program.find('/') == std::string::npos) {
+    const auto found = find_program(program, current_search_path(), options.directory);
+    if (!found) return fail(system_error(std::move(program), "cannot start", ENOENT));
+    program = *found;
+  }
   ASSAY_TRY(Process process,
             Process::start(
                 {.arguments = std::move(options.arguments),
                  .environment = std::move(options.environment),
+                 .program = std::move(program),
                  .directory = std::move(options.directory),
                  .redirections = {{.descriptor = STDIN_FILENO, .from = input.get()},
                                   {.descriptor = STDOUT_FILENO, .from = output.write_end.get()},

@@ -16,7 +16,7 @@
 namespace assay::base {
 
 struct CaptureOptions {
-  std::vector<std::string> arguments;  // the first is looked up in PATH
+  std::vector<std::string> arguments;  // the first is looked up in this process's PATH
   Environment environment;
   std::filesystem::path directory = {};
   std::string input = {};  // its standard input; empty: /dev/null
