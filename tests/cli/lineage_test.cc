@@ -233,7 +233,7 @@ TEST_F(LineageCli, DiffSaysWhatDiffers) {
           fs::path(one["what"].get<std::string>()).filename().string()] =
         cell(one["before"]) + " -> " + cell(one["after"]);
   }
-  EXPECT_EQ(found["command words"], "prepare -> prepare --new");
+  EXPECT_EQ(found["command arguments"], "prepare -> prepare --new");
   EXPECT_EQ(found["outcome status"], "done -> failed");
   EXPECT_EQ(found["outcome exit code"], "0 -> 1");
   EXPECT_EQ(found["input more"], "none -> " + store::testing::digest_of("1").hex().substr(0, 16));
@@ -276,7 +276,7 @@ TEST_F(LineageCli, LabelsWorkWhereverSomethingIsNamed) {
   EXPECT_EQ(json({"label"})["labels"].size(), 3U);
   EXPECT_EQ(assay({"label", "--remove", "best", "weights"}).exit_code, 0);
   expect_error({"label", "--remove", "best"}, 64,
-               "label: there is no label 'best'; assay label lists them");
+               "label: there is no label 'best'; `assay label` lists them");
   expect_error({"label", "2", "a/b"}, 64,
                "label 'a/b': cannot hold spaces, slashes or control characters;"
                " use a word such as baseline or best-run");

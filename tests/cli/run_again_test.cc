@@ -84,7 +84,7 @@ TEST_F(RunAgain, AFileThatIsGivenNowHasPrecedence) {
   EXPECT_EQ(content("new"), "c\n");
   EXPECT_EQ(content("out"), "b\ne\n");
   EXPECT_THAT(again.err,
-              AllOf(StartsWith("assay: " + path("out") + ": is left as it is"), EndsWith("\ne\n")));
+              AllOf(StartsWith("assay: " + path("out") + ": is not written"), EndsWith("\ne\n")));
   shell("$A run @1 > new");
   EXPECT_EQ(content("new"), "c\n") << "it is the stage's now";
 }

@@ -126,8 +126,8 @@ TEST_F(StagesCli, TheLastPatternThatMatchesWins) {
 TEST_F(StagesCli, EveryPatternIsExplainedByItself) {
   shell("$ASSAY run --leave-out '*.a' --leave-out '*.b' -- sh -c 'echo 1 > x.a; echo 1 > x.b'");
   EXPECT_THAT(shell("$ASSAY show --explain").out,
-              AllOf(HasSubstr("your pattern *.a says so\n  x.a\n"),
-                    HasSubstr("your pattern *.b says so\n  x.b\n")));
+              AllOf(HasSubstr("it matches your pattern *.a\n  x.a\n"),
+                    HasSubstr("it matches your pattern *.b\n  x.b\n")));
 }
 
 TEST_F(StagesCli, AFilterFileIsReadLikeGits) {
