@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
