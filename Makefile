@@ -1,6 +1,6 @@
 # The commands of the project. `make demo` and `make test` work on a fresh Debian 12 machine.
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test bench asan tsan format format-check tidy clean
+.PHONY: all setup demo test check asan tsan fuzz chaos bench format format-check tidy install uninstall clean
 
 all: setup build/build.ninja
 	@cmake --build --preset release
@@ -21,12 +21,28 @@ demo: all
 
 # Tests named …_sanitized run the same cases on modules built with sanitizers.
 test: setup build/build.ninja format-check
+	@scripts/check-tree
 	@cmake --build --preset test
-	@ctest --preset release
+	@scripts/run-tests release
 
+# Everything instrumented, test code and programs too.
 asan tsan: %: setup build/%/build.ninja
 	@cmake --build --preset $@
-	@ctest --preset $@
+	@scripts/run-tests $@
+
+# Property and fuzz tests with many more cases, from another seed each time, instrumented.
+fuzz: setup build/asan/build.ninja
+	@cmake --build --preset asan
+	@RC_PARAMS='max_success=2000' ASSAY_FUZZ_CASES=500000 ASSAY_FUZZ_SEED=$$(date +%s) \
+	  scripts/run-tests asan --timeout 3600 -R 'fuzz_test|AnyBytes|^(spec|plan|step|store|lineage|hash|base|plot|compare|report|observe_.*|train_data|train_checkpoint)_test$$'
+
+# What kills, fills disks and interrupts, ten times over: such failures depend on timing.
+chaos: setup build/build.ninja
+	@cmake --build --preset test
+	@scripts/run-tests release -R chaos --repeat until-fail:10
+
+# All there is; before a release. Takes about two hours on two cores.
+check: test asan tsan fuzz chaos tidy
 
 bench:
 	@scripts/setup build test bench
@@ -50,6 +66,13 @@ tidy:
 	@$(MAKE) --no-print-directory build/tidy/build.ninja
 	@printf '%s\n' $(filter-out tests/% bench/% %_test.cc,$(filter %.cc,$(sources))) | \
 	  grep -v /testing/ | xargs -P 2 -n 4 clang-tidy --quiet -p build/tidy
+
+# make install PREFIX=~/.local; DESTDIR is honoured.
+PREFIX ?= /usr/local
+install: all
+	@scripts/install "$(PREFIX)"
+uninstall:
+	@scripts/install --remove "$(PREFIX)"
 
 clean:
 	@rm -rf build

@@ -1,4 +1,6 @@
 // The program `assay`: which verbs it has.
+#include <utility>
+
 #include "assay/verbs.h"
 #include "cli/program.h"
 
@@ -9,21 +11,29 @@ constexpr const char* kDescription =
     "Assay trains language models and says what every second, byte and dollar of a training run\n"
     "bought, for its own trainer and for anybody's command.";
 
+void add_group(Verb& root, const std::string& heading, std::vector<Verb> verbs) {
+  for (Verb& verb : verbs) {
+    verb.group = heading;
+    root.verbs.push_back(std::move(verb));
+  }
+}
+
 void describe(const Session& session, Verb& root) {
   root = {"assay", kDescription, {}};
-  root.verbs = {train_verb(session),      generate_verb(session),
-                plan_verb(session),       run_verb(session),
-                limit_verb(session),      top_verb(session),
-                compare_verb(session),    bench_verb(session),
-                report_verb(session),     tracers_verb(session),
-                presets_verb(session),    data_verb(session),
-                checkpoint_verb(session), init_verb(session),
-                log_verb(session),        show_verb(session),
-                dag_verb(session),        lineage_verb(session),
-                status_verb(session),     diff_verb(session),
-                label_verb(session),      pop_verb(session),
-                gc_verb(session),         reproduce_verb(session),
-                export_verb(session),     completion_verb(session, root)};
+  add_group(
+      root, "Train a model",
+      {train_verb(session), generate_verb(session), data_verb(session), checkpoint_verb(session)});
+  add_group(root, "Observe a command",
+            {run_verb(session), init_verb(session), tracers_verb(session)});
+  add_group(root, "Ask what made what",
+            {log_verb(session), show_verb(session), dag_verb(session), lineage_verb(session),
+             status_verb(session), diff_verb(session), reproduce_verb(session),
+             export_verb(session), label_verb(session), pop_verb(session), gc_verb(session)});
+  add_group(root, "Plan before paying", {plan_verb(session), presets_verb(session)});
+  add_group(root, "Measure and report",
+            {compare_verb(session), bench_verb(session), report_verb(session)});
+  add_group(root, "Share GPUs", {top_verb(session), limit_verb(session)});
+  add_group(root, "Shell", {completion_verb(session, root)});
 }
 
 }  // namespace

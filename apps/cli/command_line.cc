@@ -7,14 +7,15 @@
 #include <map>
 
 #include "base/text.h"
+#include "cli/man_page.h"
 
 namespace assay::cli {
 namespace {
 
-// Which verb a command of CLI11 was made from.
+// The verb that a CLI11 command was built from.
 using Built = std::map<const CLI::App*, const Verb*>;
 
-// CLI11 hands out values option by option; the order between options is known afterwards.
+// CLI11 collects values option by option; the order between options is known after parsing.
 void fill_ordered(const CLI::App& app, const Verb& verb) {
   std::map<const CLI::Option*, std::size_t> taken;
   for (const CLI::Option* given : app.parse_order()) {
@@ -30,7 +31,7 @@ void add_common(CLI::App& app, Session& session) {
   app.set_help_flag("-h,--help", "print this and exit");
   app.add_flag("--json", session.json, "print the same facts as JSON");
   app.add_flag("-q,--quiet", session.quiet, "print nothing but errors (and --json)");
-  // What is left over is worded by unexpected_argument(), better than CLI11 does.
+  // unexpected_argument() has a better message for what is left over than CLI11.
   app.allow_extras();
 }
 
@@ -65,13 +66,15 @@ void build(CLI::App& app, const Verb& verb, Session& session, Built& built) {
   add_common(app, session);
   for (const Argument& argument : verb.arguments) add_argument(app, argument);
   for (const Option& listed : verb.options) add_option(app, listed);
-  // Never filled by CLI11, which would look for options in it; here it is for the help.
-  if (verb.rest.words != nullptr) {
-    app.add_option(verb.rest.name, *verb.rest.words, verb.rest.help)->type_name("");
+  // Only for the help: CLI11 would look for options inside the wrapped command.
+  if (verb.wrapped.arguments != nullptr) {
+    app.add_option(verb.wrapped.name, *verb.wrapped.arguments, verb.wrapped.help)->type_name("");
   }
   if (!verb.verbs.empty()) app.require_subcommand(0, 1);
   for (const Verb& child : verb.verbs) {
-    build(*app.add_subcommand(child.name, child.description), child, session, built);
+    CLI::App& command = *app.add_subcommand(child.name, child.description);
+    if (!child.group.empty()) command.group(child.group);
+    build(command, child, session, built);
   }
   if (!verb.examples.empty()) {
     app.footer(fmt::format("Examples:\n  {}", fmt::join(verb.examples, "\n  ")));
@@ -84,7 +87,7 @@ const CLI::App& deepest(const CLI::App& app) {
   return *at;
 }
 
-// "presets show": what was understood, without the program's own name.
+// "presets show": the verbs that were recognised, without the program's name.
 std::string path_of(const CLI::App& app) {
   std::string path;
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
@@ -99,7 +102,7 @@ std::string see_help(const CLI::App& app) {
   return fmt::format("see `assay{}{} --help`", path.empty() ? "" : " ", path);
 }
 
-// An argument that no verb took: a misspelled verb or option, or one word too many.
+// For an argument that no verb takes: a misspelled verb or option, or one argument too many.
 base::Error unexpected_argument(const CLI::App& app, const Verb& verb,
                                 const std::string& argument) {
   const bool is_option = argument.starts_with("-");
@@ -121,7 +124,7 @@ base::Error unexpected_argument(const CLI::App& app, const Verb& verb,
       fmt::format("{} '{}'", is_verb ? "unknown command" : "unexpected argument", argument), hint);
 }
 
-// Whether a word before the split is an option whose value is the next word.
+// Whether this argument is an option whose value is the next argument.
 bool takes_next(const Verb& verb, const std::string& word) {
   return std::any_of(verb.options.begin(), verb.options.end(), [&](const Option& option) {
     const auto names = option.names();
@@ -129,19 +132,19 @@ bool takes_next(const Verb& verb, const std::string& word) {
   });
 }
 
-// Takes the words that belong to another command away from ours. The rest is CLI11's.
-void split_rest(const Verb& root, std::vector<std::string>& words) {
+// Moves the wrapped command's arguments out of `words`; CLI11 parses what is left.
+void split_wrapped(const Verb& root, std::vector<std::string>& words) {
   const Verb* verb = &root;
   std::size_t at = 0;
-  for (; at < words.size() && verb->rest.words == nullptr; ++at) {
+  for (; at < words.size() && verb->wrapped.arguments == nullptr; ++at) {
     if (words[at].starts_with("-")) continue;
     const auto child = std::find_if(verb->verbs.begin(), verb->verbs.end(),
                                     [&](const Verb& one) { return one.name == words[at]; });
     if (child == verb->verbs.end()) return;
     verb = &*child;
   }
-  if (verb->rest.words == nullptr) return;
-  std::vector<std::string>& rest = *verb->rest.words;
+  if (verb->wrapped.arguments == nullptr) return;
+  std::vector<std::string>& wrapped = *verb->wrapped.arguments;
   std::vector<std::string> ours(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at));
   while (at < words.size()) {
     const std::string& word = words[at++];
@@ -149,18 +152,19 @@ void split_rest(const Verb& root, std::vector<std::string>& words) {
     if (word != "--" && option) {
       ours.push_back(word);
       if (takes_next(*verb, word) && at < words.size()) ours.push_back(words[at++]);
-    } else if (verb->rest.step != nullptr && verb->rest.step->empty() && word.starts_with("@")) {
-      *verb->rest.step = word;
+    } else if (verb->wrapped.stage != nullptr && verb->wrapped.stage->empty() &&
+               word.starts_with("@")) {
+      *verb->wrapped.stage = word;
     } else {
       if (word != "--") --at;
-      rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
+      wrapped.insert(wrapped.end(), words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
       break;
     }
   }
   words = std::move(ours);
 }
 
-std::string wording(const CLI::ParseError& error) {
+std::string message_of(const CLI::ParseError& error) {
   const std::string text = error.what();
   // "--format: 1 required TEXT missing"
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
@@ -174,32 +178,35 @@ std::string wording(const CLI::ParseError& error) {
 base::Result<Request> parse_command_line(const Verb& root, Session& session, int argc,
                                          char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  split_rest(root, words);
+  split_wrapped(root, words);
   CLI::App app(root.description, root.name);
   Built built;
   build(app, root, session, built);
   bool version = false;
   app.add_flag("--version", version, "print version, commit and build flags");
+  bool man_page = false;
+  app.add_flag("--man-page", man_page)->group("");  // hidden: for `make install`
   app.footer(
-      "Every verb takes --json, --quiet and --help; run's output is its command's. Exit codes: 0 "
-      "yes, 1 no or failed,\n"
-      "2 inconclusive, 3 environment unfit, 64 usage; a wrapped command's own otherwise.");
+      "Every verb takes --json, --quiet and --help. Exit codes: 0 yes, 1 no or failed, "
+      "2 inconclusive,\n"
+      "3 environment unfit, 64 wrong usage; `run` passes on its command's.");
 
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
     return ShowHelp{app.help()};
   } catch (const CLI::ParseError& error) {
-    return base::fail(base::usage_error(path_of(app), wording(error), see_help(app)));
+    return base::fail(base::usage_error(path_of(app), message_of(error), see_help(app)));
   }
   const Verb& verb = *built.at(&deepest(app));
   fill_ordered(deepest(app), verb);
   std::vector<std::string> extra = app.remaining(true);
-  std::erase(extra, "--");  // ends the options; what follows it has been taken already
+  std::erase(extra, "--");  // ends the options; split_wrapped() took what follows it
   if (!extra.empty()) return base::fail(unexpected_argument(app, verb, extra.front()));
   if (version) return ShowVersion{};
+  if (man_page) return ShowHelp{man_page_of(root)};
   if (verb.action) return RunVerb{&verb};
-  // CLI11 swallows words after a leading "--"; they asked for something all the same.
+  // CLI11 drops arguments after a leading "--": report them.
   for (const std::string& word : words) {
     if (!word.starts_with("-") && &verb == &root) {
       return base::fail(unexpected_argument(app, verb, word));

@@ -1,5 +1,5 @@
-// Parses the command line against a tree of verbs. The only door through which CLI11 is used: its
-// headers are heavy, and its wording of errors is not ours.
+// Parses the command line against a tree of verbs. CLI11 is used nowhere else: its headers are
+// heavy, and its error messages are replaced by ours.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace assay::cli {
 
-// What the command line asks for.
+// The result of parsing.
 struct ShowHelp {
   std::string text;
 };

@@ -46,13 +46,13 @@ int run(int argc, char** argv, const std::function<void(const Session&, Verb& ro
     print_version(session);
     return 0;
   }
-  // Errors are printed by report(); what else the log has to say is not asked for.
+  // Errors are still printed, by report().
   if (session.quiet) base::set_log_settings({base::LogLevel::kOff, base::log_settings().format});
   const auto outcome = std::get<RunVerb>(*request).verb->action();
   return outcome ? static_cast<int>(*outcome) : report(outcome.error());
 }
 
-// A result that did not reach the reader is a failure, whatever the verb thought.
+// Output that could not be written is a failure, whatever the verb returned.
 int flush_stdout(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   base::Error error = base::system_error("standard output", "cannot write", errno);
@@ -64,6 +64,8 @@ int flush_stdout(int code) {
 
 int run_program(int argc, char** argv,
                 const std::function<void(const Session&, Verb& root)>& describe) {
+  // Whoever reads a pipe or follows a file sees each line when it is printed.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   // Our code does not throw; the standard library may, when memory runs out.
   try {
     return flush_stdout(run(argc, argv, describe));

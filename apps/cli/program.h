@@ -1,5 +1,5 @@
-// What main() of every program with verbs does: parse, run one verb, print one error line, exit
-// with the code that means it.
+// main() of a program with verbs: parse, run one verb, print at most one error line, return the
+// exit code.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace assay::cli {
 
-// `root` is described once the session stands that its verbs speak through.
+// `describe` fills `root`; its verbs print through the session.
 int run_program(int argc, char** argv,
                 const std::function<void(const Session&, Verb& root)>& describe);
 

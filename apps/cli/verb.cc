@@ -9,7 +9,7 @@
 namespace assay::cli {
 namespace {
 
-// Errors of standard output (a full disk) stay in the stream and are reported by main().
+// Write errors (a full disk) stay in the stream; run_program() reports them at the end.
 void write_stdout(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
@@ -37,7 +37,6 @@ void Session::print_json(const base::Json& document) const {
 void Session::print_json_line(const base::Json& document) const {
   if (!json) return;
   write_stdout(base::json_line(document));
-  std::fflush(stdout);
 }
 
 void Session::next(std::string_view command) const {

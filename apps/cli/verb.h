@@ -1,8 +1,8 @@
-// What a verb is: data that says its name, arguments, examples and action. command_line.cc parses
-// with it, completion.cc completes with it, and the help is made from it, so the three agree.
+// A verb is data: its name, arguments, options, examples and action. command_line.cc parses with
+// it, help, man page and shell completion are generated from it, so they cannot disagree.
 //
-// A verb lives in its own file and exports one function that describes it. To parse, to call a room
-// of src/ and to print is all it does. The programs that have verbs share this folder.
+// A verb lives in a folder of its own and exports one function that returns its description. It
+// parses, calls a module of src/ and prints. Both programs (assay, assay-train) use this folder.
 #pragma once
 
 #include <array>
@@ -19,39 +19,40 @@
 
 namespace assay::cli {
 
-// How verbs speak: facts to standard output, as text or as JSON.
+// How verbs print: results to standard output, as text or as JSON.
 class Session {
  public:
   bool json = false;
   bool quiet = false;
 
-  // Facts for people: a table or a sentence. Nothing under --quiet or --json.
+  // Results for people: a table or a sentence. Prints nothing under --quiet or --json.
   void print(std::string_view text) const;
   void print(const base::Table& table) const;
-  // The same facts for programs. Nothing without --json.
+  // The same results for programs. Prints nothing without --json.
   void print_json(const base::Json& document) const;
-  // One of several documents, on a line of its own, at once: for verbs that go on for a while.
+  // One of several documents, on a line of its own: for verbs that report while they work.
   void print_json_line(const base::Json& document) const;
-  // "next: assay …", the command a person most likely wants after this one.
+  // "next: assay …": the command that a person most likely wants after this one.
   void next(std::string_view command) const;
 };
 
-// Words that completion offers. A function, because only completion asks and every start would pay.
-using Words = std::function<std::vector<std::string>()>;
+// Candidates for shell completion. A function, because they are needed for completion only and may
+// take time to collect.
+using Candidates = std::function<std::vector<std::string>()>;
 
 struct Argument {
   std::string name;  // "FILE"
   std::string help;
   std::string* value = nullptr;
   bool required = false;
-  Words words = {};
+  Candidates candidates = {};
   bool files = false;                          // completion offers files as well
-  std::vector<std::string>* values = nullptr;  // in place of `value`: any number of them
+  std::vector<std::string>* values = nullptr;  // instead of `value`: any number of them
 };
 
-// What an option sets tells its kind: a flag (--all), one value of which the last counts
-// (--format svg), values that add up (--set a=1 --set b=2), or values that add up with those of
-// other options, in the order in which they stand on the command line (--keep a --leave-out b).
+// The type of an option's target decides its kind: a flag (--all), one value of which the last wins
+// (--format svg), values that accumulate (--set a=1 --set b=2), or values that accumulate together
+// with those of other options, in command-line order (--keep a --leave-out b).
 struct OrderedValue {
   std::string option;  // "--keep"
   std::string value;
@@ -63,7 +64,7 @@ struct Option {
   std::string name;  // "--set", or with a short form "-n,--limit"
   std::string help;
   OptionTarget target;
-  Words words = {};
+  Candidates candidates = {};
   std::string placeholder = "KEY=VALUE";  // what the help shows for the value
   bool files = false;
 
@@ -72,14 +73,14 @@ struct Option {
   [[nodiscard]] bool is_flag() const { return std::holds_alternative<bool*>(target); }
 };
 
-// Words that belong to another command: all that follow "--", or from the first word on that is no
-// option, taken as they are. A word that starts with "@" and is not behind "--" stands for a
-// command and goes to `step`; options may follow it.
-struct Rest {
+// The command line of another command: everything after "--", or from the first argument on that is
+// not an option, unchanged. An argument that starts with "@" and is not behind "--" names a stage
+// instead and goes to `stage`; options may follow it.
+struct WrappedCommand {
   std::string name;  // "COMMAND"; empty: the verb takes none
   std::string help;
-  std::vector<std::string>* words = nullptr;
-  std::string* step = nullptr;
+  std::vector<std::string>* arguments = nullptr;
+  std::string* stage = nullptr;
 };
 
 inline constexpr std::array kCommonFlags = {"--json", "--quiet", "--help"};
@@ -88,12 +89,13 @@ inline constexpr std::array kCommonFlags = {"--json", "--quiet", "--help"};
 struct Verb {
   std::string name;
   std::string description;
-  std::vector<std::string> examples;  // work as they stand; tests run them
+  std::vector<std::string> examples;  // tests run them
   std::vector<Argument> arguments = {};
   std::vector<Option> options = {};
   std::vector<Verb> verbs = {};
-  Rest rest = {};
+  WrappedCommand wrapped = {};
   std::function<base::Result<base::ExitCode>()> action = {};
+  std::string group = {};  // the heading under which the help of the parent lists it
 };
 
 }  // namespace assay::cli

@@ -1,8 +1,15 @@
-// How words become arguments, options and another command's words, on verbs made for the purpose.
+// Parsing of arguments, options and wrapped commands, help and man page, on verbs made for the
+// test.
 #include "cli/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/man_page.h"
+#include "cli/program.h"
 
 namespace assay::cli {
 namespace {
@@ -20,7 +27,7 @@ class CommandLine : public ::testing::Test {
                     .options = {{"--tracer", "which", &tracer_, {}, "NAME"},
                                 {"--set", "values", &sets_},
                                 {"-b,--build", "flag", &build_}},
-                    .rest = {"COMMAND", "what to run", &rest_, &step_},
+                    .wrapped = {"COMMAND", "what to run", &wrapped_, &stage_},
                     .action = [] { return base::ExitCode::kYes; }},
                    {.name = "label",
                     .description = "names",
@@ -43,8 +50,8 @@ class CommandLine : public ::testing::Test {
   Session session_;
   Verb root_{"assay", "test", {}};
   std::string tracer_, what_;
-  std::string step_;
-  std::vector<std::string> sets_, rest_, names_;
+  std::string stage_;
+  std::vector<std::string> sets_, wrapped_, names_;
   bool build_ = false;
 };
 
@@ -53,19 +60,19 @@ TEST_F(CommandLine, WordsAfterTheDashesAreAnotherCommands) {
   EXPECT_EQ(tracer_, "ptrace");
   EXPECT_TRUE(build_);
   EXPECT_FALSE(session_.json);
-  EXPECT_THAT(rest_, ElementsAre("ls", "--json", "--", "-x"));
+  EXPECT_THAT(wrapped_, ElementsAre("ls", "--json", "--", "-x"));
 }
 
 TEST_F(CommandLine, SoAreThoseFromTheFirstWordOn) {
   EXPECT_EQ(parse({"run", "--tracer", "ebpf", "ls", "--tracer", "x", "--help"}), "");
   EXPECT_EQ(tracer_, "ebpf");
-  EXPECT_THAT(rest_, ElementsAre("ls", "--tracer", "x", "--help"));
+  EXPECT_THAT(wrapped_, ElementsAre("ls", "--tracer", "x", "--help"));
 }
 
 TEST_F(CommandLine, AStepMayBeFollowedByOptions) {
   EXPECT_EQ(parse({"run", "@3", "--set", "lr=0.1", "--set=a=b", "--json"}), "");
-  EXPECT_EQ(step_, "@3");
-  EXPECT_THAT(rest_, IsEmpty());
+  EXPECT_EQ(stage_, "@3");
+  EXPECT_THAT(wrapped_, IsEmpty());
   EXPECT_THAT(sets_, ElementsAre("lr=0.1", "a=b"));
   EXPECT_TRUE(session_.json);
 }
@@ -73,20 +80,20 @@ TEST_F(CommandLine, AStepMayBeFollowedByOptions) {
 TEST_F(CommandLine, AValueThatLooksLikeAWordIsStillAValue) {
   EXPECT_EQ(parse({"run", "--set", "ls", "--tracer=x", "cat"}), "");
   EXPECT_THAT(sets_, ElementsAre("ls"));
-  EXPECT_THAT(rest_, ElementsAre("cat"));
+  EXPECT_THAT(wrapped_, ElementsAre("cat"));
 }
 
 TEST_F(CommandLine, NothingIsAlsoAnAnswer) {
   EXPECT_EQ(parse({"run"}), "");
   EXPECT_EQ(parse({"run", "--"}), "");
-  EXPECT_THAT(rest_, IsEmpty());
+  EXPECT_THAT(wrapped_, IsEmpty());
   EXPECT_EQ(parse({"run", "-"}), "");
-  EXPECT_THAT(rest_, ElementsAre("-"));
+  EXPECT_THAT(wrapped_, ElementsAre("-"));
 }
 
 TEST_F(CommandLine, WordsOfAnotherCommandMayBeEmptyOrStrange) {
   EXPECT_EQ(parse({"run", "--", "", "@1", "a b", "\xff"}), "");
-  EXPECT_THAT(rest_, ElementsAre("", "@1", "a b", "\xff"));
+  EXPECT_THAT(wrapped_, ElementsAre("", "@1", "a b", "\xff"));
 }
 
 TEST_F(CommandLine, MistakesBeforeItAreOurs) {
@@ -115,6 +122,65 @@ TEST_F(CommandLine, HelpNamesEverything) {
   EXPECT_THAT(
       std::get<ShowHelp>(*request).text,
       ::testing::AllOf(HasSubstr("COMMAND"), HasSubstr("--tracer NAME"), HasSubstr("-b,--build")));
+}
+
+TEST_F(CommandLine, HelpListsVerbsUnderTheirGroups) {
+  root_.verbs[0].group = "Observe";
+  root_.verbs[1].group = "Ask";
+  std::string program = "assay";
+  char* argv[] = {program.data()};
+  const auto request = parse_command_line(root_, session_, 1, argv);
+  ASSERT_TRUE(request);
+  EXPECT_THAT(std::get<ShowHelp>(*request).text,
+              ::testing::ContainsRegex("Observe:\n +run .*\n\nAsk:\n +label "));
+}
+
+TEST_F(CommandLine, TheManPageHasEveryVerbAndCannotBeBrokenByText) {
+  root_.verbs[1].description = ".SH not a request\n'nor this \\fB";
+  const std::string page = man_page_of(root_);
+  EXPECT_THAT(page, HasSubstr("\\fB\\-\\-tracer\\fR \\fINAME\\fR"));
+  EXPECT_THAT(page, HasSubstr(".SS assay label\n\\&.SH not a request\n\\&'nor this \\efB"));
+}
+
+// Output that is not a terminal reaches its reader line by line, while the verb goes on.
+TEST(Program, PrintsByLineIntoAPipe) {
+  int output[2];
+  int go_on[2];
+  ASSERT_EQ(::pipe(output), 0);
+  ASSERT_EQ(::pipe(go_on), 0);
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::dup2(output[1], STDOUT_FILENO);
+    ::close(go_on[1]);
+    std::string program = "assay";
+    std::string verb = "slow";
+    char* argv[] = {program.data(), verb.data()};
+    ::_exit(run_program(2, argv, [&](const Session& session, Verb& root) {
+      root = {"assay", "test", {}};
+      root.verbs = {{.name = "slow", .description = "", .examples = {}, .action = [&] {
+                       session.print("first line\n");
+                       char ignored = 0;
+                       EXPECT_EQ(::read(go_on[0], &ignored, 1), 0);
+                       return base::ExitCode::kYes;
+                     }}};
+    }));
+  }
+  ::close(output[1]);
+  ::close(go_on[0]);
+  struct pollfd readable {
+    output[0], POLLIN, 0
+  };
+  ASSERT_EQ(::poll(&readable, 1, 20'000), 1) << "the line is still in a buffer";
+  char text[64] = {};
+  EXPECT_EQ(::read(output[0], text, sizeof text - 1), 11);
+  EXPECT_STREQ(text, "first line\n");
+  ::close(go_on[1]);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ::close(output[0]);
 }
 
 }  // namespace

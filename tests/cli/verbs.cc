@@ -15,8 +15,10 @@ void collect(const std::string& path, std::vector<std::string>& verbs) {
   std::istringstream lines(support::run({arguments}).out);
   bool listed = false;
   for (std::string line; std::getline(lines, line);) {
-    if (line == "Subcommands:") {
-      listed = true;
+    // Verbs stand under "Subcommands:" or under the headings of their groups.
+    const bool heading = !line.empty() && line.front() != ' ' && line.ends_with(':');
+    if (heading) {
+      listed = line != "Options:" && line != "Positionals:" && line != "Examples:";
     } else if (listed && line.starts_with("  ")) {
       const std::string name = line.substr(2, line.find(' ', 2) - 2);
       const std::string verb = path.empty() ? name : path + " " + name;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <random>
 
@@ -146,12 +147,20 @@ void expect_clear(const base::Error& error, const std::string& file, const std::
   EXPECT_GT(line.size(), file.size() + 10) << line;
 }
 
+// A number from the environment: `make fuzz` tries more cases, from another seed each time.
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
 TEST(SpecFuzz, AnyInputIsASpecOrOneClearLine) {
   base::testing::TempDir directory;
   const std::string file = (directory.path() / "f.toml").string();
-  Random random(20260814);
+  const std::uint64_t seed = setting("ASSAY_FUZZ_SEED", 20260814);
+  SCOPED_TRACE(seed);
+  Random random(seed);
   int valid = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  for (std::uint64_t i = setting("ASSAY_FUZZ_CASES", 20'000); i > 0; --i) {
     const std::string input = any_input(random);
     write_anew(file, input);
     const auto loaded = spec::load(file);

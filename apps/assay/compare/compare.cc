@@ -245,7 +245,7 @@ Verb compare_verb(const Session& session) {
            "assay compare --a 'echo speed 100' --b 'echo speed 101' --metric "
            "'regex:speed ([0-9.]+)' --more-is-better --max-pairs 8"},
       .options = compare_options(*words),
-      .rest = {"COMMAND", "with --under: the command and its arguments", &words->command},
+      .wrapped = {"COMMAND", "with --under: the command and its arguments", &words->command},
       .action = [&session, words] { return compare_arms(session, *words); }};
 }
 

@@ -28,14 +28,14 @@ void collect(const Verb& verb, const std::string& path, std::vector<Place>& plac
   Place place{path, {}, verb.options, false};
   for (const Verb& child : verb.verbs) place.words.push_back(child.name);
   for (const Argument& argument : verb.arguments) {
-    const auto words = argument.words ? argument.words() : std::vector<std::string>{};
+    const auto words = argument.candidates ? argument.candidates() : std::vector<std::string>{};
     place.words.insert(place.words.end(), words.begin(), words.end());
     place.files = place.files || argument.files;
   }
   for (const Option& option : verb.options) {
     for (const std::string& name : option.names()) place.words.push_back(name);
   }
-  place.files = place.files || verb.rest.words != nullptr;
+  place.files = place.files || verb.wrapped.arguments != nullptr;
   for (const char* common : kCommonFlags) place.words.emplace_back(common);
   if (path.empty()) place.words.push_back("--version");
   places.push_back(std::move(place));
@@ -50,7 +50,7 @@ std::string case_arms(const std::vector<Place>& places) {
   for (const Place& place : places) {
     for (const Option& option : place.options) {
       if (option.is_flag()) continue;
-      const auto words = option.words ? option.words() : std::vector<std::string>{};
+      const auto words = option.candidates ? option.candidates() : std::vector<std::string>{};
       // A word that ends in "=" wants its value at once.
       const bool open = !words.empty() && words.front().ends_with("=");
       for (const std::string& name : option.names()) {

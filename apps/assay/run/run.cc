@@ -124,7 +124,7 @@ Verb run_verb(const Session& session) {
                    "background",
                    &options->no_wait},
                   {"--set", "with @N: the value of an argument in the new run", &options->sets}},
-      .rest = {"COMMAND", "the command and its arguments, or @N for stage N", &options->words,
+      .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->words,
                &options->stage},
       .action = [&session, options] { return run(session, *options); }};
   add_limit_options(options->gpu, verb.options);
