@@ -12,7 +12,11 @@
 //         mixed            a kernel, a copy on the device and a memset in turn; MiB and
 //         microseconds mixedgraph       the same as a graph
 //
-//   --library FILE [--share THOUSANDTHS] [--priority 1|2|3] [--borrow]   before KIND: under the
+//   --alone TIME    also runs for two seconds from this time on, before BEGIN, and prints `alone
+//   WORK`
+//                   for each: the same process is measured alone and beside others
+//   --library FILE [--share THOUSANDTHS] [--priority 1|2|3] [--borrow] [--from TIME]
+//       before KIND; limits hold from the time TIME on. Under the
 //       library, in a region of its own, as `assay run` would do it; `exec PROGRAM…` in place of
 //       KIND runs another program there
 //
@@ -277,13 +281,29 @@ class Load {
     if (kind_.ends_with("graph")) make_graph();
   }
 
-  int run(double begin, int windows) {
+  // Alone from one time on, in two seconds; then with the others, from another time on.
+  int run(double alone, double begin, int windows) {
+    if (alone > 0) {
+      for (const double work : run(alone, 2).done) std::printf("alone %.0f\n", work);
+    }
+    const Phase phase = run(begin, windows);
+    for (const double work : phase.done) std::printf("%.0f\n", work);
+    std::printf("first %.3f\n", phase.first_ms);
+    return 0;
+  }
+
+ private:
+  struct Phase {
+    std::vector<double> done;
+    double first_ms;
+  };
+  Phase run(double begin, int windows) {
     void* base = new_event();
     check(cu.event_record(base, gpu_.stream), "cuEventRecord");
     gpu_.wait();
     const double base_ms = now_ms();
-    while (now_ms() < begin) {
-    }
+    while (now_ms() < begin) ::usleep(100);
+    gpu_.wait();  // a program learns of new limits when it synchronizes
     const double end = begin + windows * 1000.0;
     std::vector<double> done(static_cast<std::size_t>(windows), 0.0);
     double first = -1;
@@ -307,12 +327,9 @@ class Load {
         queue.pop_front();
       }
     }
-    for (const double work : done) std::printf("%.0f\n", work);
-    std::printf("first %.3f\n", first);
-    return 0;
+    return {done, first};
   }
 
- private:
   static std::size_t bytes(double mebibytes) { return static_cast<std::size_t>(mebibytes) << 20U; }
   // Returns how much work it is, in about a microsecond of a large GPU's time.
   double launch_one(std::size_t number) {
@@ -386,19 +403,32 @@ class Load {
 struct Limits {
   std::string library;
   unsigned share = 0, priority = 0, borrow = 2;
+  double from = 0;  // limits hold from this time on (CLOCK_MONOTONIC, milliseconds)
 };
 
 // Begins again under the library, in a region that goes with the process.
-void begin_again(const Limits& limits, char** words) {
+void begin_again(const Limits& limits, double alone, char** words) {
   const int file = ::memfd_create("assay-gpu-shares", 0);
   if (file < 0 || !assay::wire::make_gpu_region(file)) std::exit(3);
   void* memory =
       ::mmap(nullptr, sizeof(assay::wire::GpuRegion), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) std::exit(3);
-  assay::wire::GpuLimits& of = static_cast<assay::wire::GpuRegion*>(memory)->header.limits;
-  of.share = limits.share;
-  of.priority = limits.priority;
-  of.borrow = limits.borrow;
+  assay::wire::GpuHeader& header = static_cast<assay::wire::GpuRegion*>(memory)->header;
+  const auto set_limits = [&] {
+    header.limits.share = limits.share;
+    header.limits.priority = limits.priority;
+    header.limits.borrow = limits.borrow;
+    header.generation.fetch_add(1);
+  };
+  if (limits.from == 0) {
+    set_limits();
+  } else if (::fork() == 0) {
+    ::close(STDOUT_FILENO);
+    ::close(STDERR_FILENO);
+    while (now_ms() < limits.from) ::usleep(1000);
+    set_limits();
+    ::_exit(0);
+  }
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   ::setenv(assay::wire::kGpuRegionVariable, path.c_str(), 1);
   ::setenv("LD_PRELOAD", limits.library.c_str(), 1);
@@ -406,7 +436,9 @@ void begin_again(const Limits& limits, char** words) {
     ::execvp(words[1], words + 1);
     std::exit(3);
   }
-  std::vector<char*> next = {const_cast<char*>("gpu_share_load")};
+  std::string from = std::to_string(alone);
+  std::vector<char*> next = {const_cast<char*>("gpu_share_load"), const_cast<char*>("--alone"),
+                             from.data()};
   for (; *words != nullptr; ++words) next.push_back(*words);
   next.push_back(nullptr);
   ::execv("/proc/self/exe", next.data());
@@ -417,6 +449,7 @@ void begin_again(const Limits& limits, char** words) {
 
 int main(int count, char** words) {
   Limits limits;
+  double alone = 0;
   int at = 1;
   for (; at < count && std::strncmp(words[at], "--", 2) == 0; ++at) {
     const std::string option = words[at];
@@ -424,10 +457,12 @@ int main(int count, char** words) {
     if (option == "--borrow" || at + 1 == count) continue;
     const char* value = words[++at];
     if (option == "--library") limits.library = value;
+    if (option == "--from") limits.from = std::atof(value);
+    if (option == "--alone") alone = std::atof(value);
     if (option == "--share") limits.share = static_cast<unsigned>(std::atoi(value));
     if (option == "--priority") limits.priority = static_cast<unsigned>(std::atoi(value));
   }
-  if (!limits.library.empty()) begin_again(limits, words + at);
+  if (!limits.library.empty()) begin_again(limits, alone, words + at);
   const std::vector<std::string> rest(words + at, words + count);
   if (rest.size() == 1 && rest[0] == "calibrate") return calibrate();
   if (rest.size() < 5) {
@@ -437,5 +472,5 @@ int main(int count, char** words) {
   std::vector<double> lengths;
   for (std::size_t i = 4; i < rest.size(); ++i) lengths.push_back(std::atof(rest[i].c_str()));
   return Load(rest[0], std::atof(rest[1].c_str()), lengths)
-      .run(std::atof(rest[2].c_str()), std::atoi(rest[3].c_str()));
+      .run(alone, std::atof(rest[2].c_str()), std::atoi(rest[3].c_str()));
 }

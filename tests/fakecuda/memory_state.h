@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -34,11 +35,23 @@ struct MemoryState {
   Process processes[kMaxProcesses];
 };
 
+// Tests leave nothing in folders that people work in.
+inline bool is_temporary(const std::string& path) {
+  const char* folder = std::getenv("TMPDIR");
+  return path.starts_with("/dev/shm/") || path.starts_with("/tmp/") ||
+         (folder != nullptr && path.starts_with(std::string(folder) + "/"));
+}
+
 inline MemoryState& memory_state() {
   static MemoryState own{};
   static MemoryState* const shared = [] {
     const char* state = std::getenv("FAKECUDA_STATE");
     if (state == nullptr) return &own;
+    if (!is_temporary(state)) {
+      std::fprintf(stderr, "fakecuda: FAKECUDA_STATE=%s is not in a folder for temporary files\n",
+                   state);
+      std::abort();
+    }
     const int file =
         ::open((std::string(state) + ".memory").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0 || ::ftruncate(file, sizeof(MemoryState)) != 0) return &own;

@@ -1,15 +1,16 @@
-// Who holds how many bytes of a device: GpuSlot::used says it of a process, GpuDevice::used of the
+// How many bytes of a device are held: GpuSlot::used by a process, GpuDevice::used by the
 // run, and the second is the sum of the first at every moment that a living process can see, though
 // a process may be killed between any two instructions.
 //
 //   a change:  number it ── write down what will be (slot) ── exchange the device's 16 bytes
-//              (bytes, who and which change) ── confirm to whom it stood there before ── done
+//              (bytes, who and which change) ── confirm the mark that was there before ── done
 //              (slot)
 //
-// Whoever replaces another's mark tells him first (`confirmed`), so a change has happened if its
-// mark stands in the device's line or was confirmed, and not otherwise. Who finds a dead process
-// becomes the owner of its slot, finishes what was begun, and gives back what was held by changes
-// of the same kind: if he is killed himself, the next one goes on. Nobody waits for anybody.
+// A process that replaces another's mark confirms it in that process's slot first (`confirmed`). So
+// a change has happened if its mark is in the device's line or was confirmed, and not otherwise. A
+// process that finds an exited one becomes the owner of its slot, finishes what was begun, and
+// gives back what was held by changes of the same kind; if it is killed, the next one goes on.
+// There are no locks.
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -95,14 +96,14 @@ inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uin
   return true;
 }
 
-// For who has become the owner of a slot: whatever its last owner had begun is done or undone.
+// For the new owner of a slot: the change that its last owner had begun is completed or undone.
 inline void settle(GpuRegion& region, std::size_t slot) {
   GpuSlot& mine = region.slots[slot];
   const std::uint64_t number = mine.entry.load(std::memory_order_acquire);
   const std::uint64_t line = mine.entry_line.load(std::memory_order_acquire);
   if (number == 0) return;
   if (line < kGpuDevices) {
-    // In this order: who replaces the mark has confirmed it before.
+    // In this order: a mark is confirmed before it is replaced.
     const bool stands = region.devices[line].last.load() == ledger::mark_of(slot, number);
     if (stands || mine.confirmed.load() >= number) {
       mine.used[line].store(mine.entry_after.load(), std::memory_order_release);
@@ -111,7 +112,7 @@ inline void settle(GpuRegion& region, std::size_t slot) {
   mine.entry.store(0, std::memory_order_release);
 }
 
-// For who has become the owner of a slot: its last owner holds nothing any more.
+// For the new owner of a slot: its last owner holds nothing any more.
 inline void give_back_all(GpuRegion& region, std::size_t slot) {
   settle(region, slot);
   for (std::size_t line = 0; line < kGpuDevices; ++line) {

@@ -4,9 +4,9 @@
 //
 //   GpuHeader | GpuDevice × 16 | GpuSlot × 1024 | GpuCollective × 4096 | GpuBlock × 4096
 //
-// Nothing in it is ever waited for. A slot belongs to whoever holds the POSIX record lock on the
-// byte of the file with its number, which the kernel drops when the process dies; blocks are handed
-// on with what they have counted, so the sum over all blocks is the run's total at any time.
+// Nothing in it is ever waited for. A slot belongs to the process that holds the POSIX record lock
+// on the byte of the file with its number, which the kernel drops when the process dies; blocks are
+// handed on with what they have counted, so the sum over all blocks is the run's total at any time.
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -71,9 +71,9 @@ struct GpuCount {
 // A GPU does 10^15 flops in a second: 64 bits of single ones would be full in hours.
 inline constexpr std::uint64_t kGpuFlopUnit = 1'000'000;
 
-// One thread's. Counts only grow, whoever has the block.
+// One thread's. Counts only grow, also when the block gets another owner.
 struct alignas(64) GpuBlock {
-  std::atomic<std::uint32_t> owner;    // slot + 1; 0: nobody's yet
+  std::atomic<std::uint32_t> owner;    // slot + 1; 0: none yet
   std::atomic<std::uint32_t> next;     // in its process's list of idle blocks: block + 1
   std::atomic<std::uint32_t> sibling;  // in its slot's list of all blocks: block + 1
   std::uint32_t reserved_word;
@@ -94,8 +94,8 @@ struct alignas(64) GpuSlot {
   std::atomic<std::uint32_t> blocks;        // the first of its blocks: block + 1; they stay as well
   std::atomic<std::uint64_t> start_ticks;   // /proc/PID/stat, field 22
   std::atomic<std::uint64_t> namespace_id;  // of pids: the inode of /proc/self/ns/pid
-  // The change of `used` that is being made, so that whoever finds the owner dead knows what he was
-  // about, and whether it had happened (gpu_ledger.h).
+  // The change of `used` that is being made, so that a process that finds the owner exited
+  // knows what it was doing, and whether that happened (gpu_ledger.h).
   std::atomic<std::uint64_t> sequence;     // the number of the last change that was begun
   std::atomic<std::uint64_t> entry;        // of the one in progress; 0: none
   std::atomic<std::uint64_t> entry_line;   // the device it concerns
@@ -115,7 +115,7 @@ struct GpuLimits {
   std::atomic<std::uint64_t> bytes;     // for all processes of the run; kGpuUnlimited: none
   std::atomic<std::uint32_t> share;     // of the device's time, in thousandths; 1000: all of it
   std::atomic<std::uint32_t> priority;  // GpuPriority
-  std::atomic<std::uint32_t> borrow;    // 1: may use time that nobody else wants, 2: may not
+  std::atomic<std::uint32_t> borrow;    // 1: may use time that no other run wants, 2: may not
   std::uint32_t reserved;
 };
 static_assert(sizeof(GpuLimits) == 24);
@@ -124,7 +124,7 @@ inline constexpr std::uint32_t kGpuWholeShare = 1000;
 enum class GpuPriority : std::uint32_t { kUnsaid, kLow, kNormal, kHigh };
 
 // A device that some process has used, or that has a limit. Claimed by a compare-and-swap of the
-// key; the rest is written by whoever knows it, always the same.
+// key; the rest is written by any process that knows it, always the same.
 struct alignas(64) GpuDevice {
   std::atomic<std::uint64_t> key;  // device_key(uuid); 0: free
   std::atomic<std::uint64_t> uuid[2];

@@ -12,12 +12,12 @@ constexpr std::uint64_t kLookAgainNs = 1'000'000;
 constexpr std::uint64_t holder_word(std::uint64_t time_ns, std::size_t row) {
   return (time_ns / 1000) << 8U | ((row + 1) & 0xFF);
 }
-constexpr std::uint64_t kNobodyRow = static_cast<std::uint64_t>(-1);
+constexpr std::uint64_t kNoRow = static_cast<std::uint64_t>(-1);
 constexpr std::uint64_t time_in(std::uint64_t word) {
   return (word >> 8U) * 1000;
 }
 // Filled up to one and a half parts: more would be a burst. A run that has been waiting, or
-// launching, all the time is owed more: others may have had the device for long, with one kernel.
+// launching, all the time is owed more: others may have held the device for long, with one kernel.
 void fill(TurnRun& run, std::uint64_t now) {
   std::uint64_t filled = run.filled_ns.load(kRelaxed);
   if (is_absurd(filled, now)) run.filled_ns.compare_exchange_strong(filled, now);
@@ -63,16 +63,16 @@ bool comes_before(const TurnRun& a, const TurnRun& b, std::uint64_t now) {
   return a_paid != b_paid ? a_paid < b_paid : &a < &b;
 }
 
-// How many come before the run; kTurnNobody: it has no right to a turn now.
+// How many come before the run; kNoTurnRow: it has no right to a turn now.
 std::size_t place_of(const TurnDevice& device, std::size_t row, std::uint64_t now) {
   const TurnRun& mine = device.runs[row];
   const bool credit = has_credit(mine, now);
-  if (!credit && mine.borrow.load(kRelaxed) == 0) return kTurnNobody;
+  if (!credit && mine.borrow.load(kRelaxed) == 0) return kNoTurnRow;
   std::size_t place = 0;
   for (const TurnRun& other : device.runs) {
     if (&other == &mine || !waits(other, now)) continue;
     const bool others_credit = has_credit(other, now);
-    if (others_credit && !credit) return kTurnNobody;
+    if (others_credit && !credit) return kNoTurnRow;
     if (!others_credit && (credit || other.borrow.load(kRelaxed) == 0)) continue;
     if (comes_before(other, mine, now)) ++place;
   }
@@ -100,7 +100,7 @@ void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
 }
 
 // For the time that the turn was held since it was last paid for, whether the device was busy or
-// not: nobody else could use it.
+// not: no other run could use it.
 void pay(TurnRun& run, std::uint64_t now) {
   const std::uint64_t from = run.held_ns.exchange(now, kRelaxed);
   if (from == 0 || from >= now) return;
@@ -126,14 +126,14 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   mine.waiting_ns.store(now, kRelaxed);
 
   std::uint64_t free_since = is_absurd(time_in(word), now) ? 0 : time_in(word);
-  if (holder != kTurnNobody) {
+  if (holder != kNoTurnRow) {
     TurnRun& other = device.runs[holder];
     const bool higher = other.priority.load(kRelaxed) > mine.priority.load(kRelaxed);
     free_since = busy_until(other, now, is_alive) + (higher ? kTurnIdleHighNs : kTurnIdleNs);
     if (now < free_since) return {false, std::min(free_since, now + kLookAgainNs)};
   }
   const std::size_t place = place_of(device, row, now);
-  if (place == kTurnNobody) {
+  if (place == kNoTurnRow) {
     const std::int64_t wanting =
         static_cast<std::int64_t>(turn_part(mine) / 2) - mine.credit_ns.load(kRelaxed);
     const std::uint64_t share = std::max(mine.share.load(kRelaxed), 1U);
@@ -167,7 +167,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (turn_holder(word) != row) return TurnAnswer::kLost;
   mine.waiting_ns.store(0, kRelaxed);
   pay(mine, now);
-  bool wanted = false;          // by somebody with credit
+  bool wanted = false;          // by a run with credit
   bool wanted_equally = false;  // by one who comes when this turn is over
   for (const TurnRun& other : device.runs) {
     if (&other == &mine || !waits(other, now) || !has_credit(other, now)) continue;
@@ -185,7 +185,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnAnswer::kStop;
   if (now + ahead_ns < time_in(word)) return TurnAnswer::kGo;
   if (wanted_equally) return TurnAnswer::kStop;
-  // A little longer: somebody may get a right to it meanwhile.
+  // A little longer: another run may become entitled to it meanwhile.
   const std::uint64_t more = std::max(turn_part(mine) / 4, kTurnShortestNs);
   device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + more, row));
   return TurnAnswer::kGo;
@@ -194,7 +194,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {
   std::uint64_t word = device.holder.load(std::memory_order_acquire);
   while (turn_holder(word) == row) {
-    if (!device.holder.compare_exchange_strong(word, holder_word(now, kNobodyRow))) continue;
+    if (!device.holder.compare_exchange_strong(word, holder_word(now, kNoRow))) continue;
     pay(device.runs[row], now);
     device.ended.fetch_add(1, std::memory_order_release);
     return true;

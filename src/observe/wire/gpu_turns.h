@@ -4,11 +4,12 @@
 //   GpuTurns: TurnDevice × 16, each with a word for the holder and TurnRun × 64
 //
 // A run has a bucket of credit that fills at its share of the time and is charged for the time in
-// which its work was on the device. Whoever waits and has credit may take a turn: by priority, then
-// by who has had least for its share. Who holds a turn asks at every checkpoint whether it may go
-// on. Nothing in here is ever locked: the holder and the end of its turn are one word, changed by
-// compare-and-swap, and each process says until when its work will be on the device. A turn whose
-// holder has none there any more, because it is idle, stopped or dead, is anybody's.
+// which its work was on the device. A run that waits and has credit may take a turn: by
+// priority, then by which has held the device least for its share. The holder of a turn asks at
+// every checkpoint whether it may go on. Nothing in here is ever locked: the holder and the end of
+// its turn are one word, changed by compare-and-swap, and each process says until when its work
+// will be on the device. A turn whose holder has none there any more, because it is idle, stopped
+// or has exited, may be taken by any run.
 //
 // All functions are given the time (CLOCK_MONOTONIC, nanoseconds) and never wait.
 #pragma once
@@ -33,16 +34,16 @@ inline constexpr std::uint64_t kTurnPeriodNs = 25'000'000;
 // to one of a lower priority: the first may be between two kernels, the second between two steps.
 inline constexpr std::uint64_t kTurnIdleNs = 300'000;
 inline constexpr std::uint64_t kTurnIdleHighNs = 2'000'000;
-// Who has not looked for this long does not wait any more.
+// A run that has not asked for this long does not wait any more.
 inline constexpr std::uint64_t kTurnFreshNs = 10'000'000;
-// Who has waited this long with credit comes first, whatever its priority: nobody starves.
+// A run that has waited this long with credit comes first, whatever its priority: none starves.
 inline constexpr std::uint64_t kTurnStarvingNs = 500'000'000;
 // Between two who wait the first is given this long to take a free turn; it may be dead.
 inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
 // Longer promises of work on the device are believed only of processes that live.
 inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
 
-// A row whose run has not been seen for this long may be had by another.
+// A row whose run has not been seen for this long may be taken by another.
 inline constexpr std::uint64_t kTurnForgottenNs = 10'000'000'000;
 inline constexpr std::uint64_t kTurnShortestNs = 500'000;
 
@@ -54,7 +55,7 @@ constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
 
 inline constexpr std::size_t kTurnProcesses = 7;
 inline constexpr std::size_t kTurnRuns = 64;
-inline constexpr std::size_t kTurnNobody = kTurnRuns;
+inline constexpr std::size_t kNoTurnRow = kTurnRuns;
 
 struct TurnProcess {
   std::atomic<std::uint64_t> process;       // pid, and the low half of its start time; 0: free
@@ -89,10 +90,10 @@ struct alignas(64) TurnDevice {
   // The end of the turn in microseconds, or when the last one ended, times 256; plus 1 more than
   // the row of the holder, or 0.
   std::atomic<std::uint64_t> holder;
-  std::atomic<std::uint64_t> paid_ns;  // of whoever took the last turn: where newcomers begin
+  std::atomic<std::uint64_t> paid_ns;  // of the run that took the last turn: where new runs begin
   std::atomic<std::uint32_t> ended;    // counts turns that ended; a futex
-  // Somebody is looking for a row. A courtesy that is waited for a short while, since who looks may
-  // be dead: without it siblings that start together would have a row each, and a share each.
+  // A process is searching for a row. Others wait for it, but not for long, since it may have been
+  // killed: without this siblings that start together would have a row each, and a share each.
   std::atomic<std::uint32_t> joining;
   std::uint64_t reserved[4];
   TurnRun runs[kTurnRuns];
@@ -105,10 +106,10 @@ struct GpuTurns {
   TurnDevice devices[kGpuDevices];
 };
 
-// The row of the holder in that word; kTurnNobody: it is nobody's turn.
+// The row of the holder in that word; kNoTurnRow: no run has the turn.
 constexpr std::size_t turn_holder(std::uint64_t word) {
   const std::size_t row = word & 0xFF;
-  return row == 0 || row > kTurnRuns ? kTurnNobody : row - 1;
+  return row == 0 || row > kTurnRuns ? kNoTurnRow : row - 1;
 }
 // What the run has of a period.
 inline std::uint64_t turn_part(const TurnRun& run) {
@@ -117,7 +118,7 @@ inline std::uint64_t turn_part(const TurnRun& run) {
   return part > kTurnShortestNs ? part : kTurnShortestNs;
 }
 
-// Makes the file's space and header, whoever comes first. System calls only; false, with errno, if
+// Makes the file's space and header, if no process has. System calls only; false, with errno, if
 // it could not be done or is another version's.
 bool make_gpu_turns(int file);
 inline bool is_valid(const GpuTurns& turns) {
@@ -126,16 +127,16 @@ inline bool is_valid(const GpuTurns& turns) {
 
 // The device with this key, claimed if it is new; null if all are taken.
 TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key);
-// The run's row, claimed if it is new, from the dead if there is no other; kTurnNobody if there is
-// none.
+// The run's row, claimed if it is new, from an exited run if there is no other; kNoTurnRow if there
+// is none.
 std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now);
-// A process's place in the row, from the dead if there is no other. The last is shared when there
-// is none left.
+// A process's place in the row, from an exited process if there is no other. The last is shared
+// when there is none left.
 TurnProcess& join_run(TurnRun& run, std::uint64_t process, std::uint64_t namespace_id,
                       bool (*is_alive)(const TurnProcess&));
 void set_share(TurnRun& run, const GpuShare& share);
 
-// Whether the turn is the run's now, taken if it was to be had; if not, when to look again.
+// Whether the turn is the run's now, taken if it was free; if not, when to look again.
 struct Turn {
   bool mine;
   std::uint64_t again_ns;
@@ -151,7 +152,7 @@ enum class TurnAnswer : std::uint8_t {
 };
 TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
                      std::uint64_t ahead_ns);
-// True if it was the run's to end. Who waits should be woken then.
+// True if the run had it. Waiting processes should be woken then.
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
 
 // The run's work was on the device from one time to another. What was charged before is not charged

@@ -22,7 +22,7 @@ bool make_gpu_turns(int file) {
   }
   std::uint64_t header[2] = {};
   if (::pread(file, header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return false;
-  if (header[0] == 0 && header[1] == 0) {  // whoever else writes, writes the same
+  if (header[0] == 0 && header[1] == 0) {  // any process writes the same
     header[0] = kTurnsMagic;
     header[1] = kTurnsVersion;
     return ::pwrite(file, header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
@@ -44,7 +44,7 @@ TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key) {
 namespace {
 
 // Of a row that is being emptied: no run's number, and not 0, which is free.
-constexpr std::uint64_t kNobodysRun = ~std::uint64_t{0};
+constexpr std::uint64_t kRowBeingEmptied = ~std::uint64_t{0};
 
 void make_empty(const TurnDevice& device, TurnRun& row, std::uint64_t now) {
   row.waiting_ns.store(0);
@@ -71,13 +71,13 @@ std::size_t find_or_claim(TurnDevice& device, std::uint64_t run, std::uint64_t n
     const bool forgotten = now > seen + kTurnForgottenNs || is_absurd(seen, now);
     if (owner != 0 && (!forgotten || turn_holder(device.holder.load()) == row)) continue;
     found.seen_ns.store(now);
-    // Nobody's while it is emptied, so that nobody's place in it is wiped.
-    if (!found.run.compare_exchange_strong(owner, kNobodysRun)) continue;
+    // Marked while it is emptied, so that no process takes a place in it meanwhile.
+    if (!found.run.compare_exchange_strong(owner, kRowBeingEmptied)) continue;
     make_empty(device, found, now);
     found.run.store(run);
     return row;
   }
-  return kTurnNobody;
+  return kNoTurnRow;
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void set_share(TurnRun& run, const GpuShare& share) {
   run.priority.store(static_cast<std::uint32_t>(share.priority));
   run.borrow.store(share.borrow ? 1 : 0);
   if (before == run.share.load()) return;
-  // Credit that was saved, or owed, at another share says nothing about this one.
+  // Credit that was saved, or owed, at another share does not apply to this one.
   run.credit_ns.store(static_cast<std::int64_t>(turn_part(run)));
 }
 

@@ -39,7 +39,7 @@ struct Program {
   std::uint64_t kernel = 100'000;                      // what one takes
   std::function<bool(std::uint64_t)> wants = nullptr;  // null: always
   bool dead = false;                                   // it was killed: its work is gone as well
-  std::size_t row = kTurnNobody;
+  std::size_t row = kNoTurnRow;
   TurnProcess* place = nullptr;
   std::uint64_t queued = 0;  // on the device
   std::uint64_t had = 0;
@@ -309,10 +309,10 @@ TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
   for (std::uint64_t run = 1; run <= kTurnRuns; ++run) rows.push_back(join_turns(device, run, now));
   EXPECT_EQ(std::set<std::size_t>(rows.begin(), rows.end()).size(), kTurnRuns);
   EXPECT_EQ(join_turns(device, 17, now), rows[16]);
-  EXPECT_EQ(join_turns(device, 1000, now), kTurnNobody);
+  EXPECT_EQ(join_turns(device, 1000, now), kNoTurnRow);
   device.runs[rows[5]].seen_ns.store(now - 11 * kSecond);
   EXPECT_EQ(join_turns(device, 1000, now), rows[5]);
-  EXPECT_EQ(join_turns(device, 6, now), kTurnNobody);
+  EXPECT_EQ(join_turns(device, 6, now), kNoTurnRow);
 }
 
 // Processes that start together are one run all the same, and keep what they wrote in its row.
@@ -362,7 +362,7 @@ TEST(GpuTurns, NonsenseIsOvercome) {
     }
     std::uint64_t now = 50 * kSecond;
     const std::size_t row = join_turns(device, 7, now);
-    ASSERT_NE(row, kTurnNobody);
+    ASSERT_NE(row, kNoTurnRow);
     set_share(device.runs[row], {.thousandths = 500});
     std::uint64_t had = 0;
     for (const std::uint64_t end = now + 3 * kSecond; now < end; now += kMillisecond) {

@@ -1,22 +1,14 @@
-// What the library inside the command shares among its files: this thread's block, the driver's
-// real functions, whether anything is counted at all.
+// What the parts of the library share: this thread's block, the driver's real functions, whether
+// anything is counted at all. README.md has the map of the folders:
 //
-//   lookup.cc    dlsym, dlvsym, cuGetProcAddress: who gets a wrapper instead of the driver's
-//   finder.h     finds the real functions, in whatever library is loaded (driver.cc,
-//                blas_library.cc: which they are)
-//   stubs.cc     what only counts and jumps: launches, simple copies and sets, synchronising
-//   copies.cc, memory.cc, virtual.cc, contexts.cc, graphs.cc, nccl.cc, blas.cc   what needs to
-//                look at arguments or results
-//   limits.cc    bytes reserved before the driver is asked (overhead.cc: what nobody asks for;
-//                pools.cc, graph_memory.cc: what is kept for later)
-//   told.cc, nvml.cc   what programs are told about memory
-//   pace.h       what a share or a priority adds: paced.cc, pace.cc, lanes.cc, costs.cc, turns.cc
-//   process.cc, slots.cc, liveness.cc   the region, this process's slot, blocks of threads, fork,
-//                the dead
-//   hami.cc      limits of HAMi's environment variables, in a region of our own
+//   lookup/  finds the real functions, and decides which caller gets a wrapper
+//   region/  the run's region, this process's slot in it, blocks of threads
+//   count/   wrappers that count
+//   memory/  allocations and their limits
+//   pace/    shares and priorities
 //
 // It runs inside programs it knows nothing about: no exceptions, no C++ runtime, no exit, nothing
-// printed; whatever is in doubt is left to the driver.
+// printed; in doubt the driver decides.
 #pragma once
 
 #include <stddef.h>
@@ -65,7 +57,7 @@ using wire::GpuQuantity;
 wire::GpuRegion* region();
 // This process's slot in it; -1 if it has none.
 int slot();
-// This thread's block: one of the region or, failing that, one that nobody reads.
+// This thread's block: one of the region or, failing that, one that is never read.
 wire::GpuBlock& block_of_thread();
 
 inline wire::GpuBlock& block() {
@@ -82,12 +74,12 @@ inline void count(GpuQuantity quantity, std::uint64_t amount = 0, std::uint64_t 
   add(counted.amount, amount);
 }
 
-// One line in the file that ASSAY_GPU_LOG names, if it does.
-void tell(const char* what);
+// Adds a line to the file that ASSAY_GPU_LOG names, if it is set.
+void log_line(const char* what);
 
 // region/slots.cc: takes back what exited processes of the run hold of a device. Whether there were
 // any.
-bool reap_the_dead(std::size_t line);
+bool reclaim_exited(std::size_t line);
 
 // In the child of a fork: what each module forgets (region/process.cc calls them).
 void forget_finders();
@@ -96,14 +88,14 @@ void forget_turns();
 
 // pace/paced.cc ------------------------------------------------------------------------------
 
-// When the driver was found; and whenever somebody passes who has the time: have limits changed?
-// An unlimited program is looked at when it synchronises, copies between host and device, or
-// launches a graph; its launches are not touched.
+// When the driver was found; and in calls that take microseconds anyway: have limits changed? An
+// unlimited program finds out when it synchronizes, copies, allocates or launches a graph; its
+// launches are not touched.
 void pacing_begins();
 void limits_changed();
 inline constinit std::atomic<std::uint64_t> seen_generation{0};
 extern constinit std::atomic<bool> pacing;  // some device has a limit
-inline void look_at_limits() {
+inline void check_limits() {
   const wire::GpuRegion* counted = region();
   if (counted == nullptr) return;
   const std::uint64_t now = counted->header.generation.load(std::memory_order_relaxed);

@@ -20,8 +20,8 @@ struct Known {
 
 class SizeMap {
  public:
-  // Of an address that is known already, the new one counts, and the old one is told. False: there
-  // is no memory to keep it in.
+  // Of an address that is known already, the new one counts, and the old one is returned. False:
+  // there is no memory to keep it in.
   bool insert(std::uint64_t key, const Known& value, Known* replaced = nullptr);
   bool find(std::uint64_t key, Known& value);
   // Finds and removes.
@@ -29,8 +29,8 @@ class SizeMap {
   // Changes `second` of what is known, and tells how it is then; takes it out if that is 0.
   bool add(std::uint64_t key, int to_second, Known& value);
   // Finds and removes all whose `second` is this, and tells of each.
-  template <typename Tell>
-  void take_all(std::uint32_t second, Tell tell);
+  template <typename Visit>
+  void take_all(std::uint32_t second, Visit visit);
   // In the child of a fork: everything was the parent's. The memory is left alone.
   void forget();
 
@@ -55,8 +55,8 @@ class SizeMap {
   Shard shards_[kShards];
 };
 
-template <typename Tell>
-void SizeMap::take_all(std::uint32_t second, Tell tell) {
+template <typename Visit>
+void SizeMap::take_all(std::uint32_t second, Visit visit) {
   for (Shard& shard : shards_) {
     shard.lock.lock();
     // Removing moves later ones up, also over the end: so each place until it holds another.
@@ -67,7 +67,7 @@ void SizeMap::take_all(std::uint32_t second, Tell tell) {
         continue;
       }
       remove(shard, at);
-      tell(entry.value);
+      visit(entry.value);
     }
     shard.lock.unlock();
   }

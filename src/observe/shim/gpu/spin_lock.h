@@ -1,5 +1,5 @@
-// A lock inside one process, for a few instructions at a time. Not in the region: the dead do not
-// unlock.
+// A lock inside one process, for a few instructions at a time. Not in the region: a process
+// that was killed does not unlock.
 #pragma once
 
 #include <sched.h>

@@ -110,7 +110,7 @@ void multiplied(std::uint64_t flops, void* stream) {
 #define STRIDED_EX_BATCH batch
 
 // Exported under the library's name in the library's version, and not as the default of that name:
-// so whoever searches for the name alone finds what would be found without us.
+// so a search for the name alone finds what it would find without us.
 #define ASSAY_EXPORT(symbol, library, version) \
   asm(".symver assay_gpu_" #symbol "_" #version ", " #symbol "@" library "." #version);
 

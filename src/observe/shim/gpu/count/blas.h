@@ -1,5 +1,5 @@
-// What matmuls are made of, for the wrappers of cuBLAS (blas.cc) and for whoever finds the library
-// (blas_library.cc).
+// What matmuls are made of, for the wrappers of cuBLAS (blas.cc) and for the code that finds the
+// library (blas_library.cc).
 #pragma once
 
 #include "observe/shim/gpu/lookup/finder.h"

@@ -31,8 +31,8 @@ void remember(const void* real, void* wrapper) {
     const void* found = wrapped[i].real.load(std::memory_order_acquire);
     if (found == real) return;
     if (found != nullptr) continue;
-    void* nobodys = nullptr;
-    if (!wrapped[i].wrapper.compare_exchange_strong(nobodys, wrapper)) continue;
+    void* unclaimed = nullptr;
+    if (!wrapped[i].wrapper.compare_exchange_strong(unclaimed, wrapper)) continue;
     wrapped[i].real.store(real, std::memory_order_release);
     return;
   }
@@ -86,7 +86,7 @@ bool Finder::find_all() {
     }
   }
   found(library);
-  tell(soname);
+  log_line(soname);
   return true;
 }
 

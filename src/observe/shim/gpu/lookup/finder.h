@@ -1,4 +1,4 @@
-// Libraries whose functions we wrap: which functions, found once, when somebody first asks for one
+// Libraries whose functions we wrap: which functions, found once, when one is first called
 // and the library is loaded. Each is known by its address from then on, with the wrapper that
 // stands for it.
 #pragma once

@@ -8,7 +8,7 @@
 
 extern "C" {
 
-// For stubs.cc. `assay_gpu_is_ours` fills them before anybody jumps.
+// For stubs.cc. `assay_gpu_is_ours` fills them before the first jump.
 ASSAY_HIDDEN constinit std::atomic<void*> assay_gpu_next_dlsym{nullptr};
 ASSAY_HIDDEN constinit std::atomic<void*> assay_gpu_next_dlvsym{nullptr};
 ASSAY_HIDDEN int assay_gpu_is_ours(void* handle, const char* name);
@@ -96,8 +96,8 @@ void* answer(void* handle, const char* name, void* own, Ask ask) {
 
 extern "C" {
 
-// Whether the lookup concerns us. RTLD_NEXT never does: whoever asks for the next function is
-// itself between somebody and the driver.
+// Whether the lookup concerns us. RTLD_NEXT never does: its caller is a
+// wrapper itself.
 int assay_gpu_is_ours(void* handle, const char* name) {
   using namespace assay::gpu;
   if (!find_loader_functions() || handle == RTLD_NEXT || name == nullptr) return 0;

@@ -17,7 +17,7 @@ using wire::kGpuUnlimited;
 // The ledger has one entry per slot: threads of this process take turns.
 constinit SpinLock books;
 constinit std::atomic<bool> said{false};
-constinit std::atomic<std::uint64_t> next_reaping[kGpuDevices] = {};
+constinit std::atomic<std::uint64_t> next_reclaim[kGpuDevices] = {};
 
 // `bytes` more than this process has.
 bool hold_more(std::uint32_t line, std::uint64_t bytes, std::uint64_t limit) {
@@ -43,7 +43,8 @@ bool is_accountable(std::uint32_t line) {
   if (line >= kGpuDevices || region() == nullptr) return false;
   block();  // so that there is a slot
   if (slot() >= 0) return true;
-  if (!said.exchange(true)) tell("no slot in the region: memory of this process is not limited");
+  if (!said.exchange(true))
+    log_line("no slot in the region: memory of this process is not limited");
   return false;
 }
 
@@ -63,22 +64,22 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit) {
   return used < limit ? limit - used : 0;
 }
 
-void reap_now_and_then(std::uint32_t line) {
+void reclaim_now_and_then(std::uint32_t line) {
   constexpr std::uint64_t kOften = 100;  // milliseconds between two times
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
   const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1000 +
                             static_cast<std::uint64_t>(time.tv_nsec) / 1'000'000 + 1;
-  std::uint64_t next = next_reaping[line].load(std::memory_order_relaxed);
-  if (now < next || !next_reaping[line].compare_exchange_strong(next, now + kOften)) return;
+  std::uint64_t next = next_reclaim[line].load(std::memory_order_relaxed);
+  if (now < next || !next_reclaim[line].compare_exchange_strong(next, now + kOften)) return;
   const int error = errno;
-  reap_the_dead(line);
+  reclaim_exited(line);
   errno = error;
 }
 
 void look_before(std::uint32_t line) {
-  look_at_limits();  // a program that never synchronises may have got a share, too
-  if (is_accountable(line) && limit_of(line) != 0) look_at_overhead(line);
+  check_limits();  // a program that never synchronises may have got a share, too
+  if (is_accountable(line) && limit_of(line) != 0) check_overhead(line);
 }
 
 bool try_hold(std::uint32_t& line, std::uint64_t bytes) {
@@ -92,15 +93,15 @@ bool try_hold(std::uint32_t& line, std::uint64_t bytes) {
   return true;
 }
 
-// Somebody may have died since; and pools keep what nobody uses.
-bool make_room(std::uint32_t line) {
-  const bool dead = reap_the_dead(line);
+// Processes may have exited since, and pools keep what is not used.
+bool free_some(std::uint32_t line) {
+  const bool dead = reclaim_exited(line);
   return trim_pools(line) || dead;
 }
 
 bool reserve(std::uint32_t& line, std::uint64_t bytes) {
   if (bytes != 0) look_before(line);
-  return try_hold(line, bytes) || (make_room(line) && try_hold(line, bytes));
+  return try_hold(line, bytes) || (free_some(line) && try_hold(line, bytes));
 }
 
 void note_peak(std::uint32_t line) {

@@ -1,4 +1,4 @@
-// Memory that is reserved before the driver is asked, by device of the region.
+// Memory that is reserved before the driver is called, by device of the region.
 #pragma once
 
 #include "observe/shim/gpu/gpu.h"
@@ -43,19 +43,19 @@ bool reserve(std::uint32_t& line, std::uint64_t bytes);
 // Its parts: what has changed meanwhile; once; and what can be done before it is tried again.
 void look_before(std::uint32_t line);
 bool try_hold(std::uint32_t& line, std::uint64_t bytes);
-bool make_room(std::uint32_t line);  // whether that was anything
+bool free_some(std::uint32_t line);  // whether that was anything
 // After the driver has given what was reserved.
 void note_peak(std::uint32_t line);
 void give_back(std::uint32_t line, std::uint64_t bytes);
-// What is there already, whatever the limit says.
+// What is there already, beyond the limit if need be.
 void add_anyway(std::uint32_t line, std::uint64_t bytes);
 // What of this process's memory is its context's and modules', which is added or given back.
 void set_overhead(std::uint32_t line, std::uint64_t bytes);
 // The same for who only wants to know, at most ten times a second.
-void reap_now_and_then(std::uint32_t line);
+void reclaim_now_and_then(std::uint32_t line);
 
 // overhead.cc: asks NVML what contexts and modules take, now and then.
-void look_at_overhead(std::uint32_t line);
+void check_overhead(std::uint32_t line);
 
 // pools.cc: the place of a pool's memory (null: the current device's), from the current one. False:
 // a pool that is not known.
@@ -68,7 +68,7 @@ void pool_refused(std::uint32_t line, std::uint64_t bytes, std::uint64_t more);
 void pool_took_back(std::uint32_t line, std::uint64_t bytes);
 // Charges what pools of the device have now.
 void settle_pools(std::uint32_t line);
-// The same after somebody has waited for the device, if anything was freed before.
+// The same after a thread has waited for the device, if anything was freed before.
 void settle_all_freed();
 extern constinit std::atomic<bool> pools_freed;
 inline void settle_freed_pools() {

@@ -82,8 +82,7 @@ TEST_F(GpuLimits, ProcessesOfARunHaveItTogether) {
   limit(1000);
   const Ran ran =
       memory("a=alloc:600 shell:OTHER", again("b=alloc:500 c=alloc:400 d=alloc:1 i=info") +
-                                            " FAKECUDA_STATE=" + run_.path() + ".state");
-  ::unlink((std::string(run_.path()) + ".state.memory").c_str());
+                                            " FAKECUDA_STATE=" + run_.file("state"));
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
   EXPECT_EQ(ran.told.at("c"), 0);
@@ -94,8 +93,7 @@ TEST_F(GpuLimits, ProcessesOfARunHaveItTogether) {
 
 TEST_F(GpuLimits, WithoutALimitEverythingIsAccountedForAndNothingRefused) {
   const Ran ran = memory("a=alloc:600 b=async:400 t=total:0 i=info n=nvml:0",
-                         "FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + std::string(run_.path()) + ".s");
-  ::unlink((std::string(run_.path()) + ".s.memory").c_str());
+                         "FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + run_.file("state"));
   EXPECT_EQ(used(), 1000);
   EXPECT_EQ(ran.told.at("t.total"), 5000) << ran.text;
   EXPECT_EQ(ran.told.at("i.total"), 5000);
@@ -125,13 +123,12 @@ TEST_F(GpuLimits, WhatAProgramIsToldIsItsLimit) {
 
 TEST_F(GpuLimits, ACardThatOthersHaveFilledHasNoMoreThanItHas) {
   limit(3000);
-  const std::string state = std::string(run_.path()) + ".state";
+  const std::string state = run_.file("state");
   const std::string filled = "LD_PRELOAD= FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + state;
   // 4500 are somebody else's, whom nobody limits.
   const Ran ran = run_.probe("memory alloc:4500 shell:OTHER",
                              filled + " OTHER='LD_PRELOAD=" ASSAY_GPU_LIBRARY " " ASSAY_GPU_PROBE
                                       " memory i=info n=nvml:0 a=alloc:600 b=alloc:400'");
-  ::unlink((state + ".memory").c_str());
   EXPECT_EQ(ran.told.at("i.total"), 3000) << ran.text;
   EXPECT_EQ(ran.told.at("i.free"), 500);
   EXPECT_EQ(ran.told.at("n.free"), 500);
@@ -250,11 +247,9 @@ TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
 TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
   limit(1000);
   const std::string cost =
-      "FAKECUDA_CONTEXT=300 FAKECUDA_MODULE=50 FAKECUDA_STATE=" + std::string(run_.path()) +
-      ".state";
+      "FAKECUDA_CONTEXT=300 FAKECUDA_MODULE=50 FAKECUDA_STATE=" + run_.file("state");
   const Ran ran = memory(
       "primary a=alloc:800 b=alloc:600 module module sleep:1100 c=alloc:50 i=info n=nvml:0", cost);
-  ::unlink((std::string(run_.path()) + ".state.memory").c_str());
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.told.at("b"), 0);
   EXPECT_EQ(ran.told.at("c"), kOutOfMemory);
@@ -275,8 +270,8 @@ TEST_F(GpuLimits, ALookThatWasDisturbedIsMadeAgain) {
 
 TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
   limit(1000);
-  const std::string state = std::string(run_.path()) + ".state";
-  const std::string log = std::string(run_.path()) + ".log";
+  const std::string state = run_.file("state");
+  const std::string log = run_.file("log");
   const std::string settings =
       "FAKECUDA_CONTEXT=300 FAKECUDA_PID_SHIFT=500000 FAKECUDA_STATE=" + state +
       " ASSAY_GPU_LOG=" + log + " ";
@@ -284,9 +279,7 @@ TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
   const Ran ran =
       run_.run(apart + ASSAY_GPU_PROBE " memory primary a=alloc:701 b=alloc:700 shell:OTHER",
                settings + again("primary c=alloc:1"));
-  ::unlink((state + ".memory").c_str());
   const Ran told = RunRecord::run_as("cat " + log);
-  ::unlink(log.c_str());
   if (ran.told.count("a") == 0) GTEST_SKIP() << ran.text;
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.told.at("b"), 0);
@@ -420,11 +413,10 @@ TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
 // Another user's, or one that was removed.
 TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
   limit(1000);
-  const std::string log = std::string(run_.path()) + ".log";
+  const std::string log = run_.file("log");
   const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(run_.path()) +
                                              ".gone ASSAY_GPU_LOG=" + log);
   const Ran told = RunRecord::run_as("cat " + log);
-  ::unlink(log.c_str());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
   EXPECT_NE(told.text.find("no limit holds in this process"), std::string::npos) << told.text;
@@ -433,7 +425,7 @@ TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
 
 TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
   limit(1000);
-  const std::string log = std::string(run_.path()) + ".log";
+  const std::string log = run_.file("log");
   const int file = ::open(run_.path(), O_RDWR | O_CLOEXEC);
   struct flock all {};
   all.l_type = F_WRLCK;
@@ -441,7 +433,6 @@ TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
   const Ran ran = memory("a=alloc:600 b=alloc:600 free:0", "ASSAY_GPU_LOG=" + log);
   ::close(file);
   const Ran told = RunRecord::run_as("cat " + log);
-  ::unlink(log.c_str());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
   EXPECT_EQ(ran.told.at("b"), 0);

@@ -1,5 +1,5 @@
 // Allocations and frees, by every allocator but cuMemCreate (virtual.cc): reserved before the
-// driver is asked, given back if it refuses; how often, how much, and how much is live per device.
+// driver is called, given back if it refuses; how often, how much, and how much is live per device.
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/shapes.h"
 #include "observe/shim/gpu/size_map.h"
@@ -47,7 +47,7 @@ Result allocate(GpuQuantity quantity, SizeMap& in, Place place, std::uint64_t by
   return result;
 }
 
-// What is asked for while a stream is captured becomes a part of the graph: it is reserved when
+// What is allocated while a stream is captured becomes a part of the graph: it is reserved when
 // that is launched (graph_memory.cc).
 bool is_captured(Result (*is_capturing)(void*, int*), void* stream) {
   int capturing = 0;
@@ -83,7 +83,7 @@ Result allocate_from_pool(Result (*is_capturing)(void*, int*), void* stream, std
   return result;
 }
 
-// Taken out before the driver is asked: another thread may be given the same address at once.
+// Removed before the driver is called: another thread may be given the same address at once.
 // What we never saw is the driver's to judge.
 template <typename Free>
 Result freed(SizeMap& in, std::uint64_t key, Free free) {

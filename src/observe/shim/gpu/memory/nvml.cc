@@ -31,7 +31,7 @@ struct Lent {
   std::uint64_t used = 0;
 };
 
-// A device that nobody of the run has used yet has no line, and is not given one.
+// A device that the run has not used yet has no line, and is not given one.
 Lent lent_of(void* device) {
   char text[96] = {};
   std::uint64_t uuid[2] = {};
@@ -43,7 +43,7 @@ Lent lent_of(void* device) {
   for (std::uint32_t line = 0; line < wire::kGpuDevices; ++line) {
     if (region()->devices[line].key.load(std::memory_order_acquire) == key) {
       const std::uint64_t limit = limit_of(line);
-      if (limit != 0) reap_now_and_then(line);
+      if (limit != 0) reclaim_now_and_then(line);
       return {limit, used_of(line)};
     }
   }

@@ -1,4 +1,4 @@
-// What contexts and modules take, which nobody allocates: what NVML says that this process has on a
+// What contexts and modules take, which no call allocates: what NVML reports for this process on a
 // device, less what was counted. Looked at before an allocation, where there is a limit, and
 // rarely: a second after something was loaded at the earliest.
 #include <dlfcn.h>
@@ -19,9 +19,8 @@ namespace {
 using wire::GpuSlot;
 using wire::kGpuDevices;
 
-constexpr std::uint64_t kOften = 1'000;  // milliseconds between two looks
-constexpr std::uint64_t kAnyway =
-    30'000;  // drivers load code when it first runs, which nobody sees
+constexpr std::uint64_t kOften = 1'000;    // milliseconds between two looks
+constexpr std::uint64_t kAnyway = 30'000;  // drivers load code when it first runs, without a call
 
 struct Row {  // nvmlProcessInfo_v2_t
   unsigned pid;
@@ -72,7 +71,7 @@ bool open_nvml() {
              helpers.nvml_processes != nullptr && helpers.nvml_init() == 0) {
     nvml = Nvml::kOpen;
   }
-  if (nvml == Nvml::kMissing) tell("no NVML: what contexts and modules take is not counted");
+  if (nvml == Nvml::kMissing) log_line("no NVML: what contexts and modules take is not counted");
   return nvml == Nvml::kOpen;
 }
 
@@ -104,7 +103,8 @@ bool all_are_here(unsigned number) {
   return true;
 }
 
-// Who has a context is listed; if there is one only, it is ours, whatever number it goes by.
+// Processes with a context are listed; if there is one only, it is this one, whatever its pid
+// there.
 const Row* own_row(unsigned number) {
   const bool by_pid = numbers_are_the_machines() || all_are_here(number);
   if (!by_pid) return number == 1 ? rows : nullptr;
@@ -114,7 +114,7 @@ const Row* own_row(unsigned number) {
   return nullptr;
 }
 
-// What NVML says that this process has. False: it cannot be told.
+// What NVML reports for this process. False: it is not known.
 bool ask(std::uint32_t line, std::uint64_t& bytes) {
   void* device = device_of(line);
   unsigned number = kRows;
@@ -131,12 +131,12 @@ void look(std::uint32_t line) {
   settle_pools(line);  // what they keep is no overhead
   const std::uint64_t held = mine.used[line].load();
   if (!ask(line, taken)) {
-    if (!said_doubt) tell("NVML does not tell what contexts and modules of this process take");
+    if (!said_doubt) log_line("NVML does not tell what contexts and modules of this process take");
     said_doubt = true;
     return;
   }
   settle_pools(line);
-  if (mine.used[line].load() != held) {  // somebody allocates meanwhile: in a second again
+  if (mine.used[line].load() != held) {  // another thread allocates: again in a second
     changed[line] = true;
     return;
   }
@@ -149,7 +149,7 @@ void look(std::uint32_t line) {
 
 }  // namespace
 
-void look_at_overhead(std::uint32_t line) {
+void check_overhead(std::uint32_t line) {
   const std::uint64_t now = now_ms();
   if (now < next_look[line].load(std::memory_order_relaxed)) return;
   if (looking.exchange(true, std::memory_order_acquire)) return;

@@ -25,7 +25,7 @@ class PoolList {
     }
   }
 
-  // The pool that a device has without anybody making it.
+  // The default pool of a device.
   void know_own(std::uint32_t line);
   // In the child of a fork.
   void forget();

@@ -1,11 +1,11 @@
-// Memory pools keep what was freed, for the next one who asks, and nobody else can have it. So
-// where there is a limit, a pool counts with what it has reserved, as the driver says it; without
+// Memory pools keep what was freed for later allocations, and no other process can have it. So
+// where there is a limit, a pool counts with what it has reserved, by the driver; without
 // one, with what is allocated from it.
 //
 //   allocation ── reserve what it wants beyond what pools keep ── driver ── what have they now?
-//   free ── nothing yet: it may be given back when somebody waits for the device ── what then?
+//   free ── nothing yet: it may be given back when a thread waits for the device ── what then?
 //
-// Before anybody of this process is refused, the driver takes back what pools keep.
+// Before an allocation of this process is refused, the driver takes back what pools keep.
 #include "observe/shim/gpu/captures.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/pool_list.h"
@@ -30,7 +30,7 @@ struct PoolProperties {
 constinit std::atomic<std::int64_t> live[kGpuDevices] = {};
 constinit std::atomic<std::uint64_t> charged[kGpuDevices] = {};
 constinit std::atomic<std::uint64_t> pending[kGpuDevices] = {};
-constinit std::atomic<bool> freed[kGpuDevices] = {};  // since somebody last asked
+constinit std::atomic<bool> freed[kGpuDevices] = {};  // since they were last settled
 // A pool was destroyed whose memory was in use: it is there until that is freed.
 constinit std::atomic<bool> orphaned[kGpuDevices] = {};
 
@@ -62,7 +62,7 @@ bool ask_charge(std::uint32_t line, std::uint64_t& bytes) {
   std::uint64_t used = 0;
   if (orphaned[line].load(std::memory_order_relaxed) && ask(line, kUsedNow, used) &&
       live_on(line) > used) {
-    bytes += live_on(line) - used;  // or more, while somebody allocates
+    bytes += live_on(line) - used;  // or more, while another thread allocates
   }
   return true;
 }
@@ -133,7 +133,7 @@ bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& 
   if (line >= kGpuDevices) return true;
   look_before(line);
   if (claim(line, bytes, more)) return true;
-  make_room(line);
+  free_some(line);
   return claim(line, bytes, more);
 }
 
@@ -209,7 +209,7 @@ void settle_all_pools() {
   for (std::uint32_t line = 0; line < kGpuDevices; ++line) settle_pools(line);
 }
 
-// Memory that moves has no place of its own: it counts where it is asked for.
+// Memory that moves has no place of its own: it counts where it was allocated.
 Result pool_known(Result result, void* const* pool, const Location* location) {
   if (result != 0 || pool == nullptr || location == nullptr || location->type == kUnspecified) {
     return result;

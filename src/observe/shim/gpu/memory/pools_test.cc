@@ -83,7 +83,7 @@ TEST_F(GpuPools, WhatNobodyWaitedForIsStillThePools) {
 
 TEST_F(GpuPools, WhatAPoolKeepsNoOtherProcessCanHave) {
   limit(2000);
-  const std::string state = " FAKECUDA_STATE=" + std::string(run_.path()) + ".state";
+  const std::string state = " FAKECUDA_STATE=" + run_.file("state");
   const Ran kept = memory("keep async:1500 free:0 sync shell:OTHER",
                           again("a=alloc:501 b=alloc:500 x=real") + state);
   EXPECT_EQ(kept.told.at("a"), kOutOfMemory) << kept.text;
@@ -92,7 +92,6 @@ TEST_F(GpuPools, WhatAPoolKeepsNoOtherProcessCanHave) {
   // Without being told to keep anything it gives it back when somebody waits for the device.
   const Ran given = memory("async:1500 free:0 sync shell:OTHER", again("a=alloc:2000") + state);
   EXPECT_EQ(given.told.at("a"), 0) << given.text;
-  ::unlink((std::string(run_.path()) + ".state.memory").c_str());
 }
 
 TEST_F(GpuPools, MemoryOutlivesItsPool) {

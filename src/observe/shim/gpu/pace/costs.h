@@ -1,6 +1,6 @@
 // What launches cost: nanoseconds of the device's time, by function and grid, as it was when one
 // was last timed. One table per process. A place that two kinds of launch fall on holds something
-// between the two: these numbers only bound what is in flight, nobody is charged by them.
+// between the two: these numbers only bound what is in flight; runs are charged by the clock.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ enum class CopyKind : std::uint8_t {
   kToDevice,
   kToHost,
   kOnDevice,
-  kUnified,  // addresses tell the direction
+  kUnified,  // the direction follows from the addresses
   kToPeer,
   kArray,
   kSet,

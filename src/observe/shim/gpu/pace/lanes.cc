@@ -43,7 +43,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.unmarked_parts = lane.checkpoints = 0;
   lane.scale = {};
   lane.context.store(context, std::memory_order_relaxed);
-  if (!lane.has_events) tell("no events: shares are kept by estimates alone");
+  if (!lane.has_events) log_line("no events: shares are kept by estimates alone");
 }
 
 }  // namespace
@@ -108,12 +108,12 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   wire::GpuTurns* file = share.limited() ? turns() : nullptr;
   wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
   const std::size_t row =
-      shared == nullptr ? wire::kTurnNobody : wire::join_turns(*shared, counted.header.run, now);
-  if (row == wire::kTurnNobody) {
-    if (share.limited()) tell("no place among the turns: launches are not paced");
+      shared == nullptr ? wire::kNoTurnRow : wire::join_turns(*shared, counted.header.run, now);
+  if (row == wire::kNoTurnRow) {
+    if (share.limited()) log_line("no place among the turns: launches are not paced");
     if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
     lane.device = nullptr;
-    lane.busy_from = lane.unmarked_ns = 0;  // nobody is charged for it any more
+    lane.busy_from = lane.unmarked_ns = 0;  // not charged any more
     return false;
   }
   lane.device = shared;

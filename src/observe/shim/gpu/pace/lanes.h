@@ -1,5 +1,5 @@
 // Lanes: one per context, which is where events belong. What was launched in it and has not run
-// yet, as far as events and estimates tell.
+// yet, by events and estimates.
 //
 // Events are only touched while their context is current, so that it is certain to exist, and are
 // never destroyed: they go with it. A context is known by its number, which no other ever gets.
@@ -68,29 +68,8 @@ Lane* take_lane();
 void give_back(Lane& lane);
 void forget_lanes();  // in the child of a fork
 
-// The following want the lock.
-
-// Whether the device has a share or a priority, as the limits say now; the run is in its turns
-// then.
+// With the lane locked: whether the device has a share or a priority, as the limits say now; the
+// run is in its turns then.
 bool is_limited(Lane& lane, std::uint64_t now);
-// More was launched, from a time on: so much, as it is estimated. Not known: assumed, for want of
-// an estimate.
-void add_work(Lane& lane, std::uint64_t ns, std::uint64_t since, bool known = true);
-// Which marks have been passed; learns what was timed.
-void collect(Lane& lane, std::uint64_t now);
-// What is still to run.
-std::uint64_t ahead_of(const Lane& lane, std::uint64_t now);
-bool is_drained(const Lane& lane, std::uint64_t now);
-// Everything has run, as somebody who waited for it knows; and when that was.
-void drained(Lane& lane, std::uint64_t at);
-// Charges the run for the time in which work was in flight.
-void settle(Lane& lane, std::uint64_t now);
-
-// A pair of events with the first one recorded (if it is to time something); -1: there is none.
-int take_pair(Lane& lane, bool timed, void* stream, bool per_thread);
-// Records the second one and marks all unmarked work with it.
-void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* stream, bool per_thread);
-// Something went wrong with the driver: what is known is forgotten, and after some times given up.
-void doubt(Lane& lane);
 
 }  // namespace assay::gpu

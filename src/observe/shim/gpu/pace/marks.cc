@@ -1,7 +1,6 @@
-// What is in flight in a lane: marks behind it, what they teach when they are passed, what is
-// charged.
+#include "observe/shim/gpu/pace/marks.h"
+
 #include "observe/shim/gpu/pace/costs.h"
-#include "observe/shim/gpu/pace/lanes.h"
 #include "observe/shim/gpu/pace/turns.h"
 
 namespace assay::gpu {
@@ -63,7 +62,7 @@ void collect(Lane& lane, std::uint64_t now) {
     const Result passed = helpers.event_query(pair.end);
     if (passed == kNotReady) break;
     if (passed != 0) {
-      doubt(lane);
+      reset_events(lane);
       return;
     }
     double ns = -1;
@@ -116,7 +115,7 @@ int take_pair(Lane& lane, bool timed, void* stream, bool per_thread) {
     if ((pair.begin == nullptr && helpers.event_create(&pair.begin, kTiming) != 0) ||
         (pair.end == nullptr && helpers.event_create(&pair.end, kTiming) != 0) ||
         (timed && record(pair.begin, stream, per_thread) != 0)) {
-      doubt(lane);
+      reset_events(lane);
       return -1;
     }
     pair.taken = true;
@@ -129,7 +128,7 @@ void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* strea
               bool per_thread) {
   if (pair < 0 || !lane.has_events || lane.pairs[pair].end == nullptr) return;
   if (record(lane.pairs[pair].end, stream, per_thread) != 0) {
-    doubt(lane);
+    reset_events(lane);
     return;
   }
   bool follows = false;
@@ -151,7 +150,7 @@ void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* strea
   lane.unmarked_parts = 0;
 }
 
-void doubt(Lane& lane) {
+void reset_events(Lane& lane) {
   for (Pair& pair : lane.pairs) pair = {};
   lane.first = lane.count = 0;
   lane.passed = -1;
@@ -159,7 +158,7 @@ void doubt(Lane& lane) {
   lane.marked_ns = 0;
   if (++lane.failures < kPatience || !lane.has_events) return;
   lane.has_events = false;
-  tell("events fail: shares are kept by estimates alone");
+  log_line("events fail: shares are kept by estimates alone");
 }
 
 }  // namespace assay::gpu

@@ -8,7 +8,7 @@
 #include "observe/shim/gpu/pace/budgets.h"
 #include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/lanes.h"
-#include "observe/shim/gpu/pace/patience.h"
+#include "observe/shim/gpu/pace/marks.h"
 #include "observe/shim/gpu/pace/turns.h"
 
 namespace assay::gpu {
@@ -22,7 +22,7 @@ constexpr std::uint64_t kQuantaInFlight = 4;
 // first of them has been timed.
 constexpr std::uint64_t kAssumedNs = 2'000'000;
 constexpr std::uint64_t kNeverKnownNs = 200'000;  // where nothing can be timed
-// Where there is no limit: until somebody looks again.
+// Where there is no limit: until limits are checked again.
 constexpr std::int64_t kUnlimitedNs = 100'000'000;
 // On a device without a limit, beside others that have one: a thread may go on to those next, and
 // budgets are threads', not devices'.
@@ -31,6 +31,39 @@ constexpr std::int64_t kBetweenDevicesNs = 20'000;
 constexpr std::uint64_t kMarginNs = 200'000;
 // Sleeping takes this much longer than it should; nearer than that, one polls.
 constexpr std::uint64_t kNearNs = 100'000;
+
+constexpr std::uint64_t kLongestSpinNs = 300'000;
+// Polls for something that is near, but not for long: it may come later than estimated.
+class Polling {
+ public:
+  bool may_go_on(bool near, std::uint64_t now) {
+    if (!near) since_ = 0;
+    if (near && since_ == 0) since_ = now;
+    return near && now < since_ + kLongestSpinNs;
+  }
+
+ private:
+  std::uint64_t since_ = 0;
+};
+
+// What is in flight may itself wait for something that this thread will do next. So no
+// launch waits longer than it can reasonably take while none of it is done: it is made then, turn
+// or not.
+constexpr std::uint64_t kStuckNs = 200'000'000;
+class StuckTimeout {
+ public:
+  bool is_over(const Lane& lane, std::uint64_t now) {
+    if (since_ == 0 || lane.count == 0 || lane.first != first_) {
+      first_ = lane.first;
+      since_ = now;
+    }
+    return now > since_ + kStuckNs + 2 * lane.scale.real(lane.marked_ns);
+  }
+
+ private:
+  std::size_t first_ = 0;
+  std::uint64_t since_ = 0;
+};
 
 // A lane begins with little: what its launches take may depend on more than function and grid.
 std::uint64_t quantum_of(const Lane& lane) {
@@ -44,8 +77,8 @@ bool is_capturing(void* stream, bool per_thread) {
   return ask == nullptr || ask(stream, &status) != 0 || status != 0;
 }
 
-// Sleeps until more turns than `seen` have ended, with the lane unlocked. False: somebody else has
-// it and does not let go.
+// Sleeps until more turns than `seen` have ended, with the lane unlocked. False: another thread
+// has it and does not let go.
 bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
   wire::TurnDevice& device = *lane.device;
   lane.lock.unlock();
@@ -94,7 +127,7 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
 bool wait_for_turn(Lane& lane, const Launch& launch) {
   std::uint64_t waits_since = 0;
   std::uint64_t others_until = 0;
-  Patience patience;
+  StuckTimeout stuck;
   Polling polling;
   bool locked = true;
   while (locked) {
@@ -102,7 +135,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     if (!is_limited(lane, now)) break;
     collect(lane, now);
     settle(lane, now);
-    if (patience.is_over(lane, now)) break;
+    if (stuck.is_over(lane, now)) break;
     const std::uint32_t seen = lane.device->ended.load(std::memory_order_acquire);
     const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
     if (!turn.mine) {
@@ -203,7 +236,7 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, const Used& used) {
 Ticket before_launch(const Work& work, std::uint32_t subtracted) {
   const int error = errno;
   wire::GpuBlock& mine = block();
-  look_at_limits();
+  check_limits();
   if (!pacing.load(std::memory_order_relaxed)) {
     grant(mine, kUnlimitedNs, 0);
     return {};

@@ -1,13 +1,13 @@
-// A limited run's launches: what one costs is taken from its thread's budget, and when that is used
-// up the launch comes to the checkpoint, where it waits for the run's turn and for work in flight.
+// The work of a limited run: what each piece costs is taken from its thread's budget, and when that
+// is used up it comes to the checkpoint, where it waits for the run's turn and for work in flight.
 //
-//   paced.cc   the launch path in assembly, what is called below zero, who is paced at all
+//   paced.cc   the launch path in assembly, its functions below zero, which entry points are paced
 //   pace.cc    the checkpoint
-//   lanes.cc   contexts and their limits
-//   marks.cc   what is in flight: events, estimates, what is charged
-//   costs.cc   what launches cost
-//   scale.h    by what that is off, as events tell
-//   turns.cc   the file of turns
+//   lanes.h    contexts and their limits
+//   marks.h    what is in flight: events, estimates, what is charged
+//   costs.h    what work costs; scale.h: by what factor that is off
+//   budgets.h  what a thread may launch until its next checkpoint
+//   turns.h    the file of turns
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace assay::gpu {
 
 struct Lane;
 
-// A launch between the two calls.
+// A piece of work between before_launch and after_launch.
 struct Ticket {
   Lane* lane = nullptr;     // null: nothing more to do
   std::uint32_t place = 0;  // of its cost
@@ -50,7 +50,7 @@ Result checked(const Work& work, std::uint32_t subtracted, Call call) {
 // What the launch path does in assembly, for calls that take microseconds anyway.
 template <typename Call>
 Result paced(const Work& work, Call call) {
-  look_at_limits();
+  check_limits();
   if (!pacing.load(std::memory_order_relaxed)) return call();
   wire::GpuBlock& mine = block();
   const std::uint32_t cost = cost_of(work.place);

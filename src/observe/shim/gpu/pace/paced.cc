@@ -109,7 +109,7 @@ Result checked_launch(std::uint32_t place, void* stream, bool per_thread, Call c
 
 template <typename Call>
 Result waited(bool whole, Call call) {
-  look_at_limits();
+  check_limits();
   const bool is_paced = pacing.load(std::memory_order_relaxed);
   const std::uint64_t begun = is_paced ? now_ns() : 0;
   const Result result = call();
@@ -270,7 +270,7 @@ void limits_changed() {
       way.counted->store(wanted ? way.paced : way.driver->load(std::memory_order_relaxed),
                          std::memory_order_release);
     }
-    tell(wanted ? "launches are paced" : "launches are not paced any more");
+    log_line(wanted ? "launches are paced" : "launches are not paced any more");
   }
   switching.unlock();
 }

@@ -12,8 +12,8 @@ namespace assay::gpu {
 class Scale {
  public:
   // A stretch that was waiting when the one before it ended: the device was never idle in between.
-  // One alone never changes much: it may have been measured wrongly, and whoever believes in too
-  // much work lets the device wait.
+  // One alone never changes much: it may have been measured wrongly, and an
+  // estimate that is too high leaves the device idle.
   void learn(double took_ns, double estimated_ns) {
     const double expected_ns = times_ * estimated_ns;
     took_ns = within(took_ns, expected_ns / kStep, expected_ns * kStep);

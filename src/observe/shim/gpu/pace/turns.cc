@@ -79,7 +79,7 @@ wire::GpuTurns* turns() {
   if (made == nullptr) {
     made = map_file();
     if (made == nullptr) {
-      tell("no file for turns: this process keeps to its share by itself");
+      log_line("no file for turns: this process keeps to its share by itself");
       made = own_memory();
     }
     attached.store(made, std::memory_order_release);

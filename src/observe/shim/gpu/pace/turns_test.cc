@@ -176,6 +176,10 @@ TEST(GpuShares, OneGridForShortAndLongKernels) {
   expect_shares("onegrid 20 1000", 30, "onegrid 1000 20 20 20", 70, "FAKECUDA_EVENT_NS=3000");
 }
 
+TEST(GpuShares, CopiesBesideKernels) {
+  expect_shares("copy 64", 50, "launch 1000", 50, "FAKECUDA_DEVICE_COPY_NS=2000");
+}
+
 // Two processes are one run: together they have its share.
 TEST(GpuShares, ProcessesOfARunShareItsTurns) {
   in_one_of_several([&](std::string& seen) {
@@ -194,17 +198,18 @@ TEST(GpuShares, ProcessesOfARunShareItsTurns) {
   });
 }
 
-// Each on a GPU of its own, at once: a cap holds for every kind of launch, and what a run is
-// charged is what it had. Also with copies between its kernels, which are not paced but take time.
-TEST(GpuShares, ACapHoldsForEveryKindOfLaunch) {
+// Each on a GPU of its own, at once: a cap holds for every kind of work, and what a run is charged
+// is what it had.
+TEST(GpuShares, ACapHoldsForEveryKindOfWork) {
   const std::vector<std::string> kinds = {"launch 100", "ex 100",         "cooperative 100",
-                                          "graph 100",  "launch 10000 2", "copies 100"};
+                                          "graph 100",  "launch 10000 2", "copies 100",
+                                          "copy 64",    "set 128"};
   in_one_of_several([&](std::string& seen) {
     const std::vector<RunRecord> runs(kinds.size());
     std::vector<OneGpu> gpus(kinds.size());
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       limit(runs[i], 200);
-      gpus[i].start(runs[i], kinds[i], 3, "FAKECUDA_COPY_NS=1000");
+      gpus[i].start(runs[i], kinds[i], 3, "FAKECUDA_COPY_NS=1000 FAKECUDA_DEVICE_COPY_NS=2000");
     }
     bool good = true;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -350,7 +355,7 @@ TEST(GpuShares, InDoubtLaunchesAreMade) {
     const RunRecord runs[3];
     std::vector<OneGpu> gpus(3);
     for (const RunRecord& run : runs) limit(run, 300);
-    const std::string log = std::string(runs[0].path()) + ".log";
+    const std::string log = runs[0].file("log");
     FILE* other = std::fopen(gpus[2].turns_file().c_str(), "w");
     for (int i = 0; i < 3'000'000; ++i) std::fputc('x', other);
     std::fclose(other);
@@ -363,7 +368,6 @@ TEST(GpuShares, InDoubtLaunchesAreMade) {
       good = note(seen, "had", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 20) && good;
     }
     EXPECT_NE(RunRecord::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
-    ::unlink(log.c_str());
     return good;
   });
 }

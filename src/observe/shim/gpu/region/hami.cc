@@ -1,6 +1,6 @@
 // A region for processes whose limits come from HAMi's variables. All processes of a container
 // share it: by the name of HAMi's own cache file where that is given, else by user, pid namespace
-// and the limits themselves. Nobody removes it: it outlives its processes, as that file does, so
+// and the limits themselves. It is never removed: it outlives its processes, as that file does, so
 // limits are taken from the environment by everyone who comes, and never from what stands in the
 // file.
 #include "observe/shim/gpu/region/hami.h"
@@ -51,7 +51,7 @@ void tell_odd() {
   if (odd_variable[0] == 0 || told_odd.exchange(true)) return;
   char line[128];
   snprintf(line, sizeof line, "%s is not understood, and ignored", odd_variable);
-  tell(line);
+  log_line(line);
 }
 
 std::uint64_t hash_of_settings() {
@@ -82,8 +82,8 @@ File judge(int file, bool must_be_ours) {
   return valid ? File::kGood : File::kGarbage;
 }
 
-// Whole or not at all: the file gets its name when there is a region in it. Who is not first finds
-// the first one's, and -1 tells that as well.
+// Whole or not at all: the file gets its name when there is a region in it. A process that is not
+// first finds the first one's, and -1 tells that as well.
 int make_file(const char* path, mode_t mode) {
   char folder[kPathSize];
   char self[40];
@@ -171,7 +171,7 @@ int open_hami_region(char* path, std::size_t size) {
   if (cache_path[0] != 0 && snprintf(path, size, "%s.assay-gpu-%u", cache_path, wire::kGpuVersion) <
                                 static_cast<int>(size)) {
     if (const int file = open_or_make(path, kEverybody, false); file >= 0) return file;
-    tell("CUDA_DEVICE_MEMORY_SHARED_CACHE: no file can be made there");
+    log_line("CUDA_DEVICE_MEMORY_SHARED_CACHE: no file can be made there");
   }
   snprintf(path, size, "/dev/shm/assay-gpu-hami-%u-%016llx-%u", geteuid(),
            static_cast<unsigned long long>(hash_of_settings()), wire::kGpuVersion);
@@ -179,7 +179,7 @@ int open_hami_region(char* path, std::size_t size) {
   path[0] = 0;
   const int file = memfd_create("assay-gpu", MFD_CLOEXEC);
   if (file < 0) return -1;
-  tell("no file for the region: limits hold for this process and its children alone");
+  log_line("no file for the region: limits hold for this process and its children alone");
   if (wire::make_gpu_region(file)) return file;
   close(file);
   return -1;
@@ -206,7 +206,7 @@ void set_hami_limits(int ordinal, std::uint32_t line) {
     changed = put(limits.bytes, bytes);
     changed = put(limits.share, share) || changed;
   } else {
-    // `assay run` has made the region: what it says goes first.
+    // `assay run` has made the region: its limits go first.
     if (bytes == 0) bytes = said.bytes;
     if (share == 0) share = said.share;
     if (header.limits.bytes.load() == 0 && limits.bytes.load() == 0 && bytes != 0) {

@@ -24,7 +24,7 @@ HamiSettings hami_settings(const char* const* environment);
 
 // What the process got when it started.
 const HamiSettings& hami();
-// Whether there are limits, and nobody else has made a region.
+// Whether there are limits, and no region was made for the run.
 bool hami_wants_region();
 // Opens the file of the region that all processes with these variables share, makes it if need be,
 // and says where it is ("": it has no name, and children of this process share it). -1: cannot be.

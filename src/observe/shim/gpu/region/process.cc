@@ -32,7 +32,7 @@ using wire::GpuBlock;
 using wire::GpuRegion;
 using wire::kGpuBlocks;
 
-// Where a thread counts that has no place in the region: nobody reads it.
+// For threads that have no place in the region: never read.
 alignas(64) __thread GpuBlock nowhere __attribute__((tls_model("initial-exec"))) = {};
 
 enum State : int { kUnknown, kBusy, kOn, kOff };
@@ -52,7 +52,7 @@ __attribute__((constructor)) void read_environment() {
 }
 
 void forget_in_child() {
-  // Whoever was busy in the parent is not here to finish.
+  // A thread of the parent that was busy is not here to finish.
   if (process.state.load(std::memory_order_relaxed) == kBusy) {
     process.state.store(kUnknown, std::memory_order_relaxed);
   }
@@ -117,7 +117,7 @@ GpuRegion* attach() {
   const int opened = from_hami ? open_hami_region(region_path, sizeof region_path)
                                : open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (opened < 0) {
-    if (!from_hami) tell("the region cannot be opened: no limit holds in this process");
+    if (!from_hami) log_line("the region cannot be opened: no limit holds in this process");
     return nullptr;
   }
   const int file = move_up(opened);
@@ -149,7 +149,7 @@ GpuRegion* attach() {
 
 }  // namespace
 
-void tell(const char* what) {
+void log_line(const char* what) {
   if (log_path[0] == 0) return;
   const int file = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
   if (file < 0) return;
@@ -168,7 +168,7 @@ GpuRegion* region() {
     const int error = errno;
     process.region = attach();
     process.state.store(process.region != nullptr ? kOn : kOff, std::memory_order_release);
-    tell(process.region != nullptr ? "counting" : "no region: nothing is counted");
+    log_line(process.region != nullptr ? "counting" : "no region: nothing is counted");
     errno = error;
     return process.region;
   }

@@ -1,5 +1,5 @@
 // This process in the region: what process.cc (the region, blocks of threads) and slots.cc (whose
-// slot is whose, and who is dead) share. Nobody else includes it.
+// slot is whose, and which owners have exited) share. No other file includes it.
 #pragma once
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct Process {
   std::atomic<int> slot{-1};
   SpinLock lock;           // for what follows
   std::uint32_t idle = 0;  // blocks of threads that have ended: block + 1
-  bool full = false;       // there is no block to be had, and nobody need look again
+  bool full = false;       // there is no free block, and no need to search again
   pthread_key_t key = 0;
   bool has_key = false;
   bool follows_forks = false;
@@ -39,7 +39,7 @@ std::uint32_t ticket(std::atomic<std::uint32_t>& next, std::uint32_t end);
 bool claim_slot();
 // A block of this number is this process's from now on.
 void own(std::uint32_t block);
-// Makes blocks of processes that are gone this process's, where nobody has taken their slot over.
+// Makes blocks of processes that are gone this process's, where their slot has no new owner.
 void adopt_blocks();
 
 }  // namespace assay::gpu

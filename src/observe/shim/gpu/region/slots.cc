@@ -1,4 +1,4 @@
-// Slots: which is this process's, whose owner is dead, and what the dead still hold.
+// Slots: which is this process's, whose owner has exited, and what exited processes still hold.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ bool was_this_process(const GpuSlot& owner) {
 bool take_slot(std::size_t number) {
   GpuSlot& wanted = process.region->slots[number];
   if (!lock_byte(number, F_WRLCK)) return false;
-  // Nobody holds the lock; but a program may have closed our descriptor, and lives.
+  // The lock is free; but a living program may have closed our descriptor.
   if (wanted.process.load() != 0 && is_alive(wanted) && !was_this_process(wanted)) {
     lock_byte(number, F_UNLCK);
     return false;
@@ -138,8 +138,8 @@ void own(std::uint32_t number) {
   mine.blocks.store(number + 1);
 }
 
-// Who is killed in here
-// leaves blocks that nobody finds again; what they have counted is still summed.
+// A process
+// killed in here leaves blocks that are not found again; what they counted is still summed.
 void adopt_blocks() {
   if (!file_is_ours()) return;
   const int mine = process.slot.load();
@@ -165,7 +165,7 @@ void adopt_blocks() {
 }
 
 // Bounded by the number of slots, and asks the system about those only who hold something there.
-bool reap_the_dead(std::size_t line) {
+bool reclaim_exited(std::size_t line) {
   if (process.region == nullptr || !process.lock.try_lock_for_a_while()) return false;
   bool found = false;
   const int mine = process.slot.load();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ class RunRecord {
   }
   ~RunRecord() {
     ::munmap(region_, sizeof(wire::GpuRegion));
-    ::unlink(path_);
+    remove_files();
   }
   RunRecord(const RunRecord&) = delete;
   RunRecord& operator=(const RunRecord&) = delete;
@@ -43,6 +44,10 @@ class RunRecord {
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] wire::GpuRegion& region() const { return *region_; }
   [[nodiscard]] const char* path() const { return path_; }
+  // A file of the run, gone when the test is over, however that ends.
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return std::string(path_) + "." + name;
+  }
   [[nodiscard]] wire::GpuTotals::Total total(wire::GpuQuantity quantity) const {
     return wire::sum_of(*region_)[quantity];
   }
@@ -76,6 +81,14 @@ class RunRecord {
   }
 
  private:
+  void remove_files() const {
+    glob_t found{};
+    if (::glob((std::string(path_) + "*").c_str(), 0, nullptr, &found) == 0) {
+      for (std::size_t i = 0; i < found.gl_pathc; ++i) ::unlink(found.gl_pathv[i]);
+    }
+    ::globfree(&found);
+  }
+
   char path_[32] = "/dev/shm/assay-gpu-test-XXXXXX";
   wire::GpuRegion* region_ = nullptr;
   bool ready_ = false;

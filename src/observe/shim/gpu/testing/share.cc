@@ -55,6 +55,11 @@ std::function<void(unsigned)> launcher(void* library, const std::string& kind) {
     auto* launch = found<int(void*, void*)>(library, "cuGraphLaunch");
     return [=](unsigned) { launch(executable, nullptr); };
   }
+  if (kind == "copy" || kind == "set") {  // of so many MiB
+    auto* copy = found<int(std::uint64_t, std::uint64_t, std::size_t, void*)>(
+        library, kind == "copy" ? "cuMemcpyDtoDAsync_v2" : "cuMemsetD8Async");
+    return [=](unsigned mebibytes) { copy(0, 0, std::size_t{mebibytes} << 20U, nullptr); };
+  }
   auto* launch = found<Launch>(
       library, kind == "cooperative" ? "cuLaunchCooperativeKernel" : "cuLaunchKernel");
   auto* synchronise = found<int()>(library, "cuCtxSynchronize");

@@ -341,7 +341,7 @@ wire::GpuBlock& block_of_thread() {
 void limits_changed() {
   seen_generation = region()->header.generation.load();
 }
-void tell(const char*) {}
+void log_line(const char*) {}
 
 wire::GpuTurns* turns() {
   return &testing::machine->turns();

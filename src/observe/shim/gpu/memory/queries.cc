@@ -5,7 +5,7 @@
 
 extern "C" {
 
-// The driver is asked first, with the caller's own pointers: what it makes of null is its business.
+// The driver answers first, with the caller's own pointers: null is for it to refuse.
 ASSAY_EXPORTED int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
   ASSAY_REAL(cuMemGetInfo_v2);
   const int result = next(left, total);
@@ -13,9 +13,9 @@ ASSAY_EXPORTED int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
   const std::uint32_t line = assay::gpu::current_place().line;
   const std::uint64_t limit = assay::gpu::limit_of(line);
   if (limit == 0) return result;
-  assay::gpu::look_at_overhead(line);  // what the context takes is gone before the first allocation
+  assay::gpu::check_overhead(line);  // what the context takes is gone before the first allocation
   assay::gpu::settle_freed_pools();
-  assay::gpu::reap_now_and_then(line);
+  assay::gpu::reclaim_now_and_then(line);
   if (left != nullptr) *left = std::min<std::size_t>(*left, assay::gpu::left_of(line, limit));
   if (total != nullptr) *total = std::min<std::size_t>(*total, limit);
   return result;
