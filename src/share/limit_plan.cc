@@ -44,8 +44,8 @@ base::Result<Limits> limits_of_all(const std::string& verb, const LimitOptions& 
     ASSAY_TRY(all.priority, at(verb + " --priority", parse_priority(options.priority.back())));
   }
   if (options.borrow && options.no_borrow) {
-    return base::fail(base::usage_error(verb + " --gpu-borrow",
-                                        "it contradicts --gpu-no-borrow", "give one of them"));
+    return base::fail(base::usage_error(verb + " --gpu-borrow", "it contradicts --gpu-no-borrow",
+                                        "give one of them"));
   }
   if (options.borrow || options.no_borrow) all.borrow = options.borrow;
   return all;
@@ -64,14 +64,16 @@ base::Result<LimitPlan::Device> unchecked_device(const std::string& where,
 }
 
 base::Result<LimitPlan::Device> checked_device(const std::string& where, const DeviceLimits& given,
-                                            const LimitContext& context,
-                                            const std::vector<GpuName>& visible) {
+                                               const LimitContext& context,
+                                               const std::vector<GpuName>& visible) {
   ASSAY_TRY(const GpuName gpu, at(where, gpu_named(visible, given.device)));
   const bool by_index = given.device.find_first_not_of("0123456789") == std::string::npos;
   if (by_index && !order_is_known(*context.gpus, context.cuda)) {
     return base::fail(base::usage_error(
         where,
-        fmt::format("the GPUs differ, and CUDA may number them in another order than NVML, so {} is ambiguous", given.device),
+        fmt::format("the GPUs differ, and CUDA may number them in another order than NVML, so {} "
+                    "is ambiguous",
+                    given.device),
         "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or give the UUID that nvidia-smi -L shows"));
   }
   if (is_limit(given.limits.bytes)) {
@@ -79,9 +81,9 @@ base::Result<LimitPlan::Device> checked_device(const std::string& where, const D
   }
   const auto uuid = parse_uuid(gpu.uuid);
   if (!uuid) {
-    return base::fail(base::usage_error(
-        where, fmt::format("GPU {} reports no UUID", short_name(gpu)),
-        "limit all GPUs alike with --gpu-memory and --gpu-compute"));
+    return base::fail(
+        base::usage_error(where, fmt::format("GPU {} reports no UUID", short_name(gpu)),
+                          "limit all GPUs alike with --gpu-memory and --gpu-compute"));
   }
   return LimitPlan::Device{*uuid, gpu.memory, given.limits};
 }
@@ -127,14 +129,13 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
       return base::fail(base::usage_error(
           verb,
           context.gpus->empty() ? "there is no GPU to limit"
-                                     : "CUDA_VISIBLE_DEVICES leaves no GPU that could be limited",
+                                : "CUDA_VISIBLE_DEVICES leaves no GPU that could be limited",
           "leave the limits out"));
     }
   }
   for (const DeviceLimits& one : given) {
-    ASSAY_TRY(LimitPlan::Device device, context.gpus
-                                            ? checked_device(where, one, context, visible)
-                                            : unchecked_device(where, one));
+    ASSAY_TRY(LimitPlan::Device device, context.gpus ? checked_device(where, one, context, visible)
+                                                     : unchecked_device(where, one));
     const auto same = [&](const LimitPlan::Device& other) { return other.uuid == device.uuid; };
     if (std::any_of(plan.devices.begin(), plan.devices.end(), same)) {
       return base::fail(base::usage_error(where, fmt::format("GPU '{}' is named twice", one.device),
@@ -143,9 +144,9 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
     plan.devices.push_back(std::move(device));
   }
   if (plan.devices.size() > wire::kGpuDevices) {
-    return base::fail(
-        base::usage_error(where, fmt::format("more than {} GPUs with limits of their own", wire::kGpuDevices),
-                          "limit them alike with --gpu-memory and --gpu-compute"));
+    return base::fail(base::usage_error(
+        where, fmt::format("more than {} GPUs with limits of their own", wire::kGpuDevices),
+        "limit them alike with --gpu-memory and --gpu-compute"));
   }
   if (context.gpus) ASSAY_TRY_VOID(check_all(verb, plan, visible));
   return plan;

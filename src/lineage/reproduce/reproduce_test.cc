@@ -292,8 +292,8 @@ TEST_F(Reproduce, ALogThatStagesShareIsNotCompared) {
     runs_.back().redirects = {"1>" + at("log")};
   }
   const ReproductionPlan made = plan();
-  EXPECT_THAT(made.notes,
-              ElementsAre(HasSubstr("other stages write to as well"), HasSubstr("other stages write to as well")));
+  EXPECT_THAT(made.notes, ElementsAre(HasSubstr("other stages write to as well"),
+                                      HasSubstr("other stages write to as well")));
   EXPECT_THAT(verdicts(reproduce(made)), ElementsAre("identical a", "identical b"));
 }
 
