@@ -394,5 +394,38 @@ TEST(Catalogue, EverySuiteHasSomethingForAQuickRun) {
   }
 }
 
+// What a suite says about the planner's fit is what the fitted rows say.
+TEST(Catalogue, CasesInTheFitAreAmongTheFittedRows) {
+  const std::string fitted = source_file("tests/data/plan/training_rows.csv");
+  std::size_t rows = 0;
+  for (const std::string& name : suite_names()) {
+    const auto suite = find_suite(name);
+    ASSERT_TRUE(suite) << name;
+    for (const SuiteCase& each : suite->cases) {
+      if (each.kind != CaseKind::kRows) continue;
+      std::istringstream lines(each.text);
+      for (std::string line; std::getline(lines, line);) {
+        if (line.empty() || line.starts_with("id,")) continue;
+        // Without the id, the source and the model's name, which the suite may write differently.
+        std::size_t at = 0;
+        for (int comma = 0; comma < 3; ++comma) at = line.find(',', at) + 1;
+        EXPECT_EQ(fitted.find("," + line.substr(at)) != std::string::npos, each.in_fit) << line;
+        ++rows;
+      }
+    }
+  }
+  EXPECT_EQ(rows, 14U);
+  // Cases that plan a job have no row; of these the published step is among the fitted.
+  const auto suite = find_suite("interconnect");
+  ASSERT_TRUE(suite);
+  for (const auto& [name, step_s] :
+       {std::pair("sxm", ",0.7019,"), std::pair("pcie", ",1.4116,"), std::pair("nvl", ",2.0315,"),
+        std::pair("d12-sxm", ",0.179,"), std::pair("sxm-two-sockets", ",1.295,")}) {
+    EXPECT_TRUE(suite->find_case(name)->in_fit) << name;
+    EXPECT_THAT(fitted, HasSubstr(step_s)) << name;
+  }
+  EXPECT_FALSE(suite->find_case("d12-nvl")->in_fit);
+}
+
 }  // namespace
 }  // namespace assay::suite

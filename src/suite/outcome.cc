@@ -70,6 +70,8 @@ class FigureFinder {
     }
     std::vector<double> values;
     Ours ours{.label = when_done, .remark = source.note};
+    const SuiteCase* made_by = folder_.suite().find_case(source.case_name);
+    ours.in_fit = when_done == Label::kPlanned && made_by != nullptr && made_by->in_fit;
     for (std::size_t i = 0; i < run->outputs.size(); ++i) {
       const auto value = scaled_at(source, source.value, *run, i);
       if (!value) return not_there(source, value.error());

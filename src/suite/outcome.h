@@ -29,6 +29,7 @@ struct Ours {
   std::optional<double> low;
   std::optional<double> high;
   bool lacks_interval = false;  // it should have one, and the output has none
+  bool in_fit = false;          // predicted by constants that were fitted to it
   std::string remark;           // its origin, or why there is no value
   std::string command;          // that produced a recorded value
 };

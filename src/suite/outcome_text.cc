@@ -105,6 +105,7 @@ Json goal_json(const GoalOutcome& goal) {
           {"measured", seen ? Json(*goal.ours->value) : Json(nullptr)},
           {"ours", goal.ours ? Json(*goal.ours->value) : Json(nullptr)},
           {"label", goal.ours ? Json(to_text(goal.ours->label)) : Json(nullptr)},
+          {"in_fit", goal.ours && goal.ours->in_fit},
           {"unit", goal.table->unit},
           {"verdict", to_text(goal.verdict)},
           {"note", goal.note}};

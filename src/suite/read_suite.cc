@@ -148,6 +148,7 @@ base::Result<SuiteCase> case_of(const Value& value) {
                           fmt::format("repeat = {} is not from 1 to 1000", suite_case.repeat)));
   }
   ASSAY_TRY_VOID(keys.flag("quick", suite_case.quick));
+  ASSAY_TRY_VOID(keys.flag("in_fit", suite_case.in_fit));
   ASSAY_TRY_VOID(keys.no_others());
   if (suite_case.repeat > 1 && suite_case.kind != CaseKind::kCommand) {
     return base::fail(base::usage_error(

@@ -55,6 +55,7 @@ struct SuiteCase {
   base::Seconds limit;
   std::int64_t repeat = 1;  // of commands: figures are the median; once in a quick run
   bool quick = true;        // part of a quick run
+  bool in_fit = false;      // the planner's constants were fitted to what it predicts
   spec::Origin origin;      // of `text`
 };
 
