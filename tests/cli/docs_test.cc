@@ -85,7 +85,7 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
                 directory.path() / "tokenizer.json");
   fs::create_directories(directory.path() / "path/to/project");
   make_checkpoints(directory.path());
-  const std::string path = "PATH=$(dirname " + support::program() + "):$PATH; ";
+  const std::string path = "export TMPDIR=$PWD; PATH=$(dirname " + support::program() + "):$PATH; ";
   int ran = 0;
   for (const std::string& verb : all_verbs()) {
     const auto help = support::run({{"bash", "-c", path + "assay " + verb + " --help"}});
@@ -158,7 +158,7 @@ TEST_P(ConsoleBlocks, ShowWhatTheProgramPrints) {
   for (const std::string& file : blocks(page, "toml")) {
     if (file.starts_with("# job.toml\n")) std::ofstream(directory.path() / "job.toml") << file;
   }
-  const std::string path = "PATH=$(dirname " + support::program() + "):$PATH; ";
+  const std::string path = "export TMPDIR=$PWD; PATH=$(dirname " + support::program() + "):$PATH; ";
   int ran = 0;
   for (const std::string& block : blocks(page, "console")) {
     for (std::size_t at = block.find("$ "); at != std::string::npos;) {

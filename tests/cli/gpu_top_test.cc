@@ -167,6 +167,7 @@ TEST_F(GpuTop, TopGivesTheTerminalBack) {
   const winsize size{.ws_row = 12, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
   if (child == 0) {
+    if (::chdir(project_.path().c_str()) != 0) ::_exit(126);
     const std::string script = preamble() + "exec $ASSAY top --interval 0.1";
     ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
     ::_exit(127);

@@ -57,7 +57,7 @@ TEST_F(ReadOnlyCli, EveryQuestionIsAnswered) {
 TEST_F(ReadOnlyCli, AnEmptyWordIsNamed) {
   const auto outcome = shell("$A init -q; $A run -- ''");
   EXPECT_EQ(outcome.exit_code, 127);
-  EXPECT_EQ(outcome.err, "assay: '': command not found; it is in no folder of PATH\n");
+  EXPECT_EQ(outcome.err, "assay: '': command not found; it is in no directory of PATH\n");
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ std::unique_ptr<Browser> Browser::start(const fs::path& scratch) {
     ::dup2(in, 3);
     ::dup2(out, 4);
     ::setpgid(0, 0);
+    ::setenv("TMPDIR", scratch.c_str(), 1);  // it leaves folders behind
     ::execl(name.c_str(), name.c_str(), "--headless", "--no-sandbox", "--disable-gpu",
             "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--disable-extensions",

@@ -277,7 +277,7 @@ TEST_F(GitTest, BareRepositoriesHaveNoTree) {
 TEST_F(GitTest, ProblemsAreSaid) {
   checkout_.init();
   checkout_.commit();
-  checkout_.write("new", "1\n");
+  checkout_.write("new", std::string(2000, '1') + "\n");
   const char* path = std::getenv("PATH");
   const std::string kept = path == nullptr ? "" : path;
   ::setenv("PATH", "/nonexistent", 1);
@@ -290,7 +290,7 @@ TEST_F(GitTest, ProblemsAreSaid) {
   EXPECT_FALSE(slow.git);
   EXPECT_THAT(slow.problem, HasSubstr("too long"));
 
-  const GitState large = state_of(checkout_, {.diff = 150});  // enough for the other answers
+  const GitState large = state_of(checkout_, {.diff = 1000});  // enough for the other answers
   ASSERT_TRUE(large.git) << large.problem;
   EXPECT_TRUE(large.git->dirty);
   EXPECT_EQ(large.git->diff, "");
