@@ -60,7 +60,7 @@ TEST(RunPart, ARunThatRunsHasRunUntilItWasLookedAt) {
   EXPECT_THAT(run_part(run).verdict.text, HasSubstr("for 1.50 min"));
   EXPECT_THAT(prometheus(run),
               HasSubstr("assay_run_ran_seconds{run=\"12\",uid=\"0123456789abcdef\","
-                        "run=\"demo\"} 90\n"));
+                        "name=\"demo\"} 90\n"));
   run.seen_unix_ns = run.record.started_unix_ns - 5;  // another machine's clock
   EXPECT_EQ(ran_s(run), 0);
 }
