@@ -31,7 +31,8 @@ class GpuShareTest : public ::testing::Test {
   std::string preamble() const {
     return "ASSAY='" + support::program() +
            "'; SITTER='" ASSAY_GPU_SITTER "'; export LD_LIBRARY_PATH=" ASSAY_FAKECUDA
-           " FAKECUDA_DEVICES=2 FAKECUDA_STATE=$PWD/state; ";
+           " FAKECUDA_DEVICES=2 FAKECUDA_STATE=" +
+           (project_.path() / "state").string() + "; ";
   }
   std::string text_of(const std::string& name) const {
     std::ifstream file(project_.path() / name);

@@ -290,19 +290,37 @@ TEST_F(Ptrace, WithoutPrivileges) {
       ::testing::ExitedWithCode(0), "");
 }
 
+// Closes a descriptor at the second exec event.
+class ClosingSink : public Sink {
+ public:
+  ClosingSink(Sink& sink, int descriptor) : sink_(sink), descriptor_(descriptor) {}
+  void happened(const Event& event) override {
+    sink_.happened(event);
+    if (event.op == Op::kExec && ++execs_ == 2) ::close(descriptor_);
+  }
+  void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
+    sink_.about_to_change(path, stamp, change);
+  }
+
+ private:
+  Sink& sink_;
+  int descriptor_;
+  int execs_ = 0;
+};
+
 TEST_F(Ptrace, GoesOnSilentlyWithoutAKeeper) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   int abandoned = 0;
   Control control;
   control.keeper = ends[0];
-  control.started = [&](pid_t, int) { ::close(ends[1]); };
+  ClosingSink sink(recorder, ends[1]);
   control.abandoned = [&] { ++abandoned; };
   base::testing::TempDir logs;
   const auto outcome =
       make_ptrace_collector(logs.path() / "log")
           ->run(command({"/bin/sh", "-c", "sleep 0.5; echo > b; exit 4"}, place.path()), control,
-                recorder);
+                sink);
   ::close(ends[0]);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->wait_status, 4 << 8);
