@@ -335,6 +335,7 @@ constexpr const char* kBrokenWords = R"js((() => {
   while (walker.nextNode()) {
     const node = walker.currentNode;
     if (!node.parentElement.closest('table') || node.parentElement.closest('.same')) continue;
+    if (node.parentElement.closest('.linked')) continue;  // a command may wrap after punctuation
     for (const word of node.data.matchAll(/\S+/g)) {
       if (word[0].length > 30) continue;
       const range = document.createRange();
