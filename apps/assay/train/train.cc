@@ -15,7 +15,7 @@ namespace assay::cli {
 namespace {
 
 base::Result<std::string> trainer() {
-  if (const auto found = base::beside_own_program("assay-train", {"", "../libexec"})) {
+  if (const auto found = base::beside_own_program("assay-train", {"", "../lib/assay"})) {
     return found->string();
   }
   return base::fail(base::unfit_error("assay-train", "is not installed beside assay",
