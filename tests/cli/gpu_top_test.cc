@@ -21,15 +21,22 @@ using ::testing::Not;
 
 using GpuTop = GpuShareTest;
 
+// The run with a number in this project; runs of other tests on this machine may stand beside it.
+Json run_of_this_project(const Json& view) {
+  if (!view.is_object()) return nullptr;
+  for (const Json& run : view["runs"]) {
+    if (run["run"] == 1) return run;
+  }
+  return nullptr;
+}
+
 TEST_F(GpuTop, TopTellsWhatTheRunDid) {
   start("$ASSAY run --name busy --gpu-memory 512MiB --gpu-compute 30%",
         "launch 100 alloc 1048576 wait go");
   const Json view = json("top --once --interval 0.1");
-  Json mine;
-  for (const Json& run : view["runs"]) {
-    if (run["title"] == "busy" && run["run"] == 1) mine = run;
-  }
+  const Json mine = run_of_this_project(view);
   ASSERT_FALSE(mine.is_null()) << view.dump();
+  EXPECT_EQ(mine["title"], "busy");
   EXPECT_EQ(mine["launches"], 100);
   EXPECT_EQ(mine["kernels"], 100);
   EXPECT_EQ(mine["processes"], 1);
@@ -100,10 +107,9 @@ TEST_F(GpuTop, TopShowsTrainingWithoutGpus) {
   for (int i = 0; i < 300 && (mine.is_null() || mine["step"].is_null()); ++i) {
     const auto top = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1 --json");
     const Json view = Json::parse(top.out, nullptr, false);
-    if (view.is_object() && !view["runs"].empty()) mine = view["runs"][0];
+    if (const Json found = run_of_this_project(view); !found.is_null()) mine = found;
   }
   ASSERT_FALSE(mine.is_null() || mine["step"].is_null()) << text_of("train-err");
-  EXPECT_EQ(mine["run"], 1);
   EXPECT_THAT(mine["title"].get<std::string>(), HasSubstr("train demo"));
   EXPECT_GE(mine["step"], 1);
   EXPECT_GT(mine["loss"].get<double>(), 0);
@@ -114,8 +120,7 @@ TEST_F(GpuTop, TopShowsTrainingWithoutGpus) {
   EXPECT_GT(mine["memory_bytes"].get<std::uint64_t>(), 10 * kMi);
   EXPECT_TRUE(mine["launches"].is_null());
   const auto text = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1");
-  EXPECT_THAT(text.out,
-              AllOf(HasSubstr("tokens/s"), HasSubstr("train demo"), Not(HasSubstr("launches/s"))));
+  EXPECT_THAT(text.out, AllOf(HasSubstr("tokens/s"), HasSubstr("train demo")));
   start_in_background("serve", "$ASSAY top --listen 0 --interval 0.1");
   ASSERT_TRUE(appears("serve-err", "serving"));
   shell("curl -s --max-time 10 $(grep -o 'http:.*' serve-err) > page");
@@ -123,13 +128,12 @@ TEST_F(GpuTop, TopShowsTrainingWithoutGpus) {
   EXPECT_EQ(read.error, "");
   EXPECT_GE(read.value("assay_run_step", {}).value_or(0), 1);
   EXPECT_GT(read.value("assay_run_cpu_seconds_total", {}).value_or(0), 0);
-  EXPECT_EQ(read.value("assay_runs", {}), 1);
-  EXPECT_EQ(read.value("assay_gpu_runs", {}), 0);
+  EXPECT_GE(read.value("assay_runs", {}).value_or(0), 1);
   shell("kill -INT $(cat serve-pid); kill -INT $(cat train-pid)");
   EXPECT_TRUE(appears("serve-rc", "0\n"));
   EXPECT_TRUE(appears("train-rc", "\n"));
-  EXPECT_THAT(shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1").out,
-              HasSubstr("no run is running"));
+  const auto after = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1 --json");
+  EXPECT_TRUE(run_of_this_project(Json::parse(after.out)).is_null()) << after.out;
 }
 
 TEST_F(GpuTop, TopServesMetrics) {
