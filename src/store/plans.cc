@@ -15,7 +15,14 @@ base::Result<void> insert_plan(Database& database, const std::string& run_uid,
   const std::string plan = record.plan.dump(-1, ' ', false, base::Json::error_handler_t::replace);
   ASSAY_TRY_VOID(insert.bind(run_uid, record.planned_unix_ns, record.job, record.device,
                              record.step_s, record.memory_bytes, plan));
-  return insert.run();
+  ASSAY_TRY_VOID(insert.run());
+  if (database.changes() > 0) return {};
+  ASSAY_TRY(Statement find, database.prepare("SELECT 1 FROM run WHERE uid = ?1"));
+  ASSAY_TRY_VOID(find.bind(run_uid));
+  ASSAY_TRY(const bool found, find.next_row());
+  if (found) return {};  // it has a plan
+  return base::fail(
+      base::failed_error(database.path().string(), fmt::format("there is no run {}", run_uid)));
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ struct PlanRecord {
   base::Json plan;                           // all of it; the columns above are copies for queries
 };
 
-// Writes the plan of the run with this uid; a run that has one keeps it. False: others kept the
-// store locked, nothing was written, try again.
+// Writes the plan of the run with this uid; a run that has one keeps it. No such run is an
+// error. False: others kept the store locked, nothing was written, try again.
 base::Result<bool> write_plan(Store& store, const std::string& run_uid, const PlanRecord& record);
 
 // Nothing for runs without a plan: other programs', and those of before there were plans.

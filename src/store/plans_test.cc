@@ -47,6 +47,11 @@ TEST_F(PlansTest, TheFirstOneStays) {
   EXPECT_EQ((*load_plan(store_, id_))->step_s, 1);
 }
 
+TEST_F(PlansTest, OfARunThatIsNotThereIsAnError) {
+  EXPECT_THAT(line_of(write_plan(store_, "00000000000000ff", record(1))),
+              HasSubstr("there is no run 00000000000000ff"));
+}
+
 TEST_F(PlansTest, WhatIsNotPredictedIsNull) {
   PlanRecord plan = record(1);
   plan.step_s.reset();

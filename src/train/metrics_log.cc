@@ -43,15 +43,18 @@ void MetricsLog::add(store::PlanRecord plan) {
   pending_.notify_one();
 }
 
+void MetricsLog::report(std::string_view lost, base::Error why) const {
+  why.what = fmt::format("{} not written to the store: {}", lost, why.what);
+  note_(why.line());
+}
+
 void MetricsLog::give_up(const base::Error& why) {
   {
     const std::lock_guard lock(mutex_);
     given_up_ = true;
     rows_.clear();
   }
-  base::Error error = why;
-  error.what = "metrics are not written to the store: " + error.what;
-  note_(error.line());
+  report("metrics are", why);
 }
 
 bool MetricsLog::open() {
@@ -75,12 +78,9 @@ bool MetricsLog::write(std::optional<store::PlanRecord>& plan,
                        std::vector<store::MetricRow>& rows) {
   if (plan) {
     const auto written = store::write_plan(*store_, run_.uid, *plan);
-    if (!written) {
-      give_up(written.error());
-      return false;
-    }
-    if (!*written) return true;
+    if (written && !*written) return true;
     plan.reset();
+    if (!written) report("the plan is", written.error());
   }
   if (rows.empty()) return true;
   const auto written = writer_->write(rows);
@@ -111,12 +111,15 @@ void MetricsLog::work() {
     stop_.wait_for(lock, every_, [this] { return stopping_; });
   }
   lock.unlock();
-  if (rows.empty()) return;
-  give_up(base::unfit_error(run_.location.database.string(),
-                            fmt::format("other processes kept it locked until the end; {} steps "
-                                        "are missing",
-                                        rows.size()),
-                            "metrics.jsonl has them"));
+  const auto locked = [this](std::string_view missing, const char* fix) {
+    return base::unfit_error(
+        run_.location.database.string(),
+        fmt::format("other processes kept it locked until the end; {}", missing), fix);
+  };
+  if (plan) report("the plan is", locked("assay report will predict anew", ""));
+  if (!rows.empty()) {
+    give_up(locked(fmt::format("{} steps are missing", rows.size()), "metrics.jsonl has them"));
+  }
 }
 
 }  // namespace assay::train

@@ -1,6 +1,6 @@
 // MetricsLog: writes a run's metrics to the store on its own thread, about once a second, so that
 // no step waits for the database. A locked store gets the rows later; a store that cannot be
-// written gets none, which is reported once.
+// written gets none, which is reported once. A plan that cannot be written does not stop the rows.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace assay::train {
 
 class MetricsLog {
  public:
-  // Reports that metrics are lost. Called on the log's thread, at most once.
+  // Reports that the plan or metrics are lost. Called on the log's thread, at most once for each.
   using Note = std::function<void(const std::string& line)>;
 
   MetricsLog(store::ThisRun run, Note note,
@@ -40,6 +41,8 @@ class MetricsLog {
   // False: the store cannot be opened.
   bool open();
   bool write(std::optional<store::PlanRecord>& plan, std::vector<store::MetricRow>& rows);
+  void report(std::string_view lost, base::Error why) const;
+  // No more rows are written.
   void give_up(const base::Error& why);
 
   const store::ThisRun run_;
