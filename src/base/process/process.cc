@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "base/process/program.h"
@@ -135,13 +136,28 @@ Exit Process::wait() {
 }
 
 std::optional<Exit> Process::wait_until(std::chrono::steady_clock::time_point deadline) {
-  if (!descriptor_.valid()) return wait();
+  if (!descriptor_.valid()) return poll_until(deadline);
   while (true) {
     const int left = poll_timeout_ms(deadline);
     pollfd exited{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
     const int ready = ::poll(&exited, 1, left);
     if (ready > 0) return wait();
     if (ready == 0 && left == 0) return std::nullopt;
+  }
+}
+
+std::optional<Exit> Process::poll_until(std::chrono::steady_clock::time_point deadline) {
+  constexpr std::chrono::milliseconds kPause(5);
+  while (true) {
+    const bool last = std::chrono::steady_clock::now() >= deadline;
+    Exit exit;
+    const pid_t ended = ::wait4(pid_, &exit.wait_status, WNOHANG, &exit.usage);
+    if (ended == pid_ || (ended < 0 && errno != EINTR)) {
+      waited_ = true;
+      return exit;
+    }
+    if (last) return std::nullopt;
+    std::this_thread::sleep_for(kPause);
   }
 }
 

@@ -68,7 +68,8 @@ class Process {
   ~Process();  // kills it, with its group, unless it was waited for
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // A pidfd, readable when the process has exited; -1 where the kernel has none (before 5.3).
+  // A pidfd, readable when the process has exited; -1 where there is none: the kernel is older than
+  // 5.3, or this process has too many open files.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
   // Wait until it has exited, or until the deadline; nothing if that passed. Once only.
@@ -80,6 +81,8 @@ class Process {
  private:
   friend class PreparedProcess;
   Process(pid_t pid, bool own_group);
+  // wait_until() without a pidfd.
+  std::optional<Exit> poll_until(std::chrono::steady_clock::time_point deadline);
   void end();
 
   pid_t pid_ = -1;

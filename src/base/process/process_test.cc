@@ -139,6 +139,29 @@ TEST(Process, WaitsUntilADeadlineAndCountsTime) {
   EXPECT_GT(exit->usage.ru_utime.tv_usec + exit->usage.ru_stime.tv_usec, 0);
 }
 
+// With every descriptor in use there is none for a pidfd. The program gets none of them.
+TEST(Process, WaitsUntilADeadlineWithoutAPidfd) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = 100, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<UniqueFd> all;
+  do {
+    all.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  } while (all.back().valid());
+  auto process =
+      Process::start({.arguments = {"sleep", "100"}, .environment = Environment::from_current()});
+  all.clear();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_TRUE(process);
+  ASSERT_EQ(process->descriptor(), -1);
+  EXPECT_FALSE(process->wait_until(SteadyClock::now() + 50ms));
+  process->signal(SIGTERM);
+  const auto exit = process->wait_until(SteadyClock::now() + 60s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(signal_of(exit->wait_status), SIGTERM);
+}
+
 TEST(Process, IsKilledWithItsGroupWhenItIsDestroyed) {
   testing::TempDir folder;
   const fs::path file = folder.path() / "pid";
