@@ -275,7 +275,10 @@ void after_wait(std::uint64_t from_ns, bool whole_context) {
   const HarmlessToCaptures harmless;
   wire::GpuBlock& mine = block();
   Lane* lane = take_lane();
-  if (lane == nullptr) return;
+  if (lane == nullptr) {
+    errno = error;
+    return;
+  }
   if (lane->lock.try_lock_for_a_while()) {
     const std::uint64_t now = now_ns();
     if (is_limited(*lane, now)) {
