@@ -196,10 +196,9 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
 
 void backward_block(Builder& b, Kept k, const View& dx) {
   const std::int32_t layer = b.layer();
-  // What the last block made is still there when its backward pass begins: keeping it costs memory
-  // only beside the logits.
-  const bool last = layer + 1 == b.model().layers;
-  const KeptParts kept = last ? KeptParts{} : kept_by(b.program().choices.recompute);
+  const KeptParts kept = recomputes_layer(layer, b.model().layers)
+                             ? kept_by(b.program().choices.recompute)
+                             : KeptParts{};
   b.enter(Phase::kRecompute, layer);
   if (!kept.attention) {
     const View x = k.x;

@@ -221,7 +221,6 @@ void Outliner::blocks() {
 
 void Outliner::blocks_alike(double layers, bool have_last) {
   const Sizes& s = sizes_;
-  const bool all_kept = choices_.recompute == spec::Recompute::kNone;
   const KeptParts parts = kept_by(choices_.recompute);
   enter(Phase::kForward, layers * s.micros);
   extras(true);
@@ -230,10 +229,7 @@ void Outliner::blocks_alike(double layers, bool have_last) {
   attention_out();
   mlp_forward();
 
-  // The last block of the model is never recomputed.
-  const double kept = all_kept                         ? layers
-                      : choices_.cut.last && have_last ? std::min(1.0, layers)
-                                                       : 0;
+  const double kept = layers_kept(choices_.recompute, layers, choices_.cut.last && have_last);
   const double again = layers - kept;
   if (!parts.attention && again > 0) {
     enter(Phase::kRecompute, again * s.micros);

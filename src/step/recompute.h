@@ -3,7 +3,9 @@
 // both that choose (train/choose_recompute.cc, plan/prediction.cc) share this.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "spec/job.h"
 
@@ -30,6 +32,17 @@ constexpr KeptParts kept_by(spec::Recompute policy) {
       return {.norms = false, .attention = false, .gate_up = false, .activation = false};
   }
   return {};
+}
+
+// A policy holds for all blocks of the model but the last: what that made is still there when its
+// backward pass begins, so keeping it costs memory only beside the logits.
+constexpr bool recomputes_layer(std::int64_t layer, std::int64_t layers) {
+  return layer + 1 != layers;
+}
+// The same for `layers` blocks together, which `have_last`: how many are not recomputed.
+constexpr double layers_kept(spec::Recompute policy, double layers, bool have_last) {
+  if (policy == spec::Recompute::kNone) return layers;
+  return have_last ? std::min(1.0, layers) : 0;
 }
 
 // Each computes more and keeps less than the one before.
