@@ -288,5 +288,27 @@ TEST(Cli, AFullDiskIsNotSuccess) {
   EXPECT_THAT(outcome.err, HasSubstr("standard output: cannot write"));
 }
 
+// Standard output is the command's.
+TEST(Cli, RunJsonIsOneLineOnStandardError) {
+  base::testing::TempDir directory;
+  const auto ran =
+      assay({"run", "--json", "--", "sh", "-c", "echo text | tee made; exit 5"}, directory.path());
+  EXPECT_EQ(ran.exit_code, 5);
+  EXPECT_EQ(ran.out, "text\n");
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  const Json summary = Json::parse(ran.err, nullptr, false);
+  ASSERT_TRUE(summary.is_object()) << ran.err;
+  const Json shown = Json::parse(assay({"show", "last", "--json"}, directory.path()).out);
+  for (const char* key : {"uid", "status", "exit_code", "signal", "complete", "tracer"}) {
+    EXPECT_EQ(summary[key], shown["run"][key]) << key;
+  }
+  EXPECT_EQ(summary["run"], shown["run"]["id"]);
+  EXPECT_EQ(summary["exit_code"], 5);
+  EXPECT_EQ(summary["outputs"], 1);
+  EXPECT_EQ(summary["inputs"], shown["inputs"].size());
+  EXPECT_EQ(Json::parse(assay({"--json", "run", "--", "true"}, directory.path()).err)["exit_code"],
+            0);
+}
+
 }  // namespace
 }  // namespace assay

@@ -82,7 +82,11 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
   request.build = request.build || options.build;
   request.explain = options.explain;
   request.wait = !options.no_wait;
-  request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
+  if (session.json) {
+    request.summary = lineage::Summary::kJson;
+  } else if (!session.quiet && ::isatty(STDERR_FILENO) == 1) {
+    request.summary = lineage::Summary::kLine;
+  }
   for (const OrderedValue& given : options.file_rules) {
     request.user_rules.push_back({given.value, given.option == "--keep"});
   }

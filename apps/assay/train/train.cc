@@ -36,7 +36,7 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   const std::vector<std::string> arguments = options.arguments();
   request.command.insert(request.command.end(), arguments.begin(), arguments.end());
   add_common_flags(session, request.command);
-  request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
+  if (!session.quiet && ::isatty(STDERR_FILENO) == 1) request.summary = lineage::Summary::kLine;
   ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
   if (kept.wait_status) base::exit_like(*kept.wait_status);
   ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);

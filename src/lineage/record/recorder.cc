@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/process/proc.h"
@@ -250,7 +251,22 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));
-  if (request_.summary) {
+  if (request_.summary == Summary::kJson) {
+    const auto or_null = [](const std::optional<int>& value) {
+      return value ? base::Json(*value) : base::Json(nullptr);
+    };
+    channel_.print(base::Json{
+        {"run", run_.id},
+        {"uid", run_.uid},
+        {"status", store::name_of(run_.status)},
+        {"exit_code", or_null(run_.exit_code)},
+        {"signal", or_null(run_.signal)},
+        {"inputs", results.inputs()},
+        {"outputs", results.outputs()},
+        {"complete", run_.complete},
+        {"tracer",
+         run_.tracer}}.dump());
+  } else if (request_.summary == Summary::kLine) {
     channel_.print(fmt::format("assay: run {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
                                run_.id, results.inputs(), results.outputs(),
                                run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));

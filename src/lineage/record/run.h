@@ -17,6 +17,9 @@
 
 namespace assay::lineage {
 
+// What is printed about the run at its end, on standard error: the command owns standard output.
+enum class Summary { kNone, kLine, kJson };
+
 struct RunRequest {
   std::vector<std::string> command;
   std::optional<collect::Tracer> tracer = std::nullopt;  // none: the first that works
@@ -31,8 +34,8 @@ struct RunRequest {
   share::LimitOptions gpu_options = {};
   share::LimitPlan gpu_limits = {};
   bool explain = false;
-  bool wait = true;      // for processes that the command leaves running
-  bool summary = false;  // print one line about the run at its end
+  bool wait = true;  // for processes that the command leaves running
+  Summary summary = Summary::kNone;
 };
 
 // The options of a request that a later run of the same stage repeats: "--tracer=ptrace",
