@@ -159,7 +159,8 @@ TEST_F(GpuTest, WithoutTheDriverTheBusIsLeft) {
   EXPECT_EQ(path(machine, 0, 4), PciePath::kCrossNuma);
   ASSERT_EQ(machine.notes.size(), 1U);
   EXPECT_THAT(machine.notes[0], HasSubstr("8 NVIDIA devices on the PCI bus but "));
-  EXPECT_THAT(machine.notes[0], HasSubstr("libassay-no-such-nvml.so.1: no driver library"));
+  EXPECT_THAT(machine.notes[0],
+              HasSubstr("no NVIDIA driver here (libassay-no-such-nvml.so.1 not found)"));
 }
 
 TEST_F(GpuTest, DriversThatDoNotStart) {
@@ -176,7 +177,8 @@ TEST_F(GpuTest, DriversThatDoNotStart) {
   // Libraries that are something else, or nothing.
   EXPECT_THAT(see("", "libm.so.6").notes.back(), HasSubstr("lacks functions"));
   tree_.write("/broken.so", "not a library");
-  EXPECT_THAT(see("", tree_.root() + "/broken.so").notes.back(), HasSubstr("no driver library"));
+  EXPECT_THAT(see("", tree_.root() + "/broken.so").notes.back(),
+              HasSubstr("no NVIDIA driver here (" + tree_.root()));
 }
 
 TEST_F(GpuTest, APartOfTheMachine) {

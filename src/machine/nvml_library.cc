@@ -91,9 +91,12 @@ NvmlLibrary::~NvmlLibrary() {
 base::Result<NvmlLibrary> NvmlLibrary::open(const std::string& name) {
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    const char* reason = ::dlerror();
-    return base::fail(base::unfit_error(
-        name, fmt::format("no driver library: {}", reason == nullptr ? "cannot load" : reason)));
+    const char* error = ::dlerror();
+    const std::string_view reason = error == nullptr ? "cannot be loaded" : error;
+    const bool missing = reason.find("No such file") != std::string_view::npos;
+    return base::fail(
+        base::unfit_error({}, missing ? fmt::format("no NVIDIA driver here ({} not found)", name)
+                                      : fmt::format("no NVIDIA driver here ({})", reason)));
   }
   NvmlLibrary library(handle);
   const Functions& f = library.functions_;

@@ -118,19 +118,21 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
   }
   if (plan.all.empty() && given.empty()) return plan;
   if (!context.gpus && !context.unchecked_allowed) {
-    return base::fail(base::usage_error(
-        verb, fmt::format("GPU limits cannot be checked here: {}", context.why_no_gpus),
+    return base::fail(base::unfit_error(
+        verb, fmt::format("GPU limits cannot be checked: {}", context.why_no_gpus),
         "ASSAY_GPU=1 sets them unchecked"));
   }
   std::vector<GpuName> visible;
   if (context.gpus) {
     visible = visible_gpus(*context.gpus, context.cuda);
+    if (context.gpus->empty()) {
+      return base::fail(
+          base::unfit_error(verb, "there is no GPU to limit", "leave the limits out"));
+    }
     if (visible.empty()) {
-      return base::fail(base::usage_error(
-          verb,
-          context.gpus->empty() ? "there is no GPU to limit"
-                                : "CUDA_VISIBLE_DEVICES leaves no GPU that could be limited",
-          "leave the limits out"));
+      return base::fail(
+          base::usage_error(verb, "CUDA_VISIBLE_DEVICES leaves no GPU that could be limited",
+                            "leave the limits out"));
     }
   }
   for (const DeviceLimits& one : given) {

@@ -76,7 +76,8 @@ base::Result<std::uint32_t> parse_compute_limit(std::string_view text) {
   if (text == kNone) return wire::kGpuWholeShare;
   const std::size_t size = text.starts_with('-') ? 0 : base::decimal_size(text);
   if (size == 0) return wrong(fmt::format("'{}' is not a share of a GPU", text), kExpected);
-  if (text.substr(size) != "%") {
+  const std::string_view unit = text.substr(size);
+  if (!unit.empty() && unit != "%") {
     return wrong(fmt::format("'{}' is not a share of a GPU: it does not end with %", text),
                  kExpected);
   }
@@ -88,6 +89,11 @@ base::Result<std::uint32_t> parse_compute_limit(std::string_view text) {
     return wrong(fmt::format("'{}' is more than the whole GPU", text), kExpected);
   }
   if (*thousandths == 0) return wrong("a share of nothing would let nothing run", kExpected);
+  // 30 is 30%, but 0.3 may have been meant as a fraction.
+  if (unit.empty() && *thousandths < 10) {
+    return wrong(fmt::format("'{}' may be a fraction or a percentage", text),
+                 fmt::format("{}% or a share such as 30%?", text));
+  }
   return static_cast<std::uint32_t>(*thousandths);
 }
 

@@ -27,7 +27,7 @@ struct Limits {
 
 // "20GiB", "none". Errors are usage errors with an empty `where`: the caller knows the option.
 base::Result<std::uint64_t> parse_memory_limit(std::string_view text);
-// "30%", "12.5%", "none"; in thousandths.
+// "30%", "30", "12.5%", "none"; in thousandths.
 base::Result<std::uint32_t> parse_compute_limit(std::string_view text);
 // "high", "normal", "low".
 base::Result<wire::GpuPriority> parse_priority(std::string_view text);

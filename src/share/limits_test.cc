@@ -29,6 +29,12 @@ TEST(LimitsTest, WhatPeopleWrite) {
   EXPECT_EQ(parse_priority("low"), wire::GpuPriority::kLow);
 }
 
+TEST(LimitsTest, AShareWithoutAUnitIsAPercentage) {
+  EXPECT_EQ(parse_compute_limit("30"), 300U);
+  EXPECT_EQ(parse_compute_limit("12.5"), 125U);
+  EXPECT_EQ(parse_compute_limit("1"), 10U);
+}
+
 TEST(LimitsTest, ImpossibleOnesAreRefused) {
   for (const char* text :
        {"", "0", "0GiB", "-1GiB", "20 apples", "GiB", "20gib", "1e40GiB", "nan", "0.3B", "20GiB ",
@@ -38,7 +44,7 @@ TEST(LimitsTest, ImpossibleOnesAreRefused) {
     EXPECT_EQ(limit.error().code, base::ExitCode::kUsage);
     EXPECT_FALSE(limit.error().hint.empty()) << text;
   }
-  for (const char* text : {"", "0%", "101%", "100.1%", "-5%", "30", "30 %", "%", "0.05%", "30%%",
+  for (const char* text : {"", "0%", "101%", "100.1%", "-5%", "0.3", "30 %", "%", "0.05%", "30%%",
                            "1e30%", "inf%", "0x10%", "30% "}) {
     const auto share = parse_compute_limit(text);
     ASSERT_FALSE(share) << text;
@@ -117,10 +123,10 @@ class PlanTest : public ::testing::Test {
            .memory = base::Bytes(141 * kGi)});
     }
   }
-  std::string error(const LimitOptions& options) {
+  std::string error(const LimitOptions& options, base::ExitCode expected = base::ExitCode::kUsage) {
     const auto plan = plan_limits("run", options, here_);
     if (plan) return "none";
-    EXPECT_EQ(plan.error().code, base::ExitCode::kUsage);
+    EXPECT_EQ(plan.error().code, expected);
     return plan.error().line();
   }
   std::vector<std::string> visible(const char* text) {
@@ -204,15 +210,16 @@ TEST_F(PlanTest, UnlikeCardsAreNotNumberedByGuess) {
 TEST_F(PlanTest, WithNobodyToAsk) {
   here_ = {.gpus = std::nullopt, .why_no_gpus = "no driver library"};
   EXPECT_THAT(
-      error({.memory = {"1GiB"}}),
-      AllOf(HasSubstr("cannot be checked here: no driver library"), HasSubstr("ASSAY_GPU=1")));
+      error({.memory = {"1GiB"}}, base::ExitCode::kUnfit),
+      AllOf(HasSubstr("cannot be checked: no driver library"), HasSubstr("ASSAY_GPU=1")));
   here_.unchecked_allowed = true;
   EXPECT_EQ(error({.memory = {"1GiB"}, .compute = {"5%"}}), "none");
   EXPECT_THAT(error({.devices = {"0=memory:1GiB"}}), HasSubstr("give its whole UUID"));
   EXPECT_THAT(error({.devices = {"GPU-000000ac=memory:1GiB"}}), HasSubstr("whole UUID"));
   EXPECT_EQ(error({.devices = {"GPU-000000ac-0000-0000-0000-000000000001=memory:1GiB"}}), "none");
   here_ = {.gpus = std::vector<machine::GpuName>{}};
-  EXPECT_THAT(error({.memory = {"1GiB"}}), HasSubstr("there is no GPU to limit"));
+  EXPECT_THAT(error({.memory = {"1GiB"}}, base::ExitCode::kUnfit),
+              HasSubstr("there is no GPU to limit"));
 }
 
 TEST_F(PlanTest, ErrorsNameTheOption) {

@@ -77,7 +77,8 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
       {"", "--gpu-memory 2GiB", "more than GPU 0 (Fake GPU) has, which is 1.00 GiB"},
       {"", "--gpu-compute 101%", "more than the whole GPU"},
       {"", "--gpu-compute 0%", "run --gpu-compute: "},
-      {"", "--gpu-compute 30", "does not end with %"},
+      {"", "--gpu-compute 30x", "does not end with %"},
+      {"", "--gpu-compute 0.3", "may be a fraction or a percentage"},
       {"", "--gpu 2=memory:1MiB", "there is no GPU 2; the command will see 2, 0 to 1"},
       {"", "--gpu GPU-77=memory:1MiB", "there is no GPU 'GPU-77'"},
       {"", "--gpu GPU-a0a0=memory:1MiB", "a prefix of 2 UUIDs"},
@@ -88,9 +89,7 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
       {"", "--priority urgent", "is not a priority"},
       {"CUDA_VISIBLE_DEVICES=1", "--gpu 1=memory:1MiB", "the command will see one, 0"},
       {"CUDA_VISIBLE_DEVICES=", "--gpu-memory 1MiB", "CUDA_VISIBLE_DEVICES leaves no GPU"},
-      {"FAKECUDA_DEVICES=0", "--gpu-memory 1MiB", "there is no GPU to limit"},
       {"ASSAY_GPU=0", "--gpu-memory 1MiB", "cannot be enforced with ASSAY_GPU=0"},
-      {"LD_LIBRARY_PATH=", "--gpu-memory 1MiB", "cannot be checked here"},
       {"ASSAY_GPU=1 LD_LIBRARY_PATH=", "--gpu 0=memory:1MiB", "give its whole UUID"},
   };
   for (const auto& [environment, options, says] : cases) {
@@ -101,6 +100,19 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
     EXPECT_FALSE(std::filesystem::exists(project_.path() / "started")) << options;
   }
   EXPECT_FALSE(std::filesystem::exists(project_.path() / ".assay"));
+}
+
+TEST_F(GpuLimit, WithoutAGpuTheExitCodeIsThree) {
+  for (const std::string environment : {"LD_LIBRARY_PATH=", "FAKECUDA_DEVICES=0"}) {
+    const auto ran = shell(environment + " $ASSAY run --gpu-memory 1MiB -- touch started");
+    EXPECT_EQ(ran.exit_code, 3) << environment;
+    EXPECT_THAT(ran.err, environment.starts_with("LD")
+                             ? HasSubstr("cannot be checked: no NVIDIA driver here "
+                                         "(libnvidia-ml.so.1 not found)")
+                             : HasSubstr("there is no GPU to limit"));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    EXPECT_FALSE(std::filesystem::exists(project_.path() / "started"));
+  }
 }
 
 TEST_F(GpuLimit, WhereNothingCanBeKeptNothingRunsUnlimited) {

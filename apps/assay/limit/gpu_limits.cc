@@ -19,7 +19,7 @@ bool has_share(const share::Limits& limits) {
 }
 
 base::Error cannot(const char* what, const char* hint) {
-  return base::usage_error("run", what, hint);
+  return base::unfit_error("run", what, hint);
 }
 
 }  // namespace
@@ -63,8 +63,8 @@ base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options)
   if (options.empty()) return share::LimitPlan{};
   const std::optional<std::string> requested = variable("ASSAY_GPU");
   if (requested == "0") {
-    return base::fail(cannot("GPU limits cannot be enforced with ASSAY_GPU=0",
-                             "unset it, or leave the limits out"));
+    return base::fail(base::usage_error("run", "GPU limits cannot be enforced with ASSAY_GPU=0",
+                                        "unset it, or leave the limits out"));
   }
   if (!collect::gpu_library_found()) {
     return base::fail(cannot("GPU limits need libassay-gpu.so, which was not found",

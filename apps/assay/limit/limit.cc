@@ -31,7 +31,7 @@ struct Target {
 };
 
 base::Error not_counted(const std::string& where) {
-  return base::usage_error(
+  return base::unfit_error(
       where, "its GPU work is not counted, so there is nothing to limit",
       "no CUDA driver was found when it started; ASSAY_GPU=1 makes assay run count anyway");
 }
