@@ -90,7 +90,8 @@ base::Result<void> check_file(const fs::path& path) {
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno != ENOENT) return failed(path, "cannot read its status", kMakeReadable);
     return base::fail(
-        base::unfit_error(path.string(), "there is no store here", "make one with: assay init"));
+        base::unfit_error(path.string(), "nothing is recorded here or above",
+                          "cd to the project, or record something: assay run -- COMMAND"));
   }
   if (!S_ISREG(status.st_mode)) {
     return base::fail(base::unfit_error(path.string(), "is not a regular file",

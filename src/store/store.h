@@ -24,7 +24,7 @@ class Store {
  public:
   // Creates the store, or finishes an interrupted creation, or opens the existing one.
   static base::Result<Store> create(const Location& location, const Program& program);
-  // Opens a store that exists; when there is none, the error names `assay init`.
+  // Opens a store that exists; an error when there is none.
   // With Access::kRead, one that cannot be written is opened read-only: it is not migrated, and an
   // older schema is refused.
   static base::Result<Store> open(const Location& location, const Program& program,

@@ -73,8 +73,9 @@ TEST_F(StoreTest, AcceptsOnlyRowsThatMakeSense) {
 
 TEST_F(StoreTest, ErrorsNameInitWhenThereIsNone) {
   const auto none = Store::open(location_, {.version = "1"});
-  EXPECT_EQ(line_of(none),
-            location_.database.string() + ": there is no store here; make one with: assay init");
+  EXPECT_EQ(line_of(none), location_.database.string() +
+                               ": nothing is recorded here or above; cd to the project, or record "
+                               "something: assay run -- COMMAND");
   EXPECT_FALSE(fs::exists(location_.directory));
 }
 

@@ -321,7 +321,7 @@ TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
   says({"--a", bytes, "--b", bytes, "--metric", "regex:took (.*)"}, "is not a number");
   says({"--a", "sleep 5", "--b", "sleep 5", "--timeout", "50ms"}, "ran into the timeout");
   says({"--a", "true", "--b", "true", "--prepare", "false"}, "--prepare exited with 1");
-  says({"--a", "true", "--b", "true", "--metric", "stored:seconds"}, "assay init");
+  says({"--a", "true", "--b", "true", "--metric", "stored:seconds"}, "nothing is recorded here or above");
 }
 
 TEST_F(CompareCli, MistakesAreOneLine) {
@@ -336,6 +336,8 @@ TEST_F(CompareCli, MistakesAreOneLine) {
   refused(
       {"--a", "true", "--b", "true", "--metric", "speed"},
       "--metric: 'speed' is not a metric; one of wall, cpu, regex:PATTERN, json:PATH, stored:NAME");
+  refused({"--a", "true", "--b", "true", "--max-time", "10"},
+          "--max-time: 10 what? 10s, 10min, 10h");
   refused({"--a", "true", "--b", "true", "--margin", "much"},
           "--margin: 'much' is not a percentage; 0.5%, for example");
   refused({"--a", "true", "--b", "true", "--half-width", "0"},

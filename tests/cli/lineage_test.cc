@@ -322,7 +322,8 @@ TEST_F(LineageCli, WithoutAStoreTheyAllSaySo) {
     arguments.insert(arguments.begin(), support::program());
     const auto outcome = support::run({arguments, "", empty.path()});
     EXPECT_EQ(outcome.exit_code, 3) << verb[0];
-    EXPECT_THAT(outcome.err, HasSubstr("there is no store here")) << verb[0];
+    EXPECT_THAT(outcome.err, HasSubstr("nothing is recorded here or above; cd to the project"))
+        << verb[0];
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
     EXPECT_FALSE(fs::exists(empty.path() / ".assay"));
   }

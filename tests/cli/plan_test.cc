@@ -136,6 +136,10 @@ TEST(PlanCli, AnotherFrameworkTakesAnotherTime) {
   EXPECT_GT(eager, ours);
   refused({kJob, "--framework", "megatron-cor"},
           "--framework: unknown framework 'megatron-cor'; did you mean 'megatron-core'?");
+  const auto unknown = plan({kJob, "--framework", "foo"});
+  EXPECT_EQ(unknown.exit_code, 64);
+  EXPECT_THAT(unknown.err, HasSubstr("unknown framework 'foo'; one of "));
+  EXPECT_THAT(unknown.err, HasSubstr("megatron-core"));
 }
 
 TEST(PlanCli, FarFromWhatWasMeasuredIsSaid) {
@@ -191,8 +195,7 @@ TEST(PlanCli, SearchesUnderLimits) {
   EXPECT_THAT(none.out, HasSubstr("budget"));
   refused({"llama3-70b-h200x32", "--deadline", "3d"},
           "--deadline: does not apply to one plan; use it with --search");
-  refused({"llama3-70b-h200x32", "--search", "--deadline", "48"},
-          "--deadline: '48' of what; give a unit: 48h, 30d");
+  refused({"llama3-70b-h200x32", "--search", "--deadline", "48"}, "--deadline: 48 what? 48h, 48d");
   refused({"llama3-70b-h200x32", "--search", "--max-devices", "many"},
           "--max-devices: 'many' is not a number of devices");
   refused({"llama3-70b-h200x32", "--memory", "40GiB"},

@@ -7,6 +7,7 @@
 
 #include "assay/compare/experiment_file.h"
 #include "assay/project.h"
+#include "base/decimal.h"
 #include "base/text.h"
 
 namespace assay::cli {
@@ -167,6 +168,9 @@ base::Result<double> step_unit_of(const std::string& where, std::string_view tex
 }
 
 base::Result<base::Seconds> duration(const std::string& where, std::string_view text) {
+  if (!text.empty() && base::decimal_size(text) == text.size()) {
+    return base::fail(base::usage_error(where, fmt::format("{0} what? {0}s, {0}min, {0}h", text)));
+  }
   return placed(where, base::parse_seconds(text));
 }
 

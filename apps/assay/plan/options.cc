@@ -34,9 +34,11 @@ base::Result<plan::Assumed> assumed_by(const PlanOptions& options) {
   if (options.framework.empty()) return plan::Assumed{};
   const auto framework = plan::parse_framework(options.framework);
   if (!framework) {
-    return base::fail(
-        base::usage_error("--framework", fmt::format("unknown framework '{}'", options.framework),
-                          base::suggestion(options.framework, plan::framework_names())));
+    const std::vector<std::string> known = plan::framework_names();
+    std::string hint = base::suggestion(options.framework, known);
+    if (hint.empty()) hint = fmt::format("one of {}", fmt::join(known, ", "));
+    return base::fail(base::usage_error(
+        "--framework", fmt::format("unknown framework '{}'", options.framework), std::move(hint)));
   }
   return plan::Assumed{.framework = framework};
 }
@@ -52,8 +54,7 @@ base::Result<std::optional<base::Seconds>> duration_of(const std::string& option
   if (text.empty()) return std::nullopt;
   const bool bare = base::decimal_size(text) == text.size();
   if (bare && unit == nullptr) {
-    return base::fail(
-        base::usage_error(option, fmt::format("'{}' of what", text), "give a unit: 48h, 30d"));
+    return base::fail(base::usage_error(option, fmt::format("{0} what? {0}h, {0}d", text)));
   }
   auto value = base::parse_seconds(bare ? text + unit : text);
   if (!value) {

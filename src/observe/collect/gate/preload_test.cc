@@ -96,7 +96,8 @@ TEST_F(PreloadTest, SaysWhatCannotBeStarted) {
   std::ofstream(work_ / "plain") << "x";
   const auto plain = run({in_work("plain")});
   ASSERT_FALSE(plain);
-  EXPECT_THAT(plain.error().line(), ::testing::HasSubstr("Permission denied"));
+  EXPECT_THAT(plain.error().line(),
+              ::testing::HasSubstr("Permission denied; make it executable (chmod +x)"));
 }
 
 TEST_F(PreloadTest, KeepsTheCommandGoingWhenAbandoned) {

@@ -83,7 +83,9 @@ base::Error why_not(const Launch& launch, const Report& report) {
     return base::usage_error(program, is_path ? "no such program" : "command not found",
                              is_path ? "" : "it is in no directory of PATH");
   }
-  base::Error error = base::system_error(program, "cannot run it", report.error);
+  base::Error error = base::system_error(
+      program, "cannot run it", report.error,
+      report.error == EACCES ? "make it executable (chmod +x), or name its interpreter" : "");
   error.code = base::ExitCode::kNo;  // a problem of the command, not of the machine
   return error;
 }
