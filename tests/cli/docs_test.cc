@@ -68,7 +68,7 @@ void make_checkpoints(const fs::path& directory) {
 std::string with_running_run(const std::string& command) {
   return "mkdir -p limited && cd limited && assay init -q && rm -f started;"
          " ASSAY_GPU=1 assay run -q --name sweep -- sh -c 'touch started; exec sleep 60' & run=$!;"
-         " while [ ! -e started ]; do sleep 0.01; done; " +
+         " for i in $(seq 3000); do [ -e started ] && break; sleep 0.01; done; " +
          command + "; code=$?; kill $run; wait $run; exit $code";
 }
 

@@ -6,6 +6,8 @@
 #include <pty.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/gpu_runs.h"
 #include "share/testing/exposition.h"
@@ -62,12 +64,17 @@ TEST_F(GpuTop, TopTellsWhatTheRunDid) {
   EXPECT_TRUE(Json::parse(old.out)["gpus"][0]["tensor_percent"].is_null());
   // For people, in a pipe: whole, and without a terminal's codes.
   const auto text = shell("$ASSAY top --once --interval 0.1");
-  EXPECT_THAT(text.out, AllOf(HasSubstr("busy"), HasSubstr("30%"), HasSubstr("of 512 MiB"),
+  EXPECT_THAT(text.out, AllOf(HasSubstr("  busy\n"), HasSubstr("30%"), HasSubstr("of 512 MiB"),
                               HasSubstr("Fake GPU"), Not(HasSubstr("\x1b"))));
   // Elsewhere it has no number, but a command.
-  const auto far =
-      shell("mkdir -p far && cd far && $ASSAY init >/dev/null && $ASSAY top --once --interval 0.1");
-  EXPECT_THAT(far.out, AllOf(HasSubstr("gpu_sitter launch 100"), Not(HasSubstr("  busy\n"))));
+  const Json far = Json::parse(shell("mkdir -p far && cd far && $ASSAY init >/dev/null && "
+                                     "$ASSAY top --once --interval 0.1 --json")
+                                   .out);
+  const auto same = [&](const Json& run) { return run["uid"] == mine["uid"]; };
+  const auto there = std::find_if(far["runs"].begin(), far["runs"].end(), same);
+  ASSERT_NE(there, far["runs"].end()) << far.dump();
+  EXPECT_TRUE((*there)["run"].is_null());
+  EXPECT_THAT((*there)["title"].get<std::string>(), HasSubstr("gpu_sitter launch 100"));
 }
 
 // Rate times time, added up over all samples, is the total.
@@ -126,8 +133,9 @@ TEST_F(GpuTop, TopShowsTrainingWithoutGpus) {
   shell("curl -s --max-time 10 $(grep -o 'http:.*' serve-err) > page");
   const Exposition read = share::testing::read_exposition(text_of("page"));
   EXPECT_EQ(read.error, "");
-  EXPECT_GE(read.value("assay_run_step", {}).value_or(0), 1);
-  EXPECT_GT(read.value("assay_run_cpu_seconds_total", {}).value_or(0), 0);
+  const auto uid = mine["uid"].get<std::string>();
+  EXPECT_GE(read.value("assay_run_step", {{"assay_run", uid}}).value_or(0), 1);
+  EXPECT_GT(read.value("assay_run_cpu_seconds_total", {{"assay_run", uid}}).value_or(0), 0);
   EXPECT_GE(read.value("assay_runs", {}).value_or(0), 1);
   shell("kill -INT $(cat serve-pid); kill -INT $(cat train-pid)");
   EXPECT_TRUE(appears("serve-rc", "0\n"));
@@ -138,6 +146,7 @@ TEST_F(GpuTop, TopShowsTrainingWithoutGpus) {
 
 TEST_F(GpuTop, TopServesMetrics) {
   start("$ASSAY run --name 'a-b' --gpu-memory 512MiB", "launch 42 alloc 2097152 wait go");
+  const auto uid = run_of_this_project(json("top --once --interval 0.1"))["uid"].get<std::string>();
   shell(
       "($ASSAY top --listen 0 --interval 0.1 > servedout 2> served & echo $! > servedpid;"
       " wait $!; echo $? > servedrc) > /dev/null 2>&1 &"
@@ -151,10 +160,12 @@ TEST_F(GpuTop, TopServesMetrics) {
   const Exposition read =
       share::testing::read_exposition(got.out.substr(got.out.find("\r\n\r\n") + 4));
   EXPECT_EQ(read.error, "");
-  const Exposition::Labels run = {{"title", "a-b"}};
+  const Exposition::Labels run = {{"assay_run", uid}, {"title", "a-b"}};
   EXPECT_EQ(read.value("assay_gpu_run_launches_total", run), 42);
   EXPECT_EQ(read.value("assay_gpu_run_processes", run), 1);
-  EXPECT_EQ(read.value("assay_gpu_run_memory_limit_bytes", {{"uuid", kFirstGpu}}), 512 * kMi);
+  EXPECT_EQ(
+      read.value("assay_gpu_run_memory_limit_bytes", {{"assay_run", uid}, {"uuid", kFirstGpu}}),
+      512 * kMi);
   EXPECT_EQ(read.value("assay_gpu_power_watts", {{"gpu", "1"}}), 501);
   EXPECT_THAT(shell("curl -si --max-time 10 " + url + "/x").out, HasSubstr("404"));
   const auto taken = shell("$ASSAY top --listen " + url.substr(7, url.rfind('/') - 7));
@@ -224,7 +235,7 @@ TEST_F(GpuTop, TopGivesTheTerminalBack) {
 TEST_F(GpuTop, TopWithoutGpusSaysSo) {
   const auto none = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1");
   EXPECT_EQ(none.exit_code, 0);
-  EXPECT_THAT(none.out, HasSubstr("no GPU: libnvidia-ml.so.1: no driver library"));
+  EXPECT_THAT(none.out, HasSubstr("no GPU: no NVIDIA driver here (libnvidia-ml.so.1 not found)"));
   const Json json_view =
       Json::parse(shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1 --json").out);
   EXPECT_TRUE(json_view["gpus"].empty());

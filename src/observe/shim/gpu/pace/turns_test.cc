@@ -38,6 +38,10 @@ void limit(const RunRecord& run, std::uint32_t share, bool borrow = false,
   run.region().header.generation.fetch_add(1);
 }
 
+// From the start of the programs to the first window; in_one_of_several() gives them more.
+constexpr std::uint64_t kTimeToStartMs = 200;
+std::uint64_t time_to_start_ms = kTimeToStartMs;
+
 // Runs on one GPU, with turns of their own.
 class OneGpu {
  public:
@@ -103,7 +107,7 @@ class OneGpu {
  private:
   char clock_[32] = "/dev/shm/assay-gpu-clock-XXXXXX";
   std::string turns_;
-  std::uint64_t begin_ = now_in_ms() + 200;  // time to start in
+  std::uint64_t begin_ = now_in_ms() + time_to_start_ms;  // time to start in
   std::vector<std::unique_ptr<Ran>> results_;
   std::vector<std::thread> running_;
 };
@@ -115,10 +119,14 @@ template <typename Attempt>
 void in_one_of_several(Attempt attempt) {
   constexpr int kAttempts = 5;
   std::string seen;
-  for (int i = 0; i < kAttempts; ++i) {
-    if (attempt(seen)) return;
+  bool good = false;
+  for (int i = 0; i < kAttempts && !good; ++i) {
+    good = attempt(seen);
     seen += "; ";
+    time_to_start_ms *= 2;
   }
+  time_to_start_ms = kTimeToStartMs;
+  if (good) return;
   FAIL() << seen;
 }
 bool note(std::string& seen, const char* what, double value, bool good) {
@@ -297,7 +305,7 @@ TEST(GpuShares, ALaunchDoesNotWaitForEverForAKernel) {
   OneGpu gpu;
   const Ran ran = run.probe("behind_a_long_one 10", gpu.settings());
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_LT(ran.told.at("milliseconds"), 8000);
+  EXPECT_LT(ran.told.at("milliseconds"), 60'000);  // the kernel takes 100 s
 }
 
 TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {

@@ -125,8 +125,8 @@ TEST(GpuUuid, IsReadAsItIsWritten) {
 class InPlaceOfHami : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/assay-hami-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
+    std::string name = std::filesystem::temp_directory_path() / "assay-hami-XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
   }
   // Regions without a name of their own, of limits that nobody else has, go too.
@@ -139,10 +139,11 @@ class InPlaceOfHami : public ::testing::Test {
       auto header = std::make_unique<wire::GpuHeader>();
       stream.read(reinterpret_cast<char*>(header.get()), sizeof(wire::GpuHeader));
       const std::uint64_t bytes = header->limits.bytes.load();
-      if (bytes == kOdd || bytes == kOdd + 1) std::filesystem::remove(file.path());
+      if (bytes == odd_ || bytes == odd_ + 1) std::filesystem::remove(file.path());
     }
   }
-  static constexpr std::uint64_t kOdd = 1234567;
+  // A limit that no other test on this machine has at the same time.
+  const std::uint64_t odd_ = 10'000'000 + 2 * static_cast<std::uint64_t>(::getpid());
 
   [[nodiscard]] std::string cache() const { return folder_ + "/cudevshr.cache"; }
   [[nodiscard]] std::string region() const {
@@ -191,12 +192,15 @@ TEST_F(InPlaceOfHami, ProcessesOfAContainerShareTheLimit) {
 
 TEST_F(InPlaceOfHami, WithoutACacheFileTheSameLimitsAreShared) {
   const std::string none = "CUDA_DEVICE_MEMORY_SHARED_CACHE= ";
-  const std::string limit = "CUDA_DEVICE_MEMORY_LIMIT=1234567 ";
-  const Ran ran = memory("a=alloc:700000 shell:OTHER shell:ELSE",
+  const std::string limit = "CUDA_DEVICE_MEMORY_LIMIT=" + std::to_string(odd_) + " ";
+  const std::string most = std::to_string(odd_ - 500'000);
+  const Ran ran = memory("a=alloc:" + most + " shell:OTHER shell:ELSE",
                          none + limit +
                              "OTHER='" ASSAY_GPU_PROBE
                              " memory b=alloc:600000' ELSE='CUDA_DEVICE_MEMORY_LIMIT="
-                             "1234568 " ASSAY_GPU_PROBE " memory c=alloc:600000'");
+                             " +
+                             std::to_string(odd_ + 1) +
+                             " " ASSAY_GPU_PROBE " memory c=alloc:600000'");
   EXPECT_EQ(ran.told.at("b"), 2) << ran.text;
   EXPECT_EQ(ran.told.at("c"), 0);  // another limit is another region
 }
@@ -256,7 +260,9 @@ TEST_F(InPlaceOfHami, WhateverStandsInTheFileIsReplaced) {
 
 TEST_F(InPlaceOfHami, WhereNoFileCanBeMadeTheLimitHoldsForTheProcess) {
   std::filesystem::create_directory(region());  // neither a file nor one that can be made
-  const Ran ran = memory("a=alloc:1234568 b=alloc:1234567", "CUDA_DEVICE_MEMORY_LIMIT=1234567");
+  const std::string limit = std::to_string(odd_);
+  const Ran ran = memory("a=alloc:" + std::to_string(odd_ + 1) + " b=alloc:" + limit,
+                         "CUDA_DEVICE_MEMORY_LIMIT=" + limit);
   EXPECT_EQ(ran.told.at("a"), 2) << ran.text;
   EXPECT_EQ(ran.told.at("b"), 0);
   EXPECT_NE(log().find("no file can be made there"), std::string::npos) << log();

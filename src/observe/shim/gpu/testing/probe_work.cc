@@ -185,7 +185,7 @@ int behind_a_long_one(long launches) {
   Launch* function = find_launch();
   launch(function, 20);
   const auto begun = std::chrono::steady_clock::now();
-  function(nullptr, 10'000'000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+  function(nullptr, 100'000'000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
   for (long i = 0; i < launches; ++i) {
     function(nullptr, 1000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
   }
