@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/draws.h"
+#include "base/random_draws.h"
 #include "store/metrics.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"

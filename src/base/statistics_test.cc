@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/draws.h"
+#include "base/random_draws.h"
 
 namespace assay::base {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "base/draws.h"
+#include "base/random_draws.h"
 #include "compare/metric_reader.h"
 
 namespace assay::compare {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/draws.h"
+#include "base/random_draws.h"
 #include "compare/distributions.h"
 
 namespace assay::compare {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/draws.h"
+#include "base/random_draws.h"
 
 namespace assay::compare {
 namespace {

@@ -33,9 +33,13 @@ struct Kernel {
 
 // Those that this processor and operating system can run, slowest first; never empty.
 std::span<const Kernel* const> usable_kernels();
-const Kernel& best_kernel();
+inline const Kernel& best_kernel() {
+  return *usable_kernels().back();
+}
 // "avx512", "avx2", "sse4.1" or "portable": what hashing uses on this machine.
-const char* simd_level();
+inline const char* simd_level() {
+  return best_kernel().name;
+}
 
 extern const Kernel kPortableKernel;
 

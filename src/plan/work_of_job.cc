@@ -8,7 +8,7 @@
 #include "plan/exchange/communication.h"
 #include "plan/exchange/sharded_muon.h"
 #include "plan/model/cards.h"
-#include "plan/model/links.h"
+#include "plan/model/cluster_links.h"
 #include "spec/parameters.h"
 #include "step/shapes.h"
 

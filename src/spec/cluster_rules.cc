@@ -1,13 +1,13 @@
 // Rules of a cluster: its nodes against its network, and the devices of a node against their link.
 #include <fmt/format.h>
 
-#include "spec/rule.h"
+#include "spec/rule_error.h"
 #include "spec/rules.h"
 
 namespace assay::spec {
 namespace {
 
-base::Result<void> check_no_link(const ClusterSpec& c, const Rule& rule) {
+base::Result<void> check_no_link(const ClusterSpec& c, const RuleErrors& rule) {
   if (c.devices_per_node > 1) {
     return rule.broken(
         "cluster.link.kind",
@@ -25,7 +25,7 @@ base::Result<void> check_no_link(const ClusterSpec& c, const Rule& rule) {
   return {};
 }
 
-base::Result<void> check_link(const ClusterSpec& c, const Rule& rule) {
+base::Result<void> check_link(const ClusterSpec& c, const RuleErrors& rule) {
   if (c.link.kind == LinkKind::kNone) return check_no_link(c, rule);
   if (c.link.kind != LinkKind::kPcie && !c.link.bandwidth) {
     return rule.broken("cluster.link.bandwidth", "an NVLink without a bandwidth",
@@ -50,7 +50,7 @@ base::Result<void> check_link(const ClusterSpec& c, const Rule& rule) {
 }  // namespace
 
 base::Result<void> complete(ClusterSpec& c, const Value& document) {
-  const Rule rule(document);
+  const RuleErrors rule(document);
   if (c.max_nodes == 0) c.max_nodes = c.nodes;
   if (c.nodes > c.max_nodes) {
     return rule.broken(

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "spec/enum_names.h"
-#include "spec/rule.h"
+#include "spec/rule_error.h"
 #include "spec/rules.h"
 #include "spec/schema.h"
 
@@ -43,7 +43,7 @@ std::string repair(const LayoutSpec& l, std::int64_t ranks) {
 
 // `ranks_text` says whose the ranks are: "the cluster has 8 devices (1 node of 8)".
 base::Result<void> fit_ranks(LayoutSpec& l, std::int64_t ranks, const std::string& ranks_text,
-                             const Rule& rule) {
+                             const RuleErrors& rule) {
   if (l.dp == 0) l.dp = ranks % l.inner_ranks() == 0 ? ranks / l.inner_ranks() : 1;
   if (l.dp * l.inner_ranks() != ranks) {
     return rule.broken("layout", fmt::format("{} ranks, but {}", product_text(l), ranks_text),
@@ -53,7 +53,7 @@ base::Result<void> fit_ranks(LayoutSpec& l, std::int64_t ranks, const std::strin
 }
 
 // What holds whatever the model is.
-base::Result<void> check_degrees(const LayoutSpec& l, const Rule& rule) {
+base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
   const auto product = checked_product({l.dp == 0 ? 1 : l.dp, l.fsdp, l.tp, l.pp, l.cp, l.ep});
   if (!product || static_cast<double>(*product) > kMostRanks) {
     return rule.broken("layout", "more than 10,000,000 ranks", "lower a degree");
@@ -85,7 +85,7 @@ base::Result<void> check_degrees(const LayoutSpec& l, const Rule& rule) {
 }
 
 // That each degree cuts the model into equal parts.
-base::Result<void> check_cuts(const JobSpec& job, const Rule& rule) {
+base::Result<void> check_cuts(const JobSpec& job, const RuleErrors& rule) {
   const ModelSpec& m = job.model;
   const LayoutSpec& l = job.layout;
   if (m.heads % l.tp != 0) {
@@ -131,7 +131,7 @@ base::Result<void> check_cuts(const JobSpec& job, const Rule& rule) {
 }  // namespace
 
 base::Result<void> complete(LayoutSpec& l, const Value& document) {
-  const Rule rule(document);
+  const RuleErrors rule(document);
   ASSAY_TRY_VOID(check_degrees(l, rule));
   if (!l.ranks) {
     if (l.dp == 0) l.dp = 1;
@@ -142,7 +142,7 @@ base::Result<void> complete(LayoutSpec& l, const Value& document) {
 }
 
 base::Result<void> complete_layout(JobSpec& job, const Value& document) {
-  const Rule rule(document);
+  const RuleErrors rule(document);
   LayoutSpec& l = job.layout;
   const std::int64_t devices = job.cluster.devices();
   ASSAY_TRY_VOID(check_degrees(l, rule));

@@ -1,7 +1,7 @@
 #include "spec/parameters.h"
 
 #include "base/check.h"
-#include "spec/rule.h"
+#include "spec/rule_error.h"
 
 namespace assay::spec {
 namespace {

@@ -12,13 +12,13 @@
 #include "spec/layout_rules.h"
 #include "spec/parameters.h"
 #include "spec/presets.h"
-#include "spec/rule.h"
+#include "spec/rule_error.h"
 #include "spec/schema.h"
 
 namespace assay::spec {
 namespace {
 
-base::Result<void> check_heads(const ModelSpec& m, const Rule& rule) {
+base::Result<void> check_heads(const ModelSpec& m, const RuleErrors& rule) {
   if (m.heads % m.kv_heads != 0) {
     return rule.broken("model.kv_heads",
                        fmt::format("{} heads cannot share {} kv_heads evenly", m.heads, m.kv_heads),
@@ -37,7 +37,7 @@ base::Result<void> check_heads(const ModelSpec& m, const Rule& rule) {
   return {};
 }
 
-base::Result<void> check_experts(const ModelSpec& m, const Rule& rule) {
+base::Result<void> check_experts(const ModelSpec& m, const RuleErrors& rule) {
   if (m.experts == 0 && m.experts_per_token > 0) {
     return rule.broken(
         "model.experts_per_token",
@@ -72,7 +72,7 @@ base::Result<void> check_experts(const ModelSpec& m, const Rule& rule) {
   return {};
 }
 
-base::Result<void> check_batch(const JobSpec& job, const Rule& rule) {
+base::Result<void> check_batch(const JobSpec& job, const RuleErrors& rule) {
   if (job.batch.sequence > job.model.context) {
     return rule.broken("batch.sequence",
                        fmt::format("{} tokens are more than the model's context of {}",
@@ -97,7 +97,7 @@ base::Result<void> check_batch(const JobSpec& job, const Rule& rule) {
 
 // That the length of training, given by `key`, is a number of steps that can be counted.
 base::Result<void> check_length(long double tokens, const JobSpec& job, const char* key,
-                                const Rule& rule) {
+                                const RuleErrors& rule) {
   if (tokens > static_cast<long double>(kMostTokens)) {
     return rule.broken(key, "more than 10^17 tokens of training", "lower it");
   }
@@ -110,7 +110,7 @@ base::Result<void> check_length(long double tokens, const JobSpec& job, const ch
   return {};
 }
 
-base::Result<void> check_lengths(const JobSpec& job, const Rule& rule) {
+base::Result<void> check_lengths(const JobSpec& job, const RuleErrors& rule) {
   const TrainSpec& train = job.train;
   if (train.steps) {
     const auto tokens =
@@ -128,7 +128,7 @@ base::Result<void> check_lengths(const JobSpec& job, const Rule& rule) {
   return {};
 }
 
-base::Result<void> check_train(const JobSpec& job, const Rule& rule) {
+base::Result<void> check_train(const JobSpec& job, const RuleErrors& rule) {
   const TrainSpec& train = job.train;
   const int lengths = static_cast<int>(train.steps.has_value()) +
                       static_cast<int>(train.tokens.has_value()) +
@@ -163,7 +163,7 @@ bool fills_pipeline(const LayoutSpec& layout, const BatchSpec& batch) {
 }
 
 base::Result<void> complete(ModelSpec& m, const Value& document) {
-  const Rule rule(document);
+  const RuleErrors rule(document);
   if (m.kv_heads == 0) m.kv_heads = m.heads;
   if (m.head_dim == 0) {
     if (m.dim % m.heads != 0) {
@@ -182,7 +182,7 @@ base::Result<void> complete(ModelSpec& m, const Value& document) {
 }
 
 base::Result<void> complete(PriceSpec& price, const Value& row, const std::string& path) {
-  const Rule rule(row, path);
+  const RuleErrors rule(row, path);
   const auto devices = preset_names(Kind::kDevice);
   if (std::find(devices.begin(), devices.end(), price.device) == devices.end()) {
     return rule.broken("device", fmt::format("no device preset '{}'", price.device),
@@ -214,7 +214,7 @@ base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdv
   }
   const bool cpu = job.cluster.device.kind == DeviceKind::kCpu;
   if (cpu && document.at("train.precision") == nullptr) job.train.precision = Precision::kFp32;
-  const Rule rule(document);
+  const RuleErrors rule(document);
   ASSAY_TRY_VOID(check_batch(job, rule));
   return check_train(job, rule);
 }

@@ -1,5 +1,5 @@
 // The log of executed ops: what a backend's kernels report about themselves, from the memory they
-// were given. Tests compare it with the program's list, op by op (testing/log_is_list.h).
+// were given. Tests compare it with the program's list, op by op (testing/executed_as_listed.h).
 #pragma once
 
 #include <array>

@@ -1,5 +1,7 @@
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"): four random words
-// from a key and a counter, without state: any element of any stream is computed directly.
+// from a key and a counter, without state: any element of any stream is computed directly. For
+// weights and sampling; the order of tokens is train/data/mix.h's, statistics and simulation draw
+// from base/random_draws.h.
 #pragma once
 
 #include <array>

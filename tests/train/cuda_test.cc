@@ -8,7 +8,7 @@
 #include "train/cuda/testing/trial.h"
 #include "train/every_preset.h"
 #include "train/job_data.h"
-#include "train/testing/likeness.h"
+#include "train/testing/tensor_similarity.h"
 #include "train/validation.h"
 
 namespace assay::train {
@@ -19,8 +19,8 @@ using cuda::testing::scalar;
 using cuda::testing::Trial;
 using cuda::testing::Variant;
 
-using testing::Likeness;
-using testing::likeness;
+using testing::tensor_similarity;
+using testing::TensorSimilarity;
 
 void compare(const Variant& variant, step::Choices choices, const StepSettings& settings) {
   SCOPED_TRACE(variant.name);
@@ -37,7 +37,7 @@ void compare(const Variant& variant, step::Choices choices, const StepSettings& 
   EXPECT_EQ(scalar(found, step::Scalar::kCount), scalar(expected, step::Scalar::kCount));
   EXPECT_EQ(scalar(found, step::Scalar::kNonFinite), 0.0F);
   for (const step::Parameter& p : cpu.program().parameters) {
-    const Likeness like = likeness(cpu.gradient(p), gpu.gradient(p));
+    const TensorSimilarity like = tensor_similarity(cpu.gradient(p), gpu.gradient(p));
     EXPECT_GE(like.cosine, 0.999) << p.name;
     EXPECT_NEAR(like.ratio, 1.0, 0.02) << p.name;
   }
@@ -92,7 +92,7 @@ TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
       expected[j] -= before[i][j];
       found[j] -= before[i][j];
     }
-    const Likeness like = likeness(expected, found);
+    const TensorSimilarity like = tensor_similarity(expected, found);
     EXPECT_GE(like.cosine, 0.98) << p.name;
     EXPECT_NEAR(like.ratio, 1.0, 0.05) << p.name;
   }

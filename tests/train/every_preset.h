@@ -7,7 +7,7 @@
 
 #include "spec/load.h"
 #include "spec/presets.h"
-#include "train/testing/log_is_list.h"
+#include "train/testing/executed_as_listed.h"
 
 namespace assay::train {
 
@@ -42,7 +42,7 @@ inline int execute_every_preset(const std::function<std::unique_ptr<Backend>()>&
                                     return base::Result<void>{};
                                   });
     EXPECT_TRUE(stepped.has_value());
-    testing::expect_log_is_list(log, *program);
+    testing::expect_executed_as_listed(log, *program);
     ++executed;
   }
   return executed;

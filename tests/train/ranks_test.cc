@@ -9,7 +9,7 @@
 #include "spec/testing/model_shapes.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu/cpu_backend.h"
-#include "train/testing/log_is_list.h"
+#include "train/testing/executed_as_listed.h"
 #include "train/tiny_job.h"
 
 namespace assay::train {
@@ -71,7 +71,8 @@ class RanksTest : public ::testing::Test {
     backend->log_to(rank.log);
     ASSAY_TRY(TrainingResult result,
               train(job, planned, *backend, reader, rank.options, rank.reporter));
-    if (rank.log != nullptr) testing::expect_log_is_list(*rank.log, planned.program, result.step);
+    if (rank.log != nullptr)
+      testing::expect_executed_as_listed(*rank.log, planned.program, result.step);
     return result;
   }
 

@@ -11,7 +11,7 @@
 #include "plan/calibrate/residuals.h"
 #include "plan/calibrate/scores.h"
 #include "plan/model/cards.h"
-#include "plan/model/links.h"
+#include "plan/model/cluster_links.h"
 #include "plan/model/memory.h"
 #include "plan/model/step_time.h"
 #include "plan/testing/clusters.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "plan/model/cluster_links.h"
 #include "plan/model/exchange_time.h"
-#include "plan/model/links.h"
 
 namespace assay::plan {
 namespace {

@@ -14,8 +14,8 @@
 #include "plan/calibrate/row_software.h"
 #include "plan/calibrate/row_text.h"
 #include "plan/model/cards.h"
+#include "plan/model/cluster_links.h"
 #include "plan/model/constants.h"
-#include "plan/model/links.h"
 #include "plan/model/memory.h"
 
 namespace assay::plan {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "plan/exchange/held.h"
+#include "plan/exchange/rank_parameters.h"
 #include "step/program.h"
 
 namespace assay::plan {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/draws.h"
+#include "base/random_draws.h"
 #include "base/statistics.h"
 #include "plan/failures/segments.h"
 

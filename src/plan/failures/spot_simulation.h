@@ -1,7 +1,7 @@
 // One run on a market of spot machines, simulated from event to event. Internal to src/plan.
 #pragma once
 
-#include "base/draws.h"
+#include "base/random_draws.h"
 #include "plan/failures/spot.h"
 
 namespace assay::plan {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/model/constants.h"
-#include "plan/model/price.h"
+#include "plan/model/op_time.h"
 #include "plan/model/work.h"
 
 namespace assay::plan {

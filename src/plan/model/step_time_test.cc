@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "plan/model/price.h"
+#include "plan/model/op_time.h"
 #include "plan/testing/work.h"
 
 namespace assay::plan {

@@ -4,7 +4,7 @@
 #include <rapidcheck.h>
 
 #include "plan/model/cards.h"
-#include "plan/model/links.h"
+#include "plan/model/cluster_links.h"
 #include "plan/model/work.h"
 #include "plan/testing/clusters.h"
 

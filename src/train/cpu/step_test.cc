@@ -8,7 +8,7 @@
 #include "spec/testing/model_shapes.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/init.h"
-#include "train/testing/log_is_list.h"
+#include "train/testing/executed_as_listed.h"
 
 namespace assay::train::cpu {
 namespace {
@@ -106,7 +106,7 @@ TEST(CpuStep, ExecutesTheListOpForOp) {
         run.backend().log_to(&log);
         run.step({.beta1 = 0.9, .beta2 = 0.9});
         SCOPED_TRACE(variant.name);
-        testing::expect_log_is_list(log, run.program());
+        testing::expect_executed_as_listed(log, run.program());
       }
     }
   }

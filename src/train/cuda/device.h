@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <string>
+#include <utility>
 
 #include "train/cuda/matrix.h"
 #include "train/executed.h"
@@ -29,9 +30,13 @@ class Device : public OpRecorder {
   Workspace workspace;
 
   // Keeps the first failure; `what` names the call.
-  void check(cudaError_t status, const char* what);
+  void check(cudaError_t status, const char* what) {
+    if (status != cudaSuccess) failed(std::string(what) + ": " + cudaGetErrorString(status));
+  }
   void launched(const char* what) { check(cudaGetLastError(), what); }
-  void failed(std::string what);
+  void failed(std::string what) {
+    if (failure_.empty()) failure_ = std::move(what);
+  }
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:

@@ -11,8 +11,8 @@
 #include "train/cuda/testing/trial.h"
 #include "train/float_bits.h"
 #include "train/split_master.h"
-#include "train/testing/likeness.h"
-#include "train/testing/log_is_list.h"
+#include "train/testing/executed_as_listed.h"
+#include "train/testing/tensor_similarity.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -180,10 +180,10 @@ TEST_F(CudaFp8, AStepIsCloseToTheOneInBf16) {
         << variant.name;
     for (std::size_t i = 0; i < exact.program().parameters.size(); ++i) {
       const step::Parameter& p = exact.program().parameters[i];
-      EXPECT_GT(
-          train::testing::likeness(exact.gradient(p), rough.gradient(rough.program().parameters[i]))
-              .cosine,
-          kCosine)
+      EXPECT_GT(train::testing::tensor_similarity(exact.gradient(p),
+                                                  rough.gradient(rough.program().parameters[i]))
+                    .cosine,
+                kCosine)
           << variant.name << " " << p.name;
     }
   }
@@ -198,7 +198,7 @@ TEST_F(CudaFp8, ExecutesTheListAndRecomputationChangesNothing) {
       ExecutedLog log;
       run.backend().log_to(&log);
       run.step({.counted_targets = 1});
-      train::testing::expect_log_is_list(log, run.program());
+      train::testing::expect_executed_as_listed(log, run.program());
       for (const step::Parameter& p : run.program().parameters) {
         const std::vector<float> gradient = run.gradient(p);
         const auto [at, is_new] = first.try_emplace(p.name, gradient);

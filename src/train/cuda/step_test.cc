@@ -8,7 +8,7 @@
 
 #include "train/cuda/pinned_memory.h"
 #include "train/cuda/testing/trial.h"
-#include "train/testing/log_is_list.h"
+#include "train/testing/executed_as_listed.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -58,7 +58,7 @@ TEST_F(CudaStep, ExecutesTheListOpForOp) {
         ExecutedLog log;
         run.backend().log_to(&log);
         run.step(settings());
-        train::testing::expect_log_is_list(log, run.program());
+        train::testing::expect_executed_as_listed(log, run.program());
       }
     }
   }

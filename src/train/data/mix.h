@@ -1,5 +1,6 @@
 // The pseudo-random function of this module: stateless and the same on every machine. Shuffles and
-// synthetic tokens depend on it, so changing it changes both.
+// synthetic tokens depend on it, so changing it changes both. Tensors are filled by train/philox.h;
+// statistics and simulation draw from base/random_draws.h.
 #pragma once
 
 #include <cstdint>

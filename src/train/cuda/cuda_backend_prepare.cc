@@ -1,4 +1,4 @@
-// GpuBackend::prepare, before the first step: checks the program, builds attention's graphs,
+// CudaBackendImpl::prepare, before the first step: checks the program, builds attention's graphs,
 // allocates memory and finds the fastest algorithm for every matrix product.
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "train/cuda/gpu_backend.h"
+#include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/workspace.h"
 
@@ -74,7 +74,7 @@ base::Result<void> built(const std::string& failure) {
 
 }  // namespace
 
-base::Result<std::int64_t> GpuBackend::available_bytes() {
+base::Result<std::int64_t> CudaBackendImpl::available_bytes() {
   std::size_t free = 0;
   std::size_t total = 0;
   device_.check(cudaMemGetInfo(&free, &total), "GPU memory");
@@ -84,7 +84,7 @@ base::Result<std::int64_t> GpuBackend::available_bytes() {
 
 // The workspace of attention's graphs is known only after they are built. They are the same for all
 // recomputation policies, so they are built once.
-base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program) {
+base::Result<std::int64_t> CudaBackendImpl::extra_bytes(const step::Program& program) {
   ASSAY_TRY_VOID(check_program(program));
   if (!attention_built_) {
     const step::MemoryPlan plan = step::plan_memory(program);
@@ -99,7 +99,8 @@ base::Result<std::int64_t> GpuBackend::extra_bytes(const step::Program& program)
   return lay_out_workspace(program, attention_.workspace_bytes(), nullptr).bytes;
 }
 
-base::Result<void> GpuBackend::prepare(const step::Program& program, const step::MemoryPlan& plan) {
+base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
+                                            const step::MemoryPlan& plan) {
   ASSAY_CHECK(arena_ == nullptr, "a backend can be prepared only once");
   ASSAY_TRY_VOID(check_program(program));
   program_ = &program;
@@ -122,7 +123,7 @@ base::Result<void> GpuBackend::prepare(const step::Program& program, const step:
   return outcome();
 }
 
-base::Result<void> GpuBackend::build_attention() {
+base::Result<void> CudaBackendImpl::build_attention() {
   const spec::ModelSpec& m = program_->model;
   const AttentionShape shape{program_->choices.micro_batch, program_->choices.sequence, m.heads,
                              m.kv_heads, m.head_dim};
@@ -136,7 +137,7 @@ base::Result<void> GpuBackend::build_attention() {
   return {};
 }
 
-base::Error GpuBackend::does_not_fit(std::int64_t available) const {
+base::Error CudaBackendImpl::does_not_fit(std::int64_t available) const {
   const std::int64_t taken = plan_->bytes + workspace_bytes_;
   return base::unfit_error(
       fmt::format("GPU {}", options_.device),
@@ -145,14 +146,14 @@ base::Error GpuBackend::does_not_fit(std::int64_t available) const {
       "choose a smaller batch.micro_batch or train.recompute = \"full\"");
 }
 
-base::Result<void> GpuBackend::check_memory() {
+base::Result<void> CudaBackendImpl::check_memory() {
   workspace_bytes_ = lay_out_workspace(*program_, attention_.workspace_bytes(), nullptr).bytes;
   ASSAY_TRY(const std::int64_t available, available_bytes());
   if (plan_->bytes + workspace_bytes_ > available) return base::fail(does_not_fit(available));
   return PinnedMemory::check(state_bytes());
 }
 
-base::Result<void> GpuBackend::take_memory() {
+base::Result<void> CudaBackendImpl::take_memory() {
   const std::int64_t attention = attention_.workspace_bytes();
   const auto taken = static_cast<std::size_t>(plan_->bytes + workspace_bytes_);
   if (cudaMalloc(reinterpret_cast<void**>(&arena_), taken) != cudaSuccess) {
@@ -163,7 +164,7 @@ base::Result<void> GpuBackend::take_memory() {
   return {};
 }
 
-base::Result<void> GpuBackend::tune_products() {
+base::Result<void> CudaBackendImpl::tune_products() {
   fill_random(device_, arena_, plan_->bytes / 2);
   for (const Op& op : program_->ops) {
     if (op.kind == Kind::kMatmul) products_.tune(device_, product_of(op));

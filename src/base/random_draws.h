@@ -1,6 +1,7 @@
 // Draws: random numbers that depend only on seed and stream (SplitMix64: Steele, Lea and Flood,
 // "Fast splittable pseudorandom number generators", 2014): the same on every machine, and trials
-// with separate streams can be simulated in any order.
+// with separate streams can be simulated in any order. For statistics and simulation; training has
+// its own: train/data/mix.h orders tokens, train/philox.h fills tensors.
 #pragma once
 
 #include <cmath>

@@ -11,8 +11,8 @@
 namespace assay::train::testing {
 
 // Fails the test at the first difference. The program was executed `steps` times.
-inline void expect_log_is_list(const ExecutedLog& log, const step::Program& p,
-                               std::int64_t steps = 1) {
+inline void expect_executed_as_listed(const ExecutedLog& log, const step::Program& p,
+                                      std::int64_t steps = 1) {
   const auto shapes = [](const std::vector<step::View>& views) {
     std::vector<std::array<std::int64_t, 2>> out;
     for (const step::View& v : views) out.push_back({v.rows, v.cols});

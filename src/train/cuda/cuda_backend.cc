@@ -1,4 +1,4 @@
-#include "train/cuda/gpu_backend.h"
+#include "train/cuda/cuda_backend_impl.h"
 
 #include <fmt/format.h>
 
@@ -11,19 +11,20 @@ namespace assay::train::cuda {
 using step::View;
 
 base::Result<std::unique_ptr<CudaBackend>> make_cuda_backend(const CudaOptions& options) {
-  auto backend = std::make_unique<GpuBackend>(options);
+  auto backend = std::make_unique<CudaBackendImpl>(options);
   ASSAY_TRY_VOID(backend->open());
   return std::unique_ptr<CudaBackend>(std::move(backend));
 }
 
-base::Result<void> GpuBackend::open() {
+base::Result<void> CudaBackendImpl::open() {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   if (found != cudaSuccess || options_.device >= count) {
     return base::fail(base::unfit_error(
-        fmt::format("GPU {}", options_.device),
-        found != cudaSuccess ? cudaGetErrorString(found) : fmt::format("there are {}", count),
-        "train on a CPU with train.precision = \"fp32\""));
+        {},
+        found != cudaSuccess ? fmt::format("no GPU found ({})", cudaGetErrorString(found))
+                             : fmt::format("no GPU {} found: there are {}", options_.device, count),
+        "use --device cpu"));
   }
   cudaDeviceProp properties{};
   device_.check(cudaSetDevice(options_.device), "GPU");
@@ -46,7 +47,7 @@ base::Result<void> GpuBackend::open() {
   return products_.open(options_.tuning_file);
 }
 
-GpuBackend::~GpuBackend() {
+CudaBackendImpl::~CudaBackendImpl() {
   if (device_.stream != nullptr) cudaStreamSynchronize(device_.stream);
   if (copy_stream_ != nullptr) cudaStreamSynchronize(copy_stream_);
   for (cudaEvent_t event : events_) cudaEventDestroy(event);
@@ -57,30 +58,30 @@ GpuBackend::~GpuBackend() {
   if (device_.stream != nullptr) cudaStreamDestroy(device_.stream);
 }
 
-base::Result<void> GpuBackend::outcome() const {
+base::Result<void> CudaBackendImpl::outcome() const {
   if (device_.failure().empty()) return {};
   return base::fail(base::failed_error("cuda", device_.failure()));
 }
 
-std::byte* GpuBackend::address(const View& view) const {
+std::byte* CudaBackendImpl::address(const View& view) const {
   const auto buffer = static_cast<std::size_t>(view.buffer);
   return arena_ + plan_->offset[buffer] +
          view.offset * step::bytes_of(program_->buffers[buffer].type);
 }
 
-Matrix GpuBackend::matrix(const View& view) const {
+Matrix CudaBackendImpl::matrix(const View& view) const {
   return {address(view), view.rows, view.cols, view.stride};
 }
 
-Matrix GpuBackend::at(const std::vector<View>& views, std::size_t i) const {
+Matrix CudaBackendImpl::at(const std::vector<View>& views, std::size_t i) const {
   return i < views.size() ? matrix(views[i]) : Matrix{};
 }
 
-Tokens GpuBackend::tokens(const View& view) const {
+Tokens CudaBackendImpl::tokens(const View& view) const {
   return {reinterpret_cast<const std::int32_t*>(address(view)), view.rows};
 }
 
-base::Result<void> GpuBackend::write(const View& to, std::span<const std::byte> from) {
+base::Result<void> CudaBackendImpl::write(const View& to, std::span<const std::byte> from) {
   wait_for_copy();
   const Rows rows = rows_of(to);
   ASSAY_CHECK(from.size() == rows.bytes * rows.count,
@@ -88,13 +89,13 @@ base::Result<void> GpuBackend::write(const View& to, std::span<const std::byte> 
   return copy(address(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
 }
 
-base::Result<void> GpuBackend::read(const View& from, std::span<std::byte> to) {
+base::Result<void> CudaBackendImpl::read(const View& from, std::span<std::byte> to) {
   const Rows rows = rows_of(from);
   ASSAY_CHECK(to.size() == rows.bytes * rows.count, "the host memory must be as large as the view");
   return copy(to.data(), rows.bytes, address(from), rows.pitch, rows, cudaMemcpyDeviceToHost);
 }
 
-GpuBackend::Rows GpuBackend::rows_of(const View& view) const {
+CudaBackendImpl::Rows CudaBackendImpl::rows_of(const View& view) const {
   const step::Dtype type = program_->buffers[static_cast<std::size_t>(view.buffer)].type;
   const auto bytes = [&](std::int64_t elements) {
     return static_cast<std::size_t>(elements * step::bytes_of(type));
@@ -108,8 +109,9 @@ GpuBackend::Rows GpuBackend::rows_of(const View& view) const {
           .pitch = bytes(view.stride)};
 }
 
-base::Result<void> GpuBackend::copy(void* to, std::size_t to_pitch, const void* from,
-                                    std::size_t from_pitch, const Rows& rows, cudaMemcpyKind kind) {
+base::Result<void> CudaBackendImpl::copy(void* to, std::size_t to_pitch, const void* from,
+                                         std::size_t from_pitch, const Rows& rows,
+                                         cudaMemcpyKind kind) {
   const cudaError_t status = rows.count == 1
                                  ? cudaMemcpyAsync(to, from, rows.bytes, kind, device_.stream)
                                  : cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, rows.bytes,
@@ -119,22 +121,22 @@ base::Result<void> GpuBackend::copy(void* to, std::size_t to_pitch, const void* 
   return outcome();
 }
 
-void GpuBackend::begin_step(const StepSettings& settings) {
+void CudaBackendImpl::begin_step(const StepSettings& settings) {
   settings_ = settings;
   timed_ = 0;
   device_.check(cudaMemsetAsync(address(program_->scalars), 0, sizeof(Scalars), device_.stream),
                 "scalars");
 }
 
-void GpuBackend::set_batch(std::span<const std::int32_t> tokens,
-                           std::span<const std::int32_t> targets) {
+void CudaBackendImpl::set_batch(std::span<const std::int32_t> tokens,
+                                std::span<const std::int32_t> targets) {
   auto* to_tokens = reinterpret_cast<std::int32_t*>(address(program_->tokens));
   auto* to_targets =
       targets.empty() ? nullptr : reinterpret_cast<std::int32_t*>(address(program_->targets));
   batches_.send(device_, tokens, targets, to_tokens, to_targets);
 }
 
-base::Result<void> GpuBackend::execute(const step::Op& op) {
+base::Result<void> CudaBackendImpl::execute(const step::Op& op) {
   ASSAY_TRY_VOID(outcome());  // a batch may have been invalid
   if (op.phase == step::Phase::kOptimizer) wait_for_copy();
   device_.log_to(log_, &op);
@@ -144,7 +146,7 @@ base::Result<void> GpuBackend::execute(const step::Op& op) {
   return outcome();
 }
 
-base::Result<Scalars> GpuBackend::finish_step() {
+base::Result<Scalars> CudaBackendImpl::finish_step() {
   device_.check(cudaMemcpyAsync(pinned_scalars_, address(program_->scalars), sizeof(Scalars),
                                 cudaMemcpyDeviceToHost, device_.stream),
                 "scalars");
@@ -155,7 +157,7 @@ base::Result<Scalars> GpuBackend::finish_step() {
   return *pinned_scalars_;
 }
 
-void GpuBackend::begin_op(const step::Op& op) {
+void CudaBackendImpl::begin_op(const step::Op& op) {
   while (events_.size() < 2 * (timed_ + 1)) {
     cudaEvent_t event = nullptr;
     device_.check(cudaEventCreate(&event), "event");
@@ -166,12 +168,12 @@ void GpuBackend::begin_op(const step::Op& op) {
   device_.check(cudaEventRecord(events_[2 * timed_], device_.stream), "event");
 }
 
-void GpuBackend::end_op() {
+void CudaBackendImpl::end_op() {
   device_.check(cudaEventRecord(events_[2 * timed_ + 1], device_.stream), "event");
   ++timed_;
 }
 
-void GpuBackend::read_op_times() {
+void CudaBackendImpl::read_op_times() {
   for (std::size_t i = 0; i < timed_; ++i) {
     float ms = 0;
     device_.check(cudaEventElapsedTime(&ms, events_[2 * i], events_[2 * i + 1]), "event");
@@ -182,13 +184,13 @@ void GpuBackend::read_op_times() {
   }
 }
 
-std::string GpuBackend::pci_bus_id() const {
+std::string CudaBackendImpl::pci_bus_id() const {
   char text[32] = {};
   const bool known = cudaDeviceGetPCIBusId(text, sizeof text, options_.device) == cudaSuccess;
   return known ? text : std::string();
 }
 
-MemoryUse GpuBackend::memory() const {
+MemoryUse CudaBackendImpl::memory() const {
   std::size_t free = 0;
   std::size_t total = 0;
   cudaMemGetInfo(&free, &total);

@@ -6,12 +6,13 @@
 
 namespace assay::train::testing {
 
-struct Likeness {
+struct TensorSimilarity {
   double cosine = 0;
   double ratio = 0;  // of the norms
 };
 
-inline Likeness likeness(const std::vector<float>& a, const std::vector<float>& b) {
+inline TensorSimilarity tensor_similarity(const std::vector<float>& a,
+                                          const std::vector<float>& b) {
   double aa = 0;
   double bb = 0;
   double ab = 0;

@@ -1,4 +1,4 @@
-#include "plan/model/price.h"
+#include "plan/model/op_time.h"
 
 #include <algorithm>
 #include <array>

@@ -1,16 +1,16 @@
-// GpuBackend::copy_out: copies state to the host on its own stream during the next step's forward
-// and backward pass. Only the optimizer at its end changes the state, and waits for the copy on the
-// device.
+// CudaBackendImpl::copy_out: copies state to the host on its own stream during the next step's
+// forward and backward pass. Only the optimizer at its end changes the state, and waits for the
+// copy on the device.
 #include <algorithm>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "train/cuda/gpu_backend.h"
+#include "train/cuda/cuda_backend_impl.h"
 
 namespace assay::train::cuda {
 
 // The size of a checkpoint's state; 0 for programs that do not train.
-std::size_t GpuBackend::state_bytes() const {
+std::size_t CudaBackendImpl::state_bytes() const {
   if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return 0;
   std::int64_t bytes = 0;
   for (const step::Storage storage :
@@ -20,14 +20,14 @@ std::size_t GpuBackend::state_bytes() const {
   return static_cast<std::size_t>(bytes);
 }
 
-base::Result<void> GpuBackend::begin_pinning() {
+base::Result<void> CudaBackendImpl::begin_pinning() {
   if (state_bytes() == 0) return {};
   ASSAY_TRY(pinned_, PinnedMemory::begin(state_bytes(), options_.device));
   return {};
 }
 
-base::Result<HostCopy> GpuBackend::copy_out(const step::Program& program,
-                                            std::span<const step::View> views) {
+base::Result<HostCopy> CudaBackendImpl::copy_out(const step::Program& program,
+                                                 std::span<const step::View> views) {
   if (pinned_ == nullptr) return Backend::copy_out(program, views);
   if (copy_stream_ == nullptr) {
     device_.check(cudaStreamCreateWithFlags(&copy_stream_, cudaStreamNonBlocking), "stream");
@@ -59,7 +59,7 @@ base::Result<HostCopy> GpuBackend::copy_out(const step::Program& program,
   return copy;
 }
 
-void GpuBackend::begin_copy(std::span<std::byte> to, const std::byte* from, std::size_t at) {
+void CudaBackendImpl::begin_copy(std::span<std::byte> to, const std::byte* from, std::size_t at) {
   for (std::size_t done = 0; done < to.size();) {
     const std::size_t left = PinnedMemory::kPiece - (at + done) % PinnedMemory::kPiece;
     const std::size_t bytes = std::min(left, to.size() - done);
@@ -70,7 +70,7 @@ void GpuBackend::begin_copy(std::span<std::byte> to, const std::byte* from, std:
   }
 }
 
-void GpuBackend::wait_for_copy() {
+void CudaBackendImpl::wait_for_copy() {
   if (!copying_) return;
   copying_ = false;
   device_.check(cudaStreamWaitEvent(device_.stream, copied_), "copying state");

@@ -1,4 +1,4 @@
-#include "plan/exchange/held.h"
+#include "plan/exchange/rank_parameters.h"
 
 #include <algorithm>
 #include <map>

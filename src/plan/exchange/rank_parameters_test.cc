@@ -1,5 +1,5 @@
 // What ranks hold: all of them together hold the model, nothing twice that is not copied.
-#include "plan/exchange/held.h"
+#include "plan/exchange/rank_parameters.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,8 +1,8 @@
-// GpuBackend::dispatch: maps each op to the function that launches it.
+// CudaBackendImpl::dispatch: maps each op to the function that launches it.
 #include <algorithm>
 #include <cmath>
 
-#include "train/cuda/gpu_backend.h"
+#include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/muon.h"
 
@@ -45,7 +45,7 @@ MuonNumbers muon_numbers(const StepSettings& s, const Op& op) {
 
 }  // namespace
 
-Product GpuBackend::product_of(const Op& op) const {
+Product CudaBackendImpl::product_of(const Op& op) const {
   Product product{.transpose_a = op.transpose_a,
                   .transpose_b = op.transpose_b,
                   .a = matrix(op.in[0]),
@@ -63,12 +63,12 @@ Product GpuBackend::product_of(const Op& op) const {
   return product;
 }
 
-AttentionOperands GpuBackend::attention_of(const Op& op) const {
+AttentionOperands CudaBackendImpl::attention_of(const Op& op) const {
   return {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.out[0]),
           matrix(op.out[1])};
 }
 
-AttentionGradOperands GpuBackend::attention_grad_of(const Op& op) const {
+AttentionGradOperands CudaBackendImpl::attention_grad_of(const Op& op) const {
   return {
       {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.in[3]), matrix(op.in[4])},
       matrix(op.in[5]),
@@ -77,7 +77,7 @@ AttentionGradOperands GpuBackend::attention_grad_of(const Op& op) const {
       matrix(op.out[2])};
 }
 
-void GpuBackend::execute_norm(const Op& op) {
+void CudaBackendImpl::execute_norm(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const bool centred = m.norm == spec::Norm::kLayerNorm;
   switch (op.kind) {
@@ -94,7 +94,7 @@ void GpuBackend::execute_norm(const Op& op) {
   }
 }
 
-void GpuBackend::execute_attention(const Op& op) {
+void CudaBackendImpl::execute_attention(const Op& op) {
   std::string failure;
   if (op.kind == Kind::kAttention) {
     const AttentionOperands m = attention_of(op);
@@ -109,7 +109,7 @@ void GpuBackend::execute_attention(const Op& op) {
   if (!failure.empty()) device_.failed("attention: " + failure);
 }
 
-void GpuBackend::execute_optimizer(const Op& op) {
+void CudaBackendImpl::execute_optimizer(const Op& op) {
   if (op.kind == Kind::kGradientNorm) {
     std::vector<Matrix> gradients;
     for (const step::View& view : op.in) gradients.push_back(matrix(view));
@@ -123,7 +123,7 @@ void GpuBackend::execute_optimizer(const Op& op) {
         at(op.out, 1), at(op.out, 2), at(op.out, 3));
 }
 
-void GpuBackend::dispatch(const Op& op) {
+void CudaBackendImpl::dispatch(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const std::int64_t sequence = program_->choices.sequence;
   switch (op.kind) {

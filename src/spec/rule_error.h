@@ -1,5 +1,5 @@
-// Rule: the error of a broken rule, with file and line of the key it is about. Internal to
-// src/spec.
+// RuleErrors: errors of broken rules (rules.h), with file and line of the key they are about.
+// Internal to src/spec.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace assay::spec {
 
-class Rule {
+class RuleErrors {
  public:
   // `path` is what leads to `document` when it is itself a part of one: "price[2]".
-  explicit Rule(const Value& document, std::string path = {})
+  explicit RuleErrors(const Value& document, std::string path = {})
       : document_(document), path_(std::move(path)) {}
 
   // Whether a key stands in the document, for keys whose default is no statement.

@@ -1,4 +1,4 @@
-#include "plan/model/links.h"
+#include "plan/model/cluster_links.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-// GpuBackend: the implementation of cuda_backend.h. gpu_backend_prepare.cc allocates memory and
-// does everything a step must not wait for, gpu_backend_dispatch.cc launches ops,
-// gpu_backend_copy.cc copies state to the host, gpu_backend.cc has the rest.
+// CudaBackendImpl: the implementation of cuda_backend.h. cuda_backend_prepare.cc allocates memory
+// and does everything a step must not wait for, cuda_backend_dispatch.cc launches ops,
+// cuda_backend_copy.cc copies state to the host, cuda_backend.cc has the rest.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,10 +17,10 @@
 
 namespace assay::train::cuda {
 
-class GpuBackend : public CudaBackend {
+class CudaBackendImpl : public CudaBackend {
  public:
-  explicit GpuBackend(CudaOptions options) : options_(std::move(options)) {}
-  ~GpuBackend() override;
+  explicit CudaBackendImpl(CudaOptions options) : options_(std::move(options)) {}
+  ~CudaBackendImpl() override;
   base::Result<void> open();
 
   base::Result<std::int64_t> available_bytes() override;
@@ -44,21 +44,21 @@ class GpuBackend : public CudaBackend {
   [[nodiscard]] std::string pci_bus_id() const override;
 
  private:
-  // gpu_backend_prepare.cc
+  // cuda_backend_prepare.cc
   base::Result<void> build_attention();
   base::Result<void> check_memory();
   base::Result<void> take_memory();
   [[nodiscard]] base::Error does_not_fit(std::int64_t available) const;
   base::Result<void> tune_products();
 
-  // gpu_backend_copy.cc
+  // cuda_backend_copy.cc
   [[nodiscard]] std::size_t state_bytes() const;
   base::Result<void> begin_pinning();
   // `at`: offset of `to` in the pinned memory.
   void begin_copy(std::span<std::byte> to, const std::byte* from, std::size_t at);
   void wait_for_copy();
 
-  // gpu_backend_dispatch.cc
+  // cuda_backend_dispatch.cc
   void dispatch(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);

@@ -1,9 +1,9 @@
-#include "spec/rule.h"
+#include "spec/rule_error.h"
 
 namespace assay::spec {
 
-tl::unexpected<base::Error> Rule::broken(std::string_view key, const std::string& what,
-                                         std::string hint) const {
+tl::unexpected<base::Error> RuleErrors::broken(std::string_view key, const std::string& what,
+                                               std::string hint) const {
   const Value* nearest = nullptr;
   for (std::string_view path = key; nearest == nullptr && !path.empty();) {
     nearest = document_.at(path);
