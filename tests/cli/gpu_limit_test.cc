@@ -198,7 +198,7 @@ TEST_F(GpuLimit, ARunWithoutGpusHasNothingToLimit) {
   ASSERT_TRUE(appears("out", "ready"));
   running_ = true;
   const auto told = shell("$ASSAY limit last --gpu-memory 1MiB");
-  EXPECT_EQ(told.exit_code, 64);
+  EXPECT_EQ(told.exit_code, 3);
   EXPECT_THAT(told.err, HasSubstr("its GPU work is not counted"));
 }
 

@@ -194,13 +194,11 @@ TEST_F(InPlaceOfHami, WithoutACacheFileTheSameLimitsAreShared) {
   const std::string none = "CUDA_DEVICE_MEMORY_SHARED_CACHE= ";
   const std::string limit = "CUDA_DEVICE_MEMORY_LIMIT=" + std::to_string(odd_) + " ";
   const std::string most = std::to_string(odd_ - 500'000);
-  const Ran ran = memory("a=alloc:" + most + " shell:OTHER shell:ELSE",
-                         none + limit +
-                             "OTHER='" ASSAY_GPU_PROBE
-                             " memory b=alloc:600000' ELSE='CUDA_DEVICE_MEMORY_LIMIT="
-                             " +
-                             std::to_string(odd_ + 1) +
-                             " " ASSAY_GPU_PROBE " memory c=alloc:600000'");
+  const Ran ran = memory(
+      "a=alloc:" + most + " shell:OTHER shell:ELSE",
+      none + limit +
+          "OTHER='" ASSAY_GPU_PROBE " memory b=alloc:600000' ELSE='CUDA_DEVICE_MEMORY_LIMIT=" +
+          std::to_string(odd_ + 1) + " " ASSAY_GPU_PROBE " memory c=alloc:600000'");
   EXPECT_EQ(ran.told.at("b"), 2) << ran.text;
   EXPECT_EQ(ran.told.at("c"), 0);  // another limit is another region
 }
