@@ -48,7 +48,7 @@ TEST_F(GpuLimit, LimitsReachTheRegionBeforeTheCommandStarts) {
   EXPECT_EQ(shares.back()["device"], kSecondGpu);
   EXPECT_EQ(shares.back()["memory_bytes"], 64 * kMi);
   EXPECT_EQ(shares.back()["priority"], "high");
-  EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("GPU limits"), HasSubstr("12.5%")));
+  EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("GPU limits"), HasSubstr("busy"), HasSubstr("12.5%")));
 }
 
 TEST_F(GpuLimit, DevicesAreCountedAsCudaDoes) {
