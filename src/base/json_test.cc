@@ -46,7 +46,7 @@ TEST(Json, WhatIsUtf8StandsAlone) {
   EXPECT_EQ(Json::parse(json_text(document)), document);
 }
 
-TEST(Json, EveryBytePathIsToldApartAndHadBack) {
+TEST(Json, EveryBytePathIsUniqueAndRestored) {
   std::set<std::string> told;
   for (int first = 1; first < 256; ++first) {
     for (const int second : {0x61, 0x80, 0xbf, 0xc3, 0xff}) {

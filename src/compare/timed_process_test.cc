@@ -41,7 +41,7 @@ TEST_F(Process, IsTimedAndItsOutputKept) {
   EXPECT_EQ(read("err"), "bad\n");
 }
 
-TEST_F(Process, HowItEndedIsSaid) {
+TEST_F(Process, ReportsHowItEnded) {
   EXPECT_EQ(run(shell_arguments("exit 3")).how(), "exited with 3");
   EXPECT_EQ(run(shell_arguments("kill -9 $$")).how(), "was killed by signal 9");
   EXPECT_EQ(run(shell_arguments("cat")).how(), "exited with 0");  // nothing to read

@@ -37,7 +37,7 @@ Lines scaling() {
           .reference = Reference{.name = "ideal", .per_x = 12'500}};
 }
 
-TEST(Lines, PointsLieWhereTheAxesSay) {
+TEST(Lines, PointsLieAtTheirPositionsOnTheAxes) {
   const auto elements = elements_of(draw(scaling()));
   const auto circles = those(elements, "circle");
   ASSERT_EQ(circles.size(), 5U);  // and one beside the name

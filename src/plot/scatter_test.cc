@@ -36,7 +36,7 @@ Scatter offers() {
           .front_name = "cheapest for its time"};
 }
 
-TEST(Scatter, PointsLieWhereTheAxesSay) {
+TEST(Scatter, PointsLieAtTheirPositionsOnTheAxes) {
   const auto elements = elements_of(draw(offers()));
   double x20 = 0;
   double x80 = 0;
@@ -70,7 +70,7 @@ TEST(Scatter, TheFrontGoesInStepsThroughItsPoints) {
       HasSubstr("cheapest for its time: slow: 10 and 100; medium: 50 and 40; fast: 90 and 10."));
 }
 
-TEST(Scatter, OnlyTheFrontIsLabelledUnlessAsked) {
+TEST(Scatter, OnlyTheFrontIsLabelledByDefault) {
   Scatter chart = offers();
   const auto words = words_in(elements_of(draw(chart)));
   EXPECT_THAT(words, Contains("slow"));

@@ -111,7 +111,7 @@ TEST(ShortNumber, RoundingMayReachTheNextUnit) {
   EXPECT_EQ(short_number(1234, 2), "1.2k");
 }
 
-TEST(TickLabels, AreAsShortAsTellsThemApart) {
+TEST(TickLabels, AreAsShortAsIsUnambiguous) {
   EXPECT_THAT(tick_labels(std::vector<double>{0, 500, 1000, 1500}),
               ElementsAre("0", "500", "1k", "1.5k"));
   EXPECT_THAT(tick_labels(std::vector<double>{1000.2, 1000.4, 1000.6}),

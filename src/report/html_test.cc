@@ -132,7 +132,7 @@ TEST(Html, SeveralPartsBeginWithAnOverview) {
   EXPECT_THAT(html({.title = "t", .parts = {one}}), Not(HasSubstr("id=\"overview\"")));
 }
 
-TEST(Html, TellsFiguresThatWereMeasured) {
+TEST(Html, ShowsMeasuredFigures) {
   const ReportedRun run = sample_run(300);
   const std::string text = html(page_of(run));
   EXPECT_THAT(text, HasSubstr(">300</dd>"));
@@ -149,7 +149,7 @@ TEST(Html, TellsFiguresThatWereMeasured) {
   EXPECT_THAT(text, HasSubstr(fmt::format("{:.4g} g CO2", joules / 3.6e6 * 380)));
 }
 
-TEST(Html, WhatIsNotKnownIsSaidAndNotInvented) {
+TEST(Html, UnknownValuesAreMarkedAsUnknown) {
   ReportedRun run = sample_run(10);
   run.rates = {};
   run.predicted.reset();

@@ -133,7 +133,7 @@ class PlanTest : public ::testing::Test {
   LimitContext here_{.gpus = std::vector<machine::GpuName>{}};
 };
 
-TEST_F(PlanTest, IsWhatWasAsked) {
+TEST_F(PlanTest, IsWhatWasRequested) {
   const auto plan = plan_limits(
       "run", {.memory = {"20GiB"}, .devices = {"1=compute:30%"}, .priority = {"high"}}, here_);
   ASSERT_TRUE(plan);
@@ -201,7 +201,7 @@ TEST_F(PlanTest, UnlikeCardsAreNotNumberedByGuess) {
   EXPECT_EQ(error({.devices = {"0=memory:1GiB"}}), "none");
 }
 
-TEST_F(PlanTest, WithNobodyToAsk) {
+TEST_F(PlanTest, WithoutNvml) {
   here_ = {.gpus = std::nullopt, .why_no_gpus = "no driver library"};
   EXPECT_THAT(
       error({.memory = {"1GiB"}}),

@@ -113,7 +113,7 @@ TEST_F(Compose, ErrorsNameTheLineOfTheFileThatIsWrong) {
             base + ":4: model.layers: expected a whole number, got the string 'four'");
 }
 
-TEST_F(Compose, CirclesAreToldAsCircles) {
+TEST_F(Compose, CirclesAreReportedAsCircles) {
   const std::string a = write("a.toml", "extends = \"b.toml\"\n");
   write("b.toml", "extends = \"./a.toml\"\n");
   EXPECT_THAT(error_of(a), HasSubstr("goes in a circle"));
@@ -218,7 +218,7 @@ TEST_F(Compose, APresetOfAnotherKindIsNamedAsSuch) {
   EXPECT_EQ(error_of(file), file + ":2: model.extends: 'h200-1' has no [model]");
 }
 
-TEST_F(Compose, MissingFilesAreNamedWithWhoAskedForThem) {
+TEST_F(Compose, MissingFilesAreNamedWithTheFileThatExtendsThem) {
   EXPECT_THAT(error_of("./nowhere.toml"), HasSubstr("nowhere.toml"));
   const std::string file = write("m.toml", "extends = \"nowhere.toml\"\n");
   EXPECT_THAT(error_of(file), StartsWith(file + ":1: extends: "));

@@ -57,7 +57,7 @@ std::map<Key, Total> totals_of(const Outline& outline) {
   return totals;
 }
 
-TEST(StepOutline, OfOneRankSaysWhatItsProgramSays) {
+TEST(StepOutline, OfOneRankMatchesItsProgram) {
   for (const auto& [shape, model] : spec::testing::model_shapes(outlined_model())) {
     for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
                               spec::Recompute::kFfn, spec::Recompute::kFull}) {

@@ -68,7 +68,7 @@ TEST(StepProgram, CountsTheFlopsOfTheLiterature) {
   EXPECT_DOUBLE_EQ(p.flops(), 6 * matmul * tokens + attention);
 }
 
-TEST(StepProgram, KeepsWhatThePolicySays) {
+TEST(StepProgram, KeepsWhatThePolicyRequires) {
   // Bytes per token and layer of Llama 3 8B in bf16, and the same figures by hand.
   const auto loaded = spec::load("llama3-8b");
   ASSERT_TRUE(loaded.has_value());

@@ -95,7 +95,7 @@ TEST_F(DatabaseTest, AStatementOutlivesItsDatabaseObject) {
   EXPECT_EQ(select.integer(0), 42);
 }
 
-TEST_F(DatabaseTest, WaitsForAnotherWriterThenSaysSo) {
+TEST_F(DatabaseTest, WaitsForAnotherWriterThenReportsIt) {
   Database holder = open();
   auto held = Transaction::begin(holder);
   Database waiter = open();
@@ -116,7 +116,7 @@ TEST_F(DatabaseTest, WaitsForAnotherWriterThenSaysSo) {
   EXPECT_TRUE(Transaction::begin(waiter));
 }
 
-TEST_F(DatabaseTest, SaysWhatToDoWhenTheDiskIsFull) {
+TEST_F(DatabaseTest, AFullDiskHasAHint) {
   Database database = open();
   ASSERT_TRUE(database.exec("PRAGMA max_page_count = 3"));
   auto transaction = Transaction::begin(database);

@@ -69,7 +69,7 @@ TEST_F(ReadOnlyTest, AnOlderSchemaIsRefused) {
                                   "3 first, which needs to write to it; make the file"));
 }
 
-TEST_F(ReadOnlyTest, AMovedProjectIsSaid) {
+TEST_F(ReadOnlyTest, AMovedProjectIsReported) {
   make(false);
   const fs::path elsewhere = scratch() / "elsewhere";
   fs::rename(location_.project, elsewhere);
@@ -95,7 +95,7 @@ TEST_F(ReadOnlyTest, WhatCannotBeReadIsToBeMadeReadable) {
   EXPECT_THAT(outcome.said, HasSubstr("make it and its directory readable for you"));
 }
 
-TEST_F(ReadOnlyTest, NoRoomForTheLogsIndexIsAFullDisk) {
+TEST_F(ReadOnlyTest, NoSpaceForTheLogsIndexIsAFullDisk) {
   for (const int code : {13, 4874}) {  // SQLITE_FULL, SQLITE_IOERR_SHMSIZE
     EXPECT_THAT(sqlite_error("p.db", code, "disk I/O error").line(),
                 StartsWith("p.db: the disk is full (SQLite code "));

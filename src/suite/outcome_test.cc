@@ -106,7 +106,7 @@ class SuiteRun : public ::testing::Test {
   std::optional<SuiteFolder> folder_;
 };
 
-TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
+TEST_F(SuiteRun, LabelsFollowTheKindOfCase) {
   const SuiteOutcome outcome = run(place());
   const FigureOutcome& planned = figure(outcome, "planned");
   ASSERT_EQ(planned.ours.size(), 2U);
@@ -210,7 +210,7 @@ TEST_F(SuiteRun, TablesHaveTheirNoteTheirNumbersAndTheirChart) {
   EXPECT_EQ(lines.size(), 3U);
 }
 
-TEST_F(SuiteRun, AQuickRunSaysSoAndJudgesNothingThatItMeasured) {
+TEST_F(SuiteRun, AQuickRunIsMarkedAndItsMeasurementsAreNotJudged) {
   const SuiteOutcome outcome = run(place(), true);
   EXPECT_EQ(figure(outcome, "long").ours[0].label, Label::kLeftOut);
   const Ours& measured = figure(outcome, "measured").ours[0];

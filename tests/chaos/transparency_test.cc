@@ -88,7 +88,7 @@ TEST_P(Transparent, PipesCloseInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(8));
 }
 
-TEST_P(Transparent, NobodyElseHoldsTheCommandsOutput) {
+TEST_P(Transparent, NoOtherProcessHoldsTheCommandsOutput) {
   // No braces around the command: the shell that groups it would hold the pipe itself.
   const auto outcome =
       project_.bash(run_text() +

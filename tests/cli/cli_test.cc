@@ -199,7 +199,7 @@ TEST(Cli, FilesThatAreNoSpecs) {
   EXPECT_EQ(assay({"presets", "check", "./pipe.toml"}, directory.path()).exit_code, 64);
 }
 
-TEST(Cli, InitMakesAStoreOnceAndSaysSo) {
+TEST(Cli, InitMakesAStoreOnceAndReportsIt) {
   base::testing::TempDir directory;
   const auto first = assay({"init"}, directory.path());
   EXPECT_EQ(first.exit_code, 0) << first.err;
@@ -237,7 +237,7 @@ TEST(Cli, InitInADeletedDirectoryIsUnfit) {
   EXPECT_EQ(outcome.err, "assay: the working directory: is gone; change to another\n");
 }
 
-TEST(Cli, InitInsideAProjectSaysSo) {
+TEST(Cli, InitInsideAProjectWarns) {
   base::testing::TempDir directory;
   fs::create_directories(directory.path() / "inner");
   ASSERT_EQ(assay({"init"}, directory.path()).exit_code, 0);
@@ -262,7 +262,7 @@ TEST(Cli, InitOfAnEmptyDatabaseFinishesIt) {
   EXPECT_THAT(assay({"init"}, directory.path()).out, StartsWith("created "));
 }
 
-TEST(Cli, FlagsStandWhereverPeoplePutThem) {
+TEST(Cli, FlagsWorkInAnyPosition) {
   const std::string json = assay({"presets", "show", "tiny", "--json"}).out;
   EXPECT_EQ(assay({"--json", "presets", "show", "tiny"}).out, json);
   EXPECT_EQ(assay({"presets", "--json", "show", "tiny"}).out, json);

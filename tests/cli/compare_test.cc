@@ -215,7 +215,7 @@ TEST_F(CompareCli, AFailingArmIsNamedAndNothingIsLost) {
 }
 
 // What was measured until an arm failed is reported and kept, without a verdict.
-TEST_F(CompareCli, WhatWasMeasuredBeforeAFailureIsSaid) {
+TEST_F(CompareCli, MeasurementsBeforeAFailureAreReported) {
   write("b.sh", "echo took 102; echo x >> count; test $(wc -l < count) -lt 5 || exit 7\n");
   const std::vector<std::string> arguments = {"--a",      kA,    "--b",       "sh b.sh",
                                               "--metric", kTook, "--cleanup", "echo c >> cleaned"};
@@ -433,7 +433,7 @@ TEST_F(CompareCli, WhatIsSuggestedChangesSomething) {
 }
 
 // One experiment has one verdict, and a change of the margin is reported.
-TEST_F(CompareCli, AMarginThatWasChangedIsTheReportsToo) {
+TEST_F(CompareCli, AChangedMarginReachesTheReport) {
   EXPECT_EQ(
       compare({"--a", kA, "--b", kB, "--metric", kTook, "--max-pairs", "8", "-o", "mar"}).exit_code,
       1);

@@ -48,7 +48,8 @@ TEST_F(GpuLimit, LimitsReachTheRegionBeforeTheCommandStarts) {
   EXPECT_EQ(shares.back()["device"], kSecondGpu);
   EXPECT_EQ(shares.back()["memory_bytes"], 64 * kMi);
   EXPECT_EQ(shares.back()["priority"], "high");
-  EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("GPU limits"), HasSubstr("busy"), HasSubstr("12.5%")));
+  EXPECT_THAT(shell("$ASSAY show").out,
+              AllOf(HasSubstr("GPU limits"), HasSubstr("busy"), HasSubstr("12.5%")));
 }
 
 TEST_F(GpuLimit, DevicesAreCountedAsCudaDoes) {
@@ -103,7 +104,7 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
   EXPECT_FALSE(std::filesystem::exists(project_.path() / ".assay"));
 }
 
-TEST_F(GpuLimit, WhereNothingCanBeKeptNothingRunsUnlimited) {
+TEST_F(GpuLimit, IfLimitsCannotBeEnforcedNothingRuns) {
   const auto promised =
       shell("LD_LIBRARY_PATH= ASSAY_GPU=1 $ASSAY run --gpu-memory 5TiB -- touch promised");
   EXPECT_EQ(promised.exit_code, 0) << promised.err;  // somebody vouches for the driver
@@ -116,7 +117,7 @@ TEST_F(GpuLimit, WhereNothingCanBeKeptNothingRunsUnlimited) {
   EXPECT_EQ(shell("$ASSAY run -- touch started").exit_code, 0);
 }
 
-TEST_F(GpuLimit, AStepRunAgainHasItsLimits) {
+TEST_F(GpuLimit, AStageRunAgainHasItsLimits) {
   ASSERT_EQ(shell("$ASSAY run --gpu-memory 7MiB --priority high -- cp state copy").exit_code, 1);
   ASSERT_EQ(
       shell("echo x > in; $ASSAY run --gpu-memory 7MiB --gpu-compute 5% -- cp in copy").exit_code,

@@ -117,7 +117,7 @@ TEST_F(GpuCli, EveryTracerCounts) {
   EXPECT_EQ(use(run(), "kernels"), (Json{9, 0}));
 }
 
-TEST_F(GpuCli, WithoutGpusNothingIsLoadedOrTold) {
+TEST_F(GpuCli, WithoutGpusNothingIsLoadedOrShown) {
   const auto off = shell("ASSAY_GPU=0 $ASSAY run -- sh -c 'echo $LD_PRELOAD'");
   EXPECT_THAT(off.out, Not(HasSubstr("libassay-gpu")));
   EXPECT_EQ(run()["gpu"]["use"].size(), 0U);

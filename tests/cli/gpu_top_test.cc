@@ -30,7 +30,7 @@ Json run_of_this_project(const Json& view) {
   return nullptr;
 }
 
-TEST_F(GpuTop, TopTellsWhatTheRunDid) {
+TEST_F(GpuTop, TopShowsTheWorkOfARun) {
   start("$ASSAY run --name busy --gpu-memory 512MiB --gpu-compute 30%",
         "launch 100 alloc 1048576 wait go");
   const Json view = json("top --once --interval 0.1");
@@ -221,7 +221,7 @@ TEST_F(GpuTop, TopGivesTheTerminalBack) {
   }
 }
 
-TEST_F(GpuTop, TopWithoutGpusSaysSo) {
+TEST_F(GpuTop, TopWithoutGpusReportsIt) {
   const auto none = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1");
   EXPECT_EQ(none.exit_code, 0);
   EXPECT_THAT(none.out, HasSubstr("no GPU: libnvidia-ml.so.1: no driver library"));

@@ -138,7 +138,7 @@ TEST(PlanCli, AnotherFrameworkTakesAnotherTime) {
           "--framework: unknown framework 'megatron-cor'; did you mean 'megatron-core'?");
 }
 
-TEST(PlanCli, FarFromWhatWasMeasuredIsSaid) {
+TEST(PlanCli, ExtrapolationsAreReported) {
   const std::vector<std::string> far = {"llama3-70b-h200x32",
                                         "--set",
                                         "cluster.nodes=25000",
@@ -284,7 +284,7 @@ TEST(PlanCli, CalibratesToRowsAndToOwnRuns) {
   EXPECT_EQ(plan({kJob, "--calibrate", rows}).exit_code, 64);
 }
 
-TEST(PlanCli, WhatIsNotKnownIsSaidBesideWhatIs) {
+TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {
   base::testing::TempDir directory;
   const std::string file = directory.path() / "job.toml";
   std::ofstream(file) << "[model]\nextends = \"tiny\"\n[train]\nsteps = 10\n"

@@ -171,7 +171,7 @@ TEST_F(ReportCli, ASuiteIsItsFolderOrItsName) {
   EXPECT_EQ(by_name["parts"][0]["data"]["quick"], false);
 }
 
-TEST_F(ReportCli, FormatsSayTheSame) {
+TEST_F(ReportCli, FormatsHaveTheSameContent) {
   train(40);
   const auto text = run({"report", "last", "--format", "md", "--price", "$3.6", "--carbon", "400"});
   ASSERT_EQ(text.exit_code, 0) << text.err;

@@ -65,7 +65,7 @@ TEST(ProcessStat, WhateverTheProgramCallsItself) {
   }
 }
 
-TEST(ProcessStat, OneThatNobodyWaitedForHasEnded) {
+TEST(ProcessStat, AZombieHasEnded) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   siginfo_t info{};

@@ -95,7 +95,7 @@ TEST(Capture, StopsAProgramThatWritesTooMuch) {
   EXPECT_EQ(loud->output, "end\n");
 }
 
-TEST(Process, NamesAProgramThatIsNotThere) {
+TEST(Process, NamesAMissingProgram) {
   const auto missing = Process::start(
       {.arguments = {"no-such-program-anywhere"}, .environment = Environment::from_current()});
   ASSERT_FALSE(missing);
@@ -175,7 +175,7 @@ TEST(Process, HasDefaultSignalsUnlessTheyAreInherited) {
   ::sigaction(SIGUSR1, &before, nullptr);
 }
 
-TEST(FindProgram, LooksAsAShellDoes) {
+TEST(FindProgram, SearchesAsAShellDoes) {
   testing::TempDir folder;
   fs::create_directories(folder.path() / "bin" / "tool");  // a folder is no program
   fs::create_directories(folder.path() / "sub");

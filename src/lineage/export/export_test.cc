@@ -184,7 +184,7 @@ TEST(Export, ProvHasItsRequiredFields) {
   }
 }
 
-TEST(Export, ProvTellsThePipeline) {
+TEST(Export, ProvDescribesThePipeline) {
   const Json document = export_prov(subject_of(pipeline()));
   // Two from outside; three made here, each as what its run left and as the content there.
   const std::string clean = fmt::format("file:{}-{}/project/clean.csv",

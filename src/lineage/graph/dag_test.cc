@@ -173,7 +173,7 @@ TEST_F(DagTest, RunsThatRanAtTheSameTimeAndFedEachOtherEnd) {
   EXPECT_EQ(whole_dag(store_)->files.size(), 2U);
 }
 
-TEST_F(DagTest, AroundARunAreItsFilesAndTheirs) {
+TEST_F(DagTest, NeighboursOfARunAreItsFilesAndTheirRuns) {
   record(store_, "a raw=0 -> x=1");
   record(store_, "b x=1 other=9 -> y=2 unused=3");
   record(store_, "c y=2 -> z=3");
@@ -266,7 +266,7 @@ RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
   }
 }
 
-TEST_F(DagTest, WordsNameRunsFilesAndContents) {
+TEST_F(DagTest, NamesResolveToRunsFilesAndContents) {
   record(store_, "make raw=0 -> data/x=1");
   const auto kind = [&](const std::string& text) -> std::string {
     const auto named = resolve_name(store_, text, "/project/data");

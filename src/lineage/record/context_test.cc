@@ -33,7 +33,7 @@ TEST(Context, GatheredBesideTheCaller) {
   EXPECT_THAT(gathered.problems, IsEmpty());
 }
 
-TEST(Context, GitProblemIsSaid) {
+TEST(Context, GitProblemIsReported) {
   const base::testing::TempDir folder;
   const Checkout checkout(folder.path());
   checkout.write(".git", "nonsense");

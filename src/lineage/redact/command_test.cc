@@ -205,7 +205,7 @@ TEST(RedactedWords, HidesSecrets) {
   }
 }
 
-TEST(RedactedWords, KeepsTheRest) {
+TEST(RedactedWords, KeepsOtherArguments) {
   for (const Words& words : std::vector<Words>{
            {"python3", "train.py", "--max-tokens", "4096", "--max-tokens=4096"},
            {"sort", "--key", "2,2", "--key=name", "-k1"},

@@ -274,7 +274,7 @@ TEST_F(GitTest, BareRepositoriesHaveNoTree) {
   EXPECT_NE(state_of(checkout_).problem, "");
 }
 
-TEST_F(GitTest, ProblemsAreSaid) {
+TEST_F(GitTest, ProblemsAreReported) {
   checkout_.init();
   checkout_.commit();
   checkout_.write("new", std::string(2000, '1') + "\n");

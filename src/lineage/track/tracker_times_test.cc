@@ -72,7 +72,7 @@ TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
               EndsWith("/a: its times changed during the run; its content may have changed"));
 }
 
-TEST_P(TrackerTimesTest, NobodyWaitsForTheLargest) {
+TEST_P(TrackerTimesTest, ProcessesDoNotWaitForTheLargestFiles) {
   Scene small({.pre_image_limit = 2});
   small.put("a", "one");
   small.begin();

@@ -43,7 +43,7 @@ class Record : public ::testing::Test {
   Workspace workspace_;
 };
 
-TEST_F(Record, EveryWayToSayWhereAFileIs) {
+TEST_F(Record, EveryWayToNameAFile) {
   const auto log = workspace_.new_log();
   const Outcome outcome = run(workspace_.traced_probe(*log, {"places"}));
   ASSERT_EQ(outcome.wait_status, 0) << outcome.output;

@@ -85,7 +85,7 @@ RC_GTEST_PROP(GpuLedger, AgreesWithPlainSums, ()) {
   }
 }
 
-TEST(GpuLedger, ManyAtOnceNeverHaveMoreThanTheLimit) {
+TEST(GpuLedger, ConcurrentReservationsNeverExceedTheLimit) {
   const auto region = std::make_unique<GpuRegion>();
   constexpr std::uint64_t kLimit = 1000;
   std::atomic<bool> exceeded{false};
@@ -194,7 +194,7 @@ TEST(GpuLedger, AnOwnerKilledAtAnyInstructionLosesNothing) {
   EXPECT_EQ(region.devices[0].used.load(), sum_held(region, 0));
 }
 
-TEST(GpuLedger, WhoClearsADeadOnesSlotMayBeKilledAtAnyInstructionToo) {
+TEST(GpuLedger, AProcessThatClearsASlotMayBeKilledAtAnyInstruction) {
   const SharedRegion shared;
   const auto copy = std::make_unique<GpuRegion>();
   GpuRegion& region = *shared;

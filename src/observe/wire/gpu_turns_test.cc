@@ -155,7 +155,7 @@ TEST(GpuTurns, ACapHoldsAlone) {
   }
 }
 
-TEST(GpuTurns, CapsLeaveTimeThatNobodyMayHave) {
+TEST(GpuTurns, CapsLeaveTimeUnused) {
   Machine machine;
   machine.add(with_share(200));
   machine.add(with_share(300));
@@ -165,7 +165,7 @@ TEST(GpuTurns, CapsLeaveTimeThatNobodyMayHave) {
   EXPECT_NEAR(had[1], 300, 15);
 }
 
-TEST(GpuTurns, WhoBorrowsHasWhatNobodyWants) {
+TEST(GpuTurns, ABorrowerGetsUnusedTime) {
   Machine machine;
   machine.add(with_share(300, true));
   EXPECT_GE(machine.shares(kSecond)[0], 990);
@@ -233,7 +233,7 @@ TEST(GpuTurns, PriorityTakesWhatItWantsWithinMilliseconds) {
   EXPECT_GE(machine.shares(50 * kMillisecond)[0], 900);
 }
 
-TEST(GpuTurns, NobodyWaitsLongForTheDead) {
+TEST(GpuTurns, KilledProcessesAreNotWaitedForLong) {
   Machine machine;
   machine.add(with_share(700));
   machine.add(with_share(300, true));
@@ -248,7 +248,7 @@ TEST(GpuTurns, NobodyWaitsLongForTheDead) {
 }
 
 // The dead had promised to be on the device for an hour.
-TEST(GpuTurns, PromisesOfTheDeadAreNotBelieved) {
+TEST(GpuTurns, PromisesOfKilledProcessesAreIgnored) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
@@ -301,7 +301,7 @@ TEST(GpuTurns, TimeIsChargedOnce) {
   EXPECT_EQ(device.runs[0].had_ns.load(), 130U);
 }
 
-TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
+TEST(GpuTurns, RowsOfExitedRunsAreReused) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
@@ -351,7 +351,7 @@ TEST(GpuTurns, SiblingsThatStartTogetherMeetInOneRow) {
 }
 
 // A file that somebody else has written in: no turn is waited for that nobody has.
-TEST(GpuTurns, NonsenseIsOvercome) {
+TEST(GpuTurns, ACorruptFileDoesNotBlock) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
     const auto turns = std::make_unique<GpuTurns>();
     TurnDevice& device = *turn_device(*turns, 5);

@@ -48,7 +48,7 @@ TEST_P(ExecEffect, AProgramAndItsLoader) {
   EXPECT_EQ(place.seen.effect->events[0].stamp.inode, file.st_ino);
 }
 
-TEST_P(ExecEffect, ManyWordsAreCut) {
+TEST_P(ExecEffect, LongArgumentListsAreCut) {
   const std::string word(1000, 'w');
   executed("/bin/true", std::vector<std::string>(100, word));
   ASSERT_TRUE(place.seen.effect);

@@ -282,7 +282,7 @@ TEST_P(OpenEffect, The32BitInterface) {
   EXPECT_EQ(call32(10, 0), (Lines{"change name T/a", "delete T/a"}));
 }
 
-TEST_P(OpenEffect, WhatCannotBeFollowedIsSaid) {
+TEST_P(OpenEffect, WhatCannotBeFollowedIsReported) {
   const auto missed = [&](const std::function<void()>& act) {
     place.effect_lines(act);
     if (!place.seen.effect || place.seen.effect->events.size() != 1) return std::string("nothing");

@@ -88,7 +88,7 @@ TEST_F(RemotePath, InAnotherMountNamespace) {
   EXPECT_NE(place.seen.effect->events[0].stamp.device, ours.st_dev);
 }
 
-TEST(UnreadableProcess, IsSaidToBe) {
+TEST(UnreadableProcess, IsReported) {
   if (::geteuid() == 0) {
     // Root may read everyone: the collector itself must be nobody, in a child of its own.
     EXPECT_EXIT(

@@ -149,7 +149,7 @@ std::set<std::string> strace_opens(const std::string& command, const fs::path& o
   return paths;
 }
 
-TEST_F(EbpfTest, TellsTheLifeOfTheCommand) {
+TEST_F(EbpfTest, ReportsTheLifeOfTheCommand) {
   Recorder recorder;
   const Outcome outcome = run({"sh", "-c", "/bin/cat /dev/null; (exit 3); exit 5"}, recorder);
   EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 5);
@@ -363,7 +363,7 @@ TEST_F(EbpfTest, CrossesMounts) {
   EXPECT_THAT(outcome.missed, IsEmpty());
 }
 
-TEST_F(EbpfTest, SaysWhenPathsMeanOtherFiles) {
+TEST_F(EbpfTest, ReportsPathsThatLeadToOtherFiles) {
   Recorder recorder;
   const std::string script = fmt::format(
       "mount -t tmpfs none {0} && echo x > {0}/hidden && cat {0}/hidden", folder().string());
@@ -431,7 +431,7 @@ TEST_F(EbpfTest, LosesNothingWhileTheSinkThinks) {
   EXPECT_GE(slow.count(Op::kRead), 80'000U);
 }
 
-TEST_F(EbpfTest, FilesOfADirectoryThatMovedAreToldAgain) {
+TEST_F(EbpfTest, FilesOfAMovedDirectoryAreReportedAgain) {
   make("old/file");
   Recorder recorder;
   const std::string script = fmt::format(
@@ -442,7 +442,7 @@ TEST_F(EbpfTest, FilesOfADirectoryThatMovedAreToldAgain) {
               UnorderedElementsAre(folder() / "old/file", folder() / "new/file"));
 }
 
-TEST_F(EbpfTest, SeesNobodyElse) {
+TEST_F(EbpfTest, IgnoresOtherProcesses) {
   make("mine");
   make("other");
   const std::string log = logs_.path() / "ready";
@@ -461,7 +461,7 @@ TEST_F(EbpfTest, SeesNobodyElse) {
   EXPECT_THAT(mine(recorder.paths(Op::kRead)), ElementsAre(folder() / "mine"));
 }
 
-TEST_F(EbpfTest, AProgramThatIsNotThere) {
+TEST_F(EbpfTest, AMissingProgram) {
   Recorder recorder;
   const Launch launch{.command = {"no-such-program"}, .environment = {}, .directory = {}};
   const auto outcome = make_ebpf_collector(logs_.path() / "log")->run(launch, {}, recorder);

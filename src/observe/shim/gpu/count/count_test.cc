@@ -60,7 +60,7 @@ TEST(GpuCount, ChildrenOfAForkCountForThemselves) {
   EXPECT_EQ(run.region().header.next_slot.load(), 5);
 }
 
-TEST(GpuCount, ProgramsThatBecomeOthers) {
+TEST(GpuCount, ProgramsThatExec) {
   const RunRecord run;
   const Ran ran = run.probe("execs 6");
   ASSERT_EQ(ran.status, 0) << ran.text;
@@ -78,7 +78,7 @@ TEST(GpuCount, WhatAKilledProcessCountedStays) {
 }
 
 // Killed while they claim slots and blocks, launch, end threads: whoever comes next is served.
-TEST(GpuCount, ProcessesKilledAtAnyMomentHinderNobody) {
+TEST(GpuCount, ProcessesKilledAtAnyMomentBlockNoOther) {
   const RunRecord run;
   std::minstd_rand random(1);
   for (int round = 0; round < 60; ++round) {
@@ -95,7 +95,7 @@ TEST(GpuCount, ProcessesKilledAtAnyMomentHinderNobody) {
 }
 
 // When all slots and blocks have been given out, those of the dead are gone on with.
-TEST(GpuCount, SlotsAndBlocksOfTheDeadAreInherited) {
+TEST(GpuCount, SlotsAndBlocksOfExitedProcessesAreReused) {
   const RunRecord run;
   for (int i = 0; i < 3; ++i) (void)run.probe("until_killed 100");
   run.region().header.next_slot.store(wire::kGpuSlots);
@@ -121,7 +121,7 @@ TEST(GpuCount, ASlotComesWithItsBlocks) {
   EXPECT_EQ(run.region().header.lost_threads.load(), 0);
 }
 
-TEST(GpuCount, WithoutARoomLeftThreadsAreSaidToBeLost) {
+TEST(GpuCount, WithoutAFreeBlockThreadsAreCountedAsLost) {
   const RunRecord run;
   run.region().header.next_block.store(wire::kGpuBlocks);
   const Ran ran = run.probe("threads 2 10");

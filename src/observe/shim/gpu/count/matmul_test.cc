@@ -102,7 +102,7 @@ TEST(GpuMatmul, AProductBeyond64BitsIsACallWithoutFlops) {
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (Total{41, 0}));
 }
 
-TEST(GpuMatmul, ALibraryThatNobodyKnowsPassesUntouched) {
+TEST(GpuMatmul, AnUnknownLibraryIsLeftAlone) {
   const RunRecord run;
   const Ran ran = run.probe("matmuls 14 41 1");
   ASSERT_EQ(ran.status, 0) << ran.text;

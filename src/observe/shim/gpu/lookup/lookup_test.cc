@@ -75,7 +75,7 @@ TEST(GpuLookup, MissingDriverStaysMissing) {
   EXPECT_EQ(ran.told.at("error_after_success"), 0);
 }
 
-TEST(GpuLookup, OurFunctionsAnswerBeforeThereIsADriver) {
+TEST(GpuLookup, WrappersReturnErrorsBeforeTheDriverIsLoaded) {
   const RunRecord run;
   const Ran ran = run.probe("weak_symbols");
   ASSERT_EQ(ran.status, 0) << ran.text;
@@ -88,7 +88,7 @@ TEST(GpuLookup, OurFunctionsAnswerBeforeThereIsADriver) {
   EXPECT_EQ(run.total(GpuQuantity::kAllocDevice).calls, 1);
 }
 
-TEST(GpuLookup, WhatTheDriverDoesNotKnowIsItsToRefuse) {
+TEST(GpuLookup, UnknownNamesAreRefusedByTheDriver) {
   const RunRecord run;
   const Ran ran = run.probe("other_names");
   const Ran bare =

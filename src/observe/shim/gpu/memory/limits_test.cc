@@ -78,7 +78,7 @@ TEST_F(GpuLimits, WhatTheDriverRefusesIsGivenBack) {
   EXPECT_EQ(used(), 900);
 }
 
-TEST_F(GpuLimits, ProcessesOfARunHaveItTogether) {
+TEST_F(GpuLimits, ProcessesOfARunShareTheLimit) {
   limit(1000);
   const Ran ran =
       memory("a=alloc:600 shell:OTHER", again("b=alloc:500 c=alloc:400 d=alloc:1 i=info") +
@@ -103,7 +103,7 @@ TEST_F(GpuLimits, WithoutALimitEverythingIsAccountedForAndNothingRefused) {
   EXPECT_EQ(run_.region().devices[0].total.load(), 5000);
 }
 
-TEST_F(GpuLimits, WhatAProgramIsToldIsItsLimit) {
+TEST_F(GpuLimits, QueriesReportTheLimit) {
   limit(3000);
   const Ran ran = memory("x=nvml:0 alloc:500 t=total:0 i=info n=nvml:0 m=nvml2:0 z=infonull",
                          "FAKECUDA_MEMORY=5000");
@@ -121,7 +121,7 @@ TEST_F(GpuLimits, WhatAProgramIsToldIsItsLimit) {
   EXPECT_EQ(ran.told.at("z"), 1);  // the driver's invalid value, and no crash
 }
 
-TEST_F(GpuLimits, ACardThatOthersHaveFilledHasNoMoreThanItHas) {
+TEST_F(GpuLimits, FreeMemoryIsBoundedByTheCardsFreeMemory) {
   limit(3000);
   const std::string state = run_.file("state");
   const std::string filled = "LD_PRELOAD= FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + state;
@@ -137,7 +137,7 @@ TEST_F(GpuLimits, ACardThatOthersHaveFilledHasNoMoreThanItHas) {
   EXPECT_EQ(ran.told.at("b"), 0);
 }
 
-TEST_F(GpuLimits, ALimitAboveTheCardTellsTheCard) {
+TEST_F(GpuLimits, ALimitAboveTheCardReportsTheCard) {
   limit(9000);
   const Ran ran = memory("t=total:0 i=info n=nvml:0", "FAKECUDA_MEMORY=5000");
   EXPECT_EQ(ran.told.at("t.total"), 5000) << ran.text;
@@ -260,7 +260,7 @@ TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
 }
 
 // While others allocate it cannot be told; then it is asked again soon.
-TEST_F(GpuLimits, ALookThatWasDisturbedIsMadeAgain) {
+TEST_F(GpuLimits, AnInterruptedQueryIsRepeated) {
   limit(1000);
   const Ran ran = memory("primary beside:300 sleep:1500 a=alloc:701 b=alloc:700",
                          "FAKECUDA_CONTEXT=300 FAKECUDA_NVML_MS=40");
@@ -321,7 +321,7 @@ TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
   EXPECT_EQ(run_.region().header.next_slot.load(), 2);
 }
 
-TEST_F(GpuLimits, AProgramThatBecomesAnotherHoldsNothingAnyMore) {
+TEST_F(GpuLimits, AProgramHoldsNothingAfterExec) {
   limit(1000);
   const Ran ran = memory("alloc:900 exec:OTHER", again("a=alloc:1000"));
   ASSERT_EQ(ran.status, 0) << ran.text;
@@ -329,7 +329,7 @@ TEST_F(GpuLimits, AProgramThatBecomesAnotherHoldsNothingAnyMore) {
   EXPECT_EQ(used(), 1000);
 }
 
-TEST_F(GpuLimits, WhatTheDeadHoldIsTakenBackWhenItIsWanted) {
+TEST_F(GpuLimits, MemoryOfExitedProcessesIsReclaimedOnDemand) {
   limit(1000);
   for (int i = 0; i < 3; ++i) (void)memory("alloc:300 kill");
   EXPECT_EQ(used(), 900);
@@ -339,7 +339,7 @@ TEST_F(GpuLimits, WhatTheDeadHoldIsTakenBackWhenItIsWanted) {
   EXPECT_EQ(used(), 1000);
 }
 
-TEST_F(GpuLimits, WhatIsToldLeavesOutTheDead) {
+TEST_F(GpuLimits, QueriesExcludeExitedProcesses) {
   limit(1000);
   (void)memory("alloc:300 exit");
   (void)memory("alloc:400 kill");
@@ -353,7 +353,7 @@ TEST_F(GpuLimits, WhatIsToldLeavesOutTheDead) {
 }
 
 // Parents that do not ask how their children ended leave a name of them behind, and nothing else.
-TEST_F(GpuLimits, WhoIsDeadAndNotBuriedHoldsNothing) {
+TEST_F(GpuLimits, ZombiesHoldNothing) {
   limit(1000);
   const Ran ran = memory("a=bury:OTHER b=alloc:1000", again("alloc:900 kill"));
   EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
@@ -394,7 +394,7 @@ TEST_F(GpuLimits, ThreadsAtTheLimitAddUpToNothing) {
   EXPECT_EQ(used(), 9000);
 }
 
-TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
+TEST_F(GpuLimits, ACorruptRegionDoesNoHarm) {
   limit(1000);
   for (wire::GpuSlot& slot : run_.region().slots) {
     slot.entry = ~0ULL;
@@ -411,7 +411,7 @@ TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
 }
 
 // Another user's, or one that was removed.
-TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
+TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsLogged) {
   limit(1000);
   const std::string log = run_.file("log");
   const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(run_.path()) +
@@ -423,7 +423,7 @@ TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
   EXPECT_EQ(used(), 0);
 }
 
-TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
+TEST_F(GpuLimits, WithoutASlotMemoryIsNotLimitedWhichIsLogged) {
   limit(1000);
   const std::string log = run_.file("log");
   const int file = ::open(run_.path(), O_RDWR | O_CLOEXEC);

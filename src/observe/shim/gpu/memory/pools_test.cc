@@ -55,7 +55,7 @@ TEST_F(GpuPools, AContextLeavesPoolsAlone) {
 }
 
 // What a pool keeps is charged, and taken from it before anybody is refused.
-TEST_F(GpuPools, WhatPoolsKeepIsNotHadTwice) {
+TEST_F(GpuPools, PooledMemoryIsCountedOnce) {
   limit(2000);
   const Ran ran = memory(
       "keep async:1500 free:0 i=info a=async:1500 x=real free:1 sync b=alloc:1500 y=real "
@@ -73,7 +73,7 @@ TEST_F(GpuPools, WhatPoolsKeepIsNotHadTwice) {
 }
 
 // As at the end of a card: what was freed is the pool's until somebody waits.
-TEST_F(GpuPools, WhatNobodyWaitedForIsStillThePools) {
+TEST_F(GpuPools, MemoryFreedWithoutASynchronizationStaysWithThePool) {
   limit(2000);
   const Ran ran = memory("async:1500 free:0 a=alloc:1500 b=async:1500 free:2 sync c=alloc:1500");
   EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
@@ -81,7 +81,7 @@ TEST_F(GpuPools, WhatNobodyWaitedForIsStillThePools) {
   EXPECT_EQ(ran.told.at("c"), 0);
 }
 
-TEST_F(GpuPools, WhatAPoolKeepsNoOtherProcessCanHave) {
+TEST_F(GpuPools, PooledMemoryIsNotAvailableToOtherProcesses) {
   limit(2000);
   const std::string state = " FAKECUDA_STATE=" + run_.file("state");
   const Ran kept = memory("keep async:1500 free:0 sync shell:OTHER",
@@ -172,7 +172,7 @@ TEST_F(GpuPools, GraphsThatFreeReserveWhatTheyHaveAtATime) {
 }
 
 // The driver ends a capture when anybody asks it certain things meanwhile; we ask, and it must not.
-TEST_F(GpuPools, ACaptureIsNotEndedByWhatWeAsk) {
+TEST_F(GpuPools, OurQueriesDoNotInvalidateACapture) {
   limit(1'000'000);
   const Ran bare = RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE
                                      " memory begin:0 x=alloc:1 y=end begin:2 z=alloc:1 w=end");

@@ -69,7 +69,7 @@ TEST(GpuScale, IdleTimeIsNotTakenForWork) {
 }
 
 // Whatever it is told, it ends, and is a number by which one can multiply and divide.
-RC_GTEST_PROP(GpuScale, NonsenseHasBounds, (const std::vector<double>& told)) {
+RC_GTEST_PROP(GpuScale, AnyInputStaysWithinBounds, (const std::vector<double>& told)) {
   Scale scale;
   for (const double took : told) {
     scale.learn(took, 1'000);

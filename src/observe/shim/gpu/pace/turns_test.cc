@@ -146,7 +146,7 @@ void expect_shares(const std::string& first_kernels, double first,
   });
 }
 
-TEST(GpuShares, WithoutLimitsTwoProgramsHaveHalfEach) {
+TEST(GpuShares, WithoutLimitsTwoProgramsGetHalfEach) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord runs[2];
     OneGpu gpu;
@@ -225,7 +225,7 @@ TEST(GpuShares, ACapHoldsForEveryKindOfWork) {
   });
 }
 
-TEST(GpuShares, WhoBorrowsHasTheRest) {
+TEST(GpuShares, ABorrowerGetsTheRest) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord run;
     limit(run, 200, true);
@@ -272,7 +272,7 @@ TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
 
 // Whoever is killed while it holds the turn, with long kernels that were promised: the other goes
 // on, and has nearly everything.
-TEST(GpuShares, NobodyWaitsForTheDead) {
+TEST(GpuShares, KilledProcessesAreNotWaitedFor) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord killed;
     const RunRecord run;

@@ -162,7 +162,7 @@ class InPlaceOfHami : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(InPlaceOfHami, AMemoryLimitHoldsAndIsTold) {
+TEST_F(InPlaceOfHami, AMemoryLimitIsEnforcedAndReported) {
   const Ran ran = memory("t=total:0 a=alloc:1048577 b=alloc:1048576 i=info n=nvml:0",
                          "CUDA_DEVICE_MEMORY_LIMIT=1m");
   ASSERT_EQ(ran.status, 0) << ran.text;
@@ -219,7 +219,7 @@ TEST_F(InPlaceOfHami, DevicesAreNumberedAsTheProgramSeesThem) {
 }
 
 // nvidia-smi in the container, before anybody has used a device.
-TEST_F(InPlaceOfHami, NvmlAloneTellsLimitsByNumber) {
+TEST_F(InPlaceOfHami, NvmlAloneReportsLimitsByIndex) {
   const Ran ran = memory("a=nvml:0 b=nvml:1", "FAKECUDA_DEVICES=2 CUDA_DEVICE_MEMORY_LIMIT_1=2000");
   EXPECT_EQ(ran.told.at("a.total"), kGiB) << ran.text;
   EXPECT_EQ(ran.told.at("b.total"), 2000U);
@@ -262,7 +262,7 @@ TEST_F(InPlaceOfHami, WhereNoFileCanBeMadeTheLimitHoldsForTheProcess) {
   EXPECT_NE(log().find("no file can be made there"), std::string::npos) << log();
 }
 
-TEST_F(InPlaceOfHami, NonsenseIsSaidAndTheProgramRuns) {
+TEST_F(InPlaceOfHami, InvalidValuesAreLoggedAndTheProgramRuns) {
   const Ran ran =
       memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=much CUDA_DEVICE_MEMORY_LIMIT_1=1g");
   ASSERT_EQ(ran.status, 0) << ran.text;
@@ -270,7 +270,7 @@ TEST_F(InPlaceOfHami, NonsenseIsSaidAndTheProgramRuns) {
   EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
 }
 
-TEST_F(InPlaceOfHami, NonsenseAloneIsSaidToo) {
+TEST_F(InPlaceOfHami, InvalidValuesAloneAreLoggedToo) {
   const Ran ran = memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=2GB");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.told.at("a"), 0);
@@ -283,7 +283,7 @@ TEST_F(InPlaceOfHami, NonsenseAloneIsSaidToo) {
   EXPECT_NE(log().find("CUDA_DEVICE_SM_LIMIT is not understood"), std::string::npos) << log();
 }
 
-TEST_F(InPlaceOfHami, ManyWhoStartAtOnceMakeOneRegion) {
+TEST_F(InPlaceOfHami, ProcessesThatStartAtOnceMakeOneRegion) {
   std::string all;
   for (int i = 0; i < 24; ++i) {
     all += line("alloc:10", "CUDA_DEVICE_MEMORY_LIMIT=1g") + " & ";
