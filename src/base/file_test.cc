@@ -141,7 +141,7 @@ TEST_F(ReadFile, NamesTheFileThatWasProbablyMeant) {
 }
 
 TEST_F(ReadFile, PermissionErrorsNameTheReason) {
-  // Root may read everything, so it becomes nobody for a moment.
+  // Root may read everything, so it becomes user nobody for a moment.
   const uid_t user = ::geteuid();
   if (user == 0 && ::seteuid(65534) != 0) GTEST_SKIP() << "root, and cannot be anyone else";
   ASSERT_EQ(::seteuid(user), 0);

@@ -1,4 +1,4 @@
-// Meters of pretended devices, and energy between moments at which nobody looked.
+// Meters of fake devices, and energy between two readings.
 #include "machine/meter.h"
 
 #include <dlfcn.h>

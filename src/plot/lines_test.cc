@@ -1,4 +1,4 @@
-// Lines, read back from the drawing: where a point lies is told by the labels of the axes.
+// Lines, read back from the drawing: a point's position is derived from the axis labels.
 #include "plot/lines.h"
 
 #include <gmock/gmock.h>

@@ -113,8 +113,8 @@ TEST_F(RegionTest, WhatARunDidIsAddedUp) {
   EXPECT_EQ(state.collective_bytes, 2000U);
   EXPECT_EQ(state.processes, 2U);
   ASSERT_EQ(state.devices.size(), 1U);
-  EXPECT_EQ(state.devices[0].used, 50U);  // the dead hold nothing
-  region_->devices[line].used = 70;       // nor where nobody has taken it back yet
+  EXPECT_EQ(state.devices[0].used, 50U);  // exited processes hold nothing
+  region_->devices[line].used = 70;       // also before it is reclaimed
   EXPECT_EQ(state_of(*region_, {true, false, true}).devices[0].used, 50U);
   EXPECT_EQ(state_of(*region_, {}).devices[0].used, 0U);
   EXPECT_EQ(state_of(*region_, std::vector<bool>(5000, true)).processes, 5000U);

@@ -1,4 +1,4 @@
-// extends and --set: what wins, what is forgotten, and what a mistake is told.
+// extends and --set: precedence, what is dropped, and error messages.
 #include "spec/compose.h"
 
 #include <gmock/gmock.h>
@@ -185,7 +185,7 @@ TEST_F(Compose, APipeMayBeNamedByAPersonButNotByAFile) {
   const std::string file = write("m.toml", "extends = \"pipe.toml\"\n");
   EXPECT_THAT(error_of(file), HasSubstr("is a pipe; expected a file"));
   EXPECT_THAT(error_of((directory_ / "pipe.toml").string()), HasSubstr("it has no section"))
-      << "nobody writes, and nothing waits";
+      << "there is no writer, and nothing waits";
 }
 
 TEST_F(Compose, OnlyTheCommandLineNamesStandardInput) {
@@ -285,8 +285,8 @@ TEST_F(Compose, AnOverrideReplacesWhatItMakesMeaningless) {
   EXPECT_EQ(tokens({"train.tokens=1e11", "train.steps=5"}), std::nullopt);
   const std::vector<std::string> replicas = {"layout.fsdp=1", "layout.dp=8"};
   EXPECT_TRUE(load("nanochat-d26-h100", {.overrides = replicas}).has_value());
-  const std::vector<std::string> told = {"layout.fsdp=1", "layout.dp=8", "layout.zero=2"};
-  EXPECT_FALSE(load("nanochat-d26-h100", {.overrides = told}).has_value());
+  const std::vector<std::string> changes = {"layout.fsdp=1", "layout.dp=8", "layout.zero=2"};
+  EXPECT_FALSE(load("nanochat-d26-h100", {.overrides = changes}).has_value());
 }
 
 }  // namespace

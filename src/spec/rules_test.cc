@@ -364,7 +364,7 @@ TEST(Rules, AClusterHasItsStatedNumberOfNodes) {
   ASSERT_TRUE(loaded.has_value()) << loaded.error().line();
   const auto& cluster = std::get<ClusterSpec>(loaded->spec);
   EXPECT_EQ(cluster.max_nodes, 3);
-  EXPECT_EQ(cluster.network.ports, std::nullopt) << "nobody said how many";
+  EXPECT_EQ(cluster.network.ports, std::nullopt) << "not given";
 }
 
 TEST(Rules, TheLengthOfTrainingIsInWholeSteps) {

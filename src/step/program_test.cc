@@ -127,7 +127,7 @@ TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
     if (way >= 4) choices.numerics = numerics_of(spec::Precision::kFp8);
     const Program p = built(small(), choices);
     const MemoryPlan plan = plan_memory(p);
-    // Played op by op: whoever reads a buffer must find it as its last writer left it.
+    // Executed op by op: every reader of a buffer must find it as its last writer left it.
     std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end
     std::set<BufferId> written;
     for (const Op& op : p.ops) {

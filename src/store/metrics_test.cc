@@ -20,7 +20,7 @@ using testing::line_of;
 
 class MetricsTest : public testing::RunsTest {
  protected:
-  // A run and the uid that it is told.
+  // A run and its uid.
   RunRecord begun(const std::string& uid) {
     RunRecord run = testing::run_of("train a=1 -> b=2");
     run.uid = uid;

@@ -24,11 +24,11 @@ class ReadOnlyTest : public testing::StoreTest {
     testing::in_child([&](const testing::Child::Say&) {
       auto store = Store::create(location_, program_with(2));
       if (!store || !store->database().exec("INSERT INTO entry VALUES (3, 'three')")) ::_exit(1);
-      if (with_log) ::_exit(0);  // nobody closes it
+      if (with_log) ::_exit(0);  // it is not closed
     });
     EXPECT_EQ(fs::exists(location_.database.string() + "-wal"), with_log);
   }
-  // What a user who may not write there is told.
+  // The error for a user without write permission.
   std::string asked(int versions, Access access = Access::kRead) {
     const uid_t owner = ::geteuid() == 0 ? testing::kNobody : ::geteuid();
     for (const auto& entry : fs::directory_iterator(location_.directory)) {

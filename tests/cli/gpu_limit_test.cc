@@ -132,12 +132,12 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
   start("$ASSAY run --name train --gpu-memory 512MiB", "launch 3 alloc 4194304 wait go");
   std::uint64_t generation = 0;
   look([&](const wire::GpuRegion& region) { generation = region.header.generation.load(); });
-  const Json told = json("limit train");
-  EXPECT_EQ(told["launches"], 3);
-  EXPECT_EQ(told["devices"][0]["uuid"], kFirstGpu);
-  EXPECT_EQ(told["devices"][0]["memory_limit_bytes"], 512 * kMi);
-  EXPECT_GE(told["devices"][0]["memory_used_bytes"].get<std::uint64_t>(), 4 * kMi);
-  EXPECT_EQ(told["others"]["memory_limit_bytes"], 512 * kMi);
+  const Json limits = json("limit train");
+  EXPECT_EQ(limits["launches"], 3);
+  EXPECT_EQ(limits["devices"][0]["uuid"], kFirstGpu);
+  EXPECT_EQ(limits["devices"][0]["memory_limit_bytes"], 512 * kMi);
+  EXPECT_GE(limits["devices"][0]["memory_used_bytes"].get<std::uint64_t>(), 4 * kMi);
+  EXPECT_EQ(limits["others"]["memory_limit_bytes"], 512 * kMi);
 
   const auto less = shell("$ASSAY limit last --gpu-memory 1MiB --gpu-compute 40% --priority high");
   EXPECT_EQ(less.exit_code, 0) << less.err;
@@ -152,7 +152,7 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
                           "--gpu-compute 0%", "--gpu-borrow --gpu-no-borrow"}) {
     EXPECT_EQ(shell(std::string("$ASSAY limit 1 ") + bad).exit_code, 64) << bad;
   }
-  const std::string uid = told["uid"];
+  const std::string uid = limits["uid"];
   json("limit " + uid.substr(0, 6) + " --gpu-compute none --gpu-borrow");
   json("limit train --gpu-no-borrow");
   look([&](const wire::GpuRegion& region) {
@@ -160,7 +160,7 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
     EXPECT_EQ(wire::share_of(region, *device(region, 0)).thousandths, wire::kGpuWholeShare);
     EXPECT_FALSE(wire::share_of(region, *device(region, 0)).borrow);
   });
-  // From another project, by its uid; which GPU is 0 there, nobody knows.
+  // From another project, by its uid; GPU indices are unknown there.
   const auto far = shell("mkdir -p far && cd far && $ASSAY init >/dev/null && $ASSAY limit " + uid +
                          " --gpu-memory 9MiB && $ASSAY limit " + uid + " --gpu 0=memory:1MiB");
   EXPECT_EQ(far.exit_code, 64) << far.err;
@@ -186,9 +186,9 @@ TEST_F(GpuLimit, ARunWithoutGpusHasNothingToLimit) {
       " echo $? > rc) > /dev/null 2>&1 &");
   ASSERT_TRUE(appears("out", "ready"));
   running_ = true;
-  const auto told = shell("$ASSAY limit last --gpu-memory 1MiB");
-  EXPECT_EQ(told.exit_code, 64);
-  EXPECT_THAT(told.err, HasSubstr("its GPU work is not counted"));
+  const auto limits = shell("$ASSAY limit last --gpu-memory 1MiB");
+  EXPECT_EQ(limits.exit_code, 64);
+  EXPECT_THAT(limits.err, HasSubstr("its GPU work is not counted"));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST_F(GpuTop, TopShowsTheWorkOfARun) {
   // Elsewhere it has no number, but a command.
   const auto far =
       shell("mkdir -p far && cd far && $ASSAY init >/dev/null && $ASSAY top --once --interval 0.1");
-  EXPECT_THAT(far.out, AllOf(HasSubstr("gpu_sitter launch 100"), Not(HasSubstr("  busy\n"))));
+  EXPECT_THAT(far.out, AllOf(HasSubstr("gpu_script launch 100"), Not(HasSubstr("  busy\n"))));
 }
 
 // Rate times time, added up over all samples, is the total.
@@ -234,9 +234,9 @@ TEST_F(GpuTop, TopWithoutGpusReportsIt) {
   for (const char* bad : {"--interval 0", "--interval x", "--interval -1", "--interval 1e9",
                           "--interval nan", "--interval ''", "--listen x", "--listen 99999",
                           "--listen 0 --once", "--listen 0 --json"}) {
-    const auto told = shell(std::string("$ASSAY top ") + bad);
-    EXPECT_EQ(told.exit_code, 64) << bad << told.err;
-    EXPECT_EQ(std::count(told.err.begin(), told.err.end(), '\n'), 1) << told.err;
+    const auto ran = shell(std::string("$ASSAY top ") + bad);
+    EXPECT_EQ(ran.exit_code, 64) << bad << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   }
 }
 

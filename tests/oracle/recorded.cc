@@ -108,12 +108,12 @@ void expect_digests(const Lineage& expected, const Recorded& got, const fs::path
 
 void expect_befores(const std::vector<std::string>& grows, const Recorded& got,
                     const fs::path& pristine) {
-  std::vector<std::string> told;
+  std::vector<std::string> modified;
   for (const auto& [path, digest] : got.before_digests) {
     // Of a renamed file this is what it held under its former name.
-    if (got.lineage.outputs.at(path) == "modified") told.push_back(path);
+    if (got.lineage.outputs.at(path) == "modified") modified.push_back(path);
   }
-  for (const auto& [path, digest] : b3sum(pristine, told)) {
+  for (const auto& [path, digest] : b3sum(pristine, modified)) {
     EXPECT_EQ(got.before_digests.at(path), digest) << "what output " << path << " held before";
   }
   for (const std::string& path : grows) {

@@ -105,7 +105,7 @@ TEST_F(DagTest, RenameChains) {
   record(store_, "mv b=1 -> b>c=1");
   record(store_, "use c=1 -> d=2");
   EXPECT_THAT(up("d"), ElementsAre(1, 2, 3, 4));
-  // Moved by hand in between: nobody saw it, so it is from outside, with a remark.
+  // Moved by hand in between, unrecorded: so it is from outside, with a remark.
   record(store_, "use elsewhere=1 -> e=3");
   const Dag dag = *dag_around(store_, artifact("e"), {.down = false});
   EXPECT_THAT(ids(dag), ElementsAre(5));

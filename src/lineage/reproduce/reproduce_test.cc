@@ -156,7 +156,7 @@ TEST_F(Reproduce, AFileThatIsThereBeforeMustBeWrittenAgain) {
   runs_[0].context.git = git_state(project_.path(), project_.environment()).git;
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical result"));
   std::filesystem::remove_all(folder_.path() / "copy");
-  runs_[0].command[2] = "true";  // the committed result has the right content, but nobody wrote it
+  runs_[0].command[2] = "true";  // the committed result has the right content, but was not written
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("missing result"));
 }
 
@@ -247,7 +247,7 @@ TEST_F(Reproduce, MadeByAStageAndMovedByHand) {
   run("cat in in > out", {"in"}, {"out"});
   std::filesystem::rename(project_.path() / "out", project_.path() / "moved");
   run("wc -c < moved > count", {"moved"}, {"count"});
-  // Nobody saw the move: the file is needed as it is.
+  // The move was not recorded: the file is needed as it is.
   EXPECT_EQ(plan().stages[1].externals.at(0).state, InputState::kUnchanged);
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out", "identical count"));
 }

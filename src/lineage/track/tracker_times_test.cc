@@ -65,7 +65,7 @@ TEST_P(TrackerTimesTest, SetByTheRunWithoutReading) {
 
 TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
   const auto before = scene.stamp("a");
-  set_times(scene, "a");  // by whom, nobody saw
+  set_times(scene, "a");  // by an unobserved process
   scene.report(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
   EXPECT_THAT(scene.finish().missing[0].text,

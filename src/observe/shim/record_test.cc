@@ -117,22 +117,22 @@ TEST_F(Record, EveryProcessAndThreadByItsNumber) {
   }
   ASSERT_EQ(expected.size(), 6U);
   std::vector<std::tuple<std::string, pid_t, pid_t>> found;
-  std::set<pid_t> told;
+  std::set<pid_t> seen_first;
   std::set<pid_t> ended;
   for (const Seen& seen : log->records(nullptr, Log::Kind::kProcesses)) {
     if (seen.op == wire::Op::kExit) {
       EXPECT_EQ(seen.value, 0);
       ended.insert(seen.process);
-    } else if (told.insert(seen.process).second) {
+    } else if (seen_first.insert(seen.process).second) {
       EXPECT_EQ(seen.parent, parents[seen.process]);  // forked
     }
   }
-  EXPECT_THAT(ended, ::testing::IsSupersetOf(told));
+  EXPECT_THAT(ended, ::testing::IsSupersetOf(seen_first));
   for (const Seen& seen : log->records()) {
     if (seen.path != workspace_.path("readonly")) {
       found.emplace_back(seen.path, seen.process, seen.thread);
     }
-    if (told.insert(seen.process).second) {
+    if (seen_first.insert(seen.process).second) {
       EXPECT_EQ(seen.parent, parents[seen.process]);
     }
   }

@@ -246,7 +246,7 @@ TEST(Rows, TheBatchFollowsFromWhatWasMeasured) {
   EXPECT_TRUE(rows[1].flagged);
 }
 
-// Ranks that read data, told by the batch; the others split sequences.
+// Ranks that read data, derived from the batch; the others split sequences.
 TEST(Rows, TheLayoutFollowsFromTheBatch) {
   const Row row = row_with("fsdp,tp,pp,tok_per_s,step_s", "1,1,1,32768,1");
   ASSERT_EQ(row.candidates.size(), 1U) << row.reason;

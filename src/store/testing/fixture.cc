@@ -31,7 +31,7 @@ StoreTest::StoreTest() {
   std::string name = temporary_directory() / "assay-store-XXXXXX";
   ASSAY_CHECK(::mkdtemp(name.data()) != nullptr, "a test can make a directory");
   scratch_ = name;
-  fs::permissions(scratch_, fs::perms(0755));  // tests that become nobody must get in
+  fs::permissions(scratch_, fs::perms(0755));  // accessible to tests that become user nobody
 }
 
 StoreTest::~StoreTest() {

@@ -21,7 +21,7 @@ std::atomic<bool> views_differ = false;
 
 constexpr std::uint64_t kScoped = RESOLVE_BENEATH | RESOLVE_IN_ROOT;
 // Before the path of a file that is in another mount namespace and not to be found by it here. No
-// absolute path begins so, and nobody takes it for one.
+// absolute path begins so, so the two cannot be confused.
 constexpr std::string_view kElsewhere = "elsewhere:";
 constexpr std::string_view kDeleted = " (deleted)";  // the kernel's word for a path that is gone
 

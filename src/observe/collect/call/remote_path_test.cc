@@ -90,7 +90,7 @@ TEST_F(RemotePath, InAnotherMountNamespace) {
 
 TEST(UnreadableProcess, IsReported) {
   if (::geteuid() == 0) {
-    // Root may read everyone: the collector itself must be nobody, in a child of its own.
+    // Root may read every process: the collector must run as user nobody, in a child.
     EXPECT_EXIT(
         {
           if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);

@@ -27,7 +27,7 @@ namespace {
 // How long messages may wait in the ring buffer (bpf/run.h, send).
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
-// Messages are first written to the log, which has room, and told to the sink after so many, so
+// Messages are first written to the log, which has space, and passed to the sink after so many, so
 // that the ring does not fill up while the sink thinks.
 constexpr std::size_t kRound = 1 << 16;
 

@@ -42,8 +42,8 @@ base::Environment with_shim(base::Environment environment, const std::string& sh
                             const std::string& log) {
   // Last, so that the shim sees the calls of other libraries that change what a program opens.
   environment.add_to_list("LD_PRELOAD", shim, base::Environment::Place::kLast);
-  // A program built with AddressSanitizer refuses to start behind a preloaded library unless told
-  // otherwise; the shim does not replace memory functions.
+  // A program built with AddressSanitizer refuses to start behind a preloaded library unless it is
+  // told otherwise; the shim does not replace memory functions.
   environment.add_to_list("ASAN_OPTIONS", "verify_asan_link_order=0",
                           base::Environment::Place::kFirst);
   environment.set(wire::kLogVariable, log);

@@ -1,5 +1,5 @@
-// What NVML tells about memory, as programs and nvidia-smi ask: of a device that has a limit, the
-// limit and what the run has of it; of any other, NVML's own answer.
+// NVML's memory queries, as used by programs and nvidia-smi: for a device with a limit, the limit
+// and the run's use; for any other, NVML's own result.
 #include <algorithm>
 
 #include "observe/shim/gpu/memory/limits.h"
@@ -31,7 +31,7 @@ struct Lent {
   std::uint64_t used = 0;
 };
 
-// A device that the run has not used yet has no line, and is not given one.
+// A device that the run has not used yet has no line and gets none.
 Lent lent_of(void* device) {
   char text[96] = {};
   std::uint64_t uuid[2] = {};
@@ -65,7 +65,8 @@ void tell_limit(void* device, Answer& answer) {
   answer.used = lent.used;
   const std::uint64_t left = lent.used < lent.limit ? lent.limit - lent.used : 0;
   answer.free = std::min<unsigned long long>(answer.free, left);
-  if constexpr (requires { answer.reserved; }) answer.reserved = 0;  // is the card's, not the run's
+  if constexpr (requires { answer.reserved; })
+    answer.reserved = 0;  // is of the card, not of the run
 }
 
 template <typename Answer, typename Real>
@@ -88,7 +89,7 @@ ASSAY_EXPORTED int nvmlDeviceGetMemoryInfo(void* device, assay::gpu::Memory* mem
       assay_gpu_real_nvmlDeviceGetMemoryInfo, device, memory);
 }
 
-// The caller says with `version` which struct it has; NVML has checked that it is this one.
+// `version` identifies the caller's struct; NVML has checked that it is this one.
 ASSAY_EXPORTED int nvmlDeviceGetMemoryInfo_v2(void* device, assay::gpu::Memory2* memory) {
   return assay::gpu::answer_memory<assay::gpu::Memory2, decltype(nvmlDeviceGetMemoryInfo_v2)>(
       assay_gpu_real_nvmlDeviceGetMemoryInfo_v2, device, memory);

@@ -1,4 +1,4 @@
-// A device's UUID as NVML writes it ("GPU-…", "MIG-…") and as the driver tells it.
+// A device's UUID as NVML writes it ("GPU-…", "MIG-…") and as the driver returns it.
 #pragma once
 
 #include <cstddef>
