@@ -1,7 +1,7 @@
 // What the lineage tracker costs by itself: events per second and bytes per file for a run that
 // makes files and reads them again, in 1,000 folders. With a folder as second argument the files
-// are really made there (small ones) and hashed at the end; without, only events are told. With
-// "inputs" as third argument their making is not told: they are inputs, hashed while more are read.
+// are really made there (small ones) and hashed at the end; without, there are only events. With
+// "inputs" as third argument their creation is not reported: they are inputs, hashed during the run.
 //
 //   tracker_bench [FILES] [FOLDER] [inputs]
 #include <fcntl.h>
