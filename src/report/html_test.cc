@@ -62,7 +62,7 @@ TEST(Html, HasEveryChartAndLandmark) {
   for (const Element& element : page.elements) {
     if (element.name == "th") {
       EXPECT_TRUE(element.attributes.contains("scope"));
-      EXPECT_NE(element.text, "") << "a heading without words";
+      EXPECT_NE(element.text, "") << "a heading without text";
     }
     if (element.name == "svg") {
       EXPECT_EQ(element.attributes.at("role"), "img");

@@ -98,7 +98,7 @@ class RemoteView {
   [[nodiscard]] FoundName name_from(int base, std::string_view path, std::uint64_t resolve) const;
   [[nodiscard]] bool find_fast(int dirfd, std::string_view path, bool follow, std::uint64_t resolve,
                                Found& found) const;
-  // remote_walk.cc: one component after the other, from `base` (or the root, if absolute).
+  // remote_path_walk.cc: one component after the other, from `base` (or the root, if absolute).
   [[nodiscard]] Found walk(int base, std::string_view path, bool follow) const;
 
   pid_t thread_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "observe/shim/gpu/memory/limits.h"
-#include "observe/shim/gpu/memory/uuid.h"
+#include "observe/wire/gpu_uuid.h"
 #include "observe/shim/gpu/region/hami.h"
 
 extern "C" {
@@ -34,12 +34,13 @@ struct Lent {
 // A device that the run has not used yet has no line and gets none.
 Lent lent_of(void* device) {
   char text[96] = {};
-  std::uint64_t uuid[2] = {};
   if (region() == nullptr || helpers.nvml_uuid == nullptr ||
-      helpers.nvml_uuid(device, text, sizeof text) != 0 || !parse_uuid(text, uuid)) {
+      helpers.nvml_uuid(device, text, sizeof text) != 0) {
     return {};
   }
-  const std::uint64_t key = wire::device_key(uuid[0], uuid[1]);
+  const auto uuid = wire::parse_uuid(text);
+  if (!uuid) return {};
+  const std::uint64_t key = wire::device_key((*uuid)[0], (*uuid)[1]);
   for (std::uint32_t line = 0; line < wire::kGpuDevices; ++line) {
     if (region()->devices[line].key.load(std::memory_order_acquire) == key) {
       const std::uint64_t limit = limit_of(line);

@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "observe/shim/gpu/memory/limits.h"
-#include "observe/shim/gpu/memory/uuid.h"
+#include "observe/wire/gpu_uuid.h"
 #include "observe/shim/gpu/spin_lock.h"
 
 namespace assay::gpu {
@@ -77,11 +77,11 @@ bool open_nvml() {
 
 void* device_of(std::uint32_t line) {
   const wire::GpuDevice& device = region()->devices[line];
-  const std::uint64_t uuid[2] = {device.uuid[0].load(), device.uuid[1].load()};
-  char text[41];
+  const wire::GpuUuid uuid = {device.uuid[0].load(), device.uuid[1].load()};
+  char text[wire::kGpuUuidTextSize + 1];
   void* found = nullptr;
   for (const char* kind : {"GPU", "MIG"}) {
-    print_uuid(kind, uuid, text);
+    wire::print_uuid(kind, uuid, text);
     if (helpers.nvml_by_uuid(text, &found) == 0) return found;
   }
   return nullptr;

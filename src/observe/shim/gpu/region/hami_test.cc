@@ -10,7 +10,6 @@
 #include <fstream>
 #include <thread>
 
-#include "observe/shim/gpu/memory/uuid.h"
 #include "observe/shim/gpu/testing/run.h"
 
 namespace assay::gpu {
@@ -100,25 +99,6 @@ RC_GTEST_PROP(HamiSettings, AnyEnvironmentIsSurvived, (const std::vector<std::st
   for (const std::string& line : lines) environment.push_back(line.c_str());
   const HamiSettings settings = settings_of(environment);
   RC_ASSERT(settings.share <= wire::kGpuWholeShare);
-}
-
-TEST(GpuUuid, IsReadAsItIsWritten) {
-  std::uint64_t uuid[2] = {0x0123456789ABCDEF, 0xFEDCBA9876543210};
-  char text[41];
-  for (const char* kind : {"GPU", "MIG"}) {
-    print_uuid(kind, uuid, text);
-    std::uint64_t again[2] = {};
-    ASSERT_TRUE(parse_uuid(text, again)) << text;
-    EXPECT_EQ(again[0], uuid[0]);
-    EXPECT_EQ(again[1], uuid[1]);
-  }
-  EXPECT_STREQ(text, "MIG-efcdab89-6745-2301-1032-547698badcfe");
-  for (const char* odd :
-       {"", "GPU", "GPU-", "TPU-efcdab89-6745-2301-1032-547698badcfe",
-        "MIG-GPU-efcdab89-6745-2301-1032-547698badcfe/1/0", "GPU-efcdab89-6745-2301-1032-54769",
-        "GPU-efcdab89-6745-2301-1032-547698badcfe00", "GPU-efcdab8g-6745-2301-1032-547698badcfe"}) {
-    EXPECT_FALSE(parse_uuid(odd, uuid)) << odd;
-  }
 }
 
 // Programs with the library preloaded and HAMi's variables, as in one of its containers.

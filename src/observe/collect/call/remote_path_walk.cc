@@ -1,4 +1,4 @@
-// RemoteView's slow way: a path walked one component after the other inside the thread's own root,
+// RemoteView::walk(): resolves a path one component after the other inside the thread's own root,
 // with the thread's /proc/self. Needed after chroot and in other mount namespaces, for /dev/stdin
 // and /proc/self/fd/N, for deleted directories and for paths that are longer than one call takes.
 #include <fcntl.h>
