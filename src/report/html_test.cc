@@ -295,6 +295,15 @@ TEST(PageJson, HasSectionsAndEveryPoint) {
   const Json& metrics = document.at("parts").at(0).at("data").at("metrics");
   EXPECT_EQ(metrics.at(2).at("values").size(), 3000U);
   EXPECT_EQ(document.at("parts").at(0).at("sections").size(), page.parts[0].sections.size());
+  std::size_t charts = 0;
+  for (const Json& section : document.at("parts").at(0).at("sections")) {
+    for (const Json& block : section.at("blocks")) {
+      if (!block.contains("chart")) continue;
+      ++charts;
+      EXPECT_NE(block.at("description"), "") << block.dump();
+    }
+  }
+  EXPECT_GT(charts, 0U);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Stores that cannot be written and are asked all the same.
+// Queries of stores that cannot be written.
 #include <unistd.h>
 
 #include <filesystem>

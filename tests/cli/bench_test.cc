@@ -1,4 +1,4 @@
-// `assay bench` as a user meets it: suites that run, labels that are true, and one line for
+// `assay bench` from the command line: suites that run, labels that are true, and one line for
 // mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

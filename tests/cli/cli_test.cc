@@ -1,4 +1,4 @@
-// The program as a user meets it: what it prints, where, and how it exits.
+// The program from the command line: what it prints, where, and how it exits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -38,10 +38,10 @@ class CommandLine : public ::testing::Test {
   }
 
   // "" or the error's line.
-  std::string parse(std::vector<std::string> words) {
-    words.insert(words.begin(), "assay");
+  std::string parse(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "assay");
     std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
+    for (std::string& argument : arguments) argv.push_back(argument.data());
     const auto request =
         parse_command_line(root_, session_, static_cast<int>(argv.size()), argv.data());
     return request ? "" : request.error().line();
@@ -114,9 +114,9 @@ TEST_F(CommandLine, ArgumentsMayBeAnyNumber) {
 }
 
 TEST_F(CommandLine, HelpNamesEverything) {
-  std::vector<std::string> words = {"assay", "run", "--help"};
+  std::vector<std::string> arguments = {"assay", "run", "--help"};
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& argument : arguments) argv.push_back(argument.data());
   const auto request = parse_command_line(root_, session_, 3, argv.data());
   ASSERT_TRUE(request);
   EXPECT_THAT(

@@ -1,4 +1,4 @@
-// GPUs lent, as a user meets it: limits reach the run's region, bad ones start nothing, running
+// GPU limits from the command line: limits reach the run's region, bad ones start nothing, running
 // runs are changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
 TEST_F(GpuLimit, IfLimitsCannotBeEnforcedNothingRuns) {
   const auto promised =
       shell("LD_LIBRARY_PATH= ASSAY_GPU=1 $ASSAY run --gpu-memory 5TiB -- touch promised");
-  EXPECT_EQ(promised.exit_code, 0) << promised.err;  // somebody vouches for the driver
+  EXPECT_EQ(promised.exit_code, 0) << promised.err;  // ASSAY_GPU=1 asserts that there is a driver
   EXPECT_EQ(json("show last")["gpu"]["shares"][0]["memory_bytes"], 5 * kMi * kMi);
   shell("rm -rf .assay; touch .assay");
   const auto ran = shell("$ASSAY run --gpu-memory 1MiB -- touch started");

@@ -1,4 +1,4 @@
-// Runs and GPUs watched, as a user meets it: in a pipe, in a terminal, as JSON, for Prometheus.
+// `assay top`: in a pipe, in a terminal, as JSON, for Prometheus.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

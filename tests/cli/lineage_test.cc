@@ -1,4 +1,4 @@
-// The verbs that ask about recorded runs, as a user meets them.
+// The verbs that query recorded runs, from the command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// `assay plan` as a user meets it: tables, the same facts as JSON, and one line for mistakes.
+// `assay plan` from the command line: tables, the same facts as JSON, and one line for mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -302,7 +302,7 @@ TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {
   EXPECT_NEAR(json["hours"].get<double>(), 10.0 / 3600, 1e-12);
 }
 
-// On a CPU nothing is predicted, and what was measured can be priced all the same.
+// On a CPU nothing is predicted, but a measured step can be priced.
 TEST(PlanCli, AGivenStepNeedsNoPrediction) {
   const Json json = plan_json({"demo", "--step-time", "2"});
   EXPECT_EQ(json["step_s"], 2);

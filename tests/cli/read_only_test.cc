@@ -1,4 +1,4 @@
-// A project that cannot be written, as a user meets it: what was recorded can still be asked.
+// A project that cannot be written: recorded runs can still be queried.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

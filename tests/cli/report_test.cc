@@ -1,4 +1,4 @@
-// `assay report` as a user meets it, and its page as a browser does.
+// `assay report` from the command line, and its page in a browser.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

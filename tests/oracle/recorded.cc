@@ -14,9 +14,9 @@ using base::Json;
 
 namespace {
 
-support::Outcome assay(std::vector<std::string> words, const fs::path& where) {
-  words.insert(words.begin(), support::program());
-  return support::run({words, "", where});
+support::Outcome assay(std::vector<std::string> arguments, const fs::path& where) {
+  arguments.insert(arguments.begin(), support::program());
+  return support::run({arguments, "", where});
 }
 
 // JSON is UTF-8: what is not has the replacement character there.

@@ -1,4 +1,4 @@
-// What /proc tells about processes, against processes that this test starts.
+// What /proc reports about processes, against processes that this test starts.
 #include "base/process/proc.h"
 
 #include <gtest/gtest.h>

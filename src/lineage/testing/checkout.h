@@ -61,11 +61,11 @@ class Checkout {
   [[nodiscard]] const fs::path& path() const { return path_; }
   [[nodiscard]] const std::vector<std::string>& environment() const { return environment_; }
 
-  std::string git(std::vector<std::string> words, const std::string& input = {}) const {
-    words.insert(words.begin(), "git");
+  std::string git(std::vector<std::string> arguments, const std::string& input = {}) const {
+    arguments.insert(arguments.begin(), "git");
     const auto result = base::run_captured(
-        {.arguments = words, .environment = environment_, .directory = path_, .input = input});
-    EXPECT_TRUE(result && result->ok()) << words[1] << ": " << (result ? result->errors : "");
+        {.arguments = arguments, .environment = environment_, .directory = path_, .input = input});
+    EXPECT_TRUE(result && result->ok()) << arguments[1] << ": " << (result ? result->errors : "");
     return result ? result->output : std::string();
   }
   void init() const { git({"init", "-q", "-b", "main"}); }

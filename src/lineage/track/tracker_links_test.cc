@@ -53,7 +53,7 @@ TEST_P(TrackerLinksTest, TurnedByAnotherProgram) {
 TEST_P(TrackerLinksTest, ANewFileBehindALinkThatAnotherProgramTurned) {
   scene.read("latest/x");
   turn();
-  scene.mode.stamped_creation = true;  // else the collector tells the path without the link
+  scene.mode.stamped_creation = true;  // else the collector reports the path without the link
   scene.create("latest/out", "xyz");
   EXPECT_THAT(end(), ElementsAre("in run1/x = one", "out run2/out: created = xyz"));
 }

@@ -1,4 +1,4 @@
-// Files whose times do not tell whether they were changed.
+// Files whose times do not show whether they were changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

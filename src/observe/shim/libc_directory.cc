@@ -38,10 +38,10 @@ int root_changed(int result) {
   return result;
 }
 
-template <typename... Words>
-int change_root(Function function, long number, Words... words) {
-  if (auto* next = other<int(Words...)>(function)) return root_changed(next(words...));
-  return root_changed(like_libc(ordinary_call(number, words...)));
+template <typename... Arguments>
+int change_root(Function function, long number, Arguments... arguments) {
+  if (auto* next = other<int(Arguments...)>(function)) return root_changed(next(arguments...));
+  return root_changed(like_libc(ordinary_call(number, arguments...)));
 }
 
 }  // namespace

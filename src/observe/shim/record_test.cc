@@ -257,7 +257,7 @@ TEST_F(Record, UnderAnotherRootTheGateSeesAll) {
 TEST_F(Record, AShellAndItsChildren) {
   const auto log = workspace_.new_log();
   Command command = workspace_.traced_probe(*log, {});
-  command.words = {"/bin/sh", "-c", "cat file readonly > made; cat < made | cat > made2"};
+  command.arguments = {"/bin/sh", "-c", "cat file readonly > made; cat < made | cat > made2"};
   ASSERT_EQ(run(command).wait_status, 0);
   std::set<Event> found;
   for (const Event& event : events(*log)) found.insert(event);

@@ -41,10 +41,10 @@ struct Tally {
     std::fprintf(stderr, "wrong: %s\n", name.c_str());
   }
   void print() const {
-    print("lookups", lookups);
-    print("wrapped", wrapped);
-    print("wrong", wrong);
-    print("per_thread", per_thread);
+    probe::print("lookups", lookups);
+    probe::print("wrapped", wrapped);
+    probe::print("wrong", wrong);
+    probe::print("per_thread", per_thread);
   }
 };
 

@@ -92,12 +92,12 @@ int call_lt(const Libraries& in, void* function, const Sizes& of) {
       get("cublasLtMatrixLayoutCreate"));
   auto* set = reinterpret_cast<int (*)(void*, int, const void*, std::size_t)>(
       get("cublasLtMatrixLayoutSetAttribute"));
-  auto* set = reinterpret_cast<int (*)(void*, int, const void*, std::size_t)>(
+  auto* set_descriptor = reinterpret_cast<int (*)(void*, int, const void*, std::size_t)>(
       get("cublasLtMatmulDescSetAttribute"));
   void* descriptor = nullptr;
   reinterpret_cast<int (*)(void**, int, int)>(get("cublasLtMatmulDescCreate"))(&descriptor, 68, 0);
-  set(descriptor, 3, &of.trans_a, sizeof of.trans_a);
-  set(descriptor, 4, &of.trans_b, sizeof of.trans_b);
+  set_descriptor(descriptor, 3, &of.trans_a, sizeof of.trans_a);
+  set_descriptor(descriptor, 4, &of.trans_b, sizeof of.trans_b);
   const auto layout = [&](long rows, long columns, bool transposed) {
     void* made = nullptr;
     create(&made, of.type, static_cast<std::uint64_t>(transposed ? columns : rows),
