@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/testing/temp_dir.h"
 #include "store/location.h"
-#include "store/migration.h"
+#include "store/migrations.h"
 
 namespace assay::store::testing {
 
