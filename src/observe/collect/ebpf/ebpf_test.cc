@@ -1,5 +1,6 @@
 // The eBPF collector with real commands, compared with strace's results of every open.
 #include "observe/collect/ebpf/ebpf.h"
+#include "observe/collect/ebpf/preflight.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
