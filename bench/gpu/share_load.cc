@@ -5,16 +5,16 @@
 //   gpu_share_load KIND RATE BEGIN WINDOWS LENGTH…
 //       repeats work of these lengths from the time BEGIN on (CLOCK_MONOTONIC, milliseconds), and
 //       prints for each second how much was finished in it, by the GPU's clock; then when the first
-//       was, after BEGIN. KIND, and what LENGTH is:
+//       was, after BEGIN; then `host_ns` with the median time from one launch to the next in each
+//       second (alone, then with others), which is the host's speed. KIND, and what LENGTH is:
 //         plain, wide, cooperative, graph, sync, onegrid    kernels, microseconds; wide: on all SMs
 //         host:N           kernels, with N microseconds of host time for each launch
 //         copy, copy2d, set, todevice, tohost               MiB
-//         mixed            a kernel, a copy on the device and a memset in turn; MiB and
-//         microseconds mixedgraph       the same as a graph
+//         mixed, mixedgraph    a kernel, a copy on the device and a memset in turn, or as a graph;
+//                              MiB and microseconds
 //
 //   --alone TIME    also runs for two seconds from this time on, before BEGIN, and prints `alone
-//   WORK`
-//                   for each: the same process is measured alone and beside others
+//                   WORK` for each: the same process is measured alone and beside others
 //   --library FILE [--share THOUSANDTHS] [--priority 1|2|3] [--borrow] [--from TIME]
 //       before KIND; limits hold from the time TIME on. Under the
 //       library, in a region of its own, as `assay run` would do it; `exec PROGRAM…` in place of
@@ -262,6 +262,32 @@ struct Batch {
   double work_us;
 };
 
+// The median of times from one launch to the next, in steps of 20 nanoseconds.
+class LaunchIntervals {
+ public:
+  void launched(double at_ms) {
+    const double ns = (at_ms - last_ms_) * 1e6;
+    last_ms_ = at_ms;
+    if (ns < 0 || ns >= kStepNs * static_cast<double>(counts_.size())) return;
+    ++counts_[static_cast<std::size_t>(ns / kStepNs)];
+    ++total_;
+  }
+  [[nodiscard]] double median_ns() const {
+    std::size_t below = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      below += counts_[i];
+      if (2 * below > total_) return kStepNs * (static_cast<double>(i) + 0.5);
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr double kStepNs = 20;
+  std::vector<std::uint32_t> counts_ = std::vector<std::uint32_t>(5000);
+  std::size_t total_ = 0;
+  double last_ms_ = 0;
+};
+
 class Load {
  public:
   Load(const std::string& kind, double rate, std::vector<double> lengths)
@@ -283,12 +309,19 @@ class Load {
 
   // Alone from one time on, in two seconds; then with the others, from another time on.
   int run(double alone, double begin, int windows) {
+    std::vector<LaunchIntervals> host;
     if (alone > 0) {
-      for (const double work : run(alone, 2).done) std::printf("alone %.0f\n", work);
+      const Phase phase = run(alone, 2);
+      for (const double work : phase.done) std::printf("alone %.0f\n", work);
+      host = phase.host;
     }
     const Phase phase = run(begin, windows);
     for (const double work : phase.done) std::printf("%.0f\n", work);
     std::printf("first %.3f\n", phase.first_ms);
+    host.insert(host.end(), phase.host.begin(), phase.host.end());
+    std::printf("host_ns");
+    for (const LaunchIntervals& second : host) std::printf(" %.0f", second.median_ns());
+    std::printf("\n");
     return 0;
   }
 
@@ -296,6 +329,7 @@ class Load {
   struct Phase {
     std::vector<double> done;
     double first_ms;
+    std::vector<LaunchIntervals> host;
   };
   Phase run(double begin, int windows) {
     void* base = new_event();
@@ -306,6 +340,8 @@ class Load {
     gpu_.wait();  // a program learns of new limits when it synchronizes
     const double end = begin + windows * 1000.0;
     std::vector<double> done(static_cast<std::size_t>(windows), 0.0);
+    host_.assign(static_cast<std::size_t>(windows), {});
+    begin_ms_ = begin;
     double first = -1;
     std::deque<Batch> queue;
     std::vector<void*> spare;
@@ -327,7 +363,7 @@ class Load {
         queue.pop_front();
       }
     }
-    return {done, first};
+    return {done, first, host_};
   }
 
   static std::size_t bytes(double mebibytes) { return static_cast<std::size_t>(mebibytes) << 20U; }
@@ -354,6 +390,11 @@ class Load {
     return length;
   }
   void launch_kernel(double us, std::size_t number) {
+    const double at = now_ms();
+    const double second = (at - begin_ms_) / 1000;
+    if (second >= 0 && second < static_cast<double>(host_.size())) {
+      host_[static_cast<std::size_t>(second)].launched(at);
+    }
     if (rate_ == 0) {
       const auto takes = static_cast<unsigned>(us);
       const bool one_grid = kind_ == "onegrid";
@@ -394,6 +435,8 @@ class Load {
   bool copies_ = false;
   bool mixed_ = false;
   double host_us_ = 0;
+  double begin_ms_ = 0;
+  std::vector<LaunchIntervals> host_;
   Buffers buffers_;
   std::size_t next_ = 0;
   void* graph_ = nullptr;

@@ -64,7 +64,8 @@ void draw_dots(XmlWriter& svg, const HistogramValues& data, const std::vector<st
 // Lines with their names above them; names that would touch are joined: "p50 p90". Percentiles
 // among the outliers have none.
 void draw_percentiles(XmlWriter& svg, const Distribution& chart, const HistogramValues& data,
-                      const AxisLine& x, double top, double bottom, double label_y) {
+                      const AxisLine& x, double top, double bottom, double label_y,
+                      double page_width) {
   constexpr double kApart = 8;
   struct Name {
     std::string text;
@@ -93,10 +94,11 @@ void draw_percentiles(XmlWriter& svg, const Distribution& chart, const Histogram
     names.push_back(std::move(name));
   }
   for (const Name& name : names) {
-    svg.element(
-        "text",
-        {{"class", "small middle fill-soft"}, {"x", (name.from + name.to) / 2}, {"y", label_y}},
-        name.text);
+    // Over its lines, but not beyond the page.
+    const double half = text_width(name.text, kSmallSize) / 2;
+    const double middle = std::clamp((name.from + name.to) / 2, half, page_width - half);
+    svg.element("text", {{"class", "small middle fill-soft"}, {"x", middle}, {"y", label_y}},
+                name.text);
   }
 }
 
@@ -218,7 +220,7 @@ Drawing draw(const Distribution& chart, double width) {
     draw_outliers(svg, chart, data,
                   {width - kMargin - kOutliersWidth, bars.top + 20, width - kMargin, dots.bottom});
     draw_ends(svg, chart, data, x, (dots.top + dots.bottom) / 2);
-    draw_percentiles(svg, chart, data, x, bars.top, dots.bottom, label_y);
+    draw_percentiles(svg, chart, data, x, bars.top, dots.bottom, label_y, width);
   }
   svg.element("line", {{"class", "edge stroke-edge"},
                        {"x1", bars.left},
