@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {

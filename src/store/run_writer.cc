@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/document.h"
 #include "store/run_row.h"
 #include "store/stage_identity.h"

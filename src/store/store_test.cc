@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "store/files.h"
+#include "store/migrate.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
-#include "store/schema.h"
 #include "store/testing/child.h"
 #include "store/testing/kill_vfs.h"
 #include "store/testing/runs.h"

@@ -43,6 +43,15 @@ TEST(Cli, VersionNamesCommitAndFlags) {
   }
 }
 
+// Tests do less when the program is slow; a build tree compiles both with the same sanitizers.
+TEST(Cli, TestsKnowASanitizedProgram) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  EXPECT_TRUE(support::program_is_sanitized());
+#else
+  EXPECT_FALSE(support::program_is_sanitized());
+#endif
+}
+
 TEST(Cli, LinksNoCudaAndNoMpi) {
   const auto libraries = support::run({{"ldd", support::program()}});
   ASSERT_EQ(libraries.exit_code, 0);

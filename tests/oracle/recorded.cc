@@ -40,18 +40,21 @@ const std::vector<std::string>& tracers() {
 }
 
 Json finished_run(const fs::path& project) {
-  Json shown;
-  for (int round = 0; round < 100; ++round) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for (;;) {
     const support::Outcome outcome = assay({"show", "last", "--json"}, project);
-    shown = Json::parse(outcome.out, nullptr, false);
+    Json shown = Json::parse(outcome.out, nullptr, false);
     if (shown.is_discarded() || !shown.contains("run")) {
       ADD_FAILURE() << "assay show last --json: " << outcome.out << outcome.err;
       return {};
     }
-    if (shown["run"]["status"] != "running") break;
+    if (shown["run"]["status"] != "running") return shown;
+    if (std::chrono::steady_clock::now() > deadline) {
+      ADD_FAILURE() << "the run has not ended within a minute: " << outcome.out;
+      return shown;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  return shown;
 }
 
 Recorded recorded(const Json& shown, const fs::path& tree) {

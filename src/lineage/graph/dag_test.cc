@@ -2,8 +2,6 @@
 #include "lineage/graph/dag_query.h"
 
 #include <rapidcheck/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <set>
 
@@ -16,9 +14,6 @@
 
 namespace assay::lineage {
 namespace {
-
-// In memory where possible: a hundred stores are made below, and each waits for the disk.
-const int kInMemory = ::access("/dev/shm", W_OK) == 0 ? ::setenv("TMPDIR", "/dev/shm", 0) : 0;
 
 using store::RunId;
 using store::testing::digest_of;
@@ -50,7 +45,7 @@ class DagTest : public ::testing::Test {
     return ids(*dag_around(store_, artifact(name), {.up = false, .depth = depth}));
   }
 
-  base::testing::TempDir directory_;
+  base::testing::MemoryDir directory_;  // each store waits for the disk
   store::Store store_;
 };
 
@@ -204,7 +199,7 @@ void check_consistent(const Dag& dag) {
 
 RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
   const std::vector<store::RunRecord> runs = *testing::random_runs();
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   auto store = *store::Store::create(store::location_in(directory.path()), {});
   for (const store::RunRecord& run : runs) RC_ASSERT(store::record_run(store, run).has_value());
 

@@ -134,6 +134,25 @@ TEST_F(Reproduce, PipelineInADirtyCheckout) {
   EXPECT_EQ(testing::content_of(folder_.path() / "copy/model"), "B\nA\n");
 }
 
+// git sets these variables in hooks.
+TEST_F(Reproduce, InsideAGitHook) {
+  project_.init();
+  project_.write("in", "1\n");
+  project_.commit();
+  run("cp in out", {"in"}, {"out"});
+  const std::filesystem::path git_folder = project_.path() / ".git";
+  environment_["GIT_DIR"] = git_folder.string();
+  environment_["GIT_INDEX_FILE"] = (git_folder / "index").string();
+  environment_["GIT_OBJECT_DIRECTORY"] = (git_folder / "objects").string();
+  const auto index = testing::content_of(git_folder / "index");
+  const auto objects = project_.git({"count-objects"});
+  EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out"));
+  EXPECT_EQ(testing::content_of(git_folder / "index"), index);
+  EXPECT_EQ(project_.git({"count-objects"}), objects);
+  // The copy has objects of its own: it does not depend on the variables.
+  EXPECT_NE(Checkout(folder_.path() / "copy").git({"ls-tree", "HEAD"}), "");
+}
+
 TEST_F(Reproduce, VerdictsDifferentMissingExtra) {
   project_.write("seed", "1");
   run("date +%s%N > random; test -e seen || echo x > sometimes; echo z > steady", {"seed"},

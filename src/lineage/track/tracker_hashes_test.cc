@@ -187,10 +187,11 @@ TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) 
   quiet.begin();
   for (int i = 0; i < kFiles; ++i) quiet.read("f" + std::to_string(i));
   using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::seconds(30);
+  // The queue's threads have idle priority: on a loaded machine they rarely run.
+  const auto deadline = Clock::now() + std::chrono::seconds(100);
   while (cache.entries.size() < kFiles && Clock::now() < deadline) {
     quiet.tracker->on_tick();
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(cache.entries.size(), kFiles) << "hashed while the run runs";
 }

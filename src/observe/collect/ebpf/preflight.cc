@@ -1,4 +1,5 @@
-// ebpf_preflight(), for `assay tracers`: what is missing and how to get it, or which mode works.
+#include "observe/collect/ebpf/preflight.h"
+
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -6,7 +7,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "observe/collect/ebpf/ebpf.h"
 #include "observe/collect/ebpf/programs.h"
 #include "observe/collect/gate/gate.h"
 
@@ -62,7 +62,7 @@ Preflight ebpf_preflight() {
   }
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
     out.reason =
-        "the kernel has no type information: /sys/kernel/btf/vmlinux is missing "
+        "the kernel tells nothing of its types: /sys/kernel/btf/vmlinux is not there "
         "(CONFIG_DEBUG_INFO_BTF; Debian 11, Ubuntu 20.10 and newer have it)";
     return out;
   }
@@ -97,15 +97,15 @@ Preflight ebpf_preflight() {
   const bool vfs = *mode == EbpfMode::kVfs;
   out.available = true;
   out.reason =
-      vfs ? "opens are seen inside the kernel's own open" : "opens are seen at the end of system calls";
+      vfs ? "opens are seen inside the kernel's own open" : "opens are seen as system calls end";
   out.notes.push_back(fmt::format("Linux {}, lockdown {}", system.release, locked));
   if (!vfs) {
     out.notes.emplace_back(
         "the kernel refuses programs at its functions (fentry): every system call of every process "
-        "is slightly slower while a command runs");
+        "becomes a little slower while a command runs");
   }
   if (!vfs && !follows_uring(*types)) {
-    out.notes.emplace_back("cannot see: files opened through io_uring (reported as missed)");
+    out.notes.emplace_back("cannot see: files opened through io_uring (said in the verdict)");
   }
   return out;
 }

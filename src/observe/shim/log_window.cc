@@ -1,6 +1,6 @@
 // Each window belongs to one slot. Writers are counted; a slot without writers may be given to
 // another window; a writer whose slot is taken maps the window temporarily for its one record.
-#include "observe/shim/window.h"
+#include "observe/shim/log_window.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

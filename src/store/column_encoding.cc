@@ -1,4 +1,4 @@
-#include "store/columns.h"
+#include "store/column_encoding.h"
 
 #include <algorithm>
 
