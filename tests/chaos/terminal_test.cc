@@ -21,9 +21,10 @@ using ::testing::HasSubstr;
 // A program whose terminal this is.
 class OnTerminal {
  public:
-  OnTerminal(const std::vector<std::string>& words, const std::filesystem::path& where) {
+  OnTerminal(const std::vector<std::string>& arguments, const std::filesystem::path& where) {
     std::vector<char*> argv;
-    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     int master = -1;
     pid_ = ::forkpty(&master, nullptr, nullptr, nullptr);
@@ -73,6 +74,7 @@ class OnTerminal {
     reaped_ = !WIFSTOPPED(status);
     return status;
   }
+  void close() { master_.reset(); }
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::string& seen() const { return seen_; }
 
@@ -115,6 +117,18 @@ TEST_P(Terminal, ControlCOnce) {
   ASSERT_TRUE(shell.sees("ready")) << shell.seen();
   shell.type("\x03");
   EXPECT_TRUE(shell.sees("count 1.")) << shell.seen();
+}
+
+// The kernel tells the leader of the session only, which is `assay run` here.
+TEST_P(Terminal, AClosedTerminalReachesTheCommand) {
+  OnTerminal shell(run("trap 'exit 42' HUP; echo ready; while :; do sleep 0.02; done"),
+                   project_.path());
+  ASSERT_TRUE(shell.sees("ready")) << shell.seen();
+  shell.close();
+  const auto status = shell.wait();
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 42) << *status;
+  EXPECT_EQ(project_.finished_run()["run"]["exit_code"], 42);
 }
 
 TEST_P(Terminal, ACommandThatDiesOfControlC) {

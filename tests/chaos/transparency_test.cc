@@ -19,9 +19,9 @@ using ::testing::StartsWith;
 class Transparent : public WithTracer {
  protected:
   [[nodiscard]] std::vector<std::string> run(std::vector<std::string> command) const {
-    std::vector<std::string> words = {support::program(), "run", "--tracer", GetParam(), "--"};
-    words.insert(words.end(), command.begin(), command.end());
-    return words;
+    std::vector<std::string> arguments = {support::program(), "run", "--tracer", GetParam(), "--"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    return arguments;
   }
   [[nodiscard]] std::string run_text() const {
     return "\"$A\" run --tracer " + GetParam() + " -- ";
@@ -86,7 +86,7 @@ TEST_P(Transparent, PipesCloseInTime) {
   EXPECT_EQ(writer.out, "y\n141\n");
 }
 
-TEST_P(Transparent, NobodyElseHoldsTheCommandsOutput) {
+TEST_P(Transparent, NoOtherProcessHoldsTheCommandsOutput) {
   // No braces around the command: the shell that groups it would hold the pipe itself.
   const auto outcome =
       project_.bash(run_text() +
@@ -116,8 +116,8 @@ TEST_P(Transparent, SignalsAreForwarded) {
 }
 
 TEST_P(Transparent, Environment) {
-  const auto variables = [&](const std::vector<std::string>& words) {
-    std::vector<std::string> all = lines(support::run({words, "", project_.path()}).out);
+  const auto variables = [&](const std::vector<std::string>& command) {
+    std::vector<std::string> all = lines(support::run({command, "", project_.path()}).out);
     std::sort(all.begin(), all.end());
     return all;
   };
@@ -182,7 +182,7 @@ class Lingering : public Transparent {
   static constexpr const char* kLeavesOne =
       "(i=0; while [ ! -e release ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done; "
       "echo late > late.txt) >/dev/null 2>&1 & echo $$ > pid.new; mv pid.new pid; exit 7";
-  // The command itself has exited, and `assay run` knows.
+  // The command itself has exited.
   [[nodiscard]] bool command_is_over() const {
     return eventually([&] {
       const std::string pid = read_file(project_.path() / "pid");
@@ -204,8 +204,13 @@ TEST_P(Lingering, ASignalLeavesTheRecordingToTheBackground) {
   for (const int number : {SIGTERM, SIGINT}) {
     Background background(run({"sh", "-c", kLeavesOne}), project_.path());
     ASSERT_TRUE(command_is_over());
-    ::kill(background.pid(), number);
-    const auto status = background.wait();
+    // More than once: `assay run` may not have been told yet that the command is over.
+    std::optional<int> status;
+    eventually([&] {
+      ::kill(background.pid(), number);
+      status = background.wait(std::chrono::milliseconds(200));
+      return status.has_value();
+    });
     ASSERT_TRUE(status) << "it waits all the same";
     EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 7) << *status;
     release();

@@ -32,7 +32,7 @@ void fill(TurnRun& run, std::uint64_t now) {
   }
 }
 
-// Enough for a turn that is worth the change. As it would be now: others fill their own.
+// Whether the run has enough credit for a worthwhile turn, computed for now without storing it.
 std::int64_t credit_at(const TurnRun& run, std::uint64_t now) {
   const std::uint64_t filled = run.filled_ns.load(kRelaxed);
   const std::uint64_t passed = now > filled ? std::min(now - filled, kTurnForgottenNs) : 0;
@@ -79,7 +79,7 @@ std::size_t place_of(const TurnDevice& device, std::size_t row, std::uint64_t no
   return place;
 }
 
-// Until when the run's work is on the device, by what its processes say.
+// End of the run's work on the device, as reported by its processes.
 std::uint64_t busy_until(TurnRun& run, std::uint64_t now, bool (*is_alive)(const TurnProcess&)) {
   std::uint64_t latest = 0;
   for (TurnProcess& process : run.processes) {
@@ -118,7 +118,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   const std::size_t holder = turn_holder(word);
   if (!waits(mine, now)) {
     mine.since_ns.store(now, kRelaxed);
-    // Time in which a run wanted nothing is not owed to it.
+    // A run gets no credit for time in which it wanted nothing.
     if (now > mine.seen_ns.load(kRelaxed) + kTurnFreshNs) raise(mine.paid_ns, device.paid_ns);
   }
   mine.seen_ns.store(now, kRelaxed);
@@ -168,7 +168,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   mine.waiting_ns.store(0, kRelaxed);
   pay(mine, now);
   bool wanted = false;          // by a run with credit
-  bool wanted_equally = false;  // by one who comes when this turn is over
+  bool wanted_equally = false;  // by a run that is next when this turn ends
   for (const TurnRun& other : device.runs) {
     if (&other == &mine || !waits(other, now) || !has_credit(other, now)) continue;
     wanted = true;
@@ -176,11 +176,11 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
     const std::uint32_t own = mine.priority.load(kRelaxed);
     if (priority > own) {
       if (!starves(mine, now)) return TurnAnswer::kStop;
-      mine.since_ns.store(now, kRelaxed);  // this once
+      mine.since_ns.store(now, kRelaxed);  // once
     }
     if (priority == own || starves(other, now)) wanted_equally = true;
   }
-  if (!wanted) raise(device.paid_ns, mine.paid_ns.load(kRelaxed));  // who comes later begins there
+  if (!wanted) raise(device.paid_ns, mine.paid_ns.load(kRelaxed));  // later runs start there
   const bool credit = mine.credit_ns.load(kRelaxed) > static_cast<std::int64_t>(ahead_ns);
   if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnAnswer::kStop;
   if (now + ahead_ns < time_in(word)) return TurnAnswer::kGo;
@@ -213,7 +213,7 @@ std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t fro
   } while (!run.charged_ns.compare_exchange_weak(charged, to));
   const std::uint64_t amount = to - from;
   run.credit_ns.fetch_sub(static_cast<std::int64_t>(amount), kRelaxed);
-  run.had_ns.fetch_add(amount, kRelaxed);
+  run.busy_ns.fetch_add(amount, kRelaxed);
   return amount;
 }
 

@@ -1,15 +1,15 @@
-// Turns: who of a machine's limited runs has a GPU just now. One file in memory per user, mapped by
-// every process of a run with a share or a priority; runs without either are not in it.
+// Turns: which of a machine's limited runs has a GPU at the moment. One file in memory per user,
+// mapped by every process of a run with a share or a priority; runs without either are not in it.
 //
 //   GpuTurns: TurnDevice × 16, each with a word for the holder and TurnRun × 64
 //
 // A run has a bucket of credit that fills at its share of the time and is charged for the time in
 // which its work was on the device. A run that waits and has credit may take a turn: by
-// priority, then by which has held the device least for its share. The holder of a turn asks at
-// every checkpoint whether it may go on. Nothing in here is ever locked: the holder and the end of
-// its turn are one word, changed by compare-and-swap, and each process says until when its work
-// will be on the device. A turn whose holder has none there any more, because it is idle, stopped
-// or has exited, may be taken by any run.
+// priority, then by which has held the device least for its share. The holder of a turn checks at
+// every checkpoint whether it may continue. Nothing in here is ever locked: the holder and the end
+// of its turn are one word, changed by compare-and-swap, and each process records until when its
+// work will be on the device. A turn whose holder has no work there, because it is idle, stopped or
+// has exited, may be taken by any run.
 //
 // All functions are given the time (CLOCK_MONOTONIC, nanoseconds) and never wait.
 #pragma once
@@ -24,7 +24,7 @@ namespace assay::wire {
 
 inline constexpr std::uint64_t kTurnsMagic = 0x314E525554594153;  // "SAYTURN1"
 inline constexpr std::uint64_t kTurnsVersion = 1;
-// Environment: the file, where it is not to be /dev/shm/assay-gpu-turns-UID.
+// Environment: the file, instead of /dev/shm/assay-gpu-turns-UID.
 inline constexpr const char* kGpuTurnsVariable = "ASSAY_GPU_TURNS";
 
 // A round of all runs. Shorter ones are more exact over a window, longer ones lose less between
@@ -34,20 +34,20 @@ inline constexpr std::uint64_t kTurnPeriodNs = 25'000'000;
 // to one of a lower priority: the first may be between two kernels, the second between two steps.
 inline constexpr std::uint64_t kTurnIdleNs = 300'000;
 inline constexpr std::uint64_t kTurnIdleHighNs = 2'000'000;
-// A run that has not asked for this long does not wait any more.
+// A run that has not asked for this long is no longer waiting.
 inline constexpr std::uint64_t kTurnFreshNs = 10'000'000;
 // A run that has waited this long with credit comes first, whatever its priority: none starves.
 inline constexpr std::uint64_t kTurnStarvingNs = 500'000'000;
-// Between two who wait the first is given this long to take a free turn; it may be dead.
+// The first of two waiting runs has this long to take a free turn; it may have been killed.
 inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
-// Longer promises of work on the device are believed only of processes that live.
+// Longer promises of work on the device count only for processes that are alive.
 inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
 
 // A row whose run has not been seen for this long may be taken by another.
 inline constexpr std::uint64_t kTurnForgottenNs = 10'000'000'000;
 inline constexpr std::uint64_t kTurnShortestNs = 500'000;
 
-// A time that lies so far ahead was never written by us: it is as good as none.
+// A time this far ahead cannot be valid and is ignored.
 constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
   constexpr std::uint64_t kAbsurdNs = 2'000'000'000;
   return time > now + kAbsurdNs;
@@ -60,14 +60,14 @@ inline constexpr std::size_t kNoTurnRow = kTurnRuns;
 struct TurnProcess {
   std::atomic<std::uint64_t> process;       // pid, and the low half of its start time; 0: free
   std::atomic<std::uint64_t> namespace_id;  // of pids
-  std::atomic<std::uint64_t> until_ns;      // its work is on the device until then, it thinks
+  std::atomic<std::uint64_t> until_ns;      // estimated end of its work on the device
   std::uint64_t reserved;
 };
 
 struct alignas(64) TurnRun {
   std::atomic<std::uint64_t> run;         // GpuHeader::run; 0: free
-  std::atomic<std::uint64_t> seen_ns;     // when a process of it last looked
-  std::atomic<std::uint64_t> waiting_ns;  // when it last looked in vain; 0: it does not wait
+  std::atomic<std::uint64_t> seen_ns;     // when a process of it last asked
+  std::atomic<std::uint64_t> waiting_ns;  // when it last asked in vain; 0: not waiting
   std::atomic<std::uint64_t> since_ns;    // since when it waits
   std::atomic<std::uint32_t> share;       // thousandths
   std::atomic<std::uint32_t> priority;    // GpuPriority
@@ -75,10 +75,10 @@ struct alignas(64) TurnRun {
   std::uint32_t reserved_word;
   std::atomic<std::int64_t> credit_ns;    // below zero: a debt
   std::atomic<std::uint64_t> filled_ns;   // when credit was last filled up
-  std::atomic<std::uint64_t> had_ns;      // of the device's time, ever
-  std::atomic<std::uint64_t> paid_ns;     // turns it held, by its share: least paid comes first
-  std::atomic<std::uint64_t> charged_ns;  // what was until here has been charged
-  std::atomic<std::uint64_t> held_ns;     // its turn has been paid for until here
+  std::atomic<std::uint64_t> busy_ns;     // device time used so far
+  std::atomic<std::uint64_t> paid_ns;     // time it held turns, over its share: the least is next
+  std::atomic<std::uint64_t> charged_ns;  // charged up to here
+  std::atomic<std::uint64_t> held_ns;     // its turn is paid for up to here
   std::uint64_t reserved[4];
   TurnProcess processes[kTurnProcesses];
   std::uint64_t reserved_end[4];
@@ -111,7 +111,7 @@ constexpr std::size_t turn_holder(std::uint64_t word) {
   const std::size_t row = word & 0xFF;
   return row == 0 || row > kTurnRuns ? kNoTurnRow : row - 1;
 }
-// What the run has of a period.
+// The run's part of a period.
 inline std::uint64_t turn_part(const TurnRun& run) {
   const std::uint64_t part =
       kTurnPeriodNs * run.share.load(std::memory_order_relaxed) / kGpuWholeShare;
@@ -136,7 +136,7 @@ TurnProcess& join_run(TurnRun& run, std::uint64_t process, std::uint64_t namespa
                       bool (*is_alive)(const TurnProcess&));
 void set_share(TurnRun& run, const GpuShare& share);
 
-// Whether the turn is the run's now, taken if it was free; if not, when to look again.
+// Whether the run has the turn, taken if it was free; if not, when to ask again.
 struct Turn {
   bool mine;
   std::uint64_t again_ns;
@@ -148,15 +148,15 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
 enum class TurnAnswer : std::uint8_t {
   kGo,
   kStop,  // no; let the work run out, then end the turn
-  kLost,  // the turn is not the run's any more
+  kLost,  // the run no longer has the turn
 };
 TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
                      std::uint64_t ahead_ns);
-// True if the run had it. Waiting processes should be woken then.
+// True if the run held the turn: then waiting processes should be woken.
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
 
-// The run's work was on the device from one time to another. What was charged before is not charged
-// again: several threads of a run may know of the same time. Returns what was.
+// Charges the run for an interval in which its work was on the device. Time already charged is not
+// charged again: several threads of a run may report the same time. Returns what was charged.
 std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
                           std::uint64_t to);
 

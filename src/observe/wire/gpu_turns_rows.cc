@@ -1,4 +1,4 @@
-// The file of turns, and who has a row in it.
+// The file of turns and the runs' rows in it.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ void make_empty(const TurnDevice& device, TurnRun& row, std::uint64_t now) {
   row.waiting_ns.store(0);
   row.filled_ns.store(now);
   row.credit_ns.store(0);
-  row.had_ns.store(0);
+  row.busy_ns.store(0);
   row.charged_ns.store(0);
   row.held_ns.store(0);
   row.paid_ns.store(device.paid_ns.load());
@@ -84,9 +84,9 @@ std::size_t find_or_claim(TurnDevice& device, std::uint64_t run, std::uint64_t n
 
 std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now) {
   constexpr int kPatience = 10'000;  // times another gets the processor
-  std::uint32_t nobody = 0;
-  for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(nobody, 1); ++i) {
-    nobody = 0;
+  std::uint32_t expected = 0;
+  for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(expected, 1); ++i) {
+    expected = 0;
     ::sched_yield();
   }
   const std::size_t row = find_or_claim(device, run, now);

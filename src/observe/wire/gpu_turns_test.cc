@@ -1,5 +1,5 @@
-// Turns under a clock and a GPU that are simulated, so that what is promised can be checked
-// exactly: the GPU itself says what each run has had.
+// Turns with a simulated clock and GPU, so that shares can be checked exactly: the GPU records the
+// time of each run.
 #include "observe/wire/gpu_turns.h"
 
 #include <gtest/gtest.h>
@@ -33,16 +33,16 @@ bool everybody_died(const TurnProcess&) {
   return false;
 }
 
-// A program that launches kernels as long as it wants to and is let.
+// A program that launches kernels whenever it wants and is allowed to.
 struct Program {
   GpuShare share;
-  std::uint64_t kernel = 100'000;                      // what one takes
+  std::uint64_t kernel = 100'000;                      // duration of one
   std::function<bool(std::uint64_t)> wants = nullptr;  // null: always
-  bool dead = false;                                   // it was killed: its work is gone as well
+  bool dead = false;                                   // it was killed, and its work with it
   std::size_t row = kNoTurnRow;
   TurnProcess* place = nullptr;
   std::uint64_t queued = 0;  // on the device
-  std::uint64_t had = 0;
+  std::uint64_t busy = 0;
   std::uint64_t busy_from = 0;
 };
 
@@ -68,21 +68,21 @@ class Machine {
       ++turn_;
     }
   }
-  // What each has had of a time, in thousandths.
+  // The share of each over some time, in thousandths.
   std::vector<double> shares(std::uint64_t time) {
     std::vector<std::uint64_t> before;
-    for (const Program& program : programs_) before.push_back(program.had);
+    for (const Program& program : programs_) before.push_back(program.busy);
     run(time);
     std::vector<double> out;
     for (std::size_t i = 0; i < programs_.size(); ++i) {
-      out.push_back(1000.0 * static_cast<double>(programs_[i].had - before[i]) /
+      out.push_back(1000.0 * static_cast<double>(programs_[i].busy - before[i]) /
                     static_cast<double>(time));
     }
     return out;
   }
 
  private:
-  // As a GPU does it that several processes use: in equal parts.
+  // As a GPU shared by several processes does: in equal parts.
   void serve() {
     std::uint64_t active = 0;
     for (const Program& program : programs_) active += program.queued > 0 ? 1 : 0;
@@ -90,7 +90,7 @@ class Machine {
       if (program.queued == 0) continue;
       const std::uint64_t done = std::min(program.queued, kTick / active);
       program.queued -= done;
-      program.had += done;
+      program.busy += done;
     }
   }
   void step(Program& program) {
@@ -138,10 +138,10 @@ TEST(GpuTurns, SharesAreKeptInEverySecond) {
     machine.add(with_share(second));
     machine.run(100 * kMillisecond);
     for (int window = 0; window < 5; ++window) {
-      const std::vector<double> had = machine.shares(kSecond);
-      EXPECT_NEAR(had[0], first, 10) << window;
-      EXPECT_NEAR(had[1], second, 20) << window;
-      EXPECT_GE(had[0] + had[1], 980) << window;
+      const std::vector<double> shares = machine.shares(kSecond);
+      EXPECT_NEAR(shares[0], first, 10) << window;
+      EXPECT_NEAR(shares[1], second, 20) << window;
+      EXPECT_GE(shares[0] + shares[1], 980) << window;
     }
   }
 }
@@ -155,26 +155,26 @@ TEST(GpuTurns, ACapHoldsAlone) {
   }
 }
 
-TEST(GpuTurns, CapsLeaveTimeThatNobodyMayHave) {
+TEST(GpuTurns, CapsLeaveTimeUnused) {
   Machine machine;
   machine.add(with_share(200));
   machine.add(with_share(300));
   machine.run(100 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_NEAR(had[0], 200, 15);
-  EXPECT_NEAR(had[1], 300, 15);
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_NEAR(shares[0], 200, 15);
+  EXPECT_NEAR(shares[1], 300, 15);
 }
 
-TEST(GpuTurns, WhoBorrowsHasWhatNobodyWants) {
+TEST(GpuTurns, ABorrowerGetsUnusedTime) {
   Machine machine;
   machine.add(with_share(300, true));
   EXPECT_GE(machine.shares(kSecond)[0], 990);
-  // Somebody comes who has a right to most of it.
+  // A run arrives that is entitled to most of it.
   machine.add(with_share(700));
   machine.run(100 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_NEAR(had[0], 300, 20);
-  EXPECT_NEAR(had[1], 700, 20);
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_NEAR(shares[0], 300, 20);
+  EXPECT_NEAR(shares[1], 700, 20);
 }
 
 TEST(GpuTurns, MoreThanThereIsIsDividedInProportion) {
@@ -183,10 +183,10 @@ TEST(GpuTurns, MoreThanThereIsIsDividedInProportion) {
   machine.add(with_share(800));
   machine.add(with_share(400));
   machine.run(200 * kMillisecond);
-  const std::vector<double> had = machine.shares(2 * kSecond);
-  EXPECT_NEAR(had[0], 400, 20);
-  EXPECT_NEAR(had[1], 400, 20);
-  EXPECT_NEAR(had[2], 200, 20);
+  const std::vector<double> shares = machine.shares(2 * kSecond);
+  EXPECT_NEAR(shares[0], 400, 20);
+  EXPECT_NEAR(shares[1], 400, 20);
+  EXPECT_NEAR(shares[2], 200, 20);
 }
 
 TEST(GpuTurns, KernelsOfVeryDifferentLength) {
@@ -198,12 +198,12 @@ TEST(GpuTurns, KernelsOfVeryDifferentLength) {
   shorter.kernel = 2'000;
   machine.add(shorter);
   machine.run(100 * kMillisecond);
-  const std::vector<double> had = machine.shares(2 * kSecond);
-  EXPECT_NEAR(had[0], 300, 20);
-  EXPECT_NEAR(had[1], 700, 20);
+  const std::vector<double> shares = machine.shares(2 * kSecond);
+  EXPECT_NEAR(shares[0], 300, 20);
+  EXPECT_NEAR(shares[1], 700, 20);
 }
 
-// A kernel that is longer than a whole period: its time is a debt, and paid.
+// A kernel that is longer than a whole period: its time becomes a debt, and is paid.
 TEST(GpuTurns, AKernelLongerThanAPeriod) {
   Machine machine;
   Program longer = with_share(100);
@@ -211,9 +211,9 @@ TEST(GpuTurns, AKernelLongerThanAPeriod) {
   machine.add(longer);
   machine.add(with_share(900));
   machine.run(kSecond);
-  const std::vector<double> had = machine.shares(6 * kSecond);
-  EXPECT_NEAR(had[0], 100, 20);
-  EXPECT_NEAR(had[1], 900, 30);
+  const std::vector<double> shares = machine.shares(6 * kSecond);
+  EXPECT_NEAR(shares[0], 100, 20);
+  EXPECT_NEAR(shares[1], 900, 30);
 }
 
 TEST(GpuTurns, PriorityTakesWhatItWantsWithinMilliseconds) {
@@ -224,22 +224,22 @@ TEST(GpuTurns, PriorityTakesWhatItWantsWithinMilliseconds) {
   high.wants = [=](std::uint64_t now) { return now >= begin; };
   machine.add(high);
   machine.run(100 * kMillisecond);
-  EXPECT_GE(machine[0].had, 98 * kMillisecond);
+  EXPECT_GE(machine[0].busy, 98 * kMillisecond);
   EXPECT_GE(machine.shares(50 * kMillisecond)[1], 900);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_GE(had[1], 960);
-  EXPECT_GT(had[0], 0);  // and the other does not starve
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_GE(shares[1], 960);
+  EXPECT_GT(shares[0], 0);  // and the other does not starve
   machine[1].wants = [](std::uint64_t) { return false; };
   EXPECT_GE(machine.shares(50 * kMillisecond)[0], 900);
 }
 
-TEST(GpuTurns, NobodyWaitsLongForTheDead) {
+TEST(GpuTurns, KilledProcessesAreNotWaitedForLong) {
   Machine machine;
   machine.add(with_share(700));
   machine.add(with_share(300, true));
   machine.run(kSecond + 3 * kMillisecond);
   for (int tried = 0; tried < 20; ++tried) {
-    machine[0].dead = true;  // wherever it is just now
+    machine[0].dead = true;  // at any point of its turn
     machine.run(10 * kMillisecond);
     EXPECT_GE(machine.shares(50 * kMillisecond)[1], 980);
     machine[0].dead = false;
@@ -247,8 +247,8 @@ TEST(GpuTurns, NobodyWaitsLongForTheDead) {
   }
 }
 
-// The dead had promised to be on the device for an hour.
-TEST(GpuTurns, PromisesOfTheDeadAreNotBelieved) {
+// The killed process had promised work for an hour.
+TEST(GpuTurns, PromisesOfKilledProcessesAreIgnored) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
@@ -264,7 +264,7 @@ TEST(GpuTurns, PromisesOfTheDeadAreNotBelieved) {
   EXPECT_FALSE(end_turn(device, dead, now + 6 * kMillisecond));
 }
 
-// A run that computes between its kernels keeps its turn; one that is away does not.
+// A run that computes between its kernels keeps its turn; an idle one does not.
 TEST(GpuTurns, AnIdleHolderGivesItsTurnAway) {
   Machine machine;
   Program sometimes = with_share(500);
@@ -272,10 +272,10 @@ TEST(GpuTurns, AnIdleHolderGivesItsTurnAway) {
   machine.add(sometimes);
   machine.add(with_share(500, true));
   machine.run(kSecond);
-  const std::vector<double> had = machine.shares(2 * kSecond);
-  EXPECT_GE(had[0], 250);  // half of the half, and what it had saved
-  EXPECT_LE(had[0], 400);
-  EXPECT_GE(had[0] + had[1], 980);
+  const std::vector<double> shares = machine.shares(2 * kSecond);
+  EXPECT_GE(shares[0], 250);  // half of its half, and saved credit
+  EXPECT_LE(shares[0], 400);
+  EXPECT_GE(shares[0] + shares[1], 980);
 }
 
 TEST(GpuTurns, AShareIsChangedWhileItIsUsed) {
@@ -286,9 +286,9 @@ TEST(GpuTurns, AShareIsChangedWhileItIsUsed) {
   set_share(machine.device().runs[machine[0].row], {.thousandths = 600});
   set_share(machine.device().runs[machine[1].row], {.thousandths = 400});
   machine.run(50 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_NEAR(had[0], 600, 20);
-  EXPECT_NEAR(had[1], 400, 20);
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_NEAR(shares[0], 600, 20);
+  EXPECT_NEAR(shares[1], 400, 20);
 }
 
 TEST(GpuTurns, TimeIsChargedOnce) {
@@ -298,10 +298,10 @@ TEST(GpuTurns, TimeIsChargedOnce) {
   EXPECT_EQ(charge_turn(device, 0, 150, 220), 20U);
   EXPECT_EQ(charge_turn(device, 0, 0, 210), 0U);
   EXPECT_EQ(charge_turn(device, 0, 300, 310), 10U);
-  EXPECT_EQ(device.runs[0].had_ns.load(), 130U);
+  EXPECT_EQ(device.runs[0].busy_ns.load(), 130U);
 }
 
-TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
+TEST(GpuTurns, RowsOfExitedRunsAreReused) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
@@ -350,8 +350,8 @@ TEST(GpuTurns, SiblingsThatStartTogetherMeetInOneRow) {
   }
 }
 
-// A file that somebody else has written in: no turn is waited for that nobody has.
-TEST(GpuTurns, NonsenseIsOvercome) {
+// A file with arbitrary contents: no run waits for a turn without a holder.
+TEST(GpuTurns, ACorruptFileDoesNotBlock) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
     const auto turns = std::make_unique<GpuTurns>();
     TurnDevice& device = *turn_device(*turns, 5);
@@ -364,7 +364,7 @@ TEST(GpuTurns, NonsenseIsOvercome) {
     const std::size_t row = join_turns(device, 7, now);
     ASSERT_NE(row, kNoTurnRow);
     set_share(device.runs[row], {.thousandths = 500});
-    std::uint64_t had = 0;
+    std::uint64_t busy = 0;
     for (const std::uint64_t end = now + 3 * kSecond; now < end; now += kMillisecond) {
       if (!take_turn(device, row, now, everybody_died).mine) continue;
       if (may_go_on(device, row, now, 0) != TurnAnswer::kGo) {
@@ -372,10 +372,10 @@ TEST(GpuTurns, NonsenseIsOvercome) {
         continue;
       }
       charge_turn(device, row, now, now + kMillisecond);
-      had += kMillisecond;
+      busy += kMillisecond;
     }
-    EXPECT_GT(had, kSecond) << seed;
-    EXPECT_LT(had, 2 * kSecond) << seed;
+    EXPECT_GT(busy, kSecond) << seed;
+    EXPECT_LT(busy, 2 * kSecond) << seed;
   }
 }
 
@@ -393,7 +393,7 @@ TEST(GpuTurns, AFileIsMadeOnceAndKnownAgain) {
   EXPECT_FALSE(make_gpu_turns(-1));
 }
 
-// Whatever the runs are: nobody has more than its share, and what is wanted and allowed is used.
+// For any runs: none gets more than its share, and all time that is wanted and allowed is used.
 RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
   Machine machine;
   const auto runs = *rc::gen::inRange<std::size_t>(1, 5);
@@ -405,11 +405,11 @@ RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
     machine.add(program);
   }
   machine.run(200 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
+  const std::vector<double> shares = machine.shares(kSecond);
   double sum = 0;
   for (std::size_t i = 0; i < runs; ++i) {
-    RC_ASSERT(had[i] <= machine[i].share.thousandths + 25.0);
-    sum += had[i];
+    RC_ASSERT(shares[i] <= machine[i].share.thousandths + 25.0);
+    sum += shares[i];
   }
   RC_ASSERT(sum >= std::min(allowed, 1000.0) - 45);
 }

@@ -1,4 +1,5 @@
-// ebpf_preflight(), for `assay tracers`: what is missing and how to get it, or how it will work.
+#include "observe/collect/ebpf/preflight.h"
+
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -6,7 +7,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "observe/collect/ebpf/ebpf.h"
 #include "observe/collect/ebpf/programs.h"
 #include "observe/collect/gate/gate.h"
 

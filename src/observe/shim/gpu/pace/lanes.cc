@@ -26,7 +26,7 @@ bool has_all_event_functions() {
          helpers.event_elapsed != nullptr;
 }
 
-// For a context that is new, or in the place of one that was not used for the longest time.
+// For a new context; replaces the least recently used one if necessary.
 void begin(Lane& lane, std::uint64_t context) {
   lane.generation = 0;
   lane.limited = false;
@@ -110,10 +110,10 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   const std::size_t row =
       shared == nullptr ? wire::kNoTurnRow : wire::join_turns(*shared, counted.header.run, now);
   if (row == wire::kNoTurnRow) {
-    if (share.limited()) log_line("no place among the turns: launches are not paced");
+    if (share.limited()) log_line("no free row in the file of turns: launches are not paced");
     if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
     lane.device = nullptr;
-    lane.busy_from = lane.unmarked_ns = 0;  // not charged any more
+    lane.busy_from = lane.unmarked_ns = 0;  // no longer charged
     return false;
   }
   lane.device = shared;

@@ -26,7 +26,7 @@ char turns_path[kPathSize];
 constinit SpinLock attaching;
 constinit std::atomic<wire::GpuTurns*> attached{nullptr};
 
-// As the process got it: programs change their environment.
+// The environment at process start: programs change theirs.
 __attribute__((constructor)) void remember_turns_path() {
   const char* named = getenv(wire::kGpuTurnsVariable);
   if (named != nullptr && named[0] != 0 && strlen(named) < kPathSize) {
@@ -36,7 +36,7 @@ __attribute__((constructor)) void remember_turns_path() {
   }
 }
 
-// Only a file of our own: what others can write could say anything.
+// Only a file owned by this user: contents written by others cannot be trusted.
 wire::GpuTurns* map_file() {
   const int file = open(turns_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
   if (file < 0) return nullptr;
@@ -56,7 +56,7 @@ wire::GpuTurns* own_memory() {
   return memory == MAP_FAILED ? nullptr : static_cast<wire::GpuTurns*>(memory);
 }
 
-// The pid and the low half of its start time; 0: there is no such process, or only its remains.
+// The pid and the low half of its start time; 0: no such process, or a zombie.
 std::uint64_t process_word(int pid) {
   const std::uint64_t start = start_ticks_of(pid);
   if (start == 0) return 0;
@@ -92,7 +92,7 @@ wire::TurnProcess& own_place(wire::TurnRun& run) {
   return wire::join_run(run, process_word(getpid()), pid_namespace(), is_process_alive);
 }
 
-// Of another namespace of pids nothing can be known; its promises end by themselves.
+// Processes of another pid namespace cannot be checked; their promises expire.
 bool is_process_alive(const wire::TurnProcess& process) {
   const std::uint64_t word = process.process.load();
   if (word == 0 || process.namespace_id.load() != pid_namespace()) return false;

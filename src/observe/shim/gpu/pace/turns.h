@@ -1,5 +1,5 @@
-// This process and the file of turns (wire/gpu_turns.h): finding it, who lives, sleeping and
-// waking.
+// This process's access to the file of turns (wire/gpu_turns.h): finding it, liveness of processes,
+// sleeping and waking.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace assay::gpu {
 
-// The file, or memory of this process alone where there is none to be had: a cap still holds then,
-// within the process. Null if there is not even that.
+// The mapped file, or private memory if there is none: then a cap still holds within the process.
+// Null if both fail.
 wire::GpuTurns* turns();
 
-// This process's place in its run's row.
+// This process's entry in its run's row.
 wire::TurnProcess& own_place(wire::TurnRun& run);
 bool is_process_alive(const wire::TurnProcess& process);
 
 std::uint64_t now_ns();
-// Until more turns have ended than were seen, or so long at most. Never a cancellation point.
+// Sleeps until more turns than `seen` have ended, or for `ns` at most. Not a cancellation point.
 void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns);
-// A few microseconds, on the processor.
+// Busy-waits a few microseconds.
 void spin_for_a_moment();
 void wake_waiters(wire::TurnDevice& device);
 

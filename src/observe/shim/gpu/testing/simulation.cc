@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// Not counted: programs start, and what their work takes is learnt.
+// Start-up, not counted: programs start, and costs are learnt.
 constexpr std::uint64_t kWarmUp = 300'000'000;
 constexpr std::uint64_t kBegin = 1'000 * kSecond;
 
@@ -51,7 +51,7 @@ struct Event {
 };
 struct Item {
   std::uint64_t left_ns;
-  std::uint64_t work_ns;  // that counts as the program's
+  std::uint64_t work_ns;  // counted as the program's work
   bool copy_engine;
   Event* event;
 };
@@ -61,7 +61,7 @@ struct Process {
   wire::GpuBlock* block = nullptr;
   ucontext_t context{};
   std::vector<char> stack = std::vector<char>(256 << 10U);
-  std::uint64_t at = 0;             // when it goes on
+  std::uint64_t at = 0;             // when it continues
   const void* sleeps_on = nullptr;  // a futex
   bool is_over = false;
   bool limited = false;
@@ -108,7 +108,7 @@ class Machine {
  private:
   static constexpr std::size_t kQueue = 1'000;
   static void enter();
-  // The process whose turn on the multiprocessors it is; none: null.
+  // The process that has the multiprocessors; null: none.
   Process* scheduled();
   void advance(std::uint64_t to);
   void finish(Process& process);
@@ -192,7 +192,7 @@ Machine::Machine(const std::vector<Simulated>& programs, int windows, const Simu
       end_(kBegin + kWarmUp + static_cast<std::uint64_t>(windows) * kSecond) {
   machine = this;
   forget_costs();
-  forget_lanes();  // of the machine before this one
+  forget_lanes();  // of the previous simulated machine
   helpers = {};
   helpers.current_context = [](void** context) {
     *context = reinterpret_cast<void*>(machine->number() + 1);
@@ -327,7 +327,7 @@ std::vector<std::vector<double>> simulate(const std::vector<Simulated>& programs
 
 }  // namespace testing
 
-// What pace.cc asks of the rest of the library.
+// The functions of the library that pace.cc calls.
 
 wire::GpuRegion* region() {
   return testing::machine == nullptr ? nullptr : &*testing::machine->current().region;
