@@ -1,4 +1,5 @@
-// Pricing a collective: the cost that a search over layouts has about a hundred times for each layout.
+// Pricing a collective: the cost that a search over layouts has about a hundred times for each
+// layout.
 #include <benchmark/benchmark.h>
 
 #include "plan/network/network.h"

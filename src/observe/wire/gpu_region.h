@@ -18,7 +18,7 @@
 namespace assay::wire {
 
 inline constexpr std::uint64_t kGpuMagic = 0x3155504759415341;  // "ASAYGPU1"
-inline constexpr std::uint32_t kGpuVersion = 4;
+inline constexpr std::uint32_t kGpuVersion = 5;
 
 // Environment: where the region is; its log file (optional).
 inline constexpr const char* kGpuRegionVariable = "ASSAY_GPU_REGION";

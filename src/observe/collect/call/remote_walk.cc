@@ -54,7 +54,7 @@ struct Walk {
   std::string rest;
   int links = 0;
 
-  // "self" and "thread-self" are answered for whoever asks, so they are answered here instead.
+  // "self" and "thread-self" depend on the process that resolves them, so they are resolved here.
   bool follow_self(const std::string& name) {
     if (name != "self" && name != "thread-self") return false;
     struct stat directory {};

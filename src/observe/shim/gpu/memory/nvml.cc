@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "observe/shim/gpu/memory/limits.h"
-#include "observe/wire/gpu_uuid.h"
 #include "observe/shim/gpu/region/hami.h"
+#include "observe/wire/gpu_uuid.h"
 
 extern "C" {
 #define NVML(symbol) extern ASSAY_HIDDEN std::atomic<void*> assay_gpu_real_##symbol;

@@ -10,8 +10,8 @@
 #include <cerrno>
 
 #include "observe/shim/gpu/memory/limits.h"
-#include "observe/wire/gpu_uuid.h"
 #include "observe/shim/gpu/spin_lock.h"
+#include "observe/wire/gpu_uuid.h"
 
 namespace assay::gpu {
 namespace {

@@ -105,11 +105,11 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   if (lane.line >= wire::kGpuDevices) return false;
   const wire::GpuDevice& device = counted.devices[lane.line];
   const wire::GpuShare share = wire::share_of(counted, device);
-  wire::GpuTurns* file = share.limited() ? turns() : nullptr;
-  wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
+  GpuTurns* file = share.limited() ? turns() : nullptr;
+  TurnDevice* shared = file == nullptr ? nullptr : turn_device(*file, device.key);
   const std::size_t row =
-      shared == nullptr ? wire::kNoTurnRow : wire::join_turns(*shared, counted.header.run, now);
-  if (row == wire::kNoTurnRow) {
+      shared == nullptr ? kNoTurnRow : join_turns(*shared, counted.header.run, now);
+  if (row == kNoTurnRow) {
     if (share.limited()) log_line("no free row in the file of turns: launches are not paced");
     if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
     lane.device = nullptr;
@@ -119,7 +119,7 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   lane.device = shared;
   lane.row = row;
   lane.place = &own_place(shared->runs[row]);
-  wire::set_share(shared->runs[row], share);
+  set_share(shared->runs[row], share);
   lane.limited = true;
   return true;
 }

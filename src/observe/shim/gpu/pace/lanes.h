@@ -11,8 +11,8 @@
 
 #include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/pace/scale.h"
+#include "observe/shim/gpu/pace/turn_file.h"
 #include "observe/shim/gpu/spin_lock.h"
-#include "observe/wire/gpu_turns.h"
 
 namespace assay::gpu {
 
@@ -45,9 +45,9 @@ struct Lane {
   bool has_events = true;
   int failures = 0;
   std::uint32_t line = wire::kGpuDevices;
-  wire::TurnDevice* device = nullptr;
+  TurnDevice* device = nullptr;
   std::size_t row = 0;
-  wire::TurnProcess* place = nullptr;
+  TurnProcess* place = nullptr;
 
   Pair pairs[kMarks];
   Mark marks[kMarks];  // a ring

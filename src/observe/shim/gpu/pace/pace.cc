@@ -80,7 +80,7 @@ bool is_capturing(void* stream, bool per_thread) {
 // Sleeps until more turns than `seen` have ended, with the lane unlocked. False: the lane could not
 // be locked again.
 bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
-  wire::TurnDevice& device = *lane.device;
+  TurnDevice& device = *lane.device;
   lane.lock.unlock();
   if (spin) {
     spin_for_a_moment();
@@ -114,9 +114,9 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
   drained(lane, now);
   lane.place->until_ns.store(now, std::memory_order_relaxed);
   // Other processes of the run reach the same conclusion at their checkpoints.
-  for (const wire::TurnProcess& other : lane.device->runs[lane.row].processes) {
+  for (const TurnProcess& other : lane.device->runs[lane.row].processes) {
     const std::uint64_t until = other.until_ns.load(std::memory_order_relaxed);
-    const bool busy = until > now && until < now + wire::kTurnPromiseNs;
+    const bool busy = until > now && until < now + kTurnPromiseNs;
     if (&other != lane.place && busy && now < since + kStuckNs) return false;
   }
   if (end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
@@ -137,7 +137,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     settle(lane, now);
     if (stuck.is_over(lane, now)) break;
     const std::uint32_t seen = lane.device->ended.load(std::memory_order_acquire);
-    const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
+    const Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
     if (!turn.mine) {
       if (waits_since == 0) waits_since = now;
       locked = rest(lane, seen, turn.again_ns > now ? turn.again_ns - now : 0, false);
@@ -145,9 +145,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     }
     const std::uint64_t ahead = ahead_of(lane, now);
     const std::uint64_t next = ahead == 0 ? 0 : kQuantumNs / 2;
-    const wire::TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
+    const TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
     std::uint64_t wanted = 0;  // work that has to finish first
-    if (answer == wire::TurnAnswer::kGo) {
+    if (answer == TurnAnswer::kGo) {
       const std::uint64_t with_it = ahead + lane.scale.real(launch.cost_ns);
       const std::uint64_t most = kQuantaInFlight * (launch.known ? quantum_of(lane) : kQuantumNs);
       if (ahead == 0 || with_it <= most) break;
@@ -155,8 +155,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
-      if (answer == wire::TurnAnswer::kLost ||
-          run_out(lane, launch, now, waits_since, others_until)) {
+      if (answer == TurnAnswer::kLost || run_out(lane, launch, now, waits_since, others_until)) {
         continue;
       }
       wanted = ahead;

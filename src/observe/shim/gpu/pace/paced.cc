@@ -25,12 +25,6 @@ extern "C" {
 #define COPY WAIT
 #define OLD_LAUNCH WAIT
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 }
 
 // rax is the thread's block, set by the counting stub; r10 and r11 are free. Offsets are checked
@@ -83,12 +77,6 @@ static_assert(offsetof(assay::wire::GpuBlock, budget) == 16);
 #define COPY(symbol, kind, bytes, stream, per_thread, waits)
 #define OLD_LAUNCH(symbol, x, y, stream)
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 
 namespace assay::gpu {
 namespace {
@@ -193,12 +181,6 @@ using assay::gpu::waited;
                              ASSAY_CALL_SIX(symbol));                                          \
   }
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 }
 
 namespace assay::gpu {
@@ -226,12 +208,6 @@ const Way kWays[] = {
 #define COPY WAIT
 #define OLD_LAUNCH WAIT
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 };
 
 bool some_device_is_limited(const wire::GpuRegion& counted) {

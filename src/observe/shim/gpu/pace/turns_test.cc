@@ -1,6 +1,6 @@
 // Shares and priorities of programs that keep the fake GPU busy, which reports the time each
 // process got. The machine may be busy, so bounds are wide here and narrow in
-// wire/gpu_turns_test.cc, where time is simulated, and in bench/gpu/shares, where the GPU is real.
+// pace/turn_rules_test.cc, where time is simulated, and in bench/gpu/shares, where the GPU is real.
 #include <gtest/gtest.h>
 #include <time.h>
 

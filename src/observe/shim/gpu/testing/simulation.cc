@@ -81,7 +81,7 @@ class Machine {
   [[nodiscard]] std::uint64_t now() const { return now_; }
   Process& current() { return *current_; }
   [[nodiscard]] std::size_t number() const { return number_; }
-  wire::GpuTurns& turns() { return *turns_; }
+  GpuTurns& turns() { return *turns_; }
   [[nodiscard]] const SimulatedCosts& costs() const { return costs_; }
 
   void spend(std::uint64_t ns) { sleep_until(now_ + ns); }
@@ -116,7 +116,7 @@ class Machine {
   SimulatedCosts costs_;
   std::vector<Simulated> programs_;
   std::vector<std::unique_ptr<Process>> processes_;
-  Mapped<wire::GpuTurns> turns_;
+  Mapped<GpuTurns> turns_;
   ucontext_t scheduler_{};
   Process* current_ = nullptr;
   std::size_t number_ = 0;
@@ -343,25 +343,25 @@ void limits_changed() {
 }
 void log_line(const char*) {}
 
-wire::GpuTurns* turns() {
+GpuTurns* turns() {
   return &testing::machine->turns();
 }
-wire::TurnProcess& own_place(wire::TurnRun& run) {
-  return wire::join_run(run, 1000 + testing::machine->number(), 1, is_process_alive);
+TurnProcess& own_place(TurnRun& run) {
+  return join_run(run, 1000 + testing::machine->number(), 1, is_process_alive);
 }
-bool is_process_alive(const wire::TurnProcess&) {
+bool is_process_alive(const TurnProcess&) {
   return true;
 }
 std::uint64_t now_ns() {
   return testing::machine->now();
 }
-void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
+void sleep_for(TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
   if (device.ended.load() == seen) testing::machine->sleep_on(&device.ended, ns);
 }
 void spin_for_a_moment() {
   testing::machine->spend(2'000);
 }
-void wake_waiters(wire::TurnDevice& device) {
+void wake_waiters(TurnDevice& device) {
   testing::machine->wake(&device.ended);
 }
 

@@ -1,17 +1,11 @@
-// Turns: which of a machine's limited runs has a GPU at the moment. One file in memory per user,
-// mapped by every process of a run with a share or a priority; runs without either are not in it.
+// The file of turns: which of a machine's limited runs has a GPU at the moment. One file in memory
+// per user, mapped by every process of a run with a share or a priority; runs without either are
+// not in it. The rules by which it changes are in turn_rules.h.
 //
 //   GpuTurns: TurnDevice × 16, each with a word for the holder and TurnRun × 64
 //
-// A run has a bucket of credit that fills at its share of the time and is charged for the time in
-// which its work was on the device. A run that waits and has credit may take a turn: by
-// priority, then by which has held the device least for its share. The holder of a turn checks at
-// every checkpoint whether it may continue. Nothing in here is ever locked: the holder and the end
-// of its turn are one word, changed by compare-and-swap, and each process records until when its
-// work will be on the device. A turn whose holder has no work there, because it is idle, stopped or
-// has exited, may be taken by any run.
-//
-// All functions are given the time (CLOCK_MONOTONIC, nanoseconds) and never wait.
+// Nothing in it is ever locked: the holder and the end of its turn are one word, changed by
+// compare-and-swap, and each process records until when its work will be on the device.
 #pragma once
 
 #include <atomic>
@@ -20,32 +14,15 @@
 
 #include "observe/wire/gpu_region.h"
 
-namespace assay::wire {
+namespace assay::gpu {
 
 inline constexpr std::uint64_t kTurnsMagic = 0x314E525554594153;  // "SAYTURN1"
-inline constexpr std::uint64_t kTurnsVersion = 1;
-// Environment: the file, instead of /dev/shm/assay-gpu-turns-UID.
+inline constexpr std::uint64_t kTurnsVersion = 2;
+// Environment: the file, instead of /dev/shm/assay-gpu-turns-UID-VERSION.
 inline constexpr const char* kGpuTurnsVariable = "ASSAY_GPU_TURNS";
-
-// A round of all runs. Shorter ones are more exact over a window, longer ones lose less between
-// turns; in a window of a second there are 40.
-inline constexpr std::uint64_t kTurnPeriodNs = 25'000'000;
-// A holder that has nothing on the device for this long loses its turn to a run of its priority, or
-// to one of a lower priority: the first may be between two kernels, the second between two steps.
-inline constexpr std::uint64_t kTurnIdleNs = 300'000;
-inline constexpr std::uint64_t kTurnIdleHighNs = 2'000'000;
-// A run that has not asked for this long is no longer waiting.
-inline constexpr std::uint64_t kTurnFreshNs = 10'000'000;
-// A run that has waited this long with credit comes first, whatever its priority: none starves.
-inline constexpr std::uint64_t kTurnStarvingNs = 500'000'000;
-// The first of two waiting runs has this long to take a free turn; it may have been killed.
-inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
-// Longer promises of work on the device count only for processes that are alive.
-inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
 
 // A row whose run has not been seen for this long may be taken by another.
 inline constexpr std::uint64_t kTurnForgottenNs = 10'000'000'000;
-inline constexpr std::uint64_t kTurnShortestNs = 500'000;
 
 // A time this far ahead cannot be valid and is ignored.
 constexpr bool is_absurd(std::uint64_t time, std::uint64_t now) {
@@ -70,7 +47,7 @@ struct alignas(64) TurnRun {
   std::atomic<std::uint64_t> waiting_ns;  // when it last asked in vain; 0: not waiting
   std::atomic<std::uint64_t> since_ns;    // since when it waits
   std::atomic<std::uint32_t> share;       // thousandths
-  std::atomic<std::uint32_t> priority;    // GpuPriority
+  std::atomic<std::uint32_t> priority;    // wire::GpuPriority
   std::atomic<std::uint32_t> borrow;
   std::uint32_t reserved_word;
   std::atomic<std::int64_t> credit_ns;    // below zero: a debt
@@ -103,19 +80,13 @@ struct GpuTurns {
   std::atomic<std::uint64_t> magic;
   std::atomic<std::uint64_t> version;
   std::uint64_t reserved[6];
-  TurnDevice devices[kGpuDevices];
+  TurnDevice devices[wire::kGpuDevices];
 };
 
 // The row of the holder in that word; kNoTurnRow: no run has the turn.
 constexpr std::size_t turn_holder(std::uint64_t word) {
   const std::size_t row = word & 0xFF;
   return row == 0 || row > kTurnRuns ? kNoTurnRow : row - 1;
-}
-// The run's part of a period.
-inline std::uint64_t turn_part(const TurnRun& run) {
-  const std::uint64_t part =
-      kTurnPeriodNs * run.share.load(std::memory_order_relaxed) / kGpuWholeShare;
-  return part > kTurnShortestNs ? part : kTurnShortestNs;
 }
 
 // Makes the file's space and header, if no process has. System calls only; false, with errno, if
@@ -134,30 +105,5 @@ std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now)
 // when there is none left.
 TurnProcess& join_run(TurnRun& run, std::uint64_t process, std::uint64_t namespace_id,
                       bool (*is_alive)(const TurnProcess&));
-void set_share(TurnRun& run, const GpuShare& share);
 
-// Whether the run has the turn, taken if it was free; if not, when to ask again.
-struct Turn {
-  bool mine;
-  std::uint64_t again_ns;
-};
-Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
-               bool (*is_alive)(const TurnProcess&));
-
-// For the holder, which has `ahead_ns` of work on the device: may it launch more?
-enum class TurnAnswer : std::uint8_t {
-  kGo,
-  kStop,  // no; let the work run out, then end the turn
-  kLost,  // the run no longer has the turn
-};
-TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
-                     std::uint64_t ahead_ns);
-// True if the run held the turn: then waiting processes should be woken.
-bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
-
-// Charges the run for an interval in which its work was on the device. Time already charged is not
-// charged again: several threads of a run may report the same time. Returns what was charged.
-std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t from,
-                          std::uint64_t to);
-
-}  // namespace assay::wire
+}  // namespace assay::gpu

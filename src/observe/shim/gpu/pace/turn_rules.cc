@@ -1,8 +1,8 @@
-#include "observe/wire/gpu_turns.h"
+#include "observe/shim/gpu/pace/turn_rules.h"
 
 #include <algorithm>
 
-namespace assay::wire {
+namespace assay::gpu {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -23,7 +23,8 @@ void fill(TurnRun& run, std::uint64_t now) {
   if (is_absurd(filled, now)) run.filled_ns.compare_exchange_strong(filled, now);
   if (now <= filled || !run.filled_ns.compare_exchange_strong(filled, now)) return;
   const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kTurnForgottenNs);
-  const auto more = static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / kGpuWholeShare);
+  const auto more =
+      static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / wire::kGpuWholeShare);
   const std::uint64_t part = turn_part(run);
   const auto most = static_cast<std::int64_t>(passed < kTurnFreshNs ? 6 * part : part * 3 / 2);
   std::int64_t credit = run.credit_ns.load(kRelaxed);
@@ -37,7 +38,7 @@ std::int64_t credit_at(const TurnRun& run, std::uint64_t now) {
   const std::uint64_t filled = run.filled_ns.load(kRelaxed);
   const std::uint64_t passed = now > filled ? std::min(now - filled, kTurnForgottenNs) : 0;
   return run.credit_ns.load(kRelaxed) +
-         static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / kGpuWholeShare);
+         static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / wire::kGpuWholeShare);
 }
 bool has_credit(const TurnRun& run, std::uint64_t now) {
   return credit_at(run, now) >= static_cast<std::int64_t>(turn_part(run) / 2);
@@ -105,10 +106,21 @@ void pay(TurnRun& run, std::uint64_t now) {
   const std::uint64_t from = run.held_ns.exchange(now, kRelaxed);
   if (from == 0 || from >= now) return;
   const std::uint64_t held = std::min(now - from, kTurnForgottenNs);
-  run.paid_ns.fetch_add(held * kGpuWholeShare / std::max(run.share.load(kRelaxed), 1U), kRelaxed);
+  run.paid_ns.fetch_add(held * wire::kGpuWholeShare / std::max(run.share.load(kRelaxed), 1U),
+                        kRelaxed);
 }
 
 }  // namespace
+
+void set_share(TurnRun& run, const wire::GpuShare& share) {
+  const std::uint32_t before =
+      run.share.exchange(std::clamp(share.thousandths, 1U, wire::kGpuWholeShare));
+  run.priority.store(static_cast<std::uint32_t>(share.priority));
+  run.borrow.store(share.borrow ? 1 : 0);
+  if (before == run.share.load()) return;
+  // Credit that was saved, or owed, at another share does not apply to this one.
+  run.credit_ns.store(static_cast<std::int64_t>(turn_part(run)));
+}
 
 Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
                bool (*is_alive)(const TurnProcess&)) {
@@ -138,7 +150,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
         static_cast<std::int64_t>(turn_part(mine) / 2) - mine.credit_ns.load(kRelaxed);
     const std::uint64_t share = std::max(mine.share.load(kRelaxed), 1U);
     const std::uint64_t filling =
-        wanting <= 0 ? 0 : static_cast<std::uint64_t>(wanting) * kGpuWholeShare / share;
+        wanting <= 0 ? 0 : static_cast<std::uint64_t>(wanting) * wire::kGpuWholeShare / share;
     return {false, now + std::clamp<std::uint64_t>(filling, kLookAgainNs / 2, kTurnFreshNs / 2)};
   }
   if (const std::uint64_t my_time = free_since + place * kTurnHandOverNs; now < my_time) {
@@ -217,4 +229,4 @@ std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t fro
   return amount;
 }
 
-}  // namespace assay::wire
+}  // namespace assay::gpu

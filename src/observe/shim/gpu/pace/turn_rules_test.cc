@@ -1,6 +1,6 @@
 // Turns with a simulated clock and GPU, so that shares can be checked exactly: the GPU records the
 // time of each run.
-#include "observe/wire/gpu_turns.h"
+#include "observe/shim/gpu/pace/turn_rules.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::wire {
+namespace assay::gpu {
 namespace {
 
 constexpr std::uint64_t kTick = 50'000;
@@ -34,8 +34,8 @@ bool everybody_died(const TurnProcess&) {
 }
 
 // A program that launches kernels whenever it wants and is allowed to.
-struct Program {
-  GpuShare share;
+struct TurnProgram {
+  wire::GpuShare share;
   std::uint64_t kernel = 100'000;                      // duration of one
   std::function<bool(std::uint64_t)> wants = nullptr;  // null: always
   bool dead = false;                                   // it was killed, and its work with it
@@ -48,15 +48,15 @@ struct Program {
 
 class Machine {
  public:
-  std::size_t add(const Program& program) {
-    Program added = program;
+  std::size_t add(const TurnProgram& program) {
+    TurnProgram added = program;
     added.row = join_turns(device(), 100 + programs_.size(), now_);
     set_share(device().runs[added.row], added.share);
     added.place = &join_run(device().runs[added.row], 1000 + programs_.size(), 1, nobody_died);
     programs_.push_back(added);
     return programs_.size() - 1;
   }
-  Program& operator[](std::size_t i) { return programs_[i]; }
+  TurnProgram& operator[](std::size_t i) { return programs_[i]; }
   TurnDevice& device() { return *device_; }
   [[nodiscard]] std::uint64_t now() const { return now_; }
 
@@ -71,7 +71,7 @@ class Machine {
   // The share of each over some time, in thousandths.
   std::vector<double> shares(std::uint64_t time) {
     std::vector<std::uint64_t> before;
-    for (const Program& program : programs_) before.push_back(program.busy);
+    for (const TurnProgram& program : programs_) before.push_back(program.busy);
     run(time);
     std::vector<double> out;
     for (std::size_t i = 0; i < programs_.size(); ++i) {
@@ -85,15 +85,15 @@ class Machine {
   // As a GPU shared by several processes does: in equal parts.
   void serve() {
     std::uint64_t active = 0;
-    for (const Program& program : programs_) active += program.queued > 0 ? 1 : 0;
-    for (Program& program : programs_) {
+    for (const TurnProgram& program : programs_) active += program.queued > 0 ? 1 : 0;
+    for (TurnProgram& program : programs_) {
       if (program.queued == 0) continue;
       const std::uint64_t done = std::min(program.queued, kTick / active);
       program.queued -= done;
       program.busy += done;
     }
   }
-  void step(Program& program) {
+  void step(TurnProgram& program) {
     if (program.dead) {
       program.queued = 0;
       return;
@@ -116,17 +116,17 @@ class Machine {
   TurnDevice* device_ = turn_device(*turns_, 77);
   std::uint64_t now_ = 1000 * kSecond;
   std::size_t turn_ = 0;
-  std::vector<Program> programs_;
+  std::vector<TurnProgram> programs_;
 };
 
-Program with_share(std::uint32_t thousandths, bool borrow = false) {
-  Program program;
+TurnProgram with_share(std::uint32_t thousandths, bool borrow = false) {
+  TurnProgram program;
   program.share.thousandths = thousandths;
   program.share.borrow = borrow;
   return program;
 }
-Program with_priority(GpuPriority priority) {
-  Program program;
+TurnProgram with_priority(wire::GpuPriority priority) {
+  TurnProgram program;
   program.share.priority = priority;
   return program;
 }
@@ -191,10 +191,10 @@ TEST(GpuTurns, MoreThanThereIsIsDividedInProportion) {
 
 TEST(GpuTurns, KernelsOfVeryDifferentLength) {
   Machine machine;
-  Program longer = with_share(300);
+  TurnProgram longer = with_share(300);
   longer.kernel = 10 * kMillisecond;
   machine.add(longer);
-  Program shorter = with_share(700);
+  TurnProgram shorter = with_share(700);
   shorter.kernel = 2'000;
   machine.add(shorter);
   machine.run(100 * kMillisecond);
@@ -206,7 +206,7 @@ TEST(GpuTurns, KernelsOfVeryDifferentLength) {
 // A kernel that is longer than a whole period: its time becomes a debt, and is paid.
 TEST(GpuTurns, AKernelLongerThanAPeriod) {
   Machine machine;
-  Program longer = with_share(100);
+  TurnProgram longer = with_share(100);
   longer.kernel = 60 * kMillisecond;
   machine.add(longer);
   machine.add(with_share(900));
@@ -218,8 +218,8 @@ TEST(GpuTurns, AKernelLongerThanAPeriod) {
 
 TEST(GpuTurns, PriorityTakesWhatItWantsWithinMilliseconds) {
   Machine machine;
-  machine.add(with_priority(GpuPriority::kLow));
-  Program high = with_priority(GpuPriority::kHigh);
+  machine.add(with_priority(wire::GpuPriority::kLow));
+  TurnProgram high = with_priority(wire::GpuPriority::kHigh);
   const std::uint64_t begin = machine.now() + 100 * kMillisecond;
   high.wants = [=](std::uint64_t now) { return now >= begin; };
   machine.add(high);
@@ -267,7 +267,7 @@ TEST(GpuTurns, PromisesOfKilledProcessesAreIgnored) {
 // A run that computes between its kernels keeps its turn; an idle one does not.
 TEST(GpuTurns, AnIdleHolderGivesItsTurnAway) {
   Machine machine;
-  Program sometimes = with_share(500);
+  TurnProgram sometimes = with_share(500);
   sometimes.wants = [](std::uint64_t now) { return now / (100 * kMillisecond) % 2 == 0; };
   machine.add(sometimes);
   machine.add(with_share(500, true));
@@ -357,7 +357,7 @@ TEST(GpuTurns, ACorruptFileDoesNotBlock) {
     TurnDevice& device = *turn_device(*turns, 5);
     std::uint64_t value = seed;
     for (std::size_t i = 8; i + 8 <= sizeof device; i += 8) {
-      value = gpu_mix(value + i);
+      value = wire::gpu_mix(value + i);
       std::memcpy(reinterpret_cast<char*>(&device) + i, &value, 8);
     }
     std::uint64_t now = 50 * kSecond;
@@ -399,7 +399,7 @@ RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
   const auto runs = *rc::gen::inRange<std::size_t>(1, 5);
   double allowed = 0;
   for (std::size_t i = 0; i < runs; ++i) {
-    Program program = with_share(*rc::gen::inRange<std::uint32_t>(30, 1000));
+    TurnProgram program = with_share(*rc::gen::inRange<std::uint32_t>(30, 1000));
     program.kernel = *rc::gen::element<std::uint64_t>(2'000, 100'000, 3 * kMillisecond);
     allowed += program.share.thousandths;
     machine.add(program);
@@ -415,4 +415,4 @@ RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
 }
 
 }  // namespace
-}  // namespace assay::wire
+}  // namespace assay::gpu

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "observe/wire/gpu_turns.h"
+#include "observe/shim/gpu/pace/turn_file.h"
 
-namespace assay::wire {
+namespace assay::gpu {
 
 bool make_gpu_turns(int file) {
   struct stat status {};
@@ -110,14 +110,4 @@ TurnProcess& join_run(TurnRun& run, std::uint64_t process, std::uint64_t namespa
   return run.processes[kTurnProcesses - 1];
 }
 
-void set_share(TurnRun& run, const GpuShare& share) {
-  const std::uint32_t before =
-      run.share.exchange(std::clamp(share.thousandths, 1U, kGpuWholeShare));
-  run.priority.store(static_cast<std::uint32_t>(share.priority));
-  run.borrow.store(share.borrow ? 1 : 0);
-  if (before == run.share.load()) return;
-  // Credit that was saved, or owed, at another share does not apply to this one.
-  run.credit_ns.store(static_cast<std::int64_t>(turn_part(run)));
-}
-
-}  // namespace assay::wire
+}  // namespace assay::gpu
