@@ -209,9 +209,8 @@ TEST_F(PlanTest, UnlikeCardsAreNotNumberedByGuess) {
 
 TEST_F(PlanTest, WithoutNvml) {
   here_ = {.gpus = std::nullopt, .why_no_gpus = "no driver library"};
-  EXPECT_THAT(
-      error({.memory = {"1GiB"}}, base::ExitCode::kUnfit),
-      AllOf(HasSubstr("cannot be checked: no driver library"), HasSubstr("ASSAY_GPU=1")));
+  EXPECT_THAT(error({.memory = {"1GiB"}}, base::ExitCode::kUnfit),
+              AllOf(HasSubstr("cannot be checked: no driver library"), HasSubstr("ASSAY_GPU=1")));
   here_.unchecked_allowed = true;
   EXPECT_EQ(error({.memory = {"1GiB"}, .compute = {"5%"}}), "none");
   EXPECT_THAT(error({.devices = {"0=memory:1GiB"}}), HasSubstr("give its whole UUID"));
