@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -204,7 +205,16 @@ TEST_F(CompareCli, AFailingArmIsNamedAndNothingIsLost) {
   EXPECT_THAT(outcome.err, AllOf(StartsWith("assay: run "),
                                  HasSubstr("arm B: exited with 7; its "
                                            "output is in "),
-                                 HasSubstr("continue with assay compare --resume ")));
+                                 EndsWith("; correct it and compare again\n")));
+  // The same in all places.
+  const Json result = Json::parse(read("x/result.json"));
+  EXPECT_TRUE(result["verdict"].is_null());
+  EXPECT_TRUE(result["comparisons"][0]["verdict"].is_null());
+  EXPECT_THAT(std::string(result["failure"]), HasSubstr("arm B: exited with 7; its output is in "));
+  const auto reported = support::run({{support::program(), "report", "x"}, "", directory_.path()});
+  EXPECT_EQ(reported.exit_code, 3);
+  EXPECT_THAT(reported.err, AllOf(StartsWith("assay: x: has no finished pair of runs: run "),
+                                  HasSubstr("arm B: exited with 7; its output is in ")));
   const int kept = runs_in("x/runs.jsonl");
   EXPECT_THAT(read("x/runs.jsonl"), Not(HasSubstr("\"analysis\"")));  // there was no estimate
   write("good", "");
@@ -223,15 +233,25 @@ TEST_F(CompareCli, WhatWasMeasuredBeforeAFailureIsSaid) {
   text.insert(text.end(), {"-o", "t"});
   const auto outcome = compare(text);
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("B against A"), HasSubstr("INCONCLUSIVE: an arm failed"),
-                                 HasSubstr("+2.00 %")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("B against A"), HasSubstr("NO VERDICT: an arm failed"),
+                                 HasSubstr("+2.00 %"), Not(HasSubstr("INCONCLUSIVE"))));
+  // It has succeeded before, so it may again.
+  EXPECT_THAT(outcome.err, HasSubstr("runs are kept; continue with assay compare --resume "));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   const std::string cleaned = read("cleaned");
   EXPECT_EQ(std::count(cleaned.begin(), cleaned.end(), 'c'), runs_in("t/runs.jsonl") + 1);
   fs::remove(directory_.path() / "count");
-  const Json json = compare_json(arguments, 3);
+  std::vector<std::string> exported = arguments;
+  exported.insert(exported.end(), {"--export", "f.md"});
+  const Json json = compare_json(exported, 3);
   EXPECT_EQ(json["pairs"], 4);
-  EXPECT_EQ(json["verdict"], "INCONCLUSIVE");
+  EXPECT_TRUE(json["verdict"].is_null());
+  EXPECT_THAT(read("f.md"), AllOf(HasSubstr("| NO VERDICT |"), HasSubstr("arm B: exited with 7"),
+                                  Not(HasSubstr("INCONCLUSIVE"))));
+  const auto page =
+      support::run({{support::program(), "report", "x", "--format", "md"}, "", directory_.path()});
+  EXPECT_THAT(page.out, AllOf(HasSubstr("**NO VERDICT** run "), HasSubstr("exited with 7"),
+                              Not(HasSubstr("INCONCLUSIVE"))));
   EXPECT_EQ(json["stopped"], "an arm failed");
   EXPECT_THAT(std::string(json["failure"]), HasSubstr("arm B: exited with 7"));
   ASSERT_EQ(json["failed_runs"].size(), 1U);
@@ -312,8 +332,16 @@ TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
     EXPECT_THAT(outcome.err, HasSubstr(what));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   };
-  says({"--a", "true", "--b", "no-such-command-here"}, "exited with 127");
-  says({"--a", "/no/such", "--b", "true"}, "exited with 127");
+  // Before anything runs, where that can be known.
+  says({"--a", "touch ran", "--b", "no-such-command-here"},
+       "assay: arm B: command not found: no-such-command-here\n");
+  says({"--a", "/no/such", "--b", "touch ran"}, "assay: arm A: command not found: /no/such\n");
+  EXPECT_FALSE(fs::exists(directory_.path() / "ran"));
+  says({"--a", "true", "--b", "no-such-command-here | cat; exit 127"},
+       "exited with 127 (command not found)");
+  says({"--a", "true", "--b", "./made", "--prepare",
+        "printf '#!/bin/sh\nexit 9' > made; chmod +x made"},
+       "exited with 9");
   says({"--a", "true", "--b", "true", "--metric", kTook}, "was not found in its output");
   says({"--a", "echo took 0", "--b", "echo took 0", "--metric", kTook},
        "is 0; a ratio needs a value above 0");
@@ -575,6 +603,89 @@ TEST_F(CompareCli, AScanOfTwoCommandsHasAnExperimentPerValue) {
           "--scan: no command contains '{M}'; write {M} where its value belongs");
   refused({"--scan", "N", "--a", "echo {N}"},
           "--scan: 'N' is not NAME=VALUE,VALUE…; --scan N=1,2,4, with {N} in the command");
+}
+
+// What cannot be written is said before anything runs.
+TEST_F(CompareCli, ExportsGoWhereTheyCanBeWritten) {
+  write("file", "");
+  for (const char* file : {"no/where.md", "file/inside.csv"}) {
+    const auto outcome =
+        compare({"--a", "touch ran", "--b", "true", "--max-pairs", "2", "--export", file});
+    EXPECT_EQ(outcome.exit_code, 3) << file;
+    EXPECT_THAT(outcome.err, StartsWith("assay: " + std::string(file) + ": cannot be written"));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  }
+  fs::create_directory(directory_.path() / "folder.md");
+  refused({"--a", "touch ran", "--b", "true", "--export", "folder.md"},
+          "--export: 'folder.md' is a folder");
+  EXPECT_FALSE(fs::exists(directory_.path() / "ran"));
+  // If it fails afterwards, the result has been printed.
+  fs::create_directory(directory_.path() / "gone");
+  const auto lost = compare({"--a", "echo took 1; rm -rf gone", "--b", "echo took 2", "--metric",
+                             kTook, "--max-pairs", "6", "--export", "gone/r.md"});
+  EXPECT_EQ(lost.exit_code, 3);
+  EXPECT_THAT(lost.out, HasSubstr("B against A"));
+}
+
+// A failed point names the folder that --resume takes, and the report takes it too.
+TEST_F(CompareCli, AScanThatFailedIsNamedByItsFolder) {
+  write("a.sh",
+        "echo took 100; test $1 = 1 || { echo x >> count; test $(wc -l < count) -lt 9; }\n");
+  const auto outcome =
+      compare({"--scan", "N=1,0,2", "--a", "sh a.sh {N}", "--b", "echo took 102", "--metric", kTook,
+               "--max-pairs", "6", "--export", "s.md", "-o", "s"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(HasSubstr("arm A"), EndsWith("--resume " + (directory_.path() / "s").string() + "\n")));
+  const Json result = Json::parse(read("s/result.json"));
+  EXPECT_TRUE(result["verdict"].is_null());
+  EXPECT_THAT(std::string(result["failure"]), HasSubstr("exited with 1"));
+  EXPECT_THAT(read("s.md"), AllOf(HasSubstr("- N=1: noise floor 0.00 %"),
+                                  HasSubstr("- N=0: **run "), HasSubstr("exited with 1")));
+  const auto report = support::run(
+      {{support::program(), "report", "s", "--format", "json"}, "", directory_.path()});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  const Json parts = Json::parse(report.out)["parts"];
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0]["kind"], "scan");
+  EXPECT_EQ(parts[0]["title"], "echo took 102 against sh a.sh {N} for N = 1, 0");
+  EXPECT_EQ(parts[0]["verdict"], "NO VERDICT");
+  EXPECT_THAT(std::string(parts[0]["verdict_text"]), StartsWith("N=0: run "));
+  EXPECT_EQ(parts[0]["sections"][0]["blocks"][0]["columns"][0], "N");
+  EXPECT_EQ(parts[1]["title"], "N=1: echo took 102 against sh a.sh 1");
+  EXPECT_EQ(parts[1]["verdict"], "FAIL");
+}
+
+TEST_F(CompareCli, ADamagedScanIsOneLine) {
+  fs::create_directory(directory_.path() / "s");
+  write("s/scan.json", R"({"scanned": ["N"], "points": []})");
+  const auto outcome = compare({"--resume", "s"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("scan.json: is not a scan\n"));
+}
+
+TEST_F(CompareCli, AnExperimentFileMayHaveAScan) {
+  write("e.toml",
+        "metric = \"regex:took ([0-9]+)\"\nmax_pairs = 6\nscan = {N = [100, 50]}\n"
+        "[[arm]]\nname = \"x\"\ncommand = \"echo took {N}\"\n");
+  const auto outcome = compare({"--file", "e.toml", "--scan", "N=200,100"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("least: N=100, 2.0 × less than N=200"));
+  const auto own = compare({"--file", "e.toml"});
+  EXPECT_THAT(own.out, AllOf(HasSubstr("least: N=50, 2.0 × less than N=100"),
+                             HasSubstr("N=100': N=100 once more in every block")));
+  write("e.toml", "scan = {N = [\"\"]}\n[[arm]]\nname = \"x\"\ncommand = \"echo {N}\"\n");
+  refused({"--file", "e.toml"},
+          "e.toml:1: scan.N has an empty or quoted value; scan = {N = [1, 2, 4]}, with {N} in the "
+          "commands");
+}
+
+TEST_F(CompareCli, APassSaysWhatIsExcluded) {
+  EXPECT_THAT(compare({"--a", kA, "--b", "echo took 103 s", "--metric", kTook, "--max-pairs", "6",
+                       "--more-is-better"})
+                  .out,
+              HasSubstr("PASS: +3.00 %; worse than -1 % is excluded\n"));
 }
 
 TEST_F(CompareCli, TablesFitAHundredColumns) {
