@@ -36,12 +36,12 @@ fuzz: setup build/asan/build.ninja
 	@RC_PARAMS='max_success=2000' ASSAY_FUZZ_CASES=500000 ASSAY_FUZZ_SEED=$$(date +%s) \
 	  scripts/run-tests asan --timeout 3600 -R 'fuzz_test|AnyBytes|^(spec|plan|step|store|lineage|hash|base|plot|http|compare|report|observe_.*|train_data|train_checkpoint)_test$$'
 
-# What kills, fills disks and interrupts, ten times over: such failures depend on timing.
+# Tests that kill processes, fill disks and interrupt, ten times over: such failures depend on timing.
 chaos: setup build/build.ninja
 	@cmake --build --preset test
 	@scripts/run-tests release -R chaos --repeat until-fail:10
 
-# All there is; before a release. Takes about two hours on two cores.
+# All checks; before a release. Takes about two hours on two cores.
 check: test asan tsan fuzz chaos tidy
 
 bench:

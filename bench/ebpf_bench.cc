@@ -1,9 +1,9 @@
-// What the eBPF collector adds to a system call: of the command, and of everybody else meanwhile.
+// What the eBPF collector adds to a system call: of the command, and of other processes meanwhile.
 //
 //   ebpf_bench [FOLDER]     needs what eBPF needs (`assay tracers`); makes 20,000 files in FOLDER
 //
-// A worker times itself: bare, as a traced command, and as a stranger while another command is
-// traced, in turn, so that whatever else the machine does hits all three alike. Its clock is its
+// A worker times itself: bare, as a traced command, and as an unrelated process while another
+// command is traced, in turn, so that other load affects all three alike. Its clock is its
 // own processor time, kernel included: what the collector does meanwhile on other processors is not
 // in it, and neither is waiting for a processor.
 #include <fcntl.h>

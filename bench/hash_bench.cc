@@ -25,7 +25,7 @@ void compare(const std::string& label, double bytes, int rounds,
   std::vector<double> their_s;
   std::vector<double> ratios;
   for (int round = -1; round < rounds; ++round) {
-    const bool first = round % 2 == 0;  // who begins alternates
+    const bool first = round % 2 == 0;  // the order alternates
     double mine = first ? process_seconds(ours) : 0;
     const double other = process_seconds(theirs);
     if (!first) mine = process_seconds(ours);

@@ -1,4 +1,4 @@
-// Hashes one file and prints what b3sum prints: the side of bench/hash that is ours.
+// Hashes one file and prints what b3sum prints: our side of bench/hash.
 //
 //   hash_tool FILE [THREADS [copied]]      0 threads: all that may be used
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Pricing a collective: what a search over layouts pays some hundred times for each of them.
+// Pricing a collective: the cost that a search over layouts has about a hundred times for each
+// layout.
 #include <benchmark/benchmark.h>
 
 #include "plan/network/network.h"

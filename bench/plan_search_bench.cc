@@ -1,4 +1,4 @@
-// What a search over layouts pays: a prediction of time and memory, alone and by the hundred
+// The cost of a search over layouts: a prediction of time and memory, single and by the hundred
 // thousand, and whether it grows with the devices.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>

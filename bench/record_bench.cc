@@ -1,6 +1,6 @@
 // Recording: record_bench FILES DIRECTORY records runs with so many outputs and prints rows per
 // second and the process's largest memory; record_bench RUNS FILES DIRECTORY makes a store with so
-// many runs for bench/lineage to ask, in pipelines of ten steps that each read what the last wrote.
+// many runs for bench/lineage to query, in pipelines of ten stages that read each other's output.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace assay;
 
-// Stops at the first failure: half a measurement is none.
+// Stops at the first failure: an incomplete measurement is useless.
 template <class T>
 T must(base::Result<T> result) {
   if (result) return *std::move(result);

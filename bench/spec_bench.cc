@@ -1,4 +1,4 @@
-// Reading specs: what every verb that takes a job file pays before it starts.
+// Reading specs: the cost of every verb that takes a job file before it starts.
 #include <benchmark/benchmark.h>
 
 #include "machine/discover.h"

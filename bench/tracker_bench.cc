@@ -1,7 +1,8 @@
 // What the lineage tracker costs by itself: events per second and bytes per file for a run that
 // makes files and reads them again, in 1,000 folders. With a folder as second argument the files
-// are really made there (small ones) and hashed at the end; without, only events are told. With
-// "inputs" as third argument their making is not told: they are inputs, hashed while more are read.
+// are really made there (small ones) and hashed at the end; without, there are only events. With
+// "inputs" as third argument their creation is not reported: they are inputs, hashed during the
+// run.
 //
 //   tracker_bench [FILES] [FOLDER] [inputs]
 #include <fcntl.h>
@@ -96,7 +97,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 1000; ++i) thread_ns();
   clock_ns = (thread_ns() - clock_ns) / 1001;
   std::int64_t told_ns = 0;
-  const auto tell = [&](wire::Op op, std::uint32_t i, const wire::Stamp& stamp) {
+  const auto add = [&](wire::Op op, std::uint32_t i, const wire::Stamp& stamp) {
     const std::string path = name_of(root, i);
     collect::Event event;
     event.op = op;
@@ -109,7 +110,7 @@ int main(int argc, char** argv) {
   };
   for (std::uint32_t i = 0; i < files; ++i) {
     const wire::Stamp stamp = real ? make_file(name_of(root, i), i) : made_up(i);
-    if (!inputs) tell(wire::Op::kCreate, i, stamp);
+    if (!inputs) add(wire::Op::kCreate, i, stamp);
   }
   const std::int64_t created_ns = told_ns;
   for (std::uint32_t i = 0; i < files; ++i) {
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
       if (::stat(name_of(root, i).c_str(), &status) != 0) return 1;
       stamp = stamp_of(status);
     }
-    tell(wire::Op::kRead, i, stamp);
+    add(wire::Op::kRead, i, stamp);
   }
   const double count = files;
   const double per_s = 1e9 * 2 * count / static_cast<double>(told_ns);

@@ -1,11 +1,10 @@
-# Flags every target gets: warnings as errors, sanitizers when asked for, ccache when present.
+# Flags every target gets: warnings as errors, sanitizers on request, ccache if present.
 set(ASSAY_CODEGEN_FLAGS -fno-omit-frame-pointer)
 # Line tables are enough for backtraces and profilers, and build faster than full debug information.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 
-# gcc collects its garbage from 128 MiB on; to wait until there is half a GiB saves a tenth of the
-# time that compiling takes.
+# gcc's garbage collector starts at 128 MiB; starting at 512 MiB saves a tenth of the compile time.
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
 
 add_library(assay_options INTERFACE)

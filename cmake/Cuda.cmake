@@ -1,5 +1,5 @@
-# CUDA, where it is installed: ASSAY_CUDA says whether src/train/cuda is built in full. Nothing else
-# of Assay needs it, so what is missing is said and never an error.
+# CUDA, if it is installed: with ASSAY_CUDA src/train/cuda is built in full. Nothing else of Assay
+# needs it, so a missing part is reported and never an error.
 include(CheckLanguage)
 set(ASSAY_CUDA OFF)
 
@@ -41,7 +41,7 @@ add_library(assay_cudnn INTERFACE)
 target_include_directories(assay_cudnn SYSTEM INTERFACE
   ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})
 target_link_libraries(assay_cudnn INTERFACE ${CUDNN_LIBRARY})
-# CMake 3.25 does not know yet that nvcc can do C++20.
+# CMake 3.25 does not know that nvcc supports C++20.
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)

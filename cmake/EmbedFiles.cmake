@@ -1,10 +1,10 @@
-# embed_files(ROOM NAMESPACE ROOT GLOB…): compiles files into a room as one sorted table of
+# embed_files(MODULE NAMESPACE ROOT GLOB…): compiles files into a module as one sorted table of
 # (path relative to ROOT, contents), declared by base/embedded_file.h:
 #
 #   namespace NAMESPACE { std::span<const assay::base::EmbeddedFile> embedded_files(); }
 #
 # so that the program needs no data directory. Editing an embedded file recompiles only that table.
-function(embed_files room namespace root)
+function(embed_files module namespace root)
   set(files)
   foreach(pattern ${ARGN})
     file(GLOB matched CONFIGURE_DEPENDS ${root}/${pattern})
@@ -20,5 +20,5 @@ function(embed_files room namespace root)
     DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake
     COMMENT "Embedding files of ${root}"
     VERBATIM)
-  module_sources(${room} ${output})
+  module_sources(${module} ${output})
 endfunction()

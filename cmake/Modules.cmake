@@ -1,4 +1,4 @@
-# A module is a folder under src/ with a line in src/LAYERS, which says what it may include. A folder
+# A module is a folder under src/ with a line in src/LAYERS, which lists what it may include. A folder
 # with a CMakeLists.txt is a library, assay_<module>; a module without one is compiled into the
 # library of the nearest folder above that has one. Link lines are made from src/LAYERS here, and
 # tests/structure checks the #include lines against it.

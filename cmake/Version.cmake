@@ -1,6 +1,6 @@
-# version_source(ROOM): compiles the answer of base::version() into a room. The commit is looked
-# up at every build, and the file is rewritten only when it changed.
-function(version_source room)
+# version_source(MODULE): compiles the definition of base::version() into a module. The commit is
+# looked up at every build, and the file is rewritten only when it changed.
+function(version_source module)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/version.cc)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
   string(JOIN " " flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${ASSAY_CODEGEN_FLAGS})
@@ -15,9 +15,9 @@ function(version_source room)
     VERBATIM)
   # By itself: every commit compiles it again.
   set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  module_sources(${room} ${output})
-  add_dependencies(assay_${room} assay_version)
+  module_sources(${module} ${output})
+  add_dependencies(assay_${module} assay_version)
   if(ASSAY_SANITIZED_VARIANTS)
-    add_dependencies(assay_${room}_sanitized assay_version)
+    add_dependencies(assay_${module}_sanitized assay_version)
   endif()
 endfunction()

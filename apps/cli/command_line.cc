@@ -126,43 +126,45 @@ base::Error unexpected_argument(const CLI::App& app, const Verb& verb,
 }
 
 // Whether this argument is an option whose value is the next argument.
-bool takes_next(const Verb& verb, const std::string& word) {
+bool takes_next(const Verb& verb, const std::string& argument) {
   return std::any_of(verb.options.begin(), verb.options.end(), [&](const Option& option) {
     const auto names = option.names();
-    return !option.is_flag() && std::find(names.begin(), names.end(), word) != names.end();
+    return !option.is_flag() && std::find(names.begin(), names.end(), argument) != names.end();
   });
 }
 
-// Moves the wrapped command's arguments out of `words`; CLI11 parses what is left.
-void split_wrapped(const Verb& root, std::vector<std::string>& words) {
+// Moves the wrapped command's arguments out of `arguments`; CLI11 parses what is left.
+void split_wrapped(const Verb& root, std::vector<std::string>& arguments) {
   const Verb* verb = &root;
   std::size_t at = 0;
-  for (; at < words.size() && verb->wrapped.arguments == nullptr; ++at) {
-    if (words[at].starts_with("-")) continue;
+  for (; at < arguments.size() && verb->wrapped.arguments == nullptr; ++at) {
+    if (arguments[at].starts_with("-")) continue;
     const auto child = std::find_if(verb->verbs.begin(), verb->verbs.end(),
-                                    [&](const Verb& one) { return one.name == words[at]; });
+                                    [&](const Verb& one) { return one.name == arguments[at]; });
     if (child == verb->verbs.end()) return;
     verb = &*child;
   }
   if (verb->wrapped.arguments == nullptr) return;
   std::vector<std::string>& wrapped = *verb->wrapped.arguments;
-  std::vector<std::string> ours(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at));
-  while (at < words.size()) {
-    const std::string& word = words[at++];
-    const bool option = word.size() > 1 && word.front() == '-';
-    if (word != "--" && option) {
-      ours.push_back(word);
-      if (takes_next(*verb, word) && at < words.size()) ours.push_back(words[at++]);
+  std::vector<std::string> ours(arguments.begin(),
+                                arguments.begin() + static_cast<std::ptrdiff_t>(at));
+  while (at < arguments.size()) {
+    const std::string& argument = arguments[at++];
+    const bool option = argument.size() > 1 && argument.front() == '-';
+    if (argument != "--" && option) {
+      ours.push_back(argument);
+      if (takes_next(*verb, argument) && at < arguments.size()) ours.push_back(arguments[at++]);
     } else if (verb->wrapped.stage != nullptr && verb->wrapped.stage->empty() &&
-               word.starts_with("@")) {
-      *verb->wrapped.stage = word;
+               argument.starts_with("@")) {
+      *verb->wrapped.stage = argument;
     } else {
-      if (word != "--") --at;
-      wrapped.insert(wrapped.end(), words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
+      if (argument != "--") --at;
+      wrapped.insert(wrapped.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at),
+                     arguments.end());
       break;
     }
   }
-  words = std::move(ours);
+  arguments = std::move(ours);
 }
 
 std::string message_of(const CLI::ParseError& error) {
@@ -178,8 +180,8 @@ std::string message_of(const CLI::ParseError& error) {
 
 base::Result<Request> parse_command_line(const Verb& root, Session& session, int argc,
                                          char** argv) {
-  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  split_wrapped(root, words);
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  split_wrapped(root, arguments);
   CLI::App app(root.description, root.name);
   Built built;
   build(app, root, session, built);
@@ -193,7 +195,7 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
       "3 environment unfit, 64 wrong usage; `run` passes on its command's.");
 
   try {
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     return ShowHelp{app.help()};
   } catch (const CLI::ParseError& error) {
@@ -208,9 +210,9 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
   if (man_page) return ShowHelp{man_page_of(root)};
   if (verb.action) return RunVerb{&verb};
   // CLI11 drops arguments after a leading "--": report them.
-  for (const std::string& word : words) {
-    if (!word.starts_with("-") && &verb == &root) {
-      return base::fail(unexpected_argument(app, verb, word));
+  for (const std::string& argument : arguments) {
+    if (!argument.starts_with("-") && &verb == &root) {
+      return base::fail(unexpected_argument(app, verb, argument));
     }
   }
   return ShowHelp{app.help()};

@@ -66,7 +66,7 @@ int flush_stdout(int code) {
 
 int run_program(int argc, char** argv,
                 const std::function<void(const Session&, Verb& root)>& describe) {
-  // Whoever reads a pipe or follows a file sees each line when it is printed.
+  // Readers of a pipe or a followed file see each line when it is printed.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   // Our code does not throw; the standard library may, when memory runs out.
   try {

@@ -54,7 +54,7 @@ struct Spread {
   [[nodiscard]] double at(double share) const { return assay::base::quantile(values, share); }
 };
 
-// Rows: medians, with the quarter points, and the least; each with what it adds to the first way.
+// Rows: medians with quartiles, and the minimum; each with its difference to the first variant.
 void print(const std::string& title, const std::vector<Way>& ways, std::vector<Spread> spreads) {
   fmt::print(
       "\n| {} | median ns | quartiles | added | least | added |\n|---|---|---|---|---|---|\n",
@@ -94,7 +94,7 @@ double now_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-// How long each of so many processes takes that are started at once and launch one kernel.
+// Durations of processes that are started at once and launch one kernel each.
 std::vector<double> start_together(const Way& way, int processes) {
   const std::string line = "exec env " + way.settings + " " ASSAY_LOAD " launch 1 1 >/dev/null";
   std::map<pid_t, double> started;
@@ -112,7 +112,7 @@ std::vector<double> start_together(const Way& way, int processes) {
   return took;
 }
 
-// A region is a run's: every round has a new one.
+// Every round has a new region, as a run has.
 void measure_starts(const std::vector<Way>& ways, int processes, int rounds, int region) {
   std::vector<Spread> spreads(ways.size());
   for (int round = 0; round < rounds; ++round) {

@@ -1,7 +1,7 @@
 // What launch_bench measures: `gpu_launch_load launch THREADS TIMES` or `free BLOCKS TIMES`, over
-// whatever stands in front of the driver. Prints nanoseconds of processor time per call of each
-// thread (launch), or of a free and of an allocation with so many blocks live (free). Processor
-// time, so that others who use the machine matter less.
+// whatever library is in front of the driver. Prints nanoseconds of processor time per call of each
+// thread (launch), or of a free and of an allocation with BLOCKS blocks live (free). Processor
+// time, so that other load matters less.
 #include <dlfcn.h>
 #include <time.h>
 

@@ -1,4 +1,4 @@
-// The least that a library in front of the driver can do: jump on.
+// The minimum that a library in front of the driver can do: jump to it.
 #include <dlfcn.h>
 
 extern "C" {

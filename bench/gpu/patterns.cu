@@ -6,7 +6,7 @@
 //
 // The last line is JSON: the median and least milliseconds per step, nanoseconds per launch (churn:
 // per allocation and free together), steps. allreduce and combined are --ranks processes on one
-// GPU, which NCCL takes for as many hosts; its library is loaded when they are asked for.
+// GPU, which NCCL takes for as many hosts; its library is loaded only for these.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -219,7 +219,7 @@ Step step_of(const std::string& pattern) {
   return nullptr;
 }
 
-// Ranks stop together: the one that has had enough says so to all.
+// Ranks stop together: one rank's decision is summed over all.
 bool all_go_on(Work& work, bool go_on, int ranks) {
   if (ranks == 1) return go_on;
   float stopped = go_on ? 0 : 1;

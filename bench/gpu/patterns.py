@@ -89,7 +89,7 @@ class Work:
             dist.all_reduce(self.sums)
 
     def churn(self):
-        """torch keeps what is freed; its caching is off here, so that every block is the driver's."""
+        """torch caches freed memory; its cache is off here, so that every block comes from the driver."""
         while len(self.blocks) < self.options.live:
             self.blocks.append(torch.empty(1024, dtype=torch.uint8, device="cuda"))
         for at in range(0, len(self.blocks), max(1, len(self.blocks) // 500)):
@@ -139,7 +139,7 @@ def main():
     rank = int(os.environ.get("PATTERNS_RANK", "-1"))
     if options.ranks == 1 or rank >= 0:
         return measure(options, max(rank, 0))
-    # NCCL refuses two ranks on one device of one host, and believes what it is told about hosts.
+    # NCCL refuses two ranks on one device of one host, and takes the host id from the environment.
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 20000),
               "NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0"}
     ranks = [subprocess.Popen([sys.executable] + sys.argv, env=os.environ | common |

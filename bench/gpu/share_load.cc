@@ -13,12 +13,11 @@
 //         mixed, mixedgraph    a kernel, a copy on the device and a memset in turn, or as a graph;
 //                              MiB and microseconds
 //
-//   --alone TIME    also runs for two seconds from this time on, before BEGIN, and prints `alone
-//                   WORK` for each: the same process is measured alone and beside others
+//   --alone TIME    also runs for two seconds from TIME on, before BEGIN, and prints `alone WORK`
+//                   for each: the same process is measured alone and next to others
 //   --library FILE [--share THOUSANDTHS] [--priority 1|2|3] [--borrow] [--from TIME]
-//       before KIND; limits hold from the time TIME on. Under the
-//       library, in a region of its own, as `assay run` would do it; `exec PROGRAM…` in place of
-//       KIND runs another program there
+//       before KIND: runs under the library with its own region, as `assay run` does; limits hold
+//       from TIME on. `exec PROGRAM…` in place of KIND runs another program there
 //
 // It finds the driver by itself and brings its kernel as PTX, so it needs no CUDA to be built. On
 // the fake driver (RATE 0) a kernel takes as long as its grid is wide, or its block deep.
@@ -40,8 +39,8 @@
 
 namespace {
 
-// A chain of additions and multiplications that nobody can shorten. One thread does: processes
-// take turns on a GPU as a whole.
+// A chain of additions and multiplications that compilers cannot shorten. One thread is enough:
+// processes take turns on a GPU as a whole.
 constexpr const char* kProgram = R"(
 .version 6.3
 .target sm_75
@@ -337,7 +336,7 @@ class Load {
     gpu_.wait();
     const double base_ms = now_ms();
     while (now_ms() < begin) ::usleep(100);
-    gpu_.wait();  // a program learns of new limits when it synchronizes
+    gpu_.wait();  // a program notices new limits when it synchronizes
     const double end = begin + windows * 1000.0;
     std::vector<double> done(static_cast<std::size_t>(windows), 0.0);
     host_.assign(static_cast<std::size_t>(windows), {});

@@ -8,7 +8,7 @@ namespace {
 
 using Fields = std::vector<std::string>;
 
-TEST(Csv, ReadsWhatTheStandardSays) {
+TEST(Csv, FollowsTheStandard) {
   const auto table = parse_csv(
       "\xef\xbb\xbfid,notes,x\r\n1,\"a, b\",2\r\n\n2,\"two\nlines\",\n3,\"say \"\"so\"\"\"tail,\r\n"
       "4,a\rb",

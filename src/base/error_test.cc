@@ -42,7 +42,7 @@ TEST(Error, CodesAreTheExitCodes) {
   EXPECT_EQ(static_cast<int>(failed_error("", "x").code), 1);
 }
 
-TEST(Error, SystemErrorsSayWhatTheSystemSaid) {
+TEST(Error, SystemErrorsHaveTheSystemsMessage) {
   const Error error = system_error("/x", "cannot open", EACCES, "run as root");
   EXPECT_EQ(error.line(), "/x: cannot open: Permission denied; run as root");
   EXPECT_EQ(error.code, ExitCode::kUnfit);

@@ -109,7 +109,7 @@ TEST_F(ReadFile, ReadsAPipeWhenAskedTo) {
   slow.join();
 }
 
-TEST_F(ReadFile, APipeNobodyWritesToIsEmpty) {
+TEST_F(ReadFile, APipeWithoutAWriterIsEmpty) {
   const auto fifo = folder_ / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(read_file(fifo, kLimit, Pipes::kRead), "");
@@ -140,8 +140,8 @@ TEST_F(ReadFile, NamesTheFileThatWasProbablyMeant) {
   EXPECT_EQ(read_file(folder_ / "other", kLimit).error().code, ExitCode::kUsage);
 }
 
-TEST_F(ReadFile, SaysWhyItMayNot) {
-  // Root may read everything, so it becomes nobody for a moment.
+TEST_F(ReadFile, PermissionErrorsNameTheReason) {
+  // Root may read everything, so it becomes user nobody for a moment.
   const uid_t user = ::geteuid();
   if (user == 0 && ::seteuid(65534) != 0) GTEST_SKIP() << "root, and cannot be anyone else";
   ASSERT_EQ(::seteuid(user), 0);

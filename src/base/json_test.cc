@@ -46,8 +46,8 @@ TEST(Json, WhatIsUtf8StandsAlone) {
   EXPECT_EQ(Json::parse(json_text(document)), document);
 }
 
-TEST(Json, EveryBytePathIsToldApartAndHadBack) {
-  std::set<std::string> told;
+TEST(Json, EveryBytePathIsUniqueAndRestored) {
+  std::set<std::string> escaped_names;
   for (int first = 1; first < 256; ++first) {
     for (const int second : {0x61, 0x80, 0xbf, 0xc3, 0xff}) {
       const std::string path = {static_cast<char>(first), static_cast<char>(second)};
@@ -57,7 +57,7 @@ TEST(Json, EveryBytePathIsToldApartAndHadBack) {
         continue;
       }
       const std::string escaped = read["p_escaped"];
-      EXPECT_TRUE(told.insert(escaped).second) << escaped;
+      EXPECT_TRUE(escaped_names.insert(escaped).second) << escaped;
       std::string decoded;
       for (std::size_t i = 0; i < escaped.size(); ++i) {
         const bool encoded = escaped[i] == '%';

@@ -164,7 +164,7 @@ TEST(Log, AStandardErrorThatCannotBeWrittenIsNoMatter) {
   const UniqueFd unwritable(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::dup2(unwritable.get(), STDERR_FILENO);
   errno = EDOM;
-  log_error("nobody hears this");
+  log_error("this is not written");
   const int kept_errno = errno;
   ::dup2(saved.get(), STDERR_FILENO);
   EXPECT_EQ(kept_errno, EDOM);

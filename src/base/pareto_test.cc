@@ -22,7 +22,7 @@ std::vector<Tradeoff> any_points() {
   return points;
 }
 
-RC_GTEST_PROP(Pareto, TheFrontIsWhatNobodyBeats, ()) {
+RC_GTEST_PROP(Pareto, TheFrontIsWhatNothingDominates, ()) {
   const std::vector<Tradeoff> points = any_points();
   std::vector<std::size_t> unbeaten;
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -20,7 +20,7 @@ ProgressFacts hashing() {
           .elapsed = Seconds(2)};
 }
 
-TEST(ProgressLine, SaysHowFarHowFastAndHowLong) {
+TEST(ProgressLine, ShowsHowFarHowFastAndHowLong) {
   EXPECT_EQ(progress_line(hashing(), 80), "hashing  1.00 GiB / 4.00 GiB   25%  512 MB/s  ETA 0:06");
 }
 

@@ -97,7 +97,7 @@ TEST(Nearest, RanksAndBreaksTiesTheSameWayInAnyOrder) {
   EXPECT_EQ(nearest("warm", Names{"warmup_steps", "warmup"}), "warmup");
 }
 
-TEST(Suggestion, SaysTheNearestOrTheFew) {
+TEST(Suggestion, NamesTheNearestOrTheFew) {
   const Names few = {"adamw", "sgd", "muon"};
   EXPECT_EQ(suggestion("adam", few), "did you mean 'adamw'?");
   EXPECT_EQ(suggestion("lion", few), "expected one of: adamw, sgd, muon");

@@ -19,7 +19,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-TEST(Table, AlignsWordsLeftAndNumbersRight) {
+TEST(Table, AlignsTextLeftAndNumbersRight) {
   Table table({"gpu", "memory", "price", "note"});
   table.row({"H100", "80.0 GiB", "$2.10", "spot"});
   table.row({"B200", "—", "$12.50", ""});
@@ -34,7 +34,7 @@ TEST(Table, AlignsWordsLeftAndNumbersRight) {
             "total  80.0 GiB  $14.60\n");
 }
 
-TEST(Table, OneWordMakesAColumnOfWords) {
+TEST(Table, OneTextMakesATextColumn) {
   Table table({"n", "m"});
   table.row({"1", "1"}).row({"12", "many"});
   EXPECT_EQ(table.text(),
@@ -169,7 +169,7 @@ TEST(NumericCell, WhatIsNotANumber) {
   }
 }
 
-TEST(NumericCell, WhatSaysNothing) {
+TEST(NumericCell, WhatIsEmpty) {
   for (const char* cell : {"", "  ", "—", "–", "-", "n/a", "?"}) {
     EXPECT_EQ(cell_kind(cell), CellKind::kNeutral) << cell;
   }

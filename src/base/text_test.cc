@@ -102,7 +102,7 @@ TEST(Trim, TakesSpaceFromBothEnds) {
   EXPECT_EQ(trim(""), "");
 }
 
-TEST(ShellQuoted, IsOneWordForTheShell) {
+TEST(ShellQuoted, IsOneArgumentForTheShell) {
   EXPECT_EQ(shell_quoted("job.toml"), "job.toml");
   EXPECT_EQ(shell_quoted(""), "''");
   EXPECT_EQ(shell_quoted("my job.toml"), "'my job.toml'");

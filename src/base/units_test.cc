@@ -119,7 +119,7 @@ RC_GTEST_PROP(Grouped, IsTheNumberWithACommaEveryThreeDigits, (std::int64_t valu
   RC_ASSERT(text == std::to_string(value));
 }
 
-TEST(ShortCount, AsPeopleSayIt) {
+TEST(ShortCount, AsPeopleWriteIt) {
   EXPECT_EQ(short_count(0), "0");
   EXPECT_EQ(short_count(910), "910");
   EXPECT_EQ(short_count(1000), "1.00K");
@@ -195,7 +195,7 @@ TEST(ParseBytes, RefusesEverythingElse) {
   EXPECT_FALSE(parse_bytes(std::string_view("1\0", 2)));
 }
 
-TEST(ParseBytes, SaysWhatIsWrongAndWhatWasExpected) {
+TEST(ParseBytes, ErrorsNameTheProblemAndWhatWasExpected) {
   const std::string expected =
       "; expected a number and one of B, KB, MB, GB, TB, KiB, MiB, GiB, TiB, for example 80GiB";
   EXPECT_EQ(parse_bytes("80gb").error().line(),

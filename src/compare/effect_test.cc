@@ -14,7 +14,7 @@
 namespace assay::compare {
 namespace {
 
-TEST(Effect, IsWhatScipySays) {
+TEST(Effect, MatchesScipy) {
   for (const testing::Vector& v : testing::kVectors) {
     const Effect e = effect_of(v.values, 0.05, {.samples = 50'000});
     SCOPED_TRACE(v.name);
@@ -89,7 +89,7 @@ TEST(Effect, VerdictsFollowWhereTheIntervalLies) {
 
 // The method's own figures: at a deviation of 1 %, a 1 % effect needs 8 to 11 pairs, and a
 // half-width of 0.25 % about 62.
-TEST(Effect, PowerIsWhatTheFormulasSay) {
+TEST(Effect, PowerMatchesTheFormulas) {
   const double half = 1.96 * 0.01 / std::sqrt(30.0);
   const Estimate e{.pairs = 30, .method = Method::kSignedRank, .interval = {-half, half}};
   EXPECT_NEAR(*pairs_to_detect(e, 1, 0.05), 8, 1);

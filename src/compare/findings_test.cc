@@ -92,7 +92,7 @@ TEST(Findings, RoundingIsNoRareSlowRun) {
   EXPECT_THAT(findings_of(m, 1).warnings, Contains(HasSubstr("far from the centre")));
 }
 
-TEST(Findings, AfterLooksTheVerdictMustBeSurer) {
+TEST(Findings, InterimAnalysesRaiseTheRequiredConfidence) {
   Measured m = measured_of(8, 0.02);
   EXPECT_EQ(findings_of(m, 1).verdict, IntervalVerdict::kFail);
   m.analyses = {{.run = 15, .pairs = 5}, {.run = 24, .pairs = 8, .alpha_share = 1.0 / 12}};
@@ -102,7 +102,7 @@ TEST(Findings, AfterLooksTheVerdictMustBeSurer) {
   EXPECT_LT(f.deciding().judged.interval.low, f.deciding().effect.estimate.interval.low);
 }
 
-TEST(Findings, WhatWasChangedOrExchangedIsSaid) {
+TEST(Findings, ChangedRulesAndMachinesAreReported) {
   Measured m = measured_of(12, 0);
   RuleChange change{.pairs = 7};
   change.to.judgement.margin_pct = 5;
@@ -136,7 +136,7 @@ TEST(Findings, WarmUpIsShownAndNotCounted) {
   EXPECT_EQ(f.comparisons.at(0).effect.estimate.pairs, 25);
 }
 
-TEST(Findings, MarkedBlocksStayAndAreSaid) {
+TEST(Findings, MarkedBlocksAreKeptAndReported) {
   Measured m = measured_of(30, 0);
   m.marks = {{3, 5, {"others used 1.0 processors"}}};
   const Findings f = findings_of(m, 1);
@@ -163,7 +163,7 @@ std::vector<StepValue> steps_of_run(std::int64_t first, int count, double second
   return steps;
 }
 
-TEST(Findings, StepsAreMatchedAndTheRestIsSaidApart) {
+TEST(Findings, StepsAreMatchedAndTheRestIsReportedSeparately) {
   Measured m = measured_of(8, 0);
   m.experiment.steps = *parse_steps("json:a,b");
   m.experiment.quality = *parse_metric("json:loss");
@@ -189,7 +189,7 @@ TEST(Findings, StepsAreMatchedAndTheRestIsSaidApart) {
   EXPECT_EQ(findings_of(m, 1).comparisons.at(0).quality_within_noise, false);
 }
 
-TEST(Findings, StepsThatWereNotFoundAreSaid) {
+TEST(Findings, MissingStepsAreReported) {
   Measured m = measured_of(8, 0);
   m.experiment.steps = *parse_steps("json:a,b");
   for (ArmRun& run : m.runs) {
@@ -203,7 +203,7 @@ TEST(Findings, StepsThatWereNotFoundAreSaid) {
   EXPECT_THAT(f.warnings, Contains("A': only 3 steps found in a run; does the pattern find all?"));
 }
 
-TEST(Steps, WithNoneInCommonSayNothing) {
+TEST(Steps, WithNoneInCommonGiveNoDifference) {
   const auto a = steps_of_run(1, 10, 1, 1);
   const auto b = steps_of_run(100, 10, 1, 2);
   EXPECT_FALSE(match_steps(a, b));

@@ -83,7 +83,7 @@ TEST_F(HostTest, PreflightNamesLoadGovernorAndSwap) {
                           "1.00 MiB are swapped out"));
 }
 
-TEST_F(HostTest, AMachineThatTellsNothingIsBelieved) {
+TEST_F(HostTest, AMachineWithoutReadingsGivesNoWarnings) {
   const machine::FakeTree empty;
   Host host(empty.root(), "");
   EXPECT_EQ(host.sample().busy_s, 0);

@@ -38,7 +38,7 @@ TEST(Metric, TheLastMatchCounts) {
   EXPECT_THAT(missing("regex:x*", "1\n"), HasSubstr("not a number"));
 }
 
-TEST(Metric, WhatIsNotThereIsSaid) {
+TEST(Metric, MissingValuesAreReported) {
   EXPECT_THAT(missing("regex:dt ([0-9.]+)", "nothing\n"), HasSubstr("was not found"));
   EXPECT_THAT(missing("regex:dt", "dt"), HasSubstr("matched 'dt', which is not a number"));
   EXPECT_THAT(missing("regex:(nan)", "nan"), HasSubstr("not a number"));

@@ -35,8 +35,9 @@ TEST(Schedule, ASeedRepeats) {
 TEST(Schedule, PaddingMakesStartsEquallyLarge) {
   const std::vector<std::string> environment = {"A=1", "PATH=/bin"};
   const std::vector<std::string> longer = {"A=1", "PATH=/bin", "LD_PRELOAD=/x/y.so"};
-  const std::vector<std::string> words = {"/bin/true", "x"};
-  const std::vector<std::size_t> sizes = {start_size(words, environment), start_size(words, longer),
+  const std::vector<std::string> arguments = {"/bin/true", "x"};
+  const std::vector<std::size_t> sizes = {start_size(arguments, environment),
+                                          start_size(arguments, longer),
                                           start_size({}, environment)};
   EXPECT_EQ(sizes[0], 4 + 10 + 10 + 2 + 4 * 8);
   std::map<std::size_t, int> lengths;

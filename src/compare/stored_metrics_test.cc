@@ -41,7 +41,7 @@ TEST(StoredMetrics, AreThoseOfTheRunThatCameAfter) {
 }
 
 // A run that says when its steps ended is split like one whose lines were seen to come.
-TEST(StoredMetrics, StartUpIsFoundWhereStepsSayWhenTheyEnded) {
+TEST(StoredMetrics, StartUpIsFoundIfStepsHaveTheirEndTime) {
   const base::testing::TempDir directory;
   auto store = store::Store::create(store::location_in(directory.path()), store::Program{});
   ASSERT_TRUE(store) << store.error().line();

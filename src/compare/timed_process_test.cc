@@ -15,8 +15,8 @@ namespace {
 
 class Process : public ::testing::Test {
  protected:
-  ProcessOutcome run(std::vector<std::string> words, ProcessRequest request = {}) {
-    request.arguments = std::move(words);
+  ProcessOutcome run(std::vector<std::string> arguments, ProcessRequest request = {}) {
+    request.arguments = std::move(arguments);
     request.out = directory_.path() / "out";
     request.err = directory_.path() / "err";
     const auto interrupts = Interrupts::watch();
@@ -42,7 +42,7 @@ TEST_F(Process, IsTimedAndItsOutputKept) {
   EXPECT_EQ(read("err"), "bad\n");
 }
 
-TEST_F(Process, HowItEndedIsSaid) {
+TEST_F(Process, ReportsHowItEnded) {
   EXPECT_EQ(run(shell_arguments("exit 3")).how(), "exited with 3");
   EXPECT_EQ(run(shell_arguments("kill -9 $$")).how(), "was killed by signal 9");
   EXPECT_EQ(run(shell_arguments("cat")).how(), "exited with 0");  // nothing to read
@@ -140,10 +140,10 @@ TEST(UnknownProgram, IsOneThatNeitherPathNorTheShellKnows) {
 }
 
 TEST(PlainArguments, AreThoseThatNeedNoShell) {
-  using Words = std::vector<std::string>;
-  EXPECT_EQ(plain_arguments("true"), (Words{"true"}));
-  EXPECT_EQ(plain_arguments(" sleep  0.1 "), (Words{"sleep", "0.1"}));
-  EXPECT_EQ(plain_arguments("echo 'a b'c --x=1"), (Words{"echo", "a bc", "--x=1"}));
+  using Arguments = std::vector<std::string>;
+  EXPECT_EQ(plain_arguments("true"), (Arguments{"true"}));
+  EXPECT_EQ(plain_arguments(" sleep  0.1 "), (Arguments{"sleep", "0.1"}));
+  EXPECT_EQ(plain_arguments("echo 'a b'c --x=1"), (Arguments{"echo", "a bc", "--x=1"}));
   for (const char* command :
        {"true; false", "a | b", "echo $X", "X=1 true", "cd /", "no-such-thing", "echo 'a", "",
         "echo *", "echo \"a\"", "echo ~", "echo \xff"}) {

@@ -33,7 +33,7 @@ Digest streamed(Bytes data, const Kernel& kernel, std::mt19937_64& random, std::
 
 class EveryKernel : public ::testing::TestWithParam<const Kernel*> {};
 
-TEST_P(EveryKernel, KnowsTheEmptyInput) {
+TEST_P(EveryKernel, HashesTheEmptyInput) {
   EXPECT_EQ(Hasher(*GetParam()).finish().hex(),
             "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262");
 }

@@ -77,7 +77,7 @@ TEST_P(HashFile, GivesTheStampThatStatGives) {
   EXPECT_EQ(stamp.ctime_ns, status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec);
 }
 
-TEST_P(HashFile, ReadsFilesThatDoNotSayTheirSize) {
+TEST_P(HashFile, ReadsFilesWithoutAStatedSize) {
   const auto hashed = hash_file("/proc/self/cmdline", with(2));
   ASSERT_TRUE(hashed) << hashed.error().line();
   EXPECT_GT(hashed->size.count(), 0);
@@ -86,7 +86,7 @@ TEST_P(HashFile, ReadsFilesThatDoNotSayTheirSize) {
   EXPECT_EQ(hashed->digest, blake3(std::as_bytes(std::span(text))));
 }
 
-TEST_P(HashFile, TellsProgressAndStops) {
+TEST_P(HashFile, ReportsProgressAndStops) {
   const auto path = make((6U << 20) + 3);
   std::atomic<std::int64_t> done = 0;
   HashOptions options = with(3);
@@ -165,7 +165,7 @@ TEST_P(HashFile, SurvivesAFileThatIsCutAndGrownAllTheTime) {
   EXPECT_GT(changed, 0);
 }
 
-TEST_P(HashFile, SaysWhyItCannot) {
+TEST_P(HashFile, ErrorsNameTheReason) {
   const auto expect = [&](const fs::path& path, const std::string& text) {
     const auto hashed = hash_file(path, with(2));
     ASSERT_FALSE(hashed);

@@ -33,7 +33,7 @@ class MappedFileTest : public ::testing::Test {
   base::UniqueFd fd_;
 };
 
-TEST_F(MappedFileTest, ReadsZerosAndSaysSoWhereTheFileWasCut) {
+TEST_F(MappedFileTest, ReadsZerosAndReportsWhereTheFileWasCut) {
   const auto file = MappedFile::map(fd_.get(), kSize);
   ASSERT_TRUE(file);
   const int first = byte_at(*file, 0);

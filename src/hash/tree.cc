@@ -91,7 +91,7 @@ void Subtree::add(std::span<const std::byte> data) {
   }
   const std::size_t whole = data.size() / kChunkBytes;
   const std::size_t rest = data.size() % kChunkBytes;
-  ASSAY_CHECK(count_ + whole + (rest > 0 ? 1 : 0) <= values_.size(), "the subtree has room");
+  ASSAY_CHECK(count_ + whole + (rest > 0 ? 1 : 0) <= values_.size(), "the subtree is large enough");
   // A first chunk may turn out to be the only one, and then the root.
   const bool maybe_only = count_ == 0 && whole == 1 && rest == 0;
   if (whole > 0 && !maybe_only) {

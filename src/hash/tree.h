@@ -37,7 +37,7 @@ class Subtree {
  public:
   explicit Subtree(const Kernel& kernel) : kernel_(&kernel) {}
 
-  // Starts a subtree at a chunk of the input; it has room for `chunks` chunks.
+  // Starts a subtree at a chunk of the input; its capacity is `chunks` chunks.
   void begin(std::uint64_t first_chunk, std::size_t chunks);
   // Whole chunks, except in the last call.
   void add(std::span<const std::byte> data);

@@ -29,7 +29,7 @@ namespace beast = boost::beast;
 using beast::error_code;
 using StringResponse = beast::http::response<beast::http::string_body>;
 
-// After this much that nobody asked for, a client that is being refused is cut off.
+// A client that is being refused is cut off after sending this much more.
 constexpr std::size_t kMostDrained = 65536;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // How long accepting pauses when the process is out of file descriptors.

@@ -122,14 +122,14 @@ TEST_F(GpuTest, AnOldLibraryLeavesTheRestToTheBus) {
               ::testing::Contains("NVML does not report the memory of GPU 0, 1, 2, 3, 4, 5, 6, 7"));
 }
 
-TEST_F(GpuTest, EveryQuestionFails) {
+TEST_F(GpuTest, EveryQueryFails) {
   tree_.add_hgx();
   const Machine machine = see("errors");
   EXPECT_EQ(machine.gpus.size(), 8U);
   EXPECT_EQ(machine.gpus[0].nvlinks, std::nullopt);
 }
 
-TEST_F(GpuTest, EveryAnswerIsNonsense) {
+TEST_F(GpuTest, EveryQueryReturnsNonsense) {
   tree_.add_hgx();
   const Machine machine = see("garbage");
   EXPECT_EQ(machine.gpus.size(), 256U);

@@ -85,7 +85,7 @@ struct GpuWatch::State {
   nvml::NvmlLibrary library;
   std::vector<GpuName> names;
   std::vector<Watched> watched;
-  nvml::GpmMetrics metrics{};  // large, so not on anybody's stack
+  nvml::GpmMetrics metrics{};  // large, so not on the stack
 };
 
 void GpuWatch::State::add(nvml::Device device, GpuName name, nvml::Device card,

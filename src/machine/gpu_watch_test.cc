@@ -26,7 +26,7 @@ class GpuWatchTest : public ::testing::Test {
   void* fake_ = nullptr;
 };
 
-TEST_F(GpuWatchTest, CountersAreBetweenTwoLooks) {
+TEST_F(GpuWatchTest, CountersCoverTheTimeBetweenTwoSamples) {
   auto watch = open("nvswitch");
   ASSERT_TRUE(watch);
   ASSERT_EQ(watch->gpus().size(), 8U);
@@ -69,7 +69,7 @@ TEST_F(GpuWatchTest, SlicesAreGpusOfTheirOwn) {
   EXPECT_TRUE(activities[1].watts);
 }
 
-TEST_F(GpuWatchTest, OlderCardsTellLess) {
+TEST_F(GpuWatchTest, OlderCardsReportLess) {
   auto watch = open("pairs");
   ASSERT_TRUE(watch);
   watch->sample();
@@ -82,7 +82,7 @@ TEST_F(GpuWatchTest, OlderCardsTellLess) {
   EXPECT_FALSE(bare->sample()[0].memory_used);
 }
 
-TEST_F(GpuWatchTest, NonsenseIsNotTold) {
+TEST_F(GpuWatchTest, InvalidReadingsAreDropped) {
   EXPECT_FALSE(open("driver_not_loaded"));
   EXPECT_FALSE(open("nvswitch", "/nonexistent"));
   EXPECT_FALSE(open("no_count"));

@@ -1,4 +1,4 @@
-// Meters of pretended devices, and energy between moments at which nobody looked.
+// Meters of fake devices, and energy between two readings.
 #include "machine/meter.h"
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ TEST(GpuMeterTest, ReadsTheGpuOnThisBus) {
   EXPECT_EQ(other->read().too_hot_ns, 0);
 }
 
-TEST(GpuMeterTest, WhatIsNotToldIsNotThere) {
+TEST(GpuMeterTest, MissingReadingsAreEmpty) {
   ::setenv("FAKE_NVML", "pairs", 1);
   const Reading little = gpu_meter("0000:18:00.0", FAKE_NVML)->read();
   EXPECT_FALSE(little.joules || little.too_hot_ns);

@@ -1,4 +1,4 @@
-// The small languages of /proc and /sys, including what nobody should write there.
+// The small languages of /proc and /sys, including malformed ones.
 #include "machine/parse.h"
 
 #include <gtest/gtest.h>

@@ -49,7 +49,7 @@ TEST(Plan, SurvivesJsonToTheLastBit) {
   }
 }
 
-TEST(Plan, WithoutAStepSaysWhy) {
+TEST(Plan, WithoutAStepHasTheReason) {
   const spec::JobSpec job = testing::job_of("llama3-8b-h200");
   Plan plan = plan_without_step("mine", job, "2 cores", "it runs on CPUs");
   EXPECT_TRUE(to_json(plan)["step_s"].is_null());

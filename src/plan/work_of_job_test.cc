@@ -46,7 +46,7 @@ TEST(WorkOfJob, CpusAndFp32AreNotPredicted) {
             "train.precision to \"bf16\"");
 }
 
-TEST(WorkOfJob, TheFrameworkFollowsTheModelUnlessItIsSaid) {
+TEST(WorkOfJob, TheFrameworkFollowsTheModelByDefault) {
   EXPECT_EQ(work_of(job_of("llama3-8b-h200"))->software.framework, Framework::kAssay);
   const JobSpec nanochat = job_of("nanochat-d26-h100");
   const Work work = work_of(nanochat).value();
@@ -78,7 +78,7 @@ TEST(WorkOfJob, Fp16HasItsOwnRate) {
 }
 
 // Only ZeRO-3 gathers parameters. With less of it, ranks are replicas that share the state.
-TEST(WorkOfJob, FsdpShardsWhatZeroSays) {
+TEST(WorkOfJob, FsdpShardsByZeroLevel) {
   Work work = work_of(job_of("llama3-70b-h200x32")).value();
   EXPECT_EQ(work.degrees.fsdp, 8);
   EXPECT_EQ(work.degrees.dp, 1);
@@ -95,7 +95,7 @@ TEST(WorkOfJob, FsdpShardsWhatZeroSays) {
 }
 
 // What the layout shards is sharded whatever the framework would do by itself.
-TEST(WorkOfJob, EveryFrameworkShardsWhatZeroSays) {
+TEST(WorkOfJob, EveryFrameworkShardsByZeroLevel) {
   for (const Framework framework :
        {Framework::kTorch, Framework::kFoundry, Framework::kMegatronCore, Framework::kAssay}) {
     const auto need = [&](int zero) {

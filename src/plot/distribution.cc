@@ -108,29 +108,29 @@ void draw_percentiles(XmlWriter& svg, const Distribution& chart, const Histogram
   }
 }
 
-std::string distribution_in_words(const Distribution& chart, const HistogramValues& data,
-                                  std::size_t dots) {
-  std::string words = fmt::format("A histogram of {} {} by {}, and the values under it.",
-                                  data.values.size(), chart.counted, chart.value.title);
-  if (data.values.empty()) return words;
-  words += fmt::format(" From {} to {};", chart.value.text_of(data.ascending.front()),
-                       chart.value.text_of(data.ascending.back()));
+std::string distribution_description(const Distribution& chart, const HistogramValues& data,
+                                     std::size_t dots) {
+  std::string text = fmt::format("A histogram of {} {} by {}, and the values under it.",
+                                 data.values.size(), chart.counted, chart.value.title);
+  if (data.values.empty()) return text;
+  text += fmt::format(" From {} to {};", chart.value.text_of(data.ascending.front()),
+                      chart.value.text_of(data.ascending.back()));
   for (const Percentile& percentile : kPercentiles) {
-    words += fmt::format("{} {} {}", percentile.share == 0.5 ? "" : ",", percentile.name,
-                         chart.value.text_of(value_of(percentile, data)));
+    text += fmt::format("{} {} {}", percentile.share == 0.5 ? "" : ",", percentile.name,
+                        chart.value.text_of(value_of(percentile, data)));
   }
-  words += '.';
+  text += '.';
   if (data.outliers() > 0) {
-    words +=
+    text +=
         fmt::format(" {} of them lie beyond the axis, from {} on.", data.outliers(),
                     chart.value.text_of(data.ascending[data.ascending.size() - data.outliers()]));
   }
   if (dots < data.values.size()) {
-    words += fmt::format(
+    text += fmt::format(
         " Dots: {} of the values, the outermost {} at either end and of the others one in so many.",
         dots, kOutermost);
   }
-  return words;
+  return text;
 }
 
 // A mark for each outlier, evenly spread in ascending order, and the largest value.
@@ -232,9 +232,9 @@ Drawing draw(const Distribution& chart, double width) {
                        {"y1", bars.bottom},
                        {"x2", bars.right},
                        {"y2", bars.bottom}});
-  return std::move(canvas).finish(chart.heading,
-                                  distribution_in_words(chart, data, which.size()) + omitted.text(),
-                                  end + kMargin / 2);
+  return std::move(canvas).finish(
+      chart.heading, distribution_description(chart, data, which.size()) + omitted.text(),
+      end + kMargin / 2);
 }
 
 }  // namespace assay::plot

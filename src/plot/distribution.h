@@ -27,7 +27,8 @@ struct Distribution {
 
 // Bars from zero, dashed lines at the 50th, 90th and 99th percentile, and a dot per value. A few
 // outliers are drawn beside the axis instead of stretching it. Of very many values only as many
-// dots as can be told apart: the outermost, and one in n of the others, which the description says.
+// dots as can be distinguished: the outermost, and one in n of the others, as the description
+// states.
 Drawing draw(const Distribution& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

@@ -69,13 +69,13 @@ void draw_wire(XmlWriter& svg, Point from, Point to) {
   draw_arrow_head(svg, to, false);
 }
 
-std::string column_in_words(const char* name, const std::vector<FlowBox>& boxes) {
-  std::string words = fmt::format(" {}:", name);
+std::string column_description(const char* name, const std::vector<FlowBox>& boxes) {
+  std::string text = fmt::format(" {}:", name);
   for (std::size_t i = 0; i < boxes.size(); ++i) {
-    words += fmt::format("{}{}", i == 0 ? " " : "; ", boxes[i].title);
-    if (!boxes[i].detail.empty()) words += fmt::format(" ({})", boxes[i].detail);
+    text += fmt::format("{}{}", i == 0 ? " " : "; ", boxes[i].title);
+    if (!boxes[i].detail.empty()) text += fmt::format(" ({})", boxes[i].detail);
   }
-  return words + (boxes.empty() ? " nothing." : ".");
+  return text + (boxes.empty() ? " nothing." : ".");
 }
 
 // Three columns, every box connected to the one in the middle. Returns the height used.
@@ -142,11 +142,11 @@ Drawing draw(const Flow& chart, double width) {
   const double top = canvas.draw_heading(chart.heading);
   const double height =
       canvas.narrow() ? draw_rows(canvas, chart, top) : draw_columns(canvas, chart, top);
-  const std::string words =
+  const std::string text =
       fmt::format("A flow from left to right through {}{}.", chart.middle.title,
                   chart.middle.detail.empty() ? "" : fmt::format(" ({})", chart.middle.detail)) +
-      column_in_words("Into it", chart.left) + column_in_words("Out of it", chart.right);
-  return std::move(canvas).finish(chart.heading, words, top + height + kMargin);
+      column_description("Into it", chart.left) + column_description("Out of it", chart.right);
+  return std::move(canvas).finish(chart.heading, text, top + height + kMargin);
 }
 
 }  // namespace assay::plot

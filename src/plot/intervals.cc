@@ -28,19 +28,19 @@ std::vector<IntervalRow> clean_rows(const Intervals& chart, Omitted& omitted) {
   return rows;
 }
 
-std::string row_in_words(const Intervals& chart, const IntervalRow& row) {
-  std::string words = fmt::format("{}: {}", row.label, chart.value.text_of(row.centre));
+std::string row_description(const Intervals& chart, const IntervalRow& row) {
+  std::string text = fmt::format("{}: {}", row.label, chart.value.text_of(row.centre));
   if (row.interval) {
-    words += fmt::format(" ({} to {})", chart.value.text_of(row.interval->low),
-                         chart.value.text_of(row.interval->high));
+    text += fmt::format(" ({} to {})", chart.value.text_of(row.interval->low),
+                        chart.value.text_of(row.interval->high));
   }
-  return words;
+  return text;
 }
 
 void draw_row(XmlWriter& svg, const Intervals& chart, const IntervalRow& row, const AxisLine& line,
               double y) {
   svg.open("g", {});
-  svg.element("title", {}, row_in_words(chart, row));
+  svg.element("title", {}, row_description(chart, row));
   if (row.interval) {
     svg.element("line", {{"class", fmt::format("line {}", stroke_class(row.group))},
                          {"x1", line.at(row.interval->low)},
@@ -62,7 +62,7 @@ Drawing draw(const Intervals& chart, double width) {
   const Levels levels = chart.levels.shown_on(chart.value, omitted);
   Extent extent;
   double labels = 0;
-  std::string words = fmt::format("Intervals of {}.", chart.value.title);
+  std::string text = fmt::format("Intervals of {}.", chart.value.title);
   for (const IntervalRow& row : rows) {
     extent.add(row.centre);
     if (row.interval) {
@@ -70,7 +70,7 @@ Drawing draw(const Intervals& chart, double width) {
       extent.add(row.interval->high);
     }
     labels = std::max(labels, text_width(row.label, kTextSize));
-    words += fmt::format(" {}.", row_in_words(chart, row));
+    text += fmt::format(" {}.", row_description(chart, row));
   }
   levels.add_to(extent);
   Canvas canvas(width);
@@ -109,7 +109,7 @@ Drawing draw(const Intervals& chart, double width) {
     y += pitch;
   }
   return std::move(canvas).finish(
-      chart.heading, words + levels.in_words(chart.value) + omitted.text(), end + kMargin / 2);
+      chart.heading, text + levels.description(chart.value) + omitted.text(), end + kMargin / 2);
 }
 
 }  // namespace assay::plot

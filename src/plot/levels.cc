@@ -58,16 +58,16 @@ void Levels::add_to(Extent& extent) const {
   }
 }
 
-std::string Levels::in_words(const Axis& axis) const {
-  std::string words;
+std::string Levels::description(const Axis& axis) const {
+  std::string text;
   for (const Level& line : lines) {
-    words += fmt::format(" A line at {}: {}.", axis.text_of(line.at), line.name);
+    text += fmt::format(" A line at {}: {}.", axis.text_of(line.at), line.name);
   }
   for (const LevelBand& band : bands) {
-    words += fmt::format(" A band from {} to {}: {}.", axis.text_of(band.between.low),
-                         axis.text_of(band.between.high), band.name);
+    text += fmt::format(" A band from {} to {}: {}.", axis.text_of(band.between.low),
+                        axis.text_of(band.between.high), band.name);
   }
-  return words;
+  return text;
 }
 
 void draw_levels(XmlWriter& svg, const Levels& levels, const AxisLine& line, const Box& box,

@@ -28,7 +28,7 @@ struct Levels {
   // Those that the axis shows; the others count as omitted.
   [[nodiscard]] Levels shown_on(const Axis& axis, Omitted& omitted) const;
   void add_to(Extent& extent) const;
-  [[nodiscard]] std::string in_words(
+  [[nodiscard]] std::string description(
       const Axis& axis) const;  // sentences, each with a space before it
 };
 

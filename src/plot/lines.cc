@@ -76,37 +76,37 @@ XyExtents line_extents(const std::vector<CleanSeries>& all) {
   return extents;
 }
 
-std::string lines_in_words(const Lines& chart, const std::vector<CleanSeries>& all) {
-  std::string words = fmt::format("Lines of {} against {}.", chart.y.title, chart.x.title);
+std::string lines_description(const Lines& chart, const std::vector<CleanSeries>& all) {
+  std::string text = fmt::format("Lines of {} against {}.", chart.y.title, chart.x.title);
   for (const CleanSeries& series : all) {
-    words += fmt::format(" {}:", series.name);
-    if (series.segments.empty()) words += " no points";
+    text += fmt::format(" {}:", series.name);
+    if (series.segments.empty()) text += " no points";
     if (series.points() > kMostMarkers) {  // too many to list
       const LinePoint& first_point = series.segments.front().front();
       const LinePoint& last_point = series.segments.back().back();
-      words += fmt::format(" {} points, from {} at {} to {} at {}.", series.points(),
-                           chart.y.text_of(first_point.y), chart.x.text_of(first_point.x),
-                           chart.y.text_of(last_point.y), chart.x.text_of(last_point.x));
+      text += fmt::format(" {} points, from {} at {} to {} at {}.", series.points(),
+                          chart.y.text_of(first_point.y), chart.x.text_of(first_point.x),
+                          chart.y.text_of(last_point.y), chart.x.text_of(last_point.x));
       continue;
     }
     bool first = true;
     for (const Segment& segment : series.segments) {
       for (const LinePoint& point : segment) {
-        words += fmt::format("{} {} at {}", first ? "" : ",", chart.y.text_of(point.y),
-                             chart.x.text_of(point.x));
+        text += fmt::format("{} {} at {}", first ? "" : ",", chart.y.text_of(point.y),
+                            chart.x.text_of(point.x));
         first = false;
         if (!point.interval) continue;
-        words += fmt::format(" ({} to {})", chart.y.text_of(point.interval->low),
-                             chart.y.text_of(point.interval->high));
+        text += fmt::format(" ({} to {})", chart.y.text_of(point.interval->low),
+                            chart.y.text_of(point.interval->high));
       }
     }
-    words += '.';
+    text += '.';
   }
   if (!chart.interval_name.empty()) {
-    words += fmt::format(" In parentheses: {}.", chart.interval_name);
+    text += fmt::format(" In parentheses: {}.", chart.interval_name);
   }
-  if (chart.reference) words += fmt::format(" A dashed line: {}.", chart.reference->name);
-  return words;
+  if (chart.reference) text += fmt::format(" A dashed line: {}.", chart.reference->name);
+  return text;
 }
 
 // Points of the reference wherever the axes show it. Straight on equal scales, else a curve.
@@ -270,7 +270,7 @@ Drawing draw(const Lines& chart, double width) {
   }
   if (!chart.interval_name.empty()) heights.push_back(plot.box.bottom);
   if (!canvas.narrow()) draw_names(svg, names, std::move(heights), plot.box);
-  return std::move(canvas).finish(chart.heading, lines_in_words(chart, all) + omitted.text(),
+  return std::move(canvas).finish(chart.heading, lines_description(chart, all) + omitted.text(),
                                   plot.end);
 }
 

@@ -1,4 +1,4 @@
-// Lines, read back from the drawing: where a point lies is told by the labels of the axes.
+// Lines, read back from the drawing: a point's position is derived from the axis labels.
 #include "plot/lines.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ Lines scaling() {
           .reference = Reference{.name = "ideal", .per_x = 12'500}};
 }
 
-TEST(Lines, PointsLieWhereTheAxesSay) {
+TEST(Lines, PointsLieAtTheirPositionsOnTheAxes) {
   const auto elements = elements_of(draw(scaling()));
   const auto circles = those(elements, "circle");
   ASSERT_EQ(circles.size(), 5U);  // and one beside the name

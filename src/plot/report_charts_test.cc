@@ -65,7 +65,7 @@ TEST(Distribution, OfManyValuesTheOutermostKeepTheirDots) {
   EXPECT_THAT(description_of(drawn), HasSubstr("one in so many"));
 }
 
-TEST(Timeline, SlicesLieWhereTheAxisSays) {
+TEST(Timeline, SlicesLieAtTheirPositionsOnTheAxis) {
   const Timeline chart{.heading = {"Run"},
                        .time = {.title = "minutes"},
                        .lanes = {{"steps", {{2, 6, "work"}, {8, 8.0001, "late"}}, {}},

@@ -97,7 +97,7 @@ FreeSpace space_beside(const std::vector<ScatterPoint>& points, const XyPlot& pl
   return space;
 }
 
-std::string point_in_words(const Scatter& chart, const ScatterPoint& point) {
+std::string point_description(const Scatter& chart, const ScatterPoint& point) {
   return fmt::format("{}{}{} and {}", point.label, point.label.empty() ? "" : ": ",
                      chart.x.text_of(point.x), chart.y.text_of(point.y));
 }
@@ -106,7 +106,7 @@ void draw_point(XmlWriter& svg, const Scatter& chart, const ScatterPoint& point,
                 double radius, bool filled) {
   const Point place = plot.at(point.x, point.y);
   svg.open("g", {});
-  svg.element("title", {}, point_in_words(chart, point));
+  svg.element("title", {}, point_description(chart, point));
   if (point.x_interval) {
     draw_error_bar(svg, point.group, plot.at(point.x_interval->low, point.y),
                    plot.at(point.x_interval->high, point.y));
@@ -119,22 +119,23 @@ void draw_point(XmlWriter& svg, const Scatter& chart, const ScatterPoint& point,
   svg.close();
 }
 
-std::string scatter_in_words(const Scatter& chart, const std::vector<ScatterPoint>& points,
-                             const std::vector<std::size_t>& front) {
-  std::string words =
+std::string scatter_description(const Scatter& chart, const std::vector<ScatterPoint>& points,
+                                const std::vector<std::size_t>& front) {
+  std::string text =
       fmt::format("{} points of {} against {}.", points.size(), chart.y.title, chart.x.title);
   const XyExtents extents = point_extents(points);
   if (!points.empty()) {
-    words += fmt::format(" From {} to {}, and from {} to {}.", chart.x.text_of(extents.x.low),
-                         chart.x.text_of(extents.x.high), chart.y.text_of(extents.y.low),
-                         chart.y.text_of(extents.y.high));
+    text += fmt::format(" From {} to {}, and from {} to {}.", chart.x.text_of(extents.x.low),
+                        chart.x.text_of(extents.x.high), chart.y.text_of(extents.y.low),
+                        chart.y.text_of(extents.y.high));
   }
-  if (front.empty()) return words;
-  words += fmt::format(" {}:", chart.front_name);
+  if (front.empty()) return text;
+  text += fmt::format(" {}:", chart.front_name);
   for (const std::size_t i : front) {
-    words += fmt::format("{} {}", i == front.front() ? "" : ";", point_in_words(chart, points[i]));
+    text +=
+        fmt::format("{} {}", i == front.front() ? "" : ";", point_description(chart, points[i]));
   }
-  return words + '.';
+  return text + '.';
 }
 
 }  // namespace
@@ -189,7 +190,8 @@ Drawing draw(const Scatter& chart, double width) {
   }
   return std::move(canvas).finish(
       chart.heading,
-      scatter_in_words(chart, points, front) + levels.in_words(chart.y) + omitted.text(), plot.end);
+      scatter_description(chart, points, front) + levels.description(chart.y) + omitted.text(),
+      plot.end);
 }
 
 }  // namespace assay::plot

@@ -23,7 +23,7 @@ namespace assay::plot {
 struct ScatterPoint {
   double x = 0;
   double y = 0;
-  std::string label = {};  // shown where there is room, those of the front first
+  std::string label = {};  // shown if there is space, those of the front first
   std::size_t group = 0;
   std::optional<Interval> x_interval = std::nullopt;
   std::optional<Interval> y_interval = std::nullopt;

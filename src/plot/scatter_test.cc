@@ -19,10 +19,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::those;
 
-std::vector<std::string> words_in(const std::vector<Element>& elements) {
-  std::vector<std::string> words;
-  for (const Element& element : those(elements, "text")) words.push_back(element.text);
-  return words;
+std::vector<std::string> texts_in(const std::vector<Element>& elements) {
+  std::vector<std::string> texts;
+  for (const Element& element : those(elements, "text")) texts.push_back(element.text);
+  return texts;
 }
 
 Scatter offers() {
@@ -36,7 +36,7 @@ Scatter offers() {
           .front_name = "cheapest for its time"};
 }
 
-TEST(Scatter, PointsLieWhereTheAxesSay) {
+TEST(Scatter, PointsLieAtTheirPositionsOnTheAxes) {
   const auto elements = elements_of(draw(offers()));
   double x20 = 0;
   double x80 = 0;
@@ -70,17 +70,17 @@ TEST(Scatter, TheFrontGoesInStepsThroughItsPoints) {
       HasSubstr("cheapest for its time: slow: 10 and 100; medium: 50 and 40; fast: 90 and 10."));
 }
 
-TEST(Scatter, OnlyTheFrontIsLabelledUnlessAsked) {
+TEST(Scatter, OnlyTheFrontIsLabelledByDefault) {
   Scatter chart = offers();
-  const auto words = words_in(elements_of(draw(chart)));
-  EXPECT_THAT(words, Contains("slow"));
-  EXPECT_THAT(words, Contains("fast"));
-  EXPECT_THAT(words, Not(Contains("neither")));
+  const auto texts = texts_in(elements_of(draw(chart)));
+  EXPECT_THAT(texts, Contains("slow"));
+  EXPECT_THAT(texts, Contains("fast"));
+  EXPECT_THAT(texts, Not(Contains("neither")));
   chart.label_all = true;
-  EXPECT_THAT(words_in(elements_of(draw(chart))), Contains("neither"));
+  EXPECT_THAT(texts_in(elements_of(draw(chart))), Contains("neither"));
   chart.label_all = false;
   chart.front_name.clear();
-  EXPECT_THAT(words_in(elements_of(draw(chart))), Contains("neither"));
+  EXPECT_THAT(texts_in(elements_of(draw(chart))), Contains("neither"));
 }
 
 TEST(Scatter, LabelsThatWouldCollideAreLeftOut) {
@@ -88,8 +88,8 @@ TEST(Scatter, LabelsThatWouldCollideAreLeftOut) {
   chart.front_name.clear();
   chart.points.assign(200, {.x = 1, .y = 1, .label = "the very same place"});
   std::size_t labels = 0;
-  for (const std::string& word : words_in(elements_of(draw(chart)))) {
-    if (word == "the very same place") ++labels;
+  for (const std::string& text : texts_in(elements_of(draw(chart)))) {
+    if (text == "the very same place") ++labels;
   }
   EXPECT_GE(labels, 1U);
   EXPECT_LE(labels, 8U);

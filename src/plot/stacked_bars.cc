@@ -51,19 +51,19 @@ std::string percent(double value, double total) {
   return share > 0 && share < 1 ? "<1 %" : fmt::format("{:.0f} %", share);
 }
 
-std::string bars_in_words(const StackedBars& chart, const Axis& axis,
-                          const std::vector<CleanBar>& bars) {
-  std::string words = fmt::format("Horizontal stacked bars of {}.", axis.title);
-  if (bars.empty()) words += " There are no bars.";
+std::string bars_description(const StackedBars& chart, const Axis& axis,
+                             const std::vector<CleanBar>& bars) {
+  std::string text = fmt::format("Horizontal stacked bars of {}.", axis.title);
+  if (bars.empty()) text += " There are no bars.";
   for (const CleanBar& bar : bars) {
-    words += fmt::format(" {}: {} in all", bar.label, axis.text_of(bar.total));
+    text += fmt::format(" {}: {} in all", bar.label, axis.text_of(bar.total));
     for (std::size_t part = 0; part < bar.values.size(); ++part) {
-      words += fmt::format("{} {} {} ({})", part == 0 ? ", of which" : ",", chart.parts[part],
-                           axis.text_of(bar.values[part]), percent(bar.values[part], bar.total));
+      text += fmt::format("{} {} {} ({})", part == 0 ? ", of which" : ",", chart.parts[part],
+                          axis.text_of(bar.values[part]), percent(bar.values[part], bar.total));
     }
-    words += '.';
+    text += '.';
   }
-  return words;
+  return text;
 }
 
 // Value and percentage on one line, on two, or the percentage alone, whichever fits.
@@ -169,8 +169,8 @@ Drawing draw(const StackedBars& chart, double width) {
                               {"y1", plot.top},
                               {"x2", plot.left},
                               {"y2", plot.bottom}});
-  return std::move(canvas).finish(chart.heading, bars_in_words(chart, axis, bars) + omitted.text(),
-                                  end + kMargin / 2);
+  return std::move(canvas).finish(
+      chart.heading, bars_description(chart, axis, bars) + omitted.text(), end + kMargin / 2);
 }
 
 }  // namespace assay::plot

@@ -73,7 +73,7 @@ TEST(StackedBars, LabelsStandWhereTheyFit) {
   EXPECT_THAT(texts, Contains("measured"));
 }
 
-TEST(StackedBars, TheDescriptionSaysTheData) {
+TEST(StackedBars, TheDescriptionHasTheData) {
   EXPECT_EQ(testing::description_of(draw(two_bars())),
             "Horizontal stacked bars of ms per step. fsdp: 400 ms in all, of which forward 100 ms "
             "(25 %), backward 200 ms (50 %), exposed 100 ms (25 %). tp: 302 ms in all, of which "

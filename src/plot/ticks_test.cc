@@ -20,7 +20,7 @@ double any_magnitude() {
   return std::pow(10.0, *rc::gen::inRange(-145, 145)) * *rc::gen::inRange(1, 1'000'000) / 1e5;
 }
 
-// 1, 2 or 5 times a power of ten, told from the decimal digits.
+// 1, 2 or 5 times a power of ten, judged by the decimal digits.
 bool is_one_two_five(double value) {
   const std::string digits = fmt::format("{:.9e}", value);
   return digits.starts_with("1.000000000e") || digits.starts_with("2.000000000e") ||
@@ -111,7 +111,7 @@ TEST(ShortNumber, RoundingMayReachTheNextUnit) {
   EXPECT_EQ(short_number(1234, 2), "1.2k");
 }
 
-TEST(TickLabels, AreAsShortAsTellsThemApart) {
+TEST(TickLabels, AreAsShortAsIsUnambiguous) {
   EXPECT_THAT(tick_labels(std::vector<double>{0, 500, 1000, 1500}),
               ElementsAre("0", "500", "1k", "1.5k"));
   EXPECT_THAT(tick_labels(std::vector<double>{1000.2, 1000.4, 1000.6}),

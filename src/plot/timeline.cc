@@ -52,29 +52,29 @@ Extent extent_of(const std::vector<Lane>& lanes) {
   return extent;
 }
 
-std::string timeline_in_words(const Timeline& chart, const std::vector<Lane>& lanes) {
-  std::string words = fmt::format("Lanes along {}.", chart.time.title);
+std::string timeline_description(const Timeline& chart, const std::vector<Lane>& lanes) {
+  std::string text = fmt::format("Lanes along {}.", chart.time.title);
   for (const Lane& lane : lanes) {
-    words += fmt::format(" {}:", lane.name);
+    text += fmt::format(" {}:", lane.name);
     std::size_t listed = 0;
     const auto comma = [&] { return listed++ == 0 ? " " : ", "; };
     for (const Slice& slice : lane.slices) {
       if (listed == kMostListed) break;
-      words += comma();
-      words += fmt::format("{}{}{} to {}", slice.label, slice.label.empty() ? "" : " from ",
-                           chart.time.text_of(slice.from), chart.time.text_of(slice.to));
+      text += comma();
+      text += fmt::format("{}{}{} to {}", slice.label, slice.label.empty() ? "" : " from ",
+                          chart.time.text_of(slice.from), chart.time.text_of(slice.to));
     }
     for (const Moment& moment : lane.moments) {
       if (listed == kMostListed) break;
-      words += comma();
-      words += fmt::format("{}{}{}", moment.label, moment.label.empty() ? "" : " at ",
-                           chart.time.text_of(moment.at));
+      text += comma();
+      text += fmt::format("{}{}{}", moment.label, moment.label.empty() ? "" : " at ",
+                          chart.time.text_of(moment.at));
     }
     const std::size_t more = lane.slices.size() + lane.moments.size() - listed;
-    if (more > 0) words += fmt::format(" and {} more", more);
-    words += listed == 0 ? " nothing." : ".";
+    if (more > 0) text += fmt::format(" and {} more", more);
+    text += listed == 0 ? " nothing." : ".";
   }
-  return words;
+  return text;
 }
 
 void draw_slice(XmlWriter& svg, const Timeline& chart, const Slice& slice, std::size_t lane,
@@ -156,8 +156,8 @@ Drawing draw(const Timeline& chart, double width) {
     draw_lane(canvas, chart, lanes[i], i, line, top);
     top += pitch;
   }
-  return std::move(canvas).finish(chart.heading, timeline_in_words(chart, lanes) + omitted.text(),
-                                  end + kMargin / 2);
+  return std::move(canvas).finish(
+      chart.heading, timeline_description(chart, lanes) + omitted.text(), end + kMargin / 2);
 }
 
 }  // namespace assay::plot

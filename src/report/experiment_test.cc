@@ -45,7 +45,7 @@ TEST(ExperimentPage, TheHeadlineIsOfTheArmThatDecided) {
                                               Not(HasSubstr("ok against A: \\+0.00 % \\("))));
 }
 
-TEST(ExperimentPage, SaysWhereItRanWhoLookedAndWhatFailed) {
+TEST(ExperimentPage, HasMachinesInterimAnalysesAndFailures) {
   compare::Measured m = three_arms();
   m.sessions = {{.begun = "2026-11-15T00:00:00Z",
                  .host = "node7",

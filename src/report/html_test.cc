@@ -62,7 +62,7 @@ TEST(Html, HasEveryChartAndLandmark) {
   for (const Element& element : page.elements) {
     if (element.name == "th") {
       EXPECT_TRUE(element.attributes.contains("scope"));
-      EXPECT_NE(element.text, "") << "a heading without words";
+      EXPECT_NE(element.text, "") << "a heading without text";
     }
     if (element.name == "svg") {
       EXPECT_EQ(element.attributes.at("role"), "img");
@@ -132,7 +132,7 @@ TEST(Html, SeveralPartsBeginWithAnOverview) {
   EXPECT_THAT(html({.title = "t", .parts = {one}}), Not(HasSubstr("id=\"overview\"")));
 }
 
-TEST(Html, TellsFiguresThatWereMeasured) {
+TEST(Html, ShowsMeasuredFigures) {
   const ReportedRun run = sample_run(300);
   const std::string text = html(page_of(run));
   EXPECT_THAT(text, HasSubstr(">300</dd>"));
@@ -149,7 +149,7 @@ TEST(Html, TellsFiguresThatWereMeasured) {
   EXPECT_THAT(text, HasSubstr(fmt::format("{:.4g} g CO2", joules / 3.6e6 * 380)));
 }
 
-TEST(Html, WhatIsNotKnownIsSaidAndNotInvented) {
+TEST(Html, UnknownValuesAreMarkedAsUnknown) {
   ReportedRun run = sample_run(10);
   run.rates = {};
   run.predicted.reset();
@@ -295,6 +295,15 @@ TEST(PageJson, HasSectionsAndEveryPoint) {
   const Json& metrics = document.at("parts").at(0).at("data").at("metrics");
   EXPECT_EQ(metrics.at(2).at("values").size(), 3000U);
   EXPECT_EQ(document.at("parts").at(0).at("sections").size(), page.parts[0].sections.size());
+  std::size_t charts = 0;
+  for (const Json& section : document.at("parts").at(0).at("sections")) {
+    for (const Json& block : section.at("blocks")) {
+      if (!block.contains("chart")) continue;
+      ++charts;
+      EXPECT_NE(block.at("description"), "") << block.dump();
+    }
+  }
+  EXPECT_GT(charts, 0U);
 }
 
 }  // namespace

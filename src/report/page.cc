@@ -41,7 +41,7 @@ Json block_json(const Table& table) {
 Json block_json(const Chart& chart) {
   return {{"chart", chart.name},
           {"title", chart.title},
-          {"words", chart.wide.description()},
+          {"description", chart.wide.description()},
           {"note", chart.note}};
 }
 

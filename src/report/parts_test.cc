@@ -69,7 +69,7 @@ TEST(SuitePart, APlanIsNotCalledReached) {
   EXPECT_EQ(suite_part(judged({"recorded", "measured"}), "s")->verdict.word, "reached");
 }
 
-TEST(SuitePart, GoalsThatWereInTheFitSaySo) {
+TEST(SuitePart, GoalsInTheFitAreMarked) {
   Json made = judged({"planned", "planned"});
   made["goals"][0]["in_fit"] = true;
   const auto part = suite_part(made, "s");
@@ -80,7 +80,7 @@ TEST(SuitePart, GoalsThatWereInTheFitSaySo) {
   EXPECT_EQ(goals.rows[1][4].text, "planned");
 }
 
-TEST(SuitePart, AFailedStepOrAnInterruptionIsNotReached) {
+TEST(SuitePart, AFailedCaseOrAnInterruptionIsNotReached) {
   Json made = judged({"measured"});
   made["cases"] = Json::parse(R"([{"case": "a", "state": "done", "wall_s": [1.5]},
                                   {"case": "b", "state": "failed", "why": "exited with 7"}])");
@@ -101,7 +101,7 @@ TEST(SuitePart, AFailedStepOrAnInterruptionIsNotReached) {
   EXPECT_THAT(suite_part(cut, "s")->verdict.text, HasSubstr("a quick run"));
 }
 
-TEST(SuitePart, SaysWhereItRanAndWhoseItIs) {
+TEST(SuitePart, HasMachineAndOrigin) {
   Json made = suite();
   made["title"] = "what a tracer adds";
   made["reproduces"] = "their page";
@@ -238,7 +238,7 @@ TEST(ExperimentPart, DrawsEveryPairWhereItsRatioLies) {
   EXPECT_THAT(pairs.wide.description(), HasSubstr("noise floor"));
 }
 
-TEST(ExperimentPart, WithoutAPairSaysSo) {
+TEST(ExperimentPart, WithoutAPairIsReported) {
   compare::Measured m = measured(0);
   m.failures = {{.run = 1, .block = 0, .arm = 1, .started = "t", .what = "exited with 7"}};
   const Part part = part_of(m);

@@ -52,7 +52,7 @@ TEST(RunPart, WhatIsNotPredictedIsNeitherDrawnNorANumber) {
   EXPECT_EQ(part.data.at("predicted").at("memory_bytes"), 9e9);
 }
 
-TEST(RunPart, ARunThatRunsHasRunUntilItWasLookedAt) {
+TEST(RunPart, ARunningRunsTimeEndsAtTheReport) {
   ReportedRun run = sample_run(1);
   run.record.status = store::RunStatus::kRunning;
   run.record.duration_s = 0;
@@ -119,7 +119,7 @@ TEST(RunPart, CheckpointsHaveTheFilesOfTheirManifest) {
   EXPECT_EQ(left[0].bytes, 20);
 }
 
-TEST(RunPart, AThroughputFarAboveAllOthersIsToldNotDrawn) {
+TEST(RunPart, AThroughputFarAboveAllOthersIsNamedNotDrawn) {
   ReportedRun run = sample_run(1000);
   metric(run, "tokens_per_s").points[76].value = 1e9;
   const Chart chart = chart_named(run_part(run), "throughput");

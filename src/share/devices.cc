@@ -55,24 +55,6 @@ std::vector<const GpuName*> by_uuid(const std::vector<GpuName>& gpus, std::strin
 
 }  // namespace
 
-std::optional<Uuid> parse_uuid(std::string_view text) {
-  if (!may_be_uuid(text)) return std::nullopt;
-  Uuid uuid{};
-  std::size_t digits = 0;
-  for (const char c : text.substr(4)) {
-    if (c == '-') continue;
-    unsigned value = 0;
-    if (digits == 32 || std::from_chars(&c, &c + 1, value, 16).ec != std::errc{}) {
-      return std::nullopt;
-    }
-    const std::size_t byte = digits / 2;
-    const std::size_t shift = 8 * (byte % 8) + (digits % 2 == 0 ? 4 : 0);
-    uuid[byte / 8] |= std::uint64_t{value} << shift;
-    ++digits;
-  }
-  return digits == 32 ? std::optional(uuid) : std::nullopt;
-}
-
 std::vector<GpuName> visible_gpus(const std::vector<GpuName>& gpus,
                                   const CudaEnvironment& environment) {
   const std::vector<GpuName> all = usable(gpus);

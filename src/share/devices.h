@@ -2,8 +2,6 @@
 // CUDA counts after CUDA_VISIBLE_DEVICES, a UUID, a prefix of one, or a MIG slice. Pure.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,11 +11,6 @@
 #include "machine/gpu_watch.h"
 
 namespace assay::share {
-
-// 16 bytes, as the GPU region holds them.
-using Uuid = std::array<std::uint64_t, 2>;
-// From "GPU-…" or "MIG-…" with 32 hexadecimal digits.
-std::optional<Uuid> parse_uuid(std::string_view text);
 
 // The command's environment variables that decide it; none: not set.
 struct CudaEnvironment {

@@ -54,7 +54,7 @@ base::Result<Limits> limits_of_all(const std::string& verb, const LimitOptions& 
 // Without NVML a device can be named by its whole UUID only.
 base::Result<LimitPlan::Device> unchecked_device(const std::string& where,
                                                  const DeviceLimits& given) {
-  const auto uuid = parse_uuid(given.device);
+  const auto uuid = wire::parse_uuid(given.device);
   if (!uuid) {
     return base::fail(base::usage_error(
         where, fmt::format("without NVML, GPU '{}' cannot be identified", given.device),
@@ -79,7 +79,7 @@ base::Result<LimitPlan::Device> checked_device(const std::string& where, const D
   if (is_limit(given.limits.bytes)) {
     ASSAY_TRY_VOID(fits(where, *given.limits.bytes, gpu, "give it less, or no limit"));
   }
-  const auto uuid = parse_uuid(gpu.uuid);
+  const auto uuid = wire::parse_uuid(gpu.uuid);
   if (!uuid) {
     return base::fail(
         base::usage_error(where, fmt::format("GPU {} reports no UUID", short_name(gpu)),
@@ -93,7 +93,7 @@ base::Result<void> check_all(const std::string& verb, const LimitPlan& plan,
                              const std::vector<GpuName>& visible) {
   if (!is_limit(plan.all.bytes)) return {};
   for (const GpuName& gpu : visible) {
-    const auto uuid = parse_uuid(gpu.uuid);
+    const auto uuid = wire::parse_uuid(gpu.uuid);
     const bool own = std::any_of(plan.devices.begin(), plan.devices.end(), [&](const auto& device) {
       return device.uuid == uuid && device.limits.bytes;
     });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "observe/wire/gpu_uuid.h"
 #include "share/devices.h"
 #include "share/limits.h"
 
@@ -14,7 +15,7 @@ namespace assay::share {
 
 struct LimitPlan {
   struct Device {
-    Uuid uuid{};
+    wire::GpuUuid uuid{};
     std::optional<base::Bytes> total;
     Limits limits;
   };

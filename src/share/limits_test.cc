@@ -133,14 +133,14 @@ class PlanTest : public ::testing::Test {
   LimitContext here_{.gpus = std::vector<machine::GpuName>{}};
 };
 
-TEST_F(PlanTest, IsWhatWasAsked) {
+TEST_F(PlanTest, IsWhatWasRequested) {
   const auto plan = plan_limits(
       "run", {.memory = {"20GiB"}, .devices = {"1=compute:30%"}, .priority = {"high"}}, here_);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->all.bytes, 20U * static_cast<std::uint64_t>(kGi));
   EXPECT_EQ(plan->all.priority, wire::GpuPriority::kHigh);
   ASSERT_THAT(plan->devices, SizeIs(1));
-  EXPECT_EQ(plan->devices[0].uuid, parse_uuid((*here_.gpus)[1].uuid));
+  EXPECT_EQ(plan->devices[0].uuid, wire::parse_uuid((*here_.gpus)[1].uuid));
   EXPECT_EQ(plan->devices[0].limits, (Limits{.thousandths = 300}));
   EXPECT_EQ(plan->devices[0].total, base::Bytes(141 * kGi));
   EXPECT_TRUE(plan_limits("run", {}, {.gpus = std::nullopt})->empty());
@@ -167,8 +167,8 @@ TEST_F(PlanTest, ADeviceIsNamedAfterWhatIsVisible) {
   const auto plan =
       plan_limits("run", {.devices = {"0=memory:1GiB", "mig-000000CD=memory:2GiB"}}, here_);
   ASSERT_TRUE(plan) << plan.error().line();
-  EXPECT_EQ(plan->devices[0].uuid, parse_uuid((*here_.gpus)[1].uuid));
-  EXPECT_EQ(plan->devices[1].uuid, parse_uuid((*here_.gpus)[3].uuid));
+  EXPECT_EQ(plan->devices[0].uuid, wire::parse_uuid((*here_.gpus)[1].uuid));
+  EXPECT_EQ(plan->devices[1].uuid, wire::parse_uuid((*here_.gpus)[3].uuid));
   EXPECT_THAT(error({.devices = {"2=memory:1GiB"}}),
               AllOf(HasSubstr("run --gpu: there is no GPU 2"), HasSubstr("will see 2, 0 to 1")));
   EXPECT_THAT(error({.devices = {"GPU-000000ab=memory:1GiB"}}), HasSubstr("there is no GPU"));
@@ -201,7 +201,7 @@ TEST_F(PlanTest, UnlikeCardsAreNotNumberedByGuess) {
   EXPECT_EQ(error({.devices = {"0=memory:1GiB"}}), "none");
 }
 
-TEST_F(PlanTest, WithNobodyToAsk) {
+TEST_F(PlanTest, WithoutNvml) {
   here_ = {.gpus = std::nullopt, .why_no_gpus = "no driver library"};
   EXPECT_THAT(
       error({.memory = {"1GiB"}}),

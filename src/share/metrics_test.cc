@@ -21,7 +21,7 @@ View example(const std::string& title) {
   device.share.thousandths = 125;
   device.busy_ns = 1'500'000'000;
   state.devices = {device, {.uuid = {9, 9}}};
-  sample.gpus.push_back({.index = 0, .uuid = uuid_text({1, 2}), .name = title});
+  sample.gpus.push_back({.index = 0, .uuid = wire::uuid_text({1, 2}), .name = title});
   sample.activities.push_back({.memory_used = base::Bytes(1 << 30),
                                .watts = 512.5,
                                .tensor_percent = 25,
@@ -57,11 +57,11 @@ TEST(MetricsTextTest, HasTheValuesOfTheView) {
   EXPECT_EQ(read.value("assay_gpu_run_matmuls_total", {{"assay_run", "0123456789abcdef"}}), 9);
   EXPECT_EQ(read.value("assay_gpu_run_matmul_flops_total", {{"assay_run", "0123456789abcdef"}}),
             3.5e21);
-  const std::string uuid = uuid_text({1, 2});
+  const std::string uuid = wire::uuid_text({1, 2});
   EXPECT_EQ(read.value("assay_gpu_run_memory_limit_bytes", {{"uuid", uuid}, {"gpu", "0"}}), 50);
   EXPECT_EQ(read.value("assay_gpu_run_compute_limit_ratio", {{"uuid", uuid}}), 0.125);
   EXPECT_EQ(read.value("assay_gpu_run_busy_seconds_total", {{"uuid", uuid}}), 1.5);
-  EXPECT_EQ(read.value("assay_gpu_run_memory_limit_bytes", {{"uuid", uuid_text({9, 9})}}),
+  EXPECT_EQ(read.value("assay_gpu_run_memory_limit_bytes", {{"uuid", wire::uuid_text({9, 9})}}),
             std::nullopt);
   EXPECT_EQ(read.value("assay_gpu_tensor_ratio", {{"gpu", "0"}}), 0.25);
   EXPECT_EQ(read.value("assay_gpu_power_watts", {}), 512.5);

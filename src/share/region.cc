@@ -1,7 +1,5 @@
 #include "share/region.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace assay::share {
@@ -43,7 +41,7 @@ std::size_t free_rows(const wire::GpuRegion& region) {
                     [](const wire::GpuDevice& device) { return device.key.load() == 0; }));
 }
 
-bool has_row(const wire::GpuRegion& region, const Uuid& uuid) {
+bool has_row(const wire::GpuRegion& region, const wire::GpuUuid& uuid) {
   const std::uint64_t key = wire::device_key(uuid[0], uuid[1]);
   return std::any_of(std::begin(region.devices), std::end(region.devices),
                      [&](const wire::GpuDevice& device) { return device.key.load() == key; });
@@ -128,15 +126,6 @@ RunState state_of(const wire::GpuRegion& region, const std::vector<bool>& living
     state.devices.push_back(device_state(region, line, living));
   }
   return state;
-}
-
-std::string uuid_text(const Uuid& uuid) {
-  std::string text = "GPU";
-  for (std::size_t i = 0; i < 16; ++i) {
-    const bool group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    text += fmt::format("{}{:02x}", group ? "-" : "", (uuid[i / 8] >> (8 * (i % 8))) & 0xFFU);
-  }
-  return text;
 }
 
 }  // namespace assay::share

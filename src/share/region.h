@@ -17,7 +17,7 @@ bool apply(const LimitPlan& plan, wire::GpuRegion& region);
 void lift_all(wire::GpuRegion& region);
 
 struct DeviceState {
-  Uuid uuid{};
+  wire::GpuUuid uuid{};
   std::uint64_t total = 0;  // 0: unknown
   std::uint64_t used = 0;   // by all processes of the run
   std::uint64_t limit = 0;  // 0: none
@@ -44,8 +44,5 @@ struct RunState {
 
 // `living[i]`: the process of slot i is running. Slots beyond the list are not.
 RunState state_of(const wire::GpuRegion& region, const std::vector<bool>& living);
-
-// "GPU-a0a0a0a0-…", as NVML writes it; also for MIG slices, which the region does not distinguish.
-std::string uuid_text(const Uuid& uuid);
 
 }  // namespace assay::share

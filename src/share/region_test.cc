@@ -15,28 +15,14 @@ using wire::GpuPriority;
 
 constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
 
-TEST(UuidTest, IsTheSameThereAndBack) {
-  const std::string text = "GPU-00112233-4455-6677-8899-aabbccddeeff";
-  const auto uuid = parse_uuid(text);
-  ASSERT_TRUE(uuid);
-  EXPECT_EQ((*uuid)[0], 0x7766554433221100U);  // byte by byte, as cuDeviceGetUuid fills memory
-  EXPECT_EQ(uuid_text(*uuid), text);
-  EXPECT_EQ(parse_uuid("MIG-00112233-4455-6677-8899-AABBCCDDEEFF"), uuid);
-  for (const char* wrong :
-       {"", "GPU-", "GPU-0011", "00112233-4455-6677-8899-aabbccddeeff",
-        "GPU-00112233-4455-6677-8899-aabbccddeeff0", "GPU-0011223g-4455-6677-8899-aabbccddeeff"}) {
-    EXPECT_FALSE(parse_uuid(wrong)) << wrong;
-  }
-}
-
 class RegionTest : public ::testing::Test {
  protected:
-  const wire::GpuDevice& device(const Uuid& uuid) {
+  const wire::GpuDevice& device(const wire::GpuUuid& uuid) {
     return region_->devices[wire::claim_device(*region_, uuid[0], uuid[1])];
   }
   std::unique_ptr<wire::GpuRegion> region_ = std::make_unique<wire::GpuRegion>();
-  const Uuid first_ = {1, 2};
-  const Uuid second_ = {3, 4};
+  const wire::GpuUuid first_ = {1, 2};
+  const wire::GpuUuid second_ = {3, 4};
 };
 
 TEST_F(RegionTest, LimitsHoldAsTheWireReadsThem) {
@@ -113,8 +99,8 @@ TEST_F(RegionTest, WhatARunDidIsAddedUp) {
   EXPECT_EQ(state.collective_bytes, 2000U);
   EXPECT_EQ(state.processes, 2U);
   ASSERT_EQ(state.devices.size(), 1U);
-  EXPECT_EQ(state.devices[0].used, 50U);  // the dead hold nothing
-  region_->devices[line].used = 70;       // nor where nobody has taken it back yet
+  EXPECT_EQ(state.devices[0].used, 50U);  // exited processes hold nothing
+  region_->devices[line].used = 70;       // also before it is reclaimed
   EXPECT_EQ(state_of(*region_, {true, false, true}).devices[0].used, 50U);
   EXPECT_EQ(state_of(*region_, {}).devices[0].used, 0U);
   EXPECT_EQ(state_of(*region_, std::vector<bool>(5000, true)).processes, 5000U);
@@ -137,7 +123,7 @@ TEST(ViewTest, RatesAreDifferencesByTime) {
   now.runs[0].gpu->devices[0].busy_ns += 600'000'000;
   now.runs[0].gpu->devices[0].waited_ns += 1'000'000'000;
   now.runs.push_back({.uid = "b", .id = {}, .title = "y", .gpu = RunState{}});
-  now.gpus.push_back({.index = 3, .uuid = uuid_text({1, 2}), .memory = base::Bytes(64)});
+  now.gpus.push_back({.index = 3, .uuid = wire::uuid_text({1, 2}), .memory = base::Bytes(64)});
   now.activities.emplace_back();
   const View view = view_of(&before, now);
   EXPECT_DOUBLE_EQ(view.seconds, 2);

@@ -25,7 +25,7 @@ const RunSample* same_run(const Sample* sample, const std::string& uid) {
   return found == sample->runs.end() ? nullptr : &*found;
 }
 
-const DeviceState* same_device(const RunSample* run, const Uuid& uuid) {
+const DeviceState* same_device(const RunSample* run, const wire::GpuUuid& uuid) {
   if (run == nullptr || !run->gpu) return nullptr;
   const auto& devices = run->gpu->devices;
   const auto found = std::find_if(devices.begin(), devices.end(),
@@ -35,9 +35,9 @@ const DeviceState* same_device(const RunSample* run, const Uuid& uuid) {
 
 DeviceView device_view(const DeviceState& device, const DeviceState* before, const Sample& now,
                        double seconds) {
-  DeviceView view{.state = device, .gpu = {}, .uuid = uuid_text(device.uuid)};
+  DeviceView view{.state = device, .gpu = {}, .uuid = wire::uuid_text(device.uuid)};
   for (const machine::GpuName& gpu : now.gpus) {
-    if (parse_uuid(gpu.uuid) != device.uuid) continue;
+    if (wire::parse_uuid(gpu.uuid) != device.uuid) continue;
     view.gpu = short_name(gpu);
     view.uuid = gpu.uuid;
     if (view.state.total == 0 && gpu.memory) {

@@ -1,4 +1,4 @@
-// extends and --set: what wins, what is forgotten, and what a mistake is told.
+// extends and --set: precedence, what is dropped, and error messages.
 #include "spec/compose.h"
 
 #include <gmock/gmock.h>
@@ -113,7 +113,7 @@ TEST_F(Compose, ErrorsNameTheLineOfTheFileThatIsWrong) {
             base + ":4: model.layers: expected a whole number, got the string 'four'");
 }
 
-TEST_F(Compose, CirclesAreToldAsCircles) {
+TEST_F(Compose, CirclesAreReportedAsCircles) {
   const std::string a = write("a.toml", "extends = \"b.toml\"\n");
   write("b.toml", "extends = \"./a.toml\"\n");
   EXPECT_THAT(error_of(a), HasSubstr("goes in a circle"));
@@ -185,7 +185,7 @@ TEST_F(Compose, APipeMayBeNamedByAPersonButNotByAFile) {
   const std::string file = write("m.toml", "extends = \"pipe.toml\"\n");
   EXPECT_THAT(error_of(file), HasSubstr("is a pipe; expected a file"));
   EXPECT_THAT(error_of((directory_ / "pipe.toml").string()), HasSubstr("it has no section"))
-      << "nobody writes, and nothing waits";
+      << "there is no writer, and nothing waits";
 }
 
 TEST_F(Compose, OnlyTheCommandLineNamesStandardInput) {
@@ -218,7 +218,7 @@ TEST_F(Compose, APresetOfAnotherKindIsNamedAsSuch) {
   EXPECT_EQ(error_of(file), file + ":2: model.extends: 'h200-1' has no [model]");
 }
 
-TEST_F(Compose, MissingFilesAreNamedWithWhoAskedForThem) {
+TEST_F(Compose, MissingFilesAreNamedWithTheFileThatExtendsThem) {
   EXPECT_THAT(error_of("./nowhere.toml"), HasSubstr("nowhere.toml"));
   const std::string file = write("m.toml", "extends = \"nowhere.toml\"\n");
   EXPECT_THAT(error_of(file), StartsWith(file + ":1: extends: "));
@@ -285,8 +285,8 @@ TEST_F(Compose, AnOverrideReplacesWhatItMakesMeaningless) {
   EXPECT_EQ(tokens({"train.tokens=1e11", "train.steps=5"}), std::nullopt);
   const std::vector<std::string> replicas = {"layout.fsdp=1", "layout.dp=8"};
   EXPECT_TRUE(load("nanochat-d26-h100", {.overrides = replicas}).has_value());
-  const std::vector<std::string> told = {"layout.fsdp=1", "layout.dp=8", "layout.zero=2"};
-  EXPECT_FALSE(load("nanochat-d26-h100", {.overrides = told}).has_value());
+  const std::vector<std::string> changes = {"layout.fsdp=1", "layout.dp=8", "layout.zero=2"};
+  EXPECT_FALSE(load("nanochat-d26-h100", {.overrides = changes}).has_value());
 }
 
 }  // namespace

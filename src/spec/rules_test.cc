@@ -21,7 +21,7 @@ struct Case {
 
 class BrokenRule : public ::testing::TestWithParam<Case> {};
 
-TEST_P(BrokenRule, SaysSo) {
+TEST_P(BrokenRule, IsReported) {
   const Case& broken = GetParam();
   const auto loaded = load(broken.preset, {.overrides = broken.set});
   ASSERT_FALSE(loaded.has_value());
@@ -357,14 +357,14 @@ TEST(Rules, OfPricesNameTheRow) {
             "price[1].per_hour: expected an amount such as \"31.92 USD\", or [low, high], got 3");
 }
 
-TEST(Rules, AClusterHasAsManyNodesAsItSays) {
+TEST(Rules, AClusterHasItsStatedNumberOfNodes) {
   const std::vector<std::string> set = {
       "cluster.nodes=3", "cluster.network={kind=\"ethernet\", bandwidth=\"10 Gb/s\"}"};
   const auto loaded = load("h200-1", {.overrides = set});
   ASSERT_TRUE(loaded.has_value()) << loaded.error().line();
   const auto& cluster = std::get<ClusterSpec>(loaded->spec);
   EXPECT_EQ(cluster.max_nodes, 3);
-  EXPECT_EQ(cluster.network.ports, std::nullopt) << "nobody said how many";
+  EXPECT_EQ(cluster.network.ports, std::nullopt) << "not given";
 }
 
 TEST(Rules, TheLengthOfTrainingIsInWholeSteps) {

@@ -69,7 +69,7 @@ TEST(ThisMachine, KnownGpusTakeTheirRatesFromThePreset) {
   EXPECT_EQ(cluster.numa_nodes, 2);
 }
 
-TEST(ThisMachine, PairsAndPlainPcieAreToldApart) {
+TEST(ThisMachine, PairsAndPlainPcieAreDistinguished) {
   const ClusterSpec pairs = cluster_of(machine_with_gpus(8, 2));
   EXPECT_EQ(pairs.link.kind, LinkKind::kNvlinkGroups);
   EXPECT_EQ(pairs.link.group, 2);
@@ -78,7 +78,7 @@ TEST(ThisMachine, PairsAndPlainPcieAreToldApart) {
   EXPECT_DOUBLE_EQ(pcie.link.bandwidth->count(), 64e9);
 }
 
-TEST(ThisMachine, GpusThatCannotBeAskedAreStillCounted) {
+TEST(ThisMachine, GpusThatCannotBeQueriedAreStillCounted) {
   machine::Machine m;
   m.gpu_source = machine::GpuSource::kPci;
   m.gpus = {machine::Gpu{.index = 0}, machine::Gpu{.index = 1}};

@@ -57,7 +57,7 @@ std::map<Key, Total> totals_of(const Outline& outline) {
   return totals;
 }
 
-TEST(StepOutline, OfOneRankSaysWhatItsProgramSays) {
+TEST(StepOutline, OfOneRankMatchesItsProgram) {
   for (const auto& [shape, model] : spec::testing::model_shapes(outlined_model())) {
     for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
                               spec::Recompute::kFfn, spec::Recompute::kFull}) {
@@ -73,23 +73,23 @@ TEST(StepOutline, OfOneRankSaysWhatItsProgramSays) {
                                              .accumulate = 4});
           ASSERT_TRUE(program.has_value());
           const auto expected = totals_of(*program);
-          const auto told = totals_of(outline(model, {.numerics = numerics,
-                                                      .recompute = policy,
-                                                      .optimizer = optimizer,
-                                                      .sequence = 64,
-                                                      .micro_batch = 3,
-                                                      .accumulate = 4}));
+          const auto outlined = totals_of(outline(model, {.numerics = numerics,
+                                                          .recompute = policy,
+                                                          .optimizer = optimizer,
+                                                          .sequence = 64,
+                                                          .micro_batch = 3,
+                                                          .accumulate = 4}));
           for (const auto& [key, total] : expected) {
             const auto& [phase, kind, part] = key;
             const std::string name = std::string(to_text(phase)) + " " +
                                      std::string(to_text(kind)) + " " + std::string(to_text(part));
-            const auto found = told.find(key);
-            ASSERT_NE(found, told.end()) << name;
+            const auto found = outlined.find(key);
+            ASSERT_NE(found, outlined.end()) << name;
             EXPECT_DOUBLE_EQ(found->second.count, total.count) << name;
             EXPECT_NEAR(found->second.flops, total.flops, 1e-9 * total.flops) << name;
             EXPECT_NEAR(found->second.bytes, total.bytes, 1e-9 * total.bytes) << name;
           }
-          EXPECT_EQ(told.size(), expected.size());
+          EXPECT_EQ(outlined.size(), expected.size());
         }
       }
     }
@@ -110,10 +110,10 @@ TEST(StepOutline, OfThePresetsHasTheFlopsOfTheirPrograms) {
 TEST(StepOutline, HasEveryParameterAndTheFlopsOfThoseThatATokenMeets) {
   for (const std::string& name : spec::preset_names(spec::Kind::kModel)) {
     const spec::ModelSpec model = std::get<spec::ModelSpec>(spec::load(name)->spec);
-    const Outline told =
+    const Outline outlined =
         outline(model, {.numerics = numerics_of(spec::Precision::kBf16), .sequence = 256});
     const spec::Parameters expected = spec::parameters_of(model);
-    EXPECT_NEAR(told.parameters / static_cast<double>(expected.total), 1.0, 2e-3) << name;
+    EXPECT_NEAR(outlined.parameters / static_cast<double>(expected.total), 1.0, 2e-3) << name;
     // Six flops for each parameter that multiplies a token, and attention's.
     double idle = 0;
     double gates = 0;
@@ -127,7 +127,7 @@ TEST(StepOutline, HasEveryParameterAndTheFlopsOfThoseThatATokenMeets) {
     }
     const double attention = 7.0 * 256 * static_cast<double>(model.q_dim() * model.layers);
     const double met = static_cast<double>(expected.matmul) - idle - gates;
-    EXPECT_NEAR(told.flops() / (256 * (6 * met + attention)), 1.0, 5e-3) << name;
+    EXPECT_NEAR(outlined.flops() / (256 * (6 * met + attention)), 1.0, 5e-3) << name;
   }
 }
 

@@ -68,7 +68,7 @@ TEST(StepProgram, CountsTheFlopsOfTheLiterature) {
   EXPECT_DOUBLE_EQ(p.flops(), 6 * matmul * tokens + attention);
 }
 
-TEST(StepProgram, KeepsWhatThePolicySays) {
+TEST(StepProgram, KeepsWhatThePolicyRequires) {
   // Bytes per token and layer of Llama 3 8B in bf16, and the same figures by hand.
   const auto loaded = spec::load("llama3-8b");
   ASSERT_TRUE(loaded.has_value());
@@ -127,7 +127,7 @@ TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
     if (way >= 4) choices.numerics = numerics_of(spec::Precision::kFp8);
     const Program p = built(small(), choices);
     const MemoryPlan plan = plan_memory(p);
-    // Played op by op: whoever reads a buffer must find it as its last writer left it.
+    // Executed op by op: every reader of a buffer must find it as its last writer left it.
     std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end
     std::set<BufferId> written;
     for (const Op& op : p.ops) {

@@ -43,7 +43,7 @@ std::vector<std::string> after_micro_batches(const Program& p) {
   return lines;
 }
 
-TEST(StepRanks, OneRankSaysNothing) {
+TEST(StepRanks, OneRankSendsNothing) {
   const std::vector<std::string> expected = {
       "optimizer 0 - all gradient_norm 1x20352:f32 1x896:f32 -> 1x6:f32",
       "optimizer 0 - decayed adamw 1x20352:f32 1x6:f32 -> 1x20352:f32 1x20352:f32 1x20352:f32",

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/run_reader.h"
 
 namespace assay::store {

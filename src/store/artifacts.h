@@ -53,7 +53,7 @@ class Producers {
   // another path, and did not have it from here.
   base::Result<std::optional<FileAt>> same_content(const RunRecord& reader, const Input& input);
   // All inputs, of any run, whose producer is this output of `run`, and the files that were written
-  // into (needs.h). FileAt is the reader's.
+  // into (run_dependencies.h). FileAt is the reader's.
   base::Result<std::vector<FileAt>> readers(const RunRecord& run, const Output& output);
 
  private:

@@ -93,7 +93,7 @@ TEST_F(ArtifactsTest, AProducerIsTheNewestBeforeTheReader) {
   record(store_, "use a=1");      // 3
   record(store_, "make -> a=2");  // 4
   record(store_, "use a=1");      // 5: the file was put back by hand; 2 made this content
-  record(store_, "use a=3");      // 6: nobody made it
+  record(store_, "use a=3");      // 6: no run made it
   record(store_, "make -> a=3");  // 7: too late
   EXPECT_EQ(producer(3), "2 /project/a");
   EXPECT_EQ(producer(5), "2 /project/a");

@@ -9,7 +9,7 @@
 #include "store/artifacts.h"
 #include "store/hash_cache.h"
 #include "store/labels.h"
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 #include "store/run_reader.h"
 #include "store/run_row.h"
 #include "store/stages.h"
@@ -44,7 +44,7 @@ base::Result<std::set<RunId>> needed_runs(Store& store) {
   while (!todo.empty()) {
     ASSAY_TRY(const RunRecord reader, head_of(store, todo.back()));
     todo.pop_back();
-    ASSAY_TRY(const std::vector<Input> needs, load_needs(store, reader.id));
+    ASSAY_TRY(const std::vector<Input> needs, load_dependencies(store, reader.id));
     for (const Input& input : needs) {
       ASSAY_TRY(const auto producer, producers.of(reader, input));
       if (producer && needed.insert(producer->run).second) todo.push_back(producer->run);

@@ -71,7 +71,7 @@ TEST_F(CleaningTest, ARunningRunStays) {
 TEST_F(CleaningTest, WhatNothingNeedsIsCollected) {
   record(store_, "make -> a=1");  // superseded, but 2 reads what it made
   record(store_, "use a=1 -> b=1");
-  record(store_, "make -> a=2");  // superseded, and nobody read it
+  record(store_, "make -> a=2");  // superseded, and not read
   record(store_, "make -> a=3");
   RunRecord failed = run_of("broken");
   failed.status = RunStatus::kFailed;

@@ -1,7 +1,7 @@
 // Damaged files: opening one may fail or succeed, but never crashes, hangs or loops.
 #include <random>
 
-#include "store/schema.h"
+#include "store/migrate.h"
 #include "store/store.h"
 #include "store/testing/child.h"
 #include "store/testing/runs_fixture.h"

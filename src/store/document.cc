@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "hash/blake3.h"
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {

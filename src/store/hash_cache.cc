@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "store/columns.h"
+#include "store/column_encoding.h"
 
 namespace assay::store {
 namespace {

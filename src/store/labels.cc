@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "store/columns.h"
+#include "store/column_encoding.h"
 
 namespace assay::store {
 namespace {

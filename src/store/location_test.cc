@@ -35,7 +35,7 @@ TEST_F(LocationTest, FindsNothingUpToTheRoot) {
   EXPECT_TRUE(find("/"));
 }
 
-TEST_F(LocationTest, LooksAboveTheDirectoryItselfNotAboveALinkToIt) {
+TEST_F(LocationTest, SearchesAboveTheDirectoryItselfNotAboveALinkToIt) {
   const fs::path project = directory("project");
   fs::create_directories(project / ".assay");
   fs::create_directories(project / "inside");
@@ -59,7 +59,7 @@ TEST_F(LocationTest, RefusesWhatIsNotADirectory) {
   EXPECT_THAT(line_of(find(with_broken_link)), HasSubstr("is not a directory"));
 }
 
-TEST_F(LocationTest, SaysWhenTheStartIsGoneOrClosed) {
+TEST_F(LocationTest, ReportsAStartThatIsGoneOrUnreadable) {
   EXPECT_THAT(line_of(find(scratch() / "gone")), HasSubstr("No such file or directory"));
   const fs::path closed = directory("closed");
   fs::create_directories(closed / "inner");

@@ -20,7 +20,7 @@ using testing::line_of;
 
 class MetricsTest : public testing::RunsTest {
  protected:
-  // A run and the uid that it is told.
+  // A run and its uid.
   RunRecord begun(const std::string& uid) {
     RunRecord run = testing::run_of("train a=1 -> b=2");
     run.uid = uid;
@@ -120,7 +120,7 @@ TEST_F(MetricsTest, ALargeRunIsReadInOnePiece) {
   EXPECT_EQ((*last_point(store_, run.id, "loss"))->value, 2.5);
 }
 
-TEST(ThisRunTest, IsToldInTheEnvironment) {
+TEST(ThisRunTest, IsInTheEnvironment) {
   base::Environment environment = {"A=1", "ASSAY_RUN=old:/x"};
   set_run_variable({location_in("/a:b/c"), "00000000000000aa"}, environment);
   EXPECT_EQ(environment.entries(),

@@ -1,5 +1,6 @@
 // A store that an older program wrote is migrated, keeps every row, and is read like a new one.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -156,6 +157,37 @@ TEST_F(OldStoreTest, IsReadLikeANewOne) {
   ASSERT_EQ(gpu.shares.size(), 1U);
   EXPECT_EQ(gpu.shares[0].busy_ns, 7'000'000);
   EXPECT_EQ(gpu.collectives.size(), 1U);
+}
+
+// The old program has the store open and will write its run to tables that would be renamed.
+TEST_F(OldStoreTest, IsNotMigratedWhileAnOldProgramRecordsARun) {
+  const auto make_running = [&](std::int64_t pid, std::int64_t ticks) {
+    auto old = Database::open(location_.database);
+    ASSERT_EQ(line_of(old->exec(fmt::format("UPDATE job SET status = 'running', collector_pid = {},"
+                                            " collector_start_ticks = {} WHERE id = 7",
+                                            pid, ticks))),
+              "");
+  };
+  make_running(::getpid(), testing::own_start_ticks());
+  const auto refused = Store::open(location_, {});
+  EXPECT_EQ(
+      line_of(refused),
+      fmt::format("{}: run 7 is being recorded by an older assay (process {}), which could "
+                  "not write to the store after its upgrade; wait until the run has ended, or "
+                  "use the older assay until then",
+                  location_.database.string(), ::getpid()));
+  EXPECT_EQ(refused.error().code, base::ExitCode::kUnfit);
+  EXPECT_FALSE(std::filesystem::exists(location_.database.string() + ".v7"));
+  {
+    auto old = Database::open(location_.database);
+    EXPECT_EQ(*old->integer("PRAGMA user_version"), 7);
+    EXPECT_EQ(rows_of_table(*old, "job").size(), 8U);
+  }
+  // Its collector was killed, and another process has its number now: the run will be recovered.
+  make_running(::getpid(), testing::own_start_ticks() + 1);
+  auto store = Store::open(location_, {});
+  ASSERT_EQ(line_of(store), "");
+  EXPECT_EQ(stale_running_runs(*store)->size(), 1U);
 }
 
 TEST_F(OldStoreTest, GoesOnWithNewRuns) {

@@ -86,7 +86,7 @@ TEST_F(PlansTest, AStoreFromBeforeThereWerePlansHasNone) {
   EXPECT_TRUE(*load_plan(*store, run));
 }
 
-TEST_F(PlansTest, WhatIsNotJsonIsSaid) {
+TEST_F(PlansTest, InvalidJsonIsReported) {
   ASSERT_TRUE(*write_plan(store_, uid_, record(1)));
   ASSERT_TRUE(store_.database().exec("UPDATE plan SET plan = '{'"));
   EXPECT_THAT(line_of(load_plan(store_, id_)), HasSubstr("is not JSON"));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
@@ -45,18 +45,18 @@ base::Result<void> relocate_redirects(Database& database, const std::string& fro
             database.prepare("SELECT id, redirects FROM run WHERE length(redirects) > 0"));
   std::vector<std::pair<std::int64_t, std::vector<std::string>>> changed;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
-    std::vector<std::string> words = strings_at(row, 1);
-    for (std::string& word : words) {
-      const std::size_t at = word.find('/');
-      if (at != word.npos && word.compare(at, from.size() + 1, from + "/") == 0) {
-        word.replace(at, from.size(), to);
+    std::vector<std::string> redirects = strings_at(row, 1);
+    for (std::string& redirect : redirects) {
+      const std::size_t at = redirect.find('/');
+      if (at != redirect.npos && redirect.compare(at, from.size() + 1, from + "/") == 0) {
+        redirect.replace(at, from.size(), to);
       }
     }
-    changed.emplace_back(row.integer(0), std::move(words));
+    changed.emplace_back(row.integer(0), std::move(redirects));
   }));
   ASSAY_TRY(Statement update, database.prepare("UPDATE run SET redirects = ?2 WHERE id = ?1"));
-  for (const auto& [id, words] : changed) {
-    ASSAY_TRY_VOID(update.bind(id, packed_strings(words)));
+  for (const auto& [id, redirects] : changed) {
+    ASSAY_TRY_VOID(update.bind(id, packed_strings(redirects)));
     ASSAY_TRY_VOID(update.run());
   }
   return {};

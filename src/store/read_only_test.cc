@@ -1,4 +1,4 @@
-// Stores that cannot be written and are asked all the same.
+// Queries of stores that cannot be written.
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,11 +24,11 @@ class ReadOnlyTest : public testing::StoreTest {
     testing::in_child([&](const testing::Child::Say&) {
       auto store = Store::create(location_, program_with(2));
       if (!store || !store->database().exec("INSERT INTO entry VALUES (3, 'three')")) ::_exit(1);
-      if (with_log) ::_exit(0);  // nobody closes it
+      if (with_log) ::_exit(0);  // it is not closed
     });
     EXPECT_EQ(fs::exists(location_.database.string() + "-wal"), with_log);
   }
-  // What a user who may not write there is told.
+  // The error for a user without write permission.
   std::string asked(int versions, Access access = Access::kRead) {
     const uid_t owner = ::geteuid() == 0 ? testing::kNobody : ::geteuid();
     for (const auto& entry : fs::directory_iterator(location_.directory)) {
@@ -69,7 +69,7 @@ TEST_F(ReadOnlyTest, AnOlderSchemaIsRefused) {
                                   "3 first, which needs to write to it; make the file"));
 }
 
-TEST_F(ReadOnlyTest, AMovedProjectIsSaid) {
+TEST_F(ReadOnlyTest, AMovedProjectIsReported) {
   make(false);
   const fs::path elsewhere = scratch() / "elsewhere";
   fs::rename(location_.project, elsewhere);
@@ -95,7 +95,7 @@ TEST_F(ReadOnlyTest, WhatCannotBeReadIsToBeMadeReadable) {
   EXPECT_THAT(outcome.said, HasSubstr("make it and its directory readable for you"));
 }
 
-TEST_F(ReadOnlyTest, NoRoomForTheLogsIndexIsAFullDisk) {
+TEST_F(ReadOnlyTest, NoSpaceForTheLogsIndexIsAFullDisk) {
   for (const int code : {13, 4874}) {  // SQLITE_FULL, SQLITE_IOERR_SHMSIZE
     EXPECT_THAT(sqlite_error("p.db", code, "disk I/O error").line(),
                 StartsWith("p.db: the disk is full (SQLite code "));

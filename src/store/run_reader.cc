@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/process/proc.h"
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/document.h"
 #include "store/labels.h"
 #include "store/run_row.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/document.h"
 
 namespace assay::store {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/document.h"
 #include "store/run_row.h"
 #include "store/stage_identity.h"
@@ -170,8 +170,8 @@ base::Result<void> RunWriter::add_package(const Package& package) {
 
 base::Result<void> RunWriter::add_rule(const FileRule& rule) {
   State& state = *state_;
-  const auto words = packed_strings(rule.paths);
-  const std::string_view text(reinterpret_cast<const char*>(words.data()), words.size());
+  const auto packed = packed_strings(rule.paths);
+  const std::string_view text(reinterpret_cast<const char*>(packed.data()), packed.size());
   ASSAY_TRY(const auto paths, keep_document(state.database, text));
   ASSAY_TRY(Statement insert,
             state.database.prepare("INSERT OR REPLACE INTO run_rule (run, name, keep, sentence,"

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "hash/blake3.h"
-#include "store/columns.h"
-#include "store/needs.h"
+#include "store/column_encoding.h"
+#include "store/run_dependencies.h"
 
 namespace assay::store {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/run_reader.h"
 #include "store/run_row.h"
 #include "store/stage_identity.h"

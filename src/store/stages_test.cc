@@ -57,7 +57,7 @@ TEST_F(StagesTest, ANameIsAStagesName) {
   EXPECT_EQ(stages(), "1:2");
 }
 
-TEST_F(StagesTest, AStageThatIsAskedForIsRepeatedWhateverHappens) {
+TEST_F(StagesTest, ARequestedStageIsRepeatedInAnyCase) {
   record(store_, "x -> a=1");
   record(store_, "x2 -> b=1");
   RunRecord again = run_of("x2 --k 3 in=1 -> other=1");

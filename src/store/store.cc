@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "store/files.h"
-#include "store/schema.h"
+#include "store/migrate.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
@@ -69,7 +69,7 @@ base::Result<void> Store::prepare(const Program& program) {
   ASSAY_TRY(const bool wal, choose_journal());
   schema_version_ = static_cast<int>(program.migrations.size());
   if (schema.version < schema_version_) {
-    ASSAY_TRY(const std::int64_t before, upgrade(database_, program, location_.project));
+    ASSAY_TRY(const std::int64_t before, migrate(database_, program, location_.project));
     created_ = before == 0;
   }
   ASSAY_TRY_VOID(database_.exec("PRAGMA foreign_keys = ON"));

@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "store/database.h"
 #include "store/location.h"
-#include "store/migration.h"
+#include "store/migrations.h"
 #include "store/project.h"
 
 namespace assay::store {

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "store/files.h"
+#include "store/migrate.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
-#include "store/schema.h"
 #include "store/testing/child.h"
 #include "store/testing/kill_vfs.h"
 #include "store/testing/runs.h"
@@ -49,7 +49,7 @@ TEST_F(StoreTest, IsMadeOnceAndOpenedAgain) {
   EXPECT_EQ(Store::open(location_, {.version = "9"})->project().created_by, "1.2.3");
 }
 
-TEST_F(StoreTest, HasTheSettingsWePromise) {
+TEST_F(StoreTest, HasTheDocumentedSettings) {
   auto store = Store::create(location_, {.version = "1"});
   Database& database = store->database();
   EXPECT_EQ(*database.text("PRAGMA journal_mode"), "wal");
@@ -106,7 +106,7 @@ TEST_F(StoreTest, IsPrivateUnderAnyUmask) {
   }
 }
 
-TEST_F(StoreTest, TakesOtherPeoplesRightsAway) {
+TEST_F(StoreTest, RemovesPermissionsOfOtherUsers) {
   ASSERT_TRUE(Store::create(location_, {.version = "1"}));
   fs::permissions(location_.database, fs::perms(0664));
   auto store = Store::open(location_, {.version = "1"});
@@ -187,7 +187,7 @@ TEST_F(StoreTest, RefusesANewerSchemaAndLeavesItAlone) {
   EXPECT_TRUE(Store::open(location_, program_with(3)));
 }
 
-TEST_F(StoreTest, SaysWhenADirectoryIsReadOnly) {
+TEST_F(StoreTest, AReadOnlyDirectoryIsReported) {
   const Location empty = location_in(directory("empty"));
   ASSERT_TRUE(Store::create(location_, {.version = "1"}));
   for (const fs::path& path : {location_.directory, location_.database, empty.project}) {
@@ -223,7 +223,7 @@ TEST_F(StoreTest, DoesNotTrustAnotherUsersStore) {
   EXPECT_THAT(outcome.said, HasSubstr("belongs to another user (uid 0)"));
 }
 
-TEST_F(StoreTest, WorksWithoutAWriteAheadLogAndSaysSo) {
+TEST_F(StoreTest, WorksWithoutAWriteAheadLogAndReportsIt) {
   const testing::KillVfs vfs(false);
   auto store = Store::create(location_, {.version = "1"});
   ASSERT_TRUE(store) << line_of(store);
@@ -233,7 +233,7 @@ TEST_F(StoreTest, WorksWithoutAWriteAheadLogAndSaysSo) {
   EXPECT_THAT(store->notes()[0], HasSubstr("no write-ahead log on this file system"));
 }
 
-TEST_F(StoreTest, KnowsFileSystemsThatSeveralMachinesShare) {
+TEST_F(StoreTest, RecognisesNetworkFileSystems) {
   EXPECT_TRUE(is_shared_between_machines(std::int64_t{0x6969}));       // NFS
   EXPECT_TRUE(is_shared_between_machines(std::int64_t{0xff534d42}));   // CIFS
   EXPECT_FALSE(is_shared_between_machines(std::int64_t{0xef53}));      // ext4

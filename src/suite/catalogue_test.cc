@@ -51,7 +51,7 @@ TEST(Catalogue, TheSuitesAndTheirNames) {
   EXPECT_FALSE(find_suite("no/such.toml").has_value());
 }
 
-TEST(Catalogue, EveryPublishedFigureStandsInTheDocumentationUnderItsTable) {
+TEST(Catalogue, EveryPublishedFigureIsInTheDocumentationUnderItsTable) {
   const std::string page = source_file("docs/bench.md");
   int published = 0;
   each_figure([&](const Suite& suite, const FigureTable& table, const Figure& figure) {
@@ -316,7 +316,7 @@ constexpr OnRecord kOnRecord[] = {
      "- commit: f480288 (pairs 1 to 3), baa17d5 (pairs 4 to 7)"},
 };
 
-TEST(Catalogue, EveryRecordedFigureStandsAmongTheResultsInTheseWords) {
+TEST(Catalogue, EveryRecordedFigureIsInTheResultsVerbatim) {
   int recorded = 0;
   each_figure([&](const Suite& suite, const FigureTable& table, const Figure& figure) {
     if (!figure.recorded) return;

@@ -71,7 +71,7 @@ figures = [
   { what = "of one that breaks", measured = { case = "long", value = "regex:took ([0-9]+)", per = { case = "breaks", value = "regex:took ([0-9]+)" } } },
   { what = "of one without it", measured = { case = "long", value = "regex:took ([0-9]+)", per = { case = "wordless", value = "regex:took ([0-9]+)" } } },
   { what = "without its interval", measured = { case = "long", value = "regex:took ([0-9]+)", low = "regex:from ([0-9]+)", high = "regex:to ([0-9]+)", note = "one pair" }, goal = "<= 9" },
-  { what = "may be missing", measured = { case = "wordless", value = "json:watts", missing = "nobody tells" } },
+  { what = "may be missing", measured = { case = "wordless", value = "json:watts", missing = "not reported" } },
 ]
 )toml";
 
@@ -106,7 +106,7 @@ class SuiteRun : public ::testing::Test {
   std::optional<SuiteFolder> folder_;
 };
 
-TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
+TEST_F(SuiteRun, LabelsFollowTheKindOfCase) {
   const SuiteOutcome outcome = run(place());
   const FigureOutcome& planned = figure(outcome, "planned");
   ASSERT_EQ(planned.ours.size(), 2U);
@@ -149,7 +149,7 @@ TEST_F(SuiteRun, LabelsAreWhatStepsWere) {
   EXPECT_THAT(figure(outcome, "of one that breaks").ours[0].remark, HasSubstr("exited with 7"));
   EXPECT_EQ(figure(outcome, "of one without it").ours[0].label, Label::kFailed);
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].label, Label::kImpossible);
-  EXPECT_EQ(figure(outcome, "may be missing").ours[0].remark, "nobody tells");
+  EXPECT_EQ(figure(outcome, "may be missing").ours[0].remark, "not reported");
 
   ASSERT_EQ(outcome.goals.size(), 4U);
   EXPECT_EQ(outcome.goals[0].verdict, IntervalVerdict::kPass);
@@ -210,7 +210,7 @@ TEST_F(SuiteRun, TablesHaveTheirNoteTheirNumbersAndTheirChart) {
   EXPECT_EQ(lines.size(), 3U);
 }
 
-TEST_F(SuiteRun, AQuickRunSaysSoAndJudgesNothingThatItMeasured) {
+TEST_F(SuiteRun, AQuickRunIsMarkedAndItsMeasurementsAreNotJudged) {
   const SuiteOutcome outcome = run(place(), true);
   EXPECT_EQ(figure(outcome, "long").ours[0].label, Label::kLeftOut);
   const Ours& measured = figure(outcome, "measured").ours[0];

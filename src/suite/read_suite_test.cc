@@ -122,7 +122,7 @@ struct BadSuite {
   const char* line;  // what the error begins with
 };
 
-TEST(ReadSuite, WhatIsWrongIsToldWithFileAndLine) {
+TEST(ReadSuite, ErrorsNameFileAndLine) {
   const std::vector<BadSuite> bad = {
       {"plan = \"demo\"", "plan = 3", "f.toml:19: plan is 3, not a string with something in it"},
       {"plan = \"demo\"", "plam = \"demo\"", "f.toml:17: case 'plan' does nothing; give it"},

@@ -11,7 +11,7 @@
 namespace assay::train {
 namespace {
 
-TEST(Philox, GivesThePublishedWords) {
+TEST(Philox, GivesThePublishedNumbers) {
   // The known answers of Random123 for Philox4x32-10.
   const auto zeros = philox(0, {0, 0});
   EXPECT_EQ(zeros, (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));

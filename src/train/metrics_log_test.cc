@@ -52,7 +52,7 @@ TEST_F(MetricsLogTest, ThePlanIsThereBeforeTheFirstStep) {
   EXPECT_TRUE(notes_.empty());
 }
 
-TEST_F(MetricsLogTest, ThePlanWaitsForALockAndNobodyWaitsForIt) {
+TEST_F(MetricsLogTest, ThePlanWaitsForALockInTheBackground) {
   auto lock = std::make_optional(*store::Transaction::begin(store_.database()));
   auto metrics = log();
   const base::Stopwatch watch;

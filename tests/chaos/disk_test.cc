@@ -81,7 +81,7 @@ TEST_P(Disk, FilledWhileItRuns) {
   }
 }
 
-// Room for the store, but not for a log: the collector's events stay in memory.
+// Space for the store, but not for a log: the collector's events stay in memory.
 TEST_P(Disk, TooSmallForALog) {
   Project project;
   const auto outcome = on_small_disk(

@@ -48,7 +48,7 @@ class PassedOn : public WithTracer {
   Json run_;
 };
 
-TEST_P(PassedOn, ALogThatNobodyWritesToIsNothing) {
+TEST_P(PassedOn, ALogThatIsNotWrittenToIsNoOutput) {
   EXPECT_THAT(outputs("exec 9>>ci.log; run cp in.txt out.txt"), ElementsAre("out.txt created"));
   EXPECT_EQ(log_left_out(), "unchanged");
 }

@@ -25,7 +25,7 @@ bool kernel_tells_how_others_ended() {
   return major > 6 || (major == 6 && minor >= 15);
 }
 
-TEST_P(Processes, AsTheProgramItselfTellsThem) {
+TEST_P(Processes, MatchTheProgramsOwnReport) {
   Project project;
   const auto outcome =
       project.assay({"run", "--tracer", GetParam(), "--", CHAOS_PROGRAMS "/family"});

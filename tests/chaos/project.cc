@@ -19,9 +19,9 @@ Project::Project() : path_(fs::canonical(temporary_.path())) {
   support::run({{support::program(), "init"}, "", path_});
 }
 
-support::Outcome Project::assay(std::vector<std::string> words) const {
-  words.insert(words.begin(), support::program());
-  return support::run({words, "", path_});
+support::Outcome Project::assay(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), support::program());
+  return support::run({arguments, "", path_});
 }
 
 support::Outcome Project::bash(const std::string& text) const {
@@ -47,9 +47,9 @@ std::string Project::integrity() const {
   return said;
 }
 
-Background::Background(const std::vector<std::string>& words, const fs::path& where) {
+Background::Background(const std::vector<std::string>& arguments, const fs::path& where) {
   std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   const std::string out = (streams_.path() / "out").string();
   const std::string err = (streams_.path() / "err").string();

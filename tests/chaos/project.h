@@ -22,7 +22,7 @@ class Project {
   Project();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  [[nodiscard]] support::Outcome assay(std::vector<std::string> words) const;
+  [[nodiscard]] support::Outcome assay(std::vector<std::string> arguments) const;
   [[nodiscard]] support::Outcome bash(const std::string& text) const;
   // `assay show last --json` when the last run is over; empty if it never is.
   [[nodiscard]] base::Json finished_run() const;
@@ -37,7 +37,7 @@ class Project {
 // A program in a process group of its own whose output goes to files.
 class Background {
  public:
-  Background(const std::vector<std::string>& words, const std::filesystem::path& where);
+  Background(const std::vector<std::string>& arguments, const std::filesystem::path& where);
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
   ~Background();  // kills the group

@@ -13,14 +13,14 @@ using ::testing::Contains;
 class Sandbox : public WithTracer {
  protected:
   void expect_unharmed(const std::vector<std::string>& arguments) {
-    std::vector<std::string> words = {CHAOS_PROGRAMS "/sandboxed"};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> command = {CHAOS_PROGRAMS "/sandboxed"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
     Project project;
-    const auto bare = support::run({words, "", project.path()});
+    const auto bare = support::run({command, "", project.path()});
     ASSERT_EQ(bare.out, "finished\n") << "even by itself: " << bare.exit_code << bare.err;
     ASSERT_EQ(project.bash("rm *.moved").exit_code, 0);
-    words.insert(words.begin(), {support::program(), "run", "--tracer", GetParam(), "--"});
-    const auto watched = support::run({words, "", project.path()});
+    command.insert(command.begin(), {support::program(), "run", "--tracer", GetParam(), "--"});
+    const auto watched = support::run({command, "", project.path()});
     EXPECT_EQ(watched.exit_code, 0);
     EXPECT_EQ(watched.out, bare.out);
     EXPECT_EQ(watched.err, bare.err);

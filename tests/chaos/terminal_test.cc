@@ -21,9 +21,10 @@ using ::testing::HasSubstr;
 // A program whose terminal this is.
 class OnTerminal {
  public:
-  OnTerminal(const std::vector<std::string>& words, const std::filesystem::path& where) {
+  OnTerminal(const std::vector<std::string>& arguments, const std::filesystem::path& where) {
     std::vector<char*> argv;
-    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     int master = -1;
     pid_ = ::forkpty(&master, nullptr, nullptr, nullptr);

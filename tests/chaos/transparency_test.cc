@@ -20,9 +20,9 @@ using ::testing::StartsWith;
 class Transparent : public WithTracer {
  protected:
   [[nodiscard]] std::vector<std::string> run(std::vector<std::string> command) const {
-    std::vector<std::string> words = {support::program(), "run", "--tracer", GetParam(), "--"};
-    words.insert(words.end(), command.begin(), command.end());
-    return words;
+    std::vector<std::string> arguments = {support::program(), "run", "--tracer", GetParam(), "--"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    return arguments;
   }
   [[nodiscard]] std::string run_text() const {
     return "\"$A\" run --tracer " + GetParam() + " -- ";
@@ -88,7 +88,7 @@ TEST_P(Transparent, PipesCloseInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(8));
 }
 
-TEST_P(Transparent, NobodyElseHoldsTheCommandsOutput) {
+TEST_P(Transparent, NoOtherProcessHoldsTheCommandsOutput) {
   // No braces around the command: the shell that groups it would hold the pipe itself.
   const auto outcome =
       project_.bash(run_text() +
@@ -114,8 +114,8 @@ TEST_P(Transparent, SignalsAreForwarded) {
 }
 
 TEST_P(Transparent, Environment) {
-  const auto variables = [&](const std::vector<std::string>& words) {
-    std::vector<std::string> all = lines(support::run({words, "", project_.path()}).out);
+  const auto variables = [&](const std::vector<std::string>& command) {
+    std::vector<std::string> all = lines(support::run({command, "", project_.path()}).out);
     std::sort(all.begin(), all.end());
     return all;
   };

@@ -1,4 +1,4 @@
-// `assay bench` as a user meets it: suites that run, labels that are true, and one line for
+// `assay bench` from the command line: suites that run, labels that are true, and one line for
 // mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -145,6 +145,7 @@ TEST_F(BenchCli, PlannedSuitesPlan) {
             pcie["step_s"].get<double>() / planned["step_s"].get<double>());
   std::ifstream file(directory_.path() / "x/result.json");
   EXPECT_EQ(Json::parse(file), interconnect);
+  EXPECT_THAT(bench({"--resume", "x"}).out, HasSubstr("planned, in the fit"));
 
   const Json mfu = bench_json({"mfu-scaling", "--quick", "-o", "y"}, 0);
   check_result(mfu);

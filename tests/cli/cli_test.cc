@@ -1,4 +1,4 @@
-// The program as a user meets it: what it prints, where, and how it exits.
+// The program from the command line: what it prints, where, and how it exits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -41,6 +41,15 @@ TEST(Cli, VersionNamesCommitAndFlags) {
   for (const char* key : {"release", "commit", "compiler", "build_type", "flags", "sanitizers"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
+}
+
+// Tests do less when the program is slow; a build tree compiles both with the same sanitizers.
+TEST(Cli, TestsKnowASanitizedProgram) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  EXPECT_TRUE(support::program_is_sanitized());
+#else
+  EXPECT_FALSE(support::program_is_sanitized());
+#endif
 }
 
 TEST(Cli, LinksNoCudaAndNoMpi) {
@@ -199,7 +208,7 @@ TEST(Cli, FilesThatAreNoSpecs) {
   EXPECT_EQ(assay({"presets", "check", "./pipe.toml"}, directory.path()).exit_code, 64);
 }
 
-TEST(Cli, InitMakesAStoreOnceAndSaysSo) {
+TEST(Cli, InitMakesAStoreOnceAndReportsIt) {
   base::testing::TempDir directory;
   const auto first = assay({"init"}, directory.path());
   EXPECT_EQ(first.exit_code, 0) << first.err;
@@ -237,7 +246,7 @@ TEST(Cli, InitInADeletedDirectoryIsUnfit) {
   EXPECT_EQ(outcome.err, "assay: the working directory: is gone; change to another\n");
 }
 
-TEST(Cli, InitInsideAProjectSaysSo) {
+TEST(Cli, InitInsideAProjectWarns) {
   base::testing::TempDir directory;
   fs::create_directories(directory.path() / "inner");
   ASSERT_EQ(assay({"init"}, directory.path()).exit_code, 0);
@@ -262,7 +271,7 @@ TEST(Cli, InitOfAnEmptyDatabaseFinishesIt) {
   EXPECT_THAT(assay({"init"}, directory.path()).out, StartsWith("created "));
 }
 
-TEST(Cli, FlagsStandWhereverPeoplePutThem) {
+TEST(Cli, FlagsWorkInAnyPosition) {
   const std::string json = assay({"presets", "show", "tiny", "--json"}).out;
   EXPECT_EQ(assay({"--json", "presets", "show", "tiny"}).out, json);
   EXPECT_EQ(assay({"presets", "--json", "show", "tiny"}).out, json);

@@ -38,10 +38,10 @@ class CommandLine : public ::testing::Test {
   }
 
   // "" or the error's line.
-  std::string parse(std::vector<std::string> words) {
-    words.insert(words.begin(), "assay");
+  std::string parse(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "assay");
     std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
+    for (std::string& argument : arguments) argv.push_back(argument.data());
     const auto request =
         parse_command_line(root_, session_, static_cast<int>(argv.size()), argv.data());
     return request ? "" : request.error().line();
@@ -55,7 +55,7 @@ class CommandLine : public ::testing::Test {
   bool build_ = false;
 };
 
-TEST_F(CommandLine, WordsAfterTheDashesAreAnotherCommands) {
+TEST_F(CommandLine, ArgumentsAfterTheDashesBelongToTheCommand) {
   EXPECT_EQ(parse({"run", "--tracer", "ptrace", "-b", "--", "ls", "--json", "--", "-x"}), "");
   EXPECT_EQ(tracer_, "ptrace");
   EXPECT_TRUE(build_);
@@ -63,13 +63,13 @@ TEST_F(CommandLine, WordsAfterTheDashesAreAnotherCommands) {
   EXPECT_THAT(wrapped_, ElementsAre("ls", "--json", "--", "-x"));
 }
 
-TEST_F(CommandLine, SoAreThoseFromTheFirstWordOn) {
+TEST_F(CommandLine, ArgumentsFromTheFirstPositionalOnBelongToTheCommand) {
   EXPECT_EQ(parse({"run", "--tracer", "ebpf", "ls", "--tracer", "x", "--help"}), "");
   EXPECT_EQ(tracer_, "ebpf");
   EXPECT_THAT(wrapped_, ElementsAre("ls", "--tracer", "x", "--help"));
 }
 
-TEST_F(CommandLine, AStepMayBeFollowedByOptions) {
+TEST_F(CommandLine, AStageMayBeFollowedByOptions) {
   EXPECT_EQ(parse({"run", "@3", "--set", "lr=0.1", "--set=a=b", "--json"}), "");
   EXPECT_EQ(stage_, "@3");
   EXPECT_THAT(wrapped_, IsEmpty());
@@ -77,13 +77,13 @@ TEST_F(CommandLine, AStepMayBeFollowedByOptions) {
   EXPECT_TRUE(session_.json);
 }
 
-TEST_F(CommandLine, AValueThatLooksLikeAWordIsStillAValue) {
+TEST_F(CommandLine, AnOptionsValueIsNotAPositional) {
   EXPECT_EQ(parse({"run", "--set", "ls", "--tracer=x", "cat"}), "");
   EXPECT_THAT(sets_, ElementsAre("ls"));
   EXPECT_THAT(wrapped_, ElementsAre("cat"));
 }
 
-TEST_F(CommandLine, NothingIsAlsoAnAnswer) {
+TEST_F(CommandLine, TheWrappedCommandMayBeEmpty) {
   EXPECT_EQ(parse({"run"}), "");
   EXPECT_EQ(parse({"run", "--"}), "");
   EXPECT_THAT(wrapped_, IsEmpty());
@@ -91,12 +91,12 @@ TEST_F(CommandLine, NothingIsAlsoAnAnswer) {
   EXPECT_THAT(wrapped_, ElementsAre("-"));
 }
 
-TEST_F(CommandLine, WordsOfAnotherCommandMayBeEmptyOrStrange) {
+TEST_F(CommandLine, ArgumentsOfTheCommandMayBeEmptyOrUnusual) {
   EXPECT_EQ(parse({"run", "--", "", "@1", "a b", "\xff"}), "");
   EXPECT_THAT(wrapped_, ElementsAre("", "@1", "a b", "\xff"));
 }
 
-TEST_F(CommandLine, MistakesBeforeItAreOurs) {
+TEST_F(CommandLine, ErrorsBeforeTheCommandAreReported) {
   EXPECT_EQ(parse({"run", "--tracr", "x"}),
             "run: unexpected argument '--tracr'; did you mean '--tracer'?");
   EXPECT_EQ(parse({"run", "--tracer"}), "run: --tracer needs a value; see `assay run --help`");
@@ -114,9 +114,9 @@ TEST_F(CommandLine, ArgumentsMayBeAnyNumber) {
 }
 
 TEST_F(CommandLine, HelpNamesEverything) {
-  std::vector<std::string> words = {"assay", "run", "--help"};
+  std::vector<std::string> arguments = {"assay", "run", "--help"};
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& argument : arguments) argv.push_back(argument.data());
   const auto request = parse_command_line(root_, session_, 3, argv.data());
   ASSERT_TRUE(request);
   EXPECT_THAT(

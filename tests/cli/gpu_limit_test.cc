@@ -1,4 +1,4 @@
-// GPUs lent, as a user meets it: limits reach the run's region, bad ones start nothing, running
+// GPU limits from the command line: limits reach the run's region, bad ones start nothing, running
 // runs are changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,8 @@ TEST_F(GpuLimit, LimitsReachTheRegionBeforeTheCommandStarts) {
   EXPECT_EQ(shares.back()["device"], kSecondGpu);
   EXPECT_EQ(shares.back()["memory_bytes"], 64 * kMi);
   EXPECT_EQ(shares.back()["priority"], "high");
-  EXPECT_THAT(shell("$ASSAY show").out, AllOf(HasSubstr("GPU limits"), HasSubstr("12.5%")));
+  EXPECT_THAT(shell("$ASSAY show").out,
+              AllOf(HasSubstr("GPU limits"), HasSubstr("busy"), HasSubstr("12.5%")));
 }
 
 TEST_F(GpuLimit, DevicesAreCountedAsCudaDoes) {
@@ -103,10 +104,10 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
   EXPECT_FALSE(std::filesystem::exists(project_.path() / ".assay"));
 }
 
-TEST_F(GpuLimit, WhereNothingCanBeKeptNothingRunsUnlimited) {
+TEST_F(GpuLimit, IfLimitsCannotBeEnforcedNothingRuns) {
   const auto promised =
       shell("LD_LIBRARY_PATH= ASSAY_GPU=1 $ASSAY run --gpu-memory 5TiB -- touch promised");
-  EXPECT_EQ(promised.exit_code, 0) << promised.err;  // somebody vouches for the driver
+  EXPECT_EQ(promised.exit_code, 0) << promised.err;  // ASSAY_GPU=1 asserts that there is a driver
   EXPECT_EQ(json("show last")["gpu"]["shares"][0]["memory_bytes"], 5 * kMi * kMi);
   shell("rm -rf .assay; touch .assay");
   const auto ran = shell("$ASSAY run --gpu-memory 1MiB -- touch started");
@@ -116,7 +117,7 @@ TEST_F(GpuLimit, WhereNothingCanBeKeptNothingRunsUnlimited) {
   EXPECT_EQ(shell("$ASSAY run -- touch started").exit_code, 0);
 }
 
-TEST_F(GpuLimit, AStepRunAgainHasItsLimits) {
+TEST_F(GpuLimit, AStageRunAgainHasItsLimits) {
   ASSERT_EQ(shell("$ASSAY run --gpu-memory 7MiB --priority high -- cp state copy").exit_code, 1);
   ASSERT_EQ(
       shell("echo x > in; $ASSAY run --gpu-memory 7MiB --gpu-compute 5% -- cp in copy").exit_code,
@@ -131,12 +132,12 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
   start("$ASSAY run --name train --gpu-memory 512MiB", "launch 3 alloc 4194304 wait go");
   std::uint64_t generation = 0;
   look([&](const wire::GpuRegion& region) { generation = region.header.generation.load(); });
-  const Json told = json("limit train");
-  EXPECT_EQ(told["launches"], 3);
-  EXPECT_EQ(told["devices"][0]["uuid"], kFirstGpu);
-  EXPECT_EQ(told["devices"][0]["memory_limit_bytes"], 512 * kMi);
-  EXPECT_GE(told["devices"][0]["memory_used_bytes"].get<std::uint64_t>(), 4 * kMi);
-  EXPECT_EQ(told["others"]["memory_limit_bytes"], 512 * kMi);
+  const Json limits = json("limit train");
+  EXPECT_EQ(limits["launches"], 3);
+  EXPECT_EQ(limits["devices"][0]["uuid"], kFirstGpu);
+  EXPECT_EQ(limits["devices"][0]["memory_limit_bytes"], 512 * kMi);
+  EXPECT_GE(limits["devices"][0]["memory_used_bytes"].get<std::uint64_t>(), 4 * kMi);
+  EXPECT_EQ(limits["others"]["memory_limit_bytes"], 512 * kMi);
 
   const auto less = shell("$ASSAY limit last --gpu-memory 1MiB --gpu-compute 40% --priority high");
   EXPECT_EQ(less.exit_code, 0) << less.err;
@@ -151,7 +152,7 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
                           "--gpu-compute 0%", "--gpu-borrow --gpu-no-borrow"}) {
     EXPECT_EQ(shell(std::string("$ASSAY limit 1 ") + bad).exit_code, 64) << bad;
   }
-  const std::string uid = told["uid"];
+  const std::string uid = limits["uid"];
   json("limit " + uid.substr(0, 6) + " --gpu-compute none --gpu-borrow");
   json("limit train --gpu-no-borrow");
   look([&](const wire::GpuRegion& region) {
@@ -159,7 +160,7 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
     EXPECT_EQ(wire::share_of(region, *device(region, 0)).thousandths, wire::kGpuWholeShare);
     EXPECT_FALSE(wire::share_of(region, *device(region, 0)).borrow);
   });
-  // From another project, by its uid; which GPU is 0 there, nobody knows.
+  // From another project, by its uid; GPU indices are unknown there.
   const auto far = shell("mkdir -p far && cd far && $ASSAY init >/dev/null && $ASSAY limit " + uid +
                          " --gpu-memory 9MiB && $ASSAY limit " + uid + " --gpu 0=memory:1MiB");
   EXPECT_EQ(far.exit_code, 64) << far.err;
@@ -185,9 +186,9 @@ TEST_F(GpuLimit, ARunWithoutGpusHasNothingToLimit) {
       " echo $? > rc) > /dev/null 2>&1 &");
   ASSERT_TRUE(appears("out", "ready"));
   running_ = true;
-  const auto told = shell("$ASSAY limit last --gpu-memory 1MiB");
-  EXPECT_EQ(told.exit_code, 64);
-  EXPECT_THAT(told.err, HasSubstr("its GPU work is not counted"));
+  const auto limits = shell("$ASSAY limit last --gpu-memory 1MiB");
+  EXPECT_EQ(limits.exit_code, 64);
+  EXPECT_THAT(limits.err, HasSubstr("its GPU work is not counted"));
 }
 
 }  // namespace

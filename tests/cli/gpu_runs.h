@@ -30,7 +30,7 @@ class GpuShareTest : public ::testing::Test {
   }
   std::string preamble() const {
     return "ASSAY='" + support::program() +
-           "'; SITTER='" ASSAY_GPU_SITTER "'; export LD_LIBRARY_PATH=" ASSAY_FAKECUDA
+           "'; SCRIPT='" ASSAY_GPU_SCRIPT "'; export LD_LIBRARY_PATH=" ASSAY_FAKECUDA
            " FAKECUDA_DEVICES=2 FAKECUDA_STATE=" +
            (project_.path() / "state").string() + "; ";
   }
@@ -43,7 +43,7 @@ class GpuShareTest : public ::testing::Test {
   // A run in the background that does these things; back when it waits for `go`.
   void start(const std::string& options, const std::string& steps) {
     shell("mkfifo go again; (" + options +
-          " -- sh -c 'echo $ASSAY_GPU_REGION > region; exec $0 \"$@\"' $SITTER " + steps +
+          " -- sh -c 'echo $ASSAY_GPU_REGION > region; exec $0 \"$@\"' $SCRIPT " + steps +
           " > out 2> err; echo $? > rc) > /dev/null 2>&1 &");
     ASSERT_TRUE(appears("out", "ready")) << text_of("err");
     running_ = true;
@@ -84,9 +84,9 @@ class GpuShareTest : public ::testing::Test {
     return nullptr;
   }
   base::Json json(const std::string& command) {
-    const auto told = shell("$ASSAY " + command + " --json 2>err2");
-    EXPECT_EQ(told.exit_code, 0) << text_of("err2");
-    return base::Json::parse(told.out, nullptr, false);
+    const auto ran = shell("$ASSAY " + command + " --json 2>err2");
+    EXPECT_EQ(ran.exit_code, 0) << text_of("err2");
+    return base::Json::parse(ran.out, nullptr, false);
   }
 
   base::testing::TempDir project_;

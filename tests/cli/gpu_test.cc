@@ -1,4 +1,4 @@
-// GPU work as a user meets it: counted by `assay run`, kept in the store, told by `assay show`.
+// GPU work from the command line: counted by `assay run`, kept in the store, shown by `assay show`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST_F(GpuCli, MatmulsAndTheirFlopsAreInTheStore) {
       "$ASSAY run -- sh -c \"$PROBE matmuls 12,13 50 1; $PROBE matmuls 13 41 2"
       " capture\"");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  std::int64_t asked[2] = {};  // as the two programs told it
+  std::int64_t asked[2] = {};  // as printed by the two programs
   std::istringstream lines(ran.out);
   std::string name;
   std::int64_t number = 0;
@@ -103,7 +103,7 @@ TEST_F(GpuCli, WhatAKilledProcessCountedIsInTheStore) {
   EXPECT_EQ(use(run(), "kernels"), (Json{77, 0}));
 }
 
-// Whoever comes next finds the region and finishes the run.
+// The next command finds the region and finishes the run.
 TEST_F(GpuCli, WhatWasCountedWhenTheCollectorWasKilledIsInTheStore) {
   const auto ran = shell("$ASSAY run -- sh -c \"$PROBE threads 1 55; kill -9 \\$PPID; sleep 0.3\"");
   const Json recorded = run();
@@ -117,11 +117,11 @@ TEST_F(GpuCli, EveryTracerCounts) {
   EXPECT_EQ(use(run(), "kernels"), (Json{9, 0}));
 }
 
-TEST_F(GpuCli, WithoutGpusNothingIsLoadedOrTold) {
+TEST_F(GpuCli, WithoutGpusNothingIsLoadedOrShown) {
   const auto off = shell("ASSAY_GPU=0 $ASSAY run -- sh -c 'echo $LD_PRELOAD'");
   EXPECT_THAT(off.out, Not(HasSubstr("libassay-gpu")));
   EXPECT_EQ(run()["gpu"]["use"].size(), 0U);
-  EXPECT_THAT(shell("$ASSAY show").out, Not(HasSubstr("on GPUs")));
+  EXPECT_THAT(shell("$ASSAY show").out, Not(HasSubstr("GPU work")));
   const auto on =
       shell("ASSAY_GPU=1 $ASSAY run -- sh -c 'echo $LD_PRELOAD; echo $ASSAY_GPU_REGION'");
   EXPECT_THAT(on.out, AllOf(HasSubstr("libassay-gpu"), HasSubstr("assay-gpu-")));

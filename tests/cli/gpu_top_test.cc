@@ -1,4 +1,4 @@
-// Runs and GPUs watched, as a user meets it: in a pipe, in a terminal, as JSON, for Prometheus.
+// `assay top`: in a pipe, in a terminal, as JSON, for Prometheus.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Json run_of_this_project(const Json& view) {
   return nullptr;
 }
 
-TEST_F(GpuTop, TopTellsWhatTheRunDid) {
+TEST_F(GpuTop, TopShowsTheWorkOfARun) {
   start("$ASSAY run --name busy --gpu-memory 512MiB --gpu-compute 30%",
         "launch 100 alloc 1048576 wait go");
   const Json view = json("top --once --interval 0.1");
@@ -67,7 +67,7 @@ TEST_F(GpuTop, TopTellsWhatTheRunDid) {
   // Elsewhere it has no number, but a command.
   const auto far =
       shell("mkdir -p far && cd far && $ASSAY init >/dev/null && $ASSAY top --once --interval 0.1");
-  EXPECT_THAT(far.out, AllOf(HasSubstr("gpu_sitter launch 100"), Not(HasSubstr("  busy\n"))));
+  EXPECT_THAT(far.out, AllOf(HasSubstr("gpu_script launch 100"), Not(HasSubstr("  busy\n"))));
 }
 
 // Rate times time, added up over all samples, is the total.
@@ -221,7 +221,7 @@ TEST_F(GpuTop, TopGivesTheTerminalBack) {
   }
 }
 
-TEST_F(GpuTop, TopWithoutGpusSaysSo) {
+TEST_F(GpuTop, TopWithoutGpusReportsIt) {
   const auto none = shell("LD_LIBRARY_PATH= $ASSAY top --once --interval 0.1");
   EXPECT_EQ(none.exit_code, 0);
   EXPECT_THAT(none.out, HasSubstr("no GPU: libnvidia-ml.so.1: no driver library"));
@@ -234,9 +234,9 @@ TEST_F(GpuTop, TopWithoutGpusSaysSo) {
   for (const char* bad : {"--interval 0", "--interval x", "--interval -1", "--interval 1e9",
                           "--interval nan", "--interval ''", "--listen x", "--listen 99999",
                           "--listen 0 --once", "--listen 0 --json"}) {
-    const auto told = shell(std::string("$ASSAY top ") + bad);
-    EXPECT_EQ(told.exit_code, 64) << bad << told.err;
-    EXPECT_EQ(std::count(told.err.begin(), told.err.end(), '\n'), 1) << told.err;
+    const auto ran = shell(std::string("$ASSAY top ") + bad);
+    EXPECT_EQ(ran.exit_code, 64) << bad << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   }
 }
 

@@ -1,4 +1,4 @@
-// The verbs that ask about recorded runs, as a user meets them.
+// The verbs that query recorded runs, from the command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST_F(LineageCli, ShowExplainsWhyFilesAreThere) {
                     HasSubstr("left out 2 (system): it belongs to the system\n  /usr/lib/x\n")));
 }
 
-TEST_F(LineageCli, RunsThatAreNotThere) {
+TEST_F(LineageCli, MissingRuns) {
   expect_error({"show"}, 64, "no run has been recorded yet; record one with: assay run -- COMMAND");
   record_pipeline();
   expect_error({"show", "9"}, 64, "no run 9; the newest is 3; see `assay log`");
@@ -247,7 +247,7 @@ TEST_F(LineageCli, LineageGoesUpAndDown) {
   EXPECT_FALSE(up.contains("downstream"));
 }
 
-TEST_F(LineageCli, DiffSaysWhatDiffers) {
+TEST_F(LineageCli, DiffListsDifferences) {
   record_pipeline();
   project_.record("prepare raw.txt=raw -> train.bin=t1 valid.bin=v1");
   EXPECT_EQ(assay({"diff", "1", "4"}).exit_code, 0);
@@ -332,7 +332,7 @@ TEST_F(LineageCli, PopForgetsTheNewestRunAndNotItsFiles) {
   expect_error({"pop"}, 64, "no run has been recorded yet; record one with: assay run -- COMMAND");
 }
 
-TEST_F(LineageCli, GcSaysWhatItWouldDoAndDoesIt) {
+TEST_F(LineageCli, GcListsRunsAndRemovesThem) {
   record_pipeline();
   project_.record("eval model.bin=m1 valid.bin=v1 -> scores.json=s2");
   EXPECT_EQ(json({"gc", "--dry-run"})["runs"].size(), 1U);
@@ -344,7 +344,7 @@ TEST_F(LineageCli, GcSaysWhatItWouldDoAndDoesIt) {
                "gc: --older-than 'soon' is not an age; for example 30d or 12h");
 }
 
-TEST_F(LineageCli, WithoutAStoreTheyAllSaySo) {
+TEST_F(LineageCli, WithoutAStoreEveryVerbReportsIt) {
   base::testing::TempDir empty;
   for (const std::vector<std::string>& verb :
        std::vector<std::vector<std::string>>{{"log"},

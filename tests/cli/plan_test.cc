@@ -1,4 +1,4 @@
-// `assay plan` as a user meets it: tables, the same facts as JSON, and one line for mistakes.
+// `assay plan` from the command line: tables, the same facts as JSON, and one line for mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,7 +138,7 @@ TEST(PlanCli, AnotherFrameworkTakesAnotherTime) {
           "--framework: unknown framework 'megatron-cor'; did you mean 'megatron-core'?");
 }
 
-TEST(PlanCli, FarFromWhatWasMeasuredIsSaid) {
+TEST(PlanCli, ExtrapolationsAreReported) {
   const std::vector<std::string> far = {"llama3-70b-h200x32",
                                         "--set",
                                         "cluster.nodes=25000",
@@ -284,7 +284,7 @@ TEST(PlanCli, CalibratesToRowsAndToOwnRuns) {
   EXPECT_EQ(plan({kJob, "--calibrate", rows}).exit_code, 64);
 }
 
-TEST(PlanCli, WhatIsNotKnownIsSaidBesideWhatIs) {
+TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {
   base::testing::TempDir directory;
   const std::string file = directory.path() / "job.toml";
   std::ofstream(file) << "[model]\nextends = \"tiny\"\n[train]\nsteps = 10\n"
@@ -302,7 +302,7 @@ TEST(PlanCli, WhatIsNotKnownIsSaidBesideWhatIs) {
   EXPECT_NEAR(json["hours"].get<double>(), 10.0 / 3600, 1e-12);
 }
 
-// On a CPU nothing is predicted, and what was measured can be priced all the same.
+// On a CPU nothing is predicted, but a measured step can be priced.
 TEST(PlanCli, AGivenStepNeedsNoPrediction) {
   const Json json = plan_json({"demo", "--step-time", "2"});
   EXPECT_EQ(json["step_s"], 2);

@@ -1,4 +1,4 @@
-// A project that cannot be written, as a user meets it: what was recorded can still be asked.
+// A project that cannot be written: recorded runs can still be queried.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class ReadOnlyCli : public ::testing::Test {
   base::testing::TempDir project_;
 };
 
-TEST_F(ReadOnlyCli, EveryQuestionIsAnswered) {
+TEST_F(ReadOnlyCli, EveryQueryWorks) {
   if (read_only("true").exit_code != 0) GTEST_SKIP() << "mounting is not allowed here";
   shell("$A init -q; echo 1 > in; $A run -- cp in out; $A run -- cp out end");
   // With the log of the last run beside the database, and without.
@@ -54,7 +54,7 @@ TEST_F(ReadOnlyCli, EveryQuestionIsAnswered) {
   EXPECT_THAT(run.err, HasSubstr("this run is not recorded"));
 }
 
-TEST_F(ReadOnlyCli, AnEmptyWordIsNamed) {
+TEST_F(ReadOnlyCli, AnEmptyArgumentIsReported) {
   const auto outcome = shell("$A init -q; $A run -- ''");
   EXPECT_EQ(outcome.exit_code, 127);
   EXPECT_EQ(outcome.err, "assay: '': command not found; it is in no directory of PATH\n");

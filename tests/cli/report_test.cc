@@ -1,4 +1,4 @@
-// `assay report` as a user meets it, and its page as a browser does.
+// `assay report` from the command line, and its page in a browser.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -175,7 +175,7 @@ TEST_F(ReportCli, ASuiteIsItsFolderOrItsName) {
   EXPECT_EQ(by_name["parts"][0]["data"]["quick"], false);
 }
 
-TEST_F(ReportCli, FormatsSayTheSame) {
+TEST_F(ReportCli, FormatsHaveTheSameContent) {
   train(40);
   const auto text = run({"report", "last", "--format", "md", "--price", "$3.6", "--carbon", "400"});
   ASSERT_EQ(text.exit_code, 0) << text.err;

@@ -100,7 +100,7 @@ TEST_F(RunAgain, AFolderThatIsGoneDoesNotKeepTheStageFromRunning) {
                            "output is not redirected\n");
 }
 
-TEST_F(RunAgain, WordsBehindAStageAreNotDropped) {
+TEST_F(RunAgain, ArgumentsAfterAStageAreNotDropped) {
   shell("$A run -- sh -c 'echo x > made'");
   const auto more = shell("$A run @1 extra words");
   EXPECT_EQ(more.exit_code, 64);

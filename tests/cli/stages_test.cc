@@ -1,4 +1,4 @@
-// Stages as a user meets them: what is one, what running one again does, what connects them.
+// Stages from the command line: what is one, running one again, what connects them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

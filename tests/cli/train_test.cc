@@ -47,9 +47,9 @@ class TrainCli : public ::testing::Test {
     text << file.rdbuf();
     return text.str();
   }
-  Json json_of(std::vector<std::string> words) {
-    words.insert(words.begin(), support::program());
-    return Json::parse(support::run({words, "", directory_.path()}).out);
+  Json json_of(std::vector<std::string> command) {
+    command.insert(command.begin(), support::program());
+    return Json::parse(support::run({command, "", directory_.path()}).out);
   }
   // Starts training in the background and returns its pid.
   pid_t start(std::vector<std::string> more) {
@@ -280,7 +280,7 @@ TEST_F(TrainCli, SignalsFinishTheStepAndSave) {
 
 TEST_F(TrainCli, BadInputGetsOneLine) {
   struct Case {
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     int code;
     const char* line;
   };
@@ -319,7 +319,7 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
             64,
             "model.experts"},
        }) {
-    const auto outcome = train(c.words);
+    const auto outcome = train(c.arguments);
     EXPECT_EQ(outcome.exit_code, c.code) << c.line << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(c.line));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;

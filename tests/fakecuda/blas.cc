@@ -1,6 +1,6 @@
-// A libcublas without GPUs: every matmul looks at what it was given, counts itself, and multiplies
-// nothing. cublasGemmEx calls cuBLASLt, as the real one does. Which version it is, is said when it
-// is linked: several may be in one process.
+// A libcublas without GPUs: a matmul reads its arguments and counts the call, but multiplies
+// nothing. cublasGemmEx calls cuBLASLt, as the real one does. The version is set when it is linked:
+// several may be in one process.
 #include <atomic>
 #include <cstdint>
 #include <tuple>
@@ -30,7 +30,7 @@ struct Handle {
 
 enum class Shape { PLAIN, ARRAYS, STRIDES, TYPES, EX, ARRAYS_EX, STRIDES_EX };
 
-// Where a shape has its number of matrices; 0: it has none.
+// Index of the argument that is the number of matrices; 0: none.
 constexpr std::size_t batch_of(Shape shape) {
   switch (shape) {
     case Shape::ARRAYS:
@@ -79,7 +79,7 @@ struct Gemm<kShape, int(void*, P...)> {
     const std::tuple all(handle, given...);
     if (handle == nullptr || std::get<3>(all) < 0 || std::get<4>(all) < 0) return kInvalidValue;
     calls.fetch_add(1);
-    std::uint64_t seen = 5381;  // of every argument, in its order
+    std::uint64_t seen = 5381;  // hash of all arguments in order
     ((seen = seen * 1099511628211U ^ word(given)), ...);
     digest.fetch_add(seen);
     if constexpr (batch_of(kShape) != 0) {
@@ -96,7 +96,7 @@ struct Gemm<kShape, int(void*, P...)> {
 
 }  // namespace
 
-// The functions are jumps, since a function cannot be defined by the name of its type.
+// The functions are jumps, because a function cannot be defined through an alias of its type.
 #define GEMM(symbol, shape, N, flops)                                                         \
   extern "C" {                                                                                \
   __attribute__((visibility("hidden"), used)) fakeblas::Shapes<N>::shape* fakeblas_##symbol = \

@@ -24,9 +24,10 @@ struct Descriptor {
   std::int32_t transposed[2];
 };
 
-int copied(const void* value, std::size_t size, void* to, std::size_t room, std::size_t* written) {
+int copied(const void* value, std::size_t size, void* to, std::size_t capacity,
+           std::size_t* written) {
   static const bool none = std::getenv("FAKEBLAS_NO_ATTRIBUTES") != nullptr;
-  if (none || to == nullptr || room < size) return kInvalidValue;
+  if (none || to == nullptr || capacity < size) return kInvalidValue;
   std::memcpy(to, value, size);
   if (written != nullptr) *written = size;
   return 0;
@@ -51,18 +52,18 @@ int cublasLtMatrixLayoutSetAttribute(void* layout, int attribute, const void* fr
   std::memcpy(&static_cast<Layout*>(layout)->batch, from, size);
   return 0;
 }
-int cublasLtMatrixLayoutGetAttribute(const void* layout, int attribute, void* to, std::size_t room,
-                                     std::size_t* written) {
+int cublasLtMatrixLayoutGetAttribute(const void* layout, int attribute, void* to,
+                                     std::size_t capacity, std::size_t* written) {
   const auto* of = static_cast<const Layout*>(layout);
   switch (attribute) {
     case 0:
-      return copied(&of->type, sizeof of->type, to, room, written);
+      return copied(&of->type, sizeof of->type, to, capacity, written);
     case 2:
-      return copied(&of->rows, sizeof of->rows, to, room, written);
+      return copied(&of->rows, sizeof of->rows, to, capacity, written);
     case 3:
-      return copied(&of->columns, sizeof of->columns, to, room, written);
+      return copied(&of->columns, sizeof of->columns, to, capacity, written);
     case 5:
-      return copied(&of->batch, sizeof of->batch, to, room, written);
+      return copied(&of->batch, sizeof of->batch, to, capacity, written);
     default:
       return kInvalidValue;
   }
@@ -82,10 +83,10 @@ int cublasLtMatmulDescSetAttribute(void* descriptor, int attribute, const void* 
   return 0;
 }
 int cublasLtMatmulDescGetAttribute(const void* descriptor, int attribute, void* to,
-                                   std::size_t room, std::size_t* written) {
+                                   std::size_t capacity, std::size_t* written) {
   if (attribute != 3 && attribute != 4) return kInvalidValue;
   const auto& value = static_cast<const Descriptor*>(descriptor)->transposed[attribute - 3];
-  return copied(&value, sizeof value, to, room, written);
+  return copied(&value, sizeof value, to, capacity, written);
 }
 
 int cublasLtMatmul(void*, void* descriptor, const void*, const void*, void* a, const void*, void* b,

@@ -20,9 +20,9 @@ namespace {
 constexpr std::size_t kProcesses = 32;
 constexpr std::size_t kPoints = 2048;
 constexpr std::size_t kSegments = 4096;
-constexpr std::uint64_t kLookAtTheLivingNs = 2'000'000;
+constexpr std::uint64_t kLivenessCheckNs = 2'000'000;
 
-// How much had run when: between two points a straight line.
+// Work done by a time; linear between two points.
 struct Point {
   std::uint64_t at;
   std::uint64_t done;
@@ -56,7 +56,7 @@ struct Process {
   }
   [[nodiscard]] const Segment& segment() const { return queue[first_segment % kSegments]; }
   [[nodiscard]] bool copies() const { return segment().engine == Engine::kCopy; }
-  // Of the segment that runs.
+  // The running segment.
   [[nodiscard]] std::uint64_t left() const { return segment().end - done; }
   void run(std::uint64_t ns) {
     done += ns;
@@ -68,9 +68,9 @@ struct Process {
   }
 };
 struct Gpu {
-  pthread_mutex_t mutex;  // survives whoever is killed while holding it
+  pthread_mutex_t mutex;  // robust: its holder may be killed
   std::uint64_t now;
-  std::uint64_t looked;
+  std::uint64_t checked;
   Process processes[kProcesses];
 };
 
@@ -116,10 +116,10 @@ bool is_alive(pid_t pid) {
   return name_end != nullptr && name_end[2] != 'Z' && name_end[2] != 'X';
 }
 
-// Runs what is queued until now, in stretches in which the same segments run.
+// Runs queued work until now, in intervals with the same running segments.
 void advance(Gpu& gpu, std::uint64_t now) {
-  if (now > gpu.looked + kLookAtTheLivingNs) {
-    gpu.looked = now;
+  if (now > gpu.checked + kLivenessCheckNs) {
+    gpu.checked = now;
     for (Process& process : gpu.processes) {
       if (process.is_busy() && !is_alive(process.pid)) process.drop_queue();
     }
@@ -141,7 +141,7 @@ void advance(Gpu& gpu, std::uint64_t now) {
     for (const Process& process : gpu.processes) {
       if (process.is_busy()) stretch = std::min(stretch, process.left() * slower(process));
     }
-    // Rounded down, so that nobody has more than was queued; what is lost is nanoseconds.
+    // Rounded down, so that no process gets more than it queued; the error is nanoseconds.
     stretch = std::max(stretch, std::max<std::uint64_t>(1, sharing));
     gpu.now += stretch;
     bool ends = false;
@@ -214,7 +214,7 @@ std::uint64_t done_at(std::uint64_t place) {
   Locked locked;
   const Process& mine = locked.mine();
   if (mine.done < place) return 0;
-  if (place == 0) return 1;  // there was nothing to be done
+  if (place == 0) return 1;  // nothing was queued
   Point after = {locked.gpu().now, mine.done};
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(mine.points, kPoints); ++i) {
     const Point& point = mine.last[(mine.points - 1 - i) % kPoints];
@@ -243,7 +243,7 @@ void wait_until_done() {
   }
 }
 
-std::uint64_t had() {
+std::uint64_t busy_ns() {
   Locked locked;
   return locked.mine().done;
 }

@@ -1,8 +1,7 @@
 // The fake GPU's time: each process has a queue of work. While several have work for the
-// multiprocessors, each runs at its fraction of the speed, as processes do that share a GPU; what a
-// copy engine does runs at full speed beside them, but in the order of its queue. With
-// FAKECUDA_CLOCK=FILE the GPU is the one of all processes that name this file; otherwise each
-// process has one of its own.
+// multiprocessors, each runs at its fraction of the speed, like processes that share a GPU; copy
+// engines run at full speed concurrently, but in the order of their queue. All processes with the
+// same FAKECUDA_CLOCK=FILE share one GPU; otherwise each process has its own.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,8 @@ std::uint64_t submit(std::uint64_t ns, Engine engine = Engine::kMultiprocessors)
 std::uint64_t done_at(std::uint64_t place);
 // Sleeps until the queue is empty.
 void wait_until_done();
-// The GPU's time that this process has had.
-std::uint64_t had();
+// GPU time used by this process.
+std::uint64_t busy_ns();
 
 std::uint64_t now_ns();
 

@@ -1,34 +1,34 @@
 // A libcuda.so.1 without a GPU: every entry point of the driver exists and counts its calls;
 // devices, memory, graphs and time are modelled as far as tests need them. Set up by environment:
 //
-//   FAKECUDA_DEVICES=1             how many
+//   FAKECUDA_DEVICES=1             number of devices
 //   FAKECUDA_MEMORY=1073741824     bytes of each
-//   FAKECUDA_LAUNCH_NS=0           what a kernel takes, times the blocks of its grid and the depth
-//                                  of a block; synchronising waits for it
-//   FAKECUDA_LAUNCH_HOST_NS=0      what a launch keeps its thread busy for
-//   FAKECUDA_COPY_NS=0             what copying a KiB between host and device takes
-//   FAKECUDA_DEVICE_COPY_NS=0      what copying a MiB on the device takes; a memset half of that
-//   FAKECUDA_EVENT_NS=0            what recording an event takes, of the stream: it is in the time
-//                                  between two events, as on a GPU
+//   FAKECUDA_LAUNCH_NS=0           duration of a kernel, times the blocks of its grid and the
+//                                  depth of a block; synchronizing waits for it
+//   FAKECUDA_LAUNCH_HOST_NS=0      host time of a launch
+//   FAKECUDA_COPY_NS=0             duration of copying a KiB between host and device
+//   FAKECUDA_DEVICE_COPY_NS=0      duration of copying a MiB on the device; a memset takes half
+//   FAKECUDA_EVENT_NS=0            duration of recording an event, in the stream: it is part of
+//                                  the time between two events, as on a GPU
 //   FAKECUDA_CLOCK=FILE            one GPU for all processes that name it (clock.h)
-//   FAKECUDA_NO_EVENTS=1           events cannot be made
-//   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid tells the card's UUID,
+//   FAKECUDA_NO_EVENTS=1           events cannot be created
+//   FAKECUDA_MIG=1                 devices are slices: cuDeviceGetUuid returns the card's UUID,
 //                                  cuDeviceGetUuid_v2 the slice's
 //   FAKECUDA_STATE=FILE            bytes used, shared with other processes
 //   FAKECUDA_CONTEXT=0             bytes that a context takes
 //   FAKECUDA_MODULE=0              bytes that a module takes
-//   CUDA_VISIBLE_DEVICES           as the driver has it, by number or UUID
+//   CUDA_VISIBLE_DEVICES           as in the driver, by number or UUID
 //
 // With FAKECUDA_BARE defined nothing is counted and a launch does nothing at all: for benchmarks.
 //
-// Here: what the parts of it share.
+// This header has what its sources share:
 //   driver_entries.cc   every entry point by name, version and kind; those that only count
 //   driver_devices.cc   devices, contexts, modules
 //   driver_memory.cc    allocations, pools, mappings
-//   driver_graphs.cc    launches, graphs; driver_captures.h: captures, and what ends them
+//   driver_graphs.cc    launches, graphs; driver_captures.h: captures, and what invalidates them
 //   driver_copies.cc    copies and memsets that take time
 //   driver_events.cc    events, waiting
-//   driver_lookup.cc    cuGetProcAddress, and what tests may ask (fakecuda.h)
+//   driver_lookup.cc    cuGetProcAddress, and the queries for tests (fakecuda.h)
 #pragma once
 
 #include <atomic>
@@ -83,7 +83,7 @@ inline Driver& driver() {
 }
 
 inline constinit thread_local int current_device = 0;
-// The primary context of a device is 0x1000 and its number, others are beyond.
+// The primary context of device N is 0x1000 + N; others are above.
 inline constinit thread_local std::intptr_t current_context = 0x1000;
 
 inline int physical(int ordinal) {
@@ -106,7 +106,7 @@ struct Graph {
 struct Executable {
   std::uint64_t nodes;
   std::uint64_t blocks;
-  std::uint64_t bytes;  // at most at a time
+  std::uint64_t bytes;  // peak
   std::uint64_t copies_ns;
 };
 inline constinit thread_local Graph* capturing = nullptr;
@@ -124,8 +124,8 @@ struct Entry {
   void* function;
 };
 extern const Entry kEntries[kSymbols];
-// The newest that is not newer than the caller, of the kind that is asked for. What has no variant
-// for per-thread streams is the same for both.
+// The newest version that is not newer than the caller's, of the requested kind. An entry without a
+// variant for per-thread streams serves both.
 const Entry* find(const char* name, int version, bool per_thread);
 
 }  // namespace fakecuda

@@ -11,7 +11,7 @@ constinit thread_local int capture_mode = kRelaxed;
 constinit thread_local std::uint64_t capture_begun = 0;
 constinit thread_local bool own_capture_ended = false;
 std::atomic<int> global_captures{0};
-std::atomic<std::uint64_t> ended_captures{0};  // a date: those begun before it are not valid
+std::atomic<std::uint64_t> ended_captures{0};  // captures begun before this time are invalid
 std::atomic<std::uint64_t> capture_date{1};
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Captures, and what ends them. Modes are as CUstreamCaptureMode. What might block ends captures
-// unless it is known to be harmless: a thread in the global mode ends its own and all that are
-// global, one in the second its own.
+// Captures, and what invalidates them. Modes are those of CUstreamCaptureMode. A call that might
+// block invalidates captures unless it is known to be harmless: in global mode those of the thread
+// and all global ones, in thread-local mode only those of the thread.
 #pragma once
 
 #include "driver.h"
@@ -13,7 +13,7 @@ constexpr int kInvalidated = 901;
 
 inline constinit thread_local int thread_mode = kGlobal;
 
-// Whether what this thread does just now ends a capture.
+// Whether a possibly blocking call of this thread invalidates a capture now.
 bool ends_captures();
 int begin_capture(int mode);
 int end_capture(void** graph);

@@ -10,7 +10,7 @@ extern "C" {
     count(k_##symbol);                           \
     return kOk;                                  \
   }
-// Elsewhere, with parameters of their own: only their addresses are used here.
+// Defined elsewhere with their parameters; only their addresses are used here.
 #define MODELLED(name, version, per_thread, symbol) int symbol();
 #include "entries.inc"
 #undef PLAIN

@@ -19,9 +19,9 @@ int wait_for_kernels() {
 struct Event {
   std::uint64_t place = 0;
   std::uint64_t recorded = 0;
-  std::uint64_t done = 0;  // once somebody has seen it: the clock forgets
+  std::uint64_t done = 0;  // set at the first query: the clock forgets
 };
-// What an event in a capturing stream would be is a node: nobody may ask for its time.
+// An event in a capturing stream is a graph node: its time cannot be queried.
 int record(void* event) {
 #ifndef FAKECUDA_BARE
   if (capturing != nullptr) return add_node(nullptr, capturing, 5);
@@ -68,7 +68,7 @@ SYNCHRONISE(cuStreamSynchronize)
 SYNCHRONISE(cuStreamSynchronize_ptsz)
 SYNCHRONISE(cuEventSynchronize)
 
-// Events: a place in the queue of work, and when they were put there.
+// Events: a position in the queue of work, and when they were recorded.
 int cuEventCreate(void** event, unsigned) {
   count(k_cuEventCreate);
   static const bool none = setting("FAKECUDA_NO_EVENTS", 0) != 0;

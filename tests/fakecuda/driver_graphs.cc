@@ -1,4 +1,4 @@
-// Launches, graphs and what streams capture.
+// Launches, graphs and stream captures.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -33,7 +33,7 @@ void run_kernels(std::uint64_t blocks) {
   }
 }
 
-// What is freed is there for the next: nodes run one after the other here.
+// Freed memory is available to the next node: nodes run one after the other here.
 void add_up(const Graph& graph, Executable& sum, std::map<std::uint64_t, std::uint64_t>& live) {
   for (const Node* node : graph.nodes) {
     if (node->type == 4 && node->child != nullptr) {
@@ -94,7 +94,7 @@ LAUNCH(cuLaunchCooperativeKernel_ptsz)
 #define LAUNCH_EX(symbol)                                                                 \
   int symbol(const unsigned* grid) {                                                      \
     count(k_##symbol);                                                                    \
-    const bool timed = driver().launch_ns != 0; /* or nobody may have passed one */       \
+    const bool timed = driver().launch_ns != 0; /* else the grid may be missing */        \
     return launch(timed ? std::uint64_t{grid[0]} * std::uint64_t{grid[1]} * grid[2] : 1); \
   }
 LAUNCH_EX(cuLaunchKernelEx)
@@ -148,7 +148,7 @@ int cuGraphMemFreeNodeGetParams(void* node, std::uint64_t* address) {
   *address = static_cast<Node*>(node)->address;
   return kOk;
 }
-// CUgraphNodeParams: the type, and what it needs from 16 on.
+// CUgraphNodeParams: the type, and its parameters from 16 on.
 int add_any_node(void** node, void* graph, void* parameters) {
   auto* bytes = static_cast<unsigned char*>(parameters);
   int type = 0;

@@ -1,4 +1,4 @@
-// cuGetProcAddress, and what the driver knows of itself.
+// cuGetProcAddress, and the queries for tests.
 #include <cstring>
 
 #include "clock.h"
@@ -39,10 +39,10 @@ unsigned long fakecuda_calls(const char* symbol) {
   return ~0UL;
 }
 #ifdef FAKECUDA_BARE
-void fakecuda_does_nothing() {}  // by this it is known
+void fakecuda_does_nothing() {}  // identifies the fake driver
 #endif
-unsigned long fakecuda_had_ns() {
-  return fakecuda::had();
+unsigned long fakecuda_busy_ns() {
+  return fakecuda::busy_ns();
 }
 unsigned long fakecuda_used(int device) {
   return fake::Memory::used(physical(device));

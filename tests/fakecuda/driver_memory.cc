@@ -1,4 +1,4 @@
-// Memory: allocators, pools, mappings, arrays, the host's.
+// Memory: allocators, pools, mappings, arrays, host memory.
 #include <cstdlib>
 #include <cstring>
 
@@ -62,7 +62,7 @@ std::size_t format_bits(const Array3dShape& shape) {
   if (format == 2 || format == 9 || format == 16 || normalised) return 16 * shape.channels;
   return (format == 3 || format == 10 || format == 32 ? 32 : 8) * shape.channels;
 }
-// Sparse arrays and those that are mapped later take nothing.
+// Sparse arrays and arrays mapped later use no memory of their own.
 std::size_t bytes_of(const Array3dShape& shape) {
   if ((shape.flags & 0xC0U) != 0) return 0;
   return shape.width * at_least_one(shape.height) * at_least_one(shape.depth) * format_bits(shape) /
@@ -82,7 +82,7 @@ int allocate_from(void* pool, std::uint64_t* out, std::size_t size) {
 
 extern "C" {
 
-// As the real one: null is an invalid value.
+// As in the real one, null is an invalid value.
 int cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
   count(k_cuMemGetInfo_v2);
   if (free_bytes == nullptr || total == nullptr) return kInvalidValue;

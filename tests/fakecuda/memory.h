@@ -1,6 +1,5 @@
-// What the fake driver's memory does: allocations of contexts, pools that keep what was freed,
-// handles that live as long as anybody holds them, memory of graphs, and what contexts and modules
-// take without being asked.
+// The fake driver's memory: allocations of contexts, pools that keep freed memory, handles with
+// reference counts, memory of graphs, and the overhead of contexts and modules.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,8 @@ constexpr int kOutOfMemory = 2;
 class Memory {
  public:
   static Memory& the() {
-    static Memory* const memory = new Memory;  // programs free things at their very end
+    static Memory* const memory =
+        new Memory;  // never destroyed: programs free memory until they exit
     return *memory;
   }
 
@@ -55,13 +55,13 @@ class Memory {
   }
 
   // Pools.
-  // At -1 it is the host's, and takes nothing of a device.
+  // Device -1 is the host, which uses no device memory.
   struct Pool {
     int device;
     std::uint64_t used, reserved;
-    std::uint64_t fresh;      // freed since somebody last waited: cannot be trimmed, as on a card
-    std::uint64_t threshold;  // what is kept when somebody waits for the device
-    bool destroyed;           // lives as long as something of it is allocated
+    std::uint64_t fresh;  // freed since the last synchronization: cannot be trimmed, as on a card
+    std::uint64_t threshold;  // kept at a synchronization
+    bool destroyed;           // exists until its last allocation is freed
   };
   Pool* default_pool(int device) { return &default_pools_[device]; }
   int allocate_from(Pool* pool, std::uint64_t* address, std::uint64_t size, int device,
@@ -96,7 +96,7 @@ class Memory {
     shrink(pool, 0);
     if (pool->used == 0) forget(pool);
   }
-  // Somebody has waited for the device.
+  // A synchronization with the device.
   void settle_pools() {
     const std::lock_guard lock(mutex_);
     const auto settle = [&](Pool& pool) {
@@ -148,7 +148,7 @@ class Memory {
     return let_go(handle);
   }
 
-  // Contexts. Each costs something; so does each module.
+  // Contexts and modules, each with an overhead.
   std::intptr_t new_context(int ordinal, int device) {
     const std::lock_guard lock(mutex_);
     take(device, context_bytes_);
@@ -182,7 +182,7 @@ class Memory {
   void destroy(std::intptr_t context, int device) {
     const std::lock_guard lock(mutex_);
     for (auto at = live_.begin(); at != live_.end();) {
-      // Pools are devices': a context takes nothing of theirs with it.
+      // Pools belong to devices: destroying a context frees nothing of theirs.
       if (at->second.context != context || at->second.pool != nullptr) {
         ++at;
         continue;
@@ -194,7 +194,7 @@ class Memory {
   }
   int load_module(int device) { return take(device, module_bytes_) ? kOk : kOutOfMemory; }
 
-  // Graphs have what the largest of them wanted, until it is trimmed.
+  // Graphs keep the peak of the largest one, until it is trimmed.
   bool take_for_graph(int device, std::uint64_t size) {
     const std::lock_guard lock(mutex_);
     if (size <= graphs_[device]) return true;
@@ -285,7 +285,7 @@ class Memory {
   std::uint64_t context_bytes_ = setting("FAKECUDA_CONTEXT", 0);
   std::uint64_t module_bytes_ = setting("FAKECUDA_MODULE", 0);
   std::mutex mutex_;
-  std::uint64_t next_ = 0x7F00'0000'0000;  // addresses that nothing else has
+  std::uint64_t next_ = 0x7F00'0000'0000;  // a range without other mappings
   std::map<std::uint64_t, Live> live_;
   std::map<std::uint64_t, Handle> handles_;
   std::map<std::uint64_t, Mapping> mappings_;

@@ -1,6 +1,5 @@
-// Memory of the fake devices, as the fake driver and the fake NVML know it: who has how much. In
-// the file $FAKECUDA_STATE.memory, shared by all processes that name the same, or in this one
-// alone.
+// Memory of the fake devices by process, shared by the fake driver and the fake NVML: in the file
+// $FAKECUDA_STATE.memory, which all processes with this variable share, or in this process alone.
 #pragma once
 
 #include <fcntl.h>
@@ -35,7 +34,7 @@ struct MemoryState {
   Process processes[kMaxProcesses];
 };
 
-// Tests leave nothing in folders that people work in.
+// Tests leave no files in the working directory.
 inline bool is_temporary(const std::string& path) {
   const char* folder = std::getenv("TMPDIR");
   return path.starts_with("/dev/shm/") || path.starts_with("/tmp/") ||
@@ -63,7 +62,7 @@ inline MemoryState& memory_state() {
   return *shared;
 }
 
-// A driver takes back what the dead had.
+// As a driver does, releases the memory of processes that have exited.
 inline void sweep() {
   MemoryState& state = memory_state();
   for (MemoryState::Process& process : state.processes) {

@@ -1,5 +1,5 @@
-// A libnccl.so.2 without GPUs: communicators know their ranks, collectives count themselves and
-// move nothing.
+// A libnccl.so.2 without GPUs: communicators have ranks, collectives are counted and move
+// nothing.
 #include <atomic>
 #include <cstddef>
 #include <cstring>

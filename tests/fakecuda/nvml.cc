@@ -1,6 +1,6 @@
-// A libnvidia-ml.so.1 without GPUs: the devices and the memory that the fake driver has, by the
-// same environment (see driver.cc). FAKECUDA_PID_SHIFT=N tells processes under other numbers than
-// they have themselves, as it is in a container; FAKECUDA_NVML_MS=N takes its time to list them.
+// A libnvidia-ml.so.1 without GPUs: the devices and the memory of the fake driver, from the same
+// environment (driver.h). FAKECUDA_PID_SHIFT=N reports process ids shifted by N, as in a container;
+// FAKECUDA_NVML_MS=N delays the list of processes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

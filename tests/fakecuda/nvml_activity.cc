@@ -1,5 +1,5 @@
-// What the fake NVML's GPUs are doing: numbers of their own for each, so that none is mistaken for
-// another. FAKENVML_GPM=0 makes them older than Hopper.
+// Activity counters of the fake NVML: a distinct value for each, so that none is mistaken for
+// another. FAKENVML_GPM=0 makes the GPUs older than Hopper.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,5 @@
-// A program of the CUDA runtime that does a known amount of everything and says how much, "name
-// number" per line: what `assay run` must have counted on a real card. Run by on_a_card.
+// A program of the CUDA runtime that does a known amount of every kind of work and prints it, one
+// "name number" per line: what `assay run` must count on a real card. Run by on_a_card.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 

@@ -122,7 +122,7 @@ TEST(FileModel, InheritedDescriptorsAreKnownByTheirUse) {
   EXPECT_THAT(lineage.outputs, ElementsAre(Pair("out", "created")));
 }
 
-TEST(FileModel, SaysWhenItIsLost) {
+TEST(FileModel, ReportsWhatItCannotFollow) {
   FileModel model("/t", before());
   model.replay({open_call("/t/unheard_of", "O_RDONLY")}, "/t");
   EXPECT_EQ(model.problems().size(), 1U);

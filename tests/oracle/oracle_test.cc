@@ -68,7 +68,7 @@ void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, con
              const std::vector<std::string>& user = {}) {
   SCOPED_TRACE("tracer " + tracer);
   if (std::ranges::count(which.not_for, tracer) > 0) return;
-  const auto words = [&](const std::vector<std::string>& more) {
+  const auto command = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = user;
     all.push_back(support::program());
     all.insert(all.end(), more.begin(), more.end());
@@ -76,9 +76,9 @@ void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, con
   };
   const fs::path tree = sandbox.copy(tracer);
   if (!user.empty()) support::run({{"chown", "-R", "nobody", sandbox.folder().string()}});
-  const support::Outcome init = support::run({words({"init"}), "", sandbox.folder()});
+  const support::Outcome init = support::run({command({"init"}), "", sandbox.folder()});
   ASSERT_EQ(init.exit_code, 0) << init.err;
-  const support::Outcome outcome = sandbox.run(tree, words({"run", "--tracer", tracer, "--"}));
+  const support::Outcome outcome = sandbox.run(tree, command({"run", "--tracer", tracer, "--"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, truth.out);
   const Json shown = finished_run(sandbox.folder());

@@ -14,9 +14,9 @@ using base::Json;
 
 namespace {
 
-support::Outcome assay(std::vector<std::string> words, const fs::path& where) {
-  words.insert(words.begin(), support::program());
-  return support::run({words, "", where});
+support::Outcome assay(std::vector<std::string> arguments, const fs::path& where) {
+  arguments.insert(arguments.begin(), support::program());
+  return support::run({arguments, "", where});
 }
 
 // JSON is UTF-8: what is not has the replacement character there.
@@ -40,18 +40,21 @@ const std::vector<std::string>& tracers() {
 }
 
 Json finished_run(const fs::path& project) {
-  Json shown;
-  for (int round = 0; round < 100; ++round) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for (;;) {
     const support::Outcome outcome = assay({"show", "last", "--json"}, project);
-    shown = Json::parse(outcome.out, nullptr, false);
+    Json shown = Json::parse(outcome.out, nullptr, false);
     if (shown.is_discarded() || !shown.contains("run")) {
       ADD_FAILURE() << "assay show last --json: " << outcome.out << outcome.err;
       return {};
     }
-    if (shown["run"]["status"] != "running") break;
+    if (shown["run"]["status"] != "running") return shown;
+    if (std::chrono::steady_clock::now() > deadline) {
+      ADD_FAILURE() << "the run has not ended within a minute: " << outcome.out;
+      return shown;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  return shown;
 }
 
 Recorded recorded(const Json& shown, const fs::path& tree) {
@@ -108,12 +111,12 @@ void expect_digests(const Lineage& expected, const Recorded& got, const fs::path
 
 void expect_befores(const std::vector<std::string>& grows, const Recorded& got,
                     const fs::path& pristine) {
-  std::vector<std::string> told;
+  std::vector<std::string> modified;
   for (const auto& [path, digest] : got.before_digests) {
     // Of a renamed file this is what it held under its former name.
-    if (got.lineage.outputs.at(path) == "modified") told.push_back(path);
+    if (got.lineage.outputs.at(path) == "modified") modified.push_back(path);
   }
-  for (const auto& [path, digest] : b3sum(pristine, told)) {
+  for (const auto& [path, digest] : b3sum(pristine, modified)) {
     EXPECT_EQ(got.before_digests.at(path), digest) << "what output " << path << " held before";
   }
   for (const std::string& path : grows) {

@@ -23,11 +23,11 @@ constexpr const char* kTree =
 
 }  // namespace
 
-std::string quoted(const std::vector<std::string>& words) {
+std::string quoted(const std::vector<std::string>& command) {
   std::string text;
-  for (const std::string& word : words) {
+  for (const std::string& argument : command) {
     std::string inner;
-    for (const char c : word) inner += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    for (const char c : argument) inner += c == '\'' ? std::string("'\\''") : std::string(1, c);
     text += (text.empty() ? "'" : " '") + inner + "'";
   }
   return text;
@@ -65,9 +65,9 @@ std::map<std::string, std::string> b3sum(const fs::path& root,
                                          const std::vector<std::string>& paths) {
   std::map<std::string, std::string> digests;
   if (paths.empty()) return digests;
-  std::vector<std::string> words = {"b3sum", "--no-names", "--num-threads", "1", "--"};
-  for (const std::string& path : paths) words.push_back("./" + path);
-  const support::Outcome outcome = support::run({words, "", root});
+  std::vector<std::string> command = {"b3sum", "--no-names", "--num-threads", "1", "--"};
+  for (const std::string& path : paths) command.push_back("./" + path);
+  const support::Outcome outcome = support::run({command, "", root});
   std::istringstream lines(outcome.out);
   for (const std::string& path : paths) {
     std::string digest;

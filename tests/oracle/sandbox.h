@@ -41,6 +41,6 @@ std::map<std::string, std::string> b3sum(const std::filesystem::path& root,
 // Why this machine cannot run the case; empty if it can.
 std::string unavailable(const Case& which);
 
-std::string quoted(const std::vector<std::string>& words);
+std::string quoted(const std::vector<std::string>& arguments);
 
 }  // namespace assay::oracle

@@ -54,7 +54,7 @@ std::set<std::string> changes(const Snapshot& before, const Snapshot& after) {
   };
   compare(before, after);
   compare(after, before);
-  // A file that is under another name now has gone from where it was, and is told there only.
+  // A renamed file is reported only under its old name, as gone.
   std::set<std::pair<std::uint64_t, std::int64_t>> alive;
   for (const auto& [path, entry] : after.entries) alive.insert(identity(entry));
   std::erase_if(paths, [&](const std::string& path) {

@@ -63,7 +63,12 @@ const std::string& program() {
 }
 
 bool program_is_sanitized() {
-  return std::filesystem::path(program()).parent_path().filename() == "checked";
+  static const bool sanitized = [] {
+    const std::string version = run({{program(), "--version"}}).out;
+    if (version.find("; sanitizers: ") == std::string::npos) std::abort();
+    return version.find("; sanitizers: none\n") == std::string::npos;
+  }();
+  return sanitized;
 }
 
 Outcome run(const Invocation& invocation) {

@@ -22,7 +22,7 @@ struct Invocation {
 
 // The command-line program under test: ASSAY_PROGRAM of the environment, which ctest sets.
 const std::string& program();
-// Whether that is a sanitized build, which is much slower.
+// Whether it is from a sanitized build tree (make asan, make tsan), where it is much slower.
 bool program_is_sanitized();
 
 // Kills the program after five minutes, so that a hang is a failed test and load is not.

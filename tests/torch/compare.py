@@ -65,18 +65,18 @@ def ours_of(name, tensors, config):
 
 
 def main():
-    words = argparse.ArgumentParser()
-    words.add_argument("out")
-    words.add_argument("hf")
-    words.add_argument("--tolerance", choices=LIMITS, default="fp32")
-    words.add_argument("--device", default="cpu")
-    words.add_argument("--batch", type=int, required=True)
-    words.add_argument("--sequence", type=int, required=True)
-    words.add_argument("--accumulate", type=int, default=1)
-    words.add_argument("--learning-rate", type=float, default=3e-4)
-    words.add_argument("--weight-decay", type=float, default=0.1)
-    words.add_argument("--steps", type=int, default=50)
-    o = words.parse_args()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out")
+    parser.add_argument("hf")
+    parser.add_argument("--tolerance", choices=LIMITS, default="fp32")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--sequence", type=int, required=True)
+    parser.add_argument("--accumulate", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=3e-4)
+    parser.add_argument("--weight-decay", type=float, default=0.1)
+    parser.add_argument("--steps", type=int, default=50)
+    o = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     logit_limit, loss_limit, cosine_limit, norm_limit, run_limit = LIMITS[o.tolerance]
     ours = load_file(o.out + "/step.safetensors")

@@ -58,17 +58,23 @@ void print_table(const Session& session, const suite::SuiteOutcome& outcome,
   if (!table.note.empty()) session.print(base::printable(table.note) + "\n");
 }
 
+// As on report pages: a prediction by constants that were fitted to the published figure is marked.
+std::string how(const suite::SuiteOutcome& outcome, const suite::GoalOutcome& goal) {
+  if (!goal.ours) return "";
+  return suite::label_text(outcome, *goal.ours) + (goal.ours->in_fit ? ", in the fit" : "");
+}
+
 void print_goals(const Session& session, const suite::SuiteOutcome& outcome) {
   if (outcome.goals.empty()) return;
   session.print("\n");
-  base::Table table({"goal", "to reach", "ours", "verdict", "remark"});
+  base::Table table({"goal", "to reach", "ours", "how", "verdict", "remark"});
   table.align(2, base::Align::kRight);
   for (const suite::GoalOutcome& goal : outcome.goals) {
     table.row({goal.table->title + ": " + goal.figure->what,
                goal.figure->goal->text + (goal.figure->goal->kind == suite::GoalKind::kWithin
                                               ? " of published"
                                               : " " + goal.table->unit),
-               goal.ours ? suite::value_text(*goal.table, *goal.ours) : "—",
+               goal.ours ? suite::value_text(*goal.table, *goal.ours) : "—", how(outcome, goal),
                std::string(to_text(goal.verdict)), goal.note});
   }
   session.print(table);

@@ -21,12 +21,9 @@
 #include "lineage/export/common.h"
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/resolve.h"
-#include "lineage/graph/upstream.h"
-#include "lineage/record/context.h"
+#include "lineage/reproduce/choose_runs.h"
 #include "lineage/reproduce/plan.h"
 #include "lineage/reproduce/run_plan.h"
-#include "store/artifacts.h"
-#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -40,64 +37,6 @@ struct ReproduceOptions {
   bool run = false;
   bool allow_outside = false;
 };
-
-// All paths where a content was seen, for inputs that are no longer at their path.
-Result<std::map<hash::Digest, std::vector<std::string>>> places_of(
-    store::Store& store, const std::vector<store::RunRecord>& runs) {
-  constexpr std::int64_t kMost = 16;
-  std::map<hash::Digest, std::vector<std::string>> places;
-  for (const store::RunRecord& run : runs) {
-    for (const store::Input& input : run.inputs) {
-      if (!input.blake3 || places.contains(*input.blake3)) continue;
-      std::vector<std::string>& paths = places[*input.blake3];
-      ASSAY_TRY(const auto made, store::producers_of(store, *input.blake3, kMost));
-      ASSAY_TRY(const auto read, store::consumers_of(store, *input.blake3, kMost));
-      for (const auto* files : {&made, &read}) {
-        for (const store::FileAt& file : *files) paths.push_back(file.path);
-      }
-    }
-  }
-  return places;
-}
-
-// For the inputs that no run made at the path where they were read.
-Result<std::map<std::pair<store::RunId, std::string>, lineage::SameContent>> same_contents_of(
-    store::Store& store, const std::vector<store::RunRecord>& runs) {
-  ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
-  std::map<std::pair<store::RunId, std::string>, lineage::SameContent> same_contents;
-  for (const store::RunRecord& run : runs) {
-    for (const store::Input& input : run.inputs) {
-      ASSAY_TRY(const auto made, producers.of(run, input));
-      if (made) continue;
-      ASSAY_TRY(const auto same, producers.same_content(run, input));
-      if (same) same_contents.insert({{run.id, input.path}, {same->run, same->path}});
-    }
-  }
-  return same_contents;
-}
-
-Result<lineage::ReproductionPlan> plan_for(store::Store& store, const std::string& what) {
-  ASSAY_TRY(const std::filesystem::path here, working_directory());
-  ASSAY_TRY(const lineage::Artifact artifact, lineage::resolve_artifact(store, what, here));
-  ASSAY_TRY(const store::RunId producer, lineage::producer_of(store, artifact));
-  ASSAY_TRY(const store::RunRecord head, store::head_of(store, producer));
-  ASSAY_TRY(std::vector<store::RunId> roots, lineage::build_runs_before(store, head));
-  roots.push_back(producer);
-  ASSAY_TRY(std::vector<store::RunRecord> runs, lineage::upstream_of(store, roots, artifact.path));
-  ASSAY_TRY(auto places, places_of(store, runs));
-  ASSAY_TRY(auto same_contents, same_contents_of(store, runs));
-  const base::Json machine = lineage::machine_facts(store.location().directory);
-  std::vector<lineage::EnvironmentDifference> differences =
-      lineage::environment_differences(runs, machine);
-  return lineage::make_plan({.runs = std::move(runs),
-                             .project_root = store.location().project.string(),
-                             .artifact_path = artifact.path,
-                             .artifact = artifact.blake3,
-                             .differences = std::move(differences),
-                             .places = std::move(places),
-                             .same_contents = std::move(same_contents),
-                             .environment = base::Environment::from_current().values()});
-}
 
 std::string short_hash(const std::optional<hash::Digest>& digest) {
   return digest ? digest->hex().substr(0, 12) : "";
@@ -194,7 +133,11 @@ void print_verdicts(const Session& session, const lineage::Reproduction& done) {
 
 Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& options) {
   ASSAY_TRY(store::Store store, open_store());
-  ASSAY_TRY(const lineage::ReproductionPlan plan, plan_for(store, options.what));
+  ASSAY_TRY(const std::filesystem::path here, working_directory());
+  ASSAY_TRY(const lineage::Artifact artifact, lineage::resolve_artifact(store, options.what, here));
+  ASSAY_TRY(
+      const lineage::ReproductionPlan plan,
+      lineage::plan_reproduction(store, artifact, base::Environment::from_current().values()));
   base::Json document = to_json(plan);
   if (!options.run) {
     session.print_json(document);

@@ -89,9 +89,10 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
   share::add_options(options.gpu, request.gpu_options);
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_options));
   ASSAY_TRY_VOID(lineage::enter_stage(request));
-  ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) base::exit_like(*kept.wait_status);
-  ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
+  ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
+  if (result.wait_status) base::exit_like(*result.wait_status);
+  ::_exit(result.collector_lost ? static_cast<int>(base::ExitCode::kUnfit)
+                                : result.collector_status);
 }
 
 }  // namespace

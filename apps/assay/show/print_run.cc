@@ -77,7 +77,7 @@ std::string spaced(std::string text) {
 
 void print_shares(const Session& session, const std::vector<store::GpuShare>& shares) {
   if (shares.empty()) return;
-  Table table({"GPU limits", "memory", "share", "priority", "borrow", "had", "waited"});
+  Table table({"GPU limits", "memory", "share", "priority", "borrow", "busy", "waited"});
   const auto time = [](std::int64_t ns) {
     return ns == 0 ? "—" : base::to_text(base::Seconds(static_cast<double>(ns) / 1e9));
   };
@@ -97,7 +97,7 @@ void print_shares(const Session& session, const std::vector<store::GpuShare>& sh
 void print_gpu(const Session& session, const store::RunRecord& run) {
   if (run.gpu.empty()) return;
   if (!run.gpu.use.empty()) {
-    Table table({"on GPUs", "times", "in all"});
+    Table table({"GPU work", "calls", "total"});
     for (const store::GpuUse& use : run.gpu.use) {
       std::string amount;
       if (use.quantity == "graphs") {
@@ -113,7 +113,7 @@ void print_gpu(const Session& session, const store::RunRecord& run) {
     session.print(table);
   }
   if (!run.gpu.memory.empty()) {
-    Table table({"GPU memory", "most of one process"});
+    Table table({"GPU memory", "peak of one process"});
     for (const store::GpuMemory& memory : run.gpu.memory) {
       table.row({printable(memory.device), base::to_text(base::Bytes(memory.peak_bytes))});
     }
@@ -122,7 +122,7 @@ void print_gpu(const Session& session, const store::RunRecord& run) {
   }
   print_shares(session, run.gpu.shares);
   if (!run.gpu.collectives.empty()) {
-    Table table({"collectives", "type", "ranks", "times", "in all", "communicator"});
+    Table table({"collectives", "type", "ranks", "calls", "total", "communicator"});
     table.align(1, base::Align::kLeft);
     for (const store::GpuCollective& row : run.gpu.collectives) {
       table.row({printable(row.operation), printable(row.type), grouped(row.ranks),

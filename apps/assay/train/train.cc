@@ -37,9 +37,10 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   request.command.insert(request.command.end(), arguments.begin(), arguments.end());
   add_common_flags(session, request.command);
   request.summary = !session.quiet && ::isatty(STDERR_FILENO) == 1;
-  ASSAY_TRY(const collect::Kept kept, lineage::run_command(request));
-  if (kept.wait_status) base::exit_like(*kept.wait_status);
-  ::_exit(kept.collector_lost ? static_cast<int>(base::ExitCode::kUnfit) : kept.collector_status);
+  ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
+  if (result.wait_status) base::exit_like(*result.wait_status);
+  ::_exit(result.collector_lost ? static_cast<int>(base::ExitCode::kUnfit)
+                                : result.collector_status);
 }
 
 base::Result<base::ExitCode> generate(const Session& session, const GenerateOptions& options) {

@@ -1,4 +1,4 @@
-// What /proc tells about processes, against processes that this test starts.
+// What /proc reports about processes, against processes that this test starts.
 #include "base/process/proc.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(ProcessStat, WhateverTheProgramCallsItself) {
   }
 }
 
-TEST(ProcessStat, OneThatNobodyWaitedForHasEnded) {
+TEST(ProcessStat, AZombieHasEnded) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   siginfo_t info{};

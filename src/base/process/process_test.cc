@@ -61,15 +61,20 @@ TEST(Capture, GivesInputDirectoryAndEnvironment) {
 }
 
 TEST(Capture, KillsEverythingWhenTimeIsUp) {
-  CaptureOptions options = shell("sleep 60 & echo $!; sleep 60");
-  options.timeout = 300ms;
-  const auto began = SteadyClock::now();
-  const auto done = run_captured(options);
-  EXPECT_LT(SteadyClock::now() - began, 30s);
-  ASSERT_TRUE(done);
-  EXPECT_TRUE(done->timed_out);
-  EXPECT_FALSE(done->too_long);
-  EXPECT_TRUE(is_gone(std::stoi(done->output)));
+  CaptureOptions options = shell("sleep 600 & echo $!; sleep 600");
+  // On a loaded machine the shell may need longer to print the process.
+  for (options.timeout = 300ms; options.timeout < 60s; options.timeout *= 2) {
+    const auto began = SteadyClock::now();
+    const auto done = run_captured(options);
+    EXPECT_LT(SteadyClock::now() - began, options.timeout + 60s);
+    ASSERT_TRUE(done);
+    EXPECT_TRUE(done->timed_out);
+    EXPECT_FALSE(done->too_long);
+    if (done->output.empty()) continue;
+    EXPECT_TRUE(is_gone(std::stoi(done->output)));
+    return;
+  }
+  FAIL() << "the shell printed nothing";
 }
 
 TEST(Capture, LimitsTheTimeOfAProgramThatClosedItsOutput) {
@@ -95,7 +100,7 @@ TEST(Capture, StopsAProgramThatWritesTooMuch) {
   EXPECT_EQ(loud->output, "end\n");
 }
 
-TEST(Process, NamesAProgramThatIsNotThere) {
+TEST(Process, NamesAMissingProgram) {
   const auto missing = Process::start(
       {.arguments = {"no-such-program-anywhere"}, .environment = Environment::from_current()});
   ASSERT_FALSE(missing);
@@ -175,7 +180,7 @@ TEST(Process, HasDefaultSignalsUnlessTheyAreInherited) {
   ::sigaction(SIGUSR1, &before, nullptr);
 }
 
-TEST(FindProgram, LooksAsAShellDoes) {
+TEST(FindProgram, SearchesAsAShellDoes) {
   testing::TempDir folder;
   fs::create_directories(folder.path() / "bin" / "tool");  // a folder is no program
   fs::create_directories(folder.path() / "sub");

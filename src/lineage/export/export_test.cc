@@ -184,7 +184,7 @@ TEST(Export, ProvHasItsRequiredFields) {
   }
 }
 
-TEST(Export, ProvTellsThePipeline) {
+TEST(Export, ProvDescribesThePipeline) {
   const Json document = export_prov(subject_of(pipeline()));
   // Two from outside; three made here, each as what its run left and as the content there.
   const std::string clean = fmt::format("file:{}-{}/project/clean.csv",
@@ -203,7 +203,7 @@ TEST(Export, ProvKeepsACopyApartFromWhatItWasMadeOf) {
   store::RunRecord copy = testing::run(1, {"cp", "a", "b"});
   copy.inputs = {testing::input("/project/a", "x")};
   copy.outputs = {testing::output("/project/b", "x")};
-  store::RunRecord other = testing::run(2, {"cat", "c"});  // alike, and from nobody
+  store::RunRecord other = testing::run(2, {"cat", "c"});  // equal, and made by no run
   other.inputs = {testing::input("/project/c", "x")};
   const Json document = export_prov(subject_of({copy, other}));
   EXPECT_EQ(document["entity"].size(), 4U);
@@ -323,17 +323,17 @@ TEST(Export, OpenLineageHasItsRequiredFields) {
     }
     ASSERT_EQ(types.size(), runs.size());
     for (const store::RunRecord& run : runs) {
-      const auto& told = types[uuid_of(run)];
-      ASSERT_FALSE(told.empty());
-      EXPECT_EQ(told[0], "START");
+      const auto& sent = types[uuid_of(run)];
+      ASSERT_FALSE(sent.empty());
+      EXPECT_EQ(sent[0], "START");
       const bool running = run.status == store::RunStatus::kRunning;
-      ASSERT_EQ(told.size(), running ? 1U : 2U);
+      ASSERT_EQ(sent.size(), running ? 1U : 2U);
       const std::map<store::RunStatus, std::string> expected = {
           {store::RunStatus::kDone, "COMPLETE"},
           {store::RunStatus::kFailed, "FAIL"},
           {store::RunStatus::kInterrupted, "ABORT"}};
       if (!running) {
-        EXPECT_EQ(told[1], expected.at(run.status));
+        EXPECT_EQ(sent[1], expected.at(run.status));
       }
     }
   }

@@ -79,7 +79,7 @@ TEST(ExportFiles, RoCrateGoesByTimeAndNotByTheOrderOfProducers) {
   EXPECT_THAT(keys_of(files), ElementsAre(urn("x")));
 }
 
-TEST(ExportFiles, RoCrateTellsAllPathsOfAContent) {
+TEST(ExportFiles, RoCrateListsAllPathsOfAContent) {
   store::RunRecord copy = testing::run(1, {"copy"});
   copy.inputs = {input("/project/a\xff", "x"), input("/project/ro-crate-metadata.json", "x")};
   copy.outputs = {output("/project/b\xfe", "x")};

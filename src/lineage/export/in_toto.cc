@@ -9,7 +9,7 @@
 #include "base/version.h"
 #include "lineage/export/common.h"
 #include "lineage/export/export.h"
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 
 namespace assay::lineage {
 namespace {
@@ -40,7 +40,7 @@ Json dependencies(const store::RunRecord& run) {
     if (git->dirty) source["annotations"] = {{"dirty", true}};
     list.push_back(std::move(source));
   }
-  for (const store::Input& input : store::needs_of(run, store::Logs::kYes)) {
+  for (const store::Input& input : store::dependencies_of(run, store::Logs::kYes)) {
     Json file{{"name", text_path(input.path)}, {"uri", file_uri(input.path)}};
     if (input.blake3) file["digest"] = {{"blake3", input.blake3->hex()}};
     list.push_back(std::move(file));

@@ -14,7 +14,7 @@
 #include "lineage/export/common.h"
 #include "lineage/export/export.h"
 #include "lineage/graph/dag_view.h"
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 
 namespace assay::lineage {
 namespace {
@@ -142,7 +142,7 @@ class ProvDocument {
     associate(run, id);
 
     std::set<std::string> producers;
-    for (const store::Input& input : store::needs_of(run, store::Logs::kYes)) {
+    for (const store::Input& input : store::dependencies_of(run, store::Logs::kYes)) {
       const Generation* generation = generation_of(input, run.id);
       used_[next("used", used_)] = {{"prov:activity", id},
                                     {"prov:entity", used_entity(run, input, generation)}};

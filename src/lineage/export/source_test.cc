@@ -85,7 +85,7 @@ TEST(ExportSource, PackagesHaveOneSpelling) {
                                 "pkg:pypi/typing-extensions@4.0", "pkg:conda/A_b@1%212"));
 }
 
-TEST(ExportSource, InTotoSaysHowTheRunEnded) {
+TEST(ExportSource, InTotoHasTheRunsOutcome) {
   const auto parameters = [](store::RunRecord run) {
     run.outputs = {output("/project/x", "x")};
     return (
@@ -109,7 +109,7 @@ TEST(ExportSource, AnAttestationIsOfOneRun) {
   EXPECT_EQ(runs_described(ExportFormat::kProv, subject), 2U);
 }
 
-TEST(ExportSource, OpenLineageTellsFailedCommandsApart) {
+TEST(ExportSource, OpenLineageDistinguishesFailedCommands) {
   const auto name = [](std::vector<std::string> command, const std::string& directory,
                        const std::string& root) {
     store::RunRecord run = testing::run(1, std::move(command));

@@ -60,7 +60,7 @@ Colours colours_in(const std::string& text) {
   return colours;
 }
 
-TEST(DagDrawing, ContrastIsWhatWcagSays) {
+TEST(DagDrawing, ContrastMeetsWcag) {
   EXPECT_NEAR(contrast("#000000", "#ffffff"), 21, 0.01);
   EXPECT_NEAR(contrast("#767676", "#ffffff"), 4.54, 0.01);
 }

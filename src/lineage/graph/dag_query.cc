@@ -5,7 +5,7 @@
 #include <set>
 
 #include "store/artifacts.h"
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 #include "store/run_reader.h"
 #include "store/stages.h"
 
@@ -145,7 +145,7 @@ class Walk {
   base::Result<void> add_inputs(RunId id) {
     ASSAY_TRY(const std::size_t reader, run(id));
     const RunRecord head = builder_.dag().runs[reader].run;
-    ASSAY_TRY(const std::vector<Input> needs, store::load_needs(*store_, id));
+    ASSAY_TRY(const std::vector<Input> needs, store::load_dependencies(*store_, id));
     for (const Input& input : needs) {
       ASSAY_TRY(const auto made, producers_.of(head, input));
       if (!made) {

@@ -2,8 +2,6 @@
 #include "lineage/graph/dag_query.h"
 
 #include <rapidcheck/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <set>
 
@@ -16,9 +14,6 @@
 
 namespace assay::lineage {
 namespace {
-
-// In memory where possible: a hundred stores are made below, and each waits for the disk.
-const int kInMemory = ::access("/dev/shm", W_OK) == 0 ? ::setenv("TMPDIR", "/dev/shm", 0) : 0;
 
 using store::RunId;
 using store::testing::digest_of;
@@ -50,7 +45,7 @@ class DagTest : public ::testing::Test {
     return ids(*dag_around(store_, artifact(name), {.up = false, .depth = depth}));
   }
 
-  base::testing::TempDir directory_;
+  base::testing::MemoryDir directory_;  // each store waits for the disk
   store::Store store_;
 };
 
@@ -105,7 +100,7 @@ TEST_F(DagTest, RenameChains) {
   record(store_, "mv b=1 -> b>c=1");
   record(store_, "use c=1 -> d=2");
   EXPECT_THAT(up("d"), ElementsAre(1, 2, 3, 4));
-  // Moved by hand in between: nobody saw it, so it is from outside, with a remark.
+  // Moved by hand in between, unrecorded: so it is from outside, with a remark.
   record(store_, "use elsewhere=1 -> e=3");
   const Dag dag = *dag_around(store_, artifact("e"), {.down = false});
   EXPECT_THAT(ids(dag), ElementsAre(5));
@@ -173,7 +168,7 @@ TEST_F(DagTest, RunsThatRanAtTheSameTimeAndFedEachOtherEnd) {
   EXPECT_EQ(whole_dag(store_)->files.size(), 2U);
 }
 
-TEST_F(DagTest, AroundARunAreItsFilesAndTheirs) {
+TEST_F(DagTest, NeighboursOfARunAreItsFilesAndTheirRuns) {
   record(store_, "a raw=0 -> x=1");
   record(store_, "b x=1 other=9 -> y=2 unused=3");
   record(store_, "c y=2 -> z=3");
@@ -204,7 +199,7 @@ void check_consistent(const Dag& dag) {
 
 RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
   const std::vector<store::RunRecord> runs = *testing::random_runs();
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   auto store = *store::Store::create(store::location_in(directory.path()), {});
   for (const store::RunRecord& run : runs) RC_ASSERT(store::record_run(store, run).has_value());
 
@@ -266,7 +261,7 @@ RC_GTEST_PROP(DagProperty, ClosuresEqualBruteForce, ()) {
   }
 }
 
-TEST_F(DagTest, WordsNameRunsFilesAndContents) {
+TEST_F(DagTest, NamesResolveToRunsFilesAndContents) {
   record(store_, "make raw=0 -> data/x=1");
   const auto kind = [&](const std::string& text) -> std::string {
     const auto named = resolve_name(store_, text, "/project/data");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 
 namespace assay::lineage {
 
@@ -15,7 +15,7 @@ std::size_t LiveStages::DigestHash::operator()(const hash::Digest& digest) const
 
 LiveStages::LiveStages(std::vector<store::RunRecord> runs) : runs_(std::move(runs)) {
   for (const store::RunRecord& run : runs_) {
-    needs_.push_back(store::needs_of(run, store::Logs::kNo));
+    needs_.push_back(store::dependencies_of(run, store::Logs::kNo));
     logs_.push_back(store::log_paths(run));
   }
   for (std::size_t stage = 0; stage < runs_.size(); ++stage) {

@@ -26,7 +26,7 @@ class LiveStages {
 
   [[nodiscard]] const std::vector<store::RunRecord>& runs() const { return runs_; }
 
-  // What the stage reads or modifies (store/needs.h), except logs.
+  // What the stage reads or modifies (store/run_dependencies.h), except logs.
   [[nodiscard]] const std::vector<store::Input>& needs(std::size_t stage) const {
     return needs_[stage];
   }
@@ -34,7 +34,7 @@ class LiveStages {
   // Whether the stage writes, deletes or renames the file at `path`.
   [[nodiscard]] bool changes(std::size_t stage, std::string_view path) const;
   [[nodiscard]] bool reads(std::size_t stage, std::string_view path) const;
-  // Whether the file is a log of the stage (store/needs.h) and no stage reads it.
+  // Whether the file is a log of the stage (store/run_dependencies.h) and no stage reads it.
   [[nodiscard]] bool is_only_log(std::size_t stage, const std::string& path) const;
 
   // The output that an input comes from: of the other stages that write this path, the one that ran

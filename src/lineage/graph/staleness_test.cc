@@ -119,7 +119,7 @@ TEST(Staleness, OutputsThatWentOrChanged) {
                   "input y has changed; stage 1 is stale"));
 }
 
-TEST(Staleness, AFileChangedInPlaceByALaterStageIsNobodysFault) {
+TEST(Staleness, AFileChangedInPlaceByALaterStageIsNotStale) {
   EXPECT_THAT(states(stages_of({"make -> p=1", "look p=1 -> s=1", "edit p=1 -> ~p=2", "use p=2"}),
                      disk_of({{"p", "2"}, {"s", "1"}})),
               ElementsAre("-", "-", "-", "-"));
@@ -141,7 +141,7 @@ TEST(Staleness, AFileThatIsAddedToIsAChain) {
             "stage 1 wrote log again after this stage changed it");
 }
 
-TEST(Staleness, ContentsThatAreAlikeFeedNobody) {
+TEST(Staleness, EqualContentsAtOtherPathsAreNoInput) {
   EXPECT_THAT(states(stages_of({"a raw=0 -> x=1", "b copy=1 -> y=2"}),
                      disk_of({{"raw", "9"}, {"x", "1"}, {"copy", "1"}, {"y", "2"}})),
               ElementsAre("input raw has changed", "-"));

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "store/artifacts.h"
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 #include "store/run_reader.h"
 #include "store/stages.h"
 
@@ -43,7 +43,7 @@ class Upstream {
     if (runs_.contains(id)) return {};
     ASSAY_TRY(store::RunRecord run, store::load_run(store_, id));
     std::set<store::RunId>& producers = producers_of_[id];
-    std::vector<store::Input> needs = store::needs_of(run, store::Logs::kNo);
+    std::vector<store::Input> needs = store::dependencies_of(run, store::Logs::kNo);
     // The earlier content of a log matters only if the log is the artifact.
     for (const store::Output& output : run.outputs) {
       if (output.before && output.path == artifact_)

@@ -16,7 +16,7 @@ base::Result<store::RunId> producer_of(store::Store& store, const Artifact& arti
 
 // `roots` and all their producers, fully loaded: for each root those that no earlier root has, in
 // the order in which they ran, and producers before consumers. The earlier content of a log
-// (store/needs.h) counts only for the path of `artifact`.
+// (store/run_dependencies.h) counts only for the path of `artifact`.
 base::Result<std::vector<store::RunRecord>> upstream_of(store::Store& store,
                                                         const std::vector<store::RunId>& roots,
                                                         const std::string& artifact = {});

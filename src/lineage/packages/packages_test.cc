@@ -148,7 +148,7 @@ TEST_F(Packages, PipByRecord) {
   EXPECT_THAT(found_for({in + "oldmodule/x.py"}), ElementsAre("pip old 1.0"));
   EXPECT_THAT(found_for({in + "bare/x.py"}), ElementsAre("pip bare 3.1"));
   EXPECT_THAT(found_for({in + "fromconda/__init__.py"}), IsEmpty());
-  // Looking for plugins reads everybody's metadata and loads nobody.
+  // Searching for plugins reads all metadata and loads no package.
   EXPECT_THAT(found_for({in + "numpy-1.26.4.dist-info/METADATA", in + "x.pth", in + "unknown/x.py",
                          "/usr/lib/python3/dist-packages/numpy/x.py"}),
               IsEmpty());
@@ -198,12 +198,12 @@ TEST(PackagesHere, AgreeWithDpkgQuery) {
       if (!at->is_directory()) asked.insert(at->path().string());
     }
   }
-  std::vector<std::string> words = {"dpkg-query", "-S"};
-  for (const std::string& path : asked) words.push_back(path);
-  const auto told =
-      base::run_captured({.arguments = words, .environment = base::Environment::from_current()});
-  ASSERT_TRUE(told);
-  std::istringstream lines(told->output);  // "name:arch: /path"; unknown ones are on stderr
+  std::vector<std::string> arguments = {"dpkg-query", "-S"};
+  for (const std::string& path : asked) arguments.push_back(path);
+  const auto owners = base::run_captured(
+      {.arguments = arguments, .environment = base::Environment::from_current()});
+  ASSERT_TRUE(owners);
+  std::istringstream lines(owners->output);  // "name:arch: /path"; unknown ones are on stderr
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("diversion by ") || line.find(", ") != line.npos) continue;
     const std::string path = line.substr(line.find(": ") + 2);

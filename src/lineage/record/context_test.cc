@@ -33,7 +33,7 @@ TEST(Context, GatheredBesideTheCaller) {
   EXPECT_THAT(gathered.problems, IsEmpty());
 }
 
-TEST(Context, GitProblemIsSaid) {
+TEST(Context, GitProblemIsReported) {
   const base::testing::TempDir folder;
   const Checkout checkout(folder.path());
   checkout.write(".git", "nonsense");
@@ -72,7 +72,7 @@ TEST_F(MachineFacts, RememberedUntilTheNextBoot) {
   EXPECT_EQ(facts()["memory_bytes"], 1024 * 1024);
   mark_cache();
   EXPECT_TRUE(from_cache());
-  write("proc/meminfo", "MemTotal: 2048 kB\n");  // not the driver's to tell
+  write("proc/meminfo", "MemTotal: 2048 kB\n");  // not from the driver
   EXPECT_EQ(facts()["memory_bytes"], 2048 * 1024);
   EXPECT_TRUE(from_cache());
   boot("two");

@@ -17,7 +17,7 @@ namespace assay::lineage {
 namespace {
 
 // The collector was killed and the command ended without it: its events are in the event log.
-void recover_killed(const collect::Kept& kept) {
+void recover_killed(const collect::KeeperResult& result) {
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
   if (error) return;
@@ -25,7 +25,7 @@ void recover_killed(const collect::Kept& kept) {
   if (!location || !*location) return;
   auto store = store::Store::open(**location, store::Program{});
   std::optional<EndedRun> ended;
-  if (kept.wait_status) ended = {kept.collector, *kept.wait_status};
+  if (result.wait_status) ended = {result.collector, *result.wait_status};
   if (store && recover_runs(*store, ended)) {
     base::write_stderr(
         "assay: the collector was killed; what it had recorded is kept as an interrupted run, see "
@@ -63,14 +63,14 @@ void repeat_option(const std::string& option, RunRequest& request) {
   }
 }
 
-base::Result<collect::Kept> run_command(const RunRequest& request) {
-  auto kept = collect::run_kept(request.wait, [&](collect::Channel& channel) {
+base::Result<collect::KeeperResult> run_command(const RunRequest& request) {
+  auto result = collect::run_under_keeper(request.wait, [&](collect::Channel& channel) {
     // Never destroyed: closing the store would checkpoint its write-ahead log and wait for the
     // disk.
     return (new Recorder(request, channel))->record();
   });
-  if (!kept) {
-    base::Error why = kept.error();
+  if (!result) {
+    base::Error why = result.error();
     if (!request.gpu_limits.empty()) {
       why.what = "not run, because GPU limits could not be enforced: " + why.what;
       return base::fail(std::move(why));
@@ -80,10 +80,10 @@ base::Result<collect::Kept> run_command(const RunRequest& request) {
     base::write_stderr("assay: " + why.line() + "\n");
     const base::Error failed = collect::become(request.command);
     base::write_stderr("assay: " + failed.line() + "\n");
-    return collect::Kept{.collector_status = exit_code_of(failed)};
+    return collect::KeeperResult{.collector_status = exit_code_of(failed)};
   }
-  if (kept->collector_lost) recover_killed(*kept);
-  return kept;
+  if (result->collector_lost) recover_killed(*result);
+  return result;
 }
 
 }  // namespace assay::lineage

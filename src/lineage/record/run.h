@@ -42,6 +42,6 @@ void repeat_option(const std::string& option, RunRequest& request);
 
 // Runs the command and records it. All messages have been printed to standard error when it
 // returns.
-base::Result<collect::Kept> run_command(const RunRequest& request);
+base::Result<collect::KeeperResult> run_command(const RunRequest& request);
 
 }  // namespace assay::lineage

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 // Assembled at run time, so that secret scanners do not report this file.
 const std::string kGithub = std::string("ghp") + "_16C7e42F292c6912E7710c838347Ae178B4a";
@@ -162,17 +162,17 @@ TEST(RedactedEnvironment, HidesByShape) {
 
 TEST(RedactedEnvironment, LeavesOutOurOwn) {
   const auto kept = redact_environment(
-      Words{"A=1", "ASSAY_LOG=/x", "LD_PRELOAD=/opt/libassay_shim.so:/usr/lib/libjemalloc.so",
-            "A=2", "=odd", "nothing", "EMPTY="});
+      Arguments{"A=1", "ASSAY_LOG=/x", "LD_PRELOAD=/opt/libassay_shim.so:/usr/lib/libjemalloc.so",
+                "A=2", "=odd", "nothing", "EMPTY="});
   EXPECT_THAT(kept, ElementsAre(Pair("A", "1"), Pair("EMPTY", ""),
                                 Pair("LD_PRELOAD", "/usr/lib/libjemalloc.so")));
-  EXPECT_TRUE(redact_environment(Words{"LD_PRELOAD=/opt/libassay_shim.so"}).empty());
+  EXPECT_TRUE(redact_environment(Arguments{"LD_PRELOAD=/opt/libassay_shim.so"}).empty());
 }
 
-TEST(RedactedWords, HidesSecrets) {
+TEST(RedactedArguments, HidesSecrets) {
   const std::string hidden(kRedacted);
   struct Case {
-    Words words, expected;
+    Arguments arguments, expected;
   };
   for (const Case& c : std::vector<Case>{
            {{"x", "--token=abc"}, {"x", "--token=" + hidden}},
@@ -199,14 +199,14 @@ TEST(RedactedWords, HidesSecrets) {
            {{"x", kGithub}, {"x", hidden}},
            {{"x", "--data={\"password\":\"abc\"}"},
             {"x", "--data={\"password\":\"" + hidden + "\"}"}}}) {
-    EXPECT_EQ(redact_arguments(c.words), c.expected) << c.words.back();
-    EXPECT_TRUE(is_redacted(redact_arguments(c.words).back()) ||
-                is_redacted(redact_arguments(c.words)[c.words.size() - 2]));
+    EXPECT_EQ(redact_arguments(c.arguments), c.expected) << c.arguments.back();
+    EXPECT_TRUE(is_redacted(redact_arguments(c.arguments).back()) ||
+                is_redacted(redact_arguments(c.arguments)[c.arguments.size() - 2]));
   }
 }
 
-TEST(RedactedWords, KeepsTheRest) {
-  for (const Words& words : std::vector<Words>{
+TEST(RedactedArguments, KeepsOtherArguments) {
+  for (const Arguments& arguments : std::vector<Arguments>{
            {"python3", "train.py", "--max-tokens", "4096", "--max-tokens=4096"},
            {"sort", "--key", "2,2", "--key=name", "-k1"},
            {"train", "--tokenizer", "meta-llama/Llama-3", "--eos-token", "</s>", "--lr=3e-4"},
@@ -224,7 +224,7 @@ TEST(RedactedWords, KeepsTheRest) {
            {"awk", "{print $1}"},
            {"tar", "xf", "torch-2.4.0+cu124-cp311-cp311-linux_x86_64.whl"},
            {}}) {
-    EXPECT_EQ(redact_arguments(words), words);
+    EXPECT_EQ(redact_arguments(arguments), arguments);
   }
 }
 
@@ -238,12 +238,13 @@ TEST(SecretName, TruthsAndNumbers) {
 }
 
 // Whatever the bytes: nothing crashes, and a secret named as one never comes through.
-RC_GTEST_PROP(RedactedWords, NamedSecretNeverComesThrough, (const std::string& noise)) {
+RC_GTEST_PROP(RedactedArguments, NamedSecretNeverComesThrough, (const std::string& noise)) {
   const std::string secret = "hunter2hunter2";
-  const Words words = {noise, "--password", secret, "PASSWORD=" + secret, noise + noise};
-  for (const std::string& word : redact_arguments(words)) RC_ASSERT(word.find(secret) == word.npos);
+  const Arguments arguments = {noise, "--password", secret, "PASSWORD=" + secret, noise + noise};
+  for (const std::string& argument : redact_arguments(arguments))
+    RC_ASSERT(argument.find(secret) == argument.npos);
   RC_ASSERT(redact_value("X_TOKEN_" + std::string("Y"), secret) == kRedacted);
-  RC_ASSERT(redact_arguments(words).size() == words.size());
+  RC_ASSERT(redact_arguments(arguments).size() == arguments.size());
 }
 
 // Random base62 of 40 characters is seen nearly always; the rest would have to be a fluke.
@@ -261,37 +262,39 @@ TEST(SecretShape, RandomStringsAreSeen) {
   EXPECT_GE(seen, 980);
 }
 
-TEST(Words, JoinedByNulAreRedactedAlike) {
+TEST(JoinedArguments, AreRedactedAlike) {
   using namespace std::string_literals;
   EXPECT_EQ(redact_joined_arguments("tool\0--password\0hunter2\0--token=abc\0last"s),
             "tool\0--password\0[redacted]\0--token=[redacted]\0last"s);
-  EXPECT_EQ(redact_joined_arguments("a\0\0b\0"s), "a\0\0b\0"s) << "empty words stay";
+  EXPECT_EQ(redact_joined_arguments("a\0\0b\0"s), "a\0\0b\0"s) << "empty arguments stay";
   EXPECT_EQ(redact_joined_arguments(""), "");
 }
 
-TEST(RedactedWords, GapsThatWereFound) {
+TEST(RedactedArguments, GapsThatWereFound) {
   const std::string kHook = std::string("https://hooks.slack.com/services/") + "T0/B0/abcXYZ";
   const std::string kSendGrid = std::string("SG.") + "abcdefghijklmnop12.qrstuvwxyzABCDEFGH34";
-  for (const Words& words : std::vector<Words>{{"curl", "--header=Authorization: token QQX7"},
-                                               {"docker", "login", "-p", "QQX7"},
-                                               {"redis-cli", "-a", "QQX7", "ping"},
-                                               {"tool", "--pw", "QQX7"},
-                                               {"python", "-c", "token = \"QQX7\"; print(1)"},
-                                               {"python", "-c", "x=1; token = 'QQX7'"},
-                                               {"curl", "-d", "say Bearer QQX7aaaaaaaaaaaaaaaa"},
-                                               {"sh", "-c", "echo machine h login u password QQX7"},
-                                               {"curl", kHook + "QQX7"},
-                                               {"mail", kSendGrid + "QQX7"}}) {
+  for (const Arguments& arguments :
+       std::vector<Arguments>{{"curl", "--header=Authorization: token QQX7"},
+                              {"docker", "login", "-p", "QQX7"},
+                              {"redis-cli", "-a", "QQX7", "ping"},
+                              {"tool", "--pw", "QQX7"},
+                              {"python", "-c", "token = \"QQX7\"; print(1)"},
+                              {"python", "-c", "x=1; token = 'QQX7'"},
+                              {"curl", "-d", "say Bearer QQX7aaaaaaaaaaaaaaaa"},
+                              {"sh", "-c", "echo machine h login u password QQX7"},
+                              {"curl", kHook + "QQX7"},
+                              {"mail", kSendGrid + "QQX7"}}) {
     std::string all;
-    for (const std::string& word : redact_arguments(words)) all += word + " ";
+    for (const std::string& argument : redact_arguments(arguments)) all += argument + " ";
     EXPECT_THAT(all, Not(HasSubstr("QQX7")));
     EXPECT_THAT(all, HasSubstr("[redacted]"));
   }
-  for (const Words& words : std::vector<Words>{{"docker", "run", "-p", "8080:80", "image"},
-                                               {"python", "-c", "token = get_token()"},
-                                               {"tool", "--bypass", "cache"},
-                                               {"redis-cli", "-h", "host"}}) {
-    EXPECT_EQ(redact_arguments(words), words);
+  for (const Arguments& arguments :
+       std::vector<Arguments>{{"docker", "run", "-p", "8080:80", "image"},
+                              {"python", "-c", "token = get_token()"},
+                              {"tool", "--bypass", "cache"},
+                              {"redis-cli", "-h", "host"}}) {
+    EXPECT_EQ(redact_arguments(arguments), arguments);
   }
 }
 

@@ -117,7 +117,7 @@ std::string redact_url_passwords(std::string_view text) {
     }
     std::size_t host = text.substr(begin, end - begin).rfind('@');
     if (host == std::string_view::npos) {
-      // A password may hold a slash that nobody escaped; one more look up to the next space.
+      // A password may contain an unescaped slash; search once more up to the next space.
       while (end < text.size() && !is_space(text[end])) ++end;
       const std::string_view wide = text.substr(begin, end - begin);
       host = wide.rfind('@');

@@ -15,7 +15,7 @@ TEST(PathMap, Paths) {
   EXPECT_EQ(map.path("/data"), "/data");
 }
 
-TEST(PathMap, Words) {
+TEST(PathMap, Arguments) {
   const PathMap map("/home/u/p", "/c");
   struct Case {
     const char *word, *expected;

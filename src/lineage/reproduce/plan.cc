@@ -12,7 +12,7 @@
 #include "lineage/redact/command.h"
 #include "lineage/reproduce/path_map.h"
 #include "lineage/source/git_program.h"
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 
 namespace assay::lineage {
 namespace {
@@ -182,7 +182,7 @@ class ComparedStreams {
   explicit ComparedStreams(const PlanInput& given)
       : artifact_(given.artifact_path, given.artifact) {
     for (const store::RunRecord& run : given.runs) {
-      for (const store::Input& input : store::needs_of(run, store::Logs::kNo)) {
+      for (const store::Input& input : store::dependencies_of(run, store::Logs::kNo)) {
         needed_.insert({input.path, input.blake3});
       }
       for (const store::Output& output : run.outputs) ++writers_[output.path];
@@ -236,7 +236,7 @@ ReproductionPlan make_plan(PlanInput given) {
   ProducedFiles produced;
   for (store::RunRecord& run : given.runs) {
     PlannedStage stage;
-    for (const store::Input& input : store::needs_of(run, store::Logs::kNo)) {
+    for (const store::Input& input : store::dependencies_of(run, store::Logs::kNo)) {
       if (produced.contains(input)) {
         stage.made_before.insert(input.path);
       } else {

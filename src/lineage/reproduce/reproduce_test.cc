@@ -134,6 +134,25 @@ TEST_F(Reproduce, PipelineInADirtyCheckout) {
   EXPECT_EQ(testing::content_of(folder_.path() / "copy/model"), "B\nA\n");
 }
 
+// git sets these variables in hooks.
+TEST_F(Reproduce, InsideAGitHook) {
+  project_.init();
+  project_.write("in", "1\n");
+  project_.commit();
+  run("cp in out", {"in"}, {"out"});
+  const std::filesystem::path git_folder = project_.path() / ".git";
+  environment_["GIT_DIR"] = git_folder.string();
+  environment_["GIT_INDEX_FILE"] = (git_folder / "index").string();
+  environment_["GIT_OBJECT_DIRECTORY"] = (git_folder / "objects").string();
+  const auto index = testing::content_of(git_folder / "index");
+  const auto objects = project_.git({"count-objects"});
+  EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out"));
+  EXPECT_EQ(testing::content_of(git_folder / "index"), index);
+  EXPECT_EQ(project_.git({"count-objects"}), objects);
+  // The copy has objects of its own: it does not depend on the variables.
+  EXPECT_NE(Checkout(folder_.path() / "copy").git({"ls-tree", "HEAD"}), "");
+}
+
 TEST_F(Reproduce, VerdictsDifferentMissingExtra) {
   project_.write("seed", "1");
   run("date +%s%N > random; test -e seen || echo x > sometimes; echo z > steady", {"seed"},
@@ -156,7 +175,7 @@ TEST_F(Reproduce, AFileThatIsThereBeforeMustBeWrittenAgain) {
   runs_[0].context.git = git_state(project_.path(), project_.environment()).git;
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical result"));
   std::filesystem::remove_all(folder_.path() / "copy");
-  runs_[0].command[2] = "true";  // the committed result has the right content, but nobody wrote it
+  runs_[0].command[2] = "true";  // the committed result has the right content, but was not written
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("missing result"));
 }
 
@@ -247,7 +266,7 @@ TEST_F(Reproduce, MadeByAStageAndMovedByHand) {
   run("cat in in > out", {"in"}, {"out"});
   std::filesystem::rename(project_.path() / "out", project_.path() / "moved");
   run("wc -c < moved > count", {"moved"}, {"count"});
-  // Nobody saw the move: the file is needed as it is.
+  // The move was not recorded: the file is needed as it is.
   EXPECT_EQ(plan().stages[1].externals.at(0).state, InputState::kUnchanged);
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out", "identical count"));
 }

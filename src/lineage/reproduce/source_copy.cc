@@ -60,13 +60,8 @@ SourceCopy::SourceCopy(const PathMap& map, std::set<std::string> not_from_source
                        std::vector<std::string> environment)
     : map_(map),
       not_from_source_(std::move(not_from_source)),
-      environment_(std::move(environment)) {
-  // Set when this program runs in a git hook.
-  std::erase_if(environment_, [](const std::string& entry) {
-    return entry.starts_with("GIT_DIR=") || entry.starts_with("GIT_WORK_TREE=") ||
-           entry.starts_with("GIT_INDEX_FILE=") || entry.starts_with("GIT_PREFIX=");
-  });
-  environment_.emplace_back("LC_ALL=C");
+      environment_(without_git_repository(std::move(environment))) {
+  environment_.set("LC_ALL", "C");
 }
 
 base::Result<std::string> SourceCopy::run(const std::string& folder,

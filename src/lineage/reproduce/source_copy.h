@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/environment.h"
 #include "base/result.h"
 #include "lineage/reproduce/path_map.h"
 #include "store/run.h"
@@ -35,7 +36,7 @@ class SourceCopy {
 
   const PathMap& map_;
   std::set<std::string> not_from_source_;
-  std::vector<std::string> environment_;
+  base::Environment environment_;
   std::map<std::string, At> at_;  // by the repository's original root
 };
 

@@ -29,11 +29,12 @@ void add_redirections(const std::vector<Redirect>& redirects,
 
 }  // namespace
 
-int run_words(const std::vector<std::string>& words, const std::vector<std::string>& environment,
-              const std::filesystem::path& directory, const std::vector<Redirect>& redirects,
-              int output_fd) {
+int run_stage_command(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& environment,
+                      const std::filesystem::path& directory,
+                      const std::vector<Redirect>& redirects, int output_fd) {
   // In this process's group and with its signals: Ctrl-C ends the stage, as it would a command.
-  base::ProcessOptions options{.arguments = words,
+  base::ProcessOptions options{.arguments = arguments,
                                .environment = environment,
                                .directory = directory,
                                .redirections = {base::from_null(STDIN_FILENO),

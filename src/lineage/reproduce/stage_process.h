@@ -12,8 +12,9 @@ namespace assay::lineage {
 // Waits for it. Streams that `redirects` does not name: standard input is empty, both outputs go to
 // `output_fd`. The exit code is a shell's: 127 when the program is not there, 126 when it cannot be
 // run, 128+N for signal N.
-int run_words(const std::vector<std::string>& words, const std::vector<std::string>& environment,
-              const std::filesystem::path& directory, const std::vector<Redirect>& redirects,
-              int output_fd);
+int run_stage_command(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& environment,
+                      const std::filesystem::path& directory,
+                      const std::vector<Redirect>& redirects, int output_fd);
 
 }  // namespace assay::lineage

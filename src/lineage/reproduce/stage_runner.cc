@@ -74,8 +74,8 @@ base::Result<StageResult> StageRunner::run(const PlannedStage& stage) {
 
   StageResult result{.run = run.id, .exit_code = 0, .duration_s = 0, .outputs = {}};
   const base::Stopwatch watch;
-  result.exit_code = run_words(command, environment_of(run), map_.path(run.directory),
-                               redirects_of_copy(run), options_.output_fd);
+  result.exit_code = run_stage_command(command, environment_of(run), map_.path(run.directory),
+                                       redirects_of_copy(run), options_.output_fd);
   result.duration_s = watch.elapsed().count();
   if (result.exit_code == run.exit_code.value_or(0)) compare(stage, before, result);
   return result;

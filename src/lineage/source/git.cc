@@ -86,16 +86,37 @@ struct Checkout {
   bool sha256 = false;
 };
 
-// Saves a process for most directories that are not in a checkout.
-bool may_be_checkout(const fs::path& directory, const std::vector<std::string>& environment) {
-  for (const std::string& entry : environment) {
-    if (entry.starts_with("GIT_DIR=")) return true;
-  }
+bool is_below_git_folder(const fs::path& directory) {
   std::error_code ignored;
   for (fs::path at = directory;; at = at.parent_path()) {
     if (fs::exists(fs::symlink_status(at / ".git", ignored))) return true;
     if (at == at.parent_path()) return false;
   }
+}
+
+bool is_inside(const fs::path& directory, const fs::path& tree) {
+  std::error_code error;
+  const fs::path from = fs::canonical(tree, error);
+  if (error) return false;
+  const fs::path relative = fs::canonical(directory, error).lexically_relative(from);
+  return !error && *relative.begin() != "..";
+}
+
+// git for the repository that the directory is in. GIT_DIR counts only where no directory above has
+// a .git, and only with a GIT_WORK_TREE around the directory: so are home directories kept in git.
+// Otherwise a hook has set it, and it names the hook's repository, not the project's.
+std::optional<GitProgram> find_repository(const fs::path& directory,
+                                          const std::vector<std::string>& environment,
+                                          const GitLimits& limits) {
+  GitProgram git(directory, environment, limits);
+  if (is_below_git_folder(directory)) return git;  // saves a process for most other directories
+  const base::Environment given(environment);
+  const auto repository = given.get("GIT_DIR");
+  const auto tree = given.get("GIT_WORK_TREE");
+  if (!repository || !tree || !is_inside(directory, directory / *tree)) return std::nullopt;
+  git.set("GIT_DIR", (directory / *repository).string());
+  git.set("GIT_WORK_TREE", (directory / *tree).string());
+  return git;
 }
 
 // The lines of rev-parse from the last: only the root may contain a newline, and it comes first.
@@ -186,9 +207,9 @@ base::Result<void> add_untracked(GitProgram& git, const Checkout& checkout,
     return base::fail(
         base::unfit_error(scratch.string(), "cannot copy the index: " + error.message()));
   }
-  git.set("GIT_INDEX_FILE=" + index.string());
-  git.set("GIT_OBJECT_DIRECTORY=" + (scratch / "objects").string());
-  git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + checkout.objects.string());
+  git.set("GIT_INDEX_FILE", index.string());
+  git.set("GIT_OBJECT_DIRECTORY", (scratch / "objects").string());
+  git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES", checkout.objects.string());
   std::string list;
   for (const std::string& file : files) (list += file) += '\0';
   // Forced: what git listed as untracked may be ignored by now.
@@ -261,8 +282,9 @@ base::Result<base::CapturedProcess> start_status(const GitProgram& git,
 
 GitState git_state(const fs::path& directory, const std::vector<std::string>& environment,
                    const GitLimits& limits) {
-  if (!may_be_checkout(directory, environment)) return {};
-  GitProgram git(directory, environment, limits);
+  std::optional<GitProgram> repository = find_repository(directory, environment, limits);
+  if (!repository) return {};
+  GitProgram& git = *repository;
 
   auto status_child = start_status(git, "--untracked-files=all");  // first: it takes longest
   auto location_child =

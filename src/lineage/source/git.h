@@ -30,7 +30,9 @@ struct GitState {
   std::string problem;            // why git failed; empty: it did not
 };
 
-// `environment` is what git runs in ("NAME=value"): PATH, HOME and the user's GIT_DIR matter.
+// `environment` is what git runs in ("NAME=value"): PATH and HOME matter, GIT_DIR and GIT_WORK_TREE
+// only where no directory above has a .git. Inside a git hook, which sets them and GIT_INDEX_FILE,
+// the state is that of `directory`, too.
 GitState git_state(const std::filesystem::path& directory,
                    const std::vector<std::string>& environment, const GitLimits& limits = {});
 

@@ -4,41 +4,52 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 
 namespace assay::lineage {
 namespace {
 
-// Variables that change what git prints or does for the caller's convenience. Those that say where
-// the repository is (GIT_DIR, GIT_WORK_TREE, …) stay.
-constexpr std::array<std::string_view, 12> kDropped = {"GIT_TRACE",
-                                                       "GIT_DIFF_OPTS",
-                                                       "GIT_EXTERNAL_DIFF",
-                                                       "GIT_PAGER",
-                                                       "LC_ALL",
-                                                       "GIT_OPTIONAL_LOCKS",
-                                                       "LANGUAGE",
-                                                       "GIT_LITERAL_PATHSPECS",
-                                                       "GIT_ICASE_PATHSPECS",
-                                                       "GIT_GLOB_PATHSPECS",
-                                                       "GIT_NOGLOB_PATHSPECS",
-                                                       "GIT_ALLOW_PROTOCOL"};
+// `git rev-parse --local-env-vars` without the configuration, which may have what git needs to
+// accept the repository (safe.directory).
+constexpr std::array<std::string_view, 14> kRepositoryVariables = {
+    "GIT_DIR",        "GIT_WORK_TREE",        "GIT_IMPLICIT_WORK_TREE",
+    "GIT_COMMON_DIR", "GIT_INDEX_FILE",       "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",     "GIT_SHALLOW_FILE",     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_NO_REPLACE_OBJECTS",
+    "GIT_CONFIG",     "GIT_QUARANTINE_PATH"};
+
+// Variables that change what git prints or does for the caller's convenience.
+constexpr std::array<std::string_view, 8> kDropped = {
+    "GIT_DIFF_OPTS",      "GIT_EXTERNAL_DIFF",    "GIT_PAGER", "LANGUAGE", "GIT_ICASE_PATHSPECS",
+    "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "LD_PRELOAD"};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kVariables = {
+    {{"GIT_OPTIONAL_LOCKS", "0"},
+     {"LC_ALL", "C"},
+     {"GIT_TERMINAL_PROMPT", "0"},
+     {"GIT_LITERAL_PATHSPECS", "1"},
+     {"GIT_ALLOW_PROTOCOL", "none"},
+     {"GIT_NO_LAZY_FETCH", "1"}}};
 
 bool is_dropped(std::string_view entry) {
   const std::string_view name = entry.substr(0, entry.find('='));
-  return name.starts_with("GIT_TRACE") || name.starts_with("ASSAY_") || name == "LD_PRELOAD" ||
+  return name.starts_with("GIT_TRACE") || name.starts_with("ASSAY_") ||
          std::find(kDropped.begin(), kDropped.end(), name) != kDropped.end();
 }
 
 // A file-system monitor would leave a daemon running; a split index would be written beside the
-// user's.
-constexpr std::array<std::string_view, 12> kSettings = {"core.fsmonitor=false",
+// user's; `git diff` would write the times of files it compared to the user's index, also without
+// optional locks.
+constexpr std::array<std::string_view, 13> kSettings = {"core.fsmonitor=false",
                                                         "core.splitIndex=false",
                                                         "core.safecrlf=false",
                                                         "core.quotePath=true",
                                                         "core.pager=cat",
+                                                        "diff.autoRefreshIndex=false",
                                                         "diff.noprefix=false",
                                                         "diff.orderFile=/dev/null",
                                                         "diff.mnemonicPrefix=false",
@@ -49,17 +60,20 @@ constexpr std::array<std::string_view, 12> kSettings = {"core.fsmonitor=false",
 
 }  // namespace
 
+base::Environment without_git_repository(base::Environment environment) {
+  for (const std::string_view name : kRepositoryVariables) environment.unset(name);
+  return environment;
+}
+
 GitProgram::GitProgram(std::filesystem::path directory, const std::vector<std::string>& environment,
                        const GitLimits& limits)
     : directory_(std::move(directory)), limits_(limits) {
-  environment_.reserve(environment.size() + 8);
-  std::copy_if(environment.begin(), environment.end(), std::back_inserter(environment_),
+  std::vector<std::string> entries;
+  entries.reserve(environment.size() + kVariables.size());
+  std::copy_if(environment.begin(), environment.end(), std::back_inserter(entries),
                [](const std::string& entry) { return !is_dropped(entry); });
-  for (const char* entry :
-       {"GIT_OPTIONAL_LOCKS=0", "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1",
-        "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"}) {
-    environment_.emplace_back(entry);
-  }
+  environment_ = without_git_repository(std::move(entries));
+  for (const auto& [name, value] : kVariables) environment_.set(name, value);
 }
 
 base::Result<base::CapturedProcess> GitProgram::start(const std::vector<std::string>& arguments,

@@ -4,14 +4,22 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/process/capture.h"
+#include "base/process/environment.h"
 #include "base/result.h"
 #include "lineage/source/git.h"
 
 namespace assay::lineage {
 
+// The environment without the variables that name a repository or a part of one (GIT_DIR,
+// GIT_INDEX_FILE, …). git sets them in hooks; without them it uses the repository that its working
+// directory is in.
+base::Environment without_git_repository(base::Environment environment);
+
+// Uses the repository that `directory` is in, whatever `environment` names.
 class GitProgram {
  public:
   GitProgram(std::filesystem::path directory, const std::vector<std::string>& environment,
@@ -22,13 +30,13 @@ class GitProgram {
                                                           std::string input = {}) const;
   [[nodiscard]] base::Result<base::Captured> run(const std::vector<std::string>& arguments,
                                                  std::string input = {}) const;
-  // "NAME=value" on top of the environment.
-  void set(const std::string& entry) { environment_.push_back(entry); }
+  // Sets a variable of git's environment.
+  void set(std::string_view name, std::string_view value) { environment_.set(name, value); }
   void move_to(std::filesystem::path directory) { directory_ = std::move(directory); }
 
  private:
   std::filesystem::path directory_;
-  std::vector<std::string> environment_;
+  base::Environment environment_;
   GitLimits limits_;
 };
 

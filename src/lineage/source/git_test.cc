@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <chrono>
+#include <utility>
 
 #include "lineage/redact/diff.h"
 #include "lineage/testing/checkout.h"
@@ -267,6 +268,81 @@ TEST_F(GitTest, WorktreesAndOwnIndexFiles) {
   EXPECT_EQ(made_again(checkout_, *state.git, folder_.path() / "clone"), tree_of(second.path()));
 }
 
+// git sets these variables in hooks; they may name any repository.
+TEST_F(GitTest, VariablesOfAHookNeitherRedirectNorWriteAnything) {
+  const Checkout other(folder_.path() / "other");
+  for (const Checkout* each : {&std::as_const(checkout_), &other}) {
+    each->init();
+    each->write("a", "1\n");
+    each->commit();
+    each->write("a", each == &other ? "other\n" : "2\n");
+    each->write("new", "untracked\n");
+  }
+  const GitState expected = state_of(checkout_);
+  ASSERT_TRUE(expected.git) << expected.problem;
+
+  for (const Checkout* named : {&std::as_const(checkout_), &other}) {
+    const auto git_folder = named->path() / ".git";
+    const auto index = testing::content_of(git_folder / "index");
+    const auto objects = named->git({"count-objects"});
+    base::Environment hook(checkout_.environment());
+    hook.set("GIT_DIR", git_folder.string());
+    hook.set("GIT_WORK_TREE", named->path().string());
+    hook.set("GIT_INDEX_FILE", (git_folder / "index").string());
+    hook.set("GIT_OBJECT_DIRECTORY", (git_folder / "objects").string());
+    hook.set("GIT_ALTERNATE_OBJECT_DIRECTORIES", (git_folder / "objects").string());
+    hook.set("GIT_PREFIX", "");
+    for (const bool with_repository : {true, false}) {  // many hooks get only GIT_INDEX_FILE
+      const GitState state = git_state(checkout_.path(), hook.entries());
+      ASSERT_TRUE(state.git) << state.problem;
+      EXPECT_EQ(state.git->root, expected.git->root);
+      EXPECT_EQ(state.git->commit, expected.git->commit);
+      EXPECT_EQ(state.git->diff, expected.git->diff);
+      EXPECT_EQ(testing::content_of(git_folder / "index"), index);
+      EXPECT_EQ(named->git({"count-objects"}), objects);
+      if (with_repository) {
+        hook.unset("GIT_DIR");
+        hook.unset("GIT_WORK_TREE");
+      }
+    }
+    // Outside every checkout, a hook's repository is not taken for the project's.
+    std::filesystem::create_directory(folder_.path() / "plain");
+    hook.set("GIT_DIR", git_folder.string());
+    EXPECT_FALSE(git_state(folder_.path() / "plain", hook.entries()).git);
+    hook.set("GIT_WORK_TREE", named->path().string());
+    EXPECT_FALSE(git_state(folder_.path() / "plain", hook.entries()).git);
+    std::filesystem::remove(folder_.path() / "plain");
+  }
+}
+
+// As a home directory is kept in git: no .git above, but GIT_DIR and GIT_WORK_TREE.
+TEST_F(GitTest, AWorkTreeWhoseRepositoryIsElsewhere) {
+  checkout_.init();
+  checkout_.write("sub/a", "1\n");
+  checkout_.commit();
+  std::filesystem::rename(checkout_.path() / ".git", folder_.path() / "repository");
+  checkout_.write("sub/new", "2\n");
+  base::Environment environment(checkout_.environment());
+  environment.set("GIT_DIR", "../../repository");
+  environment.set("GIT_WORK_TREE", "..");
+  const GitState state = git_state(checkout_.path() / "sub", environment.entries());
+  ASSERT_TRUE(state.git) << state.problem;
+  EXPECT_EQ(state.git->root, std::filesystem::canonical(checkout_.path()).string());
+  EXPECT_THAT(state.git->diff, HasSubstr("b/sub/new"));
+}
+
+// `git diff` refreshes the index of a file that has a new time and the same content.
+TEST_F(GitTest, TouchedFilesLeaveTheIndexAsItIs) {
+  checkout_.init();
+  checkout_.write("touched", "1\n");
+  checkout_.write("changed", "1\n");
+  checkout_.commit();
+  const auto past = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(checkout_.path() / "touched", past);
+  checkout_.write("changed", "2\n");
+  expect_made_again();
+}
+
 TEST_F(GitTest, BareRepositoriesHaveNoTree) {
   checkout_.git({"init", "-q", "--bare"});
   EXPECT_FALSE(state_of(checkout_).git);
@@ -274,7 +350,7 @@ TEST_F(GitTest, BareRepositoriesHaveNoTree) {
   EXPECT_NE(state_of(checkout_).problem, "");
 }
 
-TEST_F(GitTest, ProblemsAreSaid) {
+TEST_F(GitTest, ProblemsAreReported) {
   checkout_.init();
   checkout_.commit();
   checkout_.write("new", std::string(2000, '1') + "\n");

@@ -14,6 +14,7 @@
 
 #include "base/process/capture.h"
 #include "base/testing/temp_dir.h"
+#include "lineage/source/git_program.h"
 
 namespace assay::lineage::testing {
 
@@ -47,25 +48,34 @@ inline std::map<std::string, std::string> tree_of(const fs::path& root) {
 class Checkout {
  public:
   explicit Checkout(const fs::path& at)
-      : path_(at), environment_(base::Environment::from_current().entries()) {
+      : path_(at), environment_(without_git_repository(base::Environment::from_current())) {
     fs::create_directories(at);
-    // Independent of the machine's git configuration.
-    for (const char* entry :
-         {"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=a",
-          "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
-          "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always",
-          "GIT_CONFIG_KEY_1=core.fsync", "GIT_CONFIG_VALUE_1=none"}) {
-      environment_.emplace_back(entry);
+    // Independent of the machine's git configuration, and of a git hook that runs the tests.
+    for (const auto& [name, value] :
+         std::map<std::string, std::string>{{"GIT_CONFIG_GLOBAL", "/dev/null"},
+                                            {"GIT_CONFIG_SYSTEM", "/dev/null"},
+                                            {"GIT_AUTHOR_NAME", "a"},
+                                            {"GIT_AUTHOR_EMAIL", "a@b"},
+                                            {"GIT_COMMITTER_NAME", "a"},
+                                            {"GIT_COMMITTER_EMAIL", "a@b"},
+                                            {"GIT_CONFIG_COUNT", "2"},
+                                            {"GIT_CONFIG_KEY_0", "protocol.file.allow"},
+                                            {"GIT_CONFIG_VALUE_0", "always"},
+                                            {"GIT_CONFIG_KEY_1", "core.fsync"},
+                                            {"GIT_CONFIG_VALUE_1", "none"}}) {
+      environment_.set(name, value);
     }
   }
   [[nodiscard]] const fs::path& path() const { return path_; }
-  [[nodiscard]] const std::vector<std::string>& environment() const { return environment_; }
+  [[nodiscard]] const std::vector<std::string>& environment() const {
+    return environment_.entries();
+  }
 
-  std::string git(std::vector<std::string> words, const std::string& input = {}) const {
-    words.insert(words.begin(), "git");
+  std::string git(std::vector<std::string> arguments, const std::string& input = {}) const {
+    arguments.insert(arguments.begin(), "git");
     const auto result = base::run_captured(
-        {.arguments = words, .environment = environment_, .directory = path_, .input = input});
-    EXPECT_TRUE(result && result->ok()) << words[1] << ": " << (result ? result->errors : "");
+        {.arguments = arguments, .environment = environment_, .directory = path_, .input = input});
+    EXPECT_TRUE(result && result->ok()) << arguments[1] << ": " << (result ? result->errors : "");
     return result ? result->output : std::string();
   }
   void init() const { git({"init", "-q", "-b", "main"}); }
@@ -80,7 +90,7 @@ class Checkout {
 
  private:
   fs::path path_;
-  std::vector<std::string> environment_;
+  base::Environment environment_;
 };
 
 }  // namespace assay::lineage::testing

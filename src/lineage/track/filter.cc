@@ -142,7 +142,7 @@ RuleId Filter::rule_for_name(RuleId folder_rule, std::string_view folder,
   }
   if (!rules_[folder_rule].keep) return folder_rule;
   if (name == "libassay-shim.so" || name == "libassay-gpu.so") return kAssay;
-  // Shared memory of the GPU shim (wire/gpu_region.h, wire/gpu_turns.h).
+  // Shared memory of the GPU shim (wire/gpu_region.h, shim/gpu/pace/turn_file.h).
   if (folder == "/dev/shm" && name.starts_with("assay-gpu-")) return kAssay;
   if (name.ends_with(".pyc") || name.ends_with(".pyo")) return kBytecode;
   if (!home_.empty() && folder == home_ && name.starts_with('.') && folder_rule != kProject) {

@@ -180,7 +180,7 @@ TEST(FilterFile, NoFileIsNoRules) {
   EXPECT_TRUE(user_rules->empty());
 }
 
-TEST(FilterFile, WhatCannotBeReadIsSaid) {
+TEST(FilterFile, AnUnreadableFileIsReported) {
   const base::testing::TempDir dir;
   std::filesystem::create_directory(dir.path() / kFilterFile);
   EXPECT_FALSE(read_filter_file(dir.path()));

@@ -146,7 +146,7 @@ TEST_F(HashQueueTest, HashNowDoesNotWaitForTheQueue) {
   for (const auto& [id, result] : all(queue)) EXPECT_EQ(result.digest, now.digest);
 }
 
-TEST_F(HashQueueTest, TheCacheIsAskedFirst) {
+TEST_F(HashQueueTest, TheCacheIsConsultedFirst) {
   FakeCache cache;
   HashQueue queue({.cache = &cache, .cache_from = 4});
   HashTask known = made(1, "a", "long enough");

@@ -25,7 +25,7 @@ std::vector<store::Process> all(const ProcessList& list) {
   return processes;
 }
 
-TEST(ProcessList, TellsAProcessFromBeginningToEnd) {
+TEST(ProcessList, ListsAProcessFromBeginningToEnd) {
   ProcessList list(1000);
   list.happened(event(Op::kProcess, 7, 1010, 3));
   auto exec = event(Op::kExec, 7, 1020, 3);

@@ -68,7 +68,7 @@ TEST_P(TrackerHashesTest, TooLargeToHashWhileAProcessWaits) {
   EXPECT_THAT(small.finish().missing[0].text, HasSubstr("/a (6 bytes)"));
 }
 
-TEST_P(TrackerHashesTest, AnOutputTellsWhatItGrewFrom) {
+TEST_P(TrackerHashesTest, AnOutputHasTheDigestOfItsEarlierContent) {
   for (const char* name : {"appended", "emptied", "read_emptied", "updated", "moved", "left"}) {
     scene.put(name, "one");
   }
@@ -115,7 +115,7 @@ TEST_P(TrackerHashesTest, ReadAfterItWasOpenedForWriting) {
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
-TEST_P(TrackerHashesTest, ChangedWhenItHadNoNameLeft) {
+TEST_P(TrackerHashesTest, ChangedAfterItsLastNameWasRemoved) {
   scene.put("a", "one");
   scene.begin();
   scene.read("a");
@@ -144,7 +144,7 @@ TEST_P(TrackerHashesTest, ManyFilesAreRemovedBeforeTheyAreHashed) {
   EXPECT_THAT(recorded.missing, IsEmpty());
 }
 
-TEST_P(TrackerHashesTest, WhatCannotBeReadIsSaid) {
+TEST_P(TrackerHashesTest, WhatCannotBeReadIsReported) {
   scene.put("a", "one");
   fs::permissions(scene.path("a"), fs::perms::none);
   scene.begin();
@@ -159,7 +159,7 @@ TEST_P(TrackerHashesTest, WhatCannotBeReadIsSaid) {
   EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("/a: cannot open"));
 }
 
-TEST_P(TrackerHashesTest, WhatStandsInAFolderThatNobodyMayEnter) {
+TEST_P(TrackerHashesTest, FilesInAFolderWithoutPermission) {
   scene.folder("d");
   scene.put("d/a", "one");
   scene.put("d/b", "one");
@@ -187,10 +187,11 @@ TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) 
   quiet.begin();
   for (int i = 0; i < kFiles; ++i) quiet.read("f" + std::to_string(i));
   using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::seconds(30);
+  // The queue's threads have idle priority: on a loaded machine they rarely run.
+  const auto deadline = Clock::now() + std::chrono::seconds(100);
   while (cache.entries.size() < kFiles && Clock::now() < deadline) {
     quiet.tracker->on_tick();
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(cache.entries.size(), kFiles) << "hashed while the run runs";
 }

@@ -50,7 +50,7 @@ TEST_P(TrackerInheritedTest, StandardStreamsAreMeantForTheCommand) {
                                  "out log: modified = onetwo", "out out: created = "));
 }
 
-TEST_P(TrackerInheritedTest, AForgottenDescriptorThatNobodyUsesIsNothing) {
+TEST_P(TrackerInheritedTest, AnUnusedInheritedDescriptorIsNoOutput) {
   scene.put("log", "one");
   scene.put("empty", "");
   scene.put("lock", "two");

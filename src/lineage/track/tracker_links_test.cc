@@ -53,12 +53,12 @@ TEST_P(TrackerLinksTest, TurnedByAnotherProgram) {
 TEST_P(TrackerLinksTest, ANewFileBehindALinkThatAnotherProgramTurned) {
   scene.read("latest/x");
   turn();
-  scene.mode.stamped_creation = true;  // else the collector tells the path without the link
+  scene.mode.stamped_creation = true;  // else the collector reports the path without the link
   scene.create("latest/out", "xyz");
   EXPECT_THAT(end(), ElementsAre("in run1/x = one", "out run2/out: created = xyz"));
 }
 
-TEST_P(TrackerLinksTest, AFolderMovesWithFilesThatNobodyOpened) {
+TEST_P(TrackerLinksTest, AFolderMovesWithFilesThatWereNotOpened) {
   scene.rename("run1", "moved");
   scene.rename("run2", "run1");
   scene.read("run1/x");
@@ -80,7 +80,7 @@ TEST_P(TrackerLinksTest, AFolderMovesAndComesBack) {
   EXPECT_THAT(end(), ElementsAre());
 }
 
-TEST_P(TrackerLinksTest, TooManyFilesToFollowAreSaid) {
+TEST_P(TrackerLinksTest, TooManyFilesToFollowAreReported) {
   Scene few({.max_moved_files = 3});
   few.mode = GetParam();
   few.folder("d");

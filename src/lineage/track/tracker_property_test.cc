@@ -24,7 +24,7 @@ struct Thing {
   std::string content;                // before the run
   std::set<std::string> start_paths;  // before the run
   bool touched = false;               // some call was about this file itself, under
-  std::set<std::string> seen;         // these names; others of its names nobody can know
+  std::set<std::string> seen;         // these names; its other names cannot be known
   bool written = false;
   bool read_first = false;  // before it was written
 };
@@ -220,7 +220,7 @@ class RandomRun {
   void check_outputs(const testing::Recorded& recorded) {
     std::set<std::string> from;
     for (const auto& [name, output] : recorded.outputs) {
-      RC_LOG("told " + name + " " + std::to_string(static_cast<int>(output.status)) + "\n");
+      RC_LOG("output " + name + " " + std::to_string(static_cast<int>(output.status)) + "\n");
       if (output.status == OutputStatus::kRenamed) from.insert(output.from);
       if (output.status == OutputStatus::kDeleted) {
         RC_ASSERT(before_.contains(name) && !now_.contains(name) && !output.blake3);

@@ -31,7 +31,7 @@ TEST_P(TrackerTest, AFileThatIsReadIsAnInput) {
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
 
-TEST_P(TrackerTest, SizesAreTold) {
+TEST_P(TrackerTest, SizesAreReported) {
   scene.put("a", "one");
   scene.begin();
   scene.read("a");
@@ -123,7 +123,7 @@ TEST_P(TrackerTest, RemovedAndMadeAgainIsModified) {
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
-TEST_P(TrackerTest, ACreationThatIsToldLateIsStillACreation) {
+TEST_P(TrackerTest, ALateCreationEventIsStillACreation) {
   testing::write_file(scene.path("a"), "one");
   testing::write_file(scene.path("b"), "two");
   const auto stamp_a = scene.stamp("a");

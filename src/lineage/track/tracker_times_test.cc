@@ -1,4 +1,4 @@
-// Files whose times do not tell whether they were changed.
+// Files whose times do not show whether they were changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -65,14 +65,14 @@ TEST_P(TrackerTimesTest, SetByTheRunWithoutReading) {
 
 TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
   const auto before = scene.stamp("a");
-  set_times(scene, "a");  // by whom, nobody saw
+  set_times(scene, "a");  // by an unobserved process
   scene.report(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
   EXPECT_THAT(scene.finish().missing[0].text,
               EndsWith("/a: its times changed during the run; its content may have changed"));
 }
 
-TEST_P(TrackerTimesTest, NobodyWaitsForTheLargest) {
+TEST_P(TrackerTimesTest, ProcessesDoNotWaitForTheLargestFiles) {
   Scene small({.pre_image_limit = 2});
   small.put("a", "one");
   small.begin();

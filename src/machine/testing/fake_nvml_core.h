@@ -13,7 +13,7 @@ inline constexpr unsigned kFakeGpus = 8;
 inline constexpr unsigned kFirstSlice = 100;
 
 // "nvswitch": 8 × H200 whose 18 links all lead to switches;
-// "hidden_switch": the same in a virtual machine, where the far end is not told;
+// "hidden_switch": the same in a virtual machine, where the remote end is not reported;
 // "pairs": 8 × H100 NVL, two by two over 12 links;
 // "lost": nvswitch with GPU 3 off the bus;
 // "slices": nvswitch with GPU 1 in slices (MIG);

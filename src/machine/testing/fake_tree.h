@@ -2,35 +2,18 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "base/testing/temp_dir.h"
 
 namespace assay::machine {
 
 class FakeTree {
  public:
-  FakeTree() {
-    // Hundreds of tiny files: on a disk, creating them takes longer than everything else.
-    const std::filesystem::path memory = "/dev/shm";
-    const bool writable = ::access(memory.c_str(), W_OK | X_OK) == 0;
-    const auto parent = writable ? memory : std::filesystem::temp_directory_path();
-    std::string name = (parent / "assay-tree-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    root_ = name;
-  }
-  FakeTree(const FakeTree&) = delete;
-  FakeTree& operator=(const FakeTree&) = delete;
-  ~FakeTree() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-
   [[nodiscard]] const std::string& root() const { return root_; }
 
   void write(const std::string& path, const std::string& text) const {
@@ -120,7 +103,8 @@ class FakeTree {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
   }
 
-  std::string root_;
+  base::testing::MemoryDir folder_;  // hundreds of tiny files
+  std::string root_ = folder_.path().string();
 };
 
 }  // namespace assay::machine

@@ -16,6 +16,7 @@
 #include "base/process/proc.h"
 #include "base/unique_fd.h"
 #include "observe/collect/process/launch.h"
+#include "observe/wire/gpu_uuid.h"
 
 namespace assay::collect {
 namespace {
@@ -63,17 +64,8 @@ std::uint64_t pid_namespace() {
   return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-std::string uuid_text(const wire::GpuDevice& device) {
-  std::array<unsigned char, 16> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<unsigned char>(device.uuid[i / 8].load() >> (8 * (i % 8)));
-  }
-  std::string text = "GPU";
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const bool group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    text += fmt::format("{}{:02x}", group ? "-" : "", bytes[i]);
-  }
-  return text;
+std::string uuid_of(const wire::GpuDevice& device) {
+  return wire::uuid_text({device.uuid[0].load(), device.uuid[1].load()});
 }
 
 void add_share(const wire::GpuRegion& region, const wire::GpuDevice& device, std::string uuid,
@@ -194,13 +186,13 @@ GpuReport GpuCount::report() const {
     if (region_->devices[i].key.load() == 0) continue;
     std::uint64_t peak = 0;
     for (const wire::GpuSlot& slot : region_->slots) peak = std::max(peak, slot.peak[i].load());
-    report.memory.push_back({uuid_text(region_->devices[i]), peak});
+    report.memory.push_back({uuid_of(region_->devices[i]), peak});
   }
   // An unused row has the limits for all devices without their own.
   const wire::GpuDevice unused{};
   add_share(*region_, unused, "", report.shares);
   for (const wire::GpuDevice& device : region_->devices) {
-    if (device.key.load() != 0) add_share(*region_, device, uuid_text(device), report.shares);
+    if (device.key.load() != 0) add_share(*region_, device, uuid_of(device), report.shares);
   }
   return report;
 }

@@ -30,7 +30,7 @@ class GpuCountTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(GpuCountTest, IsWantedWhereTheLoaderFindsADriverOrWhereItIsSaid) {
+TEST_F(GpuCountTest, IsEnabledByADriverOrByTheVariable) {
   EXPECT_TRUE(cuda_may_run({"ASSAY_GPU=1"}));
   EXPECT_FALSE(cuda_may_run({"ASSAY_GPU=0", "LD_LIBRARY_PATH=" + folder_.string()}));
   std::ofstream(folder_ / "libcuda.so.1") << "x";
@@ -77,7 +77,7 @@ TEST_F(GpuCountTest, LimitsAndWaitsAreReported) {
 
 // By the lock on the slot's byte, or, where a program closed the descriptor that held it, by pid
 // and start time.
-TEST_F(GpuCountTest, TheLivingAreToldFromTheDead) {
+TEST_F(GpuCountTest, ExitedProcessesAreRecognised) {
   auto count = GpuCount::make(uid(), folder_);
   ASSERT_TRUE(count);
   const auto uids = GpuCount::uids();

@@ -118,28 +118,28 @@ class Keeper {
     signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
-  Kept keep() {
+  KeeperResult keep() {
     while (listen()) {
     }
-    if (kept_.detached) return kept_;
+    if (result_.detached) return result_;
     int status = 0;
     ::waitpid(collector_, &status, 0);
     if (!base::signal_of(status)) {
-      kept_.collector_status = base::shell_exit_code(status);
+      result_.collector_status = base::shell_exit_code(status);
     } else {
-      kept_.collector_lost = true;
-      kept_.collector = collector_;
-      if (command_ > 0 && !kept_.wait_status) wait_without_collector();
+      result_.collector_lost = true;
+      result_.collector = collector_;
+      if (command_ > 0 && !result_.wait_status) wait_without_collector();
       alive_.reset();
       keep_guard();  // for what the command left running
     }
-    return kept_;
+    return result_;
   }
 
  private:
   bool listen() {
     std::array<pollfd, 2> waiting{{{socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
-    const bool lingering = kept_.wait_status && !noticed_;
+    const bool lingering = result_.wait_status && !noticed_;
     const int ready = ::poll(waiting.data(), waiting.size(), lingering ? kNoticeAfter_ms : -1);
     if (ready == 0) print_notice();
     if (waiting[1].revents != 0 && !forward_signals()) return false;
@@ -147,7 +147,7 @@ class Keeper {
     Message message;
     if (!receive(socket_.get(), message, listener_)) return false;
     handle(message);
-    return !kept_.detached;
+    return !result_.detached;
   }
 
   void handle(const Message& message) {
@@ -158,7 +158,7 @@ class Keeper {
         if (listener_.valid()) guard_ = start_guard(listener_.get(), watched_.get());
         break;
       case Kind::kEnded:
-        kept_.wait_status = message.value;
+        result_.wait_status = message.value;
         if (!wait_) detach();
         break;
       case Kind::kDetach:
@@ -171,7 +171,7 @@ class Keeper {
 
   // The collector continues without the keeper.
   void detach() {
-    kept_.detached = true;
+    result_.detached = true;
     send(socket_.get(), {.kind = Kind::kDetach}, -1);
   }
 
@@ -188,7 +188,7 @@ class Keeper {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
       const int number = static_cast<int>(info.ssi_signo);
-      if (kept_.wait_status) {
+      if (result_.wait_status) {
         if (number == SIGCONT) continue;
         detach();
         return false;
@@ -228,7 +228,7 @@ class Keeper {
       ::poll(waiting.data(), waiting.size(), 20);
       forward_signals();
       const pid_t got = ::waitpid(command_, &status, WNOHANG);
-      if (got == command_) kept_.wait_status = status;
+      if (got == command_) result_.wait_status = status;
       if (got != 0) return;  // ended, or never became a child of the keeper
     }
   }
@@ -244,7 +244,7 @@ class Keeper {
   base::UniqueFd watched_;
   std::vector<int> early_;
   bool noticed_ = false;
-  Kept kept_;
+  KeeperResult result_;
 };
 
 }  // namespace
@@ -269,7 +269,8 @@ void Channel::print(const std::string& line) {
   send(socket_.get(), message, -1);
 }
 
-base::Result<Kept> run_kept(bool wait, const std::function<int(Channel&)>& collect) {
+base::Result<KeeperResult> run_under_keeper(bool wait,
+                                            const std::function<int(Channel&)>& collect) {
   remember_signals();
   raise_limits();
   occupy_closed_streams();

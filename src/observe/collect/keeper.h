@@ -1,7 +1,7 @@
 // Keeper: the process that the user started. It forks the collector, which runs the command,
-// forwards signals and waits for the command's status. If the collector is killed, a guard (a
-// process forked by the keeper) serves the gate in its place, so that the command continues
-// unrecorded; if the keeper is killed, the collector ends the recording.
+// forwards signals and passes the command's wait status to its caller, unconverted. If the
+// collector is killed, a guard (a process forked by the keeper) serves the gate in its place, so
+// that the command continues unrecorded; if the keeper is killed, the collector ends the recording.
 //
 //   keeper (assay run) ─┬─ collector ── the command
 //                       └─ guard
@@ -35,7 +35,7 @@ class Channel {
   base::UniqueFd socket_;
 };
 
-struct Kept {
+struct KeeperResult {
   std::optional<int> wait_status;  // of the command; none: it was not started
   int collector_status = 0;        // what `collect` returned
   bool collector_lost = false;     // it was killed; the command ended without being recorded
@@ -46,6 +46,6 @@ struct Kept {
 // Runs `collect` in a forked collector process and waits for it. `collect` starts the command
 // through a Collector with the channel's hooks; it must not print. Without `wait` this returns as
 // soon as the command itself has ended, and the collector continues in the background.
-base::Result<Kept> run_kept(bool wait, const std::function<int(Channel&)>& collect);
+base::Result<KeeperResult> run_under_keeper(bool wait, const std::function<int(Channel&)>& collect);
 
 }  // namespace assay::collect

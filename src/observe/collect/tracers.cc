@@ -5,6 +5,7 @@
 #include <string>
 
 #include "observe/collect/ebpf/ebpf.h"
+#include "observe/collect/ebpf/preflight.h"
 #include "observe/collect/gate/preload.h"
 #include "observe/collect/ptrace/ptrace.h"
 

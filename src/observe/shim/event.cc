@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "observe/shim/log_window.h"
 #include "observe/shim/system_call.h"
-#include "observe/shim/window.h"
 
 namespace assay::shim {
 namespace {

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "observe/shim/next.h"
+#include "observe/shim/next_definition.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"
 
@@ -38,10 +38,10 @@ int root_changed(int result) {
   return result;
 }
 
-template <typename... Words>
-int change_root(Function function, long number, Words... words) {
-  if (auto* next = other<int(Words...)>(function)) return root_changed(next(words...));
-  return root_changed(like_libc(ordinary_call(number, words...)));
+template <typename... Arguments>
+int change_root(Function function, long number, Arguments... arguments) {
+  if (auto* next = other<int(Arguments...)>(function)) return root_changed(next(arguments...));
+  return root_changed(like_libc(ordinary_call(number, arguments...)));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 
-#include "observe/shim/next.h"
+#include "observe/shim/next_definition.h"
 #include "observe/shim/opening.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"

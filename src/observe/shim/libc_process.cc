@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "observe/shim/event.h"
-#include "observe/shim/next.h"
+#include "observe/shim/next_definition.h"
 #include "observe/shim/shim.h"
 
 namespace assay::shim {

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "observe/shim/next.h"
+#include "observe/shim/next_definition.h"
 #include "observe/shim/opening.h"
 #include "observe/shim/shim.h"
 #include "observe/shim/system_call.h"

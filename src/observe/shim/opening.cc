@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "observe/shim/event.h"
-#include "observe/shim/seen.h"
+#include "observe/shim/recorded_opens.h"
 #include "observe/shim/system_call.h"
 
 namespace assay::shim {
@@ -40,12 +40,12 @@ long open_for_reading(int directory, const char* path, int flags) {
   std::uint64_t key = 0;
   if (epoch == shim.header->epoch.load(std::memory_order_acquire)) {
     if (path[0] == '/') {
-      key = seen_key(path, length, epoch, kAbsolute);
+      key = recorded_key(path, length, epoch, kAbsolute);
     } else if (directory == AT_FDCWD && (moves & kMoving) == 0 &&
                moves == shim.moves.load(std::memory_order_acquire)) {
-      key = seen_key(path, length, epoch, moves);
+      key = recorded_key(path, length, epoch, moves);
     }
-    if (key != 0 && seen(key)) return file;
+    if (key != 0 && is_recorded(key)) return file;
   }
 
   struct stat status;

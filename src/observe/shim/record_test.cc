@@ -43,7 +43,7 @@ class Record : public ::testing::Test {
   Workspace workspace_;
 };
 
-TEST_F(Record, EveryWayToSayWhereAFileIs) {
+TEST_F(Record, EveryWayToNameAFile) {
   const auto log = workspace_.new_log();
   const Outcome outcome = run(workspace_.traced_probe(*log, {"places"}));
   ASSERT_EQ(outcome.wait_status, 0) << outcome.output;
@@ -117,22 +117,22 @@ TEST_F(Record, EveryProcessAndThreadByItsNumber) {
   }
   ASSERT_EQ(expected.size(), 6U);
   std::vector<std::tuple<std::string, pid_t, pid_t>> found;
-  std::set<pid_t> told;
+  std::set<pid_t> seen_first;
   std::set<pid_t> ended;
   for (const Seen& seen : log->records(nullptr, Log::Kind::kProcesses)) {
     if (seen.op == wire::Op::kExit) {
       EXPECT_EQ(seen.value, 0);
       ended.insert(seen.process);
-    } else if (told.insert(seen.process).second) {
+    } else if (seen_first.insert(seen.process).second) {
       EXPECT_EQ(seen.parent, parents[seen.process]);  // forked
     }
   }
-  EXPECT_THAT(ended, ::testing::IsSupersetOf(told));
+  EXPECT_THAT(ended, ::testing::IsSupersetOf(seen_first));
   for (const Seen& seen : log->records()) {
     if (seen.path != workspace_.path("readonly")) {
       found.emplace_back(seen.path, seen.process, seen.thread);
     }
-    if (told.insert(seen.process).second) {
+    if (seen_first.insert(seen.process).second) {
       EXPECT_EQ(seen.parent, parents[seen.process]);
     }
   }
@@ -257,7 +257,7 @@ TEST_F(Record, UnderAnotherRootTheGateSeesAll) {
 TEST_F(Record, AShellAndItsChildren) {
   const auto log = workspace_.new_log();
   Command command = workspace_.traced_probe(*log, {});
-  command.words = {"/bin/sh", "-c", "cat file readonly > made; cat < made | cat > made2"};
+  command.arguments = {"/bin/sh", "-c", "cat file readonly > made; cat < made | cat > made2"};
   ASSERT_EQ(run(command).wait_status, 0);
   std::set<Event> found;
   for (const Event& event : events(*log)) found.insert(event);

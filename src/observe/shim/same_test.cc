@@ -20,7 +20,7 @@ class Same : public ::testing::TestWithParam<Setting> {
 
 TEST_P(Same, WithTheShimAndWithout) {
   const auto& [scenario, user] = GetParam();
-  if (user != 0 && geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (user != 0 && geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   Command bare = workspace_.probe({scenario});
   bare.user = user;
   const Outcome expected = run(bare);
@@ -95,7 +95,7 @@ TEST(Shim, AProgramOutlivesTheCollector) {
   command.before = [](const Stop& stop) { return stop.path != "folder/file"; };
   const Outcome outcome = run(command);
   EXPECT_EQ(outcome.output, expected.output);
-  EXPECT_EQ(log->header().dropped, 3U) << "three opens that could not be shown to anybody";
+  EXPECT_EQ(log->header().dropped, 3U) << "three opens that could not be recorded";
   std::vector<std::string> seen;
   for (const Seen& record : log->records()) seen.push_back(record.path);
   EXPECT_EQ(seen, (std::vector{workspace.path("made"), workspace.path("file")}));

@@ -17,17 +17,17 @@
 
 namespace assay::shim {
 
-inline constexpr std::uint32_t kSlots = 4;                         // see window.h
-inline constexpr std::uint32_t kSeen = std::uint32_t{1} << 14U;    // see seen.h
-inline constexpr std::uint32_t kSeenAtFirst = std::uint32_t{512};  // one page of it
+inline constexpr std::uint32_t kSlots = 4;                             // see log_window.h
+inline constexpr std::uint32_t kRecorded = std::uint32_t{1} << 14U;    // see recorded_opens.h
+inline constexpr std::uint32_t kRecordedAtFirst = std::uint32_t{512};  // one page of it
 
 // Anonymous memory that the kernel clears in the child of a fork (MADV_WIPEONFORK), however the
 // child was created: it is valid for this process only.
 struct Local {
   std::atomic<std::int32_t> process;        // the process that recorded first; 0: none yet
-  std::atomic<std::uint32_t> inserted;      // into `seen`
+  std::atomic<std::uint32_t> inserted;      // into `recorded`
   std::atomic<std::int32_t> users[kSlots];  // writers in a window
-  alignas(4096) std::atomic<std::uint64_t> seen[kSeen];
+  alignas(4096) std::atomic<std::uint64_t> recorded[kRecorded];
 };
 
 enum class State : std::uint32_t { kUnknown, kStarting, kOn, kOff };

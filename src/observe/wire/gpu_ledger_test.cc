@@ -1,4 +1,4 @@
-// The books stay true whoever is killed, at whatever instruction: tried at every single one.
+// The accounts stay exact if a process is killed at any instruction: tested at every one.
 #include "observe/wire/gpu_ledger.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(GpuLedger, ALimitIsForAllTogetherAndReachedExactly) {
 TEST(GpuLedger, NothingEverFallsBelowZero) {
   const auto region = std::make_unique<GpuRegion>();
   ASSERT_TRUE(hold(*region, 0, 0, 100, kGpuUnlimited));
-  region->devices[0].used = 30;  // somebody else's doing
+  region->devices[0].used = 30;  // written by another process
   EXPECT_TRUE(hold(*region, 0, 0, 0, kGpuUnlimited));
   EXPECT_EQ(region->devices[0].used.load(), 0U);
   region->devices[0].last = ~std::uint64_t{0};  // a mark of no slot
@@ -54,7 +54,7 @@ TEST(GpuLedger, NothingEverFallsBelowZero) {
   EXPECT_EQ(region->devices[0].used.load(), 0U);
 }
 
-// Slots hold, are refused, die and are cleared, in any order: against plain sums.
+// Slots hold, are refused, exit and are cleared in any order; compared with plain sums.
 RC_GTEST_PROP(GpuLedger, AgreesWithPlainSums, ()) {
   const auto region = std::make_unique<GpuRegion>();
   std::array<std::array<std::uint64_t, 2>, 4> model{};
@@ -85,7 +85,7 @@ RC_GTEST_PROP(GpuLedger, AgreesWithPlainSums, ()) {
   }
 }
 
-TEST(GpuLedger, ManyAtOnceNeverHaveMoreThanTheLimit) {
+TEST(GpuLedger, ConcurrentReservationsNeverExceedTheLimit) {
   const auto region = std::make_unique<GpuRegion>();
   constexpr std::uint64_t kLimit = 1000;
   std::atomic<bool> exceeded{false};
@@ -107,7 +107,7 @@ TEST(GpuLedger, ManyAtOnceNeverHaveMoreThanTheLimit) {
   EXPECT_EQ(region->devices[0].used.load(), 0U);
 }
 
-// What a region that is shared with a traced process looks like between two of its instructions.
+// The state of a region shared with a traced process between two of its instructions.
 class SharedRegion {
  public:
   SharedRegion() {
@@ -129,8 +129,8 @@ class SharedRegion {
   GpuRegion* region_;
 };
 
-// Runs `work` in a child, instruction by instruction, and `look` between any two. False: this
-// machine does not let us.
+// Runs `work` in a child, instruction by instruction, and `look` between any two. False:
+// single-stepping is not permitted here.
 bool step_through(const std::function<void()>& work, const std::function<void(int)>& look) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -169,7 +169,7 @@ TEST(GpuLedger, AnOwnerKilledAtAnyInstructionLosesNothing) {
         hold(region, 1, 0, 30, 2000);
       },
       [&](int step) {
-        // Dead at once; and dead after others have gone on.
+        // Killed at once, and killed after others have continued.
         for (const std::uint64_t other : {0UL, 1UL, 400UL}) {
           shared.copy_to(*copy);
           if (other != 0) {
@@ -184,7 +184,7 @@ TEST(GpuLedger, AnOwnerKilledAtAnyInstructionLosesNothing) {
           ASSERT_EQ(copy->devices[0].used.load(), living) << step;
           ASSERT_EQ(copy->devices[1].used.load(), 0U) << step;
         }
-        // The living get in its way, too, but not so often that it never gets through.
+        // Running processes interfere, too, but not so often that it never succeeds.
         if (step % 97 == 0 && step < 40 * 97) {
           ASSERT_TRUE(hold(region, 0, 0, step % 2 == 0 ? 1000U : 1001U, kGpuUnlimited));
         }
@@ -194,7 +194,7 @@ TEST(GpuLedger, AnOwnerKilledAtAnyInstructionLosesNothing) {
   EXPECT_EQ(region.devices[0].used.load(), sum_held(region, 0));
 }
 
-TEST(GpuLedger, WhoClearsADeadOnesSlotMayBeKilledAtAnyInstructionToo) {
+TEST(GpuLedger, AProcessThatClearsASlotMayBeKilledAtAnyInstruction) {
   const SharedRegion shared;
   const auto copy = std::make_unique<GpuRegion>();
   GpuRegion& region = *shared;

@@ -1,6 +1,6 @@
 // The GPU region: one file in memory, mapped by every process of a run that uses a GPU and by
 // `assay run`. A thread counts in a block of its own (one writer, plain stores), a process has a
-// slot, a device a line of words for limits. Readers sum whenever they like.
+// slot, a device a line of words for limits. Readers can sum at any time.
 //
 //   GpuHeader | GpuDevice × 16 | GpuSlot × 1024 | GpuCollective × 4096 | GpuBlock × 4096
 //
@@ -18,16 +18,16 @@
 namespace assay::wire {
 
 inline constexpr std::uint64_t kGpuMagic = 0x3155504759415341;  // "ASAYGPU1"
-inline constexpr std::uint32_t kGpuVersion = 4;
+inline constexpr std::uint32_t kGpuVersion = 5;
 
-// Environment: where the region is; where the library tells what it does (a file; rarely wanted).
+// Environment: where the region is; its log file (optional).
 inline constexpr const char* kGpuRegionVariable = "ASSAY_GPU_REGION";
 inline constexpr const char* kGpuLogVariable = "ASSAY_GPU_LOG";
 
 // What is counted: how often, and how much of it (bytes; of kGraph, nodes; of matmuls, flops by the
 // million).
 enum class GpuQuantity : std::uint8_t {
-  kKernel,       // cuLaunchKernel and its forebears
+  kKernel,       // cuLaunchKernel and its predecessors
   kKernelEx,     // cuLaunchKernelEx
   kCooperative,  // cuLaunchCooperativeKernel
   kGraph,        // cuGraphLaunch; amount: nodes
@@ -37,8 +37,8 @@ enum class GpuQuantity : std::uint8_t {
   kCopyToHost,
   kCopyOnDevice,
   kCopyToPeer,
-  kCopyUnified,  // the driver knows the direction from the addresses
-  kCopyArray,    // where an array is at one end
+  kCopyUnified,  // the driver infers the direction from the addresses
+  kCopyArray,    // from or to an array
   kSet,
   kAllocDevice,
   kAllocAsync,    // from pools
@@ -47,7 +47,7 @@ enum class GpuQuantity : std::uint8_t {
   kAllocArray,
   kAllocHost,
   kAllocGraph,  // allocation nodes, when they are made
-  kFree,        // amount: of what we saw allocated
+  kFree,        // amount: of known allocations
   kRefused,     // allocations that the driver, or a limit, refused
   kSyncContext,
   kSyncStream,
@@ -68,10 +68,10 @@ struct GpuCount {
   std::atomic<std::uint64_t> amount;
 };
 
-// A GPU does 10^15 flops in a second: 64 bits of single ones would be full in hours.
+// A GPU does 10^15 flops per second: a 64-bit count of flops would overflow within hours.
 inline constexpr std::uint64_t kGpuFlopUnit = 1'000'000;
 
-// One thread's. Counts only grow, also when the block gets another owner.
+// Counters of one thread. They only grow, also when the block gets another owner.
 struct alignas(64) GpuBlock {
   std::atomic<std::uint32_t> owner;    // slot + 1; 0: none yet
   std::atomic<std::uint32_t> next;     // in its process's list of idle blocks: block + 1
@@ -136,7 +136,7 @@ struct alignas(64) GpuDevice {
   alignas(64) std::atomic<std::uint64_t> used;
   std::atomic<std::uint64_t> last;
   std::uint64_t reserved_memory[6];
-  // Nanoseconds of the device's time that the run has had, and has waited for while limited.
+  // Nanoseconds of device time that the run has used, and that it has waited while limited.
   alignas(64) std::atomic<std::uint64_t> busy_ns;
   std::atomic<std::uint64_t> waited_ns;
   std::uint64_t reserved_compute[6];
@@ -265,7 +265,7 @@ GpuShare share_of(const GpuRegion& region, const GpuDevice& device);
 // the header last. System calls only; false, with errno, if it could not be done.
 bool make_gpu_region(int file);
 
-// What was counted so far, by all threads of all processes, living or dead.
+// Counts so far of all threads of all processes, running or exited.
 struct GpuTotals {
   struct Total {
     std::uint64_t calls = 0;
@@ -273,7 +273,7 @@ struct GpuTotals {
     bool operator==(const Total&) const = default;
   };
   Total of[kGpuQuantities];
-  // What is left of kMatmul and kMatmulCaptured beyond whole units, less than one.
+  // Remainders of kMatmul and kMatmulCaptured below one unit.
   std::uint64_t flops_left[2] = {};
 
   [[nodiscard]] const Total& operator[](GpuQuantity quantity) const {

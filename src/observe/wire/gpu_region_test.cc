@@ -39,7 +39,7 @@ TEST(GpuRegionTest, SumsTheBlocksThatWereGivenOut) {
   region->header.next_block = 2;
   EXPECT_EQ(sum_of(*region)[GpuQuantity::kKernel].calls, 21U);
   EXPECT_EQ(sum_of(*region)[GpuQuantity::kKernelEx].amount, 200U);
-  region->header.next_block = 1U << 31U;  // tickets run on when there are no blocks left
+  region->header.next_block = 1U << 31U;  // tickets keep counting when no blocks are left
   EXPECT_EQ(sum_of(*region)[GpuQuantity::kKernel].calls, 33U);
 }
 
@@ -64,7 +64,7 @@ TEST(GpuRegionTest, ADeviceHasOneLine) {
   EXPECT_EQ(claim_device(*region, 1, 2), 0U);
   EXPECT_EQ(claim_device(*region, 2, 1), 1U);
   EXPECT_EQ(claim_device(*region, 1, 2), 0U);
-  EXPECT_EQ(claim_device(*region, 0, 0), 2U);  // a driver that tells no UUID
+  EXPECT_EQ(claim_device(*region, 0, 0), 2U);  // a driver that reports no UUID
   for (std::size_t i = 3; i < kGpuDevices; ++i) EXPECT_EQ(claim_device(*region, i, i), i);
   EXPECT_EQ(claim_device(*region, 99, 99), kGpuDevices);
 }

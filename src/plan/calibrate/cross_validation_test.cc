@@ -19,7 +19,7 @@
 #include "plan/calibrate/residuals.h"
 #include "plan/model/memory.h"
 
-// There if the rooms under test are sanitized; tests themselves are not.
+// Defined if the modules under test are sanitized; tests themselves are not.
 extern "C" __attribute__((weak)) void __asan_init();
 
 namespace assay::plan {

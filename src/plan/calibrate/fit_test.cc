@@ -116,7 +116,7 @@ TEST(Fit, WhatNoRowDependsOnStaysAsItWas) {
   }
 }
 
-TEST(Fit, StaysWithinBoundsWhateverTheRowsSay) {
+TEST(Fit, StaysWithinBoundsForAnyRows) {
   auto rows = rows_made_with(prior_constants(), 0);
   for (Row& row : rows) row.step_s = *row.step_s * 100;
   const Constants found = fit(rows);
@@ -133,7 +133,7 @@ TEST(Fit, WithoutRowsIsThePriors) {
 }
 
 // The rows left out may say anything.
-TEST(Fit, KnowsNothingOfASourceThatIsLeftOut) {
+TEST(Fit, DoesNotUseASourceThatIsLeftOut) {
   auto rows = rows_made_with(other_constants(), 0.02);
   const Constants before = Fitter(rows).fit_without("llm.c");
   for (Row& row : rows)

@@ -95,7 +95,7 @@ TEST(LeastSquares, PointsWithoutAFiniteCostAreNotSteppedTo) {
   EXPECT_NEAR(found.at[0], std::exp(1), 1e-5);
 }
 
-TEST(LeastSquares, StopsWhenToldTo) {
+TEST(LeastSquares, StopsWhenInterrupted) {
   const auto found = solved(2,
                             [](std::span<const double> at, std::span<double> r) {
                               r[0] = 10 * (at[1] - at[0] * at[0]);

@@ -66,7 +66,7 @@ TEST(RowCluster, MoreBandwidthIsNeverSlower) {
   }
 }
 
-TEST(RowCluster, WhatARowSaysCounts) {
+TEST(RowCluster, ARowsOwnValuesCount) {
   const spec::ClusterSpec said = row_cluster({.gpu_type = "H100-SXM5-80GB",
                                               .lower_notes = "128 vcpu over two numa nodes",
                                               .gpus_per_node = 8,

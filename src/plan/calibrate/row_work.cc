@@ -67,7 +67,7 @@ double share_of_card(const Work& work) {
   return memory_need(work, prior_memory_constants()).total() / work.card.memory;
 }
 
-// Whether a row that says nothing of recomputation needed it. Before flash attention everybody
+// Whether a row that does not state recomputation needed it. Before flash attention everyone
 // recomputed what did not fit; later software has ways of its own to save memory.
 bool recomputes_unsaid(const RowFields& row, const Work& work) {
   if (!row.recompute.empty() || work.shape.is_moe()) return false;

@@ -106,7 +106,7 @@ TEST(Rows, ColumnsMayStandInAnyOrderAndMayBeMissing) {
   EXPECT_EQ(rows[0].id, "line 2");
 }
 
-TEST(Rows, ATableThatCannotBePredictedSaysWhichColumnIsMissing) {
+TEST(Rows, ATableThatCannotBePredictedNamesTheMissingColumn) {
   const auto rows = parse_rows("id,seq,gpu_type\n", "rows.csv");
   ASSERT_FALSE(rows);
   EXPECT_NE(rows.error().what.find("'gpus'"), std::string::npos);
@@ -153,7 +153,7 @@ TEST(Rows, NonsenseHasAReasonAndNoWork) {
   }
 }
 
-TEST(Rows, WhatIsEssentialAndNotSaidHasAReason) {
+TEST(Rows, MissingEssentialValuesHaveAReason) {
   const std::string columns = "gpus,gpu_type,seq,model\n";
   const auto reason = [&](const std::string& row) { return rows_of(columns + row)[0].reason; };
   EXPECT_EQ(reason(",H100,2048,Llama3-8B\n"), "gpus: not said");
@@ -165,7 +165,7 @@ TEST(Rows, WhatIsEssentialAndNotSaidHasAReason) {
             "layers, dim: missing, and neither params nor the model's name implies them");
 }
 
-TEST(Rows, FrameworksAreToldByWords) {
+TEST(Rows, FrameworksAreRecognisedByKeywords) {
   const std::pair<const char*, Framework> cases[] = {
       {"nanochat run", Framework::kNanochat},
       {"llm.c", Framework::kLlmc},
@@ -185,7 +185,7 @@ TEST(Rows, FrameworksAreToldByWords) {
   }
 }
 
-TEST(Rows, NotesSayPowerWindowsAndThreads) {
+TEST(Rows, NotesGivePowerWindowsAndThreads) {
   const Row row = row_with("notes", "cards held at 500 W; 128 vCPU over two NUMA nodes");
   ASSERT_FALSE(row.candidates.empty()) << row.reason;
   EXPECT_EQ(row.candidates[0].card.watts, base::Watts(500));
@@ -209,7 +209,7 @@ struct Unsaid {
   const char* says;
 };
 
-TEST(Rows, WhatIsNotSaidIsTakenAndTold) {
+TEST(Rows, AssumedValuesAreReported) {
   const Unsaid cases[] = {
       {"source,ac,fsdp,tp,pp", "Megatron-LM,none,1,2,1", "dp 4 taken"},
       {"source,ac,dp,tp,pp", "Megatron-LM,none,1,2,1", "fsdp 4 taken"},
@@ -246,8 +246,8 @@ TEST(Rows, TheBatchFollowsFromWhatWasMeasured) {
   EXPECT_TRUE(rows[1].flagged);
 }
 
-// Ranks that read data, told by the batch; the others split sequences.
-TEST(Rows, TheBatchTellsTheLayout) {
+// Ranks that read data, derived from the batch; the others split sequences.
+TEST(Rows, TheLayoutFollowsFromTheBatch) {
   const Row row = row_with("fsdp,tp,pp,tok_per_s,step_s", "1,1,1,32768,1");
   ASSERT_EQ(row.candidates.size(), 1U) << row.reason;
   EXPECT_EQ(row.candidates[0].degrees.dp, 4);
@@ -261,7 +261,7 @@ TEST(Rows, ColumnsInAnyCaseAndIdsAsTheyAre) {
   EXPECT_FALSE(rows[0].candidates.empty()) << rows[0].reason;
 }
 
-TEST(Rows, AModelIsAsDeepAsItsParametersSay) {
+TEST(Rows, AModelsDepthFollowsFromItsParameters) {
   const auto rows = rows_of(
       "model,params,dim,ffn,seq,gpus,gpu_type\n"
       "MoE-8E-top2,1.05e10,2048,8192,2048,8,H100\n");

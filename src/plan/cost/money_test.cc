@@ -93,7 +93,7 @@ TEST(Costs, OffersAreRentedWhole) {
   EXPECT_EQ(base::to_text(costs->front().total.low), "$30.00");
 }
 
-TEST(Costs, MissingPricesSayWhoseAndWhatToDo) {
+TEST(Costs, MissingPricesNameTheDeviceAndWhatToDo) {
   const auto costs = costs_of({}, cluster_of(8), Seconds(1));
   ASSERT_FALSE(costs.has_value());
   EXPECT_EQ(costs.error().line(),
@@ -124,7 +124,7 @@ TEST(Energy, MeasuredPowerReplacesTheLimit) {
   EXPECT_NE(energy->pue.source, "given");
 }
 
-TEST(Energy, UnknownPowerSaysWhatToSet) {
+TEST(Energy, UnknownPowerNamesTheKeyToSet) {
   spec::ClusterSpec cluster = cluster_of(8);
   cluster.device.power.reset();
   const auto energy = energy_of(cluster, Seconds(1), {});

@@ -50,7 +50,7 @@ TEST(Activations, StagesSendEachMicroBatch) {
   EXPECT_EQ(calls_on_h200s(sets, 0)[0].calls.calls, 6);
 }
 
-TEST(Activations, OneRankTellsNobody) {
+TEST(Activations, OneRankSendsNothing) {
   const auto loaded = spec::load("llama3-8b-h200");
   const auto& job = std::get<spec::JobSpec>(loaded->spec);
   EXPECT_TRUE(activation_calls(job, 0, spec::Recompute::kNone).empty());

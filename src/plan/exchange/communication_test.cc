@@ -231,7 +231,7 @@ TEST(DataParallel, ShardedOptimizerIsTheTrainersProgram) {
 }
 
 // Weights are gathered before each pass over a block, gradients leave behind the backward pass.
-TEST(DataParallel, FullyShardedSpeaksInBothPasses) {
+TEST(DataParallel, FullyShardedCommunicatesInBothPasses) {
   std::map<std::pair<CollectiveKind, step::Phase>, std::int64_t> calls;
   const Communication made = eight({"layout={dp=2,fsdp=4}", "batch.accumulate=3"});
   for (const Exchange& exchange : made.exchanges) {
@@ -299,7 +299,7 @@ TEST(DataParallel, MuonGathersWhatItsShardsCut) {
   EXPECT_EQ(muon.bytes().reduce_scatter, adamw.bytes().reduce_scatter);
 }
 
-TEST(DataParallel, OneRankSaysNothing) {
+TEST(DataParallel, OneRankSendsNothing) {
   const Communication made = traffic("llama3-8b-h200");
   EXPECT_EQ(made.bytes(), Volume{});
   EXPECT_TRUE(made.exchanges.empty());

@@ -16,7 +16,7 @@ RunOnMachines run_of_llama() {
 }
 
 // 419 times in 54 days: every 3.1 hours.
-TEST(Risks, OfLlamasRunAreThoseThatItHad) {
+TEST(Risks, OfLlamasRunMatchThePublishedOnes) {
   const Resilience r = resilience_of(run_of_llama(), default_risks());
   EXPECT_NEAR(r.mtbf.count() / 3600, 3.09, 0.01);
   EXPECT_NEAR(r.checkpoint.count(), 2.77, 0.01);

@@ -31,7 +31,7 @@ TEST(Extrapolations, NoneWithinWhatRowsHave) {
   EXPECT_THAT(extrapolations(fused_work(), seen_of_fused()), IsEmpty());
 }
 
-TEST(Extrapolations, SayWhatIsBeyondAndBelow) {
+TEST(Extrapolations, NameWhatIsBeyondAndBelow) {
   Work work = fused_work();
   work.degrees.ranks = 16'384;
   EXPECT_THAT(extrapolations(work, seen_of_fused()),

@@ -80,7 +80,7 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
     case RecomputeKind::kFull:
       t = forward;
       if (work.software.framework == Framework::kAssay) {
-        // Nobody needs the layer's own result, nor the sum that makes it one.
+        // The layer's own result, and the sum that completes it, are not needed.
         t.products -= down;
         t.tensor /= 2;
       }

@@ -31,7 +31,7 @@ MemoryNeed need_of(const Work& work) {
 }
 
 // As the trainer's own plan has them for this model: docs/train.md.
-TEST(Memory, AssayKeepsWhatItsPlanSays) {
+TEST(Memory, AssayKeepsWhatItsPlanKeeps) {
   const std::pair<RecomputeKind, std::int64_t> cases[] = {{RecomputeKind::kNone, 139392},
                                                           {RecomputeKind::kCheap, 94336},
                                                           {RecomputeKind::kFfn, 36992},

@@ -81,7 +81,8 @@ RC_GTEST_PROP(StepTimeProperty, FasterMemoryNeverSlows, ()) {
 }
 
 // With the same watts the clock falls, by a power of the rate that is below one. Both rates must
-// grow: power is told by bf16's, and a larger one alone would lower the clock of fp8's products.
+// grow: power is derived from bf16's rate, and a larger one alone would lower the clock of fp8's
+// products.
 RC_GTEST_PROP(StepTimeProperty, FasterTensorCoresNeverSlowEvenWithTheSameWatts, ()) {
   Work work = any_work();
   const Seconds before = seconds(work);

@@ -151,7 +151,7 @@ TEST(Layouts, AnImpossibleOneNamesItsRuleAndTheNearest) {
   EXPECT_EQ(to_text(nearest_valid(job)->layout), "dp 2 x pp 16");
 }
 
-TEST(Layouts, ReasonsAreInWords) {
+TEST(Layouts, ReasonsAreSentences) {
   const JobSpec job = preset_job("llama3-70b-h200x32");
   const Layouts found = layouts_of(job, sequences_per_step(job));
   std::set<std::string> reasons;
@@ -160,7 +160,7 @@ TEST(Layouts, ReasonsAreInWords) {
   EXPECT_TRUE(reasons.contains("layout.tp: groups of tp 8 would straddle the nodes of 4"));
 }
 
-TEST(Layouts, ReadWell) {
+TEST(Layouts, TextIsReadable) {
   LayoutSpec l{.dp = 2, .fsdp = 4, .zero = 2, .tp = 8, .sequence_parallel = true};
   EXPECT_EQ(to_text(l), "dp 2 x fsdp 4 zero 2 x tp 8 sp");
   EXPECT_EQ(to_text(LayoutSpec{.dp = 1}), "one rank");

@@ -57,7 +57,8 @@ base::Result<Candidate> spot_candidate(Candidate c, const RunOnMachines& run,
   return c;
 }
 
-// What a run on spot machines falls back to: the same provider's, or anybody's; the cheapest.
+// The on-demand offer that a run on spot machines falls back to: the cheapest of the same provider,
+// or of any.
 const PriceSpec* fallback_of(const PriceSpec& spot, const spec::PriceList& offers,
                              std::int64_t devices) {
   const PriceSpec* best = nullptr;

@@ -168,7 +168,7 @@ RC_GTEST_PROP(SearchProperty, WiderLimitsNeverRemoveASolution, ()) {
   RC_ASSERT(many.recommended.has_value() || !few.recommended.has_value());
 }
 
-RC_GTEST_PROP(SearchProperty, TheSameQuestionHasTheSameAnswer, ()) {
+RC_GTEST_PROP(SearchProperty, TheSameInputHasTheSameResult, ()) {
   const JobSpec job = any_job();
   const Found a = search(job, machines_of(job), quick_choices()).value();
   const Found b = search(job, machines_of(job), quick_choices()).value();

@@ -67,7 +67,7 @@ TEST(Search, ADeadlineIsKeptWithSpotMachinesWhereTheseSuffice) {
   EXPECT_NE(best.policy, SpotPolicy::kOnDemand);
 }
 
-TEST(Search, LimitsThatNothingKeepsAreSaid) {
+TEST(Search, LimitsThatNothingMeetsAreReported) {
   const JobSpec job = long_job();
   SearchChoices choices;
   choices.limits.deadline = Seconds(kHour);

@@ -62,7 +62,7 @@ void become_nobody() {
   if (::geteuid() != 0) return;
   const bool done =
       ::setgroups(0, nullptr) == 0 && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
-  ASSAY_CHECK(done, "root can become nobody");
+  ASSAY_CHECK(done, "root can become user nobody");
 }
 
 }  // namespace assay::store::testing

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -18,25 +17,8 @@ namespace assay::store::testing {
 
 namespace fs = std::filesystem;
 
-namespace {
-// In memory where possible: these tests are about kills, which need no disk, and thousands of
-// fsyncs would make their time depend on who else uses it.
-fs::path temporary_directory() {
-  const bool in_memory = std::getenv("TMPDIR") == nullptr && ::access("/dev/shm", W_OK) == 0;
-  return fs::canonical(in_memory ? fs::path("/dev/shm") : fs::temp_directory_path());
-}
-}  // namespace
-
-StoreTest::StoreTest() {
-  std::string name = temporary_directory() / "assay-store-XXXXXX";
-  ASSAY_CHECK(::mkdtemp(name.data()) != nullptr, "a test can make a directory");
-  scratch_ = name;
+StoreTest::StoreTest() : scratch_(fs::canonical(folder_.path())) {
   fs::permissions(scratch_, fs::perms(0755));  // tests that become nobody must get in
-}
-
-StoreTest::~StoreTest() {
-  std::error_code error;
-  fs::remove_all(scratch_, error);
 }
 
 fs::path StoreTest::directory(const std::string& name) const {

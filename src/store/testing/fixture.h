@@ -10,21 +10,23 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/testing/temp_dir.h"
 #include "store/location.h"
-#include "store/migration.h"
+#include "store/migrations.h"
 
 namespace assay::store::testing {
 
 class StoreTest : public ::testing::Test {
  protected:
   StoreTest();
-  ~StoreTest() override;
 
   [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_; }
   // A new, empty directory inside scratch().
   [[nodiscard]] std::filesystem::path directory(const std::string& name) const;
 
  private:
+  // These tests are about kills, which need no disk.
+  base::testing::MemoryDir folder_;
   std::filesystem::path scratch_;
 };
 

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using testing::snapshot_of_step;
 
 TEST(BackgroundWriter, WritesAndPrunesWhileOthersWork) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path root = directory.path() / "checkpoints";
   std::atomic<int> done = 0;
   {
@@ -39,7 +39,7 @@ TEST(BackgroundWriter, WritesAndPrunesWhileOthersWork) {
 }
 
 TEST(BackgroundWriter, RefusesASecondOneIfConfigured) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   auto writer = BackgroundWriter::start(directory.path(), {.when_busy = WhenBusy::kRefuse});
   ASSERT_TRUE(writer);
   std::promise<void> started;
@@ -61,7 +61,7 @@ TEST(BackgroundWriter, RefusesASecondOneIfConfigured) {
 }
 
 TEST(BackgroundWriter, ErrorsComeWithTheNextCallOnce) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path root = directory.path() / "checkpoints";
   auto writer = BackgroundWriter::start(root);
   ASSERT_TRUE(writer);
@@ -91,7 +91,7 @@ TEST(BackgroundWriter, ErrorsComeWithTheNextCallOnce) {
 }
 
 TEST(BackgroundWriter, BorrowedMemoryIsReadUntilDone) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   auto writer = BackgroundWriter::start(directory.path());
   ASSERT_TRUE(writer);
   std::vector<std::byte> memory = testing::noise(1 << 20, 1);

@@ -41,7 +41,7 @@ class CheckpointTest : public ::testing::Test {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(root_), {}));
   }
 
-  base::testing::TempDir directory_;
+  base::testing::MemoryDir directory_;
   fs::path root_ = directory_.path() / "some/checkpoints";
 };
 

@@ -52,7 +52,7 @@ int expect_refused(const fs::path& root, std::int64_t scale, const std::string& 
 }
 
 void run_on_disk(const char* options, const std::function<int(const fs::path&)>& body) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const int code = testing::wait_for(testing::start_child([&] {
     if (!mount_small_disk(directory.path(), options)) return kCannotMount;
     if (!write_checkpoint(directory.path(), snapshot_of_step(1))) return complain("no first one");
@@ -84,7 +84,7 @@ TEST(Disk, ReadOnlyIsOneLine) {
 
 // Needs no root: the file size limit fails in the middle of a write.
 TEST(Disk, AFileThatMayNotGrowIsOneLine) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   ASSERT_TRUE(write_checkpoint(directory.path(), snapshot_of_step(1)));
   EXPECT_EQ(testing::wait_for(testing::start_child([&] {
               std::signal(SIGXFSZ, SIG_IGN);

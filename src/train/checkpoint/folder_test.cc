@@ -72,7 +72,7 @@ class SweepTest : public ::testing::Test {
     ASSERT_EQ(testing::wait_for(testing::start_child(body)), 0);
   }
 
-  base::testing::TempDir directory_;
+  base::testing::MemoryDir directory_;
   fs::path root_ = directory_.path();
 };
 

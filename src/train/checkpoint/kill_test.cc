@@ -44,7 +44,7 @@ std::size_t entries_of(const fs::path& root) {
 
 // The time to write a checkpoint on this disk: kills must come before and after that.
 std::uint32_t usual_us() {
-  const base::testing::TempDir directory;
+  const base::testing::MemoryDir directory;
   const base::Stopwatch watch;
   for (int i = 0; i < 5; ++i)
     EXPECT_TRUE(write_checkpoint(directory.path(), snapshot_of_step(0, 64)));
@@ -64,7 +64,7 @@ int write_on(const fs::path& root, std::int64_t step, std::atomic<std::int64_t>&
 }
 
 TEST(Killed, TheLatestIsIntactAndTheNewestOrTheOneBefore) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path root = directory.path() / "checkpoints";
   ASSERT_TRUE(prepare_root(root));
   const SharedNumber promised;
@@ -104,7 +104,7 @@ TEST(Killed, TheLatestIsIntactAndTheNewestOrTheOneBefore) {
 
 // The same step is rewritten repeatedly: it is never missing and never a mixture.
 TEST(Killed, AReplacedCheckpointIsTheOldOrTheNewOne) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path& root = directory.path();
   const auto version = [](std::int64_t number) {
     Snapshot snapshot = snapshot_of_step(number, 16);

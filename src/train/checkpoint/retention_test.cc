@@ -24,7 +24,7 @@ TEST(Retention, KeepsTheLastAndEveryMth) {
 }
 
 TEST(Retention, RemovesCheckpointsWithoutReaders) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const auto& root = directory.path();
   for (std::int64_t step = 1; step <= 5; ++step) {
     ASSERT_TRUE(write_checkpoint(root, testing::snapshot_of_step(step)));
@@ -44,7 +44,7 @@ TEST(Retention, RemovesCheckpointsWithoutReaders) {
 
 // The two newest are damaged: the intact ones before them are kept.
 TEST(Retention, DamagedOnesDoNotCount) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const auto& root = directory.path();
   for (std::int64_t step = 1; step <= 5; ++step) {
     ASSERT_TRUE(write_checkpoint(root, testing::snapshot_of_step(step)));

@@ -93,7 +93,7 @@ TEST(Safetensors, ListsAndNestingWithoutEndAreRefused) {
 }
 
 TEST(Safetensors, LengthsBeyondTheFileAreRefused) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path path = directory.path() / "f";
   spill(path, std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10));
   EXPECT_THAT(SafetensorsFile::open(path).error().line(), HasSubstr("over the limit of 100 MB"));
@@ -105,7 +105,7 @@ TEST(Safetensors, LengthsBeyondTheFileAreRefused) {
 }
 
 TEST(Safetensors, EveryTruncationIsRefused) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path path = directory.path() / "f";
   const std::string whole = reference_text();
   ASSERT_FALSE(whole.empty());
@@ -119,7 +119,7 @@ TEST(Safetensors, EveryTruncationIsRefused) {
 
 // A modified file may have other contents; it must be refused or read within its bounds.
 TEST(Safetensors, ChangedBytesNeverLeadOutOfTheFile) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path path = directory.path() / "f";
   const std::string whole = reference_text();
   std::mt19937 random(1);

@@ -57,7 +57,7 @@ TEST(Safetensors, TheReferenceReadsWhatWeWrite) {
   if (std::system((python + " -c 'import safetensors' 2>/dev/null").c_str()) != 0) {
     GTEST_SKIP() << "no Python with safetensors; set ASSAY_SAFETENSORS_PYTHON to one";
   }
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path path = directory.path() / "ours.safetensors";
   for (const Part& part : testing::snapshot_of_step(7).parts) {
     fs::remove(path);
@@ -79,7 +79,7 @@ TEST(Safetensors, TheReferenceReadsWhatWeWrite) {
 }
 
 TEST(Safetensors, HeadersEndAtMultiplesOfEight) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   for (int length = 0; length < 20; ++length) {
     const fs::path path = directory.path() / std::to_string(length);
     const Tensor tensor{{std::string(static_cast<std::size_t>(length), 'n'), Dtype::kU8, {0}}, {}};
@@ -90,7 +90,7 @@ TEST(Safetensors, HeadersEndAtMultiplesOfEight) {
 }
 
 RC_GTEST_PROP(SafetensorsProperty, RoundTrips, ()) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path path = directory.path() / "f";
   const auto names = *rc::gen::unique<std::vector<std::string>>(
       rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127)));
@@ -120,7 +120,7 @@ RC_GTEST_PROP(SafetensorsProperty, RoundTrips, ()) {
 }
 
 TEST(Safetensors, WritingRefusesWhatCouldNotBeRead) {
-  base::testing::TempDir directory;
+  base::testing::MemoryDir directory;
   const fs::path path = directory.path() / "f";
   const std::vector<std::byte> four(4);
   const auto line = [&](std::vector<Tensor> tensors) {

@@ -9,9 +9,27 @@
 #include "comm/communicator.h"
 #include "spec/model.h"
 #include "train/backend.h"
-#include "train/cpu/device.h"
+#include "train/executed.h"
+#include "train/threads.h"
 
 namespace assay::train::cpu {
+
+// A view whose address is known.
+struct Matrix {
+  float* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+
+  [[nodiscard]] float* row(std::int64_t i) const { return data + i * stride; }
+  [[nodiscard]] bool empty() const { return data == nullptr; }
+};
+
+// Passed to every kernel: threads, and the log of executed ops.
+class Device : public Threads, public OpRecorder {
+ public:
+  using Threads::Threads;
+};
 
 // embedding.cc
 void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,

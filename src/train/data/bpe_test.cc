@@ -30,7 +30,7 @@ std::vector<TokenId> merged_by_definition(std::vector<TokenId> tokens, const Pai
 }
 
 // Few letters and many merges, so that merges compete; some pairs make the same token.
-RC_GTEST_PROP(WordMerger, DoesWhatTheDefinitionSays, ()) {
+RC_GTEST_PROP(WordMerger, MatchesTheDefinition, ()) {
   std::array<TokenId, 256> byte_ids{};
   std::iota(byte_ids.begin(), byte_ids.end(), 0U);
   const auto count = *rc::gen::inRange<TokenId>(0, 40);

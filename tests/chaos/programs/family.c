@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-static void tell(pid_t pid, pid_t parent, int status) {
+static void print(pid_t pid, pid_t parent, int status) {
   printf("%d %d %d\n", pid, parent, status);
   fflush(stdout);
 }
@@ -14,12 +14,12 @@ int main(void) {
   pid_t child = (pid_t)MUST(fork());
   if (child == 0) _exit(3);
   MUST(waitpid(child, &status, 0));
-  tell(child, getpid(), status);
+  print(child, getpid(), status);
 
   child = (pid_t)MUST(fork());
   if (child == 0) exit(4);
   MUST(waitpid(child, &status, 0));
-  tell(child, getpid(), status);
+  print(child, getpid(), status);
 
   child = (pid_t)MUST(fork());
   if (child == 0) {
@@ -27,20 +27,20 @@ int main(void) {
     raise(SIGKILL);
   }
   MUST(waitpid(child, &status, 0));
-  tell(child, getpid(), status);
+  print(child, getpid(), status);
 
   child = (pid_t)MUST(fork());
   if (child == 0) {
     pid_t parent = getpid();
     if (MUST(fork()) == 0) {
       usleep(300000);
-      tell(getpid(), parent, 5 << 8);
+      print(getpid(), parent, 5 << 8);
       _exit(5);
     }
     _exit(0);
   }
   MUST(waitpid(child, &status, 0));
-  tell(child, getpid(), status);
+  print(child, getpid(), status);
 
   child = (pid_t)MUST(fork());
   if (child == 0) {
@@ -48,6 +48,6 @@ int main(void) {
     _exit(9);
   }
   MUST(waitpid(child, &status, 0));
-  tell(child, getpid(), status);
+  print(child, getpid(), status);
   return 0;
 }

@@ -1,5 +1,5 @@
 /* Files in a folder whose path is longer than PATH_MAX: the kernel opens them and cannot say where.
-   Everything is taken away again, so that whoever looks at the tree can. */
+   Everything is removed again, so that the tree can be read. */
 #include "must.h"
 
 enum { kDepth = 25 };

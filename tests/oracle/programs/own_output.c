@@ -1,4 +1,4 @@
-/* What the command made itself is no input, whoever of it reads it, under whichever name. */
+/* Files that the command made itself are not inputs, whichever process reads them, under any name. */
 #include "must.h"
 int main(void) {
   say_and_close(MUST(creat("made.txt", 0644)), "made");

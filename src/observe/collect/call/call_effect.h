@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
-#include "observe/collect/call/path_call.h"
 #include "observe/collect/call/remote_path.h"
+#include "observe/collect/call/stopped_call.h"
 
 namespace assay::collect {
 
@@ -41,7 +41,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint6
 // An effect that only reports what cannot be observed: `what` for programs, and a text that
 // continues the name of the thread's program.
 Effect missed_effect(const RemoteView& view, std::string_view what, std::string_view text);
-// The same for a file that has_unknown_path(); `did` is "opened" or the like.
+// The same for a file that has_too_long_path(); `did` is "opened" or the like.
 Effect long_path_effect(const RemoteView& view, std::string_view did, Given file, bool succeeds);
 
 // Reported for a process in another mount namespace, or one that changes this namespace's mounts.

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "observe/collect/call/path_call.h"
+#include "observe/collect/call/stopped_call.h"
 
 namespace assay::collect {
 namespace {
@@ -71,7 +71,7 @@ constexpr std::size_t count(int CallRow::*column) {
 
 // One list for the architecture: the kernel reports x32 calls as x86-64's.
 constexpr auto kStopped64 = [] {
-  std::array<Stopped, count(&CallRow::x86_64) + count(&CallRow::x32)> list{};
+  std::array<CallToStop, count(&CallRow::x86_64) + count(&CallRow::x32)> list{};
   std::size_t used = 0;
   for (const CallRow& row : kCalls) {
     if (row.x86_64 >= 0) list[used++] = {row.x86_64, flags_argument(row.kind)};
@@ -83,7 +83,7 @@ constexpr auto kStopped64 = [] {
 }();
 
 constexpr auto kStopped32 = [] {
-  std::array<Stopped, count(&CallRow::i386)> list{};
+  std::array<CallToStop, count(&CallRow::i386)> list{};
   std::size_t used = 0;
   for (const CallRow& row : kCalls) {
     if (row.i386 >= 0) list[used++] = {row.i386, flags_argument(row.kind)};
@@ -110,7 +110,7 @@ const CallRow* find_call(std::uint32_t arch, int number) {
   return nullptr;
 }
 
-std::span<const Stopped> stopped_calls(std::uint32_t arch) {
+std::span<const CallToStop> calls_to_stop(std::uint32_t arch) {
   if (arch == AUDIT_ARCH_X86_64) return kStopped64;
   if (arch == AUDIT_ARCH_I386) return kStopped32;
   return {};

@@ -1,4 +1,4 @@
-// The system calls of interest, with their numbers on each architecture. Used by path_call.cc.
+// The system calls of interest, with their numbers on each architecture. Used by stopped_call.cc.
 #pragma once
 
 #include <cstdint>

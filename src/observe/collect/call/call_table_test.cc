@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "observe/collect/call/path_call.h"
+#include "observe/collect/call/stopped_call.h"
 
 namespace assay::collect {
 namespace {
@@ -49,12 +49,12 @@ TEST(CallTable, NumbersAreTheKernels) {
 TEST(CallTable, EveryStoppedCallIsFoundAgain) {
   for (const std::uint32_t arch :
        {std::uint32_t{AUDIT_ARCH_X86_64}, std::uint32_t{AUDIT_ARCH_I386}}) {
-    EXPECT_GT(stopped_calls(arch).size(), 20U);
-    for (const Stopped& stopped : stopped_calls(arch)) {
+    EXPECT_GT(calls_to_stop(arch).size(), 20U);
+    for (const CallToStop& stopped : calls_to_stop(arch)) {
       EXPECT_NE(find_call(arch, stopped.number), nullptr) << stopped.number;
     }
   }
-  EXPECT_TRUE(stopped_calls(AUDIT_ARCH_AARCH64).empty());
+  EXPECT_TRUE(calls_to_stop(AUDIT_ARCH_AARCH64).empty());
 }
 
 TEST(CallTable, TheX32InterfaceIsStoppedToo) {

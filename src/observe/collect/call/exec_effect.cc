@@ -61,7 +61,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
   Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
                    ? view.find_descriptor(given.dirfd)
                    : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
-  bool untold = file.accept_unknown_path();
+  bool too_long = file.accept_too_long_path();
   if (!file.regular()) return std::nullopt;
   Effect effect;
   effect.will_succeed = view.may(file, X_OK);
@@ -90,7 +90,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
     if (nameless || unknown) effect.will_succeed = false;
     if (interpreter.path.empty()) break;
     file = view.find(AT_FDCWD, interpreter.path, true);
-    untold = file.accept_unknown_path() || untold;
+    too_long = file.accept_too_long_path() || too_long;
     if (!file.regular() || scripts == kMostScripts || !view.may(file, X_OK)) {
       effect.will_succeed = false;
       break;
@@ -98,7 +98,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
     add_read(effect, file);
     if (interpreter.last()) break;
   }
-  if (untold) return long_path_effect(view, "ran", given, effect.will_succeed);
+  if (too_long) return long_path_effect(view, "ran", given, effect.will_succeed);
   return effect;
 }
 

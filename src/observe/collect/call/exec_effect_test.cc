@@ -48,7 +48,7 @@ TEST_P(ExecEffect, AProgramAndItsLoader) {
   EXPECT_EQ(place.seen.effect->events[0].stamp.inode, file.st_ino);
 }
 
-TEST_P(ExecEffect, ManyWordsAreCut) {
+TEST_P(ExecEffect, LongArgumentListsAreCut) {
   const std::string word(1000, 'w');
   executed("/bin/true", std::vector<std::string>(100, word));
   ASSERT_TRUE(place.seen.effect);
@@ -111,8 +111,8 @@ TEST_P(ExecEffect, RightsThatAreNotGranted) {
   const std::string path = place.path("true");
   std::filesystem::copy_file("/bin/true", path);
   ASSERT_EQ(::chmod(path.c_str(), 04755), 0);
-  const auto nobody = [] { ::setuid(65534); };
-  EXPECT_EQ(executed(path, {"t"}, nobody).size(), 3U);  // not restrained: it gets its rights
+  const auto as_nobody = [] { ::setuid(65534); };
+  EXPECT_EQ(executed(path, {"t"}, as_nobody).size(), 3U);  // not restrained: it gets its rights
   const Lines lines = executed(path, {"t"}, [] {
     ::setuid(65534);
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

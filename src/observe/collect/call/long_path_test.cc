@@ -61,7 +61,7 @@ class LongPathEffect : public EffectTest {
   }
 };
 
-TEST_P(LongPathEffect, OpensAreSaidNotToBeSeen) {
+TEST_P(LongPathEffect, OpensAreReportedAsMissed) {
   EXPECT_EQ(opened("deep", O_RDONLY), "opened deep");
   EXPECT_EQ(opened("./deep", O_WRONLY | O_APPEND), "opened ./deep");
   EXPECT_EQ(opened("deep", O_WRONLY | O_TRUNC), "cut deep");
@@ -117,7 +117,7 @@ TEST_P(LongPathEffect, AFolderThatIsOpenLeadsThereAsWell) {
             "opened deep");
 }
 
-TEST_P(LongPathEffect, AFileThatIsGivenOpenIsSaid) {
+TEST_P(LongPathEffect, AnInheritedOpenFileIsReported) {
   const base::UniqueFd here(::open(".", O_PATH | O_CLOEXEC));
   go_down(PATH_MAX + 500);
   put("deep");

@@ -96,7 +96,7 @@ bool rename_will_succeed(const RemoteView& view, const FoundName& from, const Fo
 
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
   FoundName name = view.find_name(file.dirfd, file.path);
-  const bool untold = name.accept_unknown_path();
+  const bool too_long = name.accept_too_long_path();
   if (name.error != 0 || name.only_directory) return std::nullopt;
   Effect effect;
   if (is_link(name.file)) {
@@ -108,7 +108,7 @@ std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
   effect.events.push_back(
       {.op = Op::kDelete, .stamp = stamp_of(name.file.status), .path = name.file.path});
   effect.will_succeed = may_remove(view, name);
-  if (untold) return long_path_effect(view, "removed", file, effect.will_succeed);
+  if (too_long) return long_path_effect(view, "removed", file, effect.will_succeed);
   return effect;
 }
 
@@ -116,8 +116,8 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
                                     std::uint64_t flags) {
   FoundName from = view.find_name(from_given.dirfd, from_given.path);
   FoundName to = view.find_name(to_given.dirfd, to_given.path);
-  const bool from_untold = from.accept_unknown_path();
-  const bool untold = to.accept_unknown_path() || from_untold;
+  const bool from_too_long = from.accept_too_long_path();
+  const bool too_long = to.accept_too_long_path() || from_too_long;
   if (from.error != 0 || to.error != 0 || from.file.error != 0) return std::nullopt;
   const bool exchange = (flags & RENAME_EXCHANGE) != 0;
   const bool replaced = to.file.regular();
@@ -143,7 +143,7 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
         {.op = Op::kDelete, .stamp = stamp_of(to.file.status), .path = to.path()});
   }
   effect.will_succeed = rename_will_succeed(view, from, to, flags);
-  if (untold && !effect.events.empty()) {
+  if (too_long && !effect.events.empty()) {
     return long_path_effect(view, "renamed", from_given, effect.will_succeed);
   }
   // Last, and only if it happens: later events use paths as they are after it.
@@ -169,8 +169,8 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Give
                    ? view.find_descriptor(from_given.dirfd)
                    : view.find(from_given.dirfd, from_given.path, follow);
   FoundName to = view.find_name(to_given.dirfd, to_given.path);
-  const bool from_untold = from.accept_unknown_path();
-  const bool untold = to.accept_unknown_path() || from_untold;
+  const bool from_too_long = from.accept_too_long_path();
+  const bool too_long = to.accept_too_long_path() || from_too_long;
   if (to.error != 0) return std::nullopt;
   Effect effect;
   if (is_link(from)) {
@@ -187,7 +187,7 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Give
       from.path.ends_with("/#" + std::to_string(from.status.st_ino) + " (deleted)");
   effect.will_succeed = linkable && to.file.error == ENOENT && !to.only_directory &&
                         view.may(to.parent, W_OK | X_OK) && same_mount(from, to.parent, true);
-  if (untold) return long_path_effect(view, "linked", from_given, effect.will_succeed);
+  if (too_long) return long_path_effect(view, "linked", from_given, effect.will_succeed);
   return effect;
 }
 

@@ -195,10 +195,10 @@ TEST_P(NameEffect, RightsOfAnotherUser) {
   ::chmod(place.path("sticky").c_str(), 01777);
   place.file("a");
   place.file("sticky/a");
-  const auto nobody = [] { ::setuid(65534); };
-  EXPECT_EQ(effect_lines([&] { ::unlink(place.path("a").c_str()); }, nobody),
+  const auto as_nobody = [] { ::setuid(65534); };
+  EXPECT_EQ(effect_lines([&] { ::unlink(place.path("a").c_str()); }, as_nobody),
             (Lines{"change name T/a", "delete T/a", "fails"}));
-  EXPECT_EQ(effect_lines([&] { ::unlink(place.path("sticky/a").c_str()); }, nobody),
+  EXPECT_EQ(effect_lines([&] { ::unlink(place.path("sticky/a").c_str()); }, as_nobody),
             (Lines{"change name T/sticky/a", "delete T/sticky/a", "fails"}));
 }
 

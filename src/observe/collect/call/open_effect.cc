@@ -42,12 +42,12 @@ bool is_pseudo(int fd) {
 
 // A file that will be made: there is nothing to stamp yet.
 std::optional<Effect> creation(const RemoteView& view, Given file, FoundName made) {
-  const bool untold = made.accept_unknown_path();
+  const bool too_long = made.accept_too_long_path();
   if (made.error != 0 || made.only_directory) return std::nullopt;
   Effect effect;
   effect.events.push_back({.op = Op::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
   effect.will_succeed = made.file.error == ENOENT && view.may(made.parent, W_OK | X_OK);
-  if (untold) return long_path_effect(view, "made", file, effect.will_succeed);
+  if (too_long) return long_path_effect(view, "made", file, effect.will_succeed);
   return effect;
 }
 
@@ -70,7 +70,7 @@ struct Access {
 
 // Nothing if it is no regular file.
 std::optional<Effect> existing(const RemoteView& view, Given given, Found file, Access access) {
-  const bool untold = file.accept_unknown_path();
+  const bool too_long = file.accept_too_long_path();
   if (!file.regular()) return std::nullopt;
   Effect effect;
   Effect::ExpectedEvent event{.op = Op::kRead, .stamp = stamp_of(file.status)};
@@ -87,7 +87,7 @@ std::optional<Effect> existing(const RemoteView& view, Given given, Found file, 
   }
   const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
   effect.will_succeed = view.may(file, mode);
-  if (untold) {
+  if (too_long) {
     return long_path_effect(view, access.cut ? "cut" : "opened", given, effect.will_succeed);
   }
   event.path = std::move(file.path);
@@ -146,7 +146,7 @@ std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint
                     ? view.find_descriptor(file.dirfd)
                     : view.find(file.dirfd, file.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
   // The content of a file with an unknown path is not hashed anyway.
-  if (found.accept_unknown_path() || !found.regular()) return std::nullopt;
+  if (found.accept_too_long_path() || !found.regular()) return std::nullopt;
   Effect effect;
   add_change(effect, found, Change::kTimes);
   effect.will_succeed = true;  // if not, nothing is lost

@@ -251,14 +251,14 @@ TEST_P(OpenEffect, RightsOfAnotherUser) {
   const std::string a = place.file("a");
   const std::string secret = place.file("secret");
   ::chmod(secret.c_str(), 0600);
-  const auto nobody = [] {
+  const auto as_nobody = [] {
     ASSERT_EQ(::setgid(65534), 0);
     ASSERT_EQ(::setuid(65534), 0);
   };
-  EXPECT_EQ(opened(a, O_RDONLY, nobody), (Lines{"read T/a"}));
-  EXPECT_EQ(opened(a, O_WRONLY, nobody), (Lines{"change content T/a", "write T/a", "fails"}));
-  EXPECT_EQ(opened(secret, O_RDONLY, nobody), (Lines{"read T/secret", "fails"}));
-  EXPECT_EQ(opened(place.path("n"), O_WRONLY | O_CREAT, nobody),
+  EXPECT_EQ(opened(a, O_RDONLY, as_nobody), (Lines{"read T/a"}));
+  EXPECT_EQ(opened(a, O_WRONLY, as_nobody), (Lines{"change content T/a", "write T/a", "fails"}));
+  EXPECT_EQ(opened(secret, O_RDONLY, as_nobody), (Lines{"read T/secret", "fails"}));
+  EXPECT_EQ(opened(place.path("n"), O_WRONLY | O_CREAT, as_nobody),
             (Lines{"create T/n no-stamp", "fails"}));
 }
 
@@ -282,7 +282,7 @@ TEST_P(OpenEffect, The32BitInterface) {
   EXPECT_EQ(call32(10, 0), (Lines{"change name T/a", "delete T/a"}));
 }
 
-TEST_P(OpenEffect, WhatCannotBeFollowedIsSaid) {
+TEST_P(OpenEffect, WhatCannotBeFollowedIsReported) {
   const auto missed = [&](const std::function<void()>& act) {
     place.effect_lines(act);
     if (!place.seen.effect || place.seen.effect->events.size() != 1) return std::string("nothing");

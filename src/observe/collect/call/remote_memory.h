@@ -1,4 +1,4 @@
-// Reading the memory of a stopped thread. Used by path_call.cc.
+// Reading the memory of a stopped thread. Used by stopped_call.cc.
 #pragma once
 
 #include <sys/types.h>

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "observe/collect/call/remote_walk.h"
+
 namespace assay::collect {
 namespace {
 
@@ -21,7 +23,7 @@ std::atomic<bool> views_differ = false;
 
 constexpr std::uint64_t kScoped = RESOLVE_BENEATH | RESOLVE_IN_ROOT;
 // Before the path of a file that is in another mount namespace and not to be found by it here. No
-// absolute path begins so, and nobody takes it for one.
+// absolute path begins so, so the two cannot be confused.
 constexpr std::string_view kElsewhere = "elsewhere:";
 constexpr std::string_view kDeleted = " (deleted)";  // the kernel's word for a path that is gone
 
@@ -93,7 +95,7 @@ FoundName with_name(Found parent, const Split& parts) {
   name.error = parent.error;
   name.parent = std::move(parent);
   name.name = parts.name;
-  if (name.error != 0 && !name.parent.has_unknown_path()) return name;
+  if (name.error != 0 && !name.parent.has_too_long_path()) return name;
   if (::fstatat(name.parent.fd.get(), name.name.c_str(), &name.file.status,
                 AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0) {
     name.file.error = errno;
@@ -195,7 +197,7 @@ bool RemoteView::find_fast(int dirfd, std::string_view path, bool follow, std::u
 
 Found RemoteView::find_from(int base, std::string_view path, bool follow,
                             std::uint64_t resolve) const {
-  if ((resolve & kScoped) == 0) return walk(base, path, follow);
+  if ((resolve & kScoped) == 0) return walk_remote_path(*this, base, path, follow);
   const std::string text(path);
   return describe(
       base::UniqueFd(open_path(base, text.c_str(), follow, resolve | RESOLVE_NO_MAGICLINKS)));

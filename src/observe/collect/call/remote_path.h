@@ -1,6 +1,6 @@
 // Resolves a path as a stopped thread would: with its directory descriptors, working directory,
 // root and /proc/self. A file is found as an O_PATH descriptor, which can neither read nor block,
-// with its state and its canonical path. Used by path_call.cc.
+// with its state and its canonical path. Used by stopped_call.cc.
 #pragma once
 
 #include <sys/stat.h>
@@ -33,10 +33,10 @@ struct Found {
   }
   // It exists, but its path is longer than PATH_MAX, as below a very deep working directory:
   // `error` is ENAMETOOLONG, though the call will not fail.
-  [[nodiscard]] bool has_unknown_path() const { return error == ENAMETOOLONG && fd.valid(); }
-  // If it has_unknown_path(), counts it as found without a path, and returns true.
-  bool accept_unknown_path() {
-    if (!has_unknown_path()) return false;
+  [[nodiscard]] bool has_too_long_path() const { return error == ENAMETOOLONG && fd.valid(); }
+  // Whether it has_too_long_path(); then it counts as found, without a path.
+  bool accept_too_long_path() {
+    if (!has_too_long_path()) return false;
     error = 0;
     return true;
   }
@@ -54,7 +54,7 @@ struct FoundName {
 
   [[nodiscard]] std::string path() const;
   // As Found's, of the directory or of the two together.
-  bool accept_unknown_path() {
+  bool accept_too_long_path() {
     if (error != ENAMETOOLONG || !parent.fd.valid()) return false;
     error = parent.error = 0;
     return true;
@@ -98,8 +98,6 @@ class RemoteView {
   [[nodiscard]] FoundName name_from(int base, std::string_view path, std::uint64_t resolve) const;
   [[nodiscard]] bool find_fast(int dirfd, std::string_view path, bool follow, std::uint64_t resolve,
                                Found& found) const;
-  // remote_walk.cc: one component after the other, from `base` (or the root, if absolute).
-  [[nodiscard]] Found walk(int base, std::string_view path, bool follow) const;
 
   pid_t thread_;
 };

@@ -88,9 +88,9 @@ TEST_F(RemotePath, InAnotherMountNamespace) {
   EXPECT_NE(place.seen.effect->events[0].stamp.device, ours.st_dev);
 }
 
-TEST(UnreadableProcess, IsSaidToBe) {
+TEST(UnreadableProcess, IsReported) {
   if (::geteuid() == 0) {
-    // Root may read everyone: the collector itself must be nobody, in a child of its own.
+    // Root may read every process: the collector must run as user nobody, in a child.
     EXPECT_EXIT(
         {
           if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);

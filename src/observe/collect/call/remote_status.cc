@@ -84,7 +84,7 @@ pid_t RemoteView::process() const {
   return read_remote_status(thread_).process;
 }
 
-// The thread's rights are ours unless we are root and it is not: without privileges nobody gets
+// The thread's rights are ours unless we are root and it is not: without privileges no process gets
 // others, because the gate sets no_new_privs.
 bool RemoteView::may(const Found& found, int mode) const {
   const unsigned bits = static_cast<unsigned>(mode);  // R_OK 4, W_OK 2, X_OK 1: as mode bits

@@ -1,5 +1,5 @@
 // /proc/TID/status of a stopped thread, and its rights to a file. Read only where necessary,
-// because the kernel is slow to produce that text. Used by path_call.cc.
+// because the kernel is slow to produce that text. Used by stopped_call.cc.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,5 @@
-// RemoteView's slow way: a path walked one component after the other inside the thread's own root,
-// with the thread's /proc/self. Needed after chroot and in other mount namespaces, for /dev/stdin
-// and /proc/self/fd/N, for deleted directories and for paths that are longer than one call takes.
+#include "observe/collect/call/remote_walk.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
@@ -17,7 +16,6 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "observe/collect/call/remote_path.h"
 #include "observe/collect/call/remote_status.h"
 
 namespace assay::collect {
@@ -56,7 +54,7 @@ struct Walk {
   std::string rest;
   int links = 0;
 
-  // "self" and "thread-self" are answered for whoever asks, so they are answered here instead.
+  // "self" and "thread-self" depend on the process that resolves them, so they are resolved here.
   bool follow_self(const std::string& name) {
     if (name != "self" && name != "thread-self") return false;
     struct stat directory {};
@@ -108,9 +106,9 @@ struct Walk {
 
 }  // namespace
 
-Found RemoteView::walk(int base, std::string_view path, bool follow) const {
-  const std::string root = fmt::format("/proc/{}/root", thread_);
-  Walk walk{.view = *this,
+Found walk_remote_path(const RemoteView& view, int base, std::string_view path, bool follow) {
+  const std::string root = fmt::format("/proc/{}/root", view.thread());
+  Walk walk{.view = view,
             .root = UniqueFd(::open(root.c_str(), O_PATH | O_CLOEXEC)),
             .current = {},
             .rest = std::string(path)};

@@ -27,7 +27,7 @@ namespace {
 // How long messages may wait in the ring buffer (bpf/run.h, send).
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
-// Messages are first written to the log, which has room, and told to the sink after so many, so
+// Messages are first written to the log, which has space, and passed to the sink after so many, so
 // that the ring does not fill up while the sink thinks.
 constexpr std::size_t kRound = 1 << 16;
 
@@ -179,40 +179,40 @@ class EbpfRun {
   base::Result<void> loop(const Launch& launch, const Control& control, Reaper& reaper) {
     ExecWatch watch(launch, child_);
     bool gate_open = true;
-    bool kept = true;
+    bool recording = true;
     bool watched = true;
     int wait_ms = kShortestWait_ms;
-    while (gate_open || !reaper.ended() || (kept && programs_.shared().live > 0)) {
+    while (gate_open || !reaper.ended() || (recording && programs_.shared().live > 0)) {
       std::array<pollfd, 5> waiting{{{gate_open ? gate_.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
                                      {watch.descriptor(), POLLIN, 0},
                                      {watched ? control.keeper : -1, POLLIN, 0},
-                                     {kept ? programs_.descriptor() : -1, POLLIN, 0}}};
+                                     {recording ? programs_.descriptor() : -1, POLLIN, 0}}};
       ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
-        gate_open = kept ? gate_.serve(log_, sink_) : allow_all_calls(gate_.listener(), 0);
+        gate_open = recording ? gate_.serve(log_, sink_) : allow_all_calls(gate_.listener(), 0);
       }
       ASSAY_TRY(const bool began, watch.began());
       if (began) control.started(child_.pid, gate_.listener());
-      const std::size_t taken = kept ? take() : 0;
+      const std::size_t taken = recording ? take() : 0;
       if (waiting[1].revents != 0) {
-        if (kept) take_all();
+        if (recording) take_all();
         if (reaper.reap(child_.pid, log_)) control.ended(reaper.status());
       }
-      if (kept) log_.drain(sink_);
+      if (recording) log_.drain(sink_);
       if (waiting[3].revents != 0) watched = false;
       if (waiting[3].revents != 0 && !control.detached()) {
         finish_taking();
         log_.drain(sink_);
         control.abandoned();
-        kept = false;
+        recording = false;
       }
-      if (kept) sink_.on_tick();
+      if (recording) sink_.on_tick();
       wait_ms = taken == kRound ? 0
                 : taken > 0     ? kShortestWait_ms
                                 : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
     }
-    if (!kept) return {};
+    if (!recording) return {};
     finish_taking();
     log_.finish(sink_);
     return {};

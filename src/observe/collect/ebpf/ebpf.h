@@ -11,6 +11,5 @@
 namespace assay::collect {
 
 std::unique_ptr<Collector> make_ebpf_collector(const std::filesystem::path& log);
-Preflight ebpf_preflight();
 
 }  // namespace assay::collect

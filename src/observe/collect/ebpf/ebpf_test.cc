@@ -1,22 +1,26 @@
 // The eBPF collector with real commands, compared with strace's results of every open.
 #include "observe/collect/ebpf/ebpf.h"
+#include "observe/collect/ebpf/preflight.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <thread>
 
 #include "base/testing/temp_dir.h"
+#include "base/unique_fd.h"
 #include "observe/collect/ebpf/programs.h"
 
 namespace assay::collect {
@@ -149,7 +153,7 @@ std::set<std::string> strace_opens(const std::string& command, const fs::path& o
   return paths;
 }
 
-TEST_F(EbpfTest, TellsTheLifeOfTheCommand) {
+TEST_F(EbpfTest, ReportsTheLifeOfTheCommand) {
   Recorder recorder;
   const Outcome outcome = run({"sh", "-c", "/bin/cat /dev/null; (exit 3); exit 5"}, recorder);
   EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 5);
@@ -363,7 +367,7 @@ TEST_F(EbpfTest, CrossesMounts) {
   EXPECT_THAT(outcome.missed, IsEmpty());
 }
 
-TEST_F(EbpfTest, SaysWhenPathsMeanOtherFiles) {
+TEST_F(EbpfTest, ReportsPathsThatLeadToOtherFiles) {
   Recorder recorder;
   const std::string script = fmt::format(
       "mount -t tmpfs none {0} && echo x > {0}/hidden && cat {0}/hidden", folder().string());
@@ -410,28 +414,58 @@ TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
   EXPECT_EQ(reader.count(Op::kTruncate), 1U);  // by the gate, and not a second time by the programs
 }
 
+// A named pipe that both sides have open for the whole test.
+class Signal {
+ public:
+  explicit Signal(const fs::path& path) {
+    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    fd_ = base::UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  }
+  void give() const { EXPECT_EQ(::write(fd_.get(), "\n", 1), 1); }
+  [[nodiscard]] bool wait(std::chrono::milliseconds most) const {
+    pollfd poll{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&poll, 1, static_cast<int>(most.count())) == 1;
+  }
+
+ private:
+  base::UniqueFd fd_;
+};
+
 TEST_F(EbpfTest, LosesNothingWhileTheSinkThinks) {
-  // More messages than the ring holds, while the sink is held up by a file about to be overwritten.
+  // More messages than the ring holds, all while the sink is held up by a file about to be
+  // overwritten.
   class Slow : public Recorder {
    public:
-    void about_to_change(std::string_view, const wire::Stamp&, Change) override {
-      std::this_thread::sleep_for(std::chrono::seconds(4));
+    Slow(std::string file, const fs::path& folder)
+        : file_(std::move(file)), held_(folder / "held"), done_(folder / "done") {}
+    void about_to_change(std::string_view path, const wire::Stamp&, Change) override {
+      if (path != file_) return;
+      held_.give();
+      EXPECT_TRUE(done_.wait(std::chrono::seconds(90)));
     }
-  } slow;
-  // 80,000 messages of more than 300 bytes.
+
+   private:
+    std::string file_;
+    Signal held_;
+    Signal done_;
+  };
+  Slow slow(make("kept"), folder());
+  // 80,000 messages of more than 300 bytes. The pauses leave a loaded machine time to run the
+  // thread that empties the ring.
   const std::string name(250, 'n');
   for (int i = 0; i < 2'000; ++i) make(fmt::format("{}/{}", name, i));
-  const std::string file = make("kept");
   std::ofstream(folder() / "script.sh")
-      << "echo new > " << file << " &\n"
+      << "cd " << folder().string() << "; exec 8<>held 9<>done\n"
+      << "echo new > kept & read x <&8\n"
       << "i=0; while [ $i -lt 40 ]; do i=$((i+1))\n"
-      << ASSAY_EBPF_SUBJECT << " many " << (folder() / name).string() << " 2000; done; wait\n";
+      << ASSAY_EBPF_SUBJECT << " many " << (folder() / name).string()
+      << " 2000; sleep 0.1; done; echo >&9; wait\n";
   const Outcome outcome = run({"sh", folder() / "script.sh"}, slow);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_GE(slow.count(Op::kRead), 80'000U);
 }
 
-TEST_F(EbpfTest, FilesOfADirectoryThatMovedAreToldAgain) {
+TEST_F(EbpfTest, FilesOfAMovedDirectoryAreReportedAgain) {
   make("old/file");
   Recorder recorder;
   const std::string script = fmt::format(
@@ -442,7 +476,7 @@ TEST_F(EbpfTest, FilesOfADirectoryThatMovedAreToldAgain) {
               UnorderedElementsAre(folder() / "old/file", folder() / "new/file"));
 }
 
-TEST_F(EbpfTest, SeesNobodyElse) {
+TEST_F(EbpfTest, IgnoresOtherProcesses) {
   make("mine");
   make("other");
   const std::string log = logs_.path() / "ready";
@@ -461,7 +495,7 @@ TEST_F(EbpfTest, SeesNobodyElse) {
   EXPECT_THAT(mine(recorder.paths(Op::kRead)), ElementsAre(folder() / "mine"));
 }
 
-TEST_F(EbpfTest, AProgramThatIsNotThere) {
+TEST_F(EbpfTest, AMissingProgram) {
   Recorder recorder;
   const Launch launch{.command = {"no-such-program"}, .environment = {}, .directory = {}};
   const auto outcome = make_ebpf_collector(logs_.path() / "log")->run(launch, {}, recorder);

@@ -29,28 +29,28 @@ EbpfIntake::~EbpfIntake() {
 std::size_t EbpfIntake::take(const EbpfPrograms::Receiver& receive, std::size_t most) {
   const std::lock_guard lock(mutex_);
   std::size_t taken = 0;
-  for (; taken < most && !kept_.empty(); ++taken) {
-    const Kept& kept = kept_.front();
-    receive(kept.message, kept.path, kept.other);
-    kept_.pop_front();
+  for (; taken < most && !saved_.empty(); ++taken) {
+    const SavedMessage& saved = saved_.front();
+    receive(saved.message, saved.path, saved.other);
+    saved_.pop_front();
   }
   if (taken < most) taken += programs_.take(receive, most - taken);
   last_taken_ = std::chrono::steady_clock::now();
   return taken;
 }
 
-std::uint64_t EbpfIntake::total_kept() {
+std::uint64_t EbpfIntake::total_saved() {
   const std::lock_guard lock(mutex_);
-  return total_kept_;
+  return total_saved_;
 }
 
 void EbpfIntake::keep_ring_empty() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, patience_, [this] { return over_; })) {
     if (std::chrono::steady_clock::now() - last_taken_ < patience_) continue;
-    total_kept_ += programs_.take(
+    total_saved_ += programs_.take(
         [this](const assay_message& message, std::string_view path, std::string_view other) {
-          kept_.push_back({message, std::string(path), std::string(other)});
+          saved_.push_back({message, std::string(path), std::string(other)});
         },
         std::numeric_limits<std::size_t>::max());
   }

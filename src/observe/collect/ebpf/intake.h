@@ -25,13 +25,13 @@ class EbpfIntake {
   EbpfIntake& operator=(const EbpfIntake&) = delete;
   ~EbpfIntake();
 
-  // As EbpfPrograms::take(), after the messages that the thread kept.
+  // As EbpfPrograms::take(), after the messages that the thread saved.
   std::size_t take(const EbpfPrograms::Receiver& receive, std::size_t most);
-  // Messages that the thread kept so far.
-  std::uint64_t total_kept();
+  // Messages that the thread saved so far.
+  std::uint64_t total_saved();
 
  private:
-  struct Kept {
+  struct SavedMessage {
     assay_message message{};
     std::string path;
     std::string other;
@@ -44,8 +44,8 @@ class EbpfIntake {
   std::condition_variable wake_;
   bool over_ = false;
   std::chrono::steady_clock::time_point last_taken_;
-  std::deque<Kept> kept_;
-  std::uint64_t total_kept_ = 0;
+  std::deque<SavedMessage> saved_;
+  std::uint64_t total_saved_ = 0;
   std::thread thread_;
 };
 

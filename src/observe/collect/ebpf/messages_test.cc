@@ -65,7 +65,7 @@ class EbpfMessagesTest : public ::testing::Test {
   std::vector<ToldMessage> told_;
 };
 
-TEST_F(EbpfMessagesTest, AScriptIsToldWithTheInterpretersItNeeds) {
+TEST_F(EbpfMessagesTest, AScriptIsReportedWithItsInterpreters) {
   const auto script = folder_.path() / "script";
   const auto between = folder_.path() / "between";
   std::ofstream(script) << "#! " << between.string() << " -x\nbody";
@@ -88,18 +88,18 @@ TEST_F(EbpfMessagesTest, AScriptThatIsGoneLeavesItsInterpreter) {
   EXPECT_EQ(told_[2], (ToldMessage{Op::kRead, "/bin/sh", ""}));
 }
 
-TEST_F(EbpfMessagesTest, AnUnnamedFileIsToldByItsDirectory) {
+TEST_F(EbpfMessagesTest, AnUnnamedFileIsReportedByItsDirectory) {
   receive({.kind = kAssayOpen, .access = kAssayCreateUnnamed}, "#123/tmp/");
   EXPECT_THAT(told_, ElementsAre(ToldMessage{Op::kCreate, "/tmp", ""}));
 }
 
-TEST_F(EbpfMessagesTest, CountsFilesThatOurPathsDoNotMean) {
+TEST_F(EbpfMessagesTest, CountsFilesWhosePathsLeadElsewhere) {
   receive({.kind = kAssayOpen, .access = kAssayRead, .hints = kAssayOtherNamespace},
           reversed(folder_.path() / "absent"));
   EXPECT_EQ(messages_.foreign_opens(), 1U);
 }
 
-TEST_F(EbpfMessagesTest, NonsenseIsNotTold) {
+TEST_F(EbpfMessagesTest, InvalidMessagesAreDropped) {
   receive({.kind = 77}, "file/");
   receive({.kind = kAssayOpen, .access = 77}, "file/");
   EXPECT_TRUE(told_.empty());

@@ -50,7 +50,7 @@ base::Error refused(std::string_view what, int error) {
   std::string text = std::string(what);
   if (!first_warning().empty()) text += fmt::format(" ({})", first_warning());
   return base::system_error("ebpf", text, error < 0 ? -error : error,
-                            "`assay tracers` tells what works here");
+                            "`assay tracers` shows what works here");
 }
 
 // Programs that each mode leaves out. `learn` is run by the collector, never attached.

@@ -35,7 +35,7 @@ class LogTest : public ::testing::Test {
   std::filesystem::path path_ = dir_.path() / "events";
 };
 
-TEST_F(LogTest, TellsWhatWasAppendedInOrder) {
+TEST_F(LogTest, ReadsRecordsInTheOrderOfAppending) {
   auto log = Log::create(path_);
   ASSERT_TRUE(log) << log.error().line();
   log->append(read_of("/a"));

@@ -1,8 +1,5 @@
-// gate_filter(): the gate's filter as classic BPF, generated from path_call's table of calls.
-//
-// For a call that is not in the table the program reads only architecture and number. The kernel
-// detects that when the filter is installed and lets such calls pass through a bitmap, without
-// running the program: about ten nanoseconds.
+#include "observe/collect/gate/filter.h"
+
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -15,8 +12,7 @@
 
 #include "base/check.h"
 #include "observe/collect/call/call_table.h"
-#include "observe/collect/call/path_call.h"
-#include "observe/collect/gate/gate.h"
+#include "observe/collect/call/stopped_call.h"
 #include "observe/wire/gate.h"
 
 namespace assay::collect {
@@ -62,7 +58,7 @@ class Assembler {
 
 // The decision for one call of the table: allowed if it came from the shim's instruction, or opens
 // something without content, or (kChanges) changes no existing file.
-std::vector<sock_filter> decide(const Stopped& call, bool shim, GateMode mode,
+std::vector<sock_filter> decide(const CallToStop& call, bool shim, GateMode mode,
                                 std::uint32_t action) {
   Assembler code;
   if (shim && mode == GateMode::kEverything) {
@@ -129,29 +125,29 @@ bool changes_files(std::uint32_t arch, int number) {
 
 std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode,
                                     std::uint32_t action) {
-  std::vector<Stopped> calls(stopped_calls(arch).begin(), stopped_calls(arch).end());
+  std::vector<CallToStop> calls(calls_to_stop(arch).begin(), calls_to_stop(arch).end());
   if (mode == GateMode::kChanges) {
-    std::erase_if(calls, [&](const Stopped& call) { return !changes_files(arch, call.number); });
+    std::erase_if(calls, [&](const CallToStop& call) { return !changes_files(arch, call.number); });
   }
   // Without a shim no call has to be adapted, and there can be only one listener, the gate's.
   if (!shim && action == SECCOMP_RET_USER_NOTIF) {
-    std::erase_if(calls, [&](const Stopped& call) {
+    std::erase_if(calls, [&](const CallToStop& call) {
       return find_call(arch, call.number)->kind == CallKind::kSeccomp;
     });
   }
   // Changes of directory and sandboxes concern the shim only.
   if (!shim) {
-    std::erase_if(calls, [&](const Stopped& call) {
+    std::erase_if(calls, [&](const CallToStop& call) {
       const CallKind kind = find_call(arch, call.number)->kind;
       return kind == CallKind::kNewDirectory || kind == CallKind::kSandbox;
     });
   }
   // The frequent ones first.
   std::stable_partition(calls.begin(), calls.end(),
-                        [](const Stopped& call) { return call.flags_argument >= 0; });
+                        [](const CallToStop& call) { return call.flags_argument >= 0; });
   Assembler code;
   code.load(kNumber);
-  for (const Stopped& call : calls) {
+  for (const CallToStop& call : calls) {
     const std::vector<sock_filter> decision = decide(call, shim, mode, action);
     code.skip_unless(static_cast<std::uint32_t>(call.number), decision.size());
     code.append(decision);

@@ -23,9 +23,9 @@
 
 #include "base/check.h"
 #include "observe/collect/call/call_table.h"
-#include "observe/collect/call/path_call.h"
 #include "observe/collect/call/remote_memory.h"
 #include "observe/collect/call/remote_status.h"
+#include "observe/collect/call/stopped_call.h"
 #include "observe/collect/event/event.h"
 #include "observe/collect/process/proc.h"
 #include "observe/wire/gate.h"

@@ -1,5 +1,6 @@
-// Gate: the seccomp filter that stops the command's path-class system calls, and the collector's
-// end of it. wire/gate.h explains which calls pass and why nothing can bypass it.
+// Gate: the seccomp filter that stops the command's path-class system calls, and the seccomp
+// notifier through which the collector handles those stopped calls. wire/gate.h explains which
+// calls pass and why nothing can bypass it.
 #pragma once
 
 #include <linux/filter.h>
@@ -14,20 +15,12 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "observe/collect/call/call_table.h"
-#include "observe/collect/call/path_call.h"
+#include "observe/collect/call/stopped_call.h"
 #include "observe/collect/event/event.h"
 #include "observe/collect/event/log.h"
+#include "observe/collect/gate/filter.h"
 
 namespace assay::collect {
-
-enum class GateMode {
-  kEverything,  // all path-class calls, except from the shim's instruction
-  kChanges,     // only calls that change existing files: eBPF reports the rest
-};
-
-// The filter as a program. `action` is what happens to a stopped call: SECCOMP_RET_USER_NOTIF here,
-// SECCOMP_RET_TRACE for ptrace.
-std::vector<sock_filter> gate_filter(GateMode mode, std::uint32_t action);
 
 // Installs a filter on the calling process, with NEW_LISTENER if `listener`, and returns the
 // listener (or 0), -1 with errno on failure. Only makes system calls: it runs between fork and
@@ -55,8 +48,8 @@ class Gate {
   bool receive();
 
   [[nodiscard]] int listener() const { return listener_.get(); }
-  // Handles every waiting call: determines its effect (path_call.h), reports coming changes to the
-  // sink, appends the events and lets the call continue. Returns false when no process is left
+  // Handles every waiting call: determines its effect (stopped_call.h), reports coming changes to
+  // the sink, appends the events and lets the call continue. Returns false when no process is left
   // under the filter.
   bool serve(Log& log, Sink& sink);
 

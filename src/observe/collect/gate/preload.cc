@@ -44,8 +44,8 @@ base::Environment with_shim(base::Environment environment, const std::string& sh
                             const std::string& log) {
   // Last, so that the shim sees the calls of other libraries that change what a program opens.
   environment.add_to_list("LD_PRELOAD", shim, base::Environment::Place::kLast);
-  // A program built with AddressSanitizer refuses to start behind a preloaded library unless told
-  // otherwise; the shim does not replace memory functions.
+  // A program built with AddressSanitizer refuses to start behind a preloaded library unless it is
+  // told otherwise; the shim does not replace memory functions.
   environment.add_to_list("ASAN_OPTIONS", "verify_asan_link_order=0",
                           base::Environment::Place::kFirst);
   environment.set(wire::kLogVariable, log);
@@ -94,7 +94,7 @@ class PreloadCollector : public Collector {
     Sink& sink = exits;
     ExecWatch watch(launch, child);
     bool gate_open = true;
-    bool kept = true;
+    bool recording = true;
     bool watched = true;
     int wait_ms = kShortestWait_ms;
     while (gate_open || !reaper.ended()) {
@@ -104,25 +104,25 @@ class PreloadCollector : public Collector {
                                      {watched ? control.keeper : -1, POLLIN, 0}}};
       const int ready = ::poll(waiting.data(), waiting.size(), wait_ms);
       if (waiting[0].revents != 0) {
-        gate_open = kept ? gate.serve(log, sink) : allow_all_calls(gate.listener(), 0);
+        gate_open = recording ? gate.serve(log, sink) : allow_all_calls(gate.listener(), 0);
       }
       ASSAY_TRY(const bool began, watch.began());
       if (began) control.started(child.pid, gate.listener());
-      if (kept && ready == 0) exits.idle(log);
+      if (recording && ready == 0) exits.idle(log);
       if (waiting[1].revents != 0 && reaper.reap(child.pid, log)) control.ended(reaper.status());
       if (waiting[3].revents != 0) {
         watched = false;
-        kept = control.detached();
-        if (!kept) {
+        recording = control.detached();
+        if (!recording) {
           log.drain(sink);
           control.abandoned();
         }
       }
-      const bool busy = (kept && log.drain(sink) > 0) || ready > 0;
-      if (kept) sink.on_tick();
+      const bool busy = (recording && log.drain(sink) > 0) || ready > 0;
+      if (recording) sink.on_tick();
       wait_ms = busy ? kShortestWait_ms : std::min(2 * wait_ms, kLongestWait_ms);
     }
-    if (!kept) return {};
+    if (!recording) return {};
     log.drain(sink);
     exits.finish(log);
     log.finish(outer);

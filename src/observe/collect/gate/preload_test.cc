@@ -52,7 +52,7 @@ class PreloadTest : public ::testing::Test {
   Recording sink_;
 };
 
-TEST_F(PreloadTest, TellsReadsCreationsAndChanges) {
+TEST_F(PreloadTest, ReportsReadsCreationsAndChanges) {
   std::ofstream(work_ / "in") << "12345";
   std::ofstream(work_ / "old") << "123";
   const auto outcome = run({"sh", "-c", "cat in > out; echo x > old; mv out moved; rm in"});
@@ -89,7 +89,7 @@ TEST_F(PreloadTest, WaitsForWhatTheCommandLeftRunning) {
   EXPECT_LT(ended, static_cast<int>(sink_.events.size()));
 }
 
-TEST_F(PreloadTest, SaysWhatCannotBeStarted) {
+TEST_F(PreloadTest, ReportsWhatCannotBeStarted) {
   const auto missing = run({"no-such-program-anywhere"});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().line(), ::testing::HasSubstr("command not found"));
@@ -115,7 +115,7 @@ TEST_F(PreloadTest, KeepsTheCommandGoingWhenAbandoned) {
   ::close(ends[0]);
 }
 
-TEST_F(PreloadTest, ThePreflightSaysYesHere) {
+TEST_F(PreloadTest, ThePreflightSucceedsHere) {
   const Preflight preflight = preload_preflight();
   EXPECT_TRUE(preflight.available) << preflight.reason;
 }

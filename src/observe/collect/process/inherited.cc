@@ -24,7 +24,7 @@ std::vector<int> open_descriptors() {
   return out;
 }
 
-void append_untold(const Inherited& file, pid_t command, Log& log) {
+void append_too_long(const Inherited& file, pid_t command, Log& log) {
   const std::string text = "the file that is open as descriptor " +
                            std::to_string(file.descriptor) + wire::kLongPathText;
   log.append({.op = wire::Op::kMissed,
@@ -54,14 +54,14 @@ std::vector<Inherited> inherited_files() {
     std::array<char, PATH_MAX> path{};
     const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
     const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
-    const bool untold = length < 0 && errno == ENAMETOOLONG;
+    const bool too_long = length < 0 && errno == ENAMETOOLONG;
     // A file without a name (memfd, deleted) could not be found again.
-    if (!untold && (length <= 0 || path[0] != '/' || status.st_nlink == 0)) continue;
+    if (!too_long && (length <= 0 || path[0] != '/' || status.st_nlink == 0)) continue;
     const int flags = ::fcntl(descriptor, F_GETFL);
     if ((flags & O_PATH) != 0) continue;
     const int access = flags & O_ACCMODE;
     out.push_back({descriptor, access != O_WRONLY, access != O_RDONLY,
-                   std::string(path.data(), untold ? 0 : static_cast<std::size_t>(length)),
+                   std::string(path.data(), too_long ? 0 : static_cast<std::size_t>(length)),
                    stamp_of(status)});
   }
   return out;
@@ -70,7 +70,7 @@ std::vector<Inherited> inherited_files() {
 void append_inherited(const std::vector<Inherited>& files, pid_t command, Log& log) {
   for (const Inherited& file : files) {
     if (file.path.empty()) {
-      append_untold(file, command, log);
+      append_too_long(file, command, log);
       continue;
     }
     std::uint16_t flags = 0;

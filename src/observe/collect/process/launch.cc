@@ -74,7 +74,7 @@ base::Error why_not(const Launch& launch, const Report& report) {
       return base::system_error(launch.directory, "cannot enter the directory", report.error);
     case Stage::kPrepare:
       return base::system_error("tracer", "the kernel refused to trace the command", report.error,
-                                "`assay tracers` tells what works here");
+                                "`assay tracers` shows what works here");
     case Stage::kExec:
       break;
   }

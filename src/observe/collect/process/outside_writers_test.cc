@@ -98,25 +98,25 @@ class OutsideWritersTest : public ::testing::Test {
   std::string log_ = place_.file("log");
 };
 
-TEST_F(OutsideWritersTest, NobodyHasItOpen) {
+TEST_F(OutsideWritersTest, NoOtherProcessHasItOpen) {
   const OutsideWriters outside = begin();
   EXPECT_FALSE(outside.may_have_written(stamp()));
 }
 
-TEST_F(OutsideWritersTest, WhoHasItOpenAndWritesMayHaveWrittenIt) {
+TEST_F(OutsideWritersTest, AWriterThatHasItOpenMayHaveWrittenIt) {
   Outsider program(log_, O_WRONLY);
   const OutsideWriters outside = begin();
   program.write();
   EXPECT_TRUE(outside.may_have_written(stamp()));
 }
 
-TEST_F(OutsideWritersTest, WhoHasItOpenAndOnlyWaitsDidNot) {
+TEST_F(OutsideWritersTest, AnIdleProcessThatHasItOpenDidNotWriteIt) {
   const Outsider shell(log_, O_WRONLY);
   const OutsideWriters outside = begin();
   EXPECT_FALSE(outside.may_have_written(stamp()));
 }
 
-TEST_F(OutsideWritersTest, WhoReadsDoesNotCount) {
+TEST_F(OutsideWritersTest, ReadersDoNotCount) {
   Outsider tail(log_, O_RDONLY);
   Outsider other(place_.file("other"), O_WRONLY);
   const OutsideWriters outside = begin();
@@ -125,7 +125,7 @@ TEST_F(OutsideWritersTest, WhoReadsDoesNotCount) {
   EXPECT_FALSE(outside.may_have_written(stamp()));
 }
 
-TEST_F(OutsideWritersTest, WhoCameOrWentMayHave) {
+TEST_F(OutsideWritersTest, ProcessesThatStartedOrExitedMayHaveWrittenIt) {
   auto gone = std::make_unique<Outsider>(log_, O_RDWR);
   const OutsideWriters first = begin();
   gone.reset();
@@ -135,7 +135,7 @@ TEST_F(OutsideWritersTest, WhoCameOrWentMayHave) {
   EXPECT_TRUE(second.may_have_written(stamp()));
 }
 
-TEST_F(OutsideWritersTest, NobodyIsAskedAboutStandardStreamsAndWhatIsOnlyRead) {
+TEST_F(OutsideWritersTest, StandardStreamsAndReadOnlyFilesAreNotChecked) {
   Outsider program(log_, O_WRONLY);
   const OutsideWriters output = begin(1);
   const OutsideWriters read = begin(9, false);

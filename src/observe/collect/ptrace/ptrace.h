@@ -1,6 +1,6 @@
 // The ptrace collector, for machines that allow neither seccomp's listener nor eBPF. The kernel
 // stops a process before and after a path-class call, so results are known, at the cost of two
-// stops. See path_call.h for the calls and trace_loop.h for the loop.
+// stops. See stopped_call.h for the calls and trace_loop.h for the loop.
 #pragma once
 
 #include <filesystem>

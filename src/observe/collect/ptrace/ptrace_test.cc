@@ -82,7 +82,7 @@ TEST_F(Ptrace, EventsComeInOrderWithWarningsBefore) {
                           "create T/c", "link T/b T/d", "change name T/c", "delete T/c"));
 }
 
-TEST_F(Ptrace, OnlyWhatSucceededIsTold) {
+TEST_F(Ptrace, OnlySuccessfulCallsAreReported) {
   place.directory("d/e");
   place.file("a");
   EXPECT_NE(shell("cat none; mv a d/none/x; rm d; ln none b; mv d d/e/f; exec ./a"), 0);
@@ -173,7 +173,7 @@ TEST_F(Ptrace, ATreeOfProcesses) {
   EXPECT_EQ(recorder.lines.size(), 255U);
 }
 
-TEST_F(Ptrace, WhoAsksNotToBeTracedIsTraced) {
+TEST_F(Ptrace, AProcessThatForbidsTracingIsTraced) {
   place.file("a");
   place.file("b");
   EXPECT_EQ(status_of({kStatic, "untraced", "a", "b"}), 0);

@@ -11,7 +11,7 @@ namespace assay::collect {
 
 // Which calls a stop is about.
 enum class TraceReason : unsigned short {
-  kPath = 1,   // of stopped_calls()
+  kPath = 1,   // of calls_to_stop()
   kClone = 2,  // clone and clone3 that may request not to be traced
 };
 

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "observe/collect/call/path_call.h"
+#include "observe/collect/call/stopped_call.h"
 #include "observe/collect/event/log.h"
 #include "observe/collect/process/collector.h"
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "observe/collect/call/path_call.h"
+#include "observe/collect/call/stopped_call.h"
 
 namespace assay::collect::tracee {
 

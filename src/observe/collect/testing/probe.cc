@@ -13,8 +13,8 @@ namespace assay::collect::testing {
 namespace {
 
 bool is_stopped(const __ptrace_syscall_info& info) {
-  const auto calls = stopped_calls(info.arch);
-  return std::any_of(calls.begin(), calls.end(), [&](const Stopped& stopped) {
+  const auto calls = calls_to_stop(info.arch);
+  return std::any_of(calls.begin(), calls.end(), [&](const CallToStop& stopped) {
     return stopped.number == static_cast<int>(info.entry.nr);
   });
 }

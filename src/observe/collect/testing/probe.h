@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/testing/temp_dir.h"
-#include "observe/collect/call/path_call.h"
+#include "observe/collect/call/stopped_call.h"
 
 namespace assay::collect::testing {
 
@@ -18,7 +18,7 @@ struct Seen {
   long result = 0;  // of the system call: negative errno on failure
 };
 
-// Runs `act` in a child and stops it at the first call of stopped_calls() after it began; `prepare`
+// Runs `act` in a child and stops it at the first call of calls_to_stop() after it began; `prepare`
 // runs in the child before, unobserved. An exec is let go no further than its result.
 Seen probe(
     const std::function<void()>& act, const std::function<void()>& prepare = [] {});

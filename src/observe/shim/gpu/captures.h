@@ -1,12 +1,12 @@
-// Streams that are being captured, and what the library asks the driver meanwhile.
+// Driver queries by the library that do not invalidate stream captures.
 #pragma once
 
 #include "observe/shim/gpu/gpu.h"
 
 namespace assay::gpu {
 
-// As long as one of these lives, what this thread asks the driver ends no capture, neither its own
-// nor, in the mode that is the usual one, those of other threads.
+// While one of these exists, driver calls of this thread invalidate no capture, neither its own
+// nor, in the default mode, those of other threads.
 class HarmlessToCaptures {
  public:
   HarmlessToCaptures() {

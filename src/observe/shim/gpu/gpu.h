@@ -1,5 +1,5 @@
-// What the parts of the library share: this thread's block, the driver's real functions, whether
-// anything is counted at all. README.md has the map of the folders:
+// Shared by all parts of the library: this thread's block, the driver's real functions, whether
+// anything is counted. README.md has the map of the folders:
 //
 //   lookup/  finds the real functions, and decides which caller gets a wrapper
 //   region/  the run's region, this process's slot in it, blocks of threads
@@ -7,8 +7,8 @@
 //   memory/  allocations and their limits
 //   pace/    shares and priorities
 //
-// It runs inside programs it knows nothing about: no exceptions, no C++ runtime, no exit, nothing
-// printed; in doubt the driver decides.
+// It runs inside arbitrary programs: no exceptions, no C++ runtime, no exit, nothing printed; in
+// doubt calls are passed to the driver.
 #pragma once
 
 #include <stddef.h>
@@ -37,7 +37,7 @@ extern ASSAY_HIDDEN __thread assay::wire::GpuBlock* assay_gpu_block
 #undef FUNCTION
 #undef NCCL
 
-// Makes the driver's functions known and gives this thread a block. False: there is no driver.
+// Finds the driver's functions and gives this thread a block. False: there is no driver.
 ASSAY_HIDDEN int assay_gpu_enter();
 }
 
@@ -53,11 +53,11 @@ using wire::GpuQuantity;
 // region/process.cc
 // ---------------------------------------------------------------------------------
 
-// The region, or null: then nothing is counted and nothing replaced. Decided once.
+// The region; null: nothing is counted or replaced. Decided once.
 wire::GpuRegion* region();
 // This process's slot in it; -1 if it has none.
 int slot();
-// This thread's block: one of the region or, failing that, one that is never read.
+// This thread's block: in the region or, if that is full, one that is never read.
 wire::GpuBlock& block_of_thread();
 
 inline wire::GpuBlock& block() {
@@ -77,20 +77,20 @@ inline void count(GpuQuantity quantity, std::uint64_t amount = 0, std::uint64_t 
 // Adds a line to the file that ASSAY_GPU_LOG names, if it is set.
 void log_line(const char* what);
 
-// region/slots.cc: takes back what exited processes of the run hold of a device. Whether there were
+// region/slots.cc: reclaims what exited processes of the run hold of a device. True if there were
 // any.
 bool reclaim_exited(std::size_t line);
 
-// In the child of a fork: what each module forgets (region/process.cc calls them).
+// Reset each module in the child of a fork (called by region/process.cc).
 void forget_finders();
 void forget_limits();
 void forget_turns();
 
 // pace/paced.cc ------------------------------------------------------------------------------
 
-// When the driver was found; and in calls that take microseconds anyway: have limits changed? An
-// unlimited program finds out when it synchronizes, copies, allocates or launches a graph; its
-// launches are not touched.
+// Checks whether limits have changed: when the driver is found, and in calls that take microseconds
+// anyway (synchronization, copies, allocations, graph launches). Kernel launches of an unlimited
+// program are not affected.
 void pacing_begins();
 void limits_changed();
 inline constinit std::atomic<std::uint64_t> seen_generation{0};
@@ -109,7 +109,7 @@ bool driver_ready();
 bool nccl_ready();
 bool nvml_ready();
 
-// Functions of the driver that are used and not wrapped; null where there is none.
+// Functions of the driver that are called but not wrapped; null if it has none.
 struct Helpers {
   Result (*current_device)(int*);
   Result (*device_uuid)(unsigned char*, int);
@@ -149,7 +149,7 @@ void* wrapper_of(const void* real);
 // Whether a symbol of this name is wrapped.
 bool is_wrapped_name(const char* name);
 
-// A real function in its own type.
+// A real function with its type.
 template <typename Signature>
 inline Signature* real(const std::atomic<void*>& of) {
   return reinterpret_cast<Signature*>(of.load(std::memory_order_acquire));
@@ -157,7 +157,7 @@ inline Signature* real(const std::atomic<void*>& of) {
 
 }  // namespace assay::gpu
 
-// The body of a wrapper begins with this: the real function, or an answer without it.
+// First line of a wrapper's body: finds the real function, or returns an error if there is none.
 #define ASSAY_REAL(symbol)                                                        \
   if (!assay::gpu::driver_ready()) return assay::gpu::kNotInitialized;            \
   auto* const next = assay::gpu::real<decltype(symbol)>(assay_gpu_real_##symbol); \

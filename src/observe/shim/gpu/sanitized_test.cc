@@ -23,8 +23,8 @@ TEST_P(UnderASanitizer, LookupsAreRight) {
   const Ran ran =
       probe("lookups " ASSAY_SOURCE_DIR "/tests/data/gpu/cudart13_lookups.txt v2 dlsym");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("wrapped"), 108) << ran.text;
+  EXPECT_EQ(ran.values.at("wrong"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("wrapped"), 108) << ran.text;
 }
 
 TEST_P(UnderASanitizer, CountsAreExact) {
@@ -56,9 +56,9 @@ TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
       "capture:5000 launch loop:3:5000 launch module over=alloc:900000 churnpool:500:90000 sync "
       "fork churn:2000:90000 reset a=alloc:400000");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("over"), 2) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("n.total"), 1'000'000);
+  EXPECT_EQ(ran.values.at("over"), 2) << ran.text;
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("n.total"), 1'000'000);
   EXPECT_GT(run_.total(GpuQuantity::kRefused).calls, 1);
   // With HAMi's variables alone.
   const Ran hami = run_.run(ASSAY_GPU_PROBE "_" + GetParam() + " memory a=alloc:1001 b=alloc:1000",
@@ -67,8 +67,8 @@ TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
                                 std::string(run_.path()));
   ::unlink((std::string(run_.path()) + ".assay-gpu-" + std::to_string(wire::kGpuVersion)).c_str());
   EXPECT_EQ(hami.status, 0) << hami.text;
-  EXPECT_EQ(hami.told.at("a"), 2) << hami.text;
-  EXPECT_EQ(hami.told.at("b"), 0) << hami.text;
+  EXPECT_EQ(hami.values.at("a"), 2) << hami.text;
+  EXPECT_EQ(hami.values.at("b"), 0) << hami.text;
 }
 
 // The same with a share: every launch may come to the checkpoint, from several threads.

@@ -23,7 +23,7 @@ std::size_t SizeMap::place(const Shard& shard, std::uint64_t key) {
   return wire::gpu_mix(key) & (shard.capacity - 1);
 }
 
-// Where the key stands, or where it would.
+// The index of the key, or where it would be inserted.
 std::size_t SizeMap::find_in(const Shard& shard, std::uint64_t key) {
   std::size_t at = place(shard, key);
   while (shard.entries[at].key != 0 && shard.entries[at].key != key) {
@@ -54,7 +54,7 @@ bool SizeMap::insert(std::uint64_t key, const Known& value, Known* replaced) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
-  // At most three quarters full, so that searches end, and soon.
+  // At most three quarters full, so that searches are short.
   const bool fits = 4 * (shard.used + 1) <= 3 * shard.capacity || grow(shard);
   if (fits) {
     Entry& entry = shard.entries[find_in(shard, key)];
@@ -82,7 +82,7 @@ bool SizeMap::find(std::uint64_t key, Known& value) {
 
 void SizeMap::remove(Shard& shard, std::size_t hole) {
   --shard.used;
-  // What follows moves up as long as it is not before its own place.
+  // Moves the following entries up unless they are at their home position.
   const std::size_t mask = shard.capacity - 1;
   for (std::size_t at = (hole + 1) & mask; shard.entries[at].key != 0; at = (at + 1) & mask) {
     const std::size_t home = place(shard, shard.entries[at].key);

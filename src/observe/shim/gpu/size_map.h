@@ -1,8 +1,8 @@
-// From an address (or a handle) to what is known of it: how large an allocation is, how many nodes
-// a graph has. The cost of finding and removing does not depend on how many there are.
+// Maps an address or handle to facts about it: the size of an allocation, the nodes of a graph.
+// Lookup and removal take constant time.
 //
-// Shards with a lock each, open addressing, no tombstones; memory comes straight from the kernel.
-// When it cannot be had, entries are not kept, and their removal finds nothing.
+// Shards with a lock each, open addressing, no tombstones; memory comes from mmap. If that fails,
+// entries are dropped, and their removal finds nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,17 @@ struct Known {
 
 class SizeMap {
  public:
-  // Of an address that is known already, the new one counts, and the old one is returned. False:
-  // there is no memory to keep it in.
+  // Replaces an existing entry, which is returned. False: out of memory.
   bool insert(std::uint64_t key, const Known& value, Known* replaced = nullptr);
   bool find(std::uint64_t key, Known& value);
   // Finds and removes.
   bool take(std::uint64_t key, Known& value);
-  // Changes `second` of what is known, and tells how it is then; takes it out if that is 0.
+  // Changes `second` of an entry and returns the entry; removes it if that is 0.
   bool add(std::uint64_t key, int to_second, Known& value);
-  // Finds and removes all whose `second` is this, and tells of each.
+  // Removes all entries with this `second`, and reports each.
   template <typename Visit>
   void take_all(std::uint32_t second, Visit visit);
-  // In the child of a fork: everything was the parent's. The memory is left alone.
+  // In the child of a fork: drops everything, which was the parent's. The memory is not freed.
   void forget();
 
  private:
@@ -59,7 +58,8 @@ template <typename Visit>
 void SizeMap::take_all(std::uint32_t second, Visit visit) {
   for (Shard& shard : shards_) {
     shard.lock.lock();
-    // Removing moves later ones up, also over the end: so each place until it holds another.
+    // Removal moves later entries up, also across the end: so each index is repeated until it holds
+    // another entry.
     for (std::size_t at = 0; at < shard.capacity;) {
       const Entry entry = shard.entries[at];
       if (entry.key == 0 || entry.value.second != second) {
@@ -74,13 +74,13 @@ void SizeMap::take_all(std::uint32_t second, Visit visit) {
 }
 
 extern constinit SizeMap pointers;       // device memory, by address
-extern constinit SizeMap handles;        // cuMemCreate, with the number of its holders
-extern constinit SizeMap mappings;       // where such memory is mapped
+extern constinit SizeMap handles;        // cuMemCreate, with the reference count
+extern constinit SizeMap mappings;       // mappings of such memory
 extern constinit SizeMap arrays;         // arrays and mipmapped ones
 extern constinit SizeMap host_pointers;  // page-locked memory
 extern constinit SizeMap graphs;         // executable graphs: nodes, and kernels among them
 extern constinit SizeMap communicators;  // NCCL's: id, ranks, rank
-extern constinit SizeMap parts;          // how many parts were made of a communicator
+extern constinit SizeMap parts;          // number of splits of a communicator
 inline SizeMap* const kAllMaps[] = {&pointers,      &handles, &mappings,      &arrays,
                                     &host_pointers, &graphs,  &communicators, &parts};
 

@@ -1,5 +1,5 @@
-// A lock inside one process, for a few instructions at a time. Not in the region: a process
-// that was killed does not unlock.
+// A lock within one process, held for a few instructions. Not for the region: a killed process
+// would not unlock it.
 #pragma once
 
 #include <sched.h>
@@ -24,7 +24,7 @@ class SpinLock {
     }
   }
   void unlock() { held_.store(false, std::memory_order_release); }
-  // In the child of a fork, which is alone whatever its parent's threads were doing.
+  // In the child of a fork, which has one thread, whatever its parent's threads were doing.
   void reset() { held_.store(false, std::memory_order_relaxed); }
 
  private:

@@ -184,7 +184,7 @@ Outcome run(const Command& command) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) fail("socketpair");
   const int output = memfd_create("output", MFD_CLOEXEC);
-  std::vector<std::string> words = command.words;
+  std::vector<std::string> arguments = command.arguments;
   std::vector<std::string> environment = command.environment;
   environment.emplace_back("PATH=/usr/bin:/bin");
   if (command.log != nullptr) {
@@ -193,7 +193,7 @@ Outcome run(const Command& command) {
   }
   std::vector<char*> argv;
   std::vector<char*> envp;
-  for (std::string& text : words) argv.push_back(text.data());
+  for (std::string& text : arguments) argv.push_back(text.data());
   for (std::string& text : environment) envp.push_back(text.data());
   argv.push_back(nullptr);
   envp.push_back(nullptr);

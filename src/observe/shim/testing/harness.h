@@ -84,7 +84,7 @@ class Supervisor {
 };
 
 struct Command {
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   std::filesystem::path directory = {};
   Log* log = nullptr;        // null: without the shim
   std::string library = {};  // the shim

@@ -181,7 +181,7 @@ void descriptors() {
   std::printf("%d errno %d\n", file, errno);
 }
 
-void tell(const char* what, int file) {
+void print(const char* what, int file) {
   std::printf("%s %d errno %d\n", what, file, errno);
   if (file >= 0) close(file);
 }
@@ -189,11 +189,11 @@ void tell(const char* what, int file) {
 void deserted() {
   touch("folder/file", O_WRONLY);  // here the collector is killed
   errno = kUntouched;
-  tell("write", open("file", O_WRONLY));
-  tell("create", open("made", O_RDWR | O_CREAT | O_TRUNC, 0666));
-  tell("again", open("made", O_RDWR | O_CREAT | O_TRUNC, 0666));
-  tell("missing", open("missing", O_RDWR));
-  tell("read", open("file", O_RDONLY));
+  print("write", open("file", O_WRONLY));
+  print("create", open("made", O_RDWR | O_CREAT | O_TRUNC, 0666));
+  print("again", open("made", O_RDWR | O_CREAT | O_TRUNC, 0666));
+  print("missing", open("missing", O_RDWR));
+  print("read", open("file", O_RDONLY));
 }
 
 void rooted() {

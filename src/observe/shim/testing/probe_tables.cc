@@ -24,7 +24,7 @@ namespace {
 constexpr int kUntouched = 999;
 
 // What can be seen of an open from outside: the descriptor, errno, its flags, what it refers to.
-void tell(const char* call, const char* path, int flags, int file) {
+void print(const char* call, const char* path, int flags, int file) {
   const int error = errno;
   std::printf("%s %.40s %#o: %d errno %d", call, path, static_cast<unsigned>(flags), file, error);
   if (file >= 0) {
@@ -134,30 +134,30 @@ void open_table() {
       const int flags = base | O_NONBLOCK;
       const char* name = path == nullptr ? "(null)" : path == wild ? "(wild)" : path;
       errno = kUntouched;
-      tell("open", name, flags, open(path, flags, 0666));
+      print("open", name, flags, open(path, flags, 0666));
       repair();
       errno = kUntouched;
-      tell("openat", name, flags, openat(folder, path, flags, 0604));
+      print("openat", name, flags, openat(folder, path, flags, 0604));
       repair();
       errno = kUntouched;
-      tell("openat closed", name, flags, openat(77, path, flags, 0600));
+      print("openat closed", name, flags, openat(77, path, flags, 0600));
       repair();
     }
     if (path == paths[kPipe]) continue;  // creat waits for a reader of the pipe
     errno = kUntouched;
-    tell("creat", path == nullptr || path == wild ? "bad" : path, 0, creat(path, 0640));
+    print("creat", path == nullptr || path == wild ? "bad" : path, 0, creat(path, 0640));
     repair();
   }
   for (const char* path : {"file", "missing", "link"}) {
     errno = kUntouched;
-    tell("open64", path, 0, open64(path, O_RDONLY));
-    tell("open64", path, 0, open64(path, O_RDWR | O_CREAT, 0666));
-    tell("openat64", path, 0, openat64(folder, path, O_RDWR | O_CREAT, 0666));
-    tell("creat64", path, 0, creat64(path, 0666));
-    tell("__open_2", path, 0, __open_2(path, O_RDONLY));
-    tell("__open64_2", path, 0, __open64_2(path, O_RDWR));
-    tell("__openat_2", path, 0, __openat_2(folder, path, O_RDONLY));
-    tell("__openat64_2", path, 0, __openat64_2(folder, path, O_RDWR));
+    print("open64", path, 0, open64(path, O_RDONLY));
+    print("open64", path, 0, open64(path, O_RDWR | O_CREAT, 0666));
+    print("openat64", path, 0, openat64(folder, path, O_RDWR | O_CREAT, 0666));
+    print("creat64", path, 0, creat64(path, 0666));
+    print("__open_2", path, 0, __open_2(path, O_RDONLY));
+    print("__open64_2", path, 0, __open64_2(path, O_RDWR));
+    print("__openat_2", path, 0, __openat_2(folder, path, O_RDONLY));
+    print("__openat64_2", path, 0, __openat64_2(folder, path, O_RDWR));
     repair();
   }
   errno = kUntouched;
@@ -168,7 +168,7 @@ void open_table() {
   errno = kUntouched;
   result = fchdir(folder);
   std::printf("fchdir %d errno %d\n", result, errno);
-  tell("open", "missing", 0, open("file", O_RDONLY));
+  print("open", "missing", 0, open("file", O_RDONLY));
 }
 
 void fopen_table() {

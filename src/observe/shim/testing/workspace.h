@@ -54,18 +54,18 @@ class Workspace {
   }
 
   // A command that runs the probe here, without the shim.
-  Command probe(std::vector<std::string> words) const {
+  Command probe(std::vector<std::string> arguments) const {
     refill();
-    words.insert(words.begin(), ASSAY_PROBE);
+    arguments.insert(arguments.begin(), ASSAY_PROBE);
     Command command;
-    command.words = std::move(words);
+    command.arguments = std::move(arguments);
     command.directory = folder();
     return command;
   }
 
   // The same with it, under the gate.
-  Command traced_probe(Log& log, std::vector<std::string> words) const {
-    Command command = probe(std::move(words));
+  Command traced_probe(Log& log, std::vector<std::string> arguments) const {
+    Command command = probe(std::move(arguments));
     command.log = &log;
     command.library = ASSAY_SHIM;
     command.gate = Gate::kStop;

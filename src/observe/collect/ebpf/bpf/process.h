@@ -4,7 +4,7 @@
 
 #include "observe/collect/ebpf/bpf/run.h"
 
-// A message from the task, with nothing in it yet, and room for its texts.
+// An empty message of the task, with space for its texts.
 static __always_inline struct process_scratch* begin_message(struct task_struct* from) {
   const __u32 zero = 0;
   struct process_scratch* scratch = bpf_map_lookup_elem(&process_scratches, &zero);

@@ -1,6 +1,6 @@
-// Matmuls of cuBLAS and cuBLASLt: how many, and what they do, from their sizes. Counted when the
-// library has answered, in the outermost call alone, since cuBLAS calls cuBLASLt. What goes into a
-// graph has not run: it is counted apart, and its launches are not seen here.
+// Matmuls of cuBLAS and cuBLASLt: calls, and flops from their sizes. Counted after the library
+// returns, in the outermost call only, because cuBLAS calls cuBLASLt. A captured matmul has not
+// run: it is counted separately, and launches of its graph are not seen here.
 #include "observe/shim/gpu/count/blas.h"
 
 namespace assay::gpu {
@@ -47,7 +47,7 @@ void multiplied(std::uint64_t flops, void* stream) {
   add_flops(captured, flops);
 }
 
-// What comes after the library's answer is the same for all: one function, not one in each.
+// Shared by all wrappers, and not inlined into each.
 [[gnu::noinline]] int counted(int result, const BlasHelpers& library, void* handle,
                               std::uint64_t factor, std::int64_t m, std::int64_t n, std::int64_t k,
                               std::int64_t batch) {
@@ -109,8 +109,8 @@ void multiplied(std::uint64_t flops, void* stream) {
       stride_c, batch, compute, algorithm
 #define STRIDED_EX_BATCH batch
 
-// Exported under the library's name in the library's version, and not as the default of that name:
-// so a search for the name alone finds what it would find without us.
+// Exported under the library's symbol name and version, but not as the default version of that
+// name: a lookup by name alone finds what it would find without this library.
 #define ASSAY_EXPORT(symbol, library, version) \
   asm(".symver assay_gpu_" #symbol "_" #version ", " #symbol "@" library "." #version);
 

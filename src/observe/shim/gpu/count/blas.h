@@ -1,5 +1,5 @@
-// What matmuls are made of, for the wrappers of cuBLAS (blas.cc) and for the code that finds the
-// library (blas_library.cc).
+// Flops of matmuls, for the wrappers of cuBLAS (blas.cc) and for the code that finds the library
+// (blas_library.cc).
 #pragma once
 
 #include "observe/shim/gpu/lookup/finder.h"
@@ -19,7 +19,7 @@ extern "C" {
 
 namespace assay::gpu {
 
-// Functions of one version that are used and not wrapped; null where there is none.
+// Functions of one version that are called but not wrapped; null if it has none.
 struct BlasHelpers {
   int (*stream)(void* handle, void** stream);
   int (*layout)(const void* layout, int attribute, void* to, std::size_t size,
@@ -29,7 +29,7 @@ struct BlasHelpers {
 };
 extern constinit BlasHelpers blas_11, blas_12, blas_13;
 
-// A complex product is four real ones, and two additions.
+// A complex product takes four real products and two additions.
 inline constexpr std::uint64_t kReal = 2;
 inline constexpr std::uint64_t kComplex = 8;
 
@@ -44,7 +44,7 @@ constexpr std::uint64_t factor_of(int type) {
              : kReal;
 }
 
-// 0 where there is nothing to do, or more than any computer could.
+// 0 if there is nothing to compute, or an impossible amount.
 constexpr std::uint64_t flops_of(std::uint64_t factor, std::int64_t m, std::int64_t n,
                                  std::int64_t k, std::int64_t batch) {
   std::uint64_t product = factor;
@@ -56,8 +56,7 @@ constexpr std::uint64_t flops_of(std::uint64_t factor, std::int64_t m, std::int6
   return product;
 }
 
-// Of a call of cublasLtMatmul that was answered with success. 0 if one of its descriptions cannot
-// be read.
+// Of a successful call of cublasLtMatmul. 0 if one of its descriptors cannot be read.
 std::uint64_t flops_of(const BlasHelpers& library, const void* descriptor, const void* a,
                        const void* d);
 

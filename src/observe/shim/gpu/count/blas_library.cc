@@ -1,4 +1,4 @@
-// Where cuBLAS and cuBLASLt are, of each version, and what their descriptions say.
+// Finds cuBLAS and cuBLASLt of each version, and reads their descriptors.
 #include "observe/shim/gpu/count/blas.h"
 
 extern "C" {
@@ -88,7 +88,7 @@ constinit Finder cublas_lt_11{"libcublasLt.so.11", kLt11, 1, nullptr, found_lt<b
 constinit Finder cublas_lt_12{"libcublasLt.so.12", kLt12, 1, nullptr, found_lt<blas_12>};
 constinit Finder cublas_lt_13{"libcublasLt.so.13", kLt13, 1, nullptr, found_lt<blas_13>};
 
-// D is op(A) op(B), and has all their batches.
+// D is op(A) op(B), with all their batches.
 std::uint64_t flops_of(const BlasHelpers& library, const void* descriptor, const void* a,
                        const void* d) {
   std::uint64_t m = 0;

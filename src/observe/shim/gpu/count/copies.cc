@@ -1,4 +1,4 @@
-// Copies and sets whose size stands in a struct, in several arguments or in a list.
+// Copies and memsets whose size is in a struct, in several arguments or in a list.
 #include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/pace/pace.h"
 
@@ -25,7 +25,7 @@ struct Copy2d {
 };
 static_assert(offsetof(Copy2d, target_type) == 72 && offsetof(Copy2d, width) == 112);
 
-// CUDA_MEMCPY3D_v2 and, with a context where that has a reserved word, CUDA_MEMCPY3D_PEER
+// CUDA_MEMCPY3D_v2 and, with a context in place of a reserved field, CUDA_MEMCPY3D_PEER
 struct Copy3d {
   std::size_t source_x, source_y, source_z, source_level;
   unsigned source_type;
@@ -61,7 +61,7 @@ GpuQuantity direction(unsigned from, unsigned to) {
   return GpuQuantity::kCopyUnified;
 }
 
-// What a call will copy or set, as it is counted.
+// The work of a call, as it is counted.
 struct Copied {
   GpuQuantity quantity;
   std::uint64_t bytes = 0;

@@ -1,5 +1,5 @@
-// Counting is exact: what the region says is what the driver saw, whatever threads and processes
-// do, and however they end.
+// Counting is exact: the region's counts equal the driver's, whatever threads and processes do, and
+// however they end.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ TEST(GpuCount, LaunchesOfSeveralThreads) {
   ASSERT_TRUE(run.ready());
   const Ran ran = run.probe("threads 8 20000");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("cuLaunchKernel"), 160000);
+  EXPECT_EQ(ran.values.at("cuLaunchKernel"), 160000);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 160000);
 }
 
@@ -38,7 +38,7 @@ TEST(GpuCount, ThreadsThatComeAndGoUseTheSameBlock) {
   const RunRecord run;
   const Ran ran = run.probe("churn 5000");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, ran.told.at("cuLaunchKernel"));
+  EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, ran.values.at("cuLaunchKernel"));
   EXPECT_EQ(run.region().header.next_block.load(), 1);
   EXPECT_EQ(run.region().header.lost_threads.load(), 0);
 }
@@ -47,7 +47,7 @@ TEST(GpuCount, LaunchesFromAThreadsLastDestructors) {
   const RunRecord run;
   const Ran ran = run.probe("late_thread 100");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("cuLaunchKernel"), 102);
+  EXPECT_EQ(ran.values.at("cuLaunchKernel"), 102);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 102);
 }
 
@@ -55,12 +55,12 @@ TEST(GpuCount, ChildrenOfAForkCountForThemselves) {
   const RunRecord run;
   const Ran ran = run.probe("forks 4 50000");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("cuLaunchKernel"), 50005);  // the parent's
+  EXPECT_EQ(ran.values.at("cuLaunchKernel"), 50005);  // the parent's
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 250005);
   EXPECT_EQ(run.region().header.next_slot.load(), 5);
 }
 
-TEST(GpuCount, ProgramsThatBecomeOthers) {
+TEST(GpuCount, ProgramsThatExec) {
   const RunRecord run;
   const Ran ran = run.probe("execs 6");
   ASSERT_EQ(ran.status, 0) << ran.text;
@@ -77,8 +77,8 @@ TEST(GpuCount, WhatAKilledProcessCountedStays) {
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 1254);
 }
 
-// Killed while they claim slots and blocks, launch, end threads: whoever comes next is served.
-TEST(GpuCount, ProcessesKilledAtAnyMomentHinderNobody) {
+// Killed while they claim slots and blocks, launch, end threads: later processes are not affected.
+TEST(GpuCount, ProcessesKilledAtAnyMomentBlockNoOther) {
   const RunRecord run;
   std::minstd_rand random(1);
   for (int round = 0; round < 60; ++round) {
@@ -94,8 +94,8 @@ TEST(GpuCount, ProcessesKilledAtAnyMomentHinderNobody) {
   EXPECT_GT(run.total(GpuQuantity::kKernel).calls, 12000);
 }
 
-// When all slots and blocks have been given out, those of the dead are gone on with.
-TEST(GpuCount, SlotsAndBlocksOfTheDeadAreInherited) {
+// When all slots and blocks are in use, those of exited processes are reused.
+TEST(GpuCount, SlotsAndBlocksOfExitedProcessesAreReused) {
   const RunRecord run;
   for (int i = 0; i < 3; ++i) (void)run.probe("until_killed 100");
   run.region().header.next_slot.store(wire::kGpuSlots);
@@ -104,7 +104,7 @@ TEST(GpuCount, SlotsAndBlocksOfTheDeadAreInherited) {
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 311);
   EXPECT_EQ(run.region().header.lost_threads.load(), 0);
-  // Three threads at once: one has the slot's own block, the others adopt.
+  // Three threads at once: one uses the slot's own block, the others take over blocks.
   const Ran more = run.probe("threads 3 100000");
   ASSERT_EQ(more.status, 0) << more.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 300311);
@@ -121,12 +121,12 @@ TEST(GpuCount, ASlotComesWithItsBlocks) {
   EXPECT_EQ(run.region().header.lost_threads.load(), 0);
 }
 
-TEST(GpuCount, WithoutARoomLeftThreadsAreSaidToBeLost) {
+TEST(GpuCount, WithoutAFreeBlockThreadsAreCountedAsLost) {
   const RunRecord run;
   run.region().header.next_block.store(wire::kGpuBlocks);
   const Ran ran = run.probe("threads 2 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("cuLaunchKernel"), 20);
+  EXPECT_EQ(ran.values.at("cuLaunchKernel"), 20);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 0);
   EXPECT_EQ(run.region().header.lost_threads.load(), 2);
 }
@@ -168,7 +168,7 @@ TEST(GpuCount, ChildrenOfProgramsThatCloseAllDescriptors) {
   const Ran ran = run.probe("closes_and_forks 30 " + file);
   ::unlink(file.c_str());
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("locked"), 0);
+  EXPECT_EQ(ran.values.at("locked"), 0);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 60);
   EXPECT_EQ(run.region().header.next_slot.load(), 2);
 }
@@ -183,7 +183,7 @@ TEST(GpuCount, ADriverThatIsClosedAndOpenedAgain) {
   const RunRecord run;
   const Ran ran = run.probe("reload 20");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("cuLaunchKernel"), 40);
+  EXPECT_EQ(ran.values.at("cuLaunchKernel"), 40);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 40);
 }
 
@@ -211,11 +211,11 @@ TEST(GpuCount, AllocationsOfEveryAllocator) {
   const RunRecord run;
   const Ran ran = run.probe("allocations", "FAKECUDA_MEMORY=1000000");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("too_much"), 2);      // the driver's out of memory
-  EXPECT_EQ(ran.told.at("null"), 1);          // and its invalid value
-  EXPECT_EQ(ran.told.at("unknown_free"), 1);  // asked, and answered by it
-  EXPECT_EQ(ran.told.at("null_free"), 0);
-  EXPECT_EQ(ran.told.at("twice"), 1);
+  EXPECT_EQ(ran.values.at("too_much"), 2);      // the driver's out of memory
+  EXPECT_EQ(ran.values.at("null"), 1);          // and its invalid value
+  EXPECT_EQ(ran.values.at("unknown_free"), 1);  // passed to the driver
+  EXPECT_EQ(ran.values.at("null_free"), 0);
+  EXPECT_EQ(ran.values.at("twice"), 1);
   EXPECT_EQ(run.total(GpuQuantity::kAllocDevice), (Total{2, 1000 + 512 * 10}));
   EXPECT_EQ(run.total(GpuQuantity::kAllocAsync), (Total{2, 6000}));
   EXPECT_EQ(run.total(GpuQuantity::kAllocVirtual), (Total{1, 8000}));
@@ -224,7 +224,7 @@ TEST(GpuCount, AllocationsOfEveryAllocator) {
   EXPECT_EQ(run.total(GpuQuantity::kAllocHost), (Total{1, 77}));
   EXPECT_EQ(run.total(GpuQuantity::kRefused).calls, 2);
   EXPECT_EQ(run.total(GpuQuantity::kFree), (Total{6, 1000 + 2000 + 8000 + 1600 + 77}));
-  // What is left: from the pool, managed, with a pitch.
+  // What remains: from the pool, managed, pitched.
   EXPECT_EQ(run.region().slots[0].used[0].load(), 4000 + 16000 + 5120);
   EXPECT_EQ(run.region().slots[0].peak[0].load(), 1000 + 2000 + 4000 + 8000 + 16000 + 5120 + 1600);
 }
@@ -251,7 +251,7 @@ TEST(GpuCount, AGraphsLaunchCountsItsNodes) {
   const RunRecord run;
   const Ran ran = run.probe("graphs 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("nodes"), 60);
+  EXPECT_EQ(ran.values.at("nodes"), 60);
   EXPECT_EQ(run.total(GpuQuantity::kGraph), (Total{10, 60}));
   EXPECT_EQ(run.total(GpuQuantity::kGraphKernel).calls, 50);
 }
@@ -269,7 +269,7 @@ TEST(GpuCount, CollectivesByCommunicatorOperationAndType) {
   const RunRecord run;
   const Ran ran = run.probe("nccl");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("calls"), 9);
+  EXPECT_EQ(ran.values.at("calls"), 9);
   struct Row {
     unsigned operation, type, ranks;
     std::uint64_t calls, bytes;
@@ -302,7 +302,7 @@ TEST(GpuCount, ARegionOfAnotherVersionIsNotTouched) {
   run.region().header.version = 99;
   const Ran ran = run.probe("threads 2 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("cuLaunchKernel"), 20);
+  EXPECT_EQ(ran.values.at("cuLaunchKernel"), 20);
   EXPECT_EQ(run.region().header.next_slot.load(), 0);
 }
 
@@ -311,7 +311,7 @@ TEST(GpuCount, ARegionThatIsTooShortIsNotTouched) {
   ASSERT_EQ(::truncate(run.path(), 4096), 0);
   const Ran ran = run.probe("threads 2 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("cuLaunchKernel"), 20);
+  EXPECT_EQ(ran.values.at("cuLaunchKernel"), 20);
 }
 
 TEST(GpuCount, NothingIsPrintedUnlessAsked) {
@@ -319,8 +319,8 @@ TEST(GpuCount, NothingIsPrintedUnlessAsked) {
   EXPECT_EQ(run.probe("at_exit").text, "");
   const std::string log = std::string(run.path()) + ".log";
   EXPECT_EQ(run.probe("at_exit", "ASSAY_GPU_LOG=" + log).text, "");
-  const Ran told = RunRecord::run_as("cat " + log);
-  EXPECT_NE(told.text.find("counting"), std::string::npos) << told.text;
+  const Ran logged = RunRecord::run_as("cat " + log);
+  EXPECT_NE(logged.text.find("counting"), std::string::npos) << logged.text;
   ::unlink(log.c_str());
 }
 

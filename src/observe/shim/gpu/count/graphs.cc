@@ -1,4 +1,4 @@
-// Graphs: what is in one is counted when it is made executable, and added by every launch.
+// Graphs: nodes are counted at instantiation and added at every launch.
 #include <stdlib.h>
 
 #include "observe/shim/gpu/gpu.h"
@@ -19,7 +19,7 @@ struct NodeParameters {
   std::size_t bytes;
 };
 
-// Nodes that do something, child graphs looked into. Adds to `sum`.
+// Adds the nodes that do work, including those of child graphs, to `sum`.
 void add_nodes(void* graph, Known& sum, GraphWalk& walk, int depth) {
   constexpr int kDeepest = 32;
   std::size_t number = 0;
@@ -47,7 +47,7 @@ void add_nodes(void* graph, Known& sum, GraphWalk& walk, int depth) {
   free(nodes);
 }
 
-// Nodes, kernels among them, and KiB that allocation nodes want.
+// Nodes, kernels among them, and KiB of allocation nodes.
 Known sum_of_nodes(void* graph) {
   Known sum;
   GraphWalk walk;
@@ -76,7 +76,7 @@ Result launched(void* executable, Launch launch) {
   return result;
 }
 
-// An allocation node is counted, by whatever function it was added.
+// Counts an allocation node, whatever function added it.
 Result node_added(Result result, const NodeParameters* parameters) {
   if (parameters != nullptr && parameters->type == kAllocationNode) {
     count(result == 0 ? GpuQuantity::kAllocGraph : GpuQuantity::kRefused, parameters->bytes);
@@ -84,7 +84,7 @@ Result node_added(Result result, const NodeParameters* parameters) {
   return result;
 }
 
-// Paced as a whole: what it costs is known by the executable graph.
+// Paced as a whole: its cost is known per executable graph.
 template <typename Call>
 Result paced_graph(void* executable, void* stream, bool per_thread, Call call) {
   return paced({cost_place(executable, 0, 0, 0), stream, per_thread}, call);

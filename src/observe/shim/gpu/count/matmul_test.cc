@@ -1,5 +1,5 @@
-// Matmuls: as many flops as the sizes say, once each, whatever function, version and way they are
-// called by, and every argument as it was given.
+// Matmuls: flops match the sizes, counted once for every function, version and method of lookup,
+// with unchanged arguments.
 #include <gtest/gtest.h>
 
 #include "observe/shim/gpu/count/blas.h"
@@ -15,7 +15,7 @@ using Total = wire::GpuTotals::Total;
 constexpr unsigned long kFunctions = 41;  // of blas_entries.inc
 
 Total asked(const Ran& ran) {
-  return {ran.told.at("made"), ran.told.at("mflops")};
+  return {ran.values.at("made"), ran.values.at("mflops")};
 }
 
 // The same without the library.
@@ -30,13 +30,13 @@ TEST_P(EveryMatmul, IsCountedOnceAndGivenOnUnchanged) {
   const std::string words = "matmuls " + GetParam();
   const Ran ran = run.probe(words);
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("functions"), kFunctions);
-  EXPECT_EQ(ran.told.at("failed"), 0);
+  EXPECT_EQ(ran.values.at("functions"), kFunctions);
+  EXPECT_EQ(ran.values.at("failed"), 0);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), asked(ran)) << ran.text;
-  EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], ran.told.at("rest"));
+  EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], ran.values.at("rest"));
   EXPECT_EQ(run.total(GpuQuantity::kMatmulCaptured).calls, 0);
   // cuBLAS called cuBLASLt for some of them.
-  EXPECT_GT(ran.told.at("calls0") + ran.told.at("lt_calls"), ran.told.at("made") / 2);
+  EXPECT_GT(ran.values.at("calls0") + ran.values.at("lt_calls"), ran.values.at("made") / 2);
   EXPECT_EQ(ran.text, bare(words).text);
 }
 
@@ -50,7 +50,7 @@ TEST(GpuMatmul, TheInnerCallOfAnotherLibraryIsNotCounted) {
   const Ran ran = run.probe("matmuls 13 41 1");
   ASSERT_EQ(ran.status, 0) << ran.text;
   // One of cuBLASLt's own, and those of cublasGemmEx and cublasGemmEx_64.
-  EXPECT_EQ(ran.told.at("lt_calls"), 3);
+  EXPECT_EQ(ran.values.at("lt_calls"), 3);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul).calls, 41);
 }
 
@@ -61,14 +61,14 @@ TEST(GpuMatmul, WhatIsCapturedIsACallThatHasNotRun) {
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (Total{60, 0}));
   EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], 0);
   EXPECT_EQ(run.total(GpuQuantity::kMatmulCaptured), asked(ran));
-  EXPECT_EQ(wire::sum_of(run.region()).flops_left[1], ran.told.at("rest"));
+  EXPECT_EQ(wire::sum_of(run.region()).flops_left[1], ran.values.at("rest"));
 }
 
 TEST(GpuMatmul, WhatTheLibraryRefusesIsACallWithoutFlops) {
   const RunRecord run;
   const Ran ran = run.probe("matmuls 13 60 1 fail");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("failed"), 60);
+  EXPECT_EQ(ran.values.at("failed"), 60);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (Total{60, 0}));
   EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], 0);
 }
@@ -77,7 +77,7 @@ TEST(GpuMatmul, DescriptionsThatCannotBeReadAreACallWithoutFlops) {
   const RunRecord run;
   const Ran ran = run.probe("matmuls 13 41 1", "FAKEBLAS_NO_ATTRIBUTES=1");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("failed"), 0);
+  EXPECT_EQ(ran.values.at("failed"), 0);
   const RunRecord other;
   const Ran all = other.probe("matmuls 13 41 1");
   EXPECT_EQ(run.total(GpuQuantity::kMatmul).calls, 41);
@@ -85,14 +85,14 @@ TEST(GpuMatmul, DescriptionsThatCannotBeReadAreACallWithoutFlops) {
   EXPECT_GT(run.total(GpuQuantity::kMatmul).amount, 0);
 }
 
-// Days of a GPU's work: more than fits into 64 bits as single flops.
+// Days of GPU work: more flops than fit into 64 bits.
 TEST(GpuMatmul, SumsBeyond64BitsAreRight) {
   const RunRecord run;
   const Ran ran = run.probe("matmuls 13 400 1 huge");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_GT(ran.told.at("mflops"), ~0UL / wire::kGpuFlopUnit);
+  EXPECT_GT(ran.values.at("mflops"), ~0UL / wire::kGpuFlopUnit);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), asked(ran));
-  EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], ran.told.at("rest"));
+  EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], ran.values.at("rest"));
 }
 
 TEST(GpuMatmul, AProductBeyond64BitsIsACallWithoutFlops) {
@@ -102,7 +102,7 @@ TEST(GpuMatmul, AProductBeyond64BitsIsACallWithoutFlops) {
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (Total{41, 0}));
 }
 
-TEST(GpuMatmul, ALibraryThatNobodyKnowsPassesUntouched) {
+TEST(GpuMatmul, AnUnknownLibraryIsLeftAlone) {
   const RunRecord run;
   const Ran ran = run.probe("matmuls 14 41 1");
   ASSERT_EQ(ran.status, 0) << ran.text;

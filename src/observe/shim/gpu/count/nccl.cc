@@ -1,5 +1,5 @@
-// NCCL: collectives by communicator, operation and type. Bytes are of the whole message, as all
-// ranks together see it: what a gather collects and a scatter gives out counts for every rank.
+// NCCL: collectives by communicator, operation and type. Bytes are those of the whole message:
+// every rank counts all that a gather collects or a scatter distributes.
 #include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/size_map.h"
 
@@ -30,8 +30,8 @@ std::uint64_t key_of(const void* communicator) {
   return reinterpret_cast<std::uint64_t>(communicator);
 }
 
-// What is not known yet is asked for at the first collective: a communicator may be made in the
-// background, and answer nothing before.
+// Queried at the first collective: a communicator may be created in the background and cannot be
+// queried before.
 Known known_of(void* communicator) {
   Known known;
   const bool found = communicators.find(key_of(communicator), known);
@@ -63,7 +63,7 @@ enum class Message { kOneRanks, kAllRanks };  // whose elements the count is of
 void collective(GpuOperation operation, std::size_t elements, int type, void* communicator,
                 Message message) {
   if (region() == nullptr) return;
-  block();  // so that there is a slot
+  block();  // allocates a slot
   const Known known = known_of(communicator);
   const auto mine = static_cast<std::uint32_t>(slot());
   const auto kind = static_cast<std::uint16_t>(operation);
@@ -76,7 +76,8 @@ void collective(GpuOperation operation, std::size_t elements, int type, void* co
     region()->header.lost_collectives.fetch_add(1);
     return;
   }
-  // Always the same values for the same key, so it does not matter who is first, or dies here.
+  // Always the same values for the same key, so it does not matter which process is first, or is
+  // killed here.
   row->communicator.store(known.size, std::memory_order_relaxed);
   row->ranks.store(known.first, std::memory_order_relaxed);
   row->rank.store(known.second, std::memory_order_relaxed);
@@ -99,7 +100,8 @@ int joined(int result, void* const* communicator, std::uint64_t id, int ranks, i
   return result;
 }
 
-// A part of another one: all its ranks make the same parts in the same order, so they agree.
+// A split of another communicator: all its ranks make the same splits in the same order, so their
+// ids agree.
 std::uint64_t id_of_part(void* parent, int color) {
   Known known;
   communicators.find(key_of(parent), known);
@@ -208,7 +210,7 @@ ASSAY_EXPORTED int ncclCommInitAll(void** out, int devices, const int* list) {
   ASSAY_NCCL(ncclCommInitAll);
   const int result = next(out, devices, list);
   if (result != 0 || out == nullptr) return result;
-  // Known inside this process alone, so the process is part of its name.
+  // Local to this process, so the process is part of its id.
   const std::uint64_t id = assay::wire::gpu_mix(
       assay::gpu::key_of(out[0]) ^ (static_cast<std::uint64_t>(assay::gpu::slot()) << 48U));
   for (int rank = 0; rank < devices; ++rank) {

@@ -1,12 +1,12 @@
 // The entry points that only count: add to this thread's block, jump to the driver. In assembly,
-// because the number of instructions is the promise (six for a launch), and because a jump leaves
-// every argument where it is, whatever the function's signature.
+// because the number of instructions matters (six for a launch), and because a jump keeps every
+// argument in place, whatever the function's signature.
 //
-// cold: a thread that has no block yet, or a function whose real one is not known yet.
+// cold: a thread without a block, or a function whose real address is not known yet.
 #include "observe/shim/gpu/gpu.h"
 
-// Where a quantity lies in a block. Assembly at the top of a file takes no operands, so these are
-// numbers here, and checked below.
+// Offset of a quantity in a block. Top-level assembly takes no operands, so these are numbers,
+// checked below.
 #define ASSAY_AT_Kernel 64
 #define ASSAY_AT_KernelEx 80
 #define ASSAY_AT_Cooperative 96
@@ -84,9 +84,9 @@
 #undef FUNCTION
 #undef NCCL
 
-// r10: where to go on, or 0 for what r11 points to, which may be a paced way that expects the block
-// in rax. Without a driver the call is answered with CUDA_ERROR_NOT_INITIALIZED. None of the
-// functions has arguments in vector registers.
+// r10: where to continue, or 0 for what r11 points to, which may be a paced path that expects the
+// block in rax. Without a driver the call returns CUDA_ERROR_NOT_INITIALIZED. None of the functions
+// has arguments in vector registers.
 asm(R"(
 .text
 .type assay_gpu_cold, @function
@@ -127,8 +127,8 @@ assay_gpu_cold:
 .size assay_gpu_cold, .-assay_gpu_cold
 )");
 
-// The loader's functions, which know by the return address who is asking (RTLD_NEXT): so they are
-// jumped to, unless the name is one that matters.
+// The loader's functions identify their caller by the return address (RTLD_NEXT), so they are
+// jumped to unless the name is one that is wrapped.
 #define ASSAY_LOADER_FUNCTION(symbol)          \
   asm(".text\n"                                \
       ".globl " #symbol                        \

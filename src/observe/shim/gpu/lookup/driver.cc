@@ -1,9 +1,9 @@
-// What is wrapped, and what is used besides, of the driver, NCCL and NVML.
+// The functions of the driver, NCCL and NVML that are wrapped or called.
 #include "observe/shim/gpu/lookup/finder.h"
 
 extern "C" {
 
-// Of the stubs, stubs.cc has them: they point at code that finds the driver.
+// For stubs, defined in stubs.cc; initially they point to code that finds the driver.
 #define STUB(symbol, name, version, per_thread, quantity, bytes, scale)
 #define FUNCTION(symbol, name, version, per_thread) \
   constinit std::atomic<void*> assay_gpu_real_##symbol{nullptr};
@@ -16,7 +16,7 @@ extern "C" {
 #undef NCCL
 #undef NVML
 
-// The wrappers themselves, of whatever type: only their addresses are used here.
+// The wrappers; only their addresses are used here.
 #define STUB(symbol, name, version, per_thread, quantity, bytes, scale) \
   ASSAY_EXPORTED extern char assay_gpu_wrapper_##symbol[] asm(#symbol);
 #define FUNCTION(symbol, name, version, per_thread) \

@@ -64,7 +64,7 @@ const ElfW(Sym) * by_old_hash(const Library& in, const char* name) {
   return nullptr;
 }
 
-// The loader has made addresses of the offsets, except where it may not write.
+// The loader has relocated offsets to addresses, except in read-only tables.
 Library described_by(std::uintptr_t base, const char* path, const ElfW(Dyn) * entry) {
   Library found;
   found.base = base;

@@ -1,5 +1,5 @@
-// Symbols of loaded libraries, read from their own tables: no dlsym, so no error is left behind for
-// dlerror and nobody who replaced dlsym is asked.
+// Symbols of loaded libraries, read from their own tables instead of through dlsym, which would set
+// dlerror and may be interposed by other libraries.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Library {
 
 // The first loaded library of this soname.
 bool find_library(const char* soname, Library& found);
-// The function of this name in the first library loaded after ours. Calls nothing: it is needed
-// when a sanitizer, which stands in for library functions, has not begun yet.
+// The function of this name in the first library loaded after this one. Calls nothing: it is needed
+// before a sanitizer, which intercepts library functions, is initialized.
 void* find_after_us(const char* name);
 
 inline bool same(const char* one, const char* other) {

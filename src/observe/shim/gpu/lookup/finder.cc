@@ -10,21 +10,21 @@ namespace {
 Finder* const kFinders[] = {&driver_finder, &nccl_finder,  &nvml_finder,  &cublas_11,   &cublas_12,
                             &cublas_13,     &cublas_lt_11, &cublas_lt_12, &cublas_lt_13};
 
-// From the address of a real function to its wrapper, which is written first: a place with a
-// wrapper is taken. Filled before a finder is ready, never emptied.
+// Maps the address of a real function to its wrapper. The wrapper is written first: it marks an
+// entry as used. Filled before a finder is ready, never emptied.
 struct Wrapped {
   std::atomic<const void*> real;
   std::atomic<void*> wrapper;
 };
-constexpr std::size_t kWrapped = 1024;  // some three times what there is
+constexpr std::size_t kWrapped = 1024;  // about three times the number of functions
 constinit Wrapped wrapped[kWrapped] = {};
 
 std::size_t place_of(const void* address) {
   return wire::gpu_mix(reinterpret_cast<std::uintptr_t>(address)) % kWrapped;
 }
 
-// Two entries at one address are one function of the driver, and its first name does. Several
-// finders may be at it at once.
+// Two entries with one address are the same function of the driver; the first name is kept. Several
+// finders may run at once.
 void remember(const void* real, void* wrapper) {
   for (std::size_t i = place_of(real), tried = 0; tried < kWrapped;
        i = (i + 1) % kWrapped, ++tried) {
@@ -38,14 +38,14 @@ void remember(const void* real, void* wrapper) {
   }
 }
 
-// What this thread is looking for just now: the libraries that it asks may ask back.
+// The lookup this thread is in: the libraries it queries may call back.
 __thread const Finder* looking __attribute__((tls_model("initial-exec"))) = nullptr;
 
 using GetProcAddress = Result(const char*, void**, int, std::uint64_t, int*);
 
 void* address_of(const Entry& entry, GetProcAddress* get) {
   if (entry.name == nullptr || get == nullptr) return nullptr;
-  // Not exported: a driver may still know it by name, version and kind of stream.
+  // Not exported, but cuGetProcAddress may find it by name, version and kind of stream.
   void* found = nullptr;
   int status = 0;
   if (get(entry.name, &found, entry.version, entry.per_thread ? 2 : 0, &status) != 0)
@@ -65,7 +65,7 @@ bool has(const Finder& finder, const char* name) {
 bool Finder::find_all() {
   Library library;
   if (!find_library(soname, library)) return false;
-  // It must never go away, now that programs hold its addresses through ours.
+  // It must not be unloaded: programs hold its addresses through our wrappers.
   if (dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) {
     dlerror();
     return false;
@@ -78,7 +78,8 @@ bool Finder::find_all() {
       if ((exported != nullptr) != (pass == 0)) continue;
       void* real = exported != nullptr ? exported : address_of(entry, get);
       if (real == nullptr || (exported == nullptr && wrapper_of(real) != nullptr)) {
-        real = reinterpret_cast<void*>(missing);  // or another version's function, known as such
+        real = reinterpret_cast<void*>(
+            missing);  // or a function of another version, which has its own entry
       } else {
         remember(real, entry.wrapper);
       }
@@ -95,7 +96,7 @@ bool Finder::ready() {
 }
 
 bool Finder::find() {
-  constexpr int kPatience = 100'000;  // times a thread looks whether another is done
+  constexpr int kPatience = 100'000;  // iterations of waiting for another thread
   for (int round = 0; round < kPatience; ++round) {
     int now = state.load(std::memory_order_acquire);
     if (now == kReady) return true;
@@ -134,8 +135,8 @@ void* wrapper_of(const void* real) {
   return nullptr;
 }
 
-// Some three hundred names, compared where the first letters agree. Lookups of other names never
-// come here.
+// About three hundred names, compared only if the first letters agree. Lookups of other names do
+// not reach this.
 bool is_wrapped_name(const char* name) {
   for (const Finder* finder : kFinders) {
     if (has(*finder, name)) return true;

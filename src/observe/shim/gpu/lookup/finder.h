@@ -1,6 +1,5 @@
-// Libraries whose functions we wrap: which functions, found once, when one is first called
-// and the library is loaded. Each is known by its address from then on, with the wrapper that
-// stands for it.
+// The libraries with wrapped functions. Their functions are found once, when one is first called
+// and the library is loaded, and then identified by address.
 #pragma once
 
 #include "observe/shim/gpu/gpu.h"
@@ -12,7 +11,7 @@ struct Entry {
   const char* symbol;
   std::atomic<void*>* real;
   void* wrapper;
-  const char* name;  // as cuGetProcAddress knows it; null: it does not
+  const char* name;  // for cuGetProcAddress; null: not available there
   int version;
   bool per_thread;
 };
@@ -23,14 +22,14 @@ struct Finder {
   const char* soname;
   const Entry* entries;
   std::size_t number;
-  Result (*missing)();  // what stands for functions that the library does not have
-  // Takes from the library what is used and not wrapped.
+  Result (*missing)();  // called in place of functions that the library does not have
+  // Finds the functions that are called but not wrapped.
   void (*found)(const Library& library);
   std::atomic<int> state{kUnknown};
 
   // Whether the library is loaded and its functions are known.
-  // Not inline: who calls it may be compiled without a sanitizer (lookup.cc), which would then not
-  // see that what was found happened before.
+  // Not inline: lookup.cc is compiled without sanitizers, and ThreadSanitizer would miss the
+  // synchronization.
   bool ready();
 
  private:
@@ -46,7 +45,7 @@ extern constinit Finder nvml_finder;
 extern constinit Finder cublas_11, cublas_12, cublas_13;
 extern constinit Finder cublas_lt_11, cublas_lt_12, cublas_lt_13;
 
-// The library whose function this wrapper stands for; null: it is no wrapper.
+// The library whose function this wrapper wraps; null: not a wrapper.
 Finder* finder_of_wrapper(const void* address);
 // Whether some library that has a function of this name is loaded.
 bool some_ready(const char* name);

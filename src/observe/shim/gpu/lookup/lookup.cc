@@ -1,7 +1,6 @@
-// How programs come by the driver's functions: dlsym and dlvsym on a library they loaded, and
-// cuGetProcAddress in both its forms. The real lookup is always made first, with the same
-// arguments; what it answers is replaced if, and only if, that is the address of a function we
-// wrap.
+// How programs find the driver's functions: dlsym and dlvsym on a loaded library, and
+// cuGetProcAddress in both versions. The real lookup is always made first, with the same arguments;
+// its result is replaced if, and only if, it is the address of a wrapped function.
 #include <dlfcn.h>
 
 #include "observe/shim/gpu/lookup/finder.h"
@@ -67,14 +66,14 @@ bool is_ready(const char* name) {
   return is_nccl(name) ? nccl_ready() : driver_ready();
 }
 
-// What the loader answered, or the wrapper of it.
+// The loader's result, or its wrapper.
 void* replaced(void* found, const char* name) {
   if (found == nullptr || region() == nullptr || !is_ready(name)) return found;
   void* wrapper = wrapper_of(found);
   return wrapper != nullptr ? wrapper : found;
 }
 
-// `ask(handle)` makes the real lookup.
+// `ask(handle)` does the real lookup.
 template <typename Ask>
 void* answer(void* handle, const char* name, void* own, Ask ask) {
   void* found = ask(handle);
@@ -82,12 +81,13 @@ void* answer(void* handle, const char* name, void* own, Ask ask) {
     const void* next = name[2] == 's' ? assay_gpu_next_dlsym.load() : assay_gpu_next_dlvsym.load();
     return found != nullptr && found == next ? own : found;
   }
-  // A search through all libraries finds our own symbols even where there is no driver, and nobody
-  // must see a function that would not be there without us.
+  // A search through all libraries finds this library's symbols even without a driver; callers must
+  // not see a function that would not exist without it.
   Finder* const own_of = found == nullptr ? nullptr : finder_of_wrapper(found);
   if (own_of == nullptr || own_of->ready()) return replaced(found, name);
   found = ask(RTLD_NEXT);
-  asm volatile("" : "+r"(found));  // called, not jumped to: the next one is meant to be next to us
+  asm volatile(""
+               : "+r"(found));  // called, not jumped to: RTLD_NEXT must be relative to this library
   return found;
 }
 
@@ -96,8 +96,7 @@ void* answer(void* handle, const char* name, void* own, Ask ask) {
 
 extern "C" {
 
-// Whether the lookup concerns us. RTLD_NEXT never does: its caller is a
-// wrapper itself.
+// Whether the result may be replaced. Never for RTLD_NEXT: its caller is a wrapper itself.
 int assay_gpu_is_ours(void* handle, const char* name) {
   using namespace assay::gpu;
   if (!find_loader_functions() || handle == RTLD_NEXT || name == nullptr) return 0;

@@ -1,5 +1,4 @@
-// Lookups: every way to the driver's functions gives the driver's own or the wrapper of exactly
-// that one.
+// Lookups: every method of lookup returns the driver's own function or its wrapper.
 #include <gtest/gtest.h>
 
 #include "observe/shim/gpu/testing/run.h"
@@ -24,11 +23,11 @@ TEST_P(EveryLookup, OfTheCudaRuntimeIsRight) {
   const Ran ran =
       run.probe(std::string("lookups ") + kLookups + " " + form + " " + loader, kVersioned);
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("lookups"), 440) << ran.text;
-  EXPECT_EQ(ran.told.at("per_thread"), 74);
-  EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
-  // As many as entries.inc has of them: a wrapper that is never given out counts nothing.
-  EXPECT_EQ(ran.told.at("wrapped"), 108) << ran.text;
+  EXPECT_EQ(ran.values.at("lookups"), 440) << ran.text;
+  EXPECT_EQ(ran.values.at("per_thread"), 74);
+  EXPECT_EQ(ran.values.at("wrong"), 0) << ran.text;
+  // As many as entries.inc has: a wrapper that is never returned counts nothing.
+  EXPECT_EQ(ran.values.at("wrapped"), 108) << ran.text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, EveryLookup,
@@ -40,9 +39,9 @@ TEST(GpuLookup, EverySymbolOfTheDriverByName) {
   for (const char* loader : {"dlsym", "dlvsym"}) {
     const Ran ran = run.probe(std::string("symbols ") + kEntries + " " + loader, kVersioned);
     ASSERT_EQ(ran.status, 0) << ran.text;
-    EXPECT_EQ(ran.told.at("lookups"), 673);
-    EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
-    EXPECT_EQ(ran.told.at("wrapped"), 158);
+    EXPECT_EQ(ran.values.at("lookups"), 673);
+    EXPECT_EQ(ran.values.at("wrong"), 0) << ran.text;
+    EXPECT_EQ(ran.values.at("wrapped"), 158);
   }
 }
 
@@ -50,9 +49,9 @@ TEST(GpuLookup, EveryVersionAndFlagOfEveryName) {
   const RunRecord run;
   const Ran ran = run.probe(std::string("everything ") + kEntries);
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("lookups"), 673 * 6 * 3);
-  EXPECT_EQ(ran.told.at("wrong"), 0) << ran.text;
-  EXPECT_GT(ran.told.at("wrapped"), 1000);
+  EXPECT_EQ(ran.values.at("lookups"), 673 * 6 * 3);
+  EXPECT_EQ(ran.values.at("wrong"), 0) << ran.text;
+  EXPECT_GT(ran.values.at("wrapped"), 1000);
 }
 
 TEST(GpuLookup, WithoutARegionTheDriversOwnFunctionsAreGiven) {
@@ -60,61 +59,61 @@ TEST(GpuLookup, WithoutARegionTheDriversOwnFunctionsAreGiven) {
   const Ran ran =
       run.probe(std::string("lookups ") + kLookups + " v2 dlsym", "ASSAY_GPU_REGION=/nowhere");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("wrong"), 0);
-  EXPECT_EQ(ran.told.at("wrapped"), 0);
+  EXPECT_EQ(ran.values.at("wrong"), 0);
+  EXPECT_EQ(ran.values.at("wrapped"), 0);
 }
 
 TEST(GpuLookup, MissingDriverStaysMissing) {
   const RunRecord run;
   const Ran ran = run.probe("no_driver", "LD_LIBRARY_PATH=/nowhere");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("default"), 0);
-  EXPECT_EQ(ran.told.at("error"), 1);
-  EXPECT_EQ(ran.told.at("nccl"), 0);
-  EXPECT_EQ(ran.told.at("blas"), 0);
-  EXPECT_EQ(ran.told.at("error_after_success"), 0);
+  EXPECT_EQ(ran.values.at("default"), 0);
+  EXPECT_EQ(ran.values.at("error"), 1);
+  EXPECT_EQ(ran.values.at("nccl"), 0);
+  EXPECT_EQ(ran.values.at("blas"), 0);
+  EXPECT_EQ(ran.values.at("error_after_success"), 0);
 }
 
-TEST(GpuLookup, OurFunctionsAnswerBeforeThereIsADriver) {
+TEST(GpuLookup, WrappersReturnErrorsBeforeTheDriverIsLoaded) {
   const RunRecord run;
   const Ran ran = run.probe("weak_symbols");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("launch"), 3);  // CUDA_ERROR_NOT_INITIALIZED
-  EXPECT_EQ(ran.told.at("allocate"), 3);
-  EXPECT_EQ(ran.told.at("reduce"), 3);  // ncclInternalError
-  EXPECT_EQ(ran.told.at("launch_later"), 0);
-  EXPECT_EQ(ran.told.at("allocate_later"), 0);
+  EXPECT_EQ(ran.values.at("launch"), 3);  // CUDA_ERROR_NOT_INITIALIZED
+  EXPECT_EQ(ran.values.at("allocate"), 3);
+  EXPECT_EQ(ran.values.at("reduce"), 3);  // ncclInternalError
+  EXPECT_EQ(ran.values.at("launch_later"), 0);
+  EXPECT_EQ(ran.values.at("allocate_later"), 0);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 1);
   EXPECT_EQ(run.total(GpuQuantity::kAllocDevice).calls, 1);
 }
 
-TEST(GpuLookup, WhatTheDriverDoesNotKnowIsItsToRefuse) {
+TEST(GpuLookup, UnknownNamesAreRefusedByTheDriver) {
   const RunRecord run;
   const Ran ran = run.probe("other_names");
   const Ran bare =
       RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " other_names");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.text, bare.text);
-  EXPECT_EQ(ran.told.at("result"), 500);
+  EXPECT_EQ(ran.values.at("result"), 500);
 }
 
 TEST(GpuLookup, LinkedProgramsAreCountedAndRtldNextMeansTheCallersNext) {
   const RunRecord run;
   const Ran ran = run.run(ASSAY_GPU_LINKED " 12");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("same"), 1);
-  EXPECT_EQ(ran.told.at("next"), 2);
+  EXPECT_EQ(ran.values.at("same"), 1);
+  EXPECT_EQ(ran.values.at("next"), 2);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 12);
   EXPECT_EQ(run.total(GpuQuantity::kAllocDevice), (wire::GpuTotals::Total{1, 100}));
   EXPECT_EQ(run.total(GpuQuantity::kFree), (wire::GpuTotals::Total{1, 100}));
   EXPECT_EQ(run.total(GpuQuantity::kNcclGroup).calls, 1);
   // 2·100·200·300 and, complex, 8·10·20·30; the third was refused.
-  EXPECT_EQ(ran.told.at("refused"), 7);
+  EXPECT_EQ(ran.values.at("refused"), 7);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (wire::GpuTotals::Total{3, 12}));
   EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], 48'000);
 }
 
-// The first launch finds the driver and the paced way at once.
+// The first launch finds the driver and the paced path at once.
 TEST(GpuLookup, WhatIsLinkedCanBePacedFromTheFirstLaunch) {
   const RunRecord run;
   run.region().header.limits.share = 900;

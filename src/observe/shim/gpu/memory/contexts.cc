@@ -1,10 +1,10 @@
-// The end of a context is the end of everything that was allocated in it.
+// Destroying a context frees everything that was allocated in it.
 #include "observe/shim/gpu/memory/limits.h"
 
 namespace assay::gpu {
 namespace {
 
-// Primary contexts by the process's numbers for devices: number_of_context, 0 where there was none.
+// number_of_context of the primary contexts, by the process's device ordinals; 0: none.
 constexpr int kPrimaries = 64;
 constinit std::atomic<std::uint32_t> primaries[kPrimaries] = {};
 
@@ -14,7 +14,7 @@ void primary_gone(int device) {
   if (context != 0) forget_context(context);
 }
 
-// Releasing it as often as it was retained ends it.
+// Releasing it as often as it was retained destroys it.
 void primary_released(int device) {
   unsigned flags = 0;
   int active = 1;

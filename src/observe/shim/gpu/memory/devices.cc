@@ -1,4 +1,4 @@
-// Which device is meant: lines of the region by the process's own numbers, and by context.
+// Finds a device's line in the region, by the process's ordinal and by context.
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/region/hami.h"
 
@@ -9,13 +9,13 @@ namespace {
 
 using wire::kGpuDevices;
 
-// 1 more than the line; 0: not asked.
+// The line + 1; 0: not queried.
 constexpr int kOrdinals = 64;
 constinit std::atomic<std::uint32_t> lines[kOrdinals] = {};
-// 1 more than the number.
+// The ordinal + 1.
 constinit std::atomic<int> ordinals[kGpuDevices] = {};
 
-// What the last allocation of this thread found out. Contexts come and go, so with a date.
+// Cached result of this thread's last allocation. Contexts may be destroyed, so with a generation.
 struct Found {
   const void* context;
   std::uint32_t line;

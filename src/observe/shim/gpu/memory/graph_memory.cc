@@ -1,6 +1,6 @@
-// Allocation nodes of graphs. Their memory is there from the first launch on, and is kept for later
-// launches, of other graphs as well, until it is trimmed. So a launch reserves what its graph wants
-// beyond what graphs have already, and afterwards the driver says how much they have.
+// Allocation nodes of graphs. Their memory is allocated at the first launch and kept for later
+// launches, also of other graphs, until it is trimmed. So a launch reserves what its graph needs
+// beyond what graphs already hold, and afterwards the driver is queried for the actual amount.
 #include <stdlib.h>
 
 #include "observe/shim/gpu/captures.h"
@@ -12,10 +12,10 @@ namespace {
 using wire::kGpuDevices;
 
 constexpr std::uint64_t kKibibyte = 1024;
-// What graphs of this process have been charged for, by device.
+// Bytes that graphs of this process have been charged for, by device.
 constinit std::atomic<std::uint64_t> charged[kGpuDevices] = {};
 
-// CUDA_MEM_ALLOC_NODE_PARAMS: the size is at 104. With room for what later versions may add.
+// CUDA_MEM_ALLOC_NODE_PARAMS: the size is at 104. With space for fields of later versions.
 struct Parameters {
   unsigned char before[104];
   std::size_t bytes;
@@ -29,7 +29,7 @@ void charge(std::uint32_t line, std::uint64_t bytes) {
   if (bytes < before) give_back(line, before - bytes);
 }
 
-// False: it does not say.
+// False: the driver does not report it.
 bool ask_driver(std::uint32_t line, std::uint64_t& bytes) {
   constexpr int kReservedNow = 2;  // CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT
   const int device = ordinal_of(line);
@@ -44,7 +44,7 @@ GraphWalk::~GraphWalk() {
   free(blocks_);
 }
 
-// What cannot be kept for want of memory is never freed here.
+// A block that cannot be stored for lack of memory is never freed here.
 void GraphWalk::allocates(void* node) {
   Parameters parameters{};
   if (helpers.allocation_node == nullptr || helpers.allocation_node(node, &parameters) != 0) return;
@@ -63,7 +63,7 @@ void GraphWalk::allocates(void* node) {
   blocks_[number_++] = {parameters.address, kibibytes};
 }
 
-// Mostly one of the last; what is not of this graph is not its to give back.
+// Usually one of the last; memory of other graphs is ignored.
 void GraphWalk::frees(void* node) {
   std::uint64_t address = 0;
   if (helpers.free_node == nullptr || helpers.free_node(node, &address) != 0) return;

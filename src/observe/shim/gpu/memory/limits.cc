@@ -19,7 +19,7 @@ constinit SpinLock books;
 constinit std::atomic<bool> said{false};
 constinit std::atomic<std::uint64_t> next_reclaim[kGpuDevices] = {};
 
-// `bytes` more than this process has.
+// Adds `bytes` to what this process holds.
 bool hold_more(std::uint32_t line, std::uint64_t bytes, std::uint64_t limit) {
   if (bytes > wire::kGpuMostBytes) return false;
   const auto mine = static_cast<std::size_t>(slot());
@@ -41,7 +41,7 @@ void hold_less(std::uint32_t line, std::uint64_t bytes) {
 
 bool is_accountable(std::uint32_t line) {
   if (line >= kGpuDevices || region() == nullptr) return false;
-  block();  // so that there is a slot
+  block();  // allocates a slot
   if (slot() >= 0) return true;
   if (!said.exchange(true))
     log_line("no slot in the region: memory of this process is not limited");
@@ -65,7 +65,7 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit) {
 }
 
 void reclaim_now_and_then(std::uint32_t line) {
-  constexpr std::uint64_t kOften = 100;  // milliseconds between two times
+  constexpr std::uint64_t kOften = 100;  // milliseconds between two reclaims
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
   const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1000 +
@@ -78,7 +78,7 @@ void reclaim_now_and_then(std::uint32_t line) {
 }
 
 void look_before(std::uint32_t line) {
-  check_limits();  // a program that never synchronises may have got a share, too
+  check_limits();  // a program that never synchronizes may have been given a share
   if (is_accountable(line) && limit_of(line) != 0) check_overhead(line);
 }
 
@@ -93,7 +93,7 @@ bool try_hold(std::uint32_t& line, std::uint64_t bytes) {
   return true;
 }
 
-// Processes may have exited since, and pools keep what is not used.
+// Processes may have exited since, and pools may keep unused memory.
 bool free_some(std::uint32_t line) {
   const bool dead = reclaim_exited(line);
   return trim_pools(line) || dead;

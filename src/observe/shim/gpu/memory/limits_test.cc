@@ -1,5 +1,5 @@
-// Memory limits hold for a run, whatever it allocates with and however its processes end; and what
-// it is told agrees with them. Against the fake driver's and NVML's own books.
+// Memory limits hold for a run, whatever allocator it uses and however its processes end, and
+// memory queries agree with them. Checked against the accounts of the fake driver and NVML.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,11 +27,11 @@ TEST_F(GpuLimits, EveryAllocatorIsRefusedBeyondTheLimitAsTheDriverWould) {
     const Ran ran = memory("a=" + name + ":6000 b=" + name + ":6000 c=" + name + ":4000 d=" + name +
                            ":1 free:0 e=" + name + ":6000");
     ASSERT_EQ(ran.status, 0) << ran.text;
-    EXPECT_EQ(ran.told.at("a"), 0) << what;
-    EXPECT_EQ(ran.told.at("b"), kOutOfMemory) << what;
-    EXPECT_EQ(ran.told.at("c"), 0) << what;
-    EXPECT_EQ(ran.told.at("d"), kOutOfMemory) << what;
-    EXPECT_EQ(ran.told.at("e"), 0) << what;
+    EXPECT_EQ(ran.values.at("a"), 0) << what;
+    EXPECT_EQ(ran.values.at("b"), kOutOfMemory) << what;
+    EXPECT_EQ(ran.values.at("c"), 0) << what;
+    EXPECT_EQ(ran.values.at("d"), kOutOfMemory) << what;
+    EXPECT_EQ(ran.values.at("e"), 0) << what;
   }
   EXPECT_EQ(run_.total(GpuQuantity::kRefused), (Total{14, 7 * 6001}));
 }
@@ -40,11 +40,11 @@ TEST_F(GpuLimits, PitchedAndMipmappedMemoryCountsAsItIs) {
   limit(10'000);
   const Ran ran =
       memory("a=pitch:100:10 b=pitch:600:5 c=pitch:600:4 d=mipmap:512:10 e=mipmap:100:1");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;  // 512 × 10
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);   // 1024 × 5
-  EXPECT_EQ(ran.told.at("c"), 0);              // 1024 × 4
-  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);   // 512 + 256 + … + 1, beyond the last 784
-  EXPECT_EQ(ran.told.at("e"), 0);
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;  // 512 × 10
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);   // 1024 × 5
+  EXPECT_EQ(ran.values.at("c"), 0);              // 1024 × 4
+  EXPECT_EQ(ran.values.at("d"), kOutOfMemory);   // 512 + 256 + … + 1, beyond the last 784
+  EXPECT_EQ(ran.values.at("e"), 0);
   EXPECT_EQ(run_.region().slots[0].peak[0].load(), 5120 + 4096 + 100);
 }
 
@@ -58,9 +58,9 @@ TEST_F(GpuLimits, SizesBeyondAllReasonAreRefusedWithAndWithoutALimit) {
     limit(bytes);
     const Ran ran = memory(words);
     ASSERT_EQ(ran.status, 0) << ran.text;
-    for (const char* word : {"a", "d", "e"}) EXPECT_EQ(ran.told.at(word), kOutOfMemory) << word;
-    EXPECT_EQ(ran.told.at("f"), bare.told.at("f"));
-    EXPECT_EQ(ran.told.at("g"), 0);
+    for (const char* word : {"a", "d", "e"}) EXPECT_EQ(ran.values.at(word), kOutOfMemory) << word;
+    EXPECT_EQ(ran.values.at("f"), bare.values.at("f"));
+    EXPECT_EQ(ran.values.at("g"), 0);
     if (bytes == 0) {
       EXPECT_EQ(ran.text, bare.text);
     }
@@ -73,76 +73,77 @@ TEST_F(GpuLimits, WhatTheDriverRefusesIsGivenBack) {
   const Ran ran =
       memory("a=alloc:600 b=alloc:600 c=async:600 d=create:600 e=array:600 free:0 f=alloc:900",
              "FAKECUDA_MEMORY=1000");
-  for (const char* word : {"b", "c", "d", "e"}) EXPECT_EQ(ran.told.at(word), kOutOfMemory) << word;
-  EXPECT_EQ(ran.told.at("f"), 0) << ran.text;
+  for (const char* word : {"b", "c", "d", "e"})
+    EXPECT_EQ(ran.values.at(word), kOutOfMemory) << word;
+  EXPECT_EQ(ran.values.at("f"), 0) << ran.text;
   EXPECT_EQ(used(), 900);
 }
 
-TEST_F(GpuLimits, ProcessesOfARunHaveItTogether) {
+TEST_F(GpuLimits, ProcessesOfARunShareTheLimit) {
   limit(1000);
   const Ran ran =
       memory("a=alloc:600 shell:OTHER", again("b=alloc:500 c=alloc:400 d=alloc:1 i=info") +
                                             " FAKECUDA_STATE=" + run_.file("state"));
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("c"), 0);
-  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("i.free"), 0);  // not all of it, in a second process
-  EXPECT_EQ(ran.told.at("i.total"), 1000);
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("c"), 0);
+  EXPECT_EQ(ran.values.at("d"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("i.free"), 0);  // in a second process
+  EXPECT_EQ(ran.values.at("i.total"), 1000);
 }
 
 TEST_F(GpuLimits, WithoutALimitEverythingIsAccountedForAndNothingRefused) {
   const Ran ran = memory("a=alloc:600 b=async:400 t=total:0 i=info n=nvml:0",
                          "FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + run_.file("state"));
   EXPECT_EQ(used(), 1000);
-  EXPECT_EQ(ran.told.at("t.total"), 5000) << ran.text;
-  EXPECT_EQ(ran.told.at("i.total"), 5000);
-  EXPECT_EQ(ran.told.at("i.free"), 4000);
-  EXPECT_EQ(ran.told.at("n.total"), 5000);
-  EXPECT_EQ(ran.told.at("n.used"), 1000);
+  EXPECT_EQ(ran.values.at("t.total"), 5000) << ran.text;
+  EXPECT_EQ(ran.values.at("i.total"), 5000);
+  EXPECT_EQ(ran.values.at("i.free"), 4000);
+  EXPECT_EQ(ran.values.at("n.total"), 5000);
+  EXPECT_EQ(ran.values.at("n.used"), 1000);
   EXPECT_EQ(run_.region().devices[0].total.load(), 5000);
 }
 
-TEST_F(GpuLimits, WhatAProgramIsToldIsItsLimit) {
+TEST_F(GpuLimits, QueriesReportTheLimit) {
   limit(3000);
   const Ran ran = memory("x=nvml:0 alloc:500 t=total:0 i=info n=nvml:0 m=nvml2:0 z=infonull",
                          "FAKECUDA_MEMORY=5000");
-  EXPECT_EQ(ran.told.at("x.total"), 3000) << ran.text;  // before anything was used
-  EXPECT_EQ(ran.told.at("x.used"), 0);
-  EXPECT_EQ(ran.told.at("t.total"), 3000);
-  EXPECT_EQ(ran.told.at("i.total"), 3000);
-  EXPECT_EQ(ran.told.at("i.free"), 2500);
-  EXPECT_EQ(ran.told.at("n.total"), 3000);
-  EXPECT_EQ(ran.told.at("n.used"), 500);
-  EXPECT_EQ(ran.told.at("n.free"), 2500);
-  EXPECT_EQ(ran.told.at("m.total"), 3000);
-  EXPECT_EQ(ran.told.at("m.used"), 500);
-  EXPECT_EQ(ran.told.at("m.version"), 40U | (2U << 24U));
-  EXPECT_EQ(ran.told.at("z"), 1);  // the driver's invalid value, and no crash
+  EXPECT_EQ(ran.values.at("x.total"), 3000) << ran.text;  // before anything was used
+  EXPECT_EQ(ran.values.at("x.used"), 0);
+  EXPECT_EQ(ran.values.at("t.total"), 3000);
+  EXPECT_EQ(ran.values.at("i.total"), 3000);
+  EXPECT_EQ(ran.values.at("i.free"), 2500);
+  EXPECT_EQ(ran.values.at("n.total"), 3000);
+  EXPECT_EQ(ran.values.at("n.used"), 500);
+  EXPECT_EQ(ran.values.at("n.free"), 2500);
+  EXPECT_EQ(ran.values.at("m.total"), 3000);
+  EXPECT_EQ(ran.values.at("m.used"), 500);
+  EXPECT_EQ(ran.values.at("m.version"), 40U | (2U << 24U));
+  EXPECT_EQ(ran.values.at("z"), 1);  // the driver's invalid value, and no crash
 }
 
-TEST_F(GpuLimits, ACardThatOthersHaveFilledHasNoMoreThanItHas) {
+TEST_F(GpuLimits, FreeMemoryIsBoundedByTheCardsFreeMemory) {
   limit(3000);
   const std::string state = run_.file("state");
   const std::string filled = "LD_PRELOAD= FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + state;
-  // 4500 are somebody else's, whom nobody limits.
+  // 4500 are used by a process without limits.
   const Ran ran = run_.probe("memory alloc:4500 shell:OTHER",
                              filled + " OTHER='LD_PRELOAD=" ASSAY_GPU_LIBRARY " " ASSAY_GPU_PROBE
                                       " memory i=info n=nvml:0 a=alloc:600 b=alloc:400'");
-  EXPECT_EQ(ran.told.at("i.total"), 3000) << ran.text;
-  EXPECT_EQ(ran.told.at("i.free"), 500);
-  EXPECT_EQ(ran.told.at("n.free"), 500);
-  EXPECT_EQ(ran.told.at("n.used"), 0);
-  EXPECT_EQ(ran.told.at("a"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.values.at("i.total"), 3000) << ran.text;
+  EXPECT_EQ(ran.values.at("i.free"), 500);
+  EXPECT_EQ(ran.values.at("n.free"), 500);
+  EXPECT_EQ(ran.values.at("n.used"), 0);
+  EXPECT_EQ(ran.values.at("a"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("b"), 0);
 }
 
-TEST_F(GpuLimits, ALimitAboveTheCardTellsTheCard) {
+TEST_F(GpuLimits, ALimitAboveTheCardReportsTheCard) {
   limit(9000);
   const Ran ran = memory("t=total:0 i=info n=nvml:0", "FAKECUDA_MEMORY=5000");
-  EXPECT_EQ(ran.told.at("t.total"), 5000) << ran.text;
-  EXPECT_EQ(ran.told.at("i.total"), 5000);
-  EXPECT_EQ(ran.told.at("n.total"), 5000);
+  EXPECT_EQ(ran.values.at("t.total"), 5000) << ran.text;
+  EXPECT_EQ(ran.values.at("i.total"), 5000);
+  EXPECT_EQ(ran.values.at("n.total"), 5000);
 }
 
 TEST_F(GpuLimits, DevicesHaveLimitsOfTheirOwnByUuidInWhateverOrder) {
@@ -162,22 +163,23 @@ TEST_F(GpuLimits, DevicesHaveLimitsOfTheirOwnByUuidInWhateverOrder) {
         memory("device:0 a=total:0 b=alloc:" + std::to_string(first) +
                    " c=alloc:1 device:1 d=total:1 e=alloc:" + std::to_string(second) + " m=nvml:1",
                std::string("FAKECUDA_DEVICES=2 CUDA_VISIBLE_DEVICES=") + visible);
-    EXPECT_EQ(ran.told.at("a.total"), first) << visible << ran.text;
-    EXPECT_EQ(ran.told.at("b"), 0);
-    EXPECT_EQ(ran.told.at("c"), kOutOfMemory);
-    EXPECT_EQ(ran.told.at("m.total"), 1000);  // NVML's second card, however the program numbers it
+    EXPECT_EQ(ran.values.at("a.total"), first) << visible << ran.text;
+    EXPECT_EQ(ran.values.at("b"), 0);
+    EXPECT_EQ(ran.values.at("c"), kOutOfMemory);
+    EXPECT_EQ(ran.values.at("m.total"),
+              1000);  // NVML's second card, however the program numbers it
     if (second == 0) continue;
-    EXPECT_EQ(ran.told.at("d.total"), second);
-    EXPECT_EQ(ran.told.at("e"), 0);
+    EXPECT_EQ(ran.values.at("d.total"), second);
+    EXPECT_EQ(ran.values.at("e"), 0);
   }
 }
 
 TEST_F(GpuLimits, SlicesOfACardAreDevices) {
   limit(2000);
   const Ran ran = memory("t=total:0 a=alloc:1500 n=nvml:0", "FAKECUDA_MIG=1");
-  EXPECT_EQ(ran.told.at("t.total"), 2000) << ran.text;
-  EXPECT_EQ(ran.told.at("n.total"), 2000);
-  EXPECT_EQ(ran.told.at("n.used"), 1500);  // found by "MIG-…"
+  EXPECT_EQ(ran.values.at("t.total"), 2000) << ran.text;
+  EXPECT_EQ(ran.values.at("n.total"), 2000);
+  EXPECT_EQ(ran.values.at("n.used"), 1500);  // found by its name "MIG-…"
 }
 
 TEST_F(GpuLimits, CreateCountsForTheDeviceItNames) {
@@ -198,25 +200,25 @@ TEST_F(GpuLimits, ANewLimitHoldsForARunningRunAndTakesNothingAway) {
              "OTHER='dd if=" + file + " of=" + run_.path() +
                  " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
   ::unlink(file.c_str());
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("t.total"), 900);
-  EXPECT_EQ(ran.told.at("i.free"), 0);  // not less than nothing
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("c"), 0);
-  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("e"), 0);
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("t.total"), 900);
+  EXPECT_EQ(ran.values.at("i.free"), 0);  // not negative
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("c"), 0);
+  EXPECT_EQ(ran.values.at("d"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("e"), 0);
 }
 
 TEST_F(GpuLimits, UnknownPointersAreTheDriversToFree) {
   limit(1000);
   const Ran ran =
       memory("a=alloc:1000 b=freeraw:12345 c=freeraw:0 d=alloc:1 e=free:0 f=free:0 g=alloc:1000");
-  EXPECT_EQ(ran.told.at("b"), 1) << ran.text;
-  EXPECT_EQ(ran.told.at("c"), 0);
-  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("e"), 0);
-  EXPECT_EQ(ran.told.at("f"), 1);  // twice
-  EXPECT_EQ(ran.told.at("g"), 0);
+  EXPECT_EQ(ran.values.at("b"), 1) << ran.text;
+  EXPECT_EQ(ran.values.at("c"), 0);
+  EXPECT_EQ(ran.values.at("d"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("e"), 0);
+  EXPECT_EQ(ran.values.at("f"), 1);  // twice
+  EXPECT_EQ(ran.values.at("g"), 0);
   EXPECT_EQ(used(), 1000);
 }
 
@@ -224,9 +226,9 @@ TEST_F(GpuLimits, HandlesLiveAsLongAsTheyAreMappedOrHeld) {
   limit(1000);
   const Ran ran =
       memory("create:1000 map:0 free:0 a=alloc:1 retain:0 unmap:0 b=alloc:1 free:0 c=alloc:1000");
-  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;  // released, and still mapped
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);              // unmapped, and held again
-  EXPECT_EQ(ran.told.at("c"), 0);
+  EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;  // released, and still mapped
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);              // unmapped, and held again
+  EXPECT_EQ(ran.values.at("c"), 0);
   EXPECT_EQ(used(), 1000);
 }
 
@@ -236,36 +238,36 @@ TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
       "primary alloc:300 array:50 reset a=alloc:1000 reset "
       "primary primary alloc:400 release b=alloc:700 release primary c=alloc:1000 reset "
       "ctx alloc:900 destroy ctx d=alloc:1000 destroy");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);  // released once, retained twice
-  EXPECT_EQ(ran.told.at("c"), 0);
-  EXPECT_EQ(ran.told.at("d"), 0);
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);  // released once, retained twice
+  EXPECT_EQ(ran.values.at("c"), 0);
+  EXPECT_EQ(ran.values.at("d"), 0);
   EXPECT_EQ(used(), 0);
 }
 
-// What nobody allocates: contexts and modules.
+// Memory that no call allocates: contexts and modules.
 TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
   limit(1000);
   const std::string cost =
       "FAKECUDA_CONTEXT=300 FAKECUDA_MODULE=50 FAKECUDA_STATE=" + run_.file("state");
   const Ran ran = memory(
       "primary a=alloc:800 b=alloc:600 module module sleep:1100 c=alloc:50 i=info n=nvml:0", cost);
-  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), 0);
-  EXPECT_EQ(ran.told.at("c"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("i.free"), 0);
-  EXPECT_EQ(ran.told.at("n.used"), 1000);
+  EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), 0);
+  EXPECT_EQ(ran.values.at("c"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("i.free"), 0);
+  EXPECT_EQ(ran.values.at("n.used"), 1000);
   EXPECT_EQ(run_.region().slots[0].overhead[0].load(), 400);
   EXPECT_EQ(used(), 1000);
 }
 
-// While others allocate it cannot be told; then it is asked again soon.
-TEST_F(GpuLimits, ALookThatWasDisturbedIsMadeAgain) {
+// While other threads allocate it cannot be determined; then it is queried again soon.
+TEST_F(GpuLimits, AnInterruptedQueryIsRepeated) {
   limit(1000);
   const Ran ran = memory("primary beside:300 sleep:1500 a=alloc:701 b=alloc:700",
                          "FAKECUDA_CONTEXT=300 FAKECUDA_NVML_MS=40");
-  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), 0);
 }
 
 TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
@@ -279,14 +281,14 @@ TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
   const Ran ran =
       run_.run(apart + ASSAY_GPU_PROBE " memory primary a=alloc:701 b=alloc:700 shell:OTHER",
                settings + again("primary c=alloc:1"));
-  const Ran told = RunRecord::run_as("cat " + log);
-  if (ran.told.count("a") == 0) GTEST_SKIP() << ran.text;
-  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), 0);
-  EXPECT_EQ(ran.told.at("c"), kOutOfMemory);  // the run's limit is reached
+  const Ran logged = RunRecord::run_as("cat " + log);
+  if (ran.values.count("a") == 0) GTEST_SKIP() << ran.text;
+  EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), 0);
+  EXPECT_EQ(ran.values.at("c"), kOutOfMemory);  // the run's limit is reached
   EXPECT_EQ(run_.region().slots[0].overhead[0].load(), 300);
   EXPECT_EQ(run_.region().slots[1].overhead[0].load(), 0);
-  EXPECT_NE(told.text.find("NVML does not tell"), std::string::npos) << told.text;
+  EXPECT_NE(logged.text.find("NVML does not report"), std::string::npos) << logged.text;
 }
 
 TEST_F(GpuLimits, WithoutNvmlLimitsHoldAllTheSame) {
@@ -294,8 +296,8 @@ TEST_F(GpuLimits, WithoutNvmlLimitsHoldAllTheSame) {
   const std::string folder = std::string(run_.path()) + ".only";
   const Ran ran = memory("primary a=alloc:1001 b=alloc:1000 n=nvml:0",
                          "FAKECUDA_CONTEXT=300 LD_LIBRARY_PATH=" ASSAY_FAKECUDA "/versioned");
-  EXPECT_EQ(ran.told.at("a"), kOutOfMemory) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), 0);
+  EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), 0);
 }
 
 TEST_F(GpuLimits, NvmlIsNotLoadedWhereThereIsNoLimit) {
@@ -305,7 +307,7 @@ TEST_F(GpuLimits, NvmlIsNotLoadedWhereThereIsNoLimit) {
   limit(1000);
   const Ran limited = run_.run(ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER",
                                "OTHER='grep -q nvidia-ml /proc/$PPID/maps && echo there 1'");
-  EXPECT_EQ(limited.told.count("there"), 1) << limited.text;
+  EXPECT_EQ(limited.values.count("there"), 1) << limited.text;
 }
 
 TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
@@ -313,54 +315,54 @@ TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
   const Ran ran =
       memory("alloc:600000 fork a=alloc:400000 b=alloc:1 c=free:0 d=alloc:1 free:1 e=alloc:400000");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0);
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
-  EXPECT_EQ(ran.told.at("c"), 0);             // the driver's business,
-  EXPECT_EQ(ran.told.at("d"), kOutOfMemory);  // and its parent still has it
-  EXPECT_EQ(ran.told.at("e"), 0);
+  EXPECT_EQ(ran.values.at("a"), 0);
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("c"), 0);             // left to the driver,
+  EXPECT_EQ(ran.values.at("d"), kOutOfMemory);  // and its parent still holds it
+  EXPECT_EQ(ran.values.at("e"), 0);
   EXPECT_EQ(run_.region().header.next_slot.load(), 2);
 }
 
-TEST_F(GpuLimits, AProgramThatBecomesAnotherHoldsNothingAnyMore) {
+TEST_F(GpuLimits, AProgramHoldsNothingAfterExec) {
   limit(1000);
   const Ran ran = memory("alloc:900 exec:OTHER", again("a=alloc:1000"));
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
   EXPECT_EQ(used(), 1000);
 }
 
-TEST_F(GpuLimits, WhatTheDeadHoldIsTakenBackWhenItIsWanted) {
+TEST_F(GpuLimits, MemoryOfExitedProcessesIsReclaimedOnDemand) {
   limit(1000);
   for (int i = 0; i < 3; ++i) (void)memory("alloc:300 kill");
   EXPECT_EQ(used(), 900);
   const Ran ran = memory("a=alloc:1000 b=alloc:1");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 1000);
 }
 
-TEST_F(GpuLimits, WhatIsToldLeavesOutTheDead) {
+TEST_F(GpuLimits, QueriesExcludeExitedProcesses) {
   limit(1000);
   (void)memory("alloc:300 exit");
   (void)memory("alloc:400 kill");
   const Ran driver = memory("i=info alloc:100 kill");
-  EXPECT_EQ(driver.told.at("i.free"), 1000) << driver.text;
+  EXPECT_EQ(driver.values.at("i.free"), 1000) << driver.text;
   const Ran nvml = memory("n=nvml:0 m=nvml2:0");
-  EXPECT_EQ(nvml.told.at("n.used"), 0) << nvml.text;
-  EXPECT_EQ(nvml.told.at("n.free"), 1000);
-  EXPECT_EQ(nvml.told.at("m.used"), 0);
+  EXPECT_EQ(nvml.values.at("n.used"), 0) << nvml.text;
+  EXPECT_EQ(nvml.values.at("n.free"), 1000);
+  EXPECT_EQ(nvml.values.at("m.used"), 0);
   EXPECT_EQ(used(), 0);
 }
 
-// Parents that do not ask how their children ended leave a name of them behind, and nothing else.
-TEST_F(GpuLimits, WhoIsDeadAndNotBuriedHoldsNothing) {
+// Children that are not waited for remain as zombies, which hold no memory.
+TEST_F(GpuLimits, ZombiesHoldNothing) {
   limit(1000);
   const Ran ran = memory("a=bury:OTHER b=alloc:1000", again("alloc:900 kill"));
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), 0) << ran.text;
 }
 
-// Killed while they allocate at the limit, beside others who are not.
+// Killed while they allocate at the limit, next to processes that are not.
 TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
   limit(20'000);
   std::minstd_rand random(7);
@@ -374,14 +376,14 @@ TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
   }
   beside.join();
   EXPECT_LE(used(), 20'000);
-  // The last one killed may still be dying.
+  // The last one killed may still be exiting.
   Ran last;
-  for (int round = 0; round < 50 && (round == 0 || last.told["a"] != 0); ++round) {
+  for (int round = 0; round < 50 && (round == 0 || last.values["a"] != 0); ++round) {
     if (round > 0) ::usleep(20'000);
     last = memory("a=alloc:20000 b=alloc:1 free:0");
   }
-  EXPECT_EQ(last.told.at("a"), 0) << last.text;
-  EXPECT_EQ(last.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(last.values.at("a"), 0) << last.text;
+  EXPECT_EQ(last.values.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 0);
   EXPECT_GT(run_.total(GpuQuantity::kRefused).calls, 100);
 }
@@ -389,12 +391,12 @@ TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
 TEST_F(GpuLimits, ThreadsAtTheLimitAddUpToNothing) {
   limit(9000);
   const Ran ran = memory("churn:20000:1500 a=alloc:9000 b=alloc:1");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 9000);
 }
 
-TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
+TEST_F(GpuLimits, ACorruptRegionDoesNoHarm) {
   limit(1000);
   for (wire::GpuSlot& slot : run_.region().slots) {
     slot.entry = ~0ULL;
@@ -405,25 +407,25 @@ TEST_F(GpuLimits, NonsenseInTheRegionHarmsNobody) {
   run_.region().header.next_slot = 5;
   const Ran ran = memory("a=alloc:1000 b=alloc:1 free:0");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0);
-  EXPECT_EQ(ran.told.at("b"), kOutOfMemory);
+  EXPECT_EQ(ran.values.at("a"), 0);
+  EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 0);
 }
 
-// Another user's, or one that was removed.
-TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsSaid) {
+// A region of another user, or one that was removed.
+TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsLogged) {
   limit(1000);
   const std::string log = run_.file("log");
   const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(run_.path()) +
                                              ".gone ASSAY_GPU_LOG=" + log);
-  const Ran told = RunRecord::run_as("cat " + log);
+  const Ran logged = RunRecord::run_as("cat " + log);
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0);
-  EXPECT_NE(told.text.find("no limit holds in this process"), std::string::npos) << told.text;
+  EXPECT_EQ(ran.values.at("a"), 0);
+  EXPECT_NE(logged.text.find("no limit holds in this process"), std::string::npos) << logged.text;
   EXPECT_EQ(used(), 0);
 }
 
-TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
+TEST_F(GpuLimits, WithoutASlotMemoryIsNotLimitedWhichIsLogged) {
   limit(1000);
   const std::string log = run_.file("log");
   const int file = ::open(run_.path(), O_RDWR | O_CLOEXEC);
@@ -432,11 +434,11 @@ TEST_F(GpuLimits, WithoutASlotMemoryIsTheDriversAndThatIsSaid) {
   ASSERT_EQ(::fcntl(file, F_SETLK, &all), 0);  // every slot has an owner
   const Ran ran = memory("a=alloc:600 b=alloc:600 free:0", "ASSAY_GPU_LOG=" + log);
   ::close(file);
-  const Ran told = RunRecord::run_as("cat " + log);
+  const Ran logged = RunRecord::run_as("cat " + log);
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0);
-  EXPECT_EQ(ran.told.at("b"), 0);
-  EXPECT_NE(told.text.find("is not limited"), std::string::npos) << told.text;
+  EXPECT_EQ(ran.values.at("a"), 0);
+  EXPECT_EQ(ran.values.at("b"), 0);
+  EXPECT_NE(logged.text.find("is not limited"), std::string::npos) << logged.text;
 }
 
 }  // namespace

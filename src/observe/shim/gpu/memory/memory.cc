@@ -1,5 +1,5 @@
 // Allocations and frees, by every allocator but cuMemCreate (virtual.cc): reserved before the
-// driver is called, given back if it refuses; how often, how much, and how much is live per device.
+// driver is called, returned if it refuses; counted by calls, bytes and live bytes per device.
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/shapes.h"
 #include "observe/shim/gpu/size_map.h"
@@ -17,7 +17,7 @@ void forget_known(const Known& known) {
   }
 }
 
-// An address that is given out again was freed in some way that we did not see.
+// An address that is allocated again was freed in some way that was not observed.
 void keep(SizeMap& in, std::uint64_t key, const Known& known) {
   Known before;
   note_peak(known.first);
@@ -25,7 +25,7 @@ void keep(SizeMap& in, std::uint64_t key, const Known& known) {
   if (before.size != 0) forget_known(before);
 }
 
-// `ask` calls the driver, `key` tells what it gave, `size` how much of it.
+// `ask` calls the driver, `key` is the address or handle it returned, `size` its bytes.
 template <typename Ask, typename Key, typename Size>
 Result allocate(GpuQuantity quantity, SizeMap& in, Place place, std::uint64_t bytes, Ask ask,
                 Key key, Size size) {
@@ -47,8 +47,8 @@ Result allocate(GpuQuantity quantity, SizeMap& in, Place place, std::uint64_t by
   return result;
 }
 
-// What is allocated while a stream is captured becomes a part of the graph: it is reserved when
-// that is launched (graph_memory.cc).
+// An allocation in a captured stream becomes a node of the graph: it is reserved when that is
+// launched (graph_memory.cc).
 bool is_captured(Result (*is_capturing)(void*, int*), void* stream) {
   int capturing = 0;
   return region() != nullptr && is_capturing != nullptr && is_capturing(stream, &capturing) == 0 &&
@@ -83,8 +83,8 @@ Result allocate_from_pool(Result (*is_capturing)(void*, int*), void* stream, std
   return result;
 }
 
-// Removed before the driver is called: another thread may be given the same address at once.
-// What we never saw is the driver's to judge.
+// Removed before the driver is called: another thread may get the same address at once. Unknown
+// addresses are left to the driver.
 template <typename Free>
 Result freed(SizeMap& in, std::uint64_t key, Free free) {
   Known known;
@@ -98,7 +98,7 @@ Result freed(SizeMap& in, std::uint64_t key, Free free) {
   if (found) forget_known(known);
   return result;
 }
-// This one waits for the device.
+// cuMemFree synchronizes with the device.
 template <typename Free>
 Result freed_at_once(SizeMap& in, std::uint64_t key, Free free) {
   const Result result = freed(in, key, free);
@@ -119,7 +119,7 @@ struct AllocationNode {
 
 }  // namespace
 
-// Pools are devices', not contexts': their memory is there until it is freed.
+// Pools belong to devices, not contexts: their memory stays until it is freed.
 void forget_context(std::uint32_t context) {
   for (SizeMap* map : {&pointers, &arrays}) map->take_all(context, forget_known);
   forget_places();
@@ -186,7 +186,7 @@ ASSAY_HOST_ALLOCATOR(cuMemHostAlloc, (void** out, std::size_t size, unsigned fla
                      (out, size, flags))
 ASSAY_HOST_ALLOCATOR(cuMemAllocHost_v2, (void** out, std::size_t size), (out, size))
 
-// The memory is there when the graph runs; its address is freed by another node, or by hand.
+// The memory exists while the graph runs; its address is freed by another node, or explicitly.
 ASSAY_EXPORTED int cuGraphAddMemAllocNode(void** node, void* graph, const void* dependencies,
                                           std::size_t number,
                                           assay::gpu::AllocationNode* parameters) {

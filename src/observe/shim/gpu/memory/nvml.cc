@@ -1,10 +1,10 @@
-// What NVML tells about memory, as programs and nvidia-smi ask: of a device that has a limit, the
-// limit and what the run has of it; of any other, NVML's own answer.
+// NVML's memory queries, as used by programs and nvidia-smi: for a device with a limit, the limit
+// and the run's use; for any other, NVML's own result.
 #include <algorithm>
 
 #include "observe/shim/gpu/memory/limits.h"
-#include "observe/shim/gpu/memory/uuid.h"
 #include "observe/shim/gpu/region/hami.h"
+#include "observe/wire/gpu_uuid.h"
 
 extern "C" {
 #define NVML(symbol) extern ASSAY_HIDDEN std::atomic<void*> assay_gpu_real_##symbol;
@@ -31,15 +31,16 @@ struct Lent {
   std::uint64_t used = 0;
 };
 
-// A device that the run has not used yet has no line, and is not given one.
+// A device that the run has not used yet has no line and gets none.
 Lent lent_of(void* device) {
   char text[96] = {};
-  std::uint64_t uuid[2] = {};
   if (region() == nullptr || helpers.nvml_uuid == nullptr ||
-      helpers.nvml_uuid(device, text, sizeof text) != 0 || !parse_uuid(text, uuid)) {
+      helpers.nvml_uuid(device, text, sizeof text) != 0) {
     return {};
   }
-  const std::uint64_t key = wire::device_key(uuid[0], uuid[1]);
+  const auto uuid = wire::parse_uuid(text);
+  if (!uuid) return {};
+  const std::uint64_t key = wire::device_key((*uuid)[0], (*uuid)[1]);
   for (std::uint32_t line = 0; line < wire::kGpuDevices; ++line) {
     if (region()->devices[line].key.load(std::memory_order_acquire) == key) {
       const std::uint64_t limit = limit_of(line);
@@ -65,7 +66,8 @@ void tell_limit(void* device, Answer& answer) {
   answer.used = lent.used;
   const std::uint64_t left = lent.used < lent.limit ? lent.limit - lent.used : 0;
   answer.free = std::min<unsigned long long>(answer.free, left);
-  if constexpr (requires { answer.reserved; }) answer.reserved = 0;  // is the card's, not the run's
+  if constexpr (requires { answer.reserved; })
+    answer.reserved = 0;  // is of the card, not of the run
 }
 
 template <typename Answer, typename Real>
@@ -88,7 +90,7 @@ ASSAY_EXPORTED int nvmlDeviceGetMemoryInfo(void* device, assay::gpu::Memory* mem
       assay_gpu_real_nvmlDeviceGetMemoryInfo, device, memory);
 }
 
-// The caller says with `version` which struct it has; NVML has checked that it is this one.
+// `version` identifies the caller's struct; NVML has checked that it is this one.
 ASSAY_EXPORTED int nvmlDeviceGetMemoryInfo_v2(void* device, assay::gpu::Memory2* memory) {
   return assay::gpu::answer_memory<assay::gpu::Memory2, decltype(nvmlDeviceGetMemoryInfo_v2)>(
       assay_gpu_real_nvmlDeviceGetMemoryInfo_v2, device, memory);

@@ -1,6 +1,6 @@
-// What contexts and modules take, which no call allocates: what NVML reports for this process on a
-// device, less what was counted. Looked at before an allocation, where there is a limit, and
-// rarely: a second after something was loaded at the earliest.
+// The memory of contexts and modules, which no call allocates: what NVML reports for this process
+// on a device, less what was counted. Queried before an allocation if there is a limit, at most
+// once a second, and only after something was loaded.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <cerrno>
 
 #include "observe/shim/gpu/memory/limits.h"
-#include "observe/shim/gpu/memory/uuid.h"
 #include "observe/shim/gpu/spin_lock.h"
+#include "observe/wire/gpu_uuid.h"
 
 namespace assay::gpu {
 namespace {
@@ -19,8 +19,8 @@ namespace {
 using wire::GpuSlot;
 using wire::kGpuDevices;
 
-constexpr std::uint64_t kOften = 1'000;    // milliseconds between two looks
-constexpr std::uint64_t kAnyway = 30'000;  // drivers load code when it first runs, without a call
+constexpr std::uint64_t kOften = 1'000;    // milliseconds between two queries
+constexpr std::uint64_t kAnyway = 30'000;  // drivers load code lazily, without a call
 
 struct Row {  // nvmlProcessInfo_v2_t
   unsigned pid;
@@ -32,8 +32,8 @@ constexpr unsigned kRows = 1024;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 
 constinit std::atomic<std::uint64_t> next_look[kGpuDevices] = {};
-constinit std::atomic<bool> looking{false};  // one thread looks, the others do not wait for it
-// For that thread:
+constinit std::atomic<bool> looking{false};  // one thread queries, the others do not wait for it
+// Used by that thread:
 std::uint64_t last_loads[kGpuDevices];
 std::uint64_t last_asked[kGpuDevices];
 bool changed[kGpuDevices];
@@ -48,7 +48,7 @@ std::uint64_t now_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000 + 1;
 }
 
-// Contexts and modules that this process has made so far.
+// Contexts and modules created by this process so far.
 std::uint64_t loads() {
   std::uint64_t sum = 0;
   std::uint32_t at = region()->slots[slot()].blocks.load();
@@ -77,17 +77,18 @@ bool open_nvml() {
 
 void* device_of(std::uint32_t line) {
   const wire::GpuDevice& device = region()->devices[line];
-  const std::uint64_t uuid[2] = {device.uuid[0].load(), device.uuid[1].load()};
-  char text[41];
+  const wire::GpuUuid uuid = {device.uuid[0].load(), device.uuid[1].load()};
+  char text[wire::kGpuUuidTextSize + 1];
   void* found = nullptr;
   for (const char* kind : {"GPU", "MIG"}) {
-    print_uuid(kind, uuid, text);
+    wire::print_uuid(kind, uuid, text);
     if (helpers.nvml_by_uuid(text, &found) == 0) return found;
   }
   return nullptr;
 }
 
-// NVML numbers processes as the whole machine does. Elsewhere our own number is another's.
+// NVML uses the pids of the initial namespace. In another namespace our own pid is another
+// process's there.
 bool numbers_are_the_machines() {
   constexpr ino_t kFirstNamespace = 0xEFFFFFFC;
   struct stat status {};
@@ -103,7 +104,7 @@ bool all_are_here(unsigned number) {
   return true;
 }
 
-// Processes with a context are listed; if there is one only, it is this one, whatever its pid
+// Processes with a context are listed; if there is only one, it is this one, whatever its pid
 // there.
 const Row* own_row(unsigned number) {
   const bool by_pid = numbers_are_the_machines() || all_are_here(number);
@@ -114,7 +115,7 @@ const Row* own_row(unsigned number) {
   return nullptr;
 }
 
-// What NVML reports for this process. False: it is not known.
+// What NVML reports for this process. False: unknown.
 bool ask(std::uint32_t line, std::uint64_t& bytes) {
   void* device = device_of(line);
   unsigned number = kRows;
@@ -128,15 +129,16 @@ bool ask(std::uint32_t line, std::uint64_t& bytes) {
 void look(std::uint32_t line) {
   std::uint64_t taken = 0;
   const GpuSlot& mine = region()->slots[slot()];
-  settle_pools(line);  // what they keep is no overhead
+  settle_pools(line);  // their memory is not overhead
   const std::uint64_t held = mine.used[line].load();
   if (!ask(line, taken)) {
-    if (!said_doubt) log_line("NVML does not tell what contexts and modules of this process take");
+    if (!said_doubt)
+      log_line("NVML does not report the memory of contexts and modules of this process");
     said_doubt = true;
     return;
   }
   settle_pools(line);
-  if (mine.used[line].load() != held) {  // another thread allocates: again in a second
+  if (mine.used[line].load() != held) {  // another thread is allocating: retry in a second
     changed[line] = true;
     return;
   }

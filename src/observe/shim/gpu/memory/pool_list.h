@@ -1,4 +1,4 @@
-// The pools of this process that are known, and where their memory is.
+// The known pools of this process, and where their memory is.
 #pragma once
 
 #include "observe/shim/gpu/gpu.h"
@@ -8,15 +8,15 @@ namespace assay::gpu {
 
 class PoolList {
  public:
-  // The caller has it while it uses a pool of the list: it must not be destroyed then.
+  // Held while a pool of the list is used, so that it is not destroyed.
   SpinLock lock;
 
   // With the lock. kGpuDevices: not on a device.
   bool find(void* pool, std::uint32_t& line);
   void add(void* pool, std::uint32_t line);
-  // False: it was not in it.
+  // False: not in the list.
   bool remove(void* pool, std::uint32_t& line);
-  // Each pool of a device, its own first.
+  // Each pool of a device, its default pool first.
   template <typename Call>
   void each(std::uint32_t line, Call call) const {
     if (void* pool = own_[line].load(std::memory_order_relaxed); pool != nullptr) call(pool);
@@ -35,7 +35,7 @@ class PoolList {
     void* handle;
     std::uint32_t line;
   };
-  // Memory of what does not fit counts like any other.
+  // Pools beyond this are not listed; their allocations count like any other.
   static constexpr std::size_t kMost = 64;
   bool find_own(void* pool, std::uint32_t& line);
 

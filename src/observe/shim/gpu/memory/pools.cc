@@ -1,11 +1,11 @@
-// Memory pools keep what was freed for later allocations, and no other process can have it. So
-// where there is a limit, a pool counts with what it has reserved, by the driver; without
-// one, with what is allocated from it.
+// Memory pools keep freed memory for later allocations, and no other process can use it. So with a
+// limit, a pool counts with what it has reserved, as the driver reports it; without one, with what
+// is allocated from it.
 //
-//   allocation ── reserve what it wants beyond what pools keep ── driver ── what have they now?
-//   free ── nothing yet: it may be given back when a thread waits for the device ── what then?
+//   allocation ── reserve what it needs beyond what pools hold ── driver ── query pools
+//   free ── nothing yet: it may be released at the next synchronization ── query pools
 //
-// Before an allocation of this process is refused, the driver takes back what pools keep.
+// Before an allocation of this process is refused, its pools are trimmed.
 #include "observe/shim/gpu/captures.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/pool_list.h"
@@ -25,13 +25,13 @@ struct PoolProperties {
   Location location;
 };
 
-// Of this process, by device: what is allocated from pools, or being allocated; what they are
-// charged with; and what was reserved beside that for allocations that are being made.
+// Of this process, by device: bytes allocated from pools, including allocations in progress; bytes
+// charged; and bytes reserved in addition for allocations in progress.
 constinit std::atomic<std::int64_t> live[kGpuDevices] = {};
 constinit std::atomic<std::uint64_t> charged[kGpuDevices] = {};
 constinit std::atomic<std::uint64_t> pending[kGpuDevices] = {};
 constinit std::atomic<bool> freed[kGpuDevices] = {};  // since they were last settled
-// A pool was destroyed whose memory was in use: it is there until that is freed.
+// Memory of destroyed pools that is still in use.
 constinit std::atomic<bool> orphaned[kGpuDevices] = {};
 
 std::uint64_t live_on(std::uint32_t line) {
@@ -43,7 +43,7 @@ bool counts_reserved(std::uint32_t line) {
   return helpers.pool_attribute != nullptr && limit_of(line) != 0;
 }
 
-// Of all pools of the device. False: the driver does not say.
+// Of all pools of the device. False: the driver does not report it.
 enum Attribute : int { kReservedNow = 5, kUsedNow = 7 };  // CU_MEMPOOL_ATTR_…_MEM_CURRENT
 bool ask(std::uint32_t line, Attribute what, std::uint64_t& sum) {
   bool said = true;
@@ -62,18 +62,18 @@ bool ask_charge(std::uint32_t line, std::uint64_t& bytes) {
   std::uint64_t used = 0;
   if (orphaned[line].load(std::memory_order_relaxed) && ask(line, kUsedNow, used) &&
       live_on(line) > used) {
-    bytes += live_on(line) - used;  // or more, while another thread allocates
+    bytes += live_on(line) - used;  // or more, while another thread is allocating
   }
   return true;
 }
 
-// Charges what there is now. `more` was reserved for an allocation that has been made since, or
-// refused. With the lock.
+// Charges the current amount. `more` was reserved for an allocation that has since succeeded or
+// failed. Needs the lock.
 void settle(std::uint32_t line, std::uint64_t more) {
   freed[line].store(false, std::memory_order_relaxed);
   std::uint64_t now = 0;
   if (!counts_reserved(line) || !ask_charge(line, now)) now = 0;
-  if (live_on(line) > now) now = live_on(line);  // also what others are about to get
+  if (live_on(line) > now) now = live_on(line);  // includes allocations in progress
   const std::uint64_t others = pending[line].fetch_sub(more, std::memory_order_relaxed) - more;
   now -= others < now ? others : now;
   const std::uint64_t before = charged[line].exchange(now, std::memory_order_relaxed) + more;
@@ -92,7 +92,8 @@ bool is_beyond_limit(std::uint32_t line) {
   return limit != 0 && used_of(line) > limit;
 }
 
-// Reserves what pools do not keep already: that is charged, and of two threads one can have it.
+// Reserves what pools do not hold already: held memory is already charged, and only one of two
+// threads can use it.
 bool claim(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
   std::uint32_t at = line;
   pools.lock.lock();
@@ -117,7 +118,7 @@ constinit std::atomic<bool> pools_freed{false};
 bool pool_of(void* pool, Place& place) {
   bool known = true;
   if (pool == nullptr) {
-    // The device's current pool is its own, or one that was made, and is known.
+    // The device's current pool is its default pool or one that was created, and is known.
     if (place.line < kGpuDevices && counts_reserved(place.line)) pools.know_own(place.line);
   } else {
     pools.lock.lock();
@@ -140,7 +141,7 @@ bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& 
 void pool_gave(std::uint32_t line, std::uint64_t more) {
   if (line >= kGpuDevices) return;
   settle_locked(line, more);
-  // What it kept may have been in pieces of which none would do.
+  // What it held may have been in pieces that were too small.
   if (is_beyond_limit(line)) trim_pools(line);
 }
 
@@ -196,7 +197,7 @@ void forget_pools() {
 
 namespace {
 
-// What is in use of a pool that will be gone.
+// Memory in use of a pool that is being destroyed.
 void note_orphans(void* pool, std::uint32_t line) {
   std::uint64_t used = 0;
   const HarmlessToCaptures harmless;
@@ -209,7 +210,7 @@ void settle_all_pools() {
   for (std::uint32_t line = 0; line < kGpuDevices; ++line) settle_pools(line);
 }
 
-// Memory that moves has no place of its own: it counts where it was allocated.
+// Managed memory has no fixed place: it counts where it was allocated.
 Result pool_known(Result result, void* const* pool, const Location* location) {
   if (result != 0 || pool == nullptr || location == nullptr || location->type == kUnspecified) {
     return result;
@@ -233,7 +234,7 @@ ASSAY_EXPORTED int cuMemPoolCreate(void** pool, const assay::gpu::PoolProperties
   return assay::gpu::pool_known(next(pool, properties), pool,
                                 properties != nullptr ? &properties->location : nullptr);
 }
-// Pools of other places than devices, which nobody makes either.
+// Default and current pools of a location, which the program did not create.
 ASSAY_EXPORTED int cuMemGetDefaultMemPool(void** pool, const assay::gpu::Location* location,
                                           int type) {
   ASSAY_REAL(cuMemGetDefaultMemPool);
@@ -251,7 +252,7 @@ ASSAY_EXPORTED int cuMemPoolTrimTo(void* pool, std::size_t keep) {
   return result;
 }
 
-// Forgotten before it is gone, for another may get its address.
+// Removed before it is destroyed, because another pool may get its address.
 ASSAY_EXPORTED int cuMemPoolDestroy(void* pool) {
   ASSAY_REAL(cuMemPoolDestroy);
   std::uint32_t line = assay::wire::kGpuDevices;

@@ -1,11 +1,11 @@
-// What the driver tells about memory, where the device has a limit: the limit is all there is.
+// The driver's memory queries: on a device with a limit, the limit is reported as the total.
 #include <algorithm>
 
 #include "observe/shim/gpu/memory/limits.h"
 
 extern "C" {
 
-// The driver answers first, with the caller's own pointers: null is for it to refuse.
+// The driver is called first, with the caller's own pointers, so that it rejects null.
 ASSAY_EXPORTED int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
   ASSAY_REAL(cuMemGetInfo_v2);
   const int result = next(left, total);
@@ -13,7 +13,7 @@ ASSAY_EXPORTED int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
   const std::uint32_t line = assay::gpu::current_place().line;
   const std::uint64_t limit = assay::gpu::limit_of(line);
   if (limit == 0) return result;
-  assay::gpu::check_overhead(line);  // what the context takes is gone before the first allocation
+  assay::gpu::check_overhead(line);  // the context's memory is used before the first allocation
   assay::gpu::settle_freed_pools();
   assay::gpu::reclaim_now_and_then(line);
   if (left != nullptr) *left = std::min<std::size_t>(*left, assay::gpu::left_of(line, limit));

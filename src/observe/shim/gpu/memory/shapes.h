@@ -1,4 +1,4 @@
-// How many bytes a shape of memory has, before the driver has made it.
+// Bytes of a shape of memory, before the driver has allocated it.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ struct Array3d {
   unsigned format, channels, flags;
 };
 
-// Such arrays have no memory of their own: what is mapped into them counts where it was made.
+// Such arrays have no memory of their own: memory mapped into them counts where it was created.
 constexpr unsigned kWithoutMemory = 0x40 | 0x80;  // CUDA_ARRAY3D_SPARSE, …_DEFERRED_MAPPING
 
-// CUarray_format. Most count by channels; what is packed, in planes or compressed counts as a
-// whole, and some of that has half a byte of something: so in halves of a byte.
+// CUarray_format. Most have a size per channel; packed, planar and compressed formats have a size
+// per element, some of them in half bytes: so sizes are in half bytes.
 struct Format {
   unsigned halves;  // of an element, or of a channel of it
   bool by_channel;
@@ -92,7 +92,7 @@ inline std::uint64_t whole_blocks(std::uint64_t elements) {
   constexpr std::uint64_t kSide = 4;
   return elements / kSide * kSide + (elements % kSide == 0 ? 0 : kSide);
 }
-// More than there can be, where it does not fit into 64 bits.
+// The maximum if it does not fit into 64 bits.
 inline std::uint64_t product(std::uint64_t one, std::uint64_t other) {
   std::uint64_t bytes = 0;
   return __builtin_mul_overflow(one, other, &bytes) ? ~std::uint64_t{0} : bytes;
@@ -117,7 +117,7 @@ inline std::uint64_t bytes_of(const Array3d* array) {
   if (array == nullptr || (array->flags & kWithoutMemory) != 0) return 0;
   return bytes_of(array->width, array->height, array->depth, array->format, array->channels);
 }
-// Every level has half of everything, or one.
+// Every level halves each dimension, to at least one.
 inline std::uint64_t bytes_of(const Array3d* array, unsigned levels) {
   if (array == nullptr || (array->flags & kWithoutMemory) != 0) return 0;
   std::uint64_t sum = 0;
@@ -129,7 +129,7 @@ inline std::uint64_t bytes_of(const Array3d* array, unsigned levels) {
   }
   return sum;
 }
-// Rows are padded as they mostly are; the driver then says how much it was.
+// Rows are padded as usual; the driver then reports the actual pitch.
 inline std::uint64_t pitched(std::size_t width, std::size_t height) {
   constexpr std::size_t kUsualPitch = 512;
   return width > ~std::uint64_t{0} - kUsualPitch

@@ -1,6 +1,6 @@
-// cuMemCreate and what is done with its handles. Such memory is there as long as it has a holder:
-// a handle that was made, one that was asked back for (cuMemRetainAllocationHandle), or a mapping.
-// It is given back with the last of them; programs release handles while their memory is mapped.
+// cuMemCreate and its handles. Such memory exists as long as it is referenced: by the handle that
+// was created, by one from cuMemRetainAllocationHandle, or by a mapping. It is freed with the last
+// of them; programs release handles while the memory is mapped.
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/size_map.h"
 
@@ -29,7 +29,7 @@ std::uint64_t handle_of(const Known& mapping) {
   return (std::uint64_t{mapping.second} << 32U) | mapping.first;
 }
 
-// One holder less. The bytes that have no holder any more.
+// Drops a reference. Returns the bytes that are no longer referenced.
 std::uint64_t let_go(std::uint64_t handle) {
   Known known;
   if (!handles.add(handle, -1, known) || known.second != 0) return 0;
@@ -84,7 +84,7 @@ ASSAY_EXPORTED int cuMemMap(std::uint64_t address, std::size_t size, std::size_t
   const int result = next(address, size, offset, handle, flags);
   if (result != 0) return result;
   Known known;
-  // Handles that were imported are not known: they are charged to the process that made them.
+  // Imported handles are unknown: they are charged to the process that created them.
   assay::gpu::handles.add(handle, 1, known);
   if (!assay::gpu::mappings.insert(address, assay::gpu::mapping_of(handle, size))) {
     assay::gpu::let_go(handle);
@@ -106,7 +106,7 @@ ASSAY_EXPORTED int cuMemUnmap(std::uint64_t address, std::size_t size) {
   return result;
 }
 
-// Removed before the driver is called: another thread may be given the same handle at once.
+// Removed before the driver is called: another thread may get the same handle at once.
 ASSAY_EXPORTED int cuMemRelease(std::uint64_t handle) {
   ASSAY_REAL(cuMemRelease);
   Known known;

@@ -1,5 +1,5 @@
-// Threads' budgets: what each may launch until its next checkpoint, in its block of the region. The
-// launch path subtracts; everything else happens here.
+// Threads' budgets: how much each may launch until its next checkpoint, stored in its block of the
+// region. The launch path subtracts from it; everything else is here.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline std::uint64_t used_of(const wire::GpuBlock& block, std::uint32_t subtract
   return used <= 0 || used > granted ? 0 : static_cast<std::uint64_t>(used);
 }
 
-// What a thread has launched since its last checkpoint, and from when on.
+// Work that a thread has launched since its last checkpoint, and since when.
 struct Used {
   std::uint64_t estimated_ns;
   std::uint64_t since_ns;
@@ -30,9 +30,9 @@ inline Used used_since(const wire::GpuBlock& block, std::uint32_t subtracted, st
   return {used_of(block, subtracted), since == 0 || since > now ? now : since};
 }
 
-// At the end of a turn the other threads' budgets end as well. What they have launched since their
-// last checkpoint is in flight, too: returned. (A thread that is launching just now may keep a
-// little of its budget; it will be at its checkpoint within a millisecond.)
+// At the end of a turn the other threads' budgets are withdrawn as well. Returns what they have
+// launched since their last checkpoint, which is in flight, too. (A thread that is launching at
+// this moment may keep some of its budget; it reaches its checkpoint within a millisecond.)
 inline std::uint64_t withdraw_budgets(const wire::GpuBlock& mine) {
   if (region() == nullptr || slot() < 0) return 0;
   std::uint64_t used = 0;

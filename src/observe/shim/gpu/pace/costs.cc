@@ -8,12 +8,12 @@ ASSAY_HIDDEN constinit std::atomic<std::uint32_t>
 namespace assay::gpu {
 namespace {
 
-// No kernel is shorter; and a function whose time was once almost nothing still comes to the
-// checkpoint after so many launches.
+// A lower bound for kernels: a function that was once measured as almost nothing still reaches the
+// checkpoint after a bounded number of launches.
 constexpr double kLeastNs = 100;
 constexpr double kMostNs = kUnknownCost - 1;
-// Times after which a cost is a mean that moves slowly, so that a lane's scale (scale.h) can
-// follow.
+// Measurements after which a cost becomes a slowly moving mean, so that a lane's scale (scale.h)
+// can follow.
 constexpr std::uint8_t kSettled = 4;
 constexpr std::uint32_t kPlaces = kCosts + kCopyCosts;
 constinit std::atomic<std::uint8_t> timed[kPlaces] = {};

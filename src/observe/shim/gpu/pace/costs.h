@@ -1,6 +1,6 @@
-// What launches cost: nanoseconds of the device's time, by function and grid, as it was when one
-// was last timed. One table per process. A place that two kinds of launch fall on holds something
-// between the two: these numbers only bound what is in flight; runs are charged by the clock.
+// Costs of launches: nanoseconds of device time, by function and grid, from the last measurements.
+// One table per process. Two kinds of launch that share an entry get a value between the two: costs
+// only bound what is in flight; runs are charged by the clock.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 namespace assay::gpu {
 
 inline constexpr std::uint32_t kCosts = 4096;
-// More than any budget, so that what was never timed comes to the checkpoint.
+// More than any budget, so that work that was never timed goes to the checkpoint.
 inline constexpr std::uint32_t kUnknownCost = 1U << 30U;
 
-// The same as the assembly computes (paced.cc): the upper 12 bits of a product.
+// As computed by the assembly (paced.cc): the upper 12 bits of a product.
 inline constexpr std::uint32_t kCostFactors[] = {0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F};
 inline std::uint32_t cost_place(const void* function, std::uint32_t x, std::uint32_t y,
                                 std::uint32_t z) {
@@ -24,7 +24,7 @@ inline std::uint32_t cost_place(const void* function, std::uint32_t x, std::uint
          20U;
 }
 
-// Copies and memsets: by kind and size, behind the launches in the same table.
+// Copies and memsets: by kind and size, after the launches in the same table.
 enum class CopyKind : std::uint8_t {
   kToDevice,
   kToHost,
@@ -46,16 +46,16 @@ inline std::uint32_t size_class(std::uint64_t bytes) {
 inline std::uint32_t copy_place(CopyKind kind, std::uint64_t bytes) {
   return kCosts + static_cast<std::uint32_t>(kind) * kSizeClasses + size_class(bytes);
 }
-// What a copy takes until one of its size was timed: longer than on any GPU that is in use, since
-// this bounds what is in flight.
+// Assumed cost of a copy until one of its size was timed: longer than on any current GPU, because
+// it bounds what is in flight.
 std::uint64_t assumed_copy_ns(CopyKind kind, std::uint64_t bytes);
 
 void forget_costs();
 std::uint32_t cost_of(std::uint32_t place);
-// Down at once and up in steps at first: a first launch is slow for reasons that do not come again.
-// Slowly later: one and the same grid may be long and short in turn.
+// At first, decreases at once and increases in steps: a first launch is slow for reasons that do
+// not recur. Later slowly: one grid may take long and short times in turn.
 void learn_cost(std::uint32_t place, double ns);
-// It has been timed several times: one more changes little.
+// It was timed often enough that one more measurement changes little.
 bool is_settled(std::uint32_t place);
 
 }  // namespace assay::gpu

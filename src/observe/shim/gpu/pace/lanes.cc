@@ -26,7 +26,7 @@ bool has_all_event_functions() {
          helpers.event_elapsed != nullptr;
 }
 
-// For a context that is new, or in the place of one that was not used for the longest time.
+// For a new context; replaces the least recently used one if necessary.
 void begin(Lane& lane, std::uint64_t context) {
   lane.generation = 0;
   lane.limited = false;
@@ -105,21 +105,21 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   if (lane.line >= wire::kGpuDevices) return false;
   const wire::GpuDevice& device = counted.devices[lane.line];
   const wire::GpuShare share = wire::share_of(counted, device);
-  wire::GpuTurns* file = share.limited() ? turns() : nullptr;
-  wire::TurnDevice* shared = file == nullptr ? nullptr : wire::turn_device(*file, device.key);
+  GpuTurns* file = share.limited() ? turns() : nullptr;
+  TurnDevice* shared = file == nullptr ? nullptr : turn_device(*file, device.key);
   const std::size_t row =
-      shared == nullptr ? wire::kNoTurnRow : wire::join_turns(*shared, counted.header.run, now);
-  if (row == wire::kNoTurnRow) {
-    if (share.limited()) log_line("no place among the turns: launches are not paced");
+      shared == nullptr ? kNoTurnRow : join_turns(*shared, counted.header.run, now);
+  if (row == kNoTurnRow) {
+    if (share.limited()) log_line("no free row in the file of turns: launches are not paced");
     if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
     lane.device = nullptr;
-    lane.busy_from = lane.unmarked_ns = 0;  // not charged any more
+    lane.busy_from = lane.unmarked_ns = 0;  // no longer charged
     return false;
   }
   lane.device = shared;
   lane.row = row;
   lane.place = &own_place(shared->runs[row]);
-  wire::set_share(shared->runs[row], share);
+  set_share(shared->runs[row], share);
   lane.limited = true;
   return true;
 }

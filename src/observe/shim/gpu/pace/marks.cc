@@ -7,7 +7,7 @@ namespace assay::gpu {
 namespace {
 
 constexpr Result kNotReady = 600;
-constexpr int kPatience = 16;  // failures after which a lane does without events
+constexpr int kPatience = 16;  // failures after which a lane stops using events
 
 Result record(void* event, void* stream, bool per_thread) {
   return (per_thread ? helpers.event_record_ptsz : helpers.event_record)(event, stream);
@@ -20,8 +20,9 @@ bool elapsed(void* from, void* to, double& ns) {
   return true;
 }
 
-// A mark was passed; `alone_ns` is what its last launch took between two events, if that was timed.
-// What the device did since the latest end of another is the mark's work, if it was never idle.
+// A mark was passed; `alone_ns` is the time of its last launch between two events, if it was timed.
+// If the device was never idle, the time since the previous mark's end is the time of this mark's
+// work.
 void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
   Pair* before = lane.passed < 0 ? nullptr : &lane.pairs[lane.passed];
   double took_ns = 0;
@@ -35,7 +36,7 @@ void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
       lane.scale.learn_most(mark.is_one && alone_ns >= 0 ? alone_ns : took_ns, estimated);
     }
   }
-  if (has_time && took_ns < 0) {  // in another stream, and done before that one
+  if (has_time && took_ns < 0) {  // in another stream, and finished before the other
     lane.pairs[mark.pair].taken = false;
     return;
   }
@@ -77,11 +78,11 @@ void collect(Lane& lane, std::uint64_t now) {
     lane.until = now + static_cast<std::uint64_t>(left);
   }
   const std::uint64_t most = now + lane.scale.real(lane.marked_ns + lane.unmarked_ns);
-  if (lane.until > most) lane.until = most;  // it was quicker than expected
+  if (lane.until > most) lane.until = most;  // it was faster than expected
 }
 
 std::uint64_t ahead_of(const Lane& lane, std::uint64_t now) {
-  constexpr std::uint64_t kLateNs = 50'000;  // still there although it should not be
+  constexpr std::uint64_t kLateNs = 50'000;  // running longer than estimated by this much
   const std::uint64_t left = lane.until > now ? lane.until - now : 0;
   return lane.count > 0 && left < kLateNs ? kLateNs : left;
 }

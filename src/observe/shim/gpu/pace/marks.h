@@ -1,5 +1,5 @@
-// What is in flight in a lane: events behind it ("marks"), what they teach when they are passed,
-// what the run is charged. All functions want the lane's lock.
+// Work in flight in a lane: events recorded after it ("marks"), costs learnt when they are passed,
+// charges of the run. All functions need the lane's lock.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace assay::gpu {
 
-// More was launched, from a time on: so much, as it is estimated. Not known: assumed, for want of
-// an estimate.
+// Adds launched work: its start and estimated duration. Not known: the duration is assumed for lack
+// of an estimate.
 void add_work(Lane& lane, std::uint64_t ns, std::uint64_t since, bool known = true);
-// Which marks have been passed; learns what was timed.
+// Finds the marks that have been passed, and learns from timed ones.
 void collect(Lane& lane, std::uint64_t now);
-// What is still to run.
+// Estimated work that has not run yet.
 std::uint64_t ahead_of(const Lane& lane, std::uint64_t now);
 bool is_drained(const Lane& lane, std::uint64_t now);
-// Everything has run, because a thread waited for it; and when that was.
+// A thread synchronized at this time: everything has run.
 void drained(Lane& lane, std::uint64_t at);
-// Charges the run for the time in which work was in flight.
+// Charges the run for the time during which work was in flight.
 void settle(Lane& lane, std::uint64_t now);
 
-// A pair of events with the first one recorded (if it is to time something); -1: there is none.
+// A pair of events, the first recorded if something is to be timed; -1: none available.
 int take_pair(Lane& lane, bool timed, void* stream, bool per_thread);
-// Records the second one and marks all unmarked work with it.
+// Records the second event, which marks all unmarked work.
 void put_mark(Lane& lane, int pair, bool timed, std::uint32_t place, void* stream, bool per_thread);
-// The driver reported an error: events are forgotten, and after several errors not used any more.
+// The driver reported an error: events are dropped, and after several errors no longer used.
 void reset_events(Lane& lane);
 
 }  // namespace assay::gpu

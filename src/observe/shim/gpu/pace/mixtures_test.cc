@@ -1,5 +1,5 @@
-// Shares of programs with unlike work, in simulated time (testing/simulation.h): every second
-// within three points of the share, and at most four percent lost in sum.
+// Shares of programs with different kinds of work, in simulated time (testing/simulation.h): every
+// second within three points of the share, and at most four percent lost in total.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,12 +46,12 @@ void expect_shares(const std::vector<Part>& parts, const SimulatedCosts& costs =
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const double alone = mean(testing::simulate({{parts[i].body}}, 1, costs)[0]);
     for (const double work : done[i]) {
-      const double had = 100 * work / alone;
+      const double share = 100 * work / alone;
       char text[32];
-      std::snprintf(text, sizeof text, " %.1f", had);
+      std::snprintf(text, sizeof text, " %.1f", share);
       seen += text;
-      if (std::abs(had - parts[i].share) > std::abs(worst)) worst = had - parts[i].share;
-      sum += had / kWindows;
+      if (std::abs(share - parts[i].share) > std::abs(worst)) worst = share - parts[i].share;
+      sum += share / kWindows;
     }
     seen += " of " + std::to_string(static_cast<int>(parts[i].share)) + ";";
     promised += parts[i].share;
@@ -81,7 +81,7 @@ Body host_bound(std::uint64_t ns, std::uint64_t host_ns) {
     program.compute(host_ns);
   };
 }
-// Bursts of small kernels, each waited for, as a program with a small model has them.
+// Bursts of small kernels, each synchronized, as in a program with a small model.
 Body bursts(int number, std::uint64_t ns, std::uint64_t host_ns) {
   return [=](Program& program) {
     for (int i = 0; i < number; ++i) {
@@ -132,7 +132,7 @@ TEST(GpuMixtures, HostBoundSmallKernelsBesideLargeOnes) {
   expect_shares({{host_bound(2 * kUs, 15 * kUs), 30}, {kernels(1400 * kUs), 70}});
   expect_shares({{host_bound(3 * kUs, 5 * kUs), 70}, {kernels(13 * kMs), 30}});
 }
-// As an interpreter launches: unlike functions, more or less time between them, and sometimes much.
+// Launches as from an interpreter: different functions, with varying and sometimes long gaps.
 Body interpreted() {
   auto state = std::make_shared<std::uint64_t>(1);
   return [state](Program& program) {
@@ -155,7 +155,7 @@ TEST(GpuMixtures, BurstsOfSmallKernelsBesideLargeOnes) {
   expect_shares({{bursts(400, 5 * kUs, 0), 70}, {kernels(1400 * kUs), 30}});
 }
 
-// A machine that is slow to wake a thread and to answer about events.
+// A machine that is slow to wake threads and to query events.
 TEST(GpuMixtures, OnASlowHost) {
   const SimulatedCosts slow = {
       .record_ns = 3'000, .query_ns = 1'000, .late_ns = 150'000, .wake_ns = 120'000};

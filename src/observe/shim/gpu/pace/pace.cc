@@ -1,5 +1,5 @@
-// The checkpoint: about once per millisecond of a thread's work on the device, and after it has
-// waited for the device.
+// The checkpoint: reached about once per millisecond of a thread's work on the device, and after a
+// synchronization.
 #include "observe/shim/gpu/pace/pace.h"
 
 #include <cerrno>
@@ -14,26 +14,26 @@
 namespace assay::gpu {
 namespace {
 
-// How much a thread may launch between two checkpoints, and all may have in flight: enough that the
-// device is never idle while a thread is put off its processor for a moment.
+// How much a thread may launch between two checkpoints, and all threads may have in flight: enough
+// that the device does not become idle while a thread is briefly descheduled.
 constexpr std::uint64_t kQuantumNs = 1'000'000;
 constexpr std::uint64_t kQuantaInFlight = 4;
-// What is not known yet is taken for this: few such launches are in flight at a time, until the
-// first of them has been timed.
+// Assumed cost of unknown work: few such launches are in flight at a time, until the first has been
+// timed.
 constexpr std::uint64_t kAssumedNs = 2'000'000;
-constexpr std::uint64_t kNeverKnownNs = 200'000;  // where nothing can be timed
-// Where there is no limit: until limits are checked again.
+constexpr std::uint64_t kNeverKnownNs = 200'000;  // if nothing can be timed
+// Without a limit: budget until limits are checked again.
 constexpr std::int64_t kUnlimitedNs = 100'000'000;
-// On a device without a limit, beside others that have one: a thread may go on to those next, and
-// budgets are threads', not devices'.
+// On a device without a limit, if other devices have one: a thread may switch to those, and budgets
+// belong to threads, not devices.
 constexpr std::int64_t kBetweenDevicesNs = 20'000;
-// A promise of work is for a little longer than the estimate.
+// Promised durations exceed the estimate by this much.
 constexpr std::uint64_t kMarginNs = 200'000;
-// Sleeping takes this much longer than it should; nearer than that, one polls.
+// Sleeps end this much late; shorter waits poll instead.
 constexpr std::uint64_t kNearNs = 100'000;
 
 constexpr std::uint64_t kLongestSpinNs = 300'000;
-// Polls for something that is near, but not for long: it may come later than estimated.
+// Polls when the expected end is near, but not for long: it may come later than estimated.
 class Polling {
  public:
   bool may_go_on(bool near, std::uint64_t now) {
@@ -46,9 +46,8 @@ class Polling {
   std::uint64_t since_ = 0;
 };
 
-// What is in flight may itself wait for something that this thread will do next. So no
-// launch waits longer than it can reasonably take while none of it is done: it is made then, turn
-// or not.
+// Work in flight may itself wait for this thread's next action. So if nothing finishes for longer
+// than is plausible, the launch is made, whether or not it is the run's turn.
 constexpr std::uint64_t kStuckNs = 200'000'000;
 class StuckTimeout {
  public:
@@ -65,22 +64,23 @@ class StuckTimeout {
   std::uint64_t since_ = 0;
 };
 
-// A lane begins with little: what its launches take may depend on more than function and grid.
+// A lane starts with a small quantum: the time of its launches may depend on more than function and
+// grid.
 std::uint64_t quantum_of(const Lane& lane) {
   return lane.has_events && lane.scale.is_new() ? kQuantumNs / 8 : kQuantumNs;
 }
 
-// Also in doubt: nothing is recorded then.
+// True in doubt as well: then nothing is recorded.
 bool is_capturing(void* stream, bool per_thread) {
   auto* ask = per_thread ? helpers.is_capturing_per_thread : helpers.is_capturing;
   int status = 0;
   return ask == nullptr || ask(stream, &status) != 0 || status != 0;
 }
 
-// Sleeps until more turns than `seen` have ended, with the lane unlocked. False: another thread
-// has it and does not let go.
+// Sleeps until more turns than `seen` have ended, with the lane unlocked. False: the lane could not
+// be locked again.
 bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
-  wire::TurnDevice& device = *lane.device;
+  TurnDevice& device = *lane.device;
   lane.lock.unlock();
   if (spin) {
     spin_for_a_moment();
@@ -96,10 +96,10 @@ struct Launch {
   void* stream;
   bool per_thread;
   std::uint64_t assumed_ns;
-  bool known = true;  // its cost
+  bool known = true;  // whether the cost is known
 };
 
-// The turn is over: what is in flight runs out, and the next one has the device. True if it has.
+// Ends the turn: waits for the work in flight, then wakes the next run. True if the turn has ended.
 bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t since,
              std::uint64_t& others_until) {
   if (lane.unmarked_ns > 0 && lane.has_events) {
@@ -113,17 +113,17 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
   if (!is_drained(lane, now) || now < others_until) return false;
   drained(lane, now);
   lane.place->until_ns.store(now, std::memory_order_relaxed);
-  // Other processes of the run see the end of the turn at their checkpoints, and say the same.
-  for (const wire::TurnProcess& other : lane.device->runs[lane.row].processes) {
+  // Other processes of the run reach the same conclusion at their checkpoints.
+  for (const TurnProcess& other : lane.device->runs[lane.row].processes) {
     const std::uint64_t until = other.until_ns.load(std::memory_order_relaxed);
-    const bool busy = until > now && until < now + wire::kTurnPromiseNs;
+    const bool busy = until > now && until < now + kTurnPromiseNs;
     if (&other != lane.place && busy && now < since + kStuckNs) return false;
   }
   if (end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
   return true;
 }
 
-// Until the launch may be made. The lane stays locked, unless that could not be had: false.
+// Waits until the launch may be made. The lane stays locked. False: it could not be locked again.
 bool wait_for_turn(Lane& lane, const Launch& launch) {
   std::uint64_t waits_since = 0;
   std::uint64_t others_until = 0;
@@ -137,7 +137,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     settle(lane, now);
     if (stuck.is_over(lane, now)) break;
     const std::uint32_t seen = lane.device->ended.load(std::memory_order_acquire);
-    const wire::Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
+    const Turn turn = take_turn(*lane.device, lane.row, now, is_process_alive);
     if (!turn.mine) {
       if (waits_since == 0) waits_since = now;
       locked = rest(lane, seen, turn.again_ns > now ? turn.again_ns - now : 0, false);
@@ -145,9 +145,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     }
     const std::uint64_t ahead = ahead_of(lane, now);
     const std::uint64_t next = ahead == 0 ? 0 : kQuantumNs / 2;
-    const wire::TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
-    std::uint64_t wanted = 0;  // how much has to run first
-    if (answer == wire::TurnAnswer::kGo) {
+    const TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
+    std::uint64_t wanted = 0;  // work that has to finish first
+    if (answer == TurnAnswer::kGo) {
       const std::uint64_t with_it = ahead + lane.scale.real(launch.cost_ns);
       const std::uint64_t most = kQuantaInFlight * (launch.known ? quantum_of(lane) : kQuantumNs);
       if (ahead == 0 || with_it <= most) break;
@@ -155,8 +155,7 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
-      if (answer == wire::TurnAnswer::kLost ||
-          run_out(lane, launch, now, waits_since, others_until)) {
+      if (answer == TurnAnswer::kLost || run_out(lane, launch, now, waits_since, others_until)) {
         continue;
       }
       wanted = ahead;
@@ -164,7 +163,8 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     if (ahead > 0) {
       lane.place->until_ns.store(now + ahead + kMarginNs, std::memory_order_relaxed);
     }
-    // Half of it, and look again: nothing is so well known that the device should be idle for it.
+    // Sleeps half of that and checks again: estimates are not accurate enough to risk an idle
+    // device.
     const bool near = wanted <= kNearNs;
     const std::uint64_t longest = quantum_of(lane) < kQuantumNs ? kNearNs : wanted / 2;
     locked = rest(lane, seen, near ? kNearNs / 2 : longest, polling.may_go_on(near, now));
@@ -176,17 +176,17 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
   return locked;
 }
 
-// Two events around a launch cost a full queue some twenty microseconds and a host-bound thread
-// some five, one behind it almost nothing. For a launch whose cost is settled, now and then is
-// enough.
+// Two events around a launch cost a full queue about twenty microseconds and a host-bound thread
+// about five, one after it almost nothing. A launch with a settled cost is timed only from time to
+// time.
 bool is_worth_timing(Lane& lane, const Launch& launch, std::uint32_t place) {
   constexpr std::uint32_t kOneOf = 4;
   return !launch.known || !is_settled(place) || ++lane.checkpoints % kOneOf == 0;
 }
 
-// How much may be launched until the next checkpoint: a millisecond of the device's time, or of the
-// host's if that is what the thread needs for its launches. A thread that is seldom at its
-// checkpoint would not see the end of its turn, and would seem to be idle.
+// Budget until the next checkpoint: a millisecond of device time, or of host time if the thread's
+// launches take longer than their execution. A thread that rarely reaches its checkpoint would miss
+// the end of its turn, and would seem idle.
 std::int64_t next_budget(const Lane& lane, const Used& used, std::uint64_t now) {
   constexpr std::uint64_t kLeastPart = 16;
   const std::uint64_t quantum = quantum_of(lane);
@@ -245,7 +245,7 @@ Ticket before_launch(const Work& work, std::uint32_t subtracted) {
   grant(mine, static_cast<std::int64_t>(kQuantumNs), now_ns());
   const HarmlessToCaptures harmless;
   Ticket ticket;
-  // What is captured runs with its graph, and is paced there.
+  // Captured work runs with its graph and is paced there.
   Lane* lane = is_capturing(work.stream, work.per_thread) ? nullptr : take_lane();
   if (lane != nullptr) {
     ticket =
@@ -283,7 +283,8 @@ void after_wait(std::uint64_t from_ns, bool whole_context) {
       add_work(*lane, used.estimated_ns, used.since_ns);
       grant(mine, 0, now);
       collect(*lane, now);
-      constexpr std::uint64_t kReallyNs = 20'000;  // it would return at once if all had run before
+      constexpr std::uint64_t kReallyNs =
+          20'000;  // a wait shorter than this means that nothing was in flight
       if (whole_context || lane->count == 0) {
         drained(*lane, now > from_ns + kReallyNs || lane->until > now ? now : lane->until);
         lane->place->until_ns.store(now, std::memory_order_relaxed);

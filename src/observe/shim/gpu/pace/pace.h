@@ -1,13 +1,12 @@
-// The work of a limited run: what each piece costs is taken from its thread's budget, and when that
-// is used up it comes to the checkpoint, where it waits for the run's turn and for work in flight.
+// Paces the work of a limited run: each piece of work is charged to its thread's budget; when that
+// is used up, the thread goes to the checkpoint, where it waits for the run's turn and for work in
+// flight.
 //
-//   paced.cc   the launch path in assembly, its functions below zero, which entry points are paced
-//   pace.cc    the checkpoint
-//   lanes.h    contexts and their limits
-//   marks.h    what is in flight: events, estimates, what is charged
-//   costs.h    what work costs; scale.h: by what factor that is off
-//   budgets.h  what a thread may launch until its next checkpoint
-//   turns.h    the file of turns
+//   paced.cc   the launch path in assembly, the slow path when the budget is used up, which entry
+//   points are paced pace.cc    the checkpoint lanes.h    contexts and their limits marks.h    work
+//   in flight: events, estimates, charges costs.h    costs of work; scale.h: correction factor of
+//   costs budgets.h  how much a thread may launch until its next checkpoint turns.h    the file of
+//   turns
 #pragma once
 
 #include <cstdint>
@@ -22,20 +21,20 @@ struct Lane;
 // A piece of work between before_launch and after_launch.
 struct Ticket {
   Lane* lane = nullptr;     // null: nothing more to do
-  std::uint32_t place = 0;  // of its cost
+  std::uint32_t place = 0;  // index of its cost
   int pair = -1;            // of events
   bool timed = false;       // between the two
   void* stream = nullptr;
-  bool per_thread = false;  // the stream's kind, where it is the default one
+  bool per_thread = false;  // kind of the default stream
 };
 // Work of one call of the driver: a kernel, a graph, a copy or a memset.
 struct Work {
-  std::uint32_t place;  // of its cost
+  std::uint32_t place;  // index of its cost
   void* stream;
-  bool per_thread;               // the default stream is the thread's
-  std::uint64_t assumed_ns = 0;  // what it takes, until that is known; 0: no idea
+  bool per_thread;               // the default stream is per thread
+  std::uint64_t assumed_ns = 0;  // assumed duration until it is known; 0: unknown
 };
-// Waits as long as it must. `subtracted` is what was taken from the thread's budget for it.
+// Waits as long as necessary. `subtracted` is what was charged to the thread's budget for it.
 Ticket before_launch(const Work& work, std::uint32_t subtracted);
 void after_launch(const Ticket& ticket);
 
@@ -47,7 +46,7 @@ Result checked(const Work& work, std::uint32_t subtracted, Call call) {
   return result;
 }
 
-// What the launch path does in assembly, for calls that take microseconds anyway.
+// C++ version of the launch path, for calls that take microseconds anyway.
 template <typename Call>
 Result paced(const Work& work, Call call) {
   check_limits();
@@ -63,7 +62,7 @@ Result paced_copy(CopyKind kind, std::uint64_t bytes, void* stream, bool per_thr
   return paced({copy_place(kind, bytes), stream, per_thread, assumed_copy_ns(kind, bytes)}, call);
 }
 
-// A thread has waited for the device, from then on; for all of it or for a part.
+// A thread has synchronized with the device, since this time; with all of it or with a part.
 void after_wait(std::uint64_t from_ns, bool whole_context);
 
 }  // namespace assay::gpu

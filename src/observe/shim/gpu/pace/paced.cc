@@ -1,9 +1,9 @@
-// The limited launch path: what a counting stub (stubs.cc) jumps on to when its run has a share or
-// a priority. Thirteen instructions: hash function and grid, take what that costs from the thread's
-// budget, go on to the driver; below zero to the checkpoint, which is a function.
+// The paced launch path: where a counting stub (stubs.cc) jumps to if its run has a share or a
+// priority. Thirteen instructions: hash function and grid, subtract the cost from the thread's
+// budget, jump to the driver, or below zero call the checkpoint.
 //
-// Also here: waiting and copying, which always look whether limits have changed. They take
-// microseconds, and are the places where an unlimited program learns of its limit.
+// Also here: synchronization and copies, which always check whether limits have changed. They take
+// microseconds anyway, and are where an unlimited program notices a new limit.
 #include <pthread.h>
 
 #include "observe/shim/gpu/gpu.h"
@@ -25,15 +25,10 @@ extern "C" {
 #define COPY WAIT
 #define OLD_LAUNCH WAIT
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 }
 
-// rax is the thread's block, as counting left it; r10 and r11 are free. Numbers are checked below.
+// rax is the thread's block, set by the counting stub; r10 and r11 are free. Offsets are checked
+// below.
 #define ASSAY_PACED(symbol, hash)          \
   asm(".text\n"                            \
       ".p2align 4\n"                       \
@@ -68,8 +63,8 @@ static_assert(offsetof(assay::wire::GpuBlock, budget) == 16);
               "addl %r11d, %r10d\n"              \
               "addl %edi, %r10d\n")
 #define COOPERATIVE LAUNCH
-// A null configuration is the driver's to refuse. The grid's depth, which few use, is left out, so
-// that there is room for that test.
+// A null configuration is left for the driver to refuse. The grid's z dimension, which is rarely
+// used, is ignored to make up for that test.
 #define LAUNCH_EX(symbol, per_thread)               \
   ASSAY_PACED(symbol,                               \
               "testq %rdi, %rdi\n"                  \
@@ -82,12 +77,6 @@ static_assert(offsetof(assay::wire::GpuBlock, budget) == 16);
 #define COPY(symbol, kind, bytes, stream, per_thread, waits)
 #define OLD_LAUNCH(symbol, x, y, stream)
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 
 namespace assay::gpu {
 namespace {
@@ -101,7 +90,7 @@ struct LaunchConfig {
 };
 static_assert(offsetof(LaunchConfig, stream) == 32);
 
-// Below zero: the launch path has taken the cost from the budget.
+// The budget is used up; the launch path has already subtracted the cost.
 template <typename Call>
 Result checked_launch(std::uint32_t place, void* stream, bool per_thread, Call call) {
   return checked({place, stream, per_thread}, cost_of(place), call);
@@ -124,8 +113,8 @@ using Cooperative = Result(void*, unsigned, unsigned, unsigned, unsigned, unsign
                            unsigned, void*, void**);
 using LaunchEx = Result(const LaunchConfig*, void*, void**, void**);
 using Wait = Result(void*);
-// Copies, memsets and old launches have at most six arguments, all in registers of integers: those
-// that a function does not have are passed on as they came.
+// Copies, memsets and old launches have at most six arguments, all in integer registers; registers
+// that a function does not use are passed on unchanged.
 using SixArguments = Result(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
                             std::uint64_t, std::uint64_t);
 
@@ -192,12 +181,6 @@ using assay::gpu::waited;
                              ASSAY_CALL_SIX(symbol));                                          \
   }
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 }
 
 namespace assay::gpu {
@@ -209,7 +192,7 @@ namespace {
 constinit SpinLock switching;
 
 struct Way {
-  std::atomic<void*>* counted;  // where counting goes on
+  std::atomic<void*>* counted;  // where the counting stub jumps to
   std::atomic<void*>* driver;
   void* paced;
   bool launch;
@@ -225,12 +208,6 @@ const Way kWays[] = {
 #define COPY WAIT
 #define OLD_LAUNCH WAIT
 #include "observe/shim/gpu/pace/paced.inc"
-#undef LAUNCH
-#undef COOPERATIVE
-#undef LAUNCH_EX
-#undef WAIT
-#undef COPY
-#undef OLD_LAUNCH
 };
 
 bool some_device_is_limited(const wire::GpuRegion& counted) {

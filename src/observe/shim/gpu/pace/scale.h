@@ -1,8 +1,7 @@
-// By what a lane's estimates are off. What one launch takes between two events is more than what it
-// adds to a full queue, much more for a kernel of microseconds; and functions whose time
-// depends on more than their grid are timed now here, now there. So what events say of whole
-// stretches of work is compared with the sum of the estimates for the same, and everything that is
-// in flight, or may be launched, is multiplied by that.
+// Correction factor of a lane's estimates. A launch takes longer between two events than it adds to
+// a full queue, much longer for a kernel of microseconds; and the time of some functions depends on
+// more than their grid. So the measured time of whole stretches of work is compared with the sum of
+// their estimates, and everything in flight or to be launched is multiplied by the ratio.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +10,9 @@ namespace assay::gpu {
 
 class Scale {
  public:
-  // A stretch that was waiting when the one before it ended: the device was never idle in between.
-  // One alone never changes much: it may have been measured wrongly, and an
-  // estimate that is too high leaves the device idle.
+  // A stretch that was queued when the previous one ended: the device was never idle in between. A
+  // single one changes little: it may be mismeasured, and an estimate that is too high leaves the
+  // device idle.
   void learn(double took_ns, double estimated_ns) {
     const double expected_ns = times_ * estimated_ns;
     took_ns = within(took_ns, expected_ns / kStep, expected_ns * kStep);
@@ -22,7 +21,7 @@ class Scale {
     estimated_ = estimated_ * kKeep + estimated_ns;
     times_ = within(took_ / estimated_, 1 / kMost, kMost);
   }
-  // The device may have been idle for a part of that time.
+  // The device may have been idle for part of that time.
   void learn_most(double took_ns, double estimated_ns) {
     if (took_ns < times_ * estimated_ns) {
       learn(took_ns, estimated_ns);
@@ -31,28 +30,28 @@ class Scale {
     }
   }
 
-  // Little was seen until now: better not to launch much by estimates alone.
+  // Few measurements so far: not much should be launched by estimates alone.
   [[nodiscard]] bool is_new() const { return stretches_ < kFew; }
   [[nodiscard]] double times() const { return times_; }
   [[nodiscard]] std::uint64_t real(std::uint64_t estimated_ns) const {
     return static_cast<std::uint64_t>(static_cast<double>(estimated_ns) * times_);
   }
-  // What is estimated for that much.
+  // The estimate that corresponds to this actual time.
   [[nodiscard]] std::uint64_t estimated(std::uint64_t real_ns) const {
     return static_cast<std::uint64_t>(static_cast<double>(real_ns) / times_);
   }
 
  private:
-  // Of what is known, after each stretch of about a millisecond: new within a turn, and still the
-  // mean of several.
+  // Weight of earlier stretches after each stretch of about a millisecond: adapts within a turn,
+  // and still averages several.
   static constexpr double kKeep = 0.8;
-  // As if that much had been seen before: the first stretch does not decide alone.
+  // Prior weight, so that the first stretch does not decide alone.
   static constexpr double kBelievedNs = 500'000;
   static constexpr int kFew = 8;
   static constexpr double kStep = 4;
   static constexpr double kMost = 256;
 
-  // Also of what is not a number.
+  // Handles NaN, too.
   static double within(double value, double least, double most) {
     if (!(value > least)) return least;
     return value < most ? value : most;

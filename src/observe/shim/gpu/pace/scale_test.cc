@@ -1,4 +1,4 @@
-// How estimates become what is believed: against devices whose real times are known here.
+// The correction factor of estimates, against simulated devices with known times.
 #include "observe/shim/gpu/pace/scale.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint32_t kSomePlace = 77;
 
-// Whatever the estimates are off by: it is known after a few of the stretches into which work is
-// cut, a millisecond each as far as is known.
+// Whatever the error of the estimates, it is learnt after a few stretches of work of an estimated
+// millisecond each.
 RC_GTEST_PROP(GpuScale, ABiasIsFoundSoon, ()) {
   const double bias = std::exp2(*rc::gen::inRange(-500, 601) / 100.0);
   Scale scale;
@@ -31,7 +31,7 @@ RC_GTEST_PROP(GpuScale, ABiasIsFoundSoon, ()) {
   RC_ASSERT(std::abs(static_cast<double>(scale.estimated(scale.real(1'000'000))) - 1e6) < 100);
 }
 
-// And changed again when the program does something else.
+// And changes again when the program's work changes.
 TEST(GpuScale, ANewBiasReplacesTheOld) {
   Scale scale;
   for (int i = 0; i < 100; ++i) scale.learn(600'000, 1'000'000);
@@ -40,7 +40,7 @@ TEST(GpuScale, ANewBiasReplacesTheOld) {
   EXPECT_NEAR(scale.times(), 2, 0.2);
 }
 
-// Kernels of one grid, short and long in turn: what is believed is their mean.
+// Kernels of one grid, short and long in turn: the estimate is their mean.
 TEST(GpuScale, TheMeanOfWhatAlternates) {
   Scale scale;
   for (int i = 0; i < 200; ++i) scale.learn(i % 2 == 0 ? 500'000 : 1'500'000, 500'000);
@@ -68,10 +68,10 @@ TEST(GpuScale, IdleTimeIsNotTakenForWork) {
   EXPECT_NEAR(scale.times(), 0.5, 0.05);
 }
 
-// Whatever it is told, it ends, and is a number by which one can multiply and divide.
-RC_GTEST_PROP(GpuScale, NonsenseHasBounds, (const std::vector<double>& told)) {
+// Any input gives a finite factor that can be multiplied and divided by.
+RC_GTEST_PROP(GpuScale, AnyInputStaysWithinBounds, (const std::vector<double>& times)) {
   Scale scale;
-  for (const double took : told) {
+  for (const double took : times) {
     scale.learn(took, 1'000);
     scale.learn_most(-took, 1e9);
     RC_ASSERT(scale.times() >= 1.0 / 256);

@@ -24,39 +24,41 @@ namespace {
 constexpr std::size_t kPathSize = 4096;
 char turns_path[kPathSize];
 constinit SpinLock attaching;
-constinit std::atomic<wire::GpuTurns*> attached{nullptr};
+constinit std::atomic<GpuTurns*> attached{nullptr};
 
-// As the process got it: programs change their environment.
+// The environment at process start: programs change theirs.
 __attribute__((constructor)) void remember_turns_path() {
-  const char* named = getenv(wire::kGpuTurnsVariable);
+  const char* named = getenv(kGpuTurnsVariable);
   if (named != nullptr && named[0] != 0 && strlen(named) < kPathSize) {
     memcpy(turns_path, named, strlen(named) + 1);
   } else {
-    snprintf(turns_path, sizeof turns_path, "/dev/shm/assay-gpu-turns-%u", geteuid());
+    // Programs of different versions must not share one.
+    snprintf(turns_path, sizeof turns_path, "/dev/shm/assay-gpu-turns-%u-%u", geteuid(),
+             static_cast<unsigned>(kTurnsVersion));
   }
 }
 
-// Only a file of our own: what others can write could say anything.
-wire::GpuTurns* map_file() {
+// Only a file owned by this user: contents written by others cannot be trusted.
+GpuTurns* map_file() {
   const int file = open(turns_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
   if (file < 0) return nullptr;
   struct stat status {};
   void* memory = MAP_FAILED;
   if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-      wire::make_gpu_turns(file)) {
-    memory = mmap(nullptr, sizeof(wire::GpuTurns), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      make_gpu_turns(file)) {
+    memory = mmap(nullptr, sizeof(GpuTurns), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
   close(file);
-  return memory == MAP_FAILED ? nullptr : static_cast<wire::GpuTurns*>(memory);
+  return memory == MAP_FAILED ? nullptr : static_cast<GpuTurns*>(memory);
 }
 
-wire::GpuTurns* own_memory() {
-  void* memory = mmap(nullptr, sizeof(wire::GpuTurns), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<wire::GpuTurns*>(memory);
+GpuTurns* own_memory() {
+  void* memory =
+      mmap(nullptr, sizeof(GpuTurns), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<GpuTurns*>(memory);
 }
 
-// The pid and the low half of its start time; 0: there is no such process, or only its remains.
+// The pid and the low half of its start time; 0: no such process, or a zombie.
 std::uint64_t process_word(int pid) {
   const std::uint64_t start = start_ticks_of(pid);
   if (start == 0) return 0;
@@ -70,12 +72,12 @@ void forget_turns() {
   attaching.reset();
 }
 
-wire::GpuTurns* turns() {
-  if (wire::GpuTurns* known = attached.load(std::memory_order_acquire); known != nullptr) {
+GpuTurns* turns() {
+  if (GpuTurns* known = attached.load(std::memory_order_acquire); known != nullptr) {
     return known;
   }
   if (!attaching.try_lock_for_a_while()) return nullptr;
-  wire::GpuTurns* made = attached.load();
+  GpuTurns* made = attached.load();
   if (made == nullptr) {
     made = map_file();
     if (made == nullptr) {
@@ -88,12 +90,12 @@ wire::GpuTurns* turns() {
   return made;
 }
 
-wire::TurnProcess& own_place(wire::TurnRun& run) {
-  return wire::join_run(run, process_word(getpid()), pid_namespace(), is_process_alive);
+TurnProcess& own_place(TurnRun& run) {
+  return join_run(run, process_word(getpid()), pid_namespace(), is_process_alive);
 }
 
-// Of another namespace of pids nothing can be known; its promises end by themselves.
-bool is_process_alive(const wire::TurnProcess& process) {
+// Processes of another pid namespace cannot be checked; their promises expire.
+bool is_process_alive(const TurnProcess& process) {
   const std::uint64_t word = process.process.load();
   if (word == 0 || process.namespace_id.load() != pid_namespace()) return false;
   return process_word(static_cast<int>(word >> 32U)) == word;
@@ -106,7 +108,7 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
+void sleep_for(TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
   constexpr std::uint64_t kLongestNs = 5'000'000;
   const timespec time{0, static_cast<long>(ns < kLongestNs ? ns : kLongestNs)};
   syscall(SYS_futex, &device.ended, FUTEX_WAIT, seen, &time, nullptr, 0);
@@ -116,7 +118,7 @@ void spin_for_a_moment() {
   for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
 }
 
-void wake_waiters(wire::TurnDevice& device) {
+void wake_waiters(TurnDevice& device) {
   syscall(SYS_futex, &device.ended, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 

@@ -1,6 +1,6 @@
-// Shares and priorities of programs that keep the fake GPU busy. It says itself what each process
-// has had; the machine may be busy, so bounds are wide here and narrow in wire/gpu_turns_test.cc,
-// where time is simulated, and in bench/gpu/shares, where the GPU is real.
+// Shares and priorities of programs that keep the fake GPU busy, which reports the time each
+// process got. The machine may be busy, so bounds are wide here and narrow in
+// pace/turn_rules_test.cc, where time is simulated, and in bench/gpu/shares, where the GPU is real.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -38,7 +38,7 @@ void limit(const RunRecord& run, std::uint32_t share, bool borrow = false,
   run.region().header.generation.fetch_add(1);
 }
 
-// Runs on one GPU, with turns of their own.
+// Runs on one GPU, with their own file of turns.
 class OneGpu {
  public:
   OneGpu() {
@@ -60,7 +60,7 @@ class OneGpu {
   }
   [[nodiscard]] const std::string& turns_file() const { return turns_; }
 
-  // Runs beside the others: `kernels` as testing/share.h says.
+  // Starts another program; `kernels` as in testing/share.h.
   void start(const RunRecord& run, const std::string& kernels, int windows = 3,
              const std::string& more = "") {
     const std::size_t place = results_.size();
@@ -76,41 +76,40 @@ class OneGpu {
     for (std::thread& thread : running_) thread.join();
     running_.clear();
   }
-  // Percent of the GPU that the program had, from one window to another.
-  double had(std::size_t program, int from = 0, int to = 3) {
+  // Percent of the GPU that the program got, over a range of windows.
+  double share_of(std::size_t program, int from = 0, int to = 3) {
     wait();
     const Ran& ran = *results_[program];
     EXPECT_EQ(ran.status, 0) << ran.text;
     double sum = 0;
     double span = 0;
     for (int i = from; i < to; ++i) {
-      const auto had = ran.told.find("had" + std::to_string(i));
-      const auto whole = ran.told.find("span" + std::to_string(i));
-      if (had == ran.told.end() || whole == ran.told.end()) return -1;
-      sum += static_cast<double>(had->second);
+      const auto busy = ran.values.find("busy" + std::to_string(i));
+      const auto whole = ran.values.find("span" + std::to_string(i));
+      if (busy == ran.values.end() || whole == ran.values.end()) return -1;
+      sum += static_cast<double>(busy->second);
       span += static_cast<double>(whole->second);
     }
     return 100 * sum / span;
   }
-  // In nanoseconds, until its end.
-  double had_ever(std::size_t program) {
+  // GPU time until its end, in nanoseconds.
+  double busy_ns(std::size_t program) {
     wait();
-    const auto ever = results_[program]->told.find("ever");
-    return ever == results_[program]->told.end() ? 0 : static_cast<double>(ever->second);
+    const auto ever = results_[program]->values.find("ever");
+    return ever == results_[program]->values.end() ? 0 : static_cast<double>(ever->second);
   }
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
 
  private:
   char clock_[32] = "/dev/shm/assay-gpu-clock-XXXXXX";
   std::string turns_;
-  std::uint64_t begin_ = now_in_ms() + 200;  // time to start in
+  std::uint64_t begin_ = now_in_ms() + 200;  // time to start
   std::vector<std::unique_ptr<Ran>> results_;
   std::vector<std::thread> running_;
 };
 
-// A program that does not get a processor cannot keep a GPU busy, and on a busy machine that
-// happens. So that nobody has more than its share must always be seen, that it has so much only in
-// one of several attempts.
+// A program without a processor cannot keep a GPU busy, and on a busy machine that happens. So
+// upper bounds of shares are checked in every attempt, lower bounds in one of several.
 template <typename Attempt>
 void in_one_of_several(Attempt attempt) {
   constexpr int kAttempts = 5;
@@ -135,8 +134,8 @@ void expect_shares(const std::string& first_kernels, double first,
     OneGpu gpu;
     gpu.start(runs[0], first_kernels, 2, more);
     gpu.start(runs[1], second_kernels, 2, more);
-    const double a = gpu.had(0, 0, 2);
-    const double b = gpu.had(1, 0, 2);
+    const double a = gpu.share_of(0, 0, 2);
+    const double b = gpu.share_of(1, 0, 2);
     EXPECT_LE(a, first + 6);
     EXPECT_LE(b, second + 6);
     const wire::GpuDevice& device = runs[0].region().devices[0];
@@ -146,14 +145,14 @@ void expect_shares(const std::string& first_kernels, double first,
   });
 }
 
-TEST(GpuShares, WithoutLimitsTwoProgramsHaveHalfEach) {
+TEST(GpuShares, WithoutLimitsTwoProgramsGetHalfEach) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord runs[2];
     OneGpu gpu;
     gpu.start(runs[0], "launch 100", 2);
     gpu.start(runs[1], "launch 100", 2);
-    const double a = gpu.had(0, 0, 2);
-    const double b = gpu.had(1, 0, 2);
+    const double a = gpu.share_of(0, 0, 2);
+    const double b = gpu.share_of(1, 0, 2);
     return note(seen, "a", a, a > 44 && a < 56) && note(seen, "b", b, b > 44 && b < 56);
   });
 }
@@ -166,12 +165,12 @@ TEST(GpuShares, TenAndNinetyOfDifferentKernels) {
   expect_shares("launch 500 20 2000", 10, "threads 50 300", 90);
 }
 
-// A kernel between two events takes more than half as much again as it adds to a full queue.
+// A kernel between two events takes over 50 % longer than it adds to a full queue.
 TEST(GpuShares, EventsThatTakeLongerThanTheKernels) {
   expect_shares("launch 20", 30, "launch 20", 70, "FAKECUDA_EVENT_NS=20000");
 }
 
-// What a launch takes cannot be known from its function and grid.
+// The time of a launch does not follow from its function and grid.
 TEST(GpuShares, OneGridForShortAndLongKernels) {
   expect_shares("onegrid 20 1000", 30, "onegrid 1000 20 20 20", 70, "FAKECUDA_EVENT_NS=3000");
 }
@@ -180,7 +179,7 @@ TEST(GpuShares, CopiesBesideKernels) {
   expect_shares("copy 64", 50, "launch 1000", 50, "FAKECUDA_DEVICE_COPY_NS=2000");
 }
 
-// Two processes are one run: together they have its share.
+// Two processes of one run share its share.
 TEST(GpuShares, ProcessesOfARunShareItsTurns) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord runs[2];
@@ -190,16 +189,16 @@ TEST(GpuShares, ProcessesOfARunShareItsTurns) {
     gpu.start(runs[0], "launch 100");
     gpu.start(runs[0], "launch 150");
     gpu.start(runs[1], "launch 100");
-    const double both = gpu.had(0) + gpu.had(1);
-    const double other = gpu.had(2);
+    const double both = gpu.share_of(0) + gpu.share_of(1);
+    const double other = gpu.share_of(2);
     EXPECT_LE(both, 46);
     EXPECT_LE(other, 66);
     return note(seen, "both", both, both >= 33) && note(seen, "other", other, other >= 53);
   });
 }
 
-// Each on a GPU of its own, at once: a cap holds for every kind of work, and what a run is charged
-// is what it had.
+// Each on its own GPU, concurrently: a cap holds for every kind of work, and a run is charged what
+// it used.
 TEST(GpuShares, ACapHoldsForEveryKindOfWork) {
   const std::vector<std::string> kinds = {"launch 100", "ex 100",         "cooperative 100",
                                           "graph 100",  "launch 10000 2", "copies 100",
@@ -213,25 +212,25 @@ TEST(GpuShares, ACapHoldsForEveryKindOfWork) {
     }
     bool good = true;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      const double had = gpus[i].had(0);
+      const double share = gpus[i].share_of(0);
       const auto charged = static_cast<double>(runs[i].region().devices[0].busy_ns.load());
-      const double part = charged / gpus[i].had_ever(0);
-      EXPECT_LE(had, 26) << kinds[i];
+      const double part = charged / gpus[i].busy_ns(0);
+      EXPECT_LE(share, 26) << kinds[i];
       EXPECT_GE(part, 0.9) << kinds[i];
-      good = note(seen, kinds[i].c_str(), had, had >= 14) && good;
+      good = note(seen, kinds[i].c_str(), share, share >= 14) && good;
       good = note(seen, "charged", part, part <= 1.2) && good;
     }
     return good;
   });
 }
 
-TEST(GpuShares, WhoBorrowsHasTheRest) {
+TEST(GpuShares, ABorrowerGetsTheRest) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord run;
     limit(run, 200, true);
     OneGpu gpu;
     gpu.start(run, "launch 100", 2);
-    return note(seen, "alone", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 85);
+    return note(seen, "alone", gpu.share_of(0, 0, 2), gpu.share_of(0, 0, 2) >= 85);
   });
 }
 
@@ -243,13 +242,13 @@ TEST(GpuShares, PriorityComesFirst) {
     OneGpu gpu;
     gpu.start(runs[0], "launch 100", 2);
     gpu.start(runs[1], "launch 100", 2);
-    const double high = gpu.had(0, 0, 2);
+    const double high = gpu.share_of(0, 0, 2);
     return note(seen, "high", high, high >= 85) &&
-           note(seen, "low", gpu.had(1, 0, 2), gpu.had(1, 0, 2) <= 10);
+           note(seen, "low", gpu.share_of(1, 0, 2), gpu.share_of(1, 0, 2) <= 10);
   });
 }
 
-// A limit that comes, changes and goes while a program runs.
+// A limit that is set, changed and removed while a program runs.
 TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord run;
@@ -264,15 +263,15 @@ TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
     limit(run, 300);
     at(4);
     limit(run, 1000);
-    return note(seen, "before", gpu.had(0, 0, 1), gpu.had(0, 0, 1) >= 80) &&
-           note(seen, "limited", gpu.had(0, 2, 4), gpu.had(0, 2, 4) <= 36) &&
-           note(seen, "after", gpu.had(0, 5, 6), gpu.had(0, 5, 6) >= 80);
+    return note(seen, "before", gpu.share_of(0, 0, 1), gpu.share_of(0, 0, 1) >= 80) &&
+           note(seen, "limited", gpu.share_of(0, 2, 4), gpu.share_of(0, 2, 4) <= 36) &&
+           note(seen, "after", gpu.share_of(0, 5, 6), gpu.share_of(0, 5, 6) >= 80);
   });
 }
 
-// Whoever is killed while it holds the turn, with long kernels that were promised: the other goes
-// on, and has nearly everything.
-TEST(GpuShares, NobodyWaitsForTheDead) {
+// A process is killed while it holds the turn, with long promised kernels: the other continues and
+// gets nearly everything.
+TEST(GpuShares, KilledProcessesAreNotWaitedFor) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord killed;
     const RunRecord run;
@@ -286,18 +285,18 @@ TEST(GpuShares, NobodyWaitsForTheDead) {
                                  gpu.settings());
       EXPECT_NE(ran.status, 0);
     }
-    return note(seen, "the living", gpu.had(0, 2, 4), gpu.had(0, 2, 4) >= 80);
+    return note(seen, "the survivor", gpu.share_of(0, 2, 4), gpu.share_of(0, 2, 4) >= 80);
   });
 }
 
-// What is in flight may wait for what is launched next: so launches wait for it, but not for ever.
+// Work in flight may wait for the next launch: so launches wait for it, but not forever.
 TEST(GpuShares, ALaunchDoesNotWaitForEverForAKernel) {
   const RunRecord run;
   limit(run, 300);
   OneGpu gpu;
   const Ran ran = run.probe("behind_a_long_one 10", gpu.settings());
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_LT(ran.told.at("milliseconds"), 8000);
+  EXPECT_LT(ran.values.at("milliseconds"), 8000);
 }
 
 TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
@@ -308,24 +307,24 @@ TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
     OneGpu gpu;
     const Ran ran = run.probe(std::string("paced 3000 ") + kind, gpu.settings());
     ASSERT_EQ(ran.status, 0) << ran.text;
-    EXPECT_EQ(ran.told.at("launches"), 3000) << kind;
-    EXPECT_GT(ran.told.at("records"), 0) << kind;
-    EXPECT_LT(ran.told.at("records"), 300) << kind;
+    EXPECT_EQ(ran.values.at("launches"), 3000) << kind;
+    EXPECT_GT(ran.values.at("records"), 0) << kind;
+    EXPECT_LT(ran.values.at("records"), 300) << kind;
   }
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls + run.total(GpuQuantity::kKernelEx).calls +
                 run.total(GpuQuantity::kCooperative).calls,
             9000);
 }
 
-// A queue of 300 ms that never runs empty has a mark for each millisecond. Two events for each
-// would be 600; one alone, whatever the kernel takes meanwhile, some 310.
+// A queue of 300 ms that is never empty has a mark for each millisecond. Two events for each would
+// be 600; one each is about 310.
 TEST(GpuShares, WhatIsSettledIsTimedNowAndThen) {
   const RunRecord run;
   limit(run, 500, true);
   in_one_of_several([&](std::string& seen) {
     OneGpu gpu;
     const Ran ran = run.probe("paced 300000 cuLaunchKernel", gpu.settings());
-    const auto records = static_cast<double>(ran.told.at("records"));
+    const auto records = static_cast<double>(ran.values.at("records"));
     return note(seen, "events", records, records > 340 && records < 480);
   });
 }
@@ -348,8 +347,8 @@ TEST(GpuShares, ForkedAndThreadedProgramsCountAsBefore) {
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 9505);
 }
 
-// Without events, without a file of turns, with a file of somebody else's: launches are made, and a
-// cap holds as well as it can be known.
+// Without events, without a file of turns, with a file of another user: launches are made, and a
+// cap holds approximately.
 TEST(GpuShares, InDoubtLaunchesAreMade) {
   in_one_of_several([&](std::string& seen) {
     const RunRecord runs[3];
@@ -364,8 +363,8 @@ TEST(GpuShares, InDoubtLaunchesAreMade) {
     gpus[2].start(runs[2], "launch 200", 2);
     bool good = true;
     for (OneGpu& gpu : gpus) {
-      EXPECT_LE(gpu.had(0, 0, 2), 38);
-      good = note(seen, "had", gpu.had(0, 0, 2), gpu.had(0, 0, 2) >= 20) && good;
+      EXPECT_LE(gpu.share_of(0, 0, 2), 38);
+      good = note(seen, "share", gpu.share_of(0, 0, 2), gpu.share_of(0, 0, 2) >= 20) && good;
     }
     EXPECT_NE(RunRecord::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
     return good;

@@ -1,8 +1,7 @@
 // A region for processes whose limits come from HAMi's variables. All processes of a container
-// share it: by the name of HAMi's own cache file where that is given, else by user, pid namespace
-// and the limits themselves. It is never removed: it outlives its processes, as that file does, so
-// limits are taken from the environment by everyone who comes, and never from what stands in the
-// file.
+// share it: by the name of HAMi's own cache file if that is given, else by user, pid namespace and
+// the limits themselves. It is never removed and outlives its processes, as HAMi's file does, so
+// every process takes the limits from its environment, never from the file.
 #include "observe/shim/gpu/region/hami.h"
 
 #include <fcntl.h>
@@ -25,10 +24,10 @@ HamiSettings settings;
 char cache_path[kPathSize];
 char odd_variable[64];
 bool read = false;
-constinit std::atomic<bool> told_odd{false};
+constinit std::atomic<bool> logged_odd{false};
 bool own_region = false;
 
-// The environment as the process got it: programs change theirs.
+// The environment at process start: programs change theirs.
 __attribute__((constructor)) void read_settings() {
   if (read) return;
   read = true;
@@ -42,13 +41,13 @@ __attribute__((constructor)) void read_settings() {
       memcpy(odd_variable, settings.odd, static_cast<std::size_t>(end - settings.odd));
     }
   }
-  settings.cache = nullptr;  // both are the environment's
+  settings.cache = nullptr;  // both point into the environment
   settings.odd = nullptr;
 }
 
-// Also where that was the only limit, and there is none now. Once.
+// Logged once, even if no valid limit is left.
 void tell_odd() {
-  if (odd_variable[0] == 0 || told_odd.exchange(true)) return;
+  if (odd_variable[0] == 0 || logged_odd.exchange(true)) return;
   char line[128];
   snprintf(line, sizeof line, "%s is not understood, and ignored", odd_variable);
   log_line(line);
@@ -57,7 +56,7 @@ void tell_odd() {
 std::uint64_t hash_of_settings() {
   struct stat status {};
   std::uint64_t hash = stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-  // `hash` is of what was before, in this order.
+  // `hash` is that of the preceding fields, in this order.
   const auto add = [&](std::uint64_t value) { hash = wire::gpu_mix(hash ^ value); };
   add(settings.bytes);
   add(settings.share);
@@ -82,8 +81,8 @@ File judge(int file, bool must_be_ours) {
   return valid ? File::kGood : File::kGarbage;
 }
 
-// Whole or not at all: the file gets its name when there is a region in it. A process that is not
-// first finds the first one's, and -1 tells that as well.
+// Atomic: the file gets its name when the region in it is complete. A process that is not the first
+// also gets -1 and opens the first one's file.
 int make_file(const char* path, mode_t mode) {
   char folder[kPathSize];
   char self[40];
@@ -101,7 +100,7 @@ int make_file(const char* path, mode_t mode) {
     close(file);
     return -1;
   }
-  // Where files cannot be made without a name.
+  // For file systems without O_TMPFILE.
   char name[kPathSize];
   if (snprintf(name, sizeof name, "%s.%d", path, getpid()) >= static_cast<int>(sizeof name)) {
     return -1;
@@ -116,7 +115,8 @@ int make_file(const char* path, mode_t mode) {
   return -1;
 }
 
-// What is no region is taken away, by one process at a time: the others find a new file then.
+// A file that is not a region is removed, by one process at a time: the others then find a new
+// file.
 void remove_garbage(int file, const char* path) {
   constexpr timespec kWhile{0, 2'000'000};
   for (int round = 0; flock(file, LOCK_EX | LOCK_NB) != 0; ++round) {
@@ -165,13 +165,14 @@ bool hami_wants_region() {
 
 int open_hami_region(char* path, std::size_t size) {
   own_region = true;
-  // Its format is ours, so it stands beside HAMi's; users of one container are limited together.
+  // It has another format than HAMi's, so it has another name; users of one container share the
+  // limits.
   constexpr mode_t kEverybody = 0666;
   constexpr mode_t kOwner = 0600;
   if (cache_path[0] != 0 && snprintf(path, size, "%s.assay-gpu-%u", cache_path, wire::kGpuVersion) <
                                 static_cast<int>(size)) {
     if (const int file = open_or_make(path, kEverybody, false); file >= 0) return file;
-    log_line("CUDA_DEVICE_MEMORY_SHARED_CACHE: no file can be made there");
+    log_line("CUDA_DEVICE_MEMORY_SHARED_CACHE: the file cannot be created");
   }
   snprintf(path, size, "/dev/shm/assay-gpu-hami-%u-%016llx-%u", geteuid(),
            static_cast<unsigned long long>(hash_of_settings()), wire::kGpuVersion);
@@ -206,7 +207,7 @@ void set_hami_limits(int ordinal, std::uint32_t line) {
     changed = put(limits.bytes, bytes);
     changed = put(limits.share, share) || changed;
   } else {
-    // `assay run` has made the region: its limits go first.
+    // `assay run` has made the region: its limits have precedence.
     if (bytes == 0) bytes = said.bytes;
     if (share == 0) share = said.share;
     if (header.limits.bytes.load() == 0 && limits.bytes.load() == 0 && bytes != 0) {

@@ -3,7 +3,7 @@
 namespace assay::gpu {
 namespace {
 
-// What follows `with`, or null.
+// The text after the prefix `with`, or null.
 const char* after(const char* text, const char* with) {
   for (; *with != 0; ++with, ++text) {
     if (*text != *with) return nullptr;
@@ -16,7 +16,7 @@ bool same_word(const char* one, const char* other) {
   return *one == *other;
 }
 
-// Digits, and what is behind them. False: there are none, or too many.
+// Parses digits and advances. False: none, or too many.
 bool number_at(const char*& text, std::uint64_t& value) {
   const char* const begin = text;
   value = 0;
@@ -49,7 +49,7 @@ bool bytes_in(const char* text, std::uint64_t& bytes) {
   }
   if (shift != 0) ++text;
   if (*text != 0 || __builtin_mul_overflow(bytes, std::uint64_t{1} << shift, &bytes)) return false;
-  return true;  // 0 is nothing said: of one device, what holds for all is meant then
+  return true;  // 0: unset; for one device, the value for all applies
 }
 
 // Per cent, as thousandths.
@@ -70,7 +70,7 @@ bool priority_in(const char* text, std::uint32_t& priority) {
   return true;
 }
 
-// "=VALUE" or "_3=VALUE". False: it is another variable's name that only begins like this.
+// "=VALUE" or "_3=VALUE". False: another variable whose name begins like this.
 enum class For : int { kAll = -1 };
 bool device_and_value(const char* text, int& device, const char*& value) {
   device = static_cast<int>(For::kAll);

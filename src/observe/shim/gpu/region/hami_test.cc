@@ -1,4 +1,4 @@
-// In the place of HAMi-core: its variables, its cache file, and nothing that it is known to break.
+// As a replacement of HAMi-core: its variables, its cache file, and none of its known bugs.
 #include "observe/shim/gpu/region/hami.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include <fstream>
 #include <thread>
 
-#include "observe/shim/gpu/memory/uuid.h"
 #include "observe/shim/gpu/testing/run.h"
 
 namespace assay::gpu {
@@ -79,7 +78,7 @@ TEST(HamiSettings, NonsenseIsIgnoredAndNamed) {
     EXPECT_FALSE(settings.given) << line;
     EXPECT_STREQ(settings.odd, line);
   }
-  // Names that only begin like ours are other people's.
+  // Names that only begin like the variables are ignored.
   for (const char* line : {"CUDA_DEVICE_MEMORY_LIMIT_x=1g", "CUDA_DEVICE_MEMORY_LIMITS=1g",
                            "CUDA_DEVICE_SM_LIMIT_=5", "CUDA_DEVICE_MEMORY_LIMIT"}) {
     const HamiSettings settings = settings_of({line});
@@ -102,25 +101,6 @@ RC_GTEST_PROP(HamiSettings, AnyEnvironmentIsSurvived, (const std::vector<std::st
   RC_ASSERT(settings.share <= wire::kGpuWholeShare);
 }
 
-TEST(GpuUuid, IsReadAsItIsWritten) {
-  std::uint64_t uuid[2] = {0x0123456789ABCDEF, 0xFEDCBA9876543210};
-  char text[41];
-  for (const char* kind : {"GPU", "MIG"}) {
-    print_uuid(kind, uuid, text);
-    std::uint64_t again[2] = {};
-    ASSERT_TRUE(parse_uuid(text, again)) << text;
-    EXPECT_EQ(again[0], uuid[0]);
-    EXPECT_EQ(again[1], uuid[1]);
-  }
-  EXPECT_STREQ(text, "MIG-efcdab89-6745-2301-1032-547698badcfe");
-  for (const char* odd :
-       {"", "GPU", "GPU-", "TPU-efcdab89-6745-2301-1032-547698badcfe",
-        "MIG-GPU-efcdab89-6745-2301-1032-547698badcfe/1/0", "GPU-efcdab89-6745-2301-1032-54769",
-        "GPU-efcdab89-6745-2301-1032-547698badcfe00", "GPU-efcdab8g-6745-2301-1032-547698badcfe"}) {
-    EXPECT_FALSE(parse_uuid(odd, uuid)) << odd;
-  }
-}
-
 // Programs with the library preloaded and HAMi's variables, as in one of its containers.
 class InPlaceOfHami : public ::testing::Test {
  protected:
@@ -129,7 +109,7 @@ class InPlaceOfHami : public ::testing::Test {
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
   }
-  // Regions without a name of their own, of limits that nobody else has, go too.
+  // Also removes regions named after limits that only this test uses.
   void TearDown() override {
     std::filesystem::remove_all(folder_);
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
@@ -162,20 +142,20 @@ class InPlaceOfHami : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(InPlaceOfHami, AMemoryLimitHoldsAndIsTold) {
+TEST_F(InPlaceOfHami, AMemoryLimitIsEnforcedAndReported) {
   const Ran ran = memory("t=total:0 a=alloc:1048577 b=alloc:1048576 i=info n=nvml:0",
                          "CUDA_DEVICE_MEMORY_LIMIT=1m");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("t.total"), kMiB);
-  EXPECT_EQ(ran.told.at("a"), 2);
-  EXPECT_EQ(ran.told.at("b"), 0);
-  EXPECT_EQ(ran.told.at("i.free"), 0);
-  EXPECT_EQ(ran.told.at("n.total"), kMiB);
+  EXPECT_EQ(ran.values.at("t.total"), kMiB);
+  EXPECT_EQ(ran.values.at("a"), 2);
+  EXPECT_EQ(ran.values.at("b"), 0);
+  EXPECT_EQ(ran.values.at("i.free"), 0);
+  EXPECT_EQ(ran.values.at("n.total"), kMiB);
 }
 
 TEST_F(InPlaceOfHami, WithoutVariablesNothingHappensAtAll) {
   const Ran ran = memory("a=alloc:2000000 t=total:0", "LIBCUDA_LOG_LEVEL=4 ACTIVE_OOM_KILLER=1");
-  EXPECT_EQ(ran.told.at("t.total"), kGiB) << ran.text;
+  EXPECT_EQ(ran.values.at("t.total"), kGiB) << ran.text;
   EXPECT_FALSE(std::filesystem::exists(region()));
 }
 
@@ -184,9 +164,9 @@ TEST_F(InPlaceOfHami, ProcessesOfAContainerShareTheLimit) {
   const Ran ran =
       memory("a=alloc:700000 shell:OTHER",
              limit + "OTHER='" ASSAY_GPU_PROBE " memory b=alloc:400000 c=alloc:300000'");
-  EXPECT_EQ(ran.told.at("a"), 0) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), 2);
-  EXPECT_EQ(ran.told.at("c"), 0);
+  EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), 2);
+  EXPECT_EQ(ran.values.at("c"), 0);
 }
 
 TEST_F(InPlaceOfHami, WithoutACacheFileTheSameLimitsAreShared) {
@@ -197,8 +177,8 @@ TEST_F(InPlaceOfHami, WithoutACacheFileTheSameLimitsAreShared) {
                              "OTHER='" ASSAY_GPU_PROBE
                              " memory b=alloc:600000' ELSE='CUDA_DEVICE_MEMORY_LIMIT="
                              "1234568 " ASSAY_GPU_PROBE " memory c=alloc:600000'");
-  EXPECT_EQ(ran.told.at("b"), 2) << ran.text;
-  EXPECT_EQ(ran.told.at("c"), 0);  // another limit is another region
+  EXPECT_EQ(ran.values.at("b"), 2) << ran.text;
+  EXPECT_EQ(ran.values.at("c"), 0);  // another limit is another region
 }
 
 TEST_F(InPlaceOfHami, DevicesAreNumberedAsTheProgramSeesThem) {
@@ -206,37 +186,37 @@ TEST_F(InPlaceOfHami, DevicesAreNumberedAsTheProgramSeesThem) {
       "FAKECUDA_DEVICES=3 CUDA_DEVICE_MEMORY_LIMIT=3000 CUDA_DEVICE_MEMORY_LIMIT_0=1000 "
       "CUDA_DEVICE_MEMORY_LIMIT_1=0 ";
   const Ran ran = memory("a=total:0 b=total:1 c=total:2 m=nvml:0", limits);
-  EXPECT_EQ(ran.told.at("a.total"), 1000U) << ran.text;
-  EXPECT_EQ(ran.told.at("b.total"), 3000U);  // 0: as all
-  EXPECT_EQ(ran.told.at("c.total"), 3000U);
-  EXPECT_EQ(ran.told.at("m.total"), 1000U);
+  EXPECT_EQ(ran.values.at("a.total"), 1000U) << ran.text;
+  EXPECT_EQ(ran.values.at("b.total"), 3000U);  // 0: as all
+  EXPECT_EQ(ran.values.at("c.total"), 3000U);
+  EXPECT_EQ(ran.values.at("m.total"), 1000U);
   const Ran turned =
       memory("a=total:0 device:0 alloc:600 m=nvml:2",
              limits + "CUDA_VISIBLE_DEVICES=GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a002");
-  EXPECT_EQ(turned.told.at("a.total"), 1000U) << turned.text;
-  EXPECT_EQ(turned.told.at("m.total"), 1000U);
-  EXPECT_EQ(turned.told.at("m.used"), 600U);
+  EXPECT_EQ(turned.values.at("a.total"), 1000U) << turned.text;
+  EXPECT_EQ(turned.values.at("m.total"), 1000U);
+  EXPECT_EQ(turned.values.at("m.used"), 600U);
 }
 
-// nvidia-smi in the container, before anybody has used a device.
-TEST_F(InPlaceOfHami, NvmlAloneTellsLimitsByNumber) {
+// nvidia-smi in the container, before a device was used.
+TEST_F(InPlaceOfHami, NvmlAloneReportsLimitsByIndex) {
   const Ran ran = memory("a=nvml:0 b=nvml:1", "FAKECUDA_DEVICES=2 CUDA_DEVICE_MEMORY_LIMIT_1=2000");
-  EXPECT_EQ(ran.told.at("a.total"), kGiB) << ran.text;
-  EXPECT_EQ(ran.told.at("b.total"), 2000U);
+  EXPECT_EQ(ran.values.at("a.total"), kGiB) << ran.text;
+  EXPECT_EQ(ran.values.at("b.total"), 2000U);
 }
 
 TEST_F(InPlaceOfHami, AStaleFileKeepsNoOldLimit) {
   EXPECT_EQ(memory("a=alloc:900 kill",
                    "CUDA_DEVICE_MEMORY_LIMIT=1000 "
                    "CUDA_DEVICE_MEMORY_LIMIT_0=900")
-                .told.at("a"),
+                .values.at("a"),
             0U);
   const Ran more = memory("t=total:0 a=alloc:2000 b=alloc:1 kill", "CUDA_DEVICE_MEMORY_LIMIT=2000");
-  EXPECT_EQ(more.told.at("t.total"), 2000U) << more.text;
-  EXPECT_EQ(more.told.at("a"), 0U);  // what the dead had is not counted either
-  EXPECT_EQ(more.told.at("b"), 2U);
+  EXPECT_EQ(more.values.at("t.total"), 2000U) << more.text;
+  EXPECT_EQ(more.values.at("a"), 0U);  // memory of exited processes does not count
+  EXPECT_EQ(more.values.at("b"), 2U);
   const Ran none = memory("t=total:0 a=alloc:5000", "CUDA_DEVICE_SM_LIMIT=50");
-  EXPECT_EQ(none.told.at("t.total"), kGiB) << none.text;
+  EXPECT_EQ(none.values.at("t.total"), kGiB) << none.text;
   std::ifstream stream(region(), std::ios::binary);
   auto header = std::make_unique<wire::GpuHeader>();
   stream.read(reinterpret_cast<char*>(header.get()), sizeof(wire::GpuHeader));
@@ -249,31 +229,31 @@ TEST_F(InPlaceOfHami, WhateverStandsInTheFileIsReplaced) {
        {std::string("HAMi?"), std::string(5 << 20, 'x'), std::string()}) {
     std::ofstream(region(), std::ios::binary | std::ios::trunc) << garbage;
     const Ran ran = memory("a=alloc:1001 b=alloc:1000", "CUDA_DEVICE_MEMORY_LIMIT=1000");
-    EXPECT_EQ(ran.told.at("a"), 2) << ran.text;
-    EXPECT_EQ(ran.told.at("b"), 0);
+    EXPECT_EQ(ran.values.at("a"), 2) << ran.text;
+    EXPECT_EQ(ran.values.at("b"), 0);
   }
 }
 
 TEST_F(InPlaceOfHami, WhereNoFileCanBeMadeTheLimitHoldsForTheProcess) {
-  std::filesystem::create_directory(region());  // neither a file nor one that can be made
+  std::filesystem::create_directory(region());  // not a file, and none can be created
   const Ran ran = memory("a=alloc:1234568 b=alloc:1234567", "CUDA_DEVICE_MEMORY_LIMIT=1234567");
-  EXPECT_EQ(ran.told.at("a"), 2) << ran.text;
-  EXPECT_EQ(ran.told.at("b"), 0);
-  EXPECT_NE(log().find("no file can be made there"), std::string::npos) << log();
+  EXPECT_EQ(ran.values.at("a"), 2) << ran.text;
+  EXPECT_EQ(ran.values.at("b"), 0);
+  EXPECT_NE(log().find("the file cannot be created"), std::string::npos) << log();
 }
 
-TEST_F(InPlaceOfHami, NonsenseIsSaidAndTheProgramRuns) {
+TEST_F(InPlaceOfHami, InvalidValuesAreLoggedAndTheProgramRuns) {
   const Ran ran =
       memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=much CUDA_DEVICE_MEMORY_LIMIT_1=1g");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_EQ(ran.values.at("a"), 0);
   EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
 }
 
-TEST_F(InPlaceOfHami, NonsenseAloneIsSaidToo) {
+TEST_F(InPlaceOfHami, InvalidValuesAloneAreLoggedToo) {
   const Ran ran = memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=2GB");
   ASSERT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 0);
+  EXPECT_EQ(ran.values.at("a"), 0);
   EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
   EXPECT_FALSE(std::filesystem::exists(region()));
   const RunRecord run;
@@ -283,7 +263,7 @@ TEST_F(InPlaceOfHami, NonsenseAloneIsSaidToo) {
   EXPECT_NE(log().find("CUDA_DEVICE_SM_LIMIT is not understood"), std::string::npos) << log();
 }
 
-TEST_F(InPlaceOfHami, ManyWhoStartAtOnceMakeOneRegion) {
+TEST_F(InPlaceOfHami, ProcessesThatStartAtOnceMakeOneRegion) {
   std::string all;
   for (int i = 0; i < 24; ++i) {
     all += line("alloc:10", "CUDA_DEVICE_MEMORY_LIMIT=1g") + " & ";
@@ -301,20 +281,19 @@ TEST_F(InPlaceOfHami, ManyWhoStartAtOnceMakeOneRegion) {
   EXPECT_EQ(header->next_slot.load(), 24U);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_),
                           std::filesystem::directory_iterator()),
-            2);  // the region and the log: no half-made one
+            2);  // the region and the log: no incomplete one
 }
 
-// A run of `assay run` in such a container: what the container says holds where the run says
-// nothing.
+// `assay run` in such a container: the container's limits apply where the run has none.
 TEST_F(InPlaceOfHami, UnderAssayRunTheContainersLimitsHoldToo) {
   const RunRecord run;
   const Ran ran = run.probe("memory t=total:0 a=alloc:2001", "CUDA_DEVICE_MEMORY_LIMIT=2000");
-  EXPECT_EQ(ran.told.at("t.total"), 2000U) << ran.text;
-  EXPECT_EQ(ran.told.at("a"), 2U);
+  EXPECT_EQ(ran.values.at("t.total"), 2000U) << ran.text;
+  EXPECT_EQ(ran.values.at("a"), 2U);
   const RunRecord other;
   other.region().header.limits.bytes = 1000;
   const Ran own = other.probe("memory t=total:0", "CUDA_DEVICE_MEMORY_LIMIT=2000");
-  EXPECT_EQ(own.told.at("t.total"), 1000U) << own.text;
+  EXPECT_EQ(own.values.at("t.total"), 1000U) << own.text;
 }
 
 }  // namespace

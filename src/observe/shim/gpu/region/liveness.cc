@@ -19,7 +19,7 @@ std::uint64_t start_ticks_of(int pid) {
   close(file);
   if (size <= 0) return 0;
   text[size] = 0;
-  const char* at = strrchr(text, ')');  // the name before it may hold anything
+  const char* at = strrchr(text, ')');  // the name before it may contain anything
   if (at != nullptr && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X')) return 0;
   for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
   return at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);

@@ -1,13 +1,13 @@
-// Whether a process lives, by what the kernel tells of it: its number and when it began.
+// Whether a process is alive, by its pid and start time in /proc.
 #pragma once
 
 #include <cstdint>
 
 namespace assay::gpu {
 
-// Field 22 of /proc/PID/stat; 0: there is no such process, or nothing of it but its exit status.
+// Field 22 of /proc/PID/stat; 0: no such process, or a zombie.
 std::uint64_t start_ticks_of(int pid);
-// Of this process: numbers mean something within one only. 0: not known.
+// The pid namespace of this process: pids are comparable only within one. 0: unknown.
 std::uint64_t pid_namespace();
 
 }  // namespace assay::gpu

@@ -1,5 +1,5 @@
-// This process in the region: its slot, a block for each thread that counts. Everything happens
-// when it is first needed, so a process that never touches a GPU does nothing here.
+// This process in the region: its slot, and a block for each thread that counts. Initialized on
+// first use, so a process that never uses a GPU does nothing here.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,7 +32,7 @@ using wire::GpuBlock;
 using wire::GpuRegion;
 using wire::kGpuBlocks;
 
-// For threads that have no place in the region: never read.
+// For threads without a block in the region: never read.
 alignas(64) __thread GpuBlock nowhere __attribute__((tls_model("initial-exec"))) = {};
 
 enum State : int { kUnknown, kBusy, kOn, kOff };
@@ -45,14 +45,14 @@ void remember_variable(const char* name, char* into) {
   if (length < kPathSize) memcpy(into, value, length + 1);
 }
 
-// The environment as the process got it: programs change theirs.
+// The environment at process start: programs change theirs.
 __attribute__((constructor)) void read_environment() {
   if (region_path[0] == 0) remember_variable(wire::kGpuRegionVariable, region_path);
   if (log_path[0] == 0) remember_variable(wire::kGpuLogVariable, log_path);
 }
 
 void forget_in_child() {
-  // A thread of the parent that was busy is not here to finish.
+  // A thread of the parent that held it does not exist here.
   if (process.state.load(std::memory_order_relaxed) == kBusy) {
     process.state.store(kUnknown, std::memory_order_relaxed);
   }
@@ -69,7 +69,7 @@ void forget_in_child() {
   forget_limits();
 }
 
-// Before anything is looked up: a fork may come while another thread is at it.
+// Registered first: a fork may happen while another thread initializes.
 __attribute__((constructor)) void follow_forks() {
   process.follows_forks = pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
 }
@@ -99,7 +99,7 @@ GpuBlock* take_block() {
   return adopted;
 }
 
-// A thread has ended: the next one goes on counting where it stopped.
+// A thread has ended: the next one continues its counts.
 void return_block(void* ended) {
   assay_gpu_block = nullptr;
   auto* block = static_cast<GpuBlock*>(ended);

@@ -1,5 +1,5 @@
-// This process in the region: what process.cc (the region, blocks of threads) and slots.cc (whose
-// slot is whose, and which owners have exited) share. No other file includes it.
+// This process in the region: shared by process.cc (the region, blocks of threads) and slots.cc
+// (slots and their owners). No other file includes it.
 #pragma once
 
 #include <pthread.h>
@@ -14,12 +14,12 @@ struct Process {
   std::atomic<int> state{0};
   wire::GpuRegion* region = nullptr;
   int file = -1;
-  dev_t device = 0;  // of the file, to know it again
+  dev_t device = 0;  // of the file, to recognise it
   ino_t inode = 0;
   std::atomic<int> slot{-1};
-  SpinLock lock;           // for what follows
+  SpinLock lock;           // for the members below
   std::uint32_t idle = 0;  // blocks of threads that have ended: block + 1
-  bool full = false;       // there is no free block, and no need to search again
+  bool full = false;       // there is no free block; do not search again
   pthread_key_t key = 0;
   bool has_key = false;
   bool follows_forks = false;
@@ -29,17 +29,17 @@ extern constinit Process process;
 inline constexpr std::size_t kPathSize = 4096;
 extern char region_path[kPathSize];
 
-// Away from the numbers that programs expect to be given.
+// Above the descriptors that programs expect to get.
 int move_up(int file);
 
-// A number below the end, or the end if there are none left.
+// An index below the end, or the end if none is left.
 std::uint32_t ticket(std::atomic<std::uint32_t>& next, std::uint32_t end);
 
-// slots.cc: all with the lock held.
+// slots.cc: all need the lock.
 bool claim_slot();
-// A block of this number is this process's from now on.
+// Assigns the block with this index to this process.
 void own(std::uint32_t block);
-// Makes blocks of processes that are gone this process's, where their slot has no new owner.
+// Takes over blocks of exited processes whose slot has no new owner.
 void adopt_blocks();
 
 }  // namespace assay::gpu

@@ -1,4 +1,5 @@
-// Slots: which is this process's, whose owner has exited, and what exited processes still hold.
+// Slots: claiming one, finding those whose owner has exited, and reclaiming what exited processes
+// hold.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ using wire::GpuSlot;
 using wire::kGpuBlocks;
 using wire::kGpuSlots;
 
-// Programs close descriptors that they do not know, and are given the number again for a file of
-// their own, which must never be locked.
+// Programs close descriptors that they do not know and may get the same number for another file,
+// which must never be locked.
 bool file_is_ours() {
   struct stat status {};
   const auto same_file = [&](int file) {
@@ -48,32 +49,32 @@ bool lock_byte(std::size_t byte, short type) {
 }
 
 bool is_alive(const GpuSlot& owner) {
-  if (owner.namespace_id.load() != pid_namespace()) return false;  // its number means nothing here
+  if (owner.namespace_id.load() != pid_namespace()) return false;  // its pid means nothing here
   const std::uint64_t ticks = start_ticks_of(owner.process.load());
   return ticks != 0 && ticks == owner.start_ticks.load();
 }
 
-// Programs that become others keep their number and their time.
+// After exec a process has the same pid and start time.
 bool was_this_process(const GpuSlot& owner) {
   return owner.process.load() == getpid() && owner.namespace_id.load() == pid_namespace() &&
          owner.start_ticks.load() == start_ticks_of(getpid());
 }
 
-// The slot's lock is ours when this succeeds.
+// On success this process holds the slot's lock.
 bool take_slot(std::size_t number) {
   GpuSlot& wanted = process.region->slots[number];
   if (!lock_byte(number, F_WRLCK)) return false;
-  // The lock is free; but a living program may have closed our descriptor.
+  // The lock is free, but a running program may have closed the descriptor.
   if (wanted.process.load() != 0 && is_alive(wanted) && !was_this_process(wanted)) {
     lock_byte(number, F_UNLCK);
     return false;
   }
-  wire::give_back_all(*process.region, number);  // before it has another owner's name
+  wire::give_back_all(*process.region, number);  // before it gets its new owner
   wanted.process.store(getpid());
   wanted.start_ticks.store(start_ticks_of(getpid()));
   wanted.namespace_id.store(pid_namespace());
-  // What the last owner counted stays in its blocks; they are ours to go on with.
-  // (Never more than there are: it is memory that others write, too.)
+  // The last owner's counts stay in its blocks, which this process continues. (Bounded: other
+  // processes can write this memory, too.)
   std::uint32_t at = wanted.blocks.load();
   for (std::size_t i = 0; i < kGpuBlocks && at != 0 && at <= kGpuBlocks; ++i) {
     GpuBlock& block = process.region->blocks[at - 1];
@@ -85,7 +86,7 @@ bool take_slot(std::size_t number) {
   return true;
 }
 
-// What this process was before it became another program, and held then.
+// The slot of this process from before exec, and what it held.
 bool take_own_old_slot(std::uint32_t given) {
   const int me = getpid();
   for (std::uint32_t number = 0; number < given && number < kGpuSlots; ++number) {
@@ -121,7 +122,7 @@ bool claim_slot() {
     if (number == end) break;
     if (take_slot(number)) return true;
   }
-  // Not all from the same place: many may be starting.
+  // Start at different slots: many processes may be starting.
   const auto first =
       static_cast<std::uint32_t>(wire::gpu_mix(static_cast<std::uint64_t>(getpid())));
   for (std::uint32_t tried = 0; tried < end; ++tried) {
@@ -138,8 +139,7 @@ void own(std::uint32_t number) {
   mine.blocks.store(number + 1);
 }
 
-// A process
-// killed in here leaves blocks that are not found again; what they counted is still summed.
+// A process killed in here leaks blocks; their counts are still summed.
 void adopt_blocks() {
   if (!file_is_ours()) return;
   const int mine = process.slot.load();
@@ -164,7 +164,7 @@ void adopt_blocks() {
   }
 }
 
-// Bounded by the number of slots, and asks the system about those only who hold something there.
+// Bounded by the number of slots; checks only owners that hold memory of the device.
 bool reclaim_exited(std::size_t line) {
   if (process.region == nullptr || !process.lock.try_lock_for_a_while()) return false;
   bool found = false;

@@ -1,4 +1,4 @@
-// What tests of memory limits share: a run, its limit, and what it has.
+// Fixture of the tests of memory limits: a run, its limit, and its use.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,18 +14,18 @@ inline constexpr int kOutOfMemory = 2;
 class GpuLimitsTest : public ::testing::Test {
  protected:
   void limit(std::uint64_t bytes) { run_.region().header.limits.bytes = bytes; }
-  // What the run has of its first device, which must be what its processes have of it.
+  // Bytes that the run holds on a device; checks that its processes' sum is the same.
   std::uint64_t used(std::size_t line = 0) {
     std::uint64_t sum = 0;
     for (const wire::GpuSlot& slot : run_.region().slots) sum += slot.used[line].load();
     EXPECT_EQ(run_.region().devices[line].used.load(), sum);
     return sum;
   }
-  [[nodiscard]] Ran memory(const std::string& words, const std::string& settings = "") const {
-    return run_.probe("memory " + words, settings);
+  [[nodiscard]] Ran memory(const std::string& actions, const std::string& settings = "") const {
+    return run_.probe("memory " + actions, settings);
   }
-  [[nodiscard]] std::string again(const std::string& words) const {
-    return "OTHER='" ASSAY_GPU_PROBE " memory " + words + "'";
+  [[nodiscard]] std::string again(const std::string& actions) const {
+    return "OTHER='" ASSAY_GPU_PROBE " memory " + actions + "'";
   }
   RunRecord run_;
 };

@@ -1,6 +1,6 @@
-// A program that is linked against the driver, NCCL and cuBLAS, as those built on the driver API
-// are: `gpu_linked TIMES` calls by symbol, NCCL first, and prints whether the loader's answer is
-// the same function.
+// A program linked against the driver, NCCL and cuBLAS, as programs built on the driver API are:
+// `gpu_linked TIMES` calls functions by symbol, NCCL first, and prints whether dlsym returns the
+// same function.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -26,7 +26,7 @@ int next_marker();  // next_first.cc
 
 int main(int count, char** arguments) {
   const long times = count > 1 ? std::strtol(arguments[1], nullptr, 10) : 1;
-  ncclGroupStart();  // this thread counts before the driver is known
+  ncclGroupStart();  // this thread counts before the driver is found
   cuInit(0);
   for (long i = 0; i < times; ++i) {
     cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);

@@ -1,4 +1,4 @@
-// Words that have several threads get and free at once.
+// Actions in which several threads allocate and free concurrently.
 #include <unistd.h>
 
 #include <atomic>
@@ -6,15 +6,15 @@
 #include <random>
 #include <thread>
 
-#include "observe/shim/gpu/testing/memory_words.h"
+#include "observe/shim/gpu/testing/memory_actions.h"
 
 namespace memory {
 namespace {
 
-// Two threads that get byte after byte, for so many milliseconds, and then free them.
-int beside(State& state, const Word& word) {
+// Two threads that allocate single bytes for some milliseconds, then free them.
+int beside(State& state, const Action& action) {
   using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::milliseconds(word.number(0));
+  const auto until = Clock::now() + std::chrono::milliseconds(action.number(0));
   for (int i = 0; i < 2; ++i) {
     std::thread([&state, until] {
       std::vector<std::uint64_t> got;
@@ -28,19 +28,19 @@ int beside(State& state, const Word& word) {
   return 0;
 }
 
-// One of four threads: gets and frees by chance; some of it is refused.
-void churn_one(unsigned seed, const Word& word,
+// One of four threads: allocates and frees at random; some allocations are refused.
+void churn_one(unsigned seed, const Action& action,
                const std::function<int(std::uint64_t&, std::size_t)>& get,
                const std::function<void(std::uint64_t)>& free,
                const std::function<void(std::uint64_t)>& after) {
   std::minstd_rand random(seed);
   std::vector<std::uint64_t> live;
-  for (std::uint64_t i = 0; i < word.number(0); ++i) {
+  for (std::uint64_t i = 0; i < action.number(0); ++i) {
     std::uint64_t address = 0;
     if (live.size() > 20 || (!live.empty() && random() % 3 == 0)) {
       free(live.back());
       live.pop_back();
-    } else if (get(address, 1 + random() % word.number(1)) == 0) {
+    } else if (get(address, 1 + random() % action.number(1)) == 0) {
       live.push_back(address);
     }
     after(i);
@@ -48,7 +48,7 @@ void churn_one(unsigned seed, const Word& word,
   for (const std::uint64_t address : live) free(address);
 }
 
-int churn(State& state, const Word& word) {
+int churn(State& state, const Action& action) {
   const auto get = [&](std::uint64_t& address, std::size_t size) {
     return state.call("cuMemAlloc_v2", &address, size);
   };
@@ -56,14 +56,14 @@ int churn(State& state, const Word& word) {
   std::vector<std::jthread> threads;
   for (unsigned seed = 1; seed <= 4; ++seed) {
     threads.emplace_back([&, seed] {
-      churn_one(seed + static_cast<unsigned>(::getpid()), word, get, free, [](std::uint64_t) {});
+      churn_one(seed + static_cast<unsigned>(::getpid()), action, get, free, [](std::uint64_t) {});
     });
   }
   return 0;
 }
 
-// The same from the device's pool; tells the most that was in use of the device.
-int churn_pool(State& state, const Word& word) {
+// The same from the device's pool; prints the peak use of the device.
+int churn_pool(State& state, const Action& action) {
   auto* used = reinterpret_cast<unsigned long (*)(int)>(::dlsym(state.driver, "fakecuda_used"));
   if (used == nullptr) return -1;
   std::atomic<std::uint64_t> most{0};
@@ -76,7 +76,7 @@ int churn_pool(State& state, const Word& word) {
   std::vector<std::thread> threads;
   for (unsigned seed = 1; seed <= 4; ++seed) {
     threads.emplace_back([&, seed] {
-      churn_one(seed, word, get, free, [&, seed](std::uint64_t i) {
+      churn_one(seed, action, get, free, [&, seed](std::uint64_t i) {
         if (i % 64 == seed) state.call("cuCtxSynchronize", state.stream);
         const std::uint64_t now = used(0);
         for (std::uint64_t was = most; was < now && !most.compare_exchange_weak(was, now);) {
@@ -85,17 +85,17 @@ int churn_pool(State& state, const Word& word) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  tell(word, "most", most);
+  print(action, "most", most);
   return 0;
 }
 
 }  // namespace
 
-Words churn_words(State& state) {
+Actions churn_actions(State& state) {
   return {
-      {"beside", [&](const Word& word) { return beside(state, word); }},
-      {"churn", [&](const Word& word) { return churn(state, word); }},
-      {"churnpool", [&](const Word& word) { return churn_pool(state, word); }},
+      {"beside", [&](const Action& action) { return beside(state, action); }},
+      {"churn", [&](const Action& action) { return churn(state, action); }},
+      {"churnpool", [&](const Action& action) { return churn_pool(state, action); }},
   };
 }
 

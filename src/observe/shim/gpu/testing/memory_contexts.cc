@@ -1,10 +1,10 @@
-// Words about contexts, streams and kernels.
-#include "observe/shim/gpu/testing/memory_words.h"
+// Actions about contexts, streams and kernels.
+#include "observe/shim/gpu/testing/memory_actions.h"
 
 namespace memory {
 namespace {
 
-// A kernel that takes so many nanoseconds, for a real driver.
+// A kernel of the given nanoseconds, for a real driver.
 constexpr const char* kSpin = R"(
 .version 6.0
 .target sm_60
@@ -23,17 +23,17 @@ AGAIN:
 }
 )";
 
-int set_device(State& state, const Word& word) {
+int set_device(State& state, const Action& action) {
   state.call("cuInit", 0U);
-  const auto device = static_cast<int>(word.number(0));
+  const auto device = static_cast<int>(action.number(0));
   state.call("cuDevicePrimaryCtxRetain", &state.context, device);
   return state.call("cuCtxSetCurrent", state.context);
 }
 
-int spin(State& state, const Word& word) {
+int spin(State& state, const Action& action) {
   void* module = nullptr;
   void* function = nullptr;
-  std::uint64_t span = word.number(0) * 1'000'000;
+  std::uint64_t span = action.number(0) * 1'000'000;
   void* arguments[] = {&span};
   if (const int result = state.call("cuModuleLoadData", &module, kSpin)) return result;
   if (const int result = state.call("cuModuleGetFunction", &function, module, "spin")) {
@@ -45,25 +45,25 @@ int spin(State& state, const Word& word) {
 
 }  // namespace
 
-Words context_words(State& state) {
+Actions context_actions(State& state) {
   return {
-      {"ctx", [&](const Word&) { return state.call("cuCtxCreate_v2", &state.context, 0U, 0); }},
-      {"destroy", [&](const Word&) { return state.call("cuCtxDestroy_v2", state.context); }},
+      {"ctx", [&](const Action&) { return state.call("cuCtxCreate_v2", &state.context, 0U, 0); }},
+      {"destroy", [&](const Action&) { return state.call("cuCtxDestroy_v2", state.context); }},
       {"primary",
-       [&](const Word&) { return state.call("cuDevicePrimaryCtxRetain", &state.context, 0); }},
-      {"release", [&](const Word&) { return state.call("cuDevicePrimaryCtxRelease_v2", 0); }},
-      {"reset", [&](const Word&) { return state.call("cuDevicePrimaryCtxReset_v2", 0); }},
+       [&](const Action&) { return state.call("cuDevicePrimaryCtxRetain", &state.context, 0); }},
+      {"release", [&](const Action&) { return state.call("cuDevicePrimaryCtxRelease_v2", 0); }},
+      {"reset", [&](const Action&) { return state.call("cuDevicePrimaryCtxReset_v2", 0); }},
       {"module",
-       [&](const Word&) {
+       [&](const Action&) {
          void* module = nullptr;
          return state.call("cuModuleLoadData", &module, kSpin);
        }},
-      {"device", [&](const Word& word) { return set_device(state, word); }},
-      {"stream", [&](const Word&) { return state.call("cuStreamCreate", &state.stream, 1U); }},
-      {"spin", [&](const Word& word) { return spin(state, word); }},
-      // In the form that also answers where there are streams per thread.
+      {"device", [&](const Action& action) { return set_device(state, action); }},
+      {"stream", [&](const Action&) { return state.call("cuStreamCreate", &state.stream, 1U); }},
+      {"spin", [&](const Action& action) { return spin(state, action); }},
+      // The variant that also works with per-thread streams.
       {"sync",
-       [&](const Word&) { return state.call("cuCtxSynchronize", static_cast<void*>(nullptr)); }},
+       [&](const Action&) { return state.call("cuCtxSynchronize", static_cast<void*>(nullptr)); }},
   };
 }
 

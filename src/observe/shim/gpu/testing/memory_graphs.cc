@@ -1,8 +1,8 @@
-// Words that make graphs with memory in them, capture, and launch.
+// Actions that create, capture and launch graphs with allocations.
 #include <cstring>
 #include <thread>
 
-#include "observe/shim/gpu/testing/memory_words.h"
+#include "observe/shim/gpu/testing/memory_actions.h"
 
 namespace memory {
 namespace {
@@ -11,25 +11,25 @@ int instantiate(State& state, void* graph) {
   return state.call("cuGraphInstantiateWithFlags", &state.executable, graph, std::uint64_t{0});
 }
 
-// CUDA_MEM_ALLOC_NODE_PARAMS: on the first device, so many bytes; `at` is where it begins.
+// CUDA_MEM_ALLOC_NODE_PARAMS: an allocation on the first device; `at` is the struct's address.
 void describe_allocation(unsigned char* at, std::uint64_t bytes) {
   const int properties[4] = {1, 0, 1, 0};  // pinned, no handles, on a device, the first
   std::memcpy(at, &properties[0], sizeof properties);
   std::memcpy(at + 104, &bytes, sizeof bytes);
 }
 
-int one_node(State& state, const Word& word) {
+int one_node(State& state, const Action& action) {
   void* graph = nullptr;
   void* node = nullptr;
   unsigned char parameters[256] = {};
-  describe_allocation(parameters, word.number(0));
+  describe_allocation(parameters, action.number(0));
   state.call("cuGraphCreate", &graph, 0U);
   state.call("cuGraphAddMemAllocNode", &node, graph, static_cast<const void*>(nullptr),
              std::size_t{0}, static_cast<void*>(parameters));
   return instantiate(state, graph);
 }
 
-// So many blocks, each freed at once; each when the next is there; or none freed.
+// Blocks that are each freed at once, freed after the next allocation, or not freed.
 int captured(State& state, std::uint64_t blocks, std::size_t bytes, const std::string& how) {
   void* graph = nullptr;
   state.call("cuStreamBeginCapture_v2", state.stream, 0);
@@ -46,15 +46,15 @@ int captured(State& state, std::uint64_t blocks, std::size_t bytes, const std::s
   return instantiate(state, graph);
 }
 
-// Made by hand, by the functions that add a node of any kind: blocks that are freed.
-int any_nodes(State& state, const Word& word) {
+// Built with the functions that add a node of any kind: blocks that are freed.
+int any_nodes(State& state, const Action& action) {
   void* graph = nullptr;
   void* node = nullptr;
   state.call("cuGraphCreate", &graph, 0U);
   const void* none = nullptr;
-  for (std::uint64_t i = 0; i < word.number(0); ++i) {
+  for (std::uint64_t i = 0; i < action.number(0); ++i) {
     unsigned char parameters[256] = {10};
-    describe_allocation(parameters + 16, word.number(1));
+    describe_allocation(parameters + 16, action.number(1));
     if (i % 2 == 0) {
       state.call("cuGraphAddNode", &node, graph, none, std::size_t{0},
                  static_cast<void*>(parameters));
@@ -74,12 +74,12 @@ int any_nodes(State& state, const Word& word) {
 }
 
 // While this thread captures, another one allocates.
-int elsewhere(State& state, const Word& word) {
+int elsewhere(State& state, const Action& action) {
   int result = 0;
   std::thread([&] {
     std::uint64_t address = 0;
     if (state.context != nullptr) state.call("cuCtxSetCurrent", state.context);
-    result = state.call("cuMemAllocAsync", &address, static_cast<std::size_t>(word.number(0)),
+    result = state.call("cuMemAllocAsync", &address, static_cast<std::size_t>(action.number(0)),
                         static_cast<void*>(nullptr));
   }).join();
   return result;
@@ -87,37 +87,38 @@ int elsewhere(State& state, const Word& word) {
 
 }  // namespace
 
-Words graph_words(State& state) {
-  const auto capture = [&](const Word& word) {
-    return captured(state, word.number(0), word.number(1), word.what);
+Actions graph_actions(State& state) {
+  const auto capture = [&](const Action& action) {
+    return captured(state, action.number(0), action.number(1), action.what);
   };
   return {
-      {"graph", [&](const Word& word) { return one_node(state, word); }},
-      {"capture", [&](const Word& word) { return captured(state, 1, word.number(0), "loop"); }},
+      {"graph", [&](const Action& action) { return one_node(state, action); }},
+      {"capture",
+       [&](const Action& action) { return captured(state, 1, action.number(0), "loop"); }},
       {"loop", capture},
       {"pairs", capture},
       {"hoard", capture},
-      {"anynodes", [&](const Word& word) { return any_nodes(state, word); }},
+      {"anynodes", [&](const Action& action) { return any_nodes(state, action); }},
       {"launch",
-       [&](const Word&) { return state.call("cuGraphLaunch", state.executable, state.stream); }},
-      {"trim", [&](const Word&) { return state.call("cuDeviceGraphMemTrim", 0); }},
+       [&](const Action&) { return state.call("cuGraphLaunch", state.executable, state.stream); }},
+      {"trim", [&](const Action&) { return state.call("cuDeviceGraphMemTrim", 0); }},
       {"begin",
-       [&](const Word& word) {
+       [&](const Action& action) {
          return state.call("cuStreamBeginCapture_v2", state.stream,
-                           static_cast<int>(word.number(0)));
+                           static_cast<int>(action.number(0)));
        }},
       {"end",
-       [&](const Word&) {
+       [&](const Action&) {
          void* graph = nullptr;
          return state.call("cuStreamEndCapture", state.stream, &graph);
        }},
-      // As a thread does that has been told that it is harmless.
+      // As in a thread that declares its calls harmless to captures.
       {"relax",
-       [&](const Word&) {
+       [&](const Action&) {
          int mode = 2;
          return state.call("cuThreadExchangeStreamCaptureMode", &mode);
        }},
-      {"elsewhere", [&](const Word& word) { return elsewhere(state, word); }},
+      {"elsewhere", [&](const Action& action) { return elsewhere(state, action); }},
   };
 }
 

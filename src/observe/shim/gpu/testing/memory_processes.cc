@@ -1,4 +1,4 @@
-// Words about processes: others that are run, this one that becomes another or ends.
+// Actions about processes: run another, exec, fork, exit.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,19 +7,19 @@
 #include <cstdlib>
 #include <thread>
 
-#include "observe/shim/gpu/testing/memory_words.h"
+#include "observe/shim/gpu/testing/memory_actions.h"
 
 namespace memory {
 namespace {
 
-// Becomes what the variable says.
-int become(const Word& word) {
-  const std::string command = std::string("exec ") + std::getenv(word.rest.c_str());
+// Executes the command in the variable.
+int become(const Action& action) {
+  const std::string command = std::string("exec ") + std::getenv(action.rest.c_str());
   return ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
 }
 
-// The child goes on; its parent waits for it, and ends as it does.
-int fork_on(const Word&) {
+// The child continues; its parent waits and exits with its status.
+int fork_on(const Action&) {
   std::fflush(stdout);
   const pid_t child = ::fork();
   int status = 0;
@@ -28,34 +28,34 @@ int fork_on(const Word&) {
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-int bury(const Word& word) {
+int bury(const Action& action) {
   const pid_t child = ::fork();
-  if (child == 0) become(word);
+  if (child == 0) become(action);
   siginfo_t ended{};
   return ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
 }
 
 }  // namespace
 
-Words process_words() {
+Actions process_actions() {
   return {
       {"shell",
-       [](const Word& word) {
+       [](const Action& action) {
          std::fflush(stdout);
-         return std::system(std::getenv(word.rest.c_str()));
+         return std::system(std::getenv(action.rest.c_str()));
        }},
       {"exec",
-       [](const Word& word) {
+       [](const Action& action) {
          std::fflush(stdout);
-         return become(word);
+         return become(action);
        }},
       {"bury", bury},
       {"fork", fork_on},
-      {"exit", [](const Word&) -> int { std::fflush(stdout), ::_exit(0); }},
-      {"kill", [](const Word&) { return std::fflush(stdout), ::raise(SIGKILL); }},
+      {"exit", [](const Action&) -> int { std::fflush(stdout), ::_exit(0); }},
+      {"kill", [](const Action&) { return std::fflush(stdout), ::raise(SIGKILL); }},
       {"sleep",
-       [](const Word& word) {
-         std::this_thread::sleep_for(std::chrono::milliseconds(word.number(0)));
+       [](const Action& action) {
+         std::this_thread::sleep_for(std::chrono::milliseconds(action.number(0)));
          return 0;
        }},
   };

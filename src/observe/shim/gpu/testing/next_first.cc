@@ -1,4 +1,5 @@
-// Two libraries with the same function. The first asks for the next one, which is the second's.
+// Two libraries with the same function. The first looks it up with RTLD_NEXT, which finds the
+// second's.
 #include <dlfcn.h>
 
 extern "C" int marker() {

@@ -1,5 +1,5 @@
 // The program that tests run under the library, with the fake driver: `gpu_probe WHAT …`. It finds
-// the driver as programs do, uses it, and prints what the driver itself counted, "name number" per
+// the driver as programs do, uses it, and prints what the driver counted, one "name number" per
 // line; the tests compare that with the region.
 #include "observe/shim/gpu/testing/probe.h"
 
@@ -32,14 +32,14 @@ void launch(Launch* function, long times) {
   }
 }
 
-void tell(const char* what, unsigned long number) {
+void print(const char* what, unsigned long number) {
   std::printf("%s %lu\n", what, number);
   std::fflush(stdout);
 }
 
-void tell_calls(std::initializer_list<const char*> symbols) {
+void print_calls(std::initializer_list<const char*> symbols) {
   auto* calls = symbol<unsigned long(const char*)>("fakecuda_calls");
-  for (const char* name : symbols) tell(name, calls(name));
+  for (const char* name : symbols) print(name, calls(name));
 }
 
 }  // namespace probe

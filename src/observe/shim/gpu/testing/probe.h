@@ -1,5 +1,4 @@
-// What the parts of the probe share: the driver as programs find it, and lines for the test to
-// read.
+// Shared by the probe's sources: the driver as programs find it, and output for the tests.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,7 +12,7 @@ namespace probe {
 
 inline void* driver = nullptr;
 
-// Ends the program if there is none.
+// Exits if there is none.
 void* open_driver();
 
 template <typename Signature>
@@ -26,7 +25,7 @@ using GetProcAddress2 = int(const char*, void**, int, std::uint64_t, int*);
 using Launch = int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    void*, void**, void**);
 
-// As the CUDA runtime does it.
+// Found as the CUDA runtime does.
 template <typename Signature>
 Signature* entry(const char* name, int version, std::uint64_t flags = 0) {
   auto* get = symbol<GetProcAddress2>("cuGetProcAddress_v2");
@@ -39,9 +38,9 @@ Signature* entry(const char* name, int version, std::uint64_t flags = 0) {
 Launch* find_launch();
 void launch(Launch* function, long times);
 
-void tell(const char* what, unsigned long number);
-// What the driver counted.
-void tell_calls(std::initializer_list<const char*> symbols);
+void print(const char* what, unsigned long number);
+// Prints the driver's call counts.
+void print_calls(std::initializer_list<const char*> symbols);
 
 // probe_lookups.cc: how functions are found.
 int lookups(const char* file, const std::string& form, const std::string& loader);
@@ -51,7 +50,7 @@ int no_driver();
 int weak_symbols();
 int other_names();
 
-// probe_processes.cc: threads and processes that come and go.
+// probe_processes.cc: threads and processes that start and end.
 int threads(long count, long launches);
 int churn(long count);
 int late_thread(long launches);
@@ -74,6 +73,6 @@ int behind_a_long_one(long launches);
 int nccl();
 
 // probe_matmuls.cc
-int matmuls(const std::vector<std::string>& words);
+int matmuls(const std::vector<std::string>& arguments);
 
 }  // namespace probe

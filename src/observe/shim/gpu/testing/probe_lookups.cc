@@ -1,11 +1,11 @@
-// Lookups, by every way that programs have, judged by what the driver itself would answer.
+// Lookups by every method that programs use, compared with the driver's own results.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 
 #include "observe/shim/gpu/testing/probe.h"
 
-// Programs that run with and without a driver declare its functions weak, and find ours.
+// Programs that run with and without a driver declare its functions weak, and get the wrappers.
 extern "C" {
 __attribute__((weak)) int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned,
                                          unsigned, unsigned, void*, void**, void**);
@@ -16,7 +16,7 @@ __attribute__((weak)) int ncclAllReduce(const void*, void*, std::size_t, int, in
 namespace probe {
 namespace {
 
-// Whether an answer is the driver's own function or the wrapper of exactly that one.
+// Whether a result is the driver's own function or its wrapper.
 enum class Answer { kDrivers, kWrapper, kWrong };
 Answer judge(void* got, void* expected) {
   if (got == expected) return Answer::kDrivers;
@@ -41,10 +41,10 @@ struct Tally {
     std::fprintf(stderr, "wrong: %s\n", name.c_str());
   }
   void print() const {
-    tell("lookups", lookups);
-    tell("wrapped", wrapped);
-    tell("wrong", wrong);
-    tell("per_thread", per_thread);
+    probe::print("lookups", lookups);
+    probe::print("wrapped", wrapped);
+    probe::print("wrong", wrong);
+    probe::print("per_thread", per_thread);
   }
 };
 
@@ -137,19 +137,19 @@ int everything(const char* file) {
 }
 
 int no_driver() {
-  tell("default", ::dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr ? 0 : 1);
-  tell("error", ::dlerror() == nullptr ? 0 : 1);
-  tell("nccl", ::dlsym(RTLD_DEFAULT, "ncclAllReduce") == nullptr ? 0 : 1);
+  print("default", ::dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr ? 0 : 1);
+  print("error", ::dlerror() == nullptr ? 0 : 1);
+  print("nccl", ::dlsym(RTLD_DEFAULT, "ncclAllReduce") == nullptr ? 0 : 1);
   const bool blas = ::dlsym(RTLD_DEFAULT, "cublasGemmEx") != nullptr ||
                     ::dlvsym(RTLD_DEFAULT, "cublasGemmEx", "libcublas.so.13") != nullptr;
-  tell("blas", blas ? 1 : 0);
+  print("blas", blas ? 1 : 0);
   ::dlerror();
   ::dlsym(RTLD_DEFAULT, "malloc");
-  tell("error_after_success", ::dlerror() == nullptr ? 0 : 1);
+  print("error_after_success", ::dlerror() == nullptr ? 0 : 1);
   return 0;
 }
 
-// Called without a driver they must answer, not crash; and work once there is one.
+// Called without a driver they must return an error, not crash, and work once there is one.
 int weak_symbols() {
   if (cuLaunchKernel == nullptr || cuMemAlloc_v2 == nullptr || ncclAllReduce == nullptr) return 3;
   const auto once = [] {
@@ -157,31 +157,31 @@ int weak_symbols() {
         cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
   };
   std::uint64_t address = 0;
-  tell("launch", once());
-  tell("allocate", static_cast<unsigned long>(cuMemAlloc_v2(&address, 10)));
-  tell("reduce",
-       static_cast<unsigned long>(ncclAllReduce(nullptr, nullptr, 1, 7, 0, nullptr, nullptr)));
+  print("launch", once());
+  print("allocate", static_cast<unsigned long>(cuMemAlloc_v2(&address, 10)));
+  print("reduce",
+        static_cast<unsigned long>(ncclAllReduce(nullptr, nullptr, 1, 7, 0, nullptr, nullptr)));
   open_driver();
-  tell("launch_later", once());
-  tell("allocate_later", static_cast<unsigned long>(cuMemAlloc_v2(&address, 10)));
+  print("launch_later", once());
+  print("allocate_later", static_cast<unsigned long>(cuMemAlloc_v2(&address, 10)));
   return 0;
 }
 
 int other_names() {
   open_driver();
   ::dlerror();
-  tell("unknown", ::dlsym(driver, "cuLaunchTheMoon") == nullptr ? 0 : 1);
-  tell("error", ::dlerror() == nullptr ? 0 : 1);
-  tell("launch", ::dlsym(driver, "cuLaunchKernel") == nullptr ? 0 : 1);
-  tell("error_after_success", ::dlerror() == nullptr ? 0 : 1);
+  print("unknown", ::dlsym(driver, "cuLaunchTheMoon") == nullptr ? 0 : 1);
+  print("error", ::dlerror() == nullptr ? 0 : 1);
+  print("launch", ::dlsym(driver, "cuLaunchKernel") == nullptr ? 0 : 1);
+  print("error_after_success", ::dlerror() == nullptr ? 0 : 1);
   void* found = reinterpret_cast<void*>(1);
   int status = -1;
   auto* get = symbol<GetProcAddress2>("cuGetProcAddress_v2");
-  tell("result", static_cast<unsigned long>(get("cuLaunchTheMoon", &found, 13000, 0, &status)));
-  tell("status", static_cast<unsigned long>(status));
-  tell("null_name", static_cast<unsigned long>(get(nullptr, &found, 13000, 0, &status)));
-  tell("null_out", static_cast<unsigned long>(get("cuInit", nullptr, 13000, 0, &status)));
-  tell("bad_flags", static_cast<unsigned long>(get("cuInit", &found, 13000, 77, &status)));
+  print("result", static_cast<unsigned long>(get("cuLaunchTheMoon", &found, 13000, 0, &status)));
+  print("status", static_cast<unsigned long>(status));
+  print("null_name", static_cast<unsigned long>(get(nullptr, &found, 13000, 0, &status)));
+  print("null_out", static_cast<unsigned long>(get("cuInit", nullptr, 13000, 0, &status)));
+  print("bad_flags", static_cast<unsigned long>(get("cuInit", &found, 13000, 77, &status)));
   return 0;
 }
 

@@ -1,11 +1,10 @@
-// Matmuls by every function that cuBLAS has for them, of sizes and types by chance. What they do is
-// added up here as well, from what was asked for, and told beside what the library saw.
+// Matmuls by every matmul function of cuBLAS, of random sizes and types. Their flops are also
+// summed here from the arguments, and printed with what the fake library counted.
 //
 //   matmuls VERSION[,VERSION] ROUNDS SEED [how…]
-//     of each version in turn, found as ctypes does it: dlopen by name, dlsym
-//     capture: into a stream that captures; fail: with a size below zero; huge: more than 64 bits
-//     can add up; impossible: more than 64 bits can say; threads: four at once; default: by
-//     RTLD_DEFAULT
+//     with each version in turn, found as ctypes does: dlopen by name, dlsym
+//     capture: into a capturing stream; fail: with a negative size; huge: the sum exceeds 64 bits;
+//     impossible: one product exceeds 64 bits; threads: four at once; default: by RTLD_DEFAULT
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -93,12 +92,12 @@ int call_lt(const Libraries& in, void* function, const Sizes& of) {
       get("cublasLtMatrixLayoutCreate"));
   auto* set = reinterpret_cast<int (*)(void*, int, const void*, std::size_t)>(
       get("cublasLtMatrixLayoutSetAttribute"));
-  auto* say = reinterpret_cast<int (*)(void*, int, const void*, std::size_t)>(
+  auto* set_descriptor = reinterpret_cast<int (*)(void*, int, const void*, std::size_t)>(
       get("cublasLtMatmulDescSetAttribute"));
   void* descriptor = nullptr;
   reinterpret_cast<int (*)(void**, int, int)>(get("cublasLtMatmulDescCreate"))(&descriptor, 68, 0);
-  say(descriptor, 3, &of.trans_a, sizeof of.trans_a);
-  say(descriptor, 4, &of.trans_b, sizeof of.trans_b);
+  set_descriptor(descriptor, 3, &of.trans_a, sizeof of.trans_a);
+  set_descriptor(descriptor, 4, &of.trans_b, sizeof of.trans_b);
   const auto layout = [&](long rows, long columns, bool transposed) {
     void* made = nullptr;
     create(&made, of.type, static_cast<std::uint64_t>(transposed ? columns : rows),
@@ -122,7 +121,7 @@ int call_lt(const Libraries& in, void* function, const Sizes& of) {
 
 std::atomic<unsigned long> made{0};
 std::atomic<unsigned long> failed{0};
-std::atomic<unsigned long> millions{0};  // of flops, and the rest
+std::atomic<unsigned long> millions{0};  // of flops, and the remainder
 std::atomic<unsigned long> rest{0};
 
 void multiply(const Libraries& in, const Function& function, const Sizes& sizes, bool by_default) {
@@ -150,21 +149,21 @@ void multiply(const Libraries& in, const Function& function, const Sizes& sizes,
 
 }  // namespace
 
-int matmuls(const std::vector<std::string>& words) {
-  const auto says = [&](const char* word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+int matmuls(const std::vector<std::string>& arguments) {
+  const auto has = [&](const char* argument) {
+    return std::find(arguments.begin(), arguments.end(), argument) != arguments.end();
   };
-  const long rounds = std::stol(words.at(1));
+  const long rounds = std::stol(arguments.at(1));
   std::vector<Libraries> libraries;
-  for (std::size_t from = 0; from < words[0].size(); from += 3) {
-    const std::string version = words[0].substr(from, 2);
+  for (std::size_t from = 0; from < arguments[0].size(); from += 3) {
+    const std::string version = arguments[0].substr(from, 2);
     const auto open = [&](const std::string& name) {
-      return ::dlopen((name + version).c_str(), RTLD_NOW | (says("default") ? RTLD_GLOBAL : 0));
+      return ::dlopen((name + version).c_str(), RTLD_NOW | (has("default") ? RTLD_GLOBAL : 0));
     };
     Libraries in{.blas = open("libcublas.so."), .lt = open("libcublasLt.so.")};
     if (in.blas == nullptr || in.lt == nullptr) return 2;
     reinterpret_cast<int (*)(void**)>(::dlsym(in.blas, "cublasCreate_v2"))(&in.handle);
-    if (says("capture")) {
+    if (has("capture")) {
       in.stream = const_cast<char*>(at(0x7000));
       reinterpret_cast<int (*)(void*, void*)>(::dlsym(in.blas, "cublasSetStream_v2"))(in.handle,
                                                                                       in.stream);
@@ -172,7 +171,7 @@ int matmuls(const std::vector<std::string>& words) {
     libraries.push_back(in);
   }
   open_driver();
-  if (says("capture")) {
+  if (has("capture")) {
     symbol<int(void*, int)>("cuStreamBeginCapture_v2")(libraries.front().stream, 0);
   }
   const auto work = [&](unsigned seed) {
@@ -184,39 +183,39 @@ int matmuls(const std::vector<std::string>& words) {
       sizes.type = types[below(8)];
       sizes.trans_a = static_cast<int>(below(3));
       sizes.trans_b = static_cast<int>(below(3));
-      if (says("huge")) sizes = {1 << 20, 1 << 20, 1 << 19, 1, 0, 0, 0};
-      if (says("impossible")) sizes = {1L << 30, 1L << 30, 1L << 30, 3, 0, 0, 0};
-      if (says("fail")) sizes.m = -1;
-      // Every one at least once, then by chance.
+      if (has("huge")) sizes = {1 << 20, 1 << 20, 1 << 19, 1, 0, 0, 0};
+      if (has("impossible")) sizes = {1L << 30, 1L << 30, 1L << 30, 3, 0, 0, 0};
+      if (has("fail")) sizes.m = -1;
+      // Each at least once, then at random.
       const std::size_t all = std::size(kFunctions);
       const std::size_t which =
           static_cast<std::size_t>(i) < all ? static_cast<std::size_t>(i) : random() % all;
       for (const Libraries& in : libraries) {
-        multiply(in, kFunctions[which], sizes, says("default"));
+        multiply(in, kFunctions[which], sizes, has("default"));
       }
     }
   };
-  const unsigned seed = words.size() > 2 ? static_cast<unsigned>(std::stoul(words[2])) : 1;
+  const unsigned seed = arguments.size() > 2 ? static_cast<unsigned>(std::stoul(arguments[2])) : 1;
   std::vector<std::thread> running;
-  for (unsigned i = 1; i < (says("threads") ? 4U : 1U); ++i) running.emplace_back(work, seed + i);
+  for (unsigned i = 1; i < (has("threads") ? 4U : 1U); ++i) running.emplace_back(work, seed + i);
   work(seed);
   for (std::thread& thread : running) thread.join();
-  tell("functions", std::size(kFunctions));
-  tell("made", made);
-  tell("failed", failed);
-  tell("mflops", millions + rest / 1'000'000);
-  tell("rest", rest % 1'000'000);
+  print("functions", std::size(kFunctions));
+  print("made", made);
+  print("failed", failed);
+  print("mflops", millions + rest / 1'000'000);
+  print("rest", rest % 1'000'000);
   unsigned long inside = 0;
   for (std::size_t i = 0; i < libraries.size(); ++i) {
-    const auto ask = [](void* of, const char* name) {
+    const auto query = [](void* of, const char* name) {
       return reinterpret_cast<unsigned long (*)()>(::dlsym(of, name))();
     };
     const std::string number = std::to_string(i);
-    tell(("calls" + number).c_str(), ask(libraries[i].blas, "fakeblas_calls"));
-    tell(("digest" + number).c_str(), ask(libraries[i].blas, "fakeblas_digest"));
-    inside += ask(libraries[i].lt, "fakeblas_lt_calls");
+    print(("calls" + number).c_str(), query(libraries[i].blas, "fakeblas_calls"));
+    print(("digest" + number).c_str(), query(libraries[i].blas, "fakeblas_digest"));
+    inside += query(libraries[i].lt, "fakeblas_lt_calls");
   }
-  tell("lt_calls", inside);
+  print("lt_calls", inside);
   return 0;
 }
 

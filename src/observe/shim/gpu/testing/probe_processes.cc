@@ -1,4 +1,4 @@
-// Launches by threads and processes that begin, end, fork and are killed.
+// Launches by threads and processes that start, end, fork and are killed.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -21,16 +21,16 @@ int threads(long count, long launches) {
   std::vector<std::thread> running;
   for (long i = 0; i < count; ++i) running.emplace_back([=] { launch(function, launches); });
   for (std::thread& thread : running) thread.join();
-  tell_calls({"cuLaunchKernel"});
+  print_calls({"cuLaunchKernel"});
   return 0;
 }
 
-// One after another: blocks must be used again.
+// One after another: blocks must be reused.
 int churn(long count) {
   open_driver();
   Launch* function = find_launch();
   for (long i = 0; i < count; ++i) std::thread([=] { launch(function, 3); }).join();
-  tell_calls({"cuLaunchKernel"});
+  print_calls({"cuLaunchKernel"});
   return 0;
 }
 
@@ -40,13 +40,13 @@ int late_thread(long launches) {
   static Launch* function = find_launch();
   static long times = launches;
   static pthread_key_t key;
-  launch(function, 1);  // our key is made before
+  launch(function, 1);  // our thread key is created first
   ::pthread_key_create(&key, [](void*) { launch(function, times); });
   std::thread([] {
     ::pthread_setspecific(key, &key);
     launch(function, 1);
   }).join();
-  tell_calls({"cuLaunchKernel"});
+  print_calls({"cuLaunchKernel"});
   return 0;
 }
 
@@ -62,7 +62,7 @@ int forks(long children, long launches) {
   launch(function, launches);
   while (::wait(nullptr) > 0) {
   }
-  tell_calls({"cuLaunchKernel"});
+  print_calls({"cuLaunchKernel"});
   return 0;
 }
 
@@ -75,7 +75,7 @@ int execs(char** arguments, long left) {
   return 1;
 }
 
-// Launches until it is killed; says how often, in the file's place, before each.
+// Launches until it is killed; writes the count into the region's file before each.
 int until_killed(long launches) {
   open_driver();
   launch(find_launch(), launches);
@@ -89,12 +89,12 @@ int closes_everything(long launches) {
   launch(function, launches);
   for (int i = 3; i < 1024; ++i) ::close(i);
   std::thread([=] { launch(function, launches); }).join();
-  tell_calls({"cuLaunchKernel"});
+  print_calls({"cuLaunchKernel"});
   return 0;
 }
 
-// A child whose parent has closed our descriptor, and perhaps been given its number for a file of
-// its own: that must stay unlocked.
+// A child whose parent has closed our descriptor and may have reused its number for another file,
+// which must stay unlocked.
 int closes_and_forks(long launches, const char* file) {
   open_driver();
   Launch* function = find_launch();
@@ -111,7 +111,7 @@ int closes_and_forks(long launches, const char* file) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   ::fcntl(own, F_GETLK, &lock);
-  tell("locked", lock.l_type == F_UNLCK ? 0 : 1);
+  print("locked", lock.l_type == F_UNLCK ? 0 : 1);
   while (::wait(nullptr) > 0) {
   }
   return 0;
@@ -132,7 +132,7 @@ int reload(long times) {
     ::dlclose(driver);
   }
   open_driver();
-  tell_calls({"cuLaunchKernel"});
+  print_calls({"cuLaunchKernel"});
   return 0;
 }
 

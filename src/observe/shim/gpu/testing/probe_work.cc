@@ -85,16 +85,16 @@ int allocations() {
   symbol<int(void**, const void*)>("cuArrayCreate_v2")(&array, &shape);
   void* host = nullptr;
   symbol<int(void**, std::size_t, unsigned)>("cuMemHostAlloc")(&host, 77, 0);
-  tell("too_much", static_cast<unsigned long>(alloc(&a, std::size_t{1} << 40U)));
-  tell("null", static_cast<unsigned long>(alloc(nullptr, 10)));
-  tell("unknown_free", static_cast<unsigned long>(free_it(12345)));
-  tell("null_free", static_cast<unsigned long>(free_it(0)));
+  print("too_much", static_cast<unsigned long>(alloc(&a, std::size_t{1} << 40U)));
+  print("null", static_cast<unsigned long>(alloc(nullptr, 10)));
+  print("unknown_free", static_cast<unsigned long>(free_it(12345)));
+  print("null_free", static_cast<unsigned long>(free_it(0)));
   free_it(a);
   entry<AsyncFree>("cuMemFreeAsync", 11020, 2)(b, nullptr);
   symbol<Free>("cuMemRelease")(d);
   symbol<int(void*)>("cuArrayDestroy")(array);
   symbol<int(void*)>("cuMemFreeHost")(host);
-  tell("twice", static_cast<unsigned long>(free_it(a)));
+  print("twice", static_cast<unsigned long>(free_it(a)));
   return 0;
 }
 
@@ -135,8 +135,8 @@ int graphs(long launches) {
   auto* launch_graph = entry<int(void*, void*)>("cuGraphLaunch", 10000, 2);
   for (long i = 0; i < launches; ++i) launch_graph(executable, nullptr);
   symbol<int(void*)>("cuGraphExecDestroy")(executable);
-  tell("nodes", symbol<unsigned long()>("fakecuda_nodes")());
-  tell_calls({"cuGraphLaunch_ptsz"});
+  print("nodes", symbol<unsigned long()>("fakecuda_nodes")());
+  print_calls({"cuGraphLaunch_ptsz"});
   return 0;
 }
 
@@ -156,7 +156,7 @@ int capture() {
   return 0;
 }
 
-// So many launches of a microsecond by this entry point, and how many events that took.
+// Launches of a microsecond by this entry point; prints how many events were recorded.
 int paced(long launches, const char* symbol_name) {
   open_driver();
   struct {
@@ -174,12 +174,12 @@ int paced(long launches, const char* symbol_name) {
     }
   }
   auto* calls = symbol<unsigned long(const char*)>("fakecuda_calls");
-  tell("launches", calls(symbol_name));
-  tell("records", calls("cuEventRecord") + calls("cuEventRecord_ptsz"));
+  print("launches", calls(symbol_name));
+  print("records", calls("cuEventRecord") + calls("cuEventRecord_ptsz"));
   return 0;
 }
 
-// Launches behind a kernel of ten seconds, which might wait for them: how long that takes.
+// Launches after a kernel of ten seconds, which might wait for them; prints how long that takes.
 int behind_a_long_one(long launches) {
   open_driver();
   Launch* function = find_launch();
@@ -190,12 +190,12 @@ int behind_a_long_one(long launches) {
     function(nullptr, 1000, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
   }
   const auto took = std::chrono::steady_clock::now() - begun;
-  tell("milliseconds", static_cast<unsigned long>(
-                           std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+  print("milliseconds", static_cast<unsigned long>(
+                            std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
   ::_exit(0);
 }
 
-// As ctypes does it: loaded by name, functions by dlsym.
+// As ctypes does: loaded by name, functions by dlsym.
 int nccl() {
   void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 2;
@@ -225,7 +225,7 @@ int nccl() {
   reinterpret_cast<Gather*>(find("ncclAllGather"))(nullptr, nullptr, 6, 2, half, nullptr);
   reinterpret_cast<int (*)(void*)>(find("ncclCommDestroy"))(half);
   reinterpret_cast<int (*)(void*)>(find("ncclCommDestroy"))(communicator);
-  tell("calls", reinterpret_cast<unsigned long (*)()>(find("fakenccl_calls"))());
+  print("calls", reinterpret_cast<unsigned long (*)()>(find("fakenccl_calls"))());
   return 0;
 }
 

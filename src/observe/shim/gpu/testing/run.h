@@ -1,5 +1,5 @@
-// Runs a program under the library, with the fake driver and a region of its own, and reads both
-// what it printed and what was counted.
+// Runs a program under the library with the fake driver and its own region, and reads its output
+// and its counts.
 #pragma once
 
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 namespace assay::gpu::testing {
 
 struct Ran {
-  int status = -1;  // as wait gives it
+  int status = -1;  // as wait(2) returns it
   std::string text;
-  std::map<std::string, unsigned long> told;  // "name number" lines
+  std::map<std::string, unsigned long> values;  // "name number" lines
 };
 
 class RunRecord {
@@ -44,7 +44,7 @@ class RunRecord {
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] wire::GpuRegion& region() const { return *region_; }
   [[nodiscard]] const char* path() const { return path_; }
-  // A file of the run, gone when the test is over, however that ends.
+  // A file of the run, removed at the end of the test.
   [[nodiscard]] std::string file(const std::string& name) const {
     return std::string(path_) + "." + name;
   }
@@ -52,14 +52,14 @@ class RunRecord {
     return wire::sum_of(*region_)[quantity];
   }
 
-  // `settings` go in front of the command, in the shell's notation.
+  // `settings` are environment variables in shell syntax.
   [[nodiscard]] Ran run(const std::string& command, const std::string& settings = "") const {
     return run_as(std::string("ASSAY_GPU_REGION=") + path_ +
                   " LD_PRELOAD=" ASSAY_GPU_LIBRARY " LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " +
                   settings + " exec " + command);
   }
-  [[nodiscard]] Ran probe(const std::string& words, const std::string& settings = "") const {
-    return run(ASSAY_GPU_PROBE " " + words, settings);
+  [[nodiscard]] Ran probe(const std::string& arguments, const std::string& settings = "") const {
+    return run(ASSAY_GPU_PROBE " " + arguments, settings);
   }
 
   static Ran run_as(const std::string& line) {
@@ -74,8 +74,8 @@ class RunRecord {
     std::string name;
     unsigned long number = 0;
     for (std::string text; std::getline(lines, text);) {
-      std::istringstream words(text);
-      if (words >> name >> number) ran.told[name] = number;
+      std::istringstream fields(text);
+      if (fields >> name >> number) ran.values[name] = number;
     }
     return ran;
   }

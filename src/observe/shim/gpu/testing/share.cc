@@ -33,7 +33,7 @@ Signature* found(void* library, const char* name) {
   return reinterpret_cast<Signature*>(::dlsym(library, name));
 }
 
-// What launches a kernel of so many microseconds, once.
+// A function that launches one kernel of the given microseconds.
 std::function<void(unsigned)> launcher(void* library, const std::string& kind) {
   if (kind == "ex") {
     auto* launch = found<int(const Config*, void*, void**, void**)>(library, "cuLaunchKernelEx");
@@ -55,7 +55,7 @@ std::function<void(unsigned)> launcher(void* library, const std::string& kind) {
     auto* launch = found<int(void*, void*)>(library, "cuGraphLaunch");
     return [=](unsigned) { launch(executable, nullptr); };
   }
-  if (kind == "copy" || kind == "set") {  // of so many MiB
+  if (kind == "copy" || kind == "set") {  // MiB
     auto* copy = found<int(std::uint64_t, std::uint64_t, std::size_t, void*)>(
         library, kind == "copy" ? "cuMemcpyDtoDAsync_v2" : "cuMemsetD8Async");
     return [=](unsigned mebibytes) { copy(0, 0, std::size_t{mebibytes} << 20U, nullptr); };
@@ -75,17 +75,17 @@ std::function<void(unsigned)> launcher(void* library, const std::string& kind) {
 
 }  // namespace
 
-int share(void* library, const std::vector<std::string>& words) {
-  const std::string kind = words.at(0);
-  const std::uint64_t begin = std::stoull(words.at(1));
-  const std::uint64_t window = std::stoull(words.at(2));
-  const std::uint64_t windows = std::stoull(words.at(3));
-  const std::vector<std::string> kernels(words.begin() + 4, words.end());
-  auto* had = found<unsigned long()>(library, "fakecuda_had_ns");
+int share(void* library, const std::vector<std::string>& arguments) {
+  const std::string kind = arguments.at(0);
+  const std::uint64_t begin = std::stoull(arguments.at(1));
+  const std::uint64_t window = std::stoull(arguments.at(2));
+  const std::uint64_t windows = std::stoull(arguments.at(3));
+  const std::vector<std::string> kernels(arguments.begin() + 4, arguments.end());
+  auto* busy_ns = found<unsigned long()>(library, "fakecuda_busy_ns");
   std::atomic<bool> over{false};
   const auto work = [&] {
     const auto launch = launcher(library, kind);
-    // A program may launch without limit; a queue of the driver's holds some thousand.
+    // Bounded as in the driver, whose queue holds about a thousand launches.
     for (std::size_t i = 0; !over; ++i) {
       launch(static_cast<unsigned>(std::stoul(kernels[i % kernels.size()])));
       if (i % 512 == 511) found<int()>(library, "cuCtxSynchronize")();
@@ -99,21 +99,21 @@ int share(void* library, const std::vector<std::string>& words) {
     while (now_us() < 1000 * (begin + i * window)) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    // Both at the same time, however busy the machine is.
+    // Both read at the same time, however busy the machine is.
     std::uint64_t now = 0;
     std::uint64_t sum = 0;
     do {
       now = now_us();
-      sum = had() / 1000;
+      sum = busy_ns() / 1000;
     } while (now_us() > now + 1000);
-    if (i > 0) std::printf("had%lu %lu\nspan%lu %lu\n", i - 1, sum - before, i - 1, now - since);
+    if (i > 0) std::printf("busy%lu %lu\nspan%lu %lu\n", i - 1, sum - before, i - 1, now - since);
     before = sum;
     since = now;
   }
   over = true;
   for (std::thread& thread : threads) thread.join();
   found<int()>(library, "cuCtxSynchronize")();
-  std::printf("ever %lu\n", had());
+  std::printf("ever %lu\n", busy_ns());
   std::fflush(stdout);
   return 0;
 }

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// Not counted: programs start, and what their work takes is learnt.
+// Start-up, not counted: programs start, and costs are learnt.
 constexpr std::uint64_t kWarmUp = 300'000'000;
 constexpr std::uint64_t kBegin = 1'000 * kSecond;
 
@@ -51,7 +51,7 @@ struct Event {
 };
 struct Item {
   std::uint64_t left_ns;
-  std::uint64_t work_ns;  // that counts as the program's
+  std::uint64_t work_ns;  // counted as the program's work
   bool copy_engine;
   Event* event;
 };
@@ -61,7 +61,7 @@ struct Process {
   wire::GpuBlock* block = nullptr;
   ucontext_t context{};
   std::vector<char> stack = std::vector<char>(256 << 10U);
-  std::uint64_t at = 0;             // when it goes on
+  std::uint64_t at = 0;             // when it continues
   const void* sleeps_on = nullptr;  // a futex
   bool is_over = false;
   bool limited = false;
@@ -81,7 +81,7 @@ class Machine {
   [[nodiscard]] std::uint64_t now() const { return now_; }
   Process& current() { return *current_; }
   [[nodiscard]] std::size_t number() const { return number_; }
-  wire::GpuTurns& turns() { return *turns_; }
+  GpuTurns& turns() { return *turns_; }
   [[nodiscard]] const SimulatedCosts& costs() const { return costs_; }
 
   void spend(std::uint64_t ns) { sleep_until(now_ + ns); }
@@ -108,7 +108,7 @@ class Machine {
  private:
   static constexpr std::size_t kQueue = 1'000;
   static void enter();
-  // The process whose turn on the multiprocessors it is; none: null.
+  // The process that has the multiprocessors; null: none.
   Process* scheduled();
   void advance(std::uint64_t to);
   void finish(Process& process);
@@ -116,7 +116,7 @@ class Machine {
   SimulatedCosts costs_;
   std::vector<Simulated> programs_;
   std::vector<std::unique_ptr<Process>> processes_;
-  Mapped<wire::GpuTurns> turns_;
+  Mapped<GpuTurns> turns_;
   ucontext_t scheduler_{};
   Process* current_ = nullptr;
   std::size_t number_ = 0;
@@ -192,7 +192,7 @@ Machine::Machine(const std::vector<Simulated>& programs, int windows, const Simu
       end_(kBegin + kWarmUp + static_cast<std::uint64_t>(windows) * kSecond) {
   machine = this;
   forget_costs();
-  forget_lanes();  // of the machine before this one
+  forget_lanes();  // of the previous simulated machine
   helpers = {};
   helpers.current_context = [](void** context) {
     *context = reinterpret_cast<void*>(machine->number() + 1);
@@ -327,7 +327,7 @@ std::vector<std::vector<double>> simulate(const std::vector<Simulated>& programs
 
 }  // namespace testing
 
-// What pace.cc asks of the rest of the library.
+// The functions of the library that pace.cc calls.
 
 wire::GpuRegion* region() {
   return testing::machine == nullptr ? nullptr : &*testing::machine->current().region;
@@ -343,25 +343,25 @@ void limits_changed() {
 }
 void log_line(const char*) {}
 
-wire::GpuTurns* turns() {
+GpuTurns* turns() {
   return &testing::machine->turns();
 }
-wire::TurnProcess& own_place(wire::TurnRun& run) {
-  return wire::join_run(run, 1000 + testing::machine->number(), 1, is_process_alive);
+TurnProcess& own_place(TurnRun& run) {
+  return join_run(run, 1000 + testing::machine->number(), 1, is_process_alive);
 }
-bool is_process_alive(const wire::TurnProcess&) {
+bool is_process_alive(const TurnProcess&) {
   return true;
 }
 std::uint64_t now_ns() {
   return testing::machine->now();
 }
-void sleep_for(wire::TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
+void sleep_for(TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
   if (device.ended.load() == seen) testing::machine->sleep_on(&device.ended, ns);
 }
 void spin_for_a_moment() {
   testing::machine->spend(2'000);
 }
-void wake_waiters(wire::TurnDevice& device) {
+void wake_waiters(TurnDevice& device) {
   testing::machine->wake(&device.ended);
 }
 

@@ -1,10 +1,9 @@
 // Programs on a simulated GPU, in simulated time: the checkpoint (pace/pace.cc, lanes.cc, marks.cc)
-// as it is, over a driver, a clock and a scheduler that are exact and never busy with anything
-// else.
+// unchanged, over an exact driver, clock and scheduler without other load.
 //
-// Every program is a process with one thread, one stream and a run of its own. The GPU runs one
-// process's queue at a time and changes between those that have work, as GPUs do that are shared by
-// time; what a copy engine does runs beside that, in the order of its queue.
+// Every program is a process with one thread, one stream and its own run. The GPU runs one
+// process's queue at a time and switches between those that have work, as time-sliced GPUs do; copy
+// engines run concurrently, in the order of their queue.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +16,21 @@
 namespace assay::gpu::testing {
 
 struct SimulatedCosts {
-  std::uint64_t launch_ns = 2'000;  // of the host's time
+  std::uint64_t launch_ns = 2'000;  // host time
   std::uint64_t record_ns = 1'000;
   std::uint64_t query_ns = 400;
   std::uint64_t event_ns = 1'500;      // of the device's time
-  std::uint64_t slice_ns = 2'000'000;  // of a process while others have work as well
+  std::uint64_t slice_ns = 2'000'000;  // time slice while others have work
   std::uint64_t switch_ns = 30'000;    // from one process to another
   std::uint64_t late_ns = 60'000;      // a sleep ends this much later than it should
-  std::uint64_t wake_ns = 40'000;      // and this much after it is ended by another process
+  std::uint64_t wake_ns = 40'000;      // and this much after another process wakes it
 };
 
-// What a program may do. All times are nanoseconds.
+// Actions of a program. All times are nanoseconds.
 class Program {
  public:
   virtual ~Program() = default;
-  // A kernel of this function, with another grid for each time that it takes if `by_grid`.
+  // A kernel of this function; with `by_grid`, a distinct grid for each duration.
   virtual void kernel(std::uint64_t function, std::uint64_t ns, bool by_grid = true) = 0;
   virtual void copy(CopyKind kind, std::uint64_t bytes) = 0;
   virtual void graph(std::uint64_t executable, std::uint64_t ns) = 0;
@@ -45,8 +44,8 @@ struct Simulated {
   std::uint32_t share = 0;  // thousandths; 0: no limit
   bool borrow = false;
 };
-// For each program, the work that was finished in each of `windows` seconds, after a short while
-// to start in: nanoseconds of the device's time.
+// For each program, the work finished in each of `windows` seconds, after a start-up phase:
+// nanoseconds of device time.
 std::vector<std::vector<double>> simulate(const std::vector<Simulated>& programs, int windows,
                                           const SimulatedCosts& costs = {});
 

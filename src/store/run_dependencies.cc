@@ -1,9 +1,9 @@
-#include "store/needs.h"
+#include "store/run_dependencies.h"
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "store/columns.h"
+#include "store/column_encoding.h"
 #include "store/run_reader.h"
 
 namespace assay::store {
@@ -37,26 +37,26 @@ std::set<std::string> log_paths(const RunRecord& run) {
   return logs;
 }
 
-std::vector<Input> needs_of(const RunRecord& run, Logs logs) {
-  std::vector<Input> needs = run.inputs;
+std::vector<Input> dependencies_of(const RunRecord& run, Logs logs) {
+  std::vector<Input> dependencies = run.inputs;
   const bool any = std::any_of(run.outputs.begin(), run.outputs.end(),
                                [](const Output& output) { return output.before.has_value(); });
-  if (!any) return needs;
+  if (!any) return dependencies;
   const std::set<std::string> left_out =
       logs == Logs::kNo ? log_paths(run) : std::set<std::string>();
   std::unordered_set<std::string_view> read;
   for (const Input& input : run.inputs) read.insert(input.path);
   for (const Output& output : run.outputs) {
     if (!output.before || read.contains(output.path) || left_out.contains(output.path)) continue;
-    needs.push_back({output.path, output.before, kUnknownSize});
+    dependencies.push_back({output.path, output.before, kUnknownSize});
   }
-  return needs;
+  return dependencies;
 }
 
-base::Result<std::vector<Input>> load_needs(Store& store, RunId run) {
-  std::vector<Input> needs;
+base::Result<std::vector<Input>> load_dependencies(Store& store, RunId run) {
+  std::vector<Input> dependencies;
   ASSAY_TRY_VOID(
-      each_input(store, run, -1, [&](Input input) { needs.push_back(std::move(input)); }));
+      each_input(store, run, -1, [&](Input input) { dependencies.push_back(std::move(input)); }));
   ASSAY_TRY(Statement select,
             store.database().prepare(
                 "SELECT o.path, o.before FROM run_output o WHERE o.run = ?1 AND o.before IS NOT"
@@ -64,9 +64,9 @@ base::Result<std::vector<Input>> load_needs(Store& store, RunId run) {
                 " i.run = ?1) ORDER BY o.path"));
   ASSAY_TRY_VOID(select.bind(run));
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
-    needs.push_back({row.text(0), digest_at(row, 1), kUnknownSize});
+    dependencies.push_back({row.text(0), digest_at(row, 1), kUnknownSize});
   }));
-  return needs;
+  return dependencies;
 }
 
 }  // namespace assay::store

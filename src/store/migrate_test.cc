@@ -1,5 +1,5 @@
-// Bringing a store from one version of the schema to the next.
-#include "store/schema.h"
+// Migrating a store from one version of the schema to the next.
+#include "store/migrate.h"
 
 #include "store/store.h"
 #include "store/testing/runs_fixture.h"
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using testing::line_of;
 using testing::program_with;
 
-class SchemaTest : public testing::ProjectTest {
+class MigrateTest : public testing::ProjectTest {
  protected:
   // A store of version 1, then a failing upgrade to the migrations given.
   std::string failure_of(std::vector<Migration> added) {
@@ -32,7 +32,7 @@ class SchemaTest : public testing::ProjectTest {
   }
 };
 
-TEST_F(SchemaTest, GoesForwardAndKeepsABackup) {
+TEST_F(MigrateTest, GoesForwardAndKeepsABackup) {
   const std::string id = Store::create(location_, program_with(1))->project().id;
   auto store = Store::open(location_, program_with(3));
   ASSERT_TRUE(store) << line_of(store);
@@ -59,7 +59,7 @@ TEST_F(SchemaTest, GoesForwardAndKeepsABackup) {
   EXPECT_EQ(old->project().id, id);
 }
 
-TEST_F(SchemaTest, ANewStoreHasNoBackup) {
+TEST_F(MigrateTest, ANewStoreHasNoBackup) {
   ASSERT_TRUE(Store::create(location_, program_with(3)));
   ASSERT_TRUE(Store::open(location_, program_with(3)));
   for (const auto& entry : fs::directory_iterator(location_.directory)) {
@@ -67,7 +67,7 @@ TEST_F(SchemaTest, ANewStoreHasNoBackup) {
   }
 }
 
-TEST_F(SchemaTest, AMigrationThatFailsChangesNothing) {
+TEST_F(MigrateTest, AMigrationThatFailsChangesNothing) {
   // The one before it succeeds and is undone too: the old program must still be able to work.
   EXPECT_THAT(
       failure_of({{2, "0002_good", "CREATE TABLE good (x)"},
@@ -77,12 +77,12 @@ TEST_F(SchemaTest, AMigrationThatFailsChangesNothing) {
   expect_version_1();
 }
 
-TEST_F(SchemaTest, AMigrationMayNotEndItsTransaction) {
+TEST_F(MigrateTest, AMigrationMayNotEndItsTransaction) {
   EXPECT_THAT(failure_of({{2, "0002_bad", "ROLLBACK"}}), HasSubstr("ends its own transaction"));
   expect_version_1();
 }
 
-TEST_F(SchemaTest, AMigrationMayNotLeaveRowsThatReferToNothing) {
+TEST_F(MigrateTest, AMigrationMayNotLeaveRowsThatReferToNothing) {
   EXPECT_THAT(failure_of({{2, "0002_bad",
                            "CREATE TABLE child (p INTEGER REFERENCES project (only_row));"
                            "INSERT INTO child VALUES (7)"}}),
@@ -90,14 +90,14 @@ TEST_F(SchemaTest, AMigrationMayNotLeaveRowsThatReferToNothing) {
   expect_version_1();
 }
 
-TEST_F(SchemaTest, ABackupThatCannotBeMadeStopsTheUpgrade) {
+TEST_F(MigrateTest, ABackupThatCannotBeMadeStopsTheUpgrade) {
   ASSERT_TRUE(Store::create(location_, program_with(1)));
   fs::create_directories(location_.database.string() + ".v1/in the way");
   EXPECT_THAT(line_of(Store::open(location_, program_with(3))), HasSubstr("cannot keep a backup"));
   expect_version_1();
 }
 
-TEST_F(SchemaTest, TheDocumentationDescribesEveryColumn) {
+TEST_F(MigrateTest, TheDocumentationDescribesEveryColumn) {
   const std::string page = testing::read(ASSAY_STORE_PAGE);
   auto store = Store::create(location_, {});
   ASSERT_TRUE(store) << line_of(store);

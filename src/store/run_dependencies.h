@@ -23,8 +23,8 @@ enum class Logs { kNo, kYes };
 
 // Inputs, and {path, before} of the outputs that were written into and not read. The sizes of the
 // latter are not known: -1. From the lists in `run`.
-std::vector<Input> needs_of(const RunRecord& run, Logs logs);
+std::vector<Input> dependencies_of(const RunRecord& run, Logs logs);
 // The same from the store, with logs; sorted by path within each kind.
-base::Result<std::vector<Input>> load_needs(Store& store, RunId run);
+base::Result<std::vector<Input>> load_dependencies(Store& store, RunId run);
 
 }  // namespace assay::store

@@ -1,4 +1,4 @@
-#include "store/schema.h"
+#include "store/migrate.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "store/files.h"
 #include "store/project.h"
+#include "store/run_reader.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
@@ -63,13 +64,40 @@ base::Result<void> check_foreign_keys(Database& database) {
                          fmt::format("a row of table {} would refer to nothing", check.text(0))));
 }
 
+// Called with the write lock held, which a run that begins must take: none can be missed.
+// Collectors on other machines that share the file system are not seen.
+base::Result<void> check_for_recording_programs(Database& database) {
+  ASSAY_TRY(Statement tables,  // "job" before version 8
+            database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN"
+                             " ('run', 'job')"));
+  ASSAY_TRY(const bool has_runs, tables.next_row());
+  if (!has_runs) return {};
+  ASSAY_TRY(Statement running,
+            database.prepare(fmt::format("SELECT id, collector_pid, collector_start_ticks FROM {}"
+                                         " WHERE status = 'running' ORDER BY id",
+                                         tables.text(0))));
+  for (;;) {
+    ASSAY_TRY(const bool row, running.next_row());
+    if (!row) return {};
+    if (!is_alive(running.integer(1), running.integer(2))) continue;
+    return base::fail(base::unfit_error(
+        database.path().string(),
+        fmt::format(
+            "run {} is being recorded by an older assay (process {}), which could not write "
+            "to the store after its upgrade",
+            running.integer(0), running.integer(1)),
+        "wait until the run has ended, or use the older assay until then"));
+  }
+}
+
 // Inside the caller's transaction.
-base::Result<void> migrate(Database& database, const Program& program, const Schema& schema,
-                           const std::filesystem::path& project_root) {
+base::Result<void> apply_missing(Database& database, const Program& program, const Schema& schema,
+                                 const std::filesystem::path& project_root) {
   const bool is_new = schema.version == 0;
   if (is_new) {
     ASSAY_TRY_VOID(database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId)));
   } else {
+    ASSAY_TRY_VOID(check_for_recording_programs(database));
     ASSAY_TRY_VOID(back_up(database, schema.version));
   }
   for (const Migration& migration :
@@ -120,14 +148,14 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
   return {};
 }
 
-base::Result<std::int64_t> upgrade(Database& database, const Program& program,
+base::Result<std::int64_t> migrate(Database& database, const Program& program,
                                    const std::filesystem::path& project_root) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   // Again, now that the lock is held: another process may have been faster.
   ASSAY_TRY(const Schema schema, read_schema(database));
   ASSAY_TRY_VOID(check_schema(database, schema, program));
   if (schema.version < static_cast<std::int64_t>(program.migrations.size())) {
-    ASSAY_TRY_VOID(migrate(database, program, schema, project_root));
+    ASSAY_TRY_VOID(apply_missing(database, program, schema, project_root));
   }
   ASSAY_TRY_VOID(transaction.commit());
   return schema.version;

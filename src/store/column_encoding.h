@@ -15,7 +15,7 @@ namespace assay::store {
 
 // Strings one after the other, a NUL after each, as in /proc/PID/cmdline. Not JSON, because
 // arguments may contain any other byte.
-std::vector<std::byte> packed_strings(std::span<const std::string> words);
+std::vector<std::byte> packed_strings(std::span<const std::string> strings);
 std::vector<std::string> unpacked_strings(std::string_view packed);
 std::vector<std::string> strings_at(const Statement& row, int column);
 

@@ -1,4 +1,4 @@
-#include "observe/shim/next.h"
+#include "observe/shim/next_definition.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,4 +1,4 @@
-#include "observe/collect/call/path_call.h"
+#include "observe/collect/call/stopped_call.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -26,11 +26,11 @@ struct SystemCall {
 
 // The numbers that must be stopped on one architecture, and for those that open by flags, which
 // argument holds the flags (an open with O_PATH, or of a directory, touches no content and passes).
-struct Stopped {
+struct CallToStop {
   int number = 0;
   int flags_argument = -1;  // -1: always stopped
 };
-std::span<const Stopped> stopped_calls(std::uint32_t arch);
+std::span<const CallToStop> calls_to_stop(std::uint32_t arch);
 
 // What the call will do if it succeeds, from the state of the file system before the call.
 struct Effect {

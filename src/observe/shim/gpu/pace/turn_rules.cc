@@ -1,8 +1,8 @@
-#include "observe/wire/gpu_turns.h"
+#include "observe/shim/gpu/pace/turn_rules.h"
 
 #include <algorithm>
 
-namespace assay::wire {
+namespace assay::gpu {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -23,7 +23,8 @@ void fill(TurnRun& run, std::uint64_t now) {
   if (is_absurd(filled, now)) run.filled_ns.compare_exchange_strong(filled, now);
   if (now <= filled || !run.filled_ns.compare_exchange_strong(filled, now)) return;
   const std::uint64_t passed = std::min<std::uint64_t>(now - filled, kTurnForgottenNs);
-  const auto more = static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / kGpuWholeShare);
+  const auto more =
+      static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / wire::kGpuWholeShare);
   const std::uint64_t part = turn_part(run);
   const auto most = static_cast<std::int64_t>(passed < kTurnFreshNs ? 6 * part : part * 3 / 2);
   std::int64_t credit = run.credit_ns.load(kRelaxed);
@@ -32,12 +33,12 @@ void fill(TurnRun& run, std::uint64_t now) {
   }
 }
 
-// Enough for a turn that is worth the change. As it would be now: others fill their own.
+// Whether the run has enough credit for a worthwhile turn, computed for now without storing it.
 std::int64_t credit_at(const TurnRun& run, std::uint64_t now) {
   const std::uint64_t filled = run.filled_ns.load(kRelaxed);
   const std::uint64_t passed = now > filled ? std::min(now - filled, kTurnForgottenNs) : 0;
   return run.credit_ns.load(kRelaxed) +
-         static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / kGpuWholeShare);
+         static_cast<std::int64_t>(passed * run.share.load(kRelaxed) / wire::kGpuWholeShare);
 }
 bool has_credit(const TurnRun& run, std::uint64_t now) {
   return credit_at(run, now) >= static_cast<std::int64_t>(turn_part(run) / 2);
@@ -79,7 +80,7 @@ std::size_t place_of(const TurnDevice& device, std::size_t row, std::uint64_t no
   return place;
 }
 
-// Until when the run's work is on the device, by what its processes say.
+// End of the run's work on the device, as reported by its processes.
 std::uint64_t busy_until(TurnRun& run, std::uint64_t now, bool (*is_alive)(const TurnProcess&)) {
   std::uint64_t latest = 0;
   for (TurnProcess& process : run.processes) {
@@ -105,10 +106,21 @@ void pay(TurnRun& run, std::uint64_t now) {
   const std::uint64_t from = run.held_ns.exchange(now, kRelaxed);
   if (from == 0 || from >= now) return;
   const std::uint64_t held = std::min(now - from, kTurnForgottenNs);
-  run.paid_ns.fetch_add(held * kGpuWholeShare / std::max(run.share.load(kRelaxed), 1U), kRelaxed);
+  run.paid_ns.fetch_add(held * wire::kGpuWholeShare / std::max(run.share.load(kRelaxed), 1U),
+                        kRelaxed);
 }
 
 }  // namespace
+
+void set_share(TurnRun& run, const wire::GpuShare& share) {
+  const std::uint32_t before =
+      run.share.exchange(std::clamp(share.thousandths, 1U, wire::kGpuWholeShare));
+  run.priority.store(static_cast<std::uint32_t>(share.priority));
+  run.borrow.store(share.borrow ? 1 : 0);
+  if (before == run.share.load()) return;
+  // Credit that was saved, or owed, at another share does not apply to this one.
+  run.credit_ns.store(static_cast<std::int64_t>(turn_part(run)));
+}
 
 Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
                bool (*is_alive)(const TurnProcess&)) {
@@ -118,7 +130,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   const std::size_t holder = turn_holder(word);
   if (!waits(mine, now)) {
     mine.since_ns.store(now, kRelaxed);
-    // Time in which a run wanted nothing is not owed to it.
+    // A run gets no credit for time in which it wanted nothing.
     if (now > mine.seen_ns.load(kRelaxed) + kTurnFreshNs) raise(mine.paid_ns, device.paid_ns);
   }
   mine.seen_ns.store(now, kRelaxed);
@@ -138,7 +150,7 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
         static_cast<std::int64_t>(turn_part(mine) / 2) - mine.credit_ns.load(kRelaxed);
     const std::uint64_t share = std::max(mine.share.load(kRelaxed), 1U);
     const std::uint64_t filling =
-        wanting <= 0 ? 0 : static_cast<std::uint64_t>(wanting) * kGpuWholeShare / share;
+        wanting <= 0 ? 0 : static_cast<std::uint64_t>(wanting) * wire::kGpuWholeShare / share;
     return {false, now + std::clamp<std::uint64_t>(filling, kLookAgainNs / 2, kTurnFreshNs / 2)};
   }
   if (const std::uint64_t my_time = free_since + place * kTurnHandOverNs; now < my_time) {
@@ -168,7 +180,7 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
   mine.waiting_ns.store(0, kRelaxed);
   pay(mine, now);
   bool wanted = false;          // by a run with credit
-  bool wanted_equally = false;  // by one who comes when this turn is over
+  bool wanted_equally = false;  // by a run that is next when this turn ends
   for (const TurnRun& other : device.runs) {
     if (&other == &mine || !waits(other, now) || !has_credit(other, now)) continue;
     wanted = true;
@@ -176,11 +188,11 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
     const std::uint32_t own = mine.priority.load(kRelaxed);
     if (priority > own) {
       if (!starves(mine, now)) return TurnAnswer::kStop;
-      mine.since_ns.store(now, kRelaxed);  // this once
+      mine.since_ns.store(now, kRelaxed);  // once
     }
     if (priority == own || starves(other, now)) wanted_equally = true;
   }
-  if (!wanted) raise(device.paid_ns, mine.paid_ns.load(kRelaxed));  // who comes later begins there
+  if (!wanted) raise(device.paid_ns, mine.paid_ns.load(kRelaxed));  // later runs start there
   const bool credit = mine.credit_ns.load(kRelaxed) > static_cast<std::int64_t>(ahead_ns);
   if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnAnswer::kStop;
   if (now + ahead_ns < time_in(word)) return TurnAnswer::kGo;
@@ -213,8 +225,8 @@ std::uint64_t charge_turn(TurnDevice& device, std::size_t row, std::uint64_t fro
   } while (!run.charged_ns.compare_exchange_weak(charged, to));
   const std::uint64_t amount = to - from;
   run.credit_ns.fetch_sub(static_cast<std::int64_t>(amount), kRelaxed);
-  run.had_ns.fetch_add(amount, kRelaxed);
+  run.busy_ns.fetch_add(amount, kRelaxed);
   return amount;
 }
 
-}  // namespace assay::wire
+}  // namespace assay::gpu

@@ -1,4 +1,5 @@
-// What the words of a memory script (memory_script.h) work on, and the families of them.
+// The state that the actions of a memory script (memory_script.h) work on, and the groups of
+// actions.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 
 namespace memory {
 
-struct Word {
+struct Action {
   std::string label, what;
   std::vector<std::uint64_t> numbers;
   std::string rest;
@@ -21,7 +22,7 @@ struct Word {
   }
 };
 
-// Something that was got, how it is freed, and where it was mapped.
+// An allocation, how it is freed, and where it was mapped.
 struct Got {
   std::uint64_t key = 0, size = 0;
   std::string free;
@@ -31,7 +32,7 @@ struct Got {
 struct State {
   void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   void* context = nullptr;
-  void* stream = nullptr;  // the default one, until a word makes another
+  void* stream = nullptr;  // the default one until the action `stream`
   void* pool = nullptr;
   void* executable = nullptr;
   std::vector<Got> got;
@@ -43,16 +44,16 @@ struct State {
   }
 };
 
-inline void tell(const Word& word, const char* field, std::uint64_t value) {
-  std::printf("%s.%s %llu\n", word.label.c_str(), field, static_cast<unsigned long long>(value));
+inline void print(const Action& action, const char* field, std::uint64_t value) {
+  std::printf("%s.%s %llu\n", action.label.c_str(), field, static_cast<unsigned long long>(value));
 }
 
-using Words = std::map<std::string, std::function<int(const Word&)>>;
-Words allocation_words(State& state);
-Words churn_words(State& state);
-Words context_words(State& state);
-Words graph_words(State& state);
-Words process_words();
-Words told_words(State& state);
+using Actions = std::map<std::string, std::function<int(const Action&)>>;
+Actions allocation_actions(State& state);
+Actions churn_actions(State& state);
+Actions context_actions(State& state);
+Actions graph_actions(State& state);
+Actions process_actions();
+Actions query_actions(State& state);
 
 }  // namespace memory

@@ -1,6 +1,6 @@
-// Turns under a clock and a GPU that are simulated, so that what is promised can be checked
-// exactly: the GPU itself says what each run has had.
-#include "observe/wire/gpu_turns.h"
+// Turns with a simulated clock and GPU, so that shares can be checked exactly: the GPU records the
+// time of each run.
+#include "observe/shim/gpu/pace/turn_rules.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::wire {
+namespace assay::gpu {
 namespace {
 
 constexpr std::uint64_t kTick = 50'000;
@@ -33,30 +33,30 @@ bool everybody_died(const TurnProcess&) {
   return false;
 }
 
-// A program that launches kernels as long as it wants to and is let.
-struct Program {
-  GpuShare share;
-  std::uint64_t kernel = 100'000;                      // what one takes
+// A program that launches kernels whenever it wants and is allowed to.
+struct TurnProgram {
+  wire::GpuShare share;
+  std::uint64_t kernel = 100'000;                      // duration of one
   std::function<bool(std::uint64_t)> wants = nullptr;  // null: always
-  bool dead = false;                                   // it was killed: its work is gone as well
+  bool dead = false;                                   // it was killed, and its work with it
   std::size_t row = kNoTurnRow;
   TurnProcess* place = nullptr;
   std::uint64_t queued = 0;  // on the device
-  std::uint64_t had = 0;
+  std::uint64_t busy = 0;
   std::uint64_t busy_from = 0;
 };
 
 class Machine {
  public:
-  std::size_t add(const Program& program) {
-    Program added = program;
+  std::size_t add(const TurnProgram& program) {
+    TurnProgram added = program;
     added.row = join_turns(device(), 100 + programs_.size(), now_);
     set_share(device().runs[added.row], added.share);
     added.place = &join_run(device().runs[added.row], 1000 + programs_.size(), 1, nobody_died);
     programs_.push_back(added);
     return programs_.size() - 1;
   }
-  Program& operator[](std::size_t i) { return programs_[i]; }
+  TurnProgram& operator[](std::size_t i) { return programs_[i]; }
   TurnDevice& device() { return *device_; }
   [[nodiscard]] std::uint64_t now() const { return now_; }
 
@@ -68,32 +68,32 @@ class Machine {
       ++turn_;
     }
   }
-  // What each has had of a time, in thousandths.
+  // The share of each over some time, in thousandths.
   std::vector<double> shares(std::uint64_t time) {
     std::vector<std::uint64_t> before;
-    for (const Program& program : programs_) before.push_back(program.had);
+    for (const TurnProgram& program : programs_) before.push_back(program.busy);
     run(time);
     std::vector<double> out;
     for (std::size_t i = 0; i < programs_.size(); ++i) {
-      out.push_back(1000.0 * static_cast<double>(programs_[i].had - before[i]) /
+      out.push_back(1000.0 * static_cast<double>(programs_[i].busy - before[i]) /
                     static_cast<double>(time));
     }
     return out;
   }
 
  private:
-  // As a GPU does it that several processes use: in equal parts.
+  // As a GPU shared by several processes does: in equal parts.
   void serve() {
     std::uint64_t active = 0;
-    for (const Program& program : programs_) active += program.queued > 0 ? 1 : 0;
-    for (Program& program : programs_) {
+    for (const TurnProgram& program : programs_) active += program.queued > 0 ? 1 : 0;
+    for (TurnProgram& program : programs_) {
       if (program.queued == 0) continue;
       const std::uint64_t done = std::min(program.queued, kTick / active);
       program.queued -= done;
-      program.had += done;
+      program.busy += done;
     }
   }
-  void step(Program& program) {
+  void step(TurnProgram& program) {
     if (program.dead) {
       program.queued = 0;
       return;
@@ -116,17 +116,17 @@ class Machine {
   TurnDevice* device_ = turn_device(*turns_, 77);
   std::uint64_t now_ = 1000 * kSecond;
   std::size_t turn_ = 0;
-  std::vector<Program> programs_;
+  std::vector<TurnProgram> programs_;
 };
 
-Program with_share(std::uint32_t thousandths, bool borrow = false) {
-  Program program;
+TurnProgram with_share(std::uint32_t thousandths, bool borrow = false) {
+  TurnProgram program;
   program.share.thousandths = thousandths;
   program.share.borrow = borrow;
   return program;
 }
-Program with_priority(GpuPriority priority) {
-  Program program;
+TurnProgram with_priority(wire::GpuPriority priority) {
+  TurnProgram program;
   program.share.priority = priority;
   return program;
 }
@@ -138,10 +138,10 @@ TEST(GpuTurns, SharesAreKeptInEverySecond) {
     machine.add(with_share(second));
     machine.run(100 * kMillisecond);
     for (int window = 0; window < 5; ++window) {
-      const std::vector<double> had = machine.shares(kSecond);
-      EXPECT_NEAR(had[0], first, 10) << window;
-      EXPECT_NEAR(had[1], second, 20) << window;
-      EXPECT_GE(had[0] + had[1], 980) << window;
+      const std::vector<double> shares = machine.shares(kSecond);
+      EXPECT_NEAR(shares[0], first, 10) << window;
+      EXPECT_NEAR(shares[1], second, 20) << window;
+      EXPECT_GE(shares[0] + shares[1], 980) << window;
     }
   }
 }
@@ -155,26 +155,26 @@ TEST(GpuTurns, ACapHoldsAlone) {
   }
 }
 
-TEST(GpuTurns, CapsLeaveTimeThatNobodyMayHave) {
+TEST(GpuTurns, CapsLeaveTimeUnused) {
   Machine machine;
   machine.add(with_share(200));
   machine.add(with_share(300));
   machine.run(100 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_NEAR(had[0], 200, 15);
-  EXPECT_NEAR(had[1], 300, 15);
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_NEAR(shares[0], 200, 15);
+  EXPECT_NEAR(shares[1], 300, 15);
 }
 
-TEST(GpuTurns, WhoBorrowsHasWhatNobodyWants) {
+TEST(GpuTurns, ABorrowerGetsUnusedTime) {
   Machine machine;
   machine.add(with_share(300, true));
   EXPECT_GE(machine.shares(kSecond)[0], 990);
-  // Somebody comes who has a right to most of it.
+  // A run arrives that is entitled to most of it.
   machine.add(with_share(700));
   machine.run(100 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_NEAR(had[0], 300, 20);
-  EXPECT_NEAR(had[1], 700, 20);
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_NEAR(shares[0], 300, 20);
+  EXPECT_NEAR(shares[1], 700, 20);
 }
 
 TEST(GpuTurns, MoreThanThereIsIsDividedInProportion) {
@@ -183,63 +183,63 @@ TEST(GpuTurns, MoreThanThereIsIsDividedInProportion) {
   machine.add(with_share(800));
   machine.add(with_share(400));
   machine.run(200 * kMillisecond);
-  const std::vector<double> had = machine.shares(2 * kSecond);
-  EXPECT_NEAR(had[0], 400, 20);
-  EXPECT_NEAR(had[1], 400, 20);
-  EXPECT_NEAR(had[2], 200, 20);
+  const std::vector<double> shares = machine.shares(2 * kSecond);
+  EXPECT_NEAR(shares[0], 400, 20);
+  EXPECT_NEAR(shares[1], 400, 20);
+  EXPECT_NEAR(shares[2], 200, 20);
 }
 
 TEST(GpuTurns, KernelsOfVeryDifferentLength) {
   Machine machine;
-  Program longer = with_share(300);
+  TurnProgram longer = with_share(300);
   longer.kernel = 10 * kMillisecond;
   machine.add(longer);
-  Program shorter = with_share(700);
+  TurnProgram shorter = with_share(700);
   shorter.kernel = 2'000;
   machine.add(shorter);
   machine.run(100 * kMillisecond);
-  const std::vector<double> had = machine.shares(2 * kSecond);
-  EXPECT_NEAR(had[0], 300, 20);
-  EXPECT_NEAR(had[1], 700, 20);
+  const std::vector<double> shares = machine.shares(2 * kSecond);
+  EXPECT_NEAR(shares[0], 300, 20);
+  EXPECT_NEAR(shares[1], 700, 20);
 }
 
-// A kernel that is longer than a whole period: its time is a debt, and paid.
+// A kernel that is longer than a whole period: its time becomes a debt, and is paid.
 TEST(GpuTurns, AKernelLongerThanAPeriod) {
   Machine machine;
-  Program longer = with_share(100);
+  TurnProgram longer = with_share(100);
   longer.kernel = 60 * kMillisecond;
   machine.add(longer);
   machine.add(with_share(900));
   machine.run(kSecond);
-  const std::vector<double> had = machine.shares(6 * kSecond);
-  EXPECT_NEAR(had[0], 100, 20);
-  EXPECT_NEAR(had[1], 900, 30);
+  const std::vector<double> shares = machine.shares(6 * kSecond);
+  EXPECT_NEAR(shares[0], 100, 20);
+  EXPECT_NEAR(shares[1], 900, 30);
 }
 
 TEST(GpuTurns, PriorityTakesWhatItWantsWithinMilliseconds) {
   Machine machine;
-  machine.add(with_priority(GpuPriority::kLow));
-  Program high = with_priority(GpuPriority::kHigh);
+  machine.add(with_priority(wire::GpuPriority::kLow));
+  TurnProgram high = with_priority(wire::GpuPriority::kHigh);
   const std::uint64_t begin = machine.now() + 100 * kMillisecond;
   high.wants = [=](std::uint64_t now) { return now >= begin; };
   machine.add(high);
   machine.run(100 * kMillisecond);
-  EXPECT_GE(machine[0].had, 98 * kMillisecond);
+  EXPECT_GE(machine[0].busy, 98 * kMillisecond);
   EXPECT_GE(machine.shares(50 * kMillisecond)[1], 900);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_GE(had[1], 960);
-  EXPECT_GT(had[0], 0);  // and the other does not starve
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_GE(shares[1], 960);
+  EXPECT_GT(shares[0], 0);  // and the other does not starve
   machine[1].wants = [](std::uint64_t) { return false; };
   EXPECT_GE(machine.shares(50 * kMillisecond)[0], 900);
 }
 
-TEST(GpuTurns, NobodyWaitsLongForTheDead) {
+TEST(GpuTurns, KilledProcessesAreNotWaitedForLong) {
   Machine machine;
   machine.add(with_share(700));
   machine.add(with_share(300, true));
   machine.run(kSecond + 3 * kMillisecond);
   for (int tried = 0; tried < 20; ++tried) {
-    machine[0].dead = true;  // wherever it is just now
+    machine[0].dead = true;  // at any point of its turn
     machine.run(10 * kMillisecond);
     EXPECT_GE(machine.shares(50 * kMillisecond)[1], 980);
     machine[0].dead = false;
@@ -247,8 +247,8 @@ TEST(GpuTurns, NobodyWaitsLongForTheDead) {
   }
 }
 
-// The dead had promised to be on the device for an hour.
-TEST(GpuTurns, PromisesOfTheDeadAreNotBelieved) {
+// The killed process had promised work for an hour.
+TEST(GpuTurns, PromisesOfKilledProcessesAreIgnored) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
@@ -264,18 +264,18 @@ TEST(GpuTurns, PromisesOfTheDeadAreNotBelieved) {
   EXPECT_FALSE(end_turn(device, dead, now + 6 * kMillisecond));
 }
 
-// A run that computes between its kernels keeps its turn; one that is away does not.
+// A run that computes between its kernels keeps its turn; an idle one does not.
 TEST(GpuTurns, AnIdleHolderGivesItsTurnAway) {
   Machine machine;
-  Program sometimes = with_share(500);
+  TurnProgram sometimes = with_share(500);
   sometimes.wants = [](std::uint64_t now) { return now / (100 * kMillisecond) % 2 == 0; };
   machine.add(sometimes);
   machine.add(with_share(500, true));
   machine.run(kSecond);
-  const std::vector<double> had = machine.shares(2 * kSecond);
-  EXPECT_GE(had[0], 250);  // half of the half, and what it had saved
-  EXPECT_LE(had[0], 400);
-  EXPECT_GE(had[0] + had[1], 980);
+  const std::vector<double> shares = machine.shares(2 * kSecond);
+  EXPECT_GE(shares[0], 250);  // half of its half, and saved credit
+  EXPECT_LE(shares[0], 400);
+  EXPECT_GE(shares[0] + shares[1], 980);
 }
 
 TEST(GpuTurns, AShareIsChangedWhileItIsUsed) {
@@ -286,9 +286,9 @@ TEST(GpuTurns, AShareIsChangedWhileItIsUsed) {
   set_share(machine.device().runs[machine[0].row], {.thousandths = 600});
   set_share(machine.device().runs[machine[1].row], {.thousandths = 400});
   machine.run(50 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
-  EXPECT_NEAR(had[0], 600, 20);
-  EXPECT_NEAR(had[1], 400, 20);
+  const std::vector<double> shares = machine.shares(kSecond);
+  EXPECT_NEAR(shares[0], 600, 20);
+  EXPECT_NEAR(shares[1], 400, 20);
 }
 
 TEST(GpuTurns, TimeIsChargedOnce) {
@@ -298,10 +298,10 @@ TEST(GpuTurns, TimeIsChargedOnce) {
   EXPECT_EQ(charge_turn(device, 0, 150, 220), 20U);
   EXPECT_EQ(charge_turn(device, 0, 0, 210), 0U);
   EXPECT_EQ(charge_turn(device, 0, 300, 310), 10U);
-  EXPECT_EQ(device.runs[0].had_ns.load(), 130U);
+  EXPECT_EQ(device.runs[0].busy_ns.load(), 130U);
 }
 
-TEST(GpuTurns, RowsOfTheForgottenAreTaken) {
+TEST(GpuTurns, RowsOfExitedRunsAreReused) {
   const auto turns = std::make_unique<GpuTurns>();
   TurnDevice& device = *turn_device(*turns, 5);
   const std::uint64_t now = 50 * kSecond;
@@ -350,21 +350,21 @@ TEST(GpuTurns, SiblingsThatStartTogetherMeetInOneRow) {
   }
 }
 
-// A file that somebody else has written in: no turn is waited for that nobody has.
-TEST(GpuTurns, NonsenseIsOvercome) {
+// A file with arbitrary contents: no run waits for a turn without a holder.
+TEST(GpuTurns, ACorruptFileDoesNotBlock) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
     const auto turns = std::make_unique<GpuTurns>();
     TurnDevice& device = *turn_device(*turns, 5);
     std::uint64_t value = seed;
     for (std::size_t i = 8; i + 8 <= sizeof device; i += 8) {
-      value = gpu_mix(value + i);
+      value = wire::gpu_mix(value + i);
       std::memcpy(reinterpret_cast<char*>(&device) + i, &value, 8);
     }
     std::uint64_t now = 50 * kSecond;
     const std::size_t row = join_turns(device, 7, now);
     ASSERT_NE(row, kNoTurnRow);
     set_share(device.runs[row], {.thousandths = 500});
-    std::uint64_t had = 0;
+    std::uint64_t busy = 0;
     for (const std::uint64_t end = now + 3 * kSecond; now < end; now += kMillisecond) {
       if (!take_turn(device, row, now, everybody_died).mine) continue;
       if (may_go_on(device, row, now, 0) != TurnAnswer::kGo) {
@@ -372,10 +372,10 @@ TEST(GpuTurns, NonsenseIsOvercome) {
         continue;
       }
       charge_turn(device, row, now, now + kMillisecond);
-      had += kMillisecond;
+      busy += kMillisecond;
     }
-    EXPECT_GT(had, kSecond) << seed;
-    EXPECT_LT(had, 2 * kSecond) << seed;
+    EXPECT_GT(busy, kSecond) << seed;
+    EXPECT_LT(busy, 2 * kSecond) << seed;
   }
 }
 
@@ -393,26 +393,26 @@ TEST(GpuTurns, AFileIsMadeOnceAndKnownAgain) {
   EXPECT_FALSE(make_gpu_turns(-1));
 }
 
-// Whatever the runs are: nobody has more than its share, and what is wanted and allowed is used.
+// For any runs: none gets more than its share, and all time that is wanted and allowed is used.
 RC_GTEST_PROP(GpuTurns, CapsHoldAndTimeIsUsed, ()) {
   Machine machine;
   const auto runs = *rc::gen::inRange<std::size_t>(1, 5);
   double allowed = 0;
   for (std::size_t i = 0; i < runs; ++i) {
-    Program program = with_share(*rc::gen::inRange<std::uint32_t>(30, 1000));
+    TurnProgram program = with_share(*rc::gen::inRange<std::uint32_t>(30, 1000));
     program.kernel = *rc::gen::element<std::uint64_t>(2'000, 100'000, 3 * kMillisecond);
     allowed += program.share.thousandths;
     machine.add(program);
   }
   machine.run(200 * kMillisecond);
-  const std::vector<double> had = machine.shares(kSecond);
+  const std::vector<double> shares = machine.shares(kSecond);
   double sum = 0;
   for (std::size_t i = 0; i < runs; ++i) {
-    RC_ASSERT(had[i] <= machine[i].share.thousandths + 25.0);
-    sum += had[i];
+    RC_ASSERT(shares[i] <= machine[i].share.thousandths + 25.0);
+    sum += shares[i];
   }
   RC_ASSERT(sum >= std::min(allowed, 1000.0) - 45);
 }
 
 }  // namespace
-}  // namespace assay::wire
+}  // namespace assay::gpu

@@ -1,4 +1,4 @@
-#include "store/migration.h"
+#include "store/migrations.h"
 
 #include "store/testing/fixture.h"
 
@@ -9,7 +9,7 @@ using base::EmbeddedFile;
 using ::testing::HasSubstr;
 using testing::line_of;
 
-TEST(MigrationTest, TakesFilesInOrder) {
+TEST(MigrationsTest, TakesFilesInOrder) {
   const EmbeddedFile files[] = {{"migrations/0001_project.sql", "A"},
                                 {"migrations/0002_x.sql", "B"}};
   const auto migrations = parse_migrations(files);
@@ -20,7 +20,7 @@ TEST(MigrationTest, TakesFilesInOrder) {
   EXPECT_EQ((*migrations)[1].sql, "B");
 }
 
-TEST(MigrationTest, RefusesHolesRepeatsAndOtherNames) {
+TEST(MigrationsTest, RefusesHolesRepeatsAndOtherNames) {
   for (const char* second :
        {"0003_hole.sql", "0001_again.sql", "2_short.sql", "0002.sql", "0002_.sql", "0002_x.txt",
         "x0002_x.sql", "+002_x.sql", "", "0002-x.sql", "_"}) {
@@ -29,7 +29,7 @@ TEST(MigrationTest, RefusesHolesRepeatsAndOtherNames) {
   }
 }
 
-TEST(MigrationTest, EmbedsOurs) {
+TEST(MigrationsTest, EmbedsOurs) {
   ASSERT_FALSE(embedded_migrations().empty());
   EXPECT_EQ(embedded_migrations()[0].name, "0001_project");
   EXPECT_THAT(std::string(embedded_migrations()[0].sql), HasSubstr("CREATE TABLE project"));

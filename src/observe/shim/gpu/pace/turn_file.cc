@@ -1,4 +1,4 @@
-// The file of turns, and who has a row in it.
+// The file of turns and the runs' rows in it.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "observe/wire/gpu_turns.h"
+#include "observe/shim/gpu/pace/turn_file.h"
 
-namespace assay::wire {
+namespace assay::gpu {
 
 bool make_gpu_turns(int file) {
   struct stat status {};
@@ -50,7 +50,7 @@ void make_empty(const TurnDevice& device, TurnRun& row, std::uint64_t now) {
   row.waiting_ns.store(0);
   row.filled_ns.store(now);
   row.credit_ns.store(0);
-  row.had_ns.store(0);
+  row.busy_ns.store(0);
   row.charged_ns.store(0);
   row.held_ns.store(0);
   row.paid_ns.store(device.paid_ns.load());
@@ -84,9 +84,9 @@ std::size_t find_or_claim(TurnDevice& device, std::uint64_t run, std::uint64_t n
 
 std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now) {
   constexpr int kPatience = 10'000;  // times another gets the processor
-  std::uint32_t nobody = 0;
-  for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(nobody, 1); ++i) {
-    nobody = 0;
+  std::uint32_t expected = 0;
+  for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(expected, 1); ++i) {
+    expected = 0;
     ::sched_yield();
   }
   const std::size_t row = find_or_claim(device, run, now);
@@ -110,14 +110,4 @@ TurnProcess& join_run(TurnRun& run, std::uint64_t process, std::uint64_t namespa
   return run.processes[kTurnProcesses - 1];
 }
 
-void set_share(TurnRun& run, const GpuShare& share) {
-  const std::uint32_t before =
-      run.share.exchange(std::clamp(share.thousandths, 1U, kGpuWholeShare));
-  run.priority.store(static_cast<std::uint32_t>(share.priority));
-  run.borrow.store(share.borrow ? 1 : 0);
-  if (before == run.share.load()) return;
-  // Credit that was saved, or owed, at another share does not apply to this one.
-  run.credit_ns.store(static_cast<std::int64_t>(turn_part(run)));
-}
-
-}  // namespace assay::wire
+}  // namespace assay::gpu

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "store/database.h"
-#include "store/migration.h"
+#include "store/migrations.h"
 
 namespace assay::store {
 
@@ -28,8 +28,9 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
 // old schema is there, whole. A store that is not new is first copied to assay.db.v<old version>.
 // Any number of processes may do this at once; one of them does the work. Foreign keys must be off:
 // rebuilding a table needs it, and they are checked before the commit.
-// Returns the version it found.
-base::Result<std::int64_t> upgrade(Database& database, const Program& program,
+// Returns the version it found. An Error while an older program records a run into the store: its
+// tables may be renamed, and it could not write what it recorded.
+base::Result<std::int64_t> migrate(Database& database, const Program& program,
                                    const std::filesystem::path& project_root);
 
 }  // namespace assay::store

@@ -1,6 +1,6 @@
 // Each window belongs to one slot. Writers are counted; a slot without writers may be given to
 // another window; a writer whose slot is taken maps the window temporarily for its one record.
-#include "observe/shim/window.h"
+#include "observe/shim/log_window.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -43,8 +43,8 @@ void unmap_window(char* base) {
 // slot is then empty or correct, and at worst a mapping is never used again.
 bool give(std::uint32_t index, std::uint64_t begin) {
   std::atomic<std::int32_t>& users = shim.local->users[index];
-  std::int32_t nobody = 0;
-  if (!users.compare_exchange_strong(nobody, kTaken, std::memory_order_acquire)) return false;
+  std::int32_t expected = 0;
+  if (!users.compare_exchange_strong(expected, kTaken, std::memory_order_acquire)) return false;
   Slot& slot = slots[index];
   bool works = slot.begin.load(std::memory_order_relaxed) == begin;
   if (!works) {

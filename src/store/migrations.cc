@@ -1,4 +1,4 @@
-#include "store/migration.h"
+#include "store/migrations.h"
 
 #include <fmt/format.h>
 

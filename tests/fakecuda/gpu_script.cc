@@ -1,6 +1,6 @@
-// A CUDA program that does what its words say, one after the other, and says "ready" when it waits:
-//   gpu_sitter launch 100 alloc 1048576 wait FIFO launch 50 exit 3
-// Waiting, it reads a line from the FIFO. An allocation that fails is told.
+// A CUDA program that executes the actions given as arguments, in order:
+//   gpu_script launch 100 alloc 1048576 wait FIFO launch 50 exit 3
+// `wait` prints "ready" and reads a line from the FIFO. A failed allocation is printed.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ using Launch = int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsi
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   driver = ::dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return 1;
   function<int(unsigned)>("cuInit")(0);
@@ -30,8 +30,8 @@ int main(int count, char** words) {
   if (auto* retain = function<int(void**, int)>("cuDevicePrimaryCtxRetain")) retain(&context, 0);
   if (auto* current = function<int(void*)>("cuCtxSetCurrent")) current(context);
   for (int i = 1; i + 1 < count; i += 2) {
-    const std::string what = words[i];
-    const long number = std::strtol(words[i + 1], nullptr, 10);
+    const std::string what = arguments[i];
+    const long number = std::strtol(arguments[i + 1], nullptr, 10);
     if (what == "launch") {
       auto* launch = function<Launch>("cuLaunchKernel");
       for (long n = 0; n < number; ++n) {
@@ -46,7 +46,7 @@ int main(int count, char** words) {
       std::printf("ready\n");
       std::fflush(stdout);
       std::string line;
-      std::getline(std::ifstream(words[i + 1]) >> std::ws, line);
+      std::getline(std::ifstream(arguments[i + 1]) >> std::ws, line);
     } else if (what == "exit") {
       return static_cast<int>(number);
     }

@@ -27,8 +27,8 @@ inline std::uint64_t load_word(const char* from) {
 inline constexpr std::uint64_t kAbsolute = ~std::uint64_t{0};
 
 // Never 0.
-inline std::uint64_t seen_key(const char* path, std::size_t length, std::uint64_t epoch,
-                              std::uint64_t moves) {
+inline std::uint64_t recorded_key(const char* path, std::size_t length, std::uint64_t epoch,
+                                  std::uint64_t moves) {
   constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;    // the golden ratio in 64 bits
   constexpr std::uint64_t kOther = 0xB7E1'5162'8AED'2A6B;  // e
   std::uint64_t key = fold(epoch ^ kOdd, kOther) + length;
@@ -47,21 +47,21 @@ inline std::uint64_t seen_key(const char* path, std::size_t length, std::uint64_
 
 // The part of the table in use grows with the number of keys: most processes open few files and
 // should not touch more pages than needed.
-inline std::atomic<std::uint64_t>& seen_place(std::uint64_t key) {
+inline std::atomic<std::uint64_t>& recorded_place(std::uint64_t key) {
   const std::uint32_t inserted = shim.local->inserted.load(std::memory_order_relaxed);
-  std::uint32_t size = kSeenAtFirst;
-  if (inserted >= kSeenAtFirst / 2) size *= 8;
-  if (inserted >= kSeenAtFirst * 4) size = kSeen;
-  return shim.local->seen[key & (size - 1)];
+  std::uint32_t size = kRecordedAtFirst;
+  if (inserted >= kRecordedAtFirst / 2) size *= 8;
+  if (inserted >= kRecordedAtFirst * 4) size = kRecorded;
+  return shim.local->recorded[key & (size - 1)];
 }
 
-inline bool seen(std::uint64_t key) {
-  return seen_place(key).load(std::memory_order_relaxed) == key;
+inline bool is_recorded(std::uint64_t key) {
+  return recorded_place(key).load(std::memory_order_relaxed) == key;
 }
 
 inline void remember(std::uint64_t key) {
   shim.local->inserted.fetch_add(1, std::memory_order_relaxed);
-  seen_place(key).store(key, std::memory_order_relaxed);
+  recorded_place(key).store(key, std::memory_order_relaxed);
 }
 
 }  // namespace assay::shim

@@ -1,4 +1,4 @@
-#include "store/columns.h"
+#include "store/column_encoding.h"
 
 #include <algorithm>
 
@@ -13,10 +13,10 @@ std::optional<std::span<const std::uint8_t>> bytes_of(const std::optional<hash::
   return std::span<const std::uint8_t>(digest->bytes);
 }
 
-std::vector<std::byte> packed_strings(std::span<const std::string> words) {
+std::vector<std::byte> packed_strings(std::span<const std::string> strings) {
   std::vector<std::byte> packed;
-  for (const std::string& word : words) {
-    const auto bytes = bytes_of(word);
+  for (const std::string& string : strings) {
+    const auto bytes = bytes_of(string);
     packed.insert(packed.end(), bytes.begin(), bytes.end());
     packed.push_back(std::byte{0});
   }
@@ -24,13 +24,13 @@ std::vector<std::byte> packed_strings(std::span<const std::string> words) {
 }
 
 std::vector<std::string> unpacked_strings(std::string_view packed) {
-  std::vector<std::string> words;
+  std::vector<std::string> strings;
   while (!packed.empty()) {
-    const std::string_view word = packed.substr(0, packed.find('\0'));
-    words.emplace_back(word);
-    packed.remove_prefix(std::min(word.size() + 1, packed.size()));
+    const std::string_view string = packed.substr(0, packed.find('\0'));
+    strings.emplace_back(string);
+    packed.remove_prefix(std::min(string.size() + 1, packed.size()));
   }
-  return words;
+  return strings;
 }
 
 std::vector<std::string> strings_at(const Statement& row, int column) {
