@@ -30,8 +30,8 @@ class Install : public ::testing::Test {
   [[nodiscard]] fs::path tree() const { return directory_.path() / "tree"; }
   [[nodiscard]] fs::path prefix() const { return directory_.path() / "usr"; }
   int install(const std::string& arguments) const {
-    const std::string command =
-        base::shell_quoted((tree() / "scripts/install").string()) + " " + arguments + " >/dev/null 2>&1";
+    const std::string command = base::shell_quoted((tree() / "scripts/install").string()) + " " +
+                                arguments + " >/dev/null 2>&1";
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
