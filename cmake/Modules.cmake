@@ -174,7 +174,7 @@ function(_test_program program objects libraries environment)
   endif()
   if(environment)
     gtest_discover_tests(${program} TEST_PREFIX ${program}. DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 120 ENVIRONMENT "${environment}")
+      PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
   else()
     add_test(NAME ${program} COMMAND ${program} --gtest_brief=1)
     set_tests_properties(${program} PROPERTIES TIMEOUT 300)

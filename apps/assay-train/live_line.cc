@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/units.h"
@@ -33,7 +34,7 @@ std::vector<Field> fields_of(const MeasuredStep& step, std::optional<double> val
   if (validation_loss) add(5, fmt::format("val {:.4f}", *validation_loss));
   add(6, fmt::format("norm {:.3f}", r.gradient_norm));
   add(8, fmt::format("lr {:.2e}", r.learning_rate));
-  add(0, fmt::format("{} tok/s", base::grouped(static_cast<std::int64_t>(r.tokens_per_s))));
+  add(0, fmt::format("{} tok/s", base::grouped(std::llround(r.tokens_per_s))));
   if (step.utilisation) {
     add(2, fmt::format("MFU {:.1f} % (6N {:.1f} %)", 100 * step.utilisation->mfu,
                        100 * step.utilisation->mfu_6n));

@@ -39,7 +39,7 @@ int run(int argc, char** argv, const std::function<void(const Session&, Verb& ro
   const auto request = parse_command_line(root, session, argc, argv);
   if (!request) return report(request.error());
   if (const auto* help = std::get_if<ShowHelp>(&*request)) {
-    std::fputs(help->text.c_str(), stdout);
+    write_stdout(help->text);
     return 0;
   }
   if (std::holds_alternative<ShowVersion>(*request)) {
@@ -54,9 +54,11 @@ int run(int argc, char** argv, const std::function<void(const Session&, Verb& ro
 
 // Output that could not be written is a failure, whatever the verb returned.
 int flush_stdout(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  base::Error error = base::system_error("standard output", "cannot write", errno);
-  error.code = base::ExitCode::kNo;
+  const int problem = finish_stdout();
+  if (problem == 0) return code;
+  base::Error error = base::system_error("standard output", "cannot write", problem);
+  const bool full = problem == ENOSPC || problem == EDQUOT || problem == EFBIG;
+  if (!full) error.code = base::ExitCode::kNo;
   return report(error);
 }
 

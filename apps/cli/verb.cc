@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/terminal.h"
@@ -9,12 +10,20 @@
 namespace assay::cli {
 namespace {
 
-// Write errors (a full disk) stay in the stream; run_program() reports them at the end.
-void write_stdout(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
+int first_stdout_error = 0;
 
 }  // namespace
+
+void write_stdout(std::string_view text) {
+  const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!whole && first_stdout_error == 0) first_stdout_error = errno;
+}
+
+int finish_stdout() {
+  if (std::fflush(stdout) != 0 && first_stdout_error == 0) first_stdout_error = errno;
+  if (std::ferror(stdout) != 0 && first_stdout_error == 0) first_stdout_error = EIO;
+  return first_stdout_error;
+}
 
 std::vector<std::string> Option::names() const {
   const std::size_t comma = name.find(',');

@@ -36,6 +36,11 @@ class Session {
   void next(std::string_view command) const;
 };
 
+// Text as it is, whatever the options. Write errors (a full disk) are kept until the end.
+void write_stdout(std::string_view text);
+// Flushes; the errno of the first write that failed, or 0.
+int finish_stdout();
+
 // Candidates for shell completion. A function, because they are needed for completion only and may
 // take time to collect.
 using Candidates = std::function<std::vector<std::string>()>;

@@ -206,6 +206,13 @@ std::string grouped(std::int64_t value) {
   return value < 0 ? "-" + text : text;
 }
 
+std::string counted(std::int64_t count, std::string_view noun, std::string_view plural) {
+  const std::string number = grouped(count);
+  if (count == 1) return fmt::format("{} {}", number, noun);
+  return plural.empty() ? fmt::format("{} {}s", number, noun)
+                        : fmt::format("{} {}", number, plural);
+}
+
 std::string short_count(std::int64_t value) {
   if (magnitude_of(value) < 1000) return fmt::format("{}", value);
   return in_fitting_unit(static_cast<double>(value), kCountSteps, "");

@@ -91,6 +91,8 @@ std::string to_text(Watts value);
 
 // "8,030,261,248"
 std::string grouped(std::int64_t value);
+// A number with its noun: "1 run", "2 runs", "1,234 runs"; `plural` where it is not noun + "s".
+std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {});
 // "8.03B", "124M", "910": counts of parameters and tokens, abbreviated.
 std::string short_count(std::int64_t value);
 

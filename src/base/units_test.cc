@@ -97,6 +97,10 @@ TEST(QuantityText, NamesWhatIsNotANumber) {
 }
 
 TEST(Grouped, Thousands) {
+  EXPECT_EQ(counted(0, "run"), "0 runs");
+  EXPECT_EQ(counted(1, "run"), "1 run");
+  EXPECT_EQ(counted(1234, "run"), "1,234 runs");
+  EXPECT_EQ(counted(2, "hash", "hashes"), "2 hashes");
   EXPECT_EQ(grouped(0), "0");
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1000), "1,000");

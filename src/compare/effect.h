@@ -80,6 +80,8 @@ std::optional<double> pairs_to_detect(const Estimate& estimate, double effect_pc
 // Read off an interval and a bound; also of the goals of a suite.
 enum class IntervalVerdict { kPass, kFail, kInconclusive, kNotJudged };
 std::string_view to_text(IntervalVerdict verdict);  // "PASS"
+// Of an experiment that ended because an arm failed, or without a pair.
+inline constexpr std::string_view kNoVerdict = "NO VERDICT";
 
 struct Judgement {
   double margin_pct = 1;        // how much worse B may be

@@ -36,6 +36,7 @@ Json arm_json(const Arm& arm) {
                {"prepare", arm.prepare},
                {"cleanup", arm.cleanup}};
   if (!arm.values.empty()) json["values"] = arm.values;
+  if (!arm.scanned_command.empty()) json["scanned_command"] = arm.scanned_command;
   return json;
 }
 
@@ -45,7 +46,8 @@ Arm arm_from_json(const Json& json) {
           .environment = json.at("environment"),
           .prepare = json.at("prepare"),
           .cleanup = json.at("cleanup"),
-          .values = json.value("values", std::vector<std::string>())};
+          .values = json.value("values", std::vector<std::string>()),
+          .scanned_command = json.value("scanned_command", "")};
 }
 
 template <class T>

@@ -23,6 +23,7 @@ struct Arm {
   std::string prepare = {};                   // run before each of its runs, not timed
   std::string cleanup = {};                   // run after each of its runs
   std::vector<std::string> values = {};       // of the scanned parameters, in their order
+  std::string scanned_command = {};           // in a scan: `command` with {N} for its value
 };
 
 struct StopRule {

@@ -171,8 +171,25 @@ Findings findings_of(const Measured& measured, double alpha_share) {
   return f;
 }
 
-std::string counted(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+std::string best_value_text(const Experiment& e, const Findings& f) {
+  std::size_t best = 0;
+  double least = 0;  // how much better than the first, as a difference
+  for (const Comparison& comparison : f.comparisons) {
+    const Estimate& estimate = comparison.effect.estimate;
+    if (estimate.pairs == 0) continue;
+    const double centre = e.judgement.more_is_better ? -estimate.centre : estimate.centre;
+    if (centre < least) {
+      best = comparison.arm;
+      least = centre;
+    }
+  }
+  const char* word = e.is_time() || e.judgement.more_is_better ? "fastest" : "least";
+  if (best == 0) return fmt::format("{}: {}, the first", word, e.arms.front().name);
+  const Estimate& estimate = f.comparisons[best - 1].effect.estimate;
+  return fmt::format(
+      "{}: {}, {} than {}{}", word, e.name_of(best), ratio_text(e, estimate.centre),
+      e.arms.front().name,
+      estimate.interval.contains(0) ? ", but the interval includes no difference" : "");
 }
 
 Estimate widest_estimate(const Measured& measured) {

@@ -1,5 +1,7 @@
 #include "compare/records.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -94,6 +96,27 @@ base::Result<void> add_change(const Json& line, Measured& measured) {
 }
 
 }  // namespace
+
+std::string where_failed(const Experiment& experiment, std::int64_t run, std::size_t arm) {
+  return fmt::format("run {}, arm {}", run, experiment.name_of(arm));
+}
+
+std::string failure_text(const Experiment& experiment, const FailedRun& failure) {
+  return fmt::format("{}: {}", where_failed(experiment, failure.run, failure.arm), failure.what);
+}
+
+const FailedRun* Measured::last_failure() const {
+  return !failures.empty() && failures.back().run > last_run() ? &failures.back() : nullptr;
+}
+
+bool Measured::may_succeed_when_resumed() const {
+  const FailedRun* const failure = last_failure();
+  if (failure == nullptr) return false;
+  // The second baseline has the command of the first.
+  const Arm& arm = experiment.arm_of(failure->arm);
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](const ArmRun& run) { return &experiment.arm_of(run.arm) == &arm; });
+}
 
 std::int64_t Measured::next_block() const {
   return runs.empty() ? 0 : runs.back().block + 1;

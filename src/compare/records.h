@@ -37,6 +37,11 @@ struct FailedRun {
   std::string what;
 };
 
+// "run 3, arm B"
+std::string where_failed(const Experiment& experiment, std::int64_t run, std::size_t arm);
+// "run 3, arm B: exited with 1; its output is in …"
+std::string failure_text(const Experiment& experiment, const FailedRun& failure);
+
 // Something else used the machine while these blocks ran.
 struct HostMark {
   std::int64_t first_block = 0;
@@ -94,6 +99,10 @@ struct Measured {
   [[nodiscard]] std::int64_t next_block() const;
   [[nodiscard]] std::int64_t next_run() const;
   [[nodiscard]] std::int64_t last_run() const { return runs.empty() ? 0 : runs.back().run; }
+  // The failure that ended it, if nothing ran after that; nullptr otherwise.
+  [[nodiscard]] const FailedRun* last_failure() const;
+  // Whether the arm that failed last has ever succeeded, so that resuming may succeed.
+  [[nodiscard]] bool may_succeed_when_resumed() const;
 };
 
 base::Json to_json(const ArmRun& run);

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/process/environment.h"
-#include "base/text.h"
 #include "compare/findings.h"
 #include "compare/metric_reader.h"
 #include "compare/schedule.h"
@@ -177,14 +176,11 @@ class ExperimentRunner {
     std::error_code ignored;
     const bool has_stderr = fs::file_size(request.err, ignored) > 0 && !ignored;
     const std::string what = error.where.empty() ? error.what : error.where + " " + error.what;
-    const std::string resume =
-        fmt::format("{} runs are kept; continue with assay compare --resume {}",
-                    measured_.runs.size(), base::shell_quoted(journal_.directory().string()));
-    return base::fail(base::unfit_error(
-        fmt::format("run {}, arm {}", record.run, measured_.experiment.name_of(record.arm)),
-        fmt::format("{}; its output is in {}", what,
-                    (has_stderr ? request.err : request.out).string()),
-        error.hint.empty() ? resume : error.hint + "; " + resume));
+    return base::fail(
+        base::unfit_error(where_failed(measured_.experiment, record.run, record.arm),
+                          fmt::format("{}; its output is in {}", what,
+                                      (has_stderr ? request.err : request.out).string()),
+                          error.hint));
   }
 
   static void remove_if_empty(const fs::path& file) {
@@ -222,6 +218,16 @@ class ExperimentRunner {
 };
 
 }  // namespace
+
+base::Result<void> check_programs(const Experiment& experiment) {
+  for (const Arm& arm : experiment.arms) {
+    if (!arm.prepare.empty()) continue;
+    if (const auto unknown = unknown_program(arm.command, environment_of(arm))) {
+      return base::fail(base::unfit_error("arm " + arm.name, "command not found: " + *unknown));
+    }
+  }
+  return {};
+}
 
 base::Result<ExperimentEnd> run_experiment(Measured& measured, Journal& journal, Host& host,
                                            Interrupts& interrupts,

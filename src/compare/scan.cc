@@ -12,16 +12,28 @@ namespace assay::compare {
 namespace {
 
 constexpr std::size_t kMostPoints = 100;
+constexpr std::size_t kNameColumns = 120;  // a file name may have 255 bytes
 
 std::string placeholder(const ScanParameter& parameter) {
   return "{" + parameter.name + "}";
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos;
-       at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
+// `text` with every placeholder replaced. One pass: what a value contains is not replaced again.
+std::string with_values(const std::string& text, std::span<const ScanParameter> parameters,
+                        const std::vector<std::string>& values) {
+  std::string made;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < parameters.size() && used == 0; ++i) {
+      const std::string placed = placeholder(parameters[i]);
+      if (text.compare(at, placed.size(), placed) != 0) continue;
+      made += values[i];
+      used = placed.size();
+    }
+    if (used == 0) made += text[at];
+    at += std::max<std::size_t>(used, 1);
   }
+  return made;
 }
 
 template <class Visit>
@@ -48,24 +60,34 @@ std::vector<std::vector<std::string>> combinations(std::span<const ScanParameter
   return found;
 }
 
-// "N=1,M=2"; a part of file names, so without slashes.
-std::string point_name(std::span<const ScanParameter> parameters,
-                       const std::vector<std::string>& values) {
-  std::string name;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    name += fmt::format("{}{}={}", i == 0 ? "" : ",", parameters[i].name, values[i]);
+// "N=1,M=2": a part of file names, so without slashes, and no two alike.
+class PointNames {
+ public:
+  explicit PointNames(std::span<const ScanParameter> parameters) : parameters_(parameters) {}
+
+  std::string of(const std::vector<std::string>& values) {
+    std::string name;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      name += fmt::format("{}{}={}", i == 0 ? "" : ",", parameters_[i].name, values[i]);
+    }
+    std::replace(name.begin(), name.end(), '/', '_');
+    name = base::shortened(name, kNameColumns);
+    std::string unique = name;
+    for (int copy = 2; !given_.insert(unique).second; ++copy) {
+      unique = fmt::format("{}~{}", name, copy);
+    }
+    return unique;
   }
-  std::replace(name.begin(), name.end(), '/', '_');
-  return name;
-}
+
+ private:
+  std::span<const ScanParameter> parameters_;
+  std::set<std::string> given_;
+};
 
 Arm substituted(Arm arm, std::span<const ScanParameter> parameters,
                 const std::vector<std::string>& values) {
-  each_text(arm, [&](std::string& text) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      replace_all(text, placeholder(parameters[i]), values[i]);
-    }
-  });
+  arm.scanned_command = arm.command;
+  each_text(arm, [&](std::string& text) { text = with_values(text, parameters, values); });
   return arm;
 }
 
@@ -101,32 +123,36 @@ base::Result<void> check_parameters(Experiment experiment,
 }  // namespace
 
 base::Result<ScanParameter> parse_scan(std::string_view text) {
-  const auto wrong = [&](std::string_view what) {
-    return base::fail(base::usage_error("--scan", fmt::format("'{}' {}", text, what),
-                                        "--scan N=1,2,4, with {N} in the command"));
-  };
   const std::size_t equals = text.find('=');
   ScanParameter parameter{.name = std::string(text.substr(0, equals)), .values = {}};
-  const auto is_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  if (equals == std::string_view::npos || parameter.name.empty() ||
-      !std::all_of(parameter.name.begin(), parameter.name.end(), is_name)) {
-    return wrong("is not NAME=VALUE,VALUE…");
-  }
-  std::string_view rest = text.substr(equals + 1);
-  while (true) {
+  const bool has_values = equals != std::string_view::npos;
+  for (std::string_view rest = has_values ? text.substr(equals + 1) : ""; has_values;) {
     const std::size_t comma = rest.find(',');
-    const std::string value(base::trim(rest.substr(0, comma)));
-    if (value.empty() || value.find_first_of("'\n") != std::string::npos) {
-      return wrong("has an empty or quoted value");
-    }
-    if (std::count(parameter.values.begin(), parameter.values.end(), value) > 0) {
-      return wrong(fmt::format("has '{}' twice", value));
-    }
-    parameter.values.push_back(value);
+    parameter.values.emplace_back(base::trim(rest.substr(0, comma)));
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
+  if (const std::string problem = problem_of(parameter); !problem.empty()) {
+    return base::fail(base::usage_error("--scan", fmt::format("'{}' {}", text, problem),
+                                        "--scan N=1,2,4, with {N} in the command"));
+  }
   return parameter;
+}
+
+std::string problem_of(const ScanParameter& parameter) {
+  const auto is_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  if (parameter.name.empty() || parameter.values.empty() ||
+      !std::all_of(parameter.name.begin(), parameter.name.end(), is_name)) {
+    return "is not NAME=VALUE,VALUE…";
+  }
+  std::set<std::string> seen;
+  for (const std::string& value : parameter.values) {
+    if (value.empty() || value.find_first_of("'\n") != std::string::npos) {
+      return "has an empty or quoted value";
+    }
+    if (!seen.insert(value).second) return fmt::format("has '{}' twice", value);
+  }
+  return {};
 }
 
 base::Result<Experiment> with_arm_per_value(const Experiment& experiment,
@@ -134,10 +160,11 @@ base::Result<Experiment> with_arm_per_value(const Experiment& experiment,
   ASSAY_TRY_VOID(check_parameters(experiment, parameters));
   Experiment scan = experiment;
   scan.arms.clear();
+  PointNames names(parameters);
   for (const ScanParameter& parameter : parameters) scan.scanned.push_back(parameter.name);
   for (std::vector<std::string>& values : combinations(parameters)) {
     Arm arm = substituted(experiment.arms.front(), parameters, values);
-    arm.name = point_name(parameters, values);
+    arm.name = names.of(values);
     arm.values = std::move(values);
     scan.arms.push_back(std::move(arm));
   }
@@ -148,8 +175,10 @@ base::Result<std::vector<ScanPoint>> experiment_per_value(
     const Experiment& experiment, std::span<const ScanParameter> parameters) {
   ASSAY_TRY_VOID(check_parameters(experiment, parameters));
   std::vector<ScanPoint> points;
+  PointNames names(parameters);
   for (std::vector<std::string>& values : combinations(parameters)) {
-    ScanPoint point{point_name(parameters, values), std::move(values), experiment};
+    std::string name = names.of(values);
+    ScanPoint point{std::move(name), std::move(values), experiment};
     for (Arm& arm : point.experiment.arms) arm = substituted(arm, parameters, point.values);
     points.push_back(std::move(point));
   }

@@ -20,6 +20,8 @@ struct ScanParameter {
   std::string name;
   std::vector<std::string> values;
 };
+// "has an empty or quoted value"; empty if it can be scanned.
+std::string problem_of(const ScanParameter& parameter);
 // "N=1,2,4"
 base::Result<ScanParameter> parse_scan(std::string_view text);
 

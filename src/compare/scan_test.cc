@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace assay::compare {
 namespace {
 
@@ -53,6 +55,35 @@ TEST(Scan, SeveralArmsGetAnExperimentPerValue) {
   ASSERT_EQ(points->size(), 2U);
   EXPECT_EQ(points->at(1).name, "N=2");
   EXPECT_EQ(points->at(1).experiment.arms[1].command, "b 2");
+}
+
+// What a value contains is not a placeholder, and names of folders never collide.
+TEST(Scan, ValuesAreReplacedOnceAndNamesAreUnique) {
+  Experiment e;
+  e.arms = {{"A", "a {N} {M}"}, {"B", "b {N} {M}"}};
+  const std::vector<ScanParameter> nested = {*parse_scan("N={M},x"), *parse_scan("M=1,{N}")};
+  const auto points = experiment_per_value(e, nested);
+  ASSERT_TRUE(points) << points.error().line();
+  EXPECT_EQ(points->at(0).experiment.arms[0].command, "a {M} 1");
+  EXPECT_EQ(points->at(1).experiment.arms[1].command, "b {M} {N}");
+  EXPECT_EQ(points->at(3).experiment.arms[0].command, "a x {N}");
+  EXPECT_EQ(points->at(3).experiment.arms[0].scanned_command, "a {N} {M}");
+  const std::vector<ScanParameter> slashes = {
+      {"N", {"a/b", "a_b", "a_b~2", std::string(400, 'x'), std::string(400, 'x') + "y"}},
+      {"M", {"1"}}};
+  const auto unique = experiment_per_value(e, slashes);
+  ASSERT_TRUE(unique) << unique.error().line();
+  std::set<std::string> names;
+  for (const ScanPoint& point : *unique) {
+    EXPECT_EQ(point.name.find('/'), std::string::npos);
+    EXPECT_LT(point.name.size(), 250U);
+    names.insert(point.name);
+  }
+  EXPECT_EQ(names.size(), 5U);
+  e.arms.pop_back();
+  const auto arms = with_arm_per_value(e, slashes);
+  ASSERT_TRUE(arms);
+  EXPECT_TRUE(check(*arms));
 }
 
 TEST(Scan, AParameterMustBeUsedOnce) {

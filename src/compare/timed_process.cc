@@ -142,6 +142,36 @@ class ProcessWaiter {
   ProcessOutcome outcome_;
 };
 
+// Plain or single-quoted words; nothing for other commands.
+std::optional<std::vector<std::string>> plain_words(const std::string& command) {
+  constexpr std::string_view kPlain = "_@%+=:,./-";
+  std::vector<std::string> arguments;
+  bool inside = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (c == ' ' || c == '\t') {
+      inside = false;
+      continue;
+    }
+    if (!inside) arguments.emplace_back();
+    inside = true;
+    if (c == '\'') {
+      const std::size_t close = command.find('\'', i + 1);
+      if (close == std::string::npos) return std::nullopt;
+      arguments.back() += command.substr(i + 1, close - i - 1);
+      i = close;
+    } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+               kPlain.find(c) != std::string_view::npos) {
+      arguments.back() += c;
+    } else {
+      return std::nullopt;
+    }
+  }
+  // "A=1 command" sets a variable.
+  if (arguments.empty() || arguments.front().find('=') != std::string::npos) return std::nullopt;
+  return arguments;
+}
+
 }  // namespace
 
 base::Result<Interrupts> Interrupts::watch() {
@@ -173,35 +203,25 @@ void Interrupts::consume() {
 }
 
 std::optional<std::vector<std::string>> plain_arguments(const std::string& command) {
-  constexpr std::string_view kPlain = "_@%+=:,./-";
-  std::vector<std::string> arguments;
-  bool inside = false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (c == ' ' || c == '\t') {
-      inside = false;
-      continue;
-    }
-    if (!inside) arguments.emplace_back();
-    inside = true;
-    if (c == '\'') {
-      const std::size_t close = command.find('\'', i + 1);
-      if (close == std::string::npos) return std::nullopt;
-      arguments.back() += command.substr(i + 1, close - i - 1);
-      i = close;
-    } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-               kPlain.find(c) != std::string_view::npos) {
-      arguments.back() += c;
-    } else {
-      return std::nullopt;
-    }
-  }
-  // "A=1 command" sets a variable; builtins (cd, exit) and misspelt names are left to the shell.
-  if (arguments.empty() || arguments.front().find('=') != std::string::npos ||
-      !base::find_program(arguments.front(), base::current_search_path())) {
+  auto arguments = plain_words(command);
+  // Builtins (cd, exit) and misspelt names are left to the shell.
+  if (!arguments || !base::find_program(arguments->front(), base::current_search_path())) {
     return std::nullopt;
   }
   return arguments;
+}
+
+std::optional<std::string> unknown_program(const std::string& command,
+                                           const base::Environment& environment) {
+  const auto words = plain_words(command);
+  if (!words || base::find_program(words->front(), base::current_search_path())) {
+    return std::nullopt;
+  }
+  // Only the shell knows its builtins, and this arm's PATH.
+  const auto asked =
+      base::run_captured({.arguments = {"/bin/sh", "-c", "command -v \"$1\"", "sh", words->front()},
+                          .environment = environment});
+  return asked && !asked->ok() && !asked->timed_out ? std::optional(words->front()) : std::nullopt;
 }
 
 std::vector<std::string> shell_arguments(const std::string& command) {
@@ -211,7 +231,9 @@ std::vector<std::string> shell_arguments(const std::string& command) {
 std::string ProcessOutcome::how() const {
   if (timed_out) return "ran into the timeout";
   if (interrupted) return "was interrupted";
-  return base::exit_text(wait_status);
+  const bool not_found =
+      !base::signal_of(wait_status) && base::shell_exit_code(wait_status) == base::kExitNotFound;
+  return base::exit_text(wait_status) + (not_found ? " (command not found)" : "");
 }
 
 base::Result<ProcessOutcome> run_process(const ProcessRequest& request,

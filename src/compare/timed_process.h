@@ -38,6 +38,10 @@ class Interrupts {
 // The arguments of a command that needs no shell: plain or single-quoted words, the first of which
 // is an existing program. Nothing if it needs a shell.
 std::optional<std::vector<std::string>> plain_arguments(const std::string& command);
+// The name of the program of a command of plain words, if neither PATH nor the shell knows it: a
+// misspelt one. Nothing for a command that needs a shell to be understood.
+std::optional<std::string> unknown_program(const std::string& command,
+                                           const base::Environment& environment);
 // {"/bin/sh", "-c", command}
 std::vector<std::string> shell_arguments(const std::string& command);
 

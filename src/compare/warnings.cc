@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/units.h"
+
 namespace assay::compare {
 namespace {
 
@@ -19,8 +21,8 @@ constexpr std::int64_t kFewSteps = 4;  // fewer: the pattern probably misses som
 void warn_about_change(std::int64_t pairs, std::string_view what, const std::string& from,
                        const std::string& to, std::vector<std::string>& warnings) {
   if (from == to) return;
-  warnings.push_back(fmt::format("after {} pair{}, {} was changed from {} to {}", pairs,
-                                 pairs == 1 ? "" : "s", what, from, to));
+  warnings.push_back(fmt::format("after {}, {} was changed from {} to {}",
+                                 base::counted(pairs, "pair"), what, from, to));
 }
 
 std::string percent_value(double percent) {
@@ -89,8 +91,11 @@ void warn_about_effect(const std::string& name, const Effect& effect,
                     name, percent(effect.drift.change)));
   }
   if (!effect.outliers.empty()) {
-    warnings.push_back(fmt::format("{}: {} of {} pairs are outliers; they are included", name,
-                                   effect.outliers.size(), e.pairs));
+    const bool one = effect.outliers.size() == 1;
+    warnings.push_back(fmt::format("{}: {} of {} {}; {} included", name, effect.outliers.size(),
+                                   base::counted(e.pairs, "pair"),
+                                   one ? "is an outlier" : "are outliers",
+                                   one ? "it is" : "they are"));
   }
   const double apart = std::abs(effect.mean - e.centre);
   if (apart > kEqualInPrint && apart > kFarApart * e.interval.half_width()) {
@@ -113,11 +118,11 @@ void warn_about_history(const Measured& measured, double alpha_share, const Find
     warnings.push_back(fmt::format(
         "the estimate was reported {} before (interim analyses), so the verdict is read off a "
         "{:.5g} % interval, {:+.2f} % to {:+.2f} %",
-        counted(before, "time"), 100 * (1 - measured.experiment.alpha() * alpha_share), p.low,
+        base::counted(before, "time"), 100 * (1 - measured.experiment.alpha() * alpha_share), p.low,
         p.high));
   } else if (before > 0) {
     warnings.push_back(fmt::format(
-        "the estimate was reported {} before (interim analyses), {}", counted(before, "time"),
+        "the estimate was reported {} before (interim analyses), {}", base::counted(before, "time"),
         alpha_share > 0 ? "none of which could decide" : "and this one cannot decide either"));
   }
   for (const std::string& warning : warnings_about_changes(measured.changes)) {
@@ -135,13 +140,14 @@ void warn_about_steps(const Experiment& experiment, const Findings& f,
   for (const ArmSummary& arm : f.arms) {
     if (arm.runs == 0 || arm.least_steps >= kFewSteps) continue;
     warnings.push_back(fmt::format("{}: only {} found in a run; does the pattern find all?",
-                                   experiment.name_of(arm.arm), counted(arm.least_steps, "step")));
+                                   experiment.name_of(arm.arm),
+                                   base::counted(arm.least_steps, "step")));
   }
   for (const Comparison& comparison : f.comparisons) {
     if (comparison.unmatched == 0) continue;
     warnings.push_back(fmt::format("{}: {} without a step in common, not counted",
                                    experiment.name_of(comparison.arm),
-                                   counted(comparison.unmatched, "pair")));
+                                   base::counted(comparison.unmatched, "pair")));
   }
 }
 
@@ -173,14 +179,14 @@ std::vector<std::string> warnings_about(const Measured& measured, double alpha_s
                                    f.marked, f.blocks.complete.size(), *kinds.begin()));
   }
   if (f.blocks.cut_short > 0) {
-    warnings.push_back(counted(f.blocks.cut_short, "block") + " cut short and not paired");
+    warnings.push_back(base::counted(f.blocks.cut_short, "block") + " cut short and not paired");
   }
   if (!measured.failures.empty()) {
     const FailedRun& last = measured.failures.back();
     warnings.push_back(
         fmt::format("{} failed and not counted, the last one as run {}, arm {}",
-                    counted(static_cast<std::int64_t>(measured.failures.size()), "run"), last.run,
-                    experiment.name_of(last.arm)));
+                    base::counted(static_cast<std::int64_t>(measured.failures.size()), "run"),
+                    last.run, experiment.name_of(last.arm)));
   }
   return warnings;
 }

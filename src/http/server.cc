@@ -9,7 +9,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <cerrno>
@@ -29,6 +31,7 @@ using StringResponse = beast::http::response<beast::http::string_body>;
 
 // A client that is being refused is cut off after sending this much more.
 constexpr std::size_t kMostDrained = 65536;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // How long accepting pauses when the process is out of file descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
@@ -41,8 +44,17 @@ unsigned refusal_of(const error_code& error) {
   return error.category() == http::make_error_code(http::error::bad_method).category() ? 400 : 0;
 }
 
+// What a proxy's client sends, "http://host/path", is the same as "/path".
+std::string origin_form(std::string target) {
+  constexpr beast::string_view kScheme = "http://";
+  if (!beast::iequals(beast::string_view(target).substr(0, kScheme.size()), kScheme)) return target;
+  const std::size_t path = target.find_first_of("/?", kScheme.size());
+  if (path == std::string::npos) return "/";
+  return (target[path] == '?' ? "/" : "") + target.substr(path);
+}
+
 Request to_request(beast::http::request<beast::http::string_body>&& message) {
-  const std::string target(message.target());
+  const std::string target = origin_form(std::string(message.target()));
   const std::size_t mark = target.find('?');
   return {.method = std::string(message.method_string()),
           .path = target.substr(0, mark),
@@ -113,7 +125,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
     parser_->body_limit(limits_.body_bytes);
-    stream_.expires_after(limits_.request_timeout);
+    stream_.expires_after(limits_.request_timeout);  // of the whole request
+    beast::http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](const error_code& error, std::size_t) {
+          self->on_header(error);
+        });
+  }
+
+  void on_header(const error_code& error) {
+    if (error || !listed_ || parser_->is_done()) return on_read(error);
+    if (!beast::iequals(parser_->get()[beast::http::field::expect], "100-continue")) {
+      return read_body();
+    }
+    // The client sends the body only after this, or after a wait.
+    asio::async_write(stream_, asio::buffer(kContinue),
+                      [self = shared_from_this()](const error_code& failed, std::size_t) {
+                        if (!self->listed_) return;
+                        if (failed) return self->close();
+                        self->read_body();
+                      });
+  }
+
+  void read_body() {
     beast::http::async_read(stream_, buffer_, *parser_,
                             [self = shared_from_this()](const error_code& error, std::size_t) {
                               self->on_read(error);

@@ -3,7 +3,7 @@
 //
 // - Time: a client has a fixed time to send a whole request, and again to receive the response.
 // - Size: header and body are limited; what is larger is refused before it is read.
-// - Number: when all connections are taken, the one that has been idle longest is closed, so that
+// - Number: when all connections are taken, the one whose last request is oldest is closed, so that
 //   no client can keep others out by holding connections open.
 // - Malformed requests get a 4xx response and lose their connection; handlers never see them.
 //

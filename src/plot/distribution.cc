@@ -61,6 +61,12 @@ void draw_dots(XmlWriter& svg, const HistogramValues& data, const std::vector<st
   }
 }
 
+// The p50 is the median, as in every table; other percentiles are by nearest rank.
+double value_of(const Percentile& percentile, const HistogramValues& data) {
+  return percentile.share == 0.5 ? base::median(data.ascending)
+                                 : base::quantile_of_sorted(data.ascending, percentile.share);
+}
+
 // Lines with their names above them; names that would touch are joined: "p50 p90". Percentiles
 // among the outliers have none.
 void draw_percentiles(XmlWriter& svg, const Distribution& chart, const HistogramValues& data,
@@ -74,7 +80,7 @@ void draw_percentiles(XmlWriter& svg, const Distribution& chart, const Histogram
   };
   std::vector<Name> names;
   for (const Percentile& percentile : kPercentiles) {
-    const double value = base::quantile_of_sorted(data.ascending, percentile.share);
+    const double value = value_of(percentile, data);
     if (value > data.axis_end) continue;
     const double at = x.at(value);
     svg.open("g", {});
@@ -110,9 +116,8 @@ std::string distribution_description(const Distribution& chart, const HistogramV
   text += fmt::format(" From {} to {};", chart.value.text_of(data.ascending.front()),
                       chart.value.text_of(data.ascending.back()));
   for (const Percentile& percentile : kPercentiles) {
-    text += fmt::format(
-        "{} {} {}", percentile.share == 0.5 ? "" : ",", percentile.name,
-        chart.value.text_of(base::quantile_of_sorted(data.ascending, percentile.share)));
+    text += fmt::format("{} {} {}", percentile.share == 0.5 ? "" : ",", percentile.name,
+                        chart.value.text_of(value_of(percentile, data)));
   }
   text += '.';
   if (data.outliers() > 0) {

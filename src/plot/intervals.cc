@@ -93,9 +93,14 @@ Drawing draw(const Intervals& chart, double width) {
   double y = plot.top + pitch - kRowPitch / 2;
   for (const IntervalRow& row : rows) {
     if (above) {
-      canvas.svg.element("text",
-                         {{"class", "halo stroke-paper fill-ink"}, {"x", kMargin}, {"y", y - 12}},
-                         fitted(row.label, kTextSize, canvas.inner_width()));
+      // On paper of its own: lines of the chart do not cross the label.
+      const std::string label = fitted(row.label, kTextSize, canvas.inner_width());
+      canvas.svg.element("rect", {{"class", "fill-paper"},
+                                  {"x", kMargin - 2},
+                                  {"y", y - 12 - kTextSize},
+                                  {"width", text_width(label, kTextSize) + 6},
+                                  {"height", kTextSize + 4}});
+      canvas.svg.element("text", {{"class", "fill-ink"}, {"x", kMargin}, {"y", y - 12}}, label);
     } else {
       canvas.svg.element("text", {{"class", "end fill-ink"}, {"x", plot.left - 10}, {"y", y + 4}},
                          fitted(row.label, kTextSize, kMostRowLabel));

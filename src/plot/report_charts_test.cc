@@ -47,7 +47,7 @@ TEST(Distribution, BarsCountEveryValueFromZero) {
   ASSERT_EQ(dots.size(), 1U);
   const std::string& path = dots[0].attributes.at("d");
   EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 6);
-  EXPECT_THAT(description_of(draw(chart)), HasSubstr("From 10 to 20; p50 10, p90 20, p99 20."));
+  EXPECT_THAT(description_of(draw(chart)), HasSubstr("From 10 to 20; p50 11, p90 20, p99 20."));
 }
 
 TEST(Distribution, OfManyValuesTheOutermostKeepTheirDots) {
@@ -83,6 +83,22 @@ TEST(Timeline, SlicesLieAtTheirPositionsOnTheAxis) {
   EXPECT_THAT(description_of(draw(chart)),
               ::testing::AllOf(HasSubstr("steps: work from 2 to 6, late from 8 to 8."),
                                HasSubstr("saved: step 9 at 4."), HasSubstr("Left out: 1 value")));
+}
+
+// On a phone labels are above their rows, where lines of the chart would cross them.
+TEST(Intervals, NarrowLabelsHavePaperOfTheirOwn) {
+  const Drawing drawing = draw(Intervals{.heading = {"Effect"},
+                                         .value = {.title = "%"},
+                                         .rows = {{"a label", 1.2, Interval{0.9, 1.5}}},
+                                         .levels = {.lines = {{"no effect", 0}}}},
+                               kNarrowWidth);
+  const std::string svg = drawing.svg();
+  const std::size_t label = svg.rfind(">a label<");
+  ASSERT_NE(label, std::string::npos);
+  const std::size_t paper = svg.rfind("<rect class=\"fill-paper\"", label);
+  ASSERT_NE(paper, std::string::npos);
+  // After the lines, and before its label.
+  EXPECT_GT(paper, svg.rfind("<line", label));
 }
 
 TEST(Intervals, RowsAndLevelsShareTheAxis) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/units.h"
@@ -47,6 +48,32 @@ std::size_t kind_of(const compare::Block& block) {
   return block.marks.empty() ? kCounted : kMarked;
 }
 
+// Kinds of pairs that do not occur are not in the legend.
+void name_used_kinds(plot::Scatter& chart) {
+  constexpr std::array<const char*, 3> kNames = {"pair", "pair, host disturbed",
+                                                 "warm-up, not counted"};
+  chart.groups.clear();
+  std::array<std::size_t, kNames.size()> group_of{};
+  for (std::size_t kind = 0; kind < kNames.size(); ++kind) {
+    const bool used =
+        kind == kCounted || std::any_of(chart.points.begin(), chart.points.end(),
+                                        [&](const auto& point) { return point.group == kind; });
+    group_of[kind] = chart.groups.size();
+    if (used) chart.groups.emplace_back(kNames[kind]);
+  }
+  for (plot::ScatterPoint& point : chart.points) point.group = group_of[point.group];
+}
+
+// No effect; and the margin, if there is one.
+std::vector<plot::Level> reference_lines(const Experiment& e) {
+  std::vector<plot::Level> lines = {{"no effect", 0}};
+  const double margin = e.judgement.margin_pct;
+  if (e.judgement.judged) {
+    lines.push_back({"margin", e.judgement.more_is_better ? -margin : margin});
+  }
+  return lines;
+}
+
 std::string metric_title(const Experiment& e) {
   if (e.steps) return fmt::format("median step, in units of {:g} s", e.step_seconds);
   return e.metric.text() + (is_time(e) ? " time, seconds" : "");
@@ -84,11 +111,11 @@ Chart pairs_chart(const ExperimentRecord& record, const Comparison& comparison) 
   const std::string title =
       fmt::format("Every pair: {} against {}", e.name_of(comparison.arm), e.arms.front().name);
   plot::Scatter chart{.heading = {title, "in the order in which they ran"},
-                      .x = {.title = "block"},
+                      .x = {.title = "block", .whole = true},
                       .y = {.title = fmt::format("{} more than {}, %", e.name_of(comparison.arm),
                                                  e.arms.front().name),
                             .format = percent_of},
-                      .groups = {"pair", "pair, host disturbed", "warm-up, not counted"},
+                      .groups = {"pair"},
                       .points = {}};
   for (const compare::Block& block : record.findings.blocks.complete) {
     const auto difference = difference_of(block, comparison.arm);
@@ -97,11 +124,10 @@ Chart pairs_chart(const ExperimentRecord& record, const Comparison& comparison) 
                             .y = compare::percent(*difference),
                             .group = kind_of(block)});
   }
+  name_used_kinds(chart);
   const std::size_t all = chart.points.size();
   downsample_points(chart.points);
-  chart.levels.lines.push_back({"no effect", 0});
-  const double margin = e.judgement.margin_pct;
-  chart.levels.lines.push_back({"margin", e.judgement.more_is_better ? -margin : margin});
+  chart.levels.lines = reference_lines(e);
   if (const auto interval = drawn(comparison.effect.estimate)) {
     chart.levels.bands.push_back({"interval of the estimate", *interval});
   }
@@ -145,17 +171,39 @@ Chart estimates_chart(const ExperimentRecord& record, const Comparison& comparis
     const Estimate& same = record.findings.second_baseline->effect.estimate;
     add(fmt::format("noise: {0}' against {0}", e.arms.front().name), same.centre, drawn(same), 6);
   }
-  const double margin = e.judgement.margin_pct;
-  chart.levels.lines = {{"no effect", 0},
-                        {"margin", e.judgement.more_is_better ? -margin : margin}};
+  chart.levels.lines = reference_lines(e);
   return drawn_chart(fmt::format("estimates-{}", comparison.arm), title, chart);
+}
+
+Chart compared_chart(const char* name, const std::string& title, const Experiment& e,
+                     const std::vector<ComparedValue>& values) {
+  plot::Intervals chart{
+      .heading = {title, fmt::format("{:.4g} % intervals", 100 * (1 - e.alpha()))},
+      .value = {.title = fmt::format("% of {}", e.arms.front().name), .format = percent_of},
+      .rows = {}};
+  for (const ComparedValue& value : values) {
+    const Estimate& estimate = value.comparison->effect.estimate;
+    chart.rows.push_back({value.name, compare::percent(estimate.centre), drawn(estimate), 0});
+  }
+  chart.levels.lines = reference_lines(e);
+  return drawn_chart(name, title, chart);
+}
+
+Chart values_chart(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  std::vector<ComparedValue> values;
+  for (const Comparison& comparison : record.findings.comparisons) {
+    values.push_back({e.name_of(comparison.arm), &comparison});
+  }
+  return compared_chart("values", fmt::format("By value, against {}", e.arms.front().name), e,
+                        values);
 }
 
 Chart runs_chart(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
   const char* title = "Every run, as it was measured";
   plot::Scatter chart{.heading = {title, "in the order in which they ran"},
-                      .x = {.title = "run"},
+                      .x = {.title = "run", .whole = true},
                       .y = {.title = metric_title(e),
                             .format = [&](double value) { return metric_text(e, value); }},
                       .points = {}};

@@ -9,6 +9,16 @@ namespace assay::report {
 
 Chart pairs_chart(const ExperimentRecord& record, const compare::Comparison& comparison);
 Chart estimates_chart(const ExperimentRecord& record, const compare::Comparison& comparison);
+// Estimates one below the other: those of the values of a scan.
+struct ComparedValue {
+  std::string name;
+  const compare::Comparison* comparison = nullptr;
+};
+Chart compared_chart(const char* name, const std::string& title,
+                     const compare::Experiment& experiment,
+                     const std::vector<ComparedValue>& values);
+// Every value of a scan against the first.
+Chart values_chart(const ExperimentRecord& record);
 Chart runs_chart(const ExperimentRecord& record);
 
 // Whether values of the experiment's metric are times.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -34,9 +35,25 @@ std::string or_dash(const std::string& text) {
 }
 
 std::string margin_text(const Experiment& e) {
-  if (!e.judgement.judged) return "any effect";  // a scan without a margin
   return fmt::format("{:g} %{}", e.judgement.margin_pct,
                      e.judgement.more_is_better ? " less" : " more");
+}
+
+// The command of a scan, and the values of each parameter in the order in which they were given.
+std::string scan_title(const Experiment& e) {
+  const std::string& command = e.arms.front().scanned_command;
+  std::string title = base::printable(command.empty() ? e.arms.front().command : command);
+  for (std::size_t i = 0; i < e.scanned.size(); ++i) {
+    std::vector<std::string> values;
+    for (const compare::Arm& arm : e.arms) {
+      if (std::find(values.begin(), values.end(), arm.values[i]) == values.end()) {
+        values.push_back(arm.values[i]);
+      }
+    }
+    title += fmt::format("{} {} = {}", i == 0 ? " for" : ",", e.scanned[i],
+                         base::printable(fmt::format("{}", fmt::join(values, ", "))));
+  }
+  return title;
 }
 
 // The arm's name if it was given one, else its command: "A" and "B" identify nothing.
@@ -46,6 +63,17 @@ std::string arm_title(const Experiment& e, std::size_t arm) {
   const bool default_name = name.size() == 1 && name[0] >= 'A' && name[0] <= 'Z';
   if (!default_name) return name;
   return base::shortened_middle(base::printable(e.arm_of(arm).command), kMostCommand);
+}
+
+// "2 arms against ./train", "./b against ./a", "sleep {N} for N = 1, 2, 4"
+std::string experiment_title(const Experiment& e) {
+  if (!e.scanned.empty()) return scan_title(e);
+  if (e.arms.size() > 2) {
+    return fmt::format("{} against {}",
+                       base::counted(static_cast<std::int64_t>(e.arms.size()) - 1, "arm"),
+                       arm_title(e, 0));
+  }
+  return fmt::format("{} against {}", arm_title(e, e.arms.size() - 1), arm_title(e, 0));
 }
 
 std::string against(const Experiment& e, const Comparison& comparison) {
@@ -72,15 +100,49 @@ Table goals_table(const ExperimentRecord& record) {
          Cell(goal), Cell(base::grouped(estimate.pairs), static_cast<double>(estimate.pairs))});
   };
   for (const Comparison& comparison : record.findings.comparisons) {
-    add(comparison, against(e, comparison),
-        Cell(std::string(to_text(comparison.verdict)), std::nullopt,
-             outcome_of_verdict(comparison.verdict)),
-        e.judgement.judged ? "at most " + margin_text(e) : "—");
+    add(comparison, against(e, comparison), verdict_cell(record, comparison.verdict),
+        "at most " + margin_text(e));
   }
   if (record.findings.second_baseline) {
     const Comparison& same = *record.findings.second_baseline;
     add(same, against(e, same) + " (noise)", Cell("—"), "no effect");
   }
+  return table;
+}
+
+// The arms of a scan by value, each against the first.
+Table values_table(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  Table table{"By value", e.scanned};
+  for (const char* column :
+       {"median", "against", "ratio", "interval", "noise of one run", "runs"}) {
+    table.columns.emplace_back(column);
+  }
+  table.columns[e.scanned.size() + 1] += " " + e.arms.front().name;
+  if (e.judgement.judged) table.columns.emplace_back("verdict");
+  const auto add = [&](std::size_t arm, const Comparison* comparison) {
+    const compare::ArmSummary& summary = record.findings.arms[arm];
+    std::vector<Cell> row;
+    for (const std::string& value : e.arm_of(arm).values) row.emplace_back(value);
+    if (arm >= e.arms.size()) row.front().text += "' (noise)";
+    row.emplace_back(metric_text(e, summary.median), summary.median);
+    if (comparison != nullptr) {
+      for (Cell& cell : effect_cells(e, *comparison)) row.push_back(std::move(cell));
+    } else {
+      row.insert(row.end(), {Cell("—"), Cell("—"), Cell("—")});
+    }
+    row.emplace_back(fmt::format("{:.2f} %", summary.deviation_pct), summary.deviation_pct);
+    row.emplace_back(base::grouped(summary.runs), static_cast<double>(summary.runs));
+    if (e.judgement.judged) {
+      row.push_back(comparison != nullptr && arm < e.arms.size()
+                        ? verdict_cell(record, comparison->verdict)
+                        : Cell("—"));
+    }
+    table.rows.push_back(std::move(row));
+  };
+  add(0, nullptr);
+  for (const Comparison& comparison : record.findings.comparisons) add(comparison.arm, &comparison);
+  if (record.findings.second_baseline) add(e.arms.size(), &*record.findings.second_baseline);
   return table;
 }
 
@@ -129,26 +191,35 @@ void add_shifts(const Comparison& comparison, Section& section) {
   }
 }
 
+Section section_with_seed(const ExperimentRecord& record, Section section) {
+  section.blocks.emplace_back(
+      Note{fmt::format("Runs were made in random order, seed {}. Every run is recorded in {}.",
+                       record.measured.experiment.seed, record.directory)});
+  return section;
+}
+
 Section notes_section(const ExperimentRecord& record) {
   Section section{"Remarks"};
   const compare::Findings& f = record.findings;
   if (f.blocks.warm_up > 0) {
-    section.blocks.emplace_back(Note{compare::counted(f.blocks.warm_up, "block") +
-                                     " at the beginning were not counted: warm-up."});
+    section.blocks.emplace_back(Note{base::counted(f.blocks.warm_up, "block at the beginning was",
+                                                   "blocks at the beginning were") +
+                                     " not counted: warm-up."});
   }
   for (const std::string& remark : record.preflight) {
     section.blocks.emplace_back(Note{"Before it began: " + remark + "."});
   }
   for (const std::string& warning : f.warnings) section.blocks.emplace_back(Note{warning + "."});
+  if (!record.failure().empty()) {
+    section.blocks.emplace_back(Note{fmt::format("It ended at {}.", record.failure())});
+    return section_with_seed(record, std::move(section));
+  }
   section.blocks.emplace_back(
       Note{record.stopped.empty()
                ? std::string(
                      "It was interrupted before its stopping rule ended it, so nothing is decided.")
                : fmt::format("It ended because {}.", record.stopped)});
-  section.blocks.emplace_back(
-      Note{fmt::format("Runs were made in random order, seed {}. Every run is recorded in {}.",
-                       record.measured.experiment.seed, record.directory)});
-  return section;
+  return section_with_seed(record, std::move(section));
 }
 
 Table fingerprint_of(const ExperimentRecord& record) {
@@ -160,7 +231,7 @@ Table fingerprint_of(const ExperimentRecord& record) {
   if (!e.steps) add("metric", e.metric.text());
   if (e.steps) add("steps", e.steps->text());
   if (e.quality) add("quality", e.quality->text());
-  add("margin", margin_text(e));
+  if (e.judgement.judged) add("margin", margin_text(e));
   add("stops at", fmt::format("± {:g} % after {} pairs, {} pairs, or {}", e.stop.half_width_pct,
                               e.stop.min_pairs, base::grouped(e.stop.max_pairs),
                               base::to_text(e.stop.max_time)));
@@ -226,19 +297,19 @@ Section nothing_section(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
   Section section{"Nothing to compare yet"};
   std::string why;
-  if (!record.measured.failures.empty()) {
-    const compare::FailedRun& last = record.measured.failures.back();
-    why = fmt::format("The last run of {} failed: {}.", e.name_of(last.arm), last.what);
+  if (!record.failure().empty()) {
+    why = fmt::format("It ended at {}.", record.failure());
   } else if (record.measured.runs.empty()) {
     why = "No run has finished.";
   } else {
-    why = fmt::format(
-        "{} finished, which make no whole pair.",
-        compare::counted(static_cast<std::int64_t>(record.measured.runs.size()), "run"));
+    why = fmt::format("{} finished, which make no whole pair.",
+                      base::counted(static_cast<std::int64_t>(record.measured.runs.size()), "run"));
   }
   section.blocks.emplace_back(Note{std::move(why)});
-  section.blocks.emplace_back(Note{fmt::format("Continue with: assay compare --resume {}",
-                                               base::shell_quoted(record.directory))});
+  if (record.failure().empty() || record.measured.may_succeed_when_resumed()) {
+    section.blocks.emplace_back(Note{fmt::format("Continue with: assay compare --resume {}",
+                                                 base::shell_quoted(record.directory))});
+  }
   Table arms{"Arms", {"arm", "command"}};
   for (std::size_t arm = 0; arm < e.arms.size(); ++arm) {
     arms.rows.push_back({Cell(e.name_of(arm)), Cell(e.arm_of(arm).command)});
@@ -247,7 +318,43 @@ Section nothing_section(const ExperimentRecord& record) {
   return section;
 }
 
+// The word and the headline: what decided, or why nothing did.
+Verdict verdict_of_experiment(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  const compare::Findings& f = record.findings;
+  const Cell word = verdict_cell(record, f.verdict);
+  if (!record.failure().empty()) return {word.outcome, word.text, record.failure()};
+  if (!e.judgement.judged) return {word.outcome, word.text, compare::best_value_text(e, f)};
+  const Comparison& decided = f.deciding();
+  const double effect = compare::percent(decided.effect.estimate.centre);
+  const std::string ratio = ratio_text(effect, is_time(e));
+  return {word.outcome, word.text,
+          fmt::format("{}: {}{} ({:.4g} % interval {}); allowed: {}", against(e, decided),
+                      signed_percent(effect), ratio.empty() ? "" : ", " + ratio,
+                      100 * (1 - decided.effect.alpha), interval_text(decided.effect.estimate),
+                      margin_text(e))};
+}
+
 }  // namespace
+
+Cell verdict_cell(const ExperimentRecord& record, compare::IntervalVerdict verdict) {
+  return record.failure().empty()
+             ? Cell(std::string(to_text(verdict)), std::nullopt, outcome_of_verdict(verdict))
+             : Cell(std::string(compare::kNoVerdict), std::nullopt, Outcome::kOpen);
+}
+
+std::vector<Cell> effect_cells(const Experiment& e, const Comparison& comparison) {
+  const Estimate& estimate = comparison.effect.estimate;
+  if (estimate.pairs == 0) return {Cell("—"), Cell("—"), Cell("—")};
+  const double effect = compare::percent(estimate.centre);
+  return {Cell(signed_percent(effect), effect),
+          Cell(or_dash(ratio_text(effect, is_time(e))), effect), Cell(interval_text(estimate))};
+}
+
+std::string ExperimentRecord::failure() const {
+  const compare::FailedRun* const failed = measured.last_failure();
+  return failed == nullptr ? "" : compare::failure_text(measured.experiment, *failed);
+}
 
 bool ExperimentRecord::has_pairs() const {
   return !findings.comparisons.empty() && findings.comparisons.front().effect.estimate.pairs > 0;
@@ -257,26 +364,23 @@ Part experiment_part(ExperimentRecord record) {
   const Experiment& e = record.measured.experiment;
   const compare::Findings& f = record.findings;
   Part part{.kind = "experiment", .title = {}, .subtitle = record.directory};
-  part.title = e.arms.size() > 2
-                   ? fmt::format("{} arms against {}", e.arms.size() - 1, arm_title(e, 0))
-                   : fmt::format("{} against {}", arm_title(e, e.arms.size() - 1), arm_title(e, 0));
+  part.title = experiment_title(e);
   if (!record.has_pairs()) {
-    part.verdict = {Outcome::kOpen, "EMPTY", "no finished pair of runs yet"};
+    part.verdict = {Outcome::kOpen, std::string(compare::kNoVerdict),
+                    record.failure().empty() ? "no finished pair of runs yet" : record.failure()};
     add_section(part, nothing_section(record));
     add_section(part, history_section(record));
     add_section(part, {"Fingerprint", {fingerprint_of(record)}});
     part.data = std::move(record.data);
     return part;
   }
-  const Comparison& decided = f.deciding();
-  const double effect = compare::percent(decided.effect.estimate.centre);
-  const std::string ratio = ratio_text(effect, is_time(e));
-  part.verdict = {outcome_of_verdict(f.verdict), std::string(to_text(f.verdict)),
-                  fmt::format("{}: {}{} ({:.4g} % interval {}); allowed: {}", against(e, decided),
-                              signed_percent(effect), ratio.empty() ? "" : ", " + ratio,
-                              100 * (1 - decided.effect.alpha),
-                              interval_text(decided.effect.estimate), margin_text(e))};
-  add_section(part, {"Goals", {goals_table(record), arms_table(record)}});
+  part.verdict = verdict_of_experiment(record);
+  if (e.scanned.empty()) {
+    add_section(part, {"Goals", {goals_table(record), arms_table(record)}});
+  } else {
+    add_section(part, {"By value", {values_table(record), values_chart(record)}});
+    add_section(part, {"Arms", {arms_table(record)}});
+  }
   for (const Comparison& comparison : f.comparisons) {
     Section section{against(e, comparison)};
     section.blocks.emplace_back(pairs_chart(record, comparison));

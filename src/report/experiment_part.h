@@ -19,9 +19,17 @@ struct ExperimentRecord {
   std::vector<std::string> preflight;
   base::Json data;  // as `assay compare --json` prints it
 
+  // "run 3, arm B: exited with 1; its output is in …" if that ended it; else empty.
+  [[nodiscard]] std::string failure() const;
   // Whether there is a finished pair, and so something to compare.
   [[nodiscard]] bool has_pairs() const;
 };
+
+// The verdict as a cell; that there is none, of an experiment that a failure ended.
+Cell verdict_cell(const ExperimentRecord& record, compare::IntervalVerdict verdict);
+// Three cells: the effect in percent, as a ratio, and its interval.
+std::vector<Cell> effect_cells(const compare::Experiment& experiment,
+                               const compare::Comparison& comparison);
 
 // Without a finished pair, the part says so, and what ran and failed so far.
 Part experiment_part(ExperimentRecord record);

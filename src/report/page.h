@@ -73,7 +73,7 @@ struct Section {
 };
 
 struct Part {
-  std::string kind;   // "run", "experiment", "suite"
+  std::string kind;   // "run", "experiment", "scan", "suite"
   std::string title;  // what was run: a command, the commands that were compared, a suite
   std::string subtitle = {};
   Verdict verdict = {};

@@ -113,7 +113,7 @@ const std::vector<CurveChart>& known_charts() {
        true,
        false,
        false,
-       {{"memory_bytes", "device"}, {"host_bytes", "process"}}},
+       {{"memory_bytes", "training"}, {"host_bytes", "process"}}},
       {"power", "Power", "watts", 1, true, false, false, {{"watts", "measured"}}},
       {"clock", "Clock", "MHz", 1, true, false, false, {{"sm_mhz", "GPU"}}},
       {"norm",

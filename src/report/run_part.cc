@@ -73,7 +73,7 @@ Section summary_section(const ReportedRun& run) {
            "median; parameters that multiply");
   add_fact(facts, run, "loss", "loss", &Summary::last, "last step");
   add_fact(facts, run, "validation_loss", "validation loss", &Summary::last, "last");
-  add_fact(facts, run, "memory_bytes", "memory", &Summary::most, "most, of the device");
+  add_fact(facts, run, "memory_bytes", "memory", &Summary::most, "most in use");
   add_fact(facts, run, "watts", "power", &Summary::mean, "mean over steps");
   if (const auto joules = joules_of(run)) {
     facts.facts.push_back({"energy", amount(*joules, "J"), "measured"});

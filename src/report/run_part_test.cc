@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "plot/testing/xml.h"
 #include "report/prometheus.h"
 
@@ -89,6 +91,32 @@ TEST(RunPart, OneSlowStepLeavesTheHistogramItsShape) {
     EXPECT_THAT(svg, HasSubstr("step 1<")) << steps;
     for (const char* name : {"p50", "p90"}) EXPECT_THAT(svg, HasSubstr(name)) << steps;
   }
+}
+
+// The p50 of the histogram is the median of the tables: of an even count, the mean of the middle.
+TEST(RunPart, ThereIsOneMedian) {
+  ReportedRun run = sample_run(4);
+  const std::array<double, 4> seconds = {1, 2, 4, 5};
+  for (std::size_t i = 0; i < 4; ++i) metric(run, "seconds").points[i].value = seconds.at(i);
+  const Part part = run_part(run);
+  EXPECT_THAT(chart_named(part, "step-times").wide.description(), HasSubstr("p50 3"));
+  EXPECT_THAT(markdown({.title = "t", .parts = {part}}), HasSubstr("| step | 3.00 s |"));
+}
+
+// The manifest lists a checkpoint's files, and is none of them.
+TEST(RunPart, CheckpointsHaveTheFilesOfTheirManifest) {
+  store::RunRecord record;
+  for (const char* name : {"manifest.json", "weights.safetensors", "state.safetensors"}) {
+    store::Output output;
+    output.path = std::string("/p/run/checkpoints/step-3/") + name;
+    output.size = 10;
+    record.outputs.push_back(output);
+  }
+  const auto left = checkpoints_of(record);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].step, 3);
+  EXPECT_EQ(left[0].files, 2);
+  EXPECT_EQ(left[0].bytes, 20);
 }
 
 TEST(RunPart, AThroughputFarAboveAllOthersIsNamedNotDrawn) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "compare/findings.h"
 #include "report/experiment_part.h"
 #include "report/html.h"
@@ -241,11 +242,70 @@ TEST(ExperimentPart, WithoutAPairIsReported) {
   compare::Measured m = measured(0);
   m.failures = {{.run = 1, .block = 0, .arm = 1, .started = "t", .what = "exited with 7"}};
   const Part part = part_of(m);
-  EXPECT_EQ(part.verdict.word, "EMPTY");
+  EXPECT_EQ(part.verdict.word, "NO VERDICT");
+  EXPECT_EQ(part.verdict.text, "run 1, arm B: exited with 7");
   EXPECT_EQ(part.title, "b against <script>a</script>");
   const std::string text = markdown({.title = "e", .parts = {part}});
-  EXPECT_THAT(text, HasSubstr("The last run of B failed: exited with 7."));
-  EXPECT_THAT(text, HasSubstr("assay compare --resume exp"));
+  EXPECT_THAT(text, HasSubstr("It ended at run 1, arm B: exited with 7."));
+  // Nothing but the same failure would follow.
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("assay compare --resume exp")));
+  m.failures.clear();
+  EXPECT_THAT(markdown({.title = "e", .parts = {part_of(m)}}),
+              HasSubstr("assay compare --resume exp"));
+}
+
+TEST(ExperimentPart, AFailureIsNamedAndLeavesNoVerdict) {
+  compare::Measured m = measured(12);
+  m.failures = {{.run = 37, .block = 12, .arm = 1, .started = "t", .what = "exited with 7"}};
+  const Part part = part_of(m);
+  EXPECT_EQ(part.verdict.word, "NO VERDICT");
+  EXPECT_EQ(part.verdict.outcome, Outcome::kOpen);
+  EXPECT_EQ(part.verdict.text, "run 37, arm B: exited with 7");
+  EXPECT_THAT(markdown({.title = "e", .parts = {part}}),
+              ::testing::Not(::testing::AnyOf(HasSubstr("INCONCLUSIVE"), HasSubstr("FAIL"))));
+}
+
+// Kinds of pairs that do not occur are not in the legend; blocks are whole numbers.
+TEST(ExperimentPart, TheLegendHasWhatIsDrawn) {
+  const auto pairs_of = [](const compare::Measured& m) {
+    const Part part = part_of(m);
+    return std::get<Chart>(part.sections[1].blocks[0]).wide.svg();
+  };
+  compare::Measured m = measured(12);
+  EXPECT_THAT(pairs_of(m), HasSubstr("host disturbed"));
+  EXPECT_THAT(pairs_of(m), ::testing::Not(HasSubstr("warm-up")));
+  m = measured(2);
+  m.marks.clear();
+  const std::string plain = pairs_of(m);
+  EXPECT_THAT(plain, ::testing::Not(HasSubstr("host disturbed")));
+  base::for_each_line(plain, [](std::string_view line) {
+    const bool tick_of_blocks = line.find("small middle") != std::string_view::npos;
+    EXPECT_TRUE(!tick_of_blocks || line.find(".5<") == std::string_view::npos) << line;
+  });
+}
+
+TEST(ExperimentPart, AScanIsShownByValue) {
+  compare::Measured m = measured(12);
+  m.experiment.scanned = {"N"};
+  m.experiment.judgement.judged = false;
+  for (std::size_t arm = 0; arm < 2; ++arm) {
+    m.experiment.arms[arm].values = {std::to_string(arm + 1)};
+    m.experiment.arms[arm].name = "N=" + std::to_string(arm + 1);
+    m.experiment.arms[arm].scanned_command = "sleep {N}";
+  }
+  const Part part = part_of(m);
+  EXPECT_EQ(part.title, "sleep {N} for N = 1, 2");
+  EXPECT_EQ(part.verdict.word, "NOT JUDGED");
+  EXPECT_EQ(part.verdict.text, "least: N=1, the first");
+  EXPECT_EQ(part.sections[0].title, "By value");
+  const auto& table = std::get<Table>(part.sections[0].blocks[0]);
+  EXPECT_EQ(table.columns.front(), "N");
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[1][0].text, "2");
+  EXPECT_EQ(std::get<Chart>(part.sections[0].blocks[1]).name, "values");
+  const std::string text = markdown({.title = "e", .parts = {part}});
+  EXPECT_THAT(text, ::testing::Not(::testing::AnyOf(HasSubstr("margin"), HasSubstr("allowed"),
+                                                    HasSubstr("Goals"))));
 }
 
 TEST(ExperimentPart, ManyPairsStaySmall) {

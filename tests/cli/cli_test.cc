@@ -293,8 +293,9 @@ TEST(Cli, ClosedStreamsDoNotCrashIt) {
 TEST(Cli, AFullDiskIsNotSuccess) {
   const auto outcome =
       support::run({{"sh", "-c", support::program() + " presets list > /dev/full"}});
-  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("standard output: cannot write"));
+  EXPECT_THAT(outcome.err, HasSubstr("No space left on device"));
 }
 
 // Standard output is the command's.

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -33,7 +34,16 @@ TEST_F(CompareCli, AFailingArmIsNamedAndNothingIsLost) {
   EXPECT_THAT(outcome.err, AllOf(StartsWith("assay: run "),
                                  HasSubstr("arm B: exited with 7; its "
                                            "output is in "),
-                                 HasSubstr("continue with assay compare --resume ")));
+                                 EndsWith("; correct it and compare again\n")));
+  // The same in all places.
+  const Json result = Json::parse(read("x/result.json"));
+  EXPECT_TRUE(result["verdict"].is_null());
+  EXPECT_TRUE(result["comparisons"][0]["verdict"].is_null());
+  EXPECT_THAT(std::string(result["failure"]), HasSubstr("arm B: exited with 7; its output is in "));
+  const auto reported = support::run({{support::program(), "report", "x"}, "", directory_.path()});
+  EXPECT_EQ(reported.exit_code, 3);
+  EXPECT_THAT(reported.err, AllOf(StartsWith("assay: x: has no finished pair of runs: run "),
+                                  HasSubstr("arm B: exited with 7; its output is in ")));
   const int kept = runs_in("x/runs.jsonl");
   EXPECT_THAT(read("x/runs.jsonl"), Not(HasSubstr("\"analysis\"")));  // there was no estimate
   write("good", "");
@@ -52,15 +62,25 @@ TEST_F(CompareCli, MeasurementsBeforeAFailureAreReported) {
   text.insert(text.end(), {"-o", "t"});
   const auto outcome = compare(text);
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("B against A"), HasSubstr("INCONCLUSIVE: an arm failed"),
-                                 HasSubstr("+2.00 %")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("B against A"), HasSubstr("NO VERDICT: an arm failed"),
+                                 HasSubstr("+2.00 %"), Not(HasSubstr("INCONCLUSIVE"))));
+  // It has succeeded before, so it may again.
+  EXPECT_THAT(outcome.err, HasSubstr("runs are kept; continue with assay compare --resume "));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   const std::string cleaned = read("cleaned");
   EXPECT_EQ(std::count(cleaned.begin(), cleaned.end(), 'c'), runs_in("t/runs.jsonl") + 1);
   fs::remove(directory_.path() / "count");
-  const Json json = compare_json(arguments, 3);
+  std::vector<std::string> exported = arguments;
+  exported.insert(exported.end(), {"--export", "f.md"});
+  const Json json = compare_json(exported, 3);
   EXPECT_EQ(json["pairs"], 4);
-  EXPECT_EQ(json["verdict"], "INCONCLUSIVE");
+  EXPECT_TRUE(json["verdict"].is_null());
+  EXPECT_THAT(read("f.md"), AllOf(HasSubstr("| NO VERDICT |"), HasSubstr("arm B: exited with 7"),
+                                  Not(HasSubstr("INCONCLUSIVE"))));
+  const auto page =
+      support::run({{support::program(), "report", "x", "--format", "md"}, "", directory_.path()});
+  EXPECT_THAT(page.out, AllOf(HasSubstr("**NO VERDICT** run "), HasSubstr("exited with 7"),
+                              Not(HasSubstr("INCONCLUSIVE"))));
   EXPECT_EQ(json["stopped"], "an arm failed");
   EXPECT_THAT(std::string(json["failure"]), HasSubstr("arm B: exited with 7"));
   ASSERT_EQ(json["failed_runs"].size(), 1U);
@@ -128,8 +148,16 @@ TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
     EXPECT_THAT(outcome.err, HasSubstr(what));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   };
-  says({"--a", "true", "--b", "no-such-command-here"}, "exited with 127");
-  says({"--a", "/no/such", "--b", "true"}, "exited with 127");
+  // Before anything runs, where that can be known.
+  says({"--a", "touch ran", "--b", "no-such-command-here"},
+       "assay: arm B: command not found: no-such-command-here\n");
+  says({"--a", "/no/such", "--b", "touch ran"}, "assay: arm A: command not found: /no/such\n");
+  EXPECT_FALSE(fs::exists(directory_.path() / "ran"));
+  says({"--a", "true", "--b", "no-such-command-here | cat; exit 127"},
+       "exited with 127 (command not found)");
+  says({"--a", "true", "--b", "./made", "--prepare",
+        "printf '#!/bin/sh\nexit 9' > made; chmod +x made"},
+       "exited with 9");
   says({"--a", "true", "--b", "true", "--metric", kTook}, "was not found in its output");
   says({"--a", "echo took 0", "--b", "echo took 0", "--metric", kTook},
        "is 0; a ratio needs a value above 0");
@@ -139,6 +167,36 @@ TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
   says({"--a", "true", "--b", "true", "--prepare", "false"}, "--prepare exited with 1");
   says({"--a", "true", "--b", "true", "--metric", "stored:seconds"},
        "nothing is recorded here or above");
+}
+
+// What cannot be written is said before anything runs.
+TEST_F(CompareCli, ExportsGoWhereTheyCanBeWritten) {
+  write("file", "");
+  for (const char* file : {"no/where.md", "file/inside.csv"}) {
+    const auto outcome =
+        compare({"--a", "touch ran", "--b", "true", "--max-pairs", "2", "--export", file});
+    EXPECT_EQ(outcome.exit_code, 3) << file;
+    EXPECT_THAT(outcome.err, StartsWith("assay: " + std::string(file) + ": cannot be written"));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  }
+  fs::create_directory(directory_.path() / "folder.md");
+  refused({"--a", "touch ran", "--b", "true", "--export", "folder.md"},
+          "--export: 'folder.md' is a folder");
+  EXPECT_FALSE(fs::exists(directory_.path() / "ran"));
+  // If it fails afterwards, the result has been printed.
+  fs::create_directory(directory_.path() / "gone");
+  const auto lost = compare({"--a", "echo took 1; rm -rf gone", "--b", "echo took 2", "--metric",
+                             kTook, "--max-pairs", "6", "--export", "gone/r.md"});
+  EXPECT_EQ(lost.exit_code, 3);
+  EXPECT_THAT(lost.out, HasSubstr("B against A"));
+}
+
+TEST_F(CompareCli, ADamagedScanIsOneLine) {
+  fs::create_directory(directory_.path() / "s");
+  write("s/scan.json", R"({"scanned": ["N"], "points": []})");
+  const auto outcome = compare({"--resume", "s"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("scan.json: is not a scan\n"));
 }
 
 TEST_F(CompareCli, MistakesAreOneLine) {

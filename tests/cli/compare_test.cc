@@ -16,6 +16,7 @@ namespace {
 
 using base::Json;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -257,6 +258,59 @@ TEST_F(CompareCli, AScanOfTwoCommandsHasAnExperimentPerValue) {
           "--scan: no command contains '{M}'; write {M} where its value belongs");
   refused({"--scan", "N", "--a", "echo {N}"},
           "--scan: 'N' is not NAME=VALUE,VALUE…; --scan N=1,2,4, with {N} in the command");
+}
+
+// A failed point names the folder that --resume takes, and the report takes it too.
+TEST_F(CompareCli, AScanThatFailedIsNamedByItsFolder) {
+  write("a.sh",
+        "echo took 100; test $1 = 1 || { echo x >> count; test $(wc -l < count) -lt 9; }\n");
+  const auto outcome =
+      compare({"--scan", "N=1,0,2", "--a", "sh a.sh {N}", "--b", "echo took 102", "--metric", kTook,
+               "--max-pairs", "6", "--export", "s.md", "-o", "s"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(HasSubstr("arm A"), EndsWith("--resume " + (directory_.path() / "s").string() + "\n")));
+  const Json result = Json::parse(read("s/result.json"));
+  EXPECT_TRUE(result["verdict"].is_null());
+  EXPECT_THAT(std::string(result["failure"]), HasSubstr("exited with 1"));
+  EXPECT_THAT(read("s.md"), AllOf(HasSubstr("- N=1: noise floor 0.00 %"),
+                                  HasSubstr("- N=0: **run "), HasSubstr("exited with 1")));
+  const auto report = support::run(
+      {{support::program(), "report", "s", "--format", "json"}, "", directory_.path()});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  const Json parts = Json::parse(report.out)["parts"];
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0]["kind"], "scan");
+  EXPECT_EQ(parts[0]["title"], "echo took 102 against sh a.sh {N} for N = 1, 0");
+  EXPECT_EQ(parts[0]["verdict"], "NO VERDICT");
+  EXPECT_THAT(std::string(parts[0]["verdict_text"]), StartsWith("N=0: run "));
+  EXPECT_EQ(parts[0]["sections"][0]["blocks"][0]["columns"][0], "N");
+  EXPECT_EQ(parts[1]["title"], "N=1: echo took 102 against sh a.sh 1");
+  EXPECT_EQ(parts[1]["verdict"], "FAIL");
+}
+
+TEST_F(CompareCli, AnExperimentFileMayHaveAScan) {
+  write("e.toml",
+        "metric = \"regex:took ([0-9]+)\"\nmax_pairs = 6\nscan = {N = [100, 50]}\n"
+        "[[arm]]\nname = \"x\"\ncommand = \"echo took {N}\"\n");
+  const auto outcome = compare({"--file", "e.toml", "--scan", "N=200,100"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("least: N=100, 2.0 × less than N=200"));
+  const auto own = compare({"--file", "e.toml"});
+  EXPECT_THAT(own.out, AllOf(HasSubstr("least: N=50, 2.0 × less than N=100"),
+                             HasSubstr("N=100': N=100 once more in every block")));
+  write("e.toml", "scan = {N = [\"\"]}\n[[arm]]\nname = \"x\"\ncommand = \"echo {N}\"\n");
+  refused({"--file", "e.toml"},
+          "e.toml:1: scan.N has an empty or quoted value; scan = {N = [1, 2, 4]}, with {N} in the "
+          "commands");
+}
+
+TEST_F(CompareCli, APassSaysWhatIsExcluded) {
+  EXPECT_THAT(compare({"--a", kA, "--b", "echo took 103 s", "--metric", kTook, "--max-pairs", "6",
+                       "--more-is-better"})
+                  .out,
+              HasSubstr("PASS: +3.00 %; worse than -1 % is excluded\n"));
 }
 
 TEST_F(CompareCli, TablesFitAHundredColumns) {

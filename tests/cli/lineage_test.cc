@@ -123,8 +123,9 @@ TEST_F(LineageCli, ShowExplainsWhyFilesAreThere) {
 TEST_F(LineageCli, MissingRuns) {
   expect_error({"show"}, 64, "no run has been recorded yet; record one with: assay run -- COMMAND");
   record_pipeline();
-  expect_error({"show", "9"}, 64,
-               "'9': there is no such run; a uid needs at least 4 of its digits");
+  expect_error({"show", "9"}, 64, "no run 9; the newest is 3; see `assay log`");
+  expect_error({"show", "abc"}, 64,
+               "'abc': there is no such run; a uid needs at least 4 of its digits");
   expect_error({"show", "nothing"}, 64, "'nothing': there is no such run; see `assay log`");
   expect_error({"diff", "1"}, 64, "diff: AFTER is required; see `assay diff --help`");
   expect_error({"lineage", "nothing"}, 64,
@@ -181,6 +182,43 @@ TEST_F(LineageCli, DagInEveryFormat) {
   EXPECT_EQ(parsed.exit_code, 0) << parsed.err;
   expect_error({"dag", "--format", "svgg"}, 64, "dag: unknown format 'svgg'; did you mean 'svg'?");
   EXPECT_EQ(assay({"dag", "-o", "/nowhere/x"}).exit_code, 3);
+  // By the extension, as the report does.
+  const auto first_of = [&](const std::string& name) {
+    const auto outcome = assay({"dag", "-o", name});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, name + ": 3 runs, 5 files\n");
+    std::ifstream made(project_.path() / name);
+    std::string line;
+    std::getline(made, line);
+    return line;
+  };
+  EXPECT_THAT(first_of("x.svg"), StartsWith("<svg "));
+  EXPECT_THAT(first_of("x.dot"), StartsWith("digraph"));
+  EXPECT_EQ(first_of("x.json"), "{");
+  EXPECT_EQ(first_of("x.txt") + "\n", text.out.substr(0, text.out.find('\n') + 1));
+  expect_error({"dag", "-o", "x.png"}, 64,
+               "x.png: unknown format 'png'; use .svg, .dot, .json or .txt, or give --format");
+}
+
+// What is shown of training is what was asked for; what is recorded stays.
+TEST_F(LineageCli, TrainingIsShownAsItWasAskedFor) {
+  store::RunRecord run = project_.describe("x -> a=1");
+  run.command = {"/opt/lib/assay/assay-train", "train", "demo", "--out", "a b"};
+  project_.record(run);
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"log"}, {"show"}, {"dag"}, {"status"}, {"lineage", "a"}}) {
+    EXPECT_THAT(assay(verb).out,
+                AllOf(HasSubstr("assay train demo --out 'a b'"), Not(HasSubstr("assay-train"))))
+        << verb[0];
+  }
+  EXPECT_EQ(json({"show"})["run"]["command"], "/opt/lib/assay/assay-train train demo --out 'a b'");
+  EXPECT_EQ(json({"show"})["run"]["arguments"][0], "/opt/lib/assay/assay-train");
+}
+
+TEST_F(LineageCli, ARunThatRunsIsNotCalledIncomplete) {
+  const auto shown = assay({"run", "--", support::program(), "show"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("still running"), Not(HasSubstr("no, see missed"))));
 }
 
 TEST_F(LineageCli, DagOfOneThing) {
@@ -300,7 +338,7 @@ TEST_F(LineageCli, GcListsRunsAndRemovesThem) {
   EXPECT_EQ(json({"gc", "--dry-run"})["runs"].size(), 1U);
   EXPECT_EQ(json({"gc", "--keep", "1"})["runs"].size(), 0U);
   EXPECT_EQ(json({"gc", "--older-than", "36500d"})["runs"].size(), 0U);
-  EXPECT_THAT(assay({"gc"}).out, HasSubstr("removed 1 runs with 3 files"));
+  EXPECT_THAT(assay({"gc"}).out, HasSubstr("removed 1 run with 3 files"));
   EXPECT_EQ(json({"log"})["runs"].size(), 3U);
   expect_error({"gc", "--older-than", "soon"}, 64,
                "gc: --older-than 'soon' is not an age; for example 30d or 12h");

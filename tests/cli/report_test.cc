@@ -129,12 +129,12 @@ TEST_F(ReportCli, OneOfSeveralMayBeEmpty) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json parts = Json::parse(outcome.out)["parts"];
   ASSERT_EQ(parts.size(), 3U);
-  EXPECT_EQ(parts[0]["verdict"], "EMPTY");
+  EXPECT_EQ(parts[0]["verdict"], "NO VERDICT");
   EXPECT_EQ(parts[0]["sections"][0]["title"], "Nothing to compare yet");
   EXPECT_EQ(parts[0]["sections"][0]["blocks"][0]["note"], "No run has finished.");
   EXPECT_EQ(parts[1]["verdict"], "FAIL");
   EXPECT_EQ(parts[2]["title"], "survival");
-  EXPECT_EQ(parts[2]["verdict"], "EMPTY");
+  EXPECT_EQ(parts[2]["verdict"], "NO VERDICT");
 }
 
 TEST_F(ReportCli, WithoutARunTheLatestExperimentIsShown) {
@@ -148,6 +148,10 @@ TEST_F(ReportCli, WithoutARunTheLatestExperimentIsShown) {
                  "--max-pairs", "7", "--quiet"})
                 .exit_code,
             1);
+  parts = Json::parse(run({"report", "--format", "json"}).out)["parts"];
+  EXPECT_EQ(parts[0]["title"], "echo 3 against echo 1");
+  // One that failed has nothing to show.
+  EXPECT_EQ(run({"compare", "--a", "false", "--b", "true", "--quiet"}).exit_code, 3);
   parts = Json::parse(run({"report", "--format", "json"}).out)["parts"];
   EXPECT_EQ(parts[0]["title"], "echo 3 against echo 1");
   train(3);
@@ -282,10 +286,9 @@ TEST_F(ReportCli, MistakesAreOneLine) {
               .err.substr(7, std::string::npos)
               .substr(0, run({"show", "nonsense"}).err.size() - 8));
   fs::create_directory(project_.path() / "empty");
-  refused(
-      {"empty"}, 64,
-      "empty: is a folder without an experiment or a suite, and no run has this name; folders of "
-      "assay compare have runs.jsonl, those of assay bench run.json");
+  refused({"empty"}, 64,
+          "empty: is a folder without an experiment, a scan or a suite, and no run has this name; "
+          "folders of assay compare have runs.jsonl or scan.json, those of assay bench run.json");
   refused({"survival"}, 64,
           "survival: the project has no result of this suite, and no run of this name; run assay "
           "bench survival, or name a result's folder");
@@ -445,6 +448,17 @@ TEST_F(ReportCli, APageInABrowser) {
     browser->value("document.querySelector('details').open = false");
     EXPECT_TRUE(browser->save_screenshot(artifacts / (std::string(one.name) + ".png")));
   }
+
+  // On a phone, columns that have to be scrolled to do not make rows tall.
+  ASSERT_EQ(run({"compare", "--a", "echo 100", "--b", "echo 98765", "--metric", "regex:[0-9]+",
+                 "--max-pairs", "7", "-o", "long", "--quiet"})
+                .exit_code,
+            1);
+  ASSERT_EQ(run({"report", "long", "-o", "long.html"}).exit_code, 0);
+  ASSERT_TRUE(browser->open(project_.path() / "long.html", {.width = 390}));
+  EXPECT_LT(browser->value("Math.max(...[...document.querySelectorAll("
+                           "'[aria-label=\"Goals\"] tbody tr')].map(r => r.offsetHeight))"),
+            40);
 
   // What scripts add.
   ASSERT_TRUE(browser->open(page, {}));

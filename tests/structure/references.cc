@@ -88,6 +88,9 @@ class References {
   void check_page(const std::string& file) {
     static const std::regex kLink(R"(\]\(([^)#\s]+)(#[^)]*)?\))");
     static const std::regex kName(R"(`([A-Za-z_][\w/-]*\.(?:h|cc|cu|cuh|cmake|inc))`)");
+    // Files and folders, in text and tables too; not patterns such as apps/assay/<verb>/.
+    static const std::regex kPath(
+        R"((?:^|[^\w./<-])((?:src|apps|tests)/[\w./-]*\w)(?![\w*<{]|/[\w*<{]|/?\xe2\x80\xa6))");
     each_line(file, [&](int number, const std::string& line) {
       for (std::sregex_iterator at(line.begin(), line.end(), kLink), end; at != end; ++at) {
         const std::string target = (*at)[1];
@@ -100,7 +103,18 @@ class References {
       for (std::sregex_iterator at(line.begin(), line.end(), kName), end; at != end; ++at) {
         check_name(file, number, (*at)[1]);
       }
+      for (std::sregex_iterator at(line.begin(), line.end(), kPath), end; at != end; ++at) {
+        check_path(file, number, (*at)[1]);
+      }
     });
+  }
+
+  // A file, a folder, or both files of a pair: src/plot/axis.
+  void check_path(const std::string& file, int line, const std::string& path) {
+    static const std::regex kPlaceholder("[A-Z]+");  // apps/assay/NAME
+    if (fs::exists(root_ / path) || fs::exists(root_ / (path + ".h")) || is_foreign(path)) return;
+    if (std::regex_match(fs::path(path).filename().string(), kPlaceholder)) return;
+    problems_.push_back(fmt::format("{}:{}: names {}, which does not exist", file, line, path));
   }
 
   template <class Visit>

@@ -16,7 +16,7 @@
 namespace assay::support {
 namespace {
 
-constexpr auto kTimeout = std::chrono::seconds(60);
+constexpr auto kTimeout = std::chrono::minutes(5);
 
 struct Pipe {
   Pipe() {

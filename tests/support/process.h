@@ -25,7 +25,7 @@ const std::string& program();
 // Whether it is from a sanitized build tree (make asan, make tsan), where it is much slower.
 bool program_is_sanitized();
 
-// Kills the program after a minute, so that a hang is a failed test.
+// Kills the program after five minutes, so that a hang is a failed test and load is not.
 Outcome run(const Invocation& invocation);
 
 }  // namespace assay::support

@@ -140,6 +140,8 @@ base::Result<base::ExitCode> run_suite(const Session& session, const BenchOption
   if (outcome.interrupted() || outcome.any_failed()) {
     session.next(
         fmt::format("assay bench --resume {}", base::shell_quoted(folder.directory().string())));
+  } else {
+    session.next(fmt::format("assay report {}", base::shell_quoted(folder.directory().string())));
   }
   return exit_code_of(outcome);
 }

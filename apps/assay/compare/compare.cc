@@ -14,6 +14,8 @@
 #include "assay/verbs.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "compare/run_experiment.h"
 
 namespace assay::cli {
 namespace {
@@ -56,53 +58,88 @@ bool is_inconclusive(const ExperimentResult& result) {
           result.stop == compare::Stop::kNo);
 }
 
+base::Error with_hint(base::Error failure, const std::string& hint) {
+  failure.hint += (failure.hint.empty() ? "" : "; ") + hint;
+  return failure;
+}
+
+// Of an arm that has never succeeded: resuming would repeat the failure.
+base::Error hopeless(const base::Error& failure) {
+  return failure.hint.empty() ? with_hint(failure, "correct it and compare again") : failure;
+}
+
+// The failure that ended it, with what to do next.
+base::Error failure_of(const ExperimentResult& result) {
+  const compare::Measured& measured = result.measured;
+  if (!measured.may_succeed_when_resumed()) return hopeless(*result.failure);
+  const auto runs = static_cast<std::int64_t>(measured.runs.size());
+  return with_hint(*result.failure, fmt::format("{} kept; continue with {}",
+                                                base::counted(runs, "run is", "runs are"),
+                                                resume_command(result.directory)));
+}
+
+// The same of a scan, which is resumed as a whole and keeps what earlier values measured.
+base::Error failure_of(const ScanResult& scan) {
+  const ExperimentResult& last = *scan.points.back().result;
+  if (scan.points.size() == 1 && !last.measured.may_succeed_when_resumed()) {
+    return hopeless(*last.failure);
+  }
+  return with_hint(*last.failure, fmt::format("when that is corrected, continue with {}",
+                                              resume_command(scan.directory)));
+}
+
 base::Result<base::ExitCode> finish_experiment(const Session& session,
                                                const CompareOptions& options,
                                                const fs::path& working_directory,
-                                               ExperimentResult& result) {
+                                               const ExperimentResult& result) {
   session.print_json(experiment_json(result));
-  ASSAY_TRY_VOID(export_experiment(options.exports, working_directory, result));
-  if (result.failure) {
-    if (!result.findings.blocks.complete.empty()) print_experiment(session, result);
-    return base::fail(*std::move(result.failure));
+  if (!result.failure || !result.findings.blocks.complete.empty()) {
+    print_experiment(session, result);
   }
-  print_experiment(session, result);
+  const auto exported = export_experiment(options.exports, working_directory, result);
+  if (result.failure) return base::fail(failure_of(result));
+  ASSAY_TRY_VOID(exported);
   if (is_inconclusive(result)) session.next(how_to_continue(result));
   return exit_code(result.findings.verdict, result.stop == compare::Stop::kNo);
 }
 
 base::Result<base::ExitCode> finish_scan(const Session& session, const CompareOptions& options,
-                                         const fs::path& working_directory, ScanResult& scan) {
+                                         const fs::path& working_directory,
+                                         const ScanResult& scan) {
   const base::Json document = scan_json(scan);
   ASSAY_TRY_VOID(
       base::replace_file(fs::path(scan.directory) / "result.json", base::json_text(document)));
   session.print_json(document);
-  ASSAY_TRY_VOID(export_scan(options.exports, working_directory, scan));
   print_scan(session, scan);
-  ExperimentResult& last = *scan.points.back().result;
-  if (last.failure) return base::fail(*std::move(last.failure));
+  const auto exported = export_scan(options.exports, working_directory, scan);
+  const ExperimentResult& last = *scan.points.back().result;
+  if (last.failure) return base::fail(failure_of(scan));
+  ASSAY_TRY_VOID(exported);
   const bool interrupted = last.stop == compare::Stop::kNo;
   if (interrupted) session.next(resume_command(scan.directory));
   return interrupted ? base::ExitCode::kInconclusive : exit_code(scan.verdict(), false);
 }
 
 base::Result<base::ExitCode> run_compare(const Session& session, const CompareOptions& options) {
-  ASSAY_TRY_VOID(check_exports(options.exports));
   // Resuming changes to the folder that the commands ran in.
   ASSAY_TRY(const fs::path directory, working_directory());
+  ASSAY_TRY_VOID(check_exports(options.exports, directory));
   if (!options.resume.empty()) {
     const fs::path folder = fs::absolute(options.resume);
     if (is_scan_folder(folder)) {
-      ASSAY_TRY(ScanResult scan, resume_scan(session, options, folder));
+      ASSAY_TRY(const ScanResult scan, resume_scan(session, options, folder));
       return finish_scan(session, options, directory, scan);
     }
     ASSAY_TRY(const auto result, resume_experiment(session, options, folder));
     return finish_experiment(session, options, directory, *result);
   }
   ASSAY_TRY(RequestedExperiments requested, requested_experiments(options));
+  for (const compare::ScanPoint& point : requested.points) {
+    ASSAY_TRY_VOID(compare::check_programs(point.experiment));
+  }
   ASSAY_TRY(const fs::path folder, kept_folder("compare", options.output));
   if (!requested.parameters.empty()) {
-    ASSAY_TRY(ScanResult scan, begin_scan(session, std::move(requested), folder));
+    ASSAY_TRY(const ScanResult scan, begin_scan(session, std::move(requested), folder));
     return finish_scan(session, options, directory, scan);
   }
   ASSAY_TRY(const auto result,

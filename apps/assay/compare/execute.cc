@@ -146,6 +146,10 @@ ExecutedExperiment run_to_result(const Session& session, const std::string& titl
 
 }  // namespace
 
+std::string_view ExperimentResult::verdict_text(compare::IntervalVerdict verdict) const {
+  return stop == compare::Stop::kFailed ? compare::kNoVerdict : to_text(verdict);
+}
+
 ExecutedExperiment begin_experiment(const Session& session, const compare::Experiment& experiment,
                                     const fs::path& directory, const std::string& title) {
   auto result = std::make_unique<ExperimentResult>();

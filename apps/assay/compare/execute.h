@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "assay/compare/options.h"
@@ -22,6 +23,9 @@ struct ExperimentResult {
   std::vector<std::string> preflight = {};  // warnings of the last session
   std::string directory = {};
   std::optional<base::Error> failure = {};  // of an arm
+
+  // "PASS"; "NO VERDICT" for all arms of an experiment that ended because one failed.
+  [[nodiscard]] std::string_view verdict_text(compare::IntervalVerdict verdict) const;
 };
 
 // A pointer, because findings refer to what was measured. `title` precedes the progress line.

@@ -1,5 +1,7 @@
 #include "assay/compare/experiment_file.h"
 
+#include <fmt/format.h>
+
 #include "assay/compare/options.h"
 #include "base/file.h"
 #include "spec/table_keys.h"
@@ -39,16 +41,44 @@ base::Result<Arm> arm_of(const Value& value, const Arm& common) {
   return arm;
 }
 
+// A number as it is written in commands.
+std::string scan_value(const Value& value) {
+  if (const auto* text = value.get<std::string>()) return *text;
+  if (const auto* whole = value.get<std::int64_t>()) return fmt::format("{}", *whole);
+  if (const auto* number = value.get<double>()) return fmt::format("{}", *number);
+  return {};
+}
+
+base::Result<std::vector<compare::ScanParameter>> scan_of(const Value& value) {
+  const auto* table = value.get<Value::Table>();
+  if (table == nullptr) return base::fail(wrong_value(value, "scan", "a table: {N = [1, 2]}"));
+  std::vector<compare::ScanParameter> parameters;
+  for (const auto& [name, values] : *table) {
+    const auto* list = values.get<Value::Array>();
+    if (list == nullptr) return base::fail(wrong_value(values, "scan." + name, "a list"));
+    compare::ScanParameter parameter{.name = name, .values = {}};
+    for (const Value& each : *list) parameter.values.push_back(scan_value(each));
+    if (const std::string problem = problem_of(parameter); !problem.empty()) {
+      return base::fail(base::usage_error(values.origin().text(),
+                                          fmt::format("scan.{} {}", name, problem),
+                                          "scan = {N = [1, 2, 4]}, with {N} in the commands"));
+    }
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
 }  // namespace
 
-base::Result<Experiment> read_experiment(const std::string& file) {
+base::Result<ExperimentFile> read_experiment(const std::string& file) {
   ASSAY_TRY(const std::string text, base::read_file(file, kLargestFile, base::Pipes::kRead));
   return experiment_in(text, file);
 }
 
-base::Result<Experiment> experiment_in(const std::string& text, const std::string& source) {
+base::Result<ExperimentFile> experiment_in(const std::string& text, const std::string& source) {
   ASSAY_TRY(const Value document, spec::parse_toml(text, source));
-  Experiment e;
+  ExperimentFile file;
+  Experiment& e = file.experiment;
   e.seed = 0;
   Arm common;
   TableKeys keys(document);
@@ -58,6 +88,7 @@ base::Result<Experiment> experiment_in(const std::string& text, const std::strin
   ASSAY_TRY_VOID(keys.parsed("steps", e.steps, steps_metric_of));
   ASSAY_TRY_VOID(keys.parsed("step_unit", e.step_seconds, step_unit_of));
   ASSAY_TRY_VOID(keys.parsed("quality", e.quality, metric_of));
+  file.has_margin = document.find("margin") != nullptr;
   ASSAY_TRY_VOID(keys.parsed("margin", e.judgement.margin_pct, percentage));
   ASSAY_TRY_VOID(keys.flag("more_is_better", e.judgement.more_is_better));
   ASSAY_TRY_VOID(keys.parsed("half_width", e.stop.half_width_pct, percentage));
@@ -78,8 +109,11 @@ base::Result<Experiment> experiment_in(const std::string& text, const std::strin
       e.arms.push_back(std::move(read));
     }
   }
+  if (const Value* scan = keys.take("scan")) {
+    ASSAY_TRY(file.scan, scan_of(*scan));
+  }
   ASSAY_TRY_VOID(keys.no_others());
-  return e;
+  return file;
 }
 
 }  // namespace assay::cli

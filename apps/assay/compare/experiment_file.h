@@ -2,15 +2,21 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "compare/experiment.h"
+#include "compare/scan.h"
 
 namespace assay::cli {
 
-// An experiment without a seed has seed 0.
-base::Result<compare::Experiment> read_experiment(const std::string& file);
+struct ExperimentFile {
+  compare::Experiment experiment;  // without a seed: 0
+  bool has_margin = false;
+  std::vector<compare::ScanParameter> scan = {};
+};
+base::Result<ExperimentFile> read_experiment(const std::string& file);
 // The same from text; `source` names it in errors.
-base::Result<compare::Experiment> experiment_in(const std::string& text, const std::string& source);
+base::Result<ExperimentFile> experiment_in(const std::string& text, const std::string& source);
 
 }  // namespace assay::cli

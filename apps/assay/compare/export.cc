@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -126,7 +129,7 @@ void add_arms(const ExperimentResult& result, const std::vector<std::string>& va
     row.push_back(known ? percent_text(compare::percent(estimate.centre)) : "—");
     row.push_back(known ? fmt::format("{} to {}", percent_text(p.low), percent_text(p.high)) : "—");
     row.push_back(known ? compare::ratio_text(e, estimate.centre) : "—");
-    row.emplace_back(to_text(comparison.verdict));
+    row.emplace_back(result.verdict_text(comparison.verdict));
     add_markdown_row(text, row);
   }
 }
@@ -146,20 +149,33 @@ std::string markdown_head(const std::vector<std::string>& parameters, double alp
 }
 
 // Below the table: what was measured, where, and against which margin.
-std::string markdown_foot(const ExperimentResult& result) {
+std::string markdown_foot(const ExperimentResult& result, bool of_scan) {
   const Experiment& e = result.measured.experiment;
   std::string text = fmt::format("\nMetric: `{}`", e.steps ? e.steps->text() : e.metric.text());
   if (e.judgement.judged) text += fmt::format("; margin: {:g} %", e.judgement.margin_pct);
-  if (result.findings.noise_floor_pct) {
+  if (result.findings.noise_floor_pct && !of_scan) {
     text += fmt::format("; noise floor: {:.2f} %", *result.findings.noise_floor_pct);
   }
   if (!result.measured.sessions.empty()) {
     const compare::SessionRecord& session = result.measured.sessions.back();
     text += fmt::format("; {}, {}, assay {}", session.machine, session.begun, session.assay);
   }
-  text += ".\n";
-  for (const std::string& warning : result.findings.warnings) text += "\n- " + warning;
-  return text + (result.findings.warnings.empty() ? "" : "\n");
+  return text + ".\n";
+}
+
+// What could make the result wrong, and what failed; `point` names it in a scan.
+std::string markdown_notes(const ExperimentResult& result, const std::string& point) {
+  const std::string prefix = point.empty() ? "\n- " : fmt::format("\n- {}: ", point);
+  std::string text;
+  if (result.failure) text += fmt::format("{}**{}**", prefix, result.failure->line());
+  if (!point.empty() && result.findings.noise_floor_pct) {
+    text += fmt::format("{}noise floor {:.2f} %", prefix, *result.findings.noise_floor_pct);
+  }
+  for (const std::string& warning : result.preflight) {
+    text += fmt::format("{}before it began: {}", prefix, warning);
+  }
+  for (const std::string& warning : result.findings.warnings) text += prefix + warning;
+  return text;
 }
 
 base::Result<void> write_export(const std::string& file, const std::string& directory,
@@ -169,13 +185,24 @@ base::Result<void> write_export(const std::string& file, const std::string& dire
 
 }  // namespace
 
-base::Result<void> check_exports(const std::vector<std::string>& files) {
+base::Result<void> check_exports(const std::vector<std::string>& files,
+                                 const std::string& directory) {
   for (const std::string& file : files) {
     const std::string extension = fs::path(file).extension();
-    if (extension == ".csv" || extension == ".md" || extension == ".json") continue;
-    return base::fail(base::usage_error(
-        "--export", fmt::format("'{}' has an unknown format", file),
-        ".csv for every run, .md for a table of the verdicts, .json for everything"));
+    if (extension != ".csv" && extension != ".md" && extension != ".json") {
+      return base::fail(base::usage_error(
+          "--export", fmt::format("'{}' has an unknown format", file),
+          ".csv for every run, .md for a table of the verdicts, .json for everything"));
+    }
+    const fs::path target = fs::path(directory) / file;
+    std::error_code error;
+    if (fs::is_directory(target, error)) {
+      return base::fail(base::usage_error("--export", fmt::format("'{}' is a folder", file)));
+    }
+    const fs::path written = fs::exists(target, error) ? target : target.parent_path();
+    if (::access(written.c_str(), written == target ? W_OK : W_OK | X_OK) != 0) {
+      return base::fail(base::system_error(file, "cannot be written", errno));
+    }
   }
   return {};
 }
@@ -191,7 +218,9 @@ base::Result<void> export_experiment(const std::vector<std::string>& files,
     } else if (file.ends_with(".md")) {
       text = markdown_head(parameters, result.measured.experiment.alpha());
       add_arms(result, {}, text);
-      text += markdown_foot(result);
+      text += markdown_foot(result, false);
+      const std::string notes = markdown_notes(result, "");
+      if (!notes.empty()) text += notes + "\n";
     } else {
       text = base::json_text(experiment_json(result));
     }
@@ -215,7 +244,12 @@ base::Result<void> export_scan(const std::vector<std::string>& files, const std:
       for (const ScanResult::Point& point : scan.points) {
         add_arms(*point.result, point.values, text);
       }
-      text += markdown_foot(*scan.points.back().result);
+      text += markdown_foot(*scan.points.back().result, true);
+      std::string notes;
+      for (const ScanResult::Point& point : scan.points) {
+        notes += markdown_notes(*point.result, point.name);
+      }
+      if (!notes.empty()) text += notes + "\n";
     } else {
       text = base::json_text(scan_json(scan));
     }

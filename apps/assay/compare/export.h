@@ -9,8 +9,10 @@
 
 namespace assay::cli {
 
-// A usage error for an extension that is not .csv, .md or .json.
-base::Result<void> check_exports(const std::vector<std::string>& files);
+// Before anything runs: a usage error for an extension that is not .csv, .md or .json, an error for
+// a place that cannot be written.
+base::Result<void> check_exports(const std::vector<std::string>& files,
+                                 const std::string& directory);
 
 // Writes all files; relative names are relative to `directory`.
 base::Result<void> export_experiment(const std::vector<std::string>& files,

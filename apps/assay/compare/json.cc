@@ -107,10 +107,16 @@ Json list_json(const Items& items) {
   return list;
 }
 
-Json comparison_json(const Experiment& experiment, const Comparison& comparison) {
+// Null after a failure: then there is none.
+Json verdict_json(const ExperimentResult& c, compare::IntervalVerdict verdict) {
+  return c.stop == compare::Stop::kFailed ? Json(nullptr) : Json(to_text(verdict));
+}
+
+Json comparison_json(const ExperimentResult& c, const Comparison& comparison) {
+  const Experiment& experiment = c.measured.experiment;
   Json json = {{"arm", experiment.name_of(comparison.arm)},
                {"baseline", experiment.arms.front().name},
-               {"verdict", to_text(comparison.verdict)},
+               {"verdict", verdict_json(c, comparison.verdict)},
                {"judged_by", judged_json(comparison)}};
   json.update(effect_json(comparison.effect));
   if (experiment.steps) {
@@ -183,7 +189,7 @@ Json experiment_json(const ExperimentResult& c) {
   json["arm"] = experiment.name_of(f.deciding().arm);
   add_estimate(f.deciding().effect.estimate, json);
   json["noise_floor_pct"] = number_or_null(f.noise_floor_pct);
-  json["verdict"] = to_text(f.verdict);
+  json["verdict"] = verdict_json(c, f.verdict);
   json["margin_pct"] =
       experiment.judgement.judged ? Json(experiment.judgement.margin_pct) : Json(nullptr);
   json["metric"] = experiment.steps ? experiment.steps->text() : experiment.metric.text();
@@ -195,11 +201,11 @@ Json experiment_json(const ExperimentResult& c) {
   json["arms"] = arms_json(c);
   Json comparisons = Json::array();
   for (const Comparison& comparison : f.comparisons) {
-    comparisons.push_back(comparison_json(experiment, comparison));
+    comparisons.push_back(comparison_json(c, comparison));
   }
   json["comparisons"] = std::move(comparisons);
   json["second_baseline"] =
-      f.second_baseline ? comparison_json(experiment, *f.second_baseline) : Json(nullptr);
+      f.second_baseline ? comparison_json(c, *f.second_baseline) : Json(nullptr);
   json["warm_up_blocks"] = f.blocks.warm_up;
   json["blocks_cut_short"] = f.blocks.cut_short;
   json["blocks_marked"] = f.marked;
@@ -231,8 +237,10 @@ Json scan_json(const ScanResult& scan) {
     json.update(experiment_json(*point.result));
     experiments.push_back(std::move(json));
   }
+  const bool failed = !scan.points.empty() && scan.points.back().result->failure.has_value();
   return {{"scanned", scan.parameters},
-          {"verdict", to_text(scan.verdict())},
+          {"verdict", failed ? Json(nullptr) : Json(to_text(scan.verdict()))},
+          {"failure", failed ? Json(scan.points.back().result->failure->line()) : Json(nullptr)},
           {"experiments", std::move(experiments)},
           {"directory", scan.directory}};
 }

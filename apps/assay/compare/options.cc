@@ -189,9 +189,15 @@ bool CompareOptions::changes_rules() const {
 base::Result<RequestedExperiments> requested_experiments(const CompareOptions& options) {
   Experiment e;
   e.seed = random_seed();
+  bool has_margin = !options.margin.empty();
+  std::vector<compare::ScanParameter> parameters;
   if (!options.file.empty()) {
-    ASSAY_TRY(e, read_experiment(options.file));
+    ASSAY_TRY(ExperimentFile file, read_experiment(options.file));
+    e = std::move(file.experiment);
     if (e.seed == 0) e.seed = random_seed();
+    has_margin = has_margin || file.has_margin;
+    // As for other keys, the command line's scan replaces the file's.
+    if (options.scans.empty()) parameters = std::move(file.scan);
   }
   ASSAY_TRY(std::vector<Arm> arms, arms_of(options));
   for (Arm& arm : arms) e.arms.push_back(std::move(arm));
@@ -203,7 +209,6 @@ base::Result<RequestedExperiments> requested_experiments(const CompareOptions& o
   ASSAY_TRY_VOID(apply_measuring(options, e));
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   e.directory = directory;
-  std::vector<compare::ScanParameter> parameters;
   for (const std::string& scan : options.scans) {
     ASSAY_TRY(compare::ScanParameter parameter, compare::parse_scan(scan));
     parameters.push_back(std::move(parameter));
@@ -215,7 +220,7 @@ base::Result<RequestedExperiments> requested_experiments(const CompareOptions& o
   } else if (!parameters.empty() && e.arms.size() == 1) {
     // A scan of one command shows how the value matters; without a margin there is nothing to
     // judge.
-    e.judgement.judged = !options.margin.empty() || !options.file.empty();
+    e.judgement.judged = has_margin;
     ASSAY_TRY(e, compare::with_arm_per_value(e, parameters));
     requested.points.push_back({.name = {}, .values = {}, .experiment = std::move(e)});
   } else {

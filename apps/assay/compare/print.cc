@@ -154,27 +154,44 @@ void print_comparison(const Session& session, const ExperimentResult& c,
 
 std::string verdict_line(const ExperimentResult& c) {
   const Experiment& e = c.measured.experiment;
-  const std::string margin = fmt::format("a margin of {:g} %{}", e.judgement.margin_pct,
-                                         e.judgement.more_is_better ? " less" : "");
-  const char* reason = "";
+  const Comparison& deciding = c.findings.deciding();
+  const double margin = e.judgement.margin_pct * (e.judgement.more_is_better ? -1 : 1);
+  const std::string about = fmt::format("a margin of {:g} %", margin);
+  std::string reason;
   switch (c.findings.verdict) {
     case IntervalVerdict::kPass:
-      reason = "the interval is within";
+      reason = fmt::format("{}; worse than {:+g} % is excluded",
+                           percent_text(compare::percent(deciding.effect.estimate.centre)), margin);
       break;
     case IntervalVerdict::kFail:
-      reason = "the interval is beyond";
+      reason = "the interval is beyond " + about;
       break;
     case IntervalVerdict::kInconclusive:
-      reason = "the interval does not decide about";
+      reason = "the interval does not decide about " + about;
       break;
     case IntervalVerdict::kNotJudged:
       return "";
   }
-  if (c.stop == compare::Stop::kNo) reason = "interrupted, which decides nothing about";
-  if (c.stop == compare::Stop::kFailed) reason = "an arm failed, which decides nothing about";
-  const std::string arm =
-      c.findings.comparisons.size() == 1 ? "" : e.name_of(c.findings.deciding().arm) + ": ";
-  return fmt::format("\n{}: {}{} {}\n", to_text(c.findings.verdict), arm, reason, margin);
+  if (c.stop == compare::Stop::kNo) reason = "interrupted, which decides nothing about " + about;
+  if (c.stop == compare::Stop::kFailed) reason = "an arm failed";
+  const bool named = c.findings.comparisons.size() > 1 && c.stop != compare::Stop::kFailed;
+  return fmt::format("\n{}: {}{}\n", c.verdict_text(c.findings.verdict),
+                     named ? e.name_of(deciding.arm) + ": " : "", reason);
+}
+
+// What the columns of a scan's table mean.
+std::string scan_foot(const ExperimentResult& c) {
+  const Experiment& e = c.measured.experiment;
+  std::string foot = "noise: the robust deviation of single runs";
+  if (e.arms.size() > 2) {
+    foot += fmt::format("; {}: so that the {} intervals together hold 95 times in 100",
+                        confidence(c.findings.comparisons.front().effect), e.arms.size() - 1);
+  }
+  if (c.findings.second_baseline) {
+    foot += fmt::format("\n{0}': {0} once more in every block; its difference is only noise",
+                        e.arms.front().name);
+  }
+  return foot + "\n";
 }
 
 // The arms of a scan in one table, each against the first.
@@ -206,14 +223,15 @@ void print_scanned_arms(const Session& session, const ExperimentResult& c) {
             estimate_cells(e, c.findings.second_baseline->effect.estimate));
   }
   session.print(table);
-  session.print("\n" + best_value_line(c));
+  session.print("\n" + compare::best_value_text(e, c.findings) + "\n");
+  session.print(scan_foot(c));
 }
 
 void print_notes(const Session& session, const ExperimentResult& c) {
   std::string notes;
   if (c.findings.blocks.warm_up > 0) {
     notes += fmt::format("- {} at the beginning {} warm-up\n",
-                         compare::counted(c.findings.blocks.warm_up, "block"),
+                         base::counted(c.findings.blocks.warm_up, "block"),
                          c.findings.blocks.warm_up == 1 ? "was" : "were");
   }
   for (const std::string& warning : c.preflight) notes += "- before it began: " + warning + "\n";
@@ -233,28 +251,6 @@ std::string value_text(const Experiment& e, const compare::ArmSummary& arm, doub
   if (arm.runs == 0) return "—";
   if (e.steps) return base::to_text(base::Seconds(value * e.step_seconds));
   return e.is_time() ? base::to_text(base::Seconds(value)) : fmt::format("{:.6g}", value);
-}
-
-std::string best_value_line(const ExperimentResult& c) {
-  const Experiment& e = c.measured.experiment;
-  std::size_t best = 0;
-  double least = 0;  // how much better than the first, as a difference
-  for (const Comparison& comparison : c.findings.comparisons) {
-    const Estimate& estimate = comparison.effect.estimate;
-    if (estimate.pairs == 0) continue;
-    const double centre = e.judgement.more_is_better ? -estimate.centre : estimate.centre;
-    if (centre < least) {
-      best = comparison.arm;
-      least = centre;
-    }
-  }
-  const char* word = e.is_time() || e.judgement.more_is_better ? "fastest" : "least";
-  if (best == 0) return fmt::format("{}: {}, the first\n", word, e.arms.front().name);
-  const Estimate& estimate = c.findings.comparisons[best - 1].effect.estimate;
-  return fmt::format(
-      "{}: {}, {} than {}{}\n", word, e.name_of(best), compare::ratio_text(e, estimate.centre),
-      e.arms.front().name,
-      estimate.interval.contains(0) ? ", but the interval includes no difference" : "");
 }
 
 void print_experiment(const Session& session, const ExperimentResult& c) {
@@ -292,13 +288,16 @@ void print_scan(const Session& session, const ScanResult& scan) {
       for (std::string& cell : estimate_cells(e, comparison.effect.estimate)) {
         row.push_back(std::move(cell));
       }
-      row.emplace_back(to_text(comparison.verdict));
+      row.emplace_back(point.result->verdict_text(comparison.verdict));
       table.row(std::move(row));
     }
   }
   session.print(table);
   std::string notes = "\n";
   for (const ScanResult::Point& point : scan.points) {
+    for (const std::string& warning : point.result->preflight) {
+      notes += fmt::format("- {}: before it began: {}\n", point.name, warning);
+    }
     for (const std::string& warning : point.result->findings.warnings) {
       notes += fmt::format("- {}: {}\n", point.name, warning);
     }

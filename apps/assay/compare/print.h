@@ -16,7 +16,5 @@ std::string percent_text(double percent);
 // A value of the experiment's metric; a dash for an arm without runs.
 std::string value_text(const compare::Experiment& experiment, const compare::ArmSummary& arm,
                        double value);
-// "fastest: N=4, 1.92 × faster than N=1", of the arms of a scan.
-std::string best_value_line(const ExperimentResult& result);
 
 }  // namespace assay::cli

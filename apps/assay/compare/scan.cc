@@ -13,11 +13,6 @@ using base::Json;
 constexpr const char* kScanFile = "scan.json";
 constexpr base::Bytes kLargestScan(std::int64_t{64} << 20U);
 
-struct ScanPlan {
-  std::vector<std::string> parameters;
-  std::vector<compare::ScanPoint> points;
-};
-
 Json plan_json(const ScanPlan& plan) {
   Json points = Json::array();
   for (const compare::ScanPoint& point : plan.points) {
@@ -26,30 +21,6 @@ Json plan_json(const ScanPlan& plan) {
                       {"experiment", compare::to_json(point.experiment)}});
   }
   return {{"scanned", plan.parameters}, {"points", std::move(points)}};
-}
-
-base::Result<ScanPlan> read_plan(const fs::path& file) {
-  ASSAY_TRY(const std::string text, base::read_file(file, kLargestScan));
-  const Json json = Json::parse(text, nullptr, false);
-  ScanPlan plan;
-  try {
-    plan.parameters = json.at("scanned").get<std::vector<std::string>>();
-    for (const Json& each : json.at("points")) {
-      ASSAY_TRY(compare::Experiment experiment,
-                compare::experiment_from_json(each.at("experiment")));
-      plan.points.push_back({.name = each.at("name"),
-                             .values = each.at("values").get<std::vector<std::string>>(),
-                             .experiment = std::move(experiment)});
-      // Names become paths.
-      if (plan.points.back().name.find('/') != std::string::npos ||
-          plan.points.back().values.size() != plan.parameters.size()) {
-        return base::fail(base::unfit_error(file, "is not a scan"));
-      }
-    }
-  } catch (const Json::exception&) {
-    return base::fail(base::unfit_error(file, "is not a scan"));
-  }
-  return plan;
 }
 
 // The result of an experiment whose last session reached its end; nothing otherwise.
@@ -89,6 +60,32 @@ base::Result<ScanResult> run_points(const ScanPlan& plan, const fs::path& direct
 
 }  // namespace
 
+base::Result<ScanPlan> read_scan_plan(const fs::path& directory) {
+  const fs::path file = directory / kScanFile;
+  ASSAY_TRY(const std::string text, base::read_file(file, kLargestScan));
+  const Json json = Json::parse(text, nullptr, false);
+  ScanPlan plan;
+  try {
+    plan.parameters = json.at("scanned").get<std::vector<std::string>>();
+    for (const Json& each : json.at("points")) {
+      ASSAY_TRY(compare::Experiment experiment,
+                compare::experiment_from_json(each.at("experiment")));
+      plan.points.push_back({.name = each.at("name"),
+                             .values = each.at("values").get<std::vector<std::string>>(),
+                             .experiment = std::move(experiment)});
+      // Names become paths.
+      if (plan.points.back().name.find('/') != std::string::npos ||
+          plan.points.back().values.size() != plan.parameters.size()) {
+        return base::fail(base::unfit_error(file, "is not a scan"));
+      }
+    }
+  } catch (const Json::exception&) {
+    return base::fail(base::unfit_error(file, "is not a scan"));
+  }
+  if (plan.points.empty()) return base::fail(base::unfit_error(file, "is not a scan"));
+  return plan;
+}
+
 bool is_scan_folder(const fs::path& directory) {
   std::error_code ignored;
   return fs::exists(directory / kScanFile, ignored);
@@ -114,7 +111,7 @@ base::Result<ScanResult> begin_scan(const Session& session, RequestedExperiments
 
 base::Result<ScanResult> resume_scan(const Session& session, const CompareOptions& options,
                                      const fs::path& directory) {
-  ASSAY_TRY(const ScanPlan plan, read_plan(directory / kScanFile));
+  ASSAY_TRY(const ScanPlan plan, read_scan_plan(directory));
   return run_points(plan, directory,
                     [&](const compare::ScanPoint& point, const fs::path& folder,
                         const std::string& title) -> ExecutedExperiment {

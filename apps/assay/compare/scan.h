@@ -10,6 +10,13 @@
 
 namespace assay::cli {
 
+// What scan.json lists.
+struct ScanPlan {
+  std::vector<std::string> parameters;
+  std::vector<compare::ScanPoint> points;  // at least one
+};
+base::Result<ScanPlan> read_scan_plan(const std::filesystem::path& directory);
+
 bool is_scan_folder(const std::filesystem::path& directory);
 
 // Ends early, without error, after an interruption or when an arm fails.

@@ -1,6 +1,8 @@
 // assay dag [RUN|PATH|HASH]: the graph of runs and files, as text, picture or data.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "assay/project.h"
@@ -8,6 +10,7 @@
 #include "base/file.h"
 #include "base/suggestion.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "lineage/graph/dag_export.h"
 #include "lineage/graph/dag_query.h"
 #include "lineage/graph/dag_svg.h"
@@ -17,7 +20,7 @@ namespace assay::cli {
 namespace {
 
 struct DagOptions {
-  std::string what, format = "text", file;
+  std::string what, format, file;
   bool all = false;
 };
 
@@ -36,16 +39,31 @@ base::Result<lineage::Dag> dag_of(store::Store& store, const DagOptions& options
   return lineage::live_dag(stages);
 }
 
-base::Result<base::ExitCode> dag(const Session& session, const DagOptions& options) {
+// --format, or the output's extension.
+base::Result<std::string> format_of_dag(const DagOptions& options) {
   const auto known = formats();
-  if (std::find(known.begin(), known.end(), options.format) == known.end()) {
+  const auto is_known = [&](const std::string& format) {
+    return std::find(known.begin(), known.end(), format) != known.end();
+  };
+  if (!options.format.empty()) {
+    if (is_known(options.format)) return options.format;
     return base::fail(base::usage_error("dag", fmt::format("unknown format '{}'", options.format),
                                         base::suggestion(options.format, known)));
   }
+  const std::string extension = std::filesystem::path(options.file).extension();
+  if (extension.empty() || extension == ".txt") return "text";
+  if (is_known(extension.substr(1))) return extension.substr(1);
+  return base::fail(base::usage_error(options.file,
+                                      fmt::format("unknown format '{}'", extension.substr(1)),
+                                      "use .svg, .dot, .json or .txt, or give --format"));
+}
+
+base::Result<base::ExitCode> dag(const Session& session, const DagOptions& options) {
+  ASSAY_TRY(std::string format, format_of_dag(options));
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::Dag graph, dag_of(store, options, directory));
-  const std::string format = session.json ? "json" : options.format;
+  if (session.json) format = "json";
   const lineage::DagView view = lineage::view_of(graph, directory);
   std::string text;
   if (format == "json") text = base::json_text(lineage::dag_json(graph));
@@ -55,8 +73,10 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
   if (!options.file.empty()) {
     ASSAY_TRY_VOID(base::write_file(options.file, text));
     session.print_json(base::Json{{"file", options.file}});
-    session.print(fmt::format("{}: {} runs, {} files\n", base::printable(options.file),
-                              graph.runs.size(), graph.files.size()));
+    session.print(
+        fmt::format("{}: {}, {}\n", base::printable(options.file),
+                    base::counted(static_cast<std::int64_t>(graph.runs.size()), "run"),
+                    base::counted(static_cast<std::int64_t>(graph.files.size()), "file")));
     return base::ExitCode::kYes;
   }
   if (session.json) {
@@ -69,7 +89,7 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
     session.print("no run has succeeded yet\n");
     session.next("assay run -- COMMAND");
   } else {
-    session.next("assay dag --format svg -o dag.svg");
+    session.next("assay dag -o dag.svg");
   }
   return base::ExitCode::kYes;
 }
@@ -78,20 +98,22 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
 
 Verb dag_verb(const Session& session) {
   const auto given = std::make_shared<DagOptions>();
-  return {.name = "dag",
-          .description = "show the graph of runs and the files between them",
-          .examples = {"assay dag", "assay dag last", "assay dag --format svg -o dag.svg"},
-          .arguments = {{"WHAT",
-                         "a run, path or hash: only what it came from and what came from it;"
-                         " default: the current stages",
-                         &given->what,
-                         false,
-                         {},
-                         true}},
-          .options = {{"--format", "text, json, dot or svg", &given->format, formats, "FORMAT"},
-                      {"-o,--output", "write to this file", &given->file, {}, "FILE", true},
-                      {"--all", "all recorded runs, not only the current stages", &given->all}},
-          .action = [&session, given] { return dag(session, *given); }};
+  return {
+      .name = "dag",
+      .description = "show the graph of runs and the files between them",
+      .examples = {"assay dag", "assay dag last", "assay dag -o dag.svg"},
+      .arguments = {{"WHAT",
+                     "a run, path or hash: only what it came from and what came from it;"
+                     " default: the current stages",
+                     &given->what,
+                     false,
+                     {},
+                     true}},
+      .options = {{"--format", "text, json, dot or svg; default: the output's extension, or text",
+                   &given->format, formats, "FORMAT"},
+                  {"-o,--output", "write to this file", &given->file, {}, "FILE", true},
+                  {"--all", "all recorded runs, not only the current stages", &given->all}},
+      .action = [&session, given] { return dag(session, *given); }};
 }
 
 }  // namespace assay::cli

@@ -2,7 +2,6 @@
 // format that other tools read.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -57,7 +56,7 @@ Result<ExitCode> run_export(const Session& session, const ExportOptions& options
   ASSAY_TRY(const lineage::ExportSubject subject, subject_of(store, options.what));
   ASSAY_TRY(const std::string text, lineage::export_text(format, subject));
   if (options.file.empty() || options.file == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    write_stdout(text);
     return ExitCode::kYes;
   }
   ASSAY_TRY_VOID(base::write_file(options.file, text));

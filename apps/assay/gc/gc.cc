@@ -64,10 +64,11 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
     session.print(table);
     session.print("\n");
   }
-  session.print(fmt::format("{} {} runs with {} files, {} shared documents, {} cached hashes\n",
-                            given.dry_run ? "would remove" : "removed", report.runs.size(),
-                            base::grouped(report.files), report.documents,
-                            base::grouped(report.hashes)));
+  session.print(fmt::format("{} {} with {}, {}, {}\n", given.dry_run ? "would remove" : "removed",
+                            base::counted(static_cast<std::int64_t>(report.runs.size()), "run"),
+                            base::counted(report.files, "file"),
+                            base::counted(report.documents, "shared document"),
+                            base::counted(report.hashes, "cached hash", "cached hashes")));
   if (!given.dry_run) {
     session.print(fmt::format("the store takes {}, before {}\n",
                               base::to_text(base::Bytes(report.bytes_after)),

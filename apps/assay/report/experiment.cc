@@ -1,12 +1,17 @@
-// An experiment of `assay compare` as a part of a page, made from its journal alone.
+// Experiments and scans of `assay compare` as parts of a page, made from their journals alone.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "assay/compare/json.h"
+#include "assay/compare/scan.h"
 #include "assay/report/sources.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "compare/findings.h"
 #include "report/experiment_part.h"
+#include "report/scan_part.h"
 
 namespace assay::cli {
 namespace {
@@ -53,14 +58,57 @@ EndOfExperiment end_in_result(const fs::path& directory, std::size_t blocks) {
   if (result.contains("stopped") && result.at("stopped").is_string()) {
     end.stop = compare::stop_from_text(result.at("stopped").get<std::string>());
   }
-  if (end.stop == compare::Stop::kFailed) end.stop = compare::Stop::kNo;
-  if (end.stop != compare::Stop::kNo) end.alpha_share = 1;
+  if (end.stop != compare::Stop::kNo && end.stop != compare::Stop::kFailed) end.alpha_share = 1;
   return end;
 }
 
-std::optional<base::Error> failure_of(const compare::Measured& measured, compare::Stop stop) {
-  if (stop != compare::Stop::kFailed || measured.failures.empty()) return std::nullopt;
-  return base::unfit_error("", measured.failures.back().what);
+// An experiment as it is now; a pointer, because findings refer to what was measured.
+base::Result<std::unique_ptr<ExperimentResult>> load_experiment(const fs::path& directory) {
+  auto result = std::make_unique<ExperimentResult>();
+  ASSAY_TRY(result->measured, compare::read_journal(directory));
+  const compare::Measured& measured = result->measured;
+  EndOfExperiment end = measured.analyses.empty() && measured.sessions.empty()
+                            ? end_in_result(directory, compare::blocks_of(measured).complete.size())
+                            : end_in_journal(measured);
+  if (const compare::FailedRun* const failed = measured.last_failure()) {
+    end.stop = compare::Stop::kFailed;
+    end.alpha_share = 0;
+    result->failure = base::unfit_error(
+        compare::where_failed(measured.experiment, failed->run, failed->arm), failed->what);
+  }
+  result->findings = compare::findings_of(measured, end.alpha_share);
+  result->stop = end.stop;
+  result->preflight = std::move(end.preflight);
+  result->directory = directory.string();
+  return result;
+}
+
+report::ExperimentRecord record_of(const ExperimentResult& result) {
+  const bool ended = result.stop != compare::Stop::kNo;
+  return {.measured = result.measured,
+          .findings = result.findings,
+          .directory = result.directory,
+          .stopped = ended ? std::string(compare::to_text(result.stop)) : "",
+          .preflight = result.preflight,
+          .data = {}};
+}
+
+report::Part part_of(const ExperimentResult& result) {
+  report::ExperimentRecord record = record_of(result);
+  if (record.has_pairs()) record.data = experiment_json(result);
+  return report::experiment_part(std::move(record));
+}
+
+// Why there is nothing to report.
+base::Error no_pair_error(const ExperimentResult& result) {
+  const std::string resume =
+      fmt::format("continue with assay compare --resume {}", base::shell_quoted(result.directory));
+  if (!result.failure) {
+    return base::unfit_error(result.directory, "has no finished pair of runs yet", resume);
+  }
+  return base::unfit_error(result.directory,
+                           fmt::format("has no finished pair of runs: {}", result.failure->line()),
+                           result.measured.may_succeed_when_resumed() ? resume : "");
 }
 
 }  // namespace
@@ -71,35 +119,52 @@ bool is_experiment(const fs::path& path) {
 }
 
 base::Result<report::Part> experiment_in(const fs::path& directory, IfEmpty if_empty) {
-  ExperimentResult result;
-  ASSAY_TRY(result.measured, compare::read_journal(directory));
-  const compare::Measured& measured = result.measured;
-  const std::size_t blocks = compare::blocks_of(measured).complete.size();
-  EndOfExperiment end = measured.analyses.empty() && measured.sessions.empty()
-                            ? end_in_result(directory, blocks)
-                            : end_in_journal(measured);
-  const bool complete = end.stop != compare::Stop::kNo;
-  result.findings = compare::findings_of(measured, end.alpha_share);
-  report::ExperimentRecord record{
-      .measured = measured,
-      .findings = result.findings,
-      .directory = directory.string(),
-      .stopped = complete ? std::string(compare::to_text(end.stop)) : "",
-      .preflight = end.preflight,
-      .data = {}};
-  if (!record.has_pairs() && if_empty == IfEmpty::kFail) {
-    return base::fail(base::unfit_error(directory.string(), "has no finished pair of runs yet",
+  ASSAY_TRY(const auto result, load_experiment(directory));
+  if (!record_of(*result).has_pairs() && if_empty == IfEmpty::kFail) {
+    return base::fail(no_pair_error(*result));
+  }
+  return part_of(*result);
+}
+
+bool is_scan(const fs::path& path) {
+  return is_scan_folder(path);
+}
+
+base::Result<std::vector<report::Part>> scan_in(const fs::path& directory, IfEmpty if_empty) {
+  ASSAY_TRY(const ScanPlan plan, read_scan_plan(directory));
+  ScanResult scan{.parameters = plan.parameters, .points = {}, .directory = directory.string()};
+  for (const compare::ScanPoint& point : plan.points) {
+    if (!is_experiment(directory / point.name)) continue;
+    ASSAY_TRY(auto result, load_experiment(directory / point.name));
+    scan.points.push_back({point.name, point.values, std::move(result)});
+  }
+  const bool has_pairs = std::any_of(
+      scan.points.begin(), scan.points.end(),
+      [](const ScanResult::Point& point) { return record_of(*point.result).has_pairs(); });
+  if (scan.points.empty()) {
+    return base::fail(base::unfit_error(scan.directory, "has a scan of which nothing has run yet",
                                         fmt::format("continue with assay compare --resume {}",
-                                                    base::shell_quoted(directory.string()))));
+                                                    base::shell_quoted(scan.directory))));
   }
-  if (record.has_pairs()) {
-    result.stop = end.stop;
-    result.preflight = end.preflight;
-    result.directory = directory.string();
-    result.failure = failure_of(measured, end.stop);
-    record.data = experiment_json(result);
+  if (!has_pairs && if_empty == IfEmpty::kFail) {
+    return base::fail(no_pair_error(*scan.points.front().result));
   }
-  return report::experiment_part(std::move(record));
+  report::ScanRecord record{.parameters = scan.parameters,
+                            .points = {},
+                            .planned = plan.points.size(),
+                            .verdict = scan.verdict(),
+                            .directory = scan.directory,
+                            .data = scan_json(scan)};
+  for (const ScanResult::Point& point : scan.points) {
+    record.points.push_back({point.name, point.values, record_of(*point.result)});
+  }
+  std::vector<report::Part> parts;
+  parts.push_back(report::scan_part(std::move(record)));
+  for (const ScanResult::Point& point : scan.points) {
+    parts.push_back(part_of(*point.result));
+    parts.back().title = fmt::format("{}: {}", base::printable(point.name), parts.back().title);
+  }
+  return parts;
 }
 
 }  // namespace assay::cli

@@ -86,24 +86,35 @@ base::Result<void> add_run(Gathering& to, const std::string& name) {
   return {};
 }
 
-// An experiment or a suite.
+// An experiment, a scan or a suite.
 base::Result<void> add_measurement(Gathering& to, const fs::path& path) {
+  if (is_scan(path)) {
+    ASSAY_TRY(std::vector<report::Part> parts, scan_in(path, to.if_empty));
+    for (report::Part& part : parts) to.gathered.parts.push_back(std::move(part));
+    return {};
+  }
   ASSAY_TRY(report::Part part,
             is_experiment(path) ? experiment_in(path, to.if_empty) : suite_in(path, to.if_empty));
   to.gathered.parts.push_back(std::move(part));
   return {};
 }
 
-// The last run; in a project without runs, its latest experiment or suite.
+// The last run; in a project without runs, its latest experiment, scan or suite with a result.
 base::Result<void> add_latest(Gathering& to) {
   auto added = add_run(to, "last");
   if (added) return added;
-  const auto measurement = latest_measurement();
-  return measurement ? add_measurement(to, *measurement) : added;
+  bool any = false;
+  for (const fs::path& path : latest_measurements()) {
+    auto measured = add_measurement(to, path);
+    if (measured) return measured;
+    if (!any) added = std::move(measured);  // the error of the latest
+    any = true;
+  }
+  return added;
 }
 
 base::Result<void> add_named(Gathering& to, const std::string& name) {
-  if (is_experiment(name) || is_suite(name)) return add_measurement(to, name);
+  if (is_experiment(name) || is_scan(name) || is_suite(name)) return add_measurement(to, name);
   auto added = add_run(to, name);
   if (added) return added;
   // After runs: a run may have the name of a suite.

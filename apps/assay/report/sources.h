@@ -37,13 +37,18 @@ std::vector<report::Offer> offers_of(const store::RunRecord& record);
 bool is_experiment(const std::filesystem::path& path);
 base::Result<report::Part> experiment_in(const std::filesystem::path& directory, IfEmpty if_empty);
 
+// A folder of a scan with an experiment per value: a part of all of them, then one for each.
+bool is_scan(const std::filesystem::path& path);
+base::Result<std::vector<report::Part>> scan_in(const std::filesystem::path& directory,
+                                                IfEmpty if_empty);
+
 // suite.cc: the result of a suite, as a JSON file or in a folder that `assay bench` wrote.
 bool is_suite(const std::filesystem::path& path);
 base::Result<report::Part> suite_in(const std::filesystem::path& path, IfEmpty if_empty);
 // The folder of the suite's latest result in the project.
 std::optional<std::filesystem::path> latest_result(const std::string& suite);
-// The project's latest experiment or suite result, for a project without runs.
-std::optional<std::filesystem::path> latest_measurement();
+// The project's experiments, scans and suite results, the latest first.
+std::vector<std::filesystem::path> latest_measurements();
 // Why `name` means nothing, given why it is no run.
 base::Error nothing_called(const std::string& name, base::Error no_run);
 

@@ -10,6 +10,7 @@
 #include "assay/report/sources.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "compare/effect.h"
 #include "report/suite_part.h"
 #include "store/location.h"
 #include "suite/catalogue.h"
@@ -36,10 +37,11 @@ std::string suite_of(const fs::path& folder) {
 }
 
 report::Part suite_without_result(const fs::path& folder, const std::string& resume) {
-  report::Part part{.kind = "suite",
-                    .title = suite_of(folder),
-                    .subtitle = folder.string(),
-                    .verdict = {report::Outcome::kOpen, "EMPTY", "no result yet"}};
+  report::Part part{
+      .kind = "suite",
+      .title = suite_of(folder),
+      .subtitle = folder.string(),
+      .verdict = {report::Outcome::kOpen, std::string(compare::kNoVerdict), "no result yet"}};
   if (part.title.empty()) part.title = folder.filename().string();
   report::add_section(part, {"Nothing to report yet",
                              {report::Note{"The suite has not finished; " + resume + "."}}});
@@ -110,24 +112,33 @@ std::optional<fs::path> latest_result(const std::string& suite) {
   return found == runs.end() ? std::nullopt : std::optional(*found);
 }
 
-std::optional<fs::path> latest_measurement() {
+std::vector<fs::path> latest_measurements() {
   const auto project = project_folder();
-  if (!project) return std::nullopt;
-  std::optional<fs::path> latest;
-  fs::file_time_type latest_time;
+  if (!project) return {};
+  std::vector<std::pair<fs::file_time_type, fs::path>> found;
+  const auto add = [&](const fs::path& folder, const fs::path& file) {
+    std::error_code error;
+    const auto time = fs::last_write_time(file, error);
+    if (!error) found.emplace_back(time, folder);
+  };
   for (const fs::path& parent :
        {*project / "compare", *project / "bench", project->parent_path()}) {
     for (const fs::path& folder : folders_in(parent)) {
-      if (!is_experiment(folder) && !is_suite(folder)) continue;
-      std::error_code error;
-      const auto time =
-          fs::last_write_time(folder / (is_experiment(folder) ? "runs.jsonl" : "run.json"), error);
-      if (error || (latest && time <= latest_time)) continue;
-      latest = folder;
-      latest_time = time;
+      std::error_code ignored;
+      if (is_experiment(folder)) {
+        add(folder, folder / "runs.jsonl");
+      } else if (is_scan(folder)) {
+        const bool ended = fs::exists(folder / "result.json", ignored);
+        add(folder, folder / (ended ? "result.json" : "scan.json"));
+      } else if (is_suite(folder)) {
+        add(folder, folder / "run.json");
+      }
     }
   }
-  return latest;
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> folders;
+  for (auto& [time, folder] : found) folders.push_back(std::move(folder));
+  return folders;
 }
 
 base::Error nothing_called(const std::string& name, base::Error no_run) {
@@ -143,8 +154,8 @@ base::Error nothing_called(const std::string& name, base::Error no_run) {
     return base::system_error(name, "cannot be read", errno);
   }
   return base::usage_error(
-      name, "is a folder without an experiment or a suite, and no run has this name",
-      "folders of assay compare have runs.jsonl, those of assay bench run.json");
+      name, "is a folder without an experiment, a scan or a suite, and no run has this name",
+      "folders of assay compare have runs.jsonl or scan.json, those of assay bench run.json");
 }
 
 }  // namespace assay::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "base/clock.h"
@@ -62,10 +63,10 @@ Summary summary_of(const store::MetricSeries& series) {
 std::string value_text(const store::MetricSeries& series, std::optional<double> value) {
   if (!value) return "—";
   if (series.name == "unix_s") return base::utc_text(static_cast<std::int64_t>(*value * 1e9));
-  if (series.unit == "bytes") return base::to_text(base::Bytes(static_cast<std::int64_t>(*value)));
+  if (series.unit == "bytes") return base::to_text(base::Bytes(std::llround(*value)));
   if (series.unit == "fraction") return fmt::format("{:.1f} %", 100 * *value);
   if (series.unit == "tokens" || series.unit == "tokens/s") {
-    return base::grouped(static_cast<std::int64_t>(*value));
+    return base::grouped(std::llround(*value));
   }
   return fmt::format("{:.5g}", *value);
 }

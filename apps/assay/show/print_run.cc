@@ -50,7 +50,8 @@ void print_facts(const Session& session, const store::RunRecord& run) {
   table.row({"started", base::utc_millis_text(run.started_unix_ns)});
   if (run.status != store::RunStatus::kRunning) table.row({"took", took_text(run)});
   table.row({"tracer", run.tracer});
-  table.row({"complete", run.complete ? "yes" : "no, see missed"});
+  const bool running = run.status == store::RunStatus::kRunning;
+  table.row({"complete", running ? "still running" : run.complete ? "yes" : "no, see missed"});
   if (run.dropped != 0) table.row({"dropped events", grouped(run.dropped)});
   table.row({"uid", run.uid});
   session.print(table);
@@ -58,8 +59,9 @@ void print_facts(const Session& session, const store::RunRecord& run) {
 
 void print_usage(const Session& session, const store::RunRecord& run) {
   Table table({"used", ""});
-  table.row({"processor", base::to_text(base::Seconds(run.usage.user_s))});
-  table.row({"in the kernel", base::to_text(base::Seconds(run.usage.system_s))});
+  table.row(
+      {"processor time", base::to_text(base::Seconds(run.usage.user_s + run.usage.system_s))});
+  table.row({"of it in the kernel", base::to_text(base::Seconds(run.usage.system_s))});
   table.row({"largest process", base::to_text(base::Bytes(run.usage.max_rss_bytes))});
   table.row({"read from devices", base::to_text(base::Bytes(run.usage.read_bytes))});
   table.row({"written to devices", base::to_text(base::Bytes(run.usage.written_bytes))});
@@ -151,7 +153,8 @@ void print_context(const Session& session, const store::RunRecord& run) {
       table.row({"not in the diff", printable(fmt::format("{}", fmt::join(git.left_out, ", ")))});
     }
   }
-  table.row({"environment", fmt::format("{} variables", context.environment.size())});
+  table.row({"environment",
+             base::counted(static_cast<std::int64_t>(context.environment.size()), "variable")});
   if (!context.packages.empty()) {
     std::vector<std::string> names;
     constexpr std::size_t kListed = 12;

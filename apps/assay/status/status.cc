@@ -50,7 +50,7 @@ base::Result<base::ExitCode> status(const Session& session) {
                log_command(run), text});
     list.push_back({{"stage", run.stage},
                     {"run", run.id},
-                    {"command", lineage::command_text(run)},
+                    {"command", lineage::recorded_command_text(run)},
                     {"stale", stale},
                     {"why", std::move(why)},
                     {"reasons", std::move(reason_list)}});

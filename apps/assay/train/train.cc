@@ -19,7 +19,7 @@ base::Result<std::string> trainer() {
     return found->string();
   }
   return base::fail(base::unfit_error("assay-train", "is not installed beside assay",
-                                      "build it: cmake --build build"));
+                                      "repeat make install, or make in a build tree"));
 }
 
 void add_common_flags(const Session& session, std::vector<std::string>& arguments) {

@@ -31,7 +31,7 @@ std::optional<fs::path> beside_own_program(std::string_view name,
   const fs::path own = own_program().parent_path();
   for (const std::string_view folder : folders) {
     fs::path candidate = folder.empty() ? own / name : own / folder / name;
-    if (is_executable_file(candidate)) return candidate;
+    if (is_executable_file(candidate)) return candidate.lexically_normal();
   }
   return std::nullopt;
 }

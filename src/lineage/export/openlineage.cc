@@ -106,7 +106,7 @@ Json job_json(const ExportSubject& subject, const store::RunRecord& run) {
        facet("2-0-2/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
              {{"processingType", "BATCH"}, {"integration", "ASSAY"}, {"jobType", "COMMAND"}})},
       {"documentation", facet("1-0-0/DocumentationJobFacet.json#/$defs/DocumentationJobFacet",
-                              {{"description", command_text(run)}})}};
+                              {{"description", recorded_command_text(run)}})}};
   const auto& git = run.context.git;
   if (git && !git->remote.empty()) {
     facets["sourceCodeLocation"] =

@@ -130,7 +130,7 @@ class ProvDocument {
     }
     activity["prov:type"] = qualified("assay:Run");
     activity["prov:label"] = title_of(run);
-    activity["assay:command"] = command_text(run);
+    activity["assay:command"] = recorded_command_text(run);
     activity["assay:directory"] = run.directory;
     if (run.exit_code) activity["assay:exitCode"] = *run.exit_code;
     activity["assay:complete"] = run.complete;

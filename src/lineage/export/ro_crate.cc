@@ -210,7 +210,7 @@ class Crate {
     Json action{{"@id", id},
                 {"@type", results.empty() ? "ActivateAction" : "CreateAction"},
                 {"name", title_of(run)},
-                {"description", command_text(run)},
+                {"description", recorded_command_text(run)},
                 {"instrument", reference(tool(run))},
                 {"startTime", crate_time(run.started_unix_ns)}};
     if (run.status != store::RunStatus::kRunning) {

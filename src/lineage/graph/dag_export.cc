@@ -65,7 +65,7 @@ base::Json dag_json(const Dag& dag) {
                     {"uid", run.uid},
                     {"stage", run.stage == 0 ? base::Json(nullptr) : base::Json(run.stage)},
                     {"superseded", run.superseded},
-                    {"command", command_text(run)},
+                    {"command", recorded_command_text(run)},
                     {"directory", run.directory},
                     {"status", store::name_of(run.status)},
                     {"inputs", std::move(inputs)},

@@ -167,8 +167,11 @@ std::string dag_svg(const DagView& view) {
                    {"width", width},
                    {"height", height},
                    {"role", "img"}});
-  svg.element("title", {},
-              fmt::format("{} runs and {} files", view.dag->runs.size(), view.dag->files.size()));
+  svg.element(
+      "title", {},
+      fmt::format("{} and {}",
+                  base::counted(static_cast<std::int64_t>(view.dag->runs.size()), "run"),
+                  base::counted(static_cast<std::int64_t>(view.dag->files.size()), "file")));
   svg.verbatim_element("style", {}, kStyle);
   svg.open("defs", {});
   write_tip(svg, "tip", "");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "base/text.h"
@@ -89,6 +90,15 @@ std::vector<std::size_t> order_of(const Dag& dag) {
   return order;
 }
 
+std::string quoted_words(std::span<const std::string> words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += " ";
+    text += base::shell_quoted(word);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string shown_path(const std::string& path, const std::filesystem::path& directory) {
@@ -98,12 +108,14 @@ std::string shown_path(const std::string& path, const std::filesystem::path& dir
 }
 
 std::string command_text(const store::RunRecord& run) {
-  std::string text;
-  for (const std::string& word : run.command) {
-    if (!text.empty()) text += " ";
-    text += base::shell_quoted(word);
-  }
-  return text;
+  const std::vector<std::string>& words = run.command;
+  const bool training = words.size() > 1 && words[1] == "train" &&
+                        std::filesystem::path(words[0]).filename() == "assay-train";
+  return training ? "assay " + quoted_words(std::span(words).subspan(1)) : quoted_words(words);
+}
+
+std::string recorded_command_text(const store::RunRecord& run) {
+  return quoted_words(run.command);
 }
 
 std::string short_name(const store::RunRecord& run) {

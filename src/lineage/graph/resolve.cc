@@ -92,6 +92,13 @@ base::Result<store::RunId> resolve_run(store::Store& store, std::string_view tex
     return base::fail(base::usage_error("", "no run has been recorded yet",
                                         "record one with: assay run -- COMMAND"));
   }
+  const bool is_number = !text.empty() && std::all_of(text.begin(), text.end(), base::is_digit);
+  ASSAY_TRY(const auto newest, store::find_run(store, "last"));
+  if (is_number && newest) {
+    return base::fail(base::usage_error(
+        "", fmt::format("no run {}; the newest is {}", base::shortened(text, 200), *newest),
+        "see `assay log`"));
+  }
   base::Error error = unknown(text, "there is no such run");
   if (is_hex(text) && text.size() < kShortestPrefix) {
     error.hint = "a uid needs at least 4 of its digits";

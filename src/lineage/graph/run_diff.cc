@@ -104,8 +104,9 @@ Facts outcome_of(const store::RunRecord& run) {
 
 std::vector<RunDifference> run_diff(const store::RunRecord& before, const store::RunRecord& after) {
   std::vector<RunDifference> found;
-  compare(found, "command", {{"arguments", command_text(before)}, {"directory", before.directory}},
-          {{"arguments", command_text(after)}, {"directory", after.directory}});
+  compare(found, "command",
+          {{"arguments", recorded_command_text(before)}, {"directory", before.directory}},
+          {{"arguments", recorded_command_text(after)}, {"directory", after.directory}});
   compare(found, "outcome", outcome_of(before), outcome_of(after));
   compare(found, "input", inputs_of(before), inputs_of(after));
   compare(found, "output", outputs_of(before), outputs_of(after));

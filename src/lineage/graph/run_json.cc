@@ -74,7 +74,7 @@ Json gpu_json(const store::GpuWork& work) {
 Json run_head_json(const store::RunRecord& run) {
   return {{"id", run.id},
           {"uid", run.uid},
-          {"command", command_text(run)},
+          {"command", recorded_command_text(run)},
           {"arguments", run.command},
           {"directory", run.directory},
           {"redirects", run.redirects},

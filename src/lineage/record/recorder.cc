@@ -1,4 +1,5 @@
 #include "lineage/record/recorder.h"
+#include "base/units.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -267,8 +268,9 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
         {"tracer",
          run_.tracer}}.dump());
   } else if (request_.summary == Summary::kLine) {
-    channel_.print(fmt::format("assay: run {}: {} inputs, {} outputs, {} ({}); see `assay show {}`",
-                               run_.id, results.inputs(), results.outputs(),
+    channel_.print(fmt::format("assay: run {}: {}, {}, {} ({}); see `assay show {}`", run_.id,
+                               base::counted(results.inputs(), "input"),
+                               base::counted(results.outputs(), "output"),
                                run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));
   }
   return {};

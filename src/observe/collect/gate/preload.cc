@@ -32,9 +32,11 @@ namespace {
 constexpr int kShortestWait_ms = 5;
 constexpr int kLongestWait_ms = 100;
 
+constexpr std::string_view kShimLibrary = "libassay-shim.so";
+
 // Empty if it is not installed.
 std::filesystem::path shim_library() {
-  return installed_library("libassay-shim.so");
+  return installed_library(kShimLibrary);
 }
 
 // The command's environment with the shim.
@@ -186,8 +188,8 @@ Preflight preload_preflight() {
   out.available = true;
   out.reason = "seccomp user notification works";
   if (shim.empty()) {
-    out.notes.emplace_back(
-        "libassay-shim.so is not beside the program: complete, but every open is stopped (~5 µs)");
+    out.notes.push_back(why_not_installed(kShimLibrary) +
+                        ": complete, but every open is stopped (~5 µs)");
   } else {
     out.notes.push_back("shim: " + shim.string());
   }

@@ -1,6 +1,7 @@
 #include "observe/collect/process/launch.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -185,16 +186,35 @@ base::Error gate_failure(const Launch& launch, const Launched& child) {
   return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
 }
 
-std::filesystem::path installed_library(std::string_view name) {
+namespace {
+
+std::filesystem::path library_beside_program(std::string_view name) {
   const auto folder = base::own_program().parent_path();
   if (folder.empty()) return {};
   for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
     auto library = place / name;
-    // LD_PRELOAD is a list without quoting.
-    if (library.native().find_first_of(" :") != std::string::npos) continue;
     if (::access(library.c_str(), R_OK) == 0) return library;
   }
   return {};
+}
+
+// LD_PRELOAD is a list without quoting.
+bool can_be_preloaded(const std::filesystem::path& library) {
+  return library.native().find_first_of(" :") == std::string::npos;
+}
+
+}  // namespace
+
+std::filesystem::path installed_library(std::string_view name) {
+  auto library = library_beside_program(name);
+  return can_be_preloaded(library) ? library : std::filesystem::path();
+}
+
+std::string why_not_installed(std::string_view name) {
+  const auto library = library_beside_program(name);
+  if (library.empty()) return fmt::format("{} is not beside the program", name);
+  return fmt::format("{} cannot be preloaded, because its path has a blank or a colon",
+                     library.string());
 }
 
 }  // namespace assay::collect

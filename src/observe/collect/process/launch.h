@@ -68,7 +68,9 @@ void raise_limits();
 base::Error become(const std::vector<std::string>& command);
 
 // One of Assay's libraries for LD_PRELOAD, beside the program or in ../lib/assay; empty if there is
-// none.
+// none that can be preloaded.
 std::filesystem::path installed_library(std::string_view name);
+// Of a library for which that is empty: "libassay-shim.so is not beside the program".
+std::string why_not_installed(std::string_view name);
 
 }  // namespace assay::collect
