@@ -211,7 +211,7 @@ base::Result<void> Recorder::run() {
   if (!detached_ && keeper_gone()) status = store::RunStatus::kInterrupted;
   if (auto stored = store(*outcome, status); !stored) {
     // The row is still that of a running run, and the event log exists: recovery will finish it.
-    stored.error().hint = "its event log is kept; the next `assay log` retries";
+    stored.error().hint = "not recorded yet: its event log is kept; the next `assay log` retries";
     report(stored.error());
     return {};
   }

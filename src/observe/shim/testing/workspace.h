@@ -24,7 +24,11 @@ class Workspace {
     top_ = mkdtemp(pattern.data());
     chmod(top_.c_str(), 0777);
   }
-  ~Workspace() { std::filesystem::remove_all(top_); }
+  ~Workspace() {
+    empty();
+    std::error_code ignored;
+    std::filesystem::remove_all(top_, ignored);
+  }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
@@ -33,7 +37,7 @@ class Workspace {
 
   void refill() const {
     namespace fs = std::filesystem;
-    fs::remove_all(folder());
+    empty();
     for (const char* name : {"", "folder", "closed", "sticky"}) {
       fs::create_directory(folder() / name);
       chmod((folder() / name).c_str(), 0777);
@@ -77,6 +81,12 @@ class Workspace {
   }
 
  private:
+  void empty() const {
+    chmod(path("closed").c_str(), 0700);  // only root can remove what is in it otherwise
+    std::error_code ignored;
+    std::filesystem::remove_all(folder(), ignored);
+  }
+
   std::filesystem::path top_;
   int logs_ = 0;
 };
