@@ -1,6 +1,6 @@
 # The commands of the project. `make demo` and `make test` work on a fresh Debian 12 machine.
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test check asan tsan fuzz chaos bench format format-check tidy install uninstall clean
+.PHONY: all setup demo test check asan tsan fuzz chaos benches bench format format-check tidy install uninstall clean
 
 all: setup build/build.ninja
 	@cmake --build --preset release
@@ -42,12 +42,13 @@ chaos: setup build/build.ninja
 	@scripts/run-tests release -R chaos --repeat until-fail:10
 
 # All checks; before a release. Takes about two hours on two cores.
-check: test asan tsan fuzz chaos tidy
+check: test asan tsan fuzz chaos tidy benches
 
-bench:
+benches:
 	@scripts/setup build test bench
 	@$(MAKE) --no-print-directory build/bench/build.ninja
 	@cmake --build --preset bench
+bench: benches
 	@bench/run
 
 # Tracked and new files; without git (a tarball) all of them.

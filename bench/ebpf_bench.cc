@@ -24,6 +24,7 @@
 
 #include "base/statistics.h"
 #include "observe/collect/ebpf/ebpf.h"
+#include "observe/collect/ebpf/preflight.h"
 
 namespace {
 

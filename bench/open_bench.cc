@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) fail("socketpair");
     assay::shim::testing::Command command;
-    command.words = {fs::read_symlink("/proc/self/exe"), "serve", folder};
+    command.arguments = {fs::read_symlink("/proc/self/exe"), "serve", folder};
     command.gate = mode.gate;
     command.keep = sockets[1];
     if (mode.shim) {

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "spec/parameters.h"
 #include "step/outline.h"
+#include "step/testing/moved_bytes.h"
 #include "train/split_master.h"
 
 namespace assay::bench {
@@ -123,7 +124,7 @@ void print_profile(const std::vector<train::cuda::OpTime>& times, const step::Pr
     Row& row = rows[label_of(*time.op)];
     row.ms += time.ms;
     row.flops += time.op->flops;
-    row.bytes += step::moved_bytes(*time.op, p);
+    row.bytes += step::testing::moved_bytes(*time.op, p);
     ++row.count;
     busy += time.ms;
     idle += time.idle_ms;
