@@ -168,7 +168,7 @@ void split_wrapped(const Verb& root, std::vector<std::string>& arguments) {
 }
 
 std::string message_of(const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   // "--format: 1 required TEXT missing"
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     return text.substr(0, text.find(':')) + " needs a value";

@@ -244,8 +244,9 @@ base::Result<ExperimentEnd> run_experiment(Measured& measured, Journal& journal,
     if (!completed) {
       end.stop = Stop::kFailed;
       end.failure = std::move(completed).error();
+      break;
     }
-    if (!completed || !*completed) break;
+    if (!*completed) break;
     ++progress.blocks;
     progress.elapsed = watch.elapsed();
     if (progress.blocks % (progress.estimate.pairs / kPairsPerSkip + 1) == 0 ||
