@@ -9,7 +9,6 @@
 
 #include "assay/limit/gpu_limits.h"
 #include "assay/verbs.h"
-#include "base/process/exit_status.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "lineage/reproduce/rerun.h"
@@ -94,9 +93,7 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_options));
   ASSAY_TRY_VOID(lineage::enter_stage(request));
   ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
-  if (result.wait_status) base::exit_like(*result.wait_status);
-  ::_exit(result.collector_lost ? static_cast<int>(base::ExitCode::kUnfit)
-                                : result.collector_status);
+  collect::exit_like(result);
 }
 
 }  // namespace

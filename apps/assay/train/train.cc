@@ -6,7 +6,6 @@
 #include "assay-train/options.h"
 #include "assay/verbs.h"
 #include "base/error.h"
-#include "base/process/exit_status.h"
 #include "base/process/program.h"
 #include "lineage/record/run.h"
 #include "spec/load.h"
@@ -38,9 +37,7 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   add_common_flags(session, request.command);
   if (!session.quiet && ::isatty(STDERR_FILENO) == 1) request.summary = lineage::Summary::kLine;
   ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
-  if (result.wait_status) base::exit_like(*result.wait_status);
-  ::_exit(result.collector_lost ? static_cast<int>(base::ExitCode::kUnfit)
-                                : result.collector_status);
+  collect::exit_like(result);
 }
 
 base::Result<base::ExitCode> generate(const Session& session, const GenerateOptions& options) {

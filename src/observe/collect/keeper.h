@@ -48,4 +48,7 @@ struct KeeperResult {
 // soon as the command itself has ended, and the collector continues in the background.
 base::Result<KeeperResult> run_under_keeper(bool wait, const std::function<int(Channel&)>& collect);
 
+// Ends this process as the command ended; if that is not known, with the collector's status.
+[[noreturn]] void exit_like(const KeeperResult& result);
+
 }  // namespace assay::collect
