@@ -22,7 +22,7 @@ constexpr const char* kEventSchema =
     "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent";
 
 // Every facet has its producer and schema.
-Json facet(const char* schema, Json content) {
+Json facet(const char* schema, const Json& content) {
   Json json{{"_producer", producer_uri()},
             {"_schemaURL", fmt::format("https://openlineage.io/spec/facets/{}", schema)}};
   json.update(content);
@@ -74,7 +74,7 @@ Json output_json(const store::RunRecord& run, const store::Output& output) {
   }
   json["facets"]["lifecycleStateChange"] =
       facet("1-0-0/LifecycleStateChangeDatasetFacet.json#/$defs/LifecycleStateChangeDatasetFacet",
-            std::move(change));
+            change);
   return json;
 }
 

@@ -73,7 +73,7 @@ class ProvDocument {
   // "file:WHICH/path", where WHICH distinguishes contents and generations of one path.
   std::string entity(const std::string& which, const std::string& path,
                      const std::optional<hash::Digest>& digest, std::int64_t size) {
-    const std::string id =
+    std::string id =
         fmt::format("file:{}{}", which,
                     percent_encoded(path,
                                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -100,7 +100,7 @@ class Walk {
   }
 
   // `only`: for the first runs, only the readers of this file are followed.
-  base::Result<void> down(std::vector<RunId> from, std::optional<std::string> only,
+  base::Result<void> down(std::vector<RunId> from, const std::optional<std::string>& only,
                           std::int64_t depth) {
     std::set<RunId> done(from.begin(), from.end());
     for (std::int64_t level = 0; !from.empty() && (depth < 0 || level < depth); ++level) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "base/units.h"
@@ -28,7 +29,7 @@ struct MemoryNeed {
 // does what is not a number: it fits nowhere, and sums of parts do not overflow.
 inline base::Bytes whole_bytes(double bytes) {
   constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024 * 1024;
-  return base::Bytes(static_cast<std::int64_t>(std::min(kMostBytes, bytes) + 0.5));
+  return base::Bytes(std::llround(std::min(kMostBytes, bytes)));
 }
 
 MemoryNeed memory_need(const Work& work, const MemoryConstants& constants);
