@@ -13,7 +13,7 @@ bool has_heads(const spec::ModelSpec& m) {
 const View* bias_view(Builder& b, Part part, View& place) {
   const Parameter* bias = b.model().bias ? b.find(part, true) : nullptr;
   if (bias == nullptr) return nullptr;
-  place = b.program().weight(*bias);
+  place = b.weight(*bias);
   return &place;
 }
 
@@ -25,15 +25,15 @@ View query_key(const Kept& k, const BlockShape& s) {
 
 void head_norm(Builder& b, Part part, const View& x, const View& y) {
   Op op{.kind = Kind::kHeadNorm, .part = part, .in = {x}, .out = {y}};
-  if (const Parameter* p = b.find(part, true)) op.in.push_back(b.program().weight(*p));
+  if (const Parameter* p = b.find(part, true)) op.in.push_back(b.weight(*p));
   b.emit(std::move(op));
 }
 
 void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
   Op op{.kind = Kind::kHeadNormGrad, .part = part, .in = {dy, x}, .out = {dy}};
   if (const Parameter* p = b.find(part, true)) {
-    op.in.push_back(b.program().weight(*p));
-    op.out.push_back(b.program().gradient(*p));
+    op.in.push_back(b.weight(*p));
+    op.out.push_back(b.gradient(*p));
   }
   b.emit(std::move(op));
 }
@@ -181,12 +181,22 @@ void backward_attention(Builder& b, Kept& k, const View& dx) {
 
 }  // namespace
 
+std::int32_t attention_unit(const Builder& b) {
+  return b.find(Part::kQkv)->unit;
+}
+
+std::int32_t mlp_unit(const Builder& b) {
+  return b.find(Part::kGateUp)->unit;
+}
+
 Kept forward_block(Builder& b, const View& x, const View& out) {
   Kept k;
   k.x = x;
+  b.use(attention_unit(b));
   make_qkv(b, k);
   attend(b, k);
   attention_out(b, k);
+  b.use(mlp_unit(b));
   mlp_norm(b, k);
   gate_up(b, k);
   activate(b, k);
@@ -204,12 +214,15 @@ void backward_block(Builder& b, Kept k, const View& dx) {
     const View x = k.x;
     k = {};
     k.x = x;
+    b.use(attention_unit(b));
     make_qkv(b, k);
     attend(b, k);
     attention_out(b, k);
+    b.use(mlp_unit(b));
     mlp_norm(b, k);
     gate_up(b, k);
   } else if (!kept.gate_up) {
+    b.use(mlp_unit(b));
     mlp_norm(b, k);
     gate_up(b, k);
     k.h = {};
@@ -219,8 +232,27 @@ void backward_block(Builder& b, Kept k, const View& dx) {
   }
   if (!kept.activation) k.a = {};
   b.enter(Phase::kBackward, layer);
+  b.use(mlp_unit(b));
   backward_mlp(b, k, dx);
+  const bool apart = mlp_unit(b) != attention_unit(b);
+  if (apart) b.finish_gradients(mlp_unit(b));
+  b.use(attention_unit(b));
   backward_attention(b, k, dx);
+  const std::vector<Unit>& units = b.program().units;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const auto unit = static_cast<std::int32_t>(i);
+    if (units[i].layer == layer && !(apart && unit == mlp_unit(b))) b.finish_gradients(unit);
+  }
+}
+
+std::vector<std::int32_t> units_used(const Builder& b, Phase phase) {
+  const std::int32_t attention = attention_unit(b);
+  const std::int32_t mlp = mlp_unit(b);
+  if (phase == Phase::kForward) return {attention, mlp};
+  const bool again = recomputes_layer(b.layer(), b.model().layers) &&
+                     !kept_by(b.program().choices.recompute).attention;
+  if (again) return {attention, mlp, attention};
+  return {mlp, attention};
 }
 
 }  // namespace assay::step

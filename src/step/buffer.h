@@ -31,7 +31,9 @@ enum class Storage : std::uint8_t {
   kActivations,  // kept from the forward for the backward pass, or passed from op to op
   kInputs,       // tokens and targets
   kScalars,      // loss, norm, counters
+  kGathered,     // weights of other ranks, as long as they are needed
 };
+inline constexpr int kStorages = 8;
 
 std::string_view to_text(Dtype type);
 std::string_view to_text(Storage storage);

@@ -13,13 +13,27 @@ View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols) {
 
 View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type,
                      Storage storage) {
-  program_.buffers.push_back({std::move(name), storage, type, rows * cols});
-  return {static_cast<BufferId>(program_.buffers.size() - 1), 0, rows, cols, cols};
+  const int nth = named_[{name, phase_}]++;
+  const auto [known, is_new] = known_.try_emplace({name, phase_, nth});
+  if (is_new) {
+    known->second = {static_cast<BufferId>(program_.buffers.size()), 0, rows, cols, cols};
+    program_.buffers.push_back({std::move(name), storage, type, rows * cols});
+  }
+  ASSAY_CHECK(known->second.rows == rows && known->second.cols == cols,
+              "micro-batches must use their buffers alike");
+  return known->second;
+}
+
+void Builder::begin_micro(std::int32_t micro) {
+  micro_ = micro;
+  named_.clear();
+  quantised_.clear();
 }
 
 void Builder::emit(Op op) {
   op.phase = phase_;
   op.layer = layer_;
+  op.micro = micro_;
   program_.ops.push_back(std::move(op));
 }
 
@@ -40,7 +54,7 @@ const Parameter* Builder::find(Part part, bool vector, int nth) const {
 View Builder::weight(Part part) const {
   const Parameter* parameter = find(part);
   ASSAY_CHECK(parameter != nullptr, "a matrix of this part");
-  return program_.weight(*parameter);
+  return weight(*parameter);
 }
 
 void Builder::forward(Part part, const View& a, const View& weight, const View& c,
@@ -67,7 +81,7 @@ void Builder::back_to_weight(Part part, const View& dc, const View& a, const Par
   Op op{.kind = Kind::kMatmul,
         .part = part,
         .in = {dc, a},
-        .out = {program_.gradient(weight)},
+        .out = {gradient(weight, part == Part::kHead && weight.part == Part::kEmbedding)},
         .transpose_a = true};
   op.adds = begun ? 1 : 0;
   op.flops = 2.0 * static_cast<double>(weight.elements()) * static_cast<double>(a.rows);
@@ -76,22 +90,22 @@ void Builder::back_to_weight(Part part, const View& dc, const View& a, const Par
 }
 
 void Builder::bias_gradient(const View& dc, const Parameter& bias) {
-  emit({.kind = Kind::kBiasGrad, .part = bias.part, .in = {dc}, .out = {program_.gradient(bias)}});
+  emit({.kind = Kind::kBiasGrad, .part = bias.part, .in = {dc}, .out = {gradient(bias)}});
 }
 
 void Builder::norm(Part part, const View& x, const View& h) {
   Op op{.kind = Kind::kNorm, .part = part, .in = {x}, .out = {h}};
   for (int i = 0; const Parameter* p = find(part, true, i); ++i) {
-    op.in.push_back(program_.weight(*p));
+    op.in.push_back(weight(*p));
   }
   emit(std::move(op));
 }
 
 void Builder::norm_gradient(Part part, const View& dh, const View& x, const View& dx, bool adds) {
   Op op{.kind = Kind::kNormGrad, .part = part, .in = {dh, x}, .out = {dx}};
-  if (const Parameter* p = find(part, true)) op.in.push_back(program_.weight(*p));
+  if (const Parameter* p = find(part, true)) op.in.push_back(weight(*p));
   for (int i = 0; const Parameter* p = find(part, true, i); ++i) {
-    op.out.push_back(program_.gradient(*p));
+    op.out.push_back(gradient(*p));
   }
   op.adds = adds ? 1 : 0;
   emit(std::move(op));

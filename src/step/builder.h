@@ -1,9 +1,12 @@
-// Builder: makes a program's ops (program.h). Its own methods are in builder.cc and, for fp8,
-// quantised.cc; the functions below build the parts of a step with it.
+// Builder: makes a program's ops (program.h). Its own methods are in builder.cc, for fp8 in
+// quantised.cc, and for what ranks exchange in exchange.cc; the functions below build the parts of
+// a step with it.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,10 +17,13 @@ namespace assay::step {
 
 class Builder {
  public:
-  // The program has its model already.
+  // The program has its model, choices and units already.
   explicit Builder(Program& program) : program_(program), shape_(block_shape(program.model)) {}
 
-  // A new buffer with one matrix, in the activations' type unless given.
+  // The ops that follow are of this micro-batch.
+  void begin_micro(std::int32_t micro);
+  // A buffer with one matrix, in the activations' type unless given. Every micro-batch gets the
+  // same buffers: those with the same name, phase and place among buffers of one name.
   View matrix(std::string name, std::int64_t rows, std::int64_t cols);
   View matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type, Storage storage);
 
@@ -28,6 +34,7 @@ class Builder {
   }
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] std::int32_t layer() const { return layer_; }
+  [[nodiscard]] std::int32_t micro() const { return micro_; }
   void emit(Op op);
 
   // c = a b^T: activations times a weight, as the forward pass has it. `residual` may be none.
@@ -46,6 +53,21 @@ class Builder {
   // The current layer's parameter, or null.
   [[nodiscard]] const Parameter* find(Part part, bool vector = false, int nth = 0) const;
   [[nodiscard]] View weight(Part part) const;
+  // Where the weight can be read now, and where this micro-batch's gradient is written.
+  [[nodiscard]] View weight(const Parameter& p) const;
+  View gradient(const Parameter& p, bool head = false);
+
+  // exchange.cc. Where ranks gather weights: in which order this micro-batch uses units; and that
+  // the next one in that order is used now, so the one after it can be gathered meanwhile.
+  void plan_uses(const std::vector<std::int32_t>& units);
+  void use(std::int32_t unit);
+  // The gradients of a unit are complete: they are added to those of the micro-batches and ranks
+  // before. `head`: what the head adds to a table that is used for both.
+  void finish_gradients(std::int32_t unit, bool head = false);
+  void finish_exchanges();  // of gradients that are still on their way
+  // An exchange, and its end. What the caller gets is what it waits for.
+  Op issue(Kind kind, Axis axis, Part part, const View& in, const View& out, std::int32_t unit);
+  void wait(const Op& issued);
 
   Program& program() { return program_; }
   [[nodiscard]] const Program& program() const { return program_; }
@@ -71,11 +93,45 @@ class Builder {
   void to_fp8_back_to_input(Op& op);
   void to_fp8_back_to_weight(Op& op);
 
+  // exchange.cc
+  struct Use {
+    std::int32_t unit = -1;
+    std::int32_t micro = 0;
+  };
+  struct Pending {  // gradients on their way
+    Op issued;
+    bool head = false;
+  };
+  [[nodiscard]] const Unit& unit(std::int32_t index) const {
+    return program_.units[static_cast<std::size_t>(index)];
+  }
+  // A row of elements that is the same buffer wherever it is named.
+  View shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage);
+  [[nodiscard]] std::string place_of(std::int32_t unit, const char* what) const;
+  [[nodiscard]] std::int64_t room_of(std::int32_t unit) const;
+  View gathered(std::int32_t unit);
+  View own_gradients(std::int32_t unit, bool head);
+  View gradient_place(std::int32_t unit, bool head);
+  [[nodiscard]] bool writes_directly() const;
+  void gather(const Use& use);
+  void fold(const View& addends, std::int32_t unit, bool head);
+  void finish_oldest();
+
   Program& program_;
   BlockShape shape_;
   Phase phase_ = Phase::kForward;
   std::int32_t layer_ = kNoLayer;
+  std::int32_t micro_ = 0;
+  std::int32_t tickets_ = 0;
   std::map<std::pair<std::int32_t, Part>, Quantised> quantised_;
+  std::map<std::tuple<std::string, Phase, int>, View> known_;
+  std::map<std::pair<std::string, Phase>, int> named_;  // in this micro-batch
+  std::map<std::string, View> shared_;
+  std::deque<Use> uses_;
+  Use in_use_;
+  std::map<std::int32_t, Op> gathering_;  // by unit: issued and not waited for
+  std::map<std::string, Use> resident_;   // by place: whose weights are in it
+  std::deque<Pending> pending_;
 };
 
 // The buffers of a block's forward pass, as far as its backward pass needs them.
@@ -97,15 +153,14 @@ struct Kept {
 Kept forward_block(Builder& b, const View& x, const View& out);
 // dx is the gradient of the block's output, and of its input afterwards.
 void backward_block(Builder& b, Kept kept, const View& dx);
+// The units whose weights the current layer uses in that pass, in order.
+std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
 void build_head(Builder& b, const View& x, const View* dx);
-// ranks.cc: collectives after the last micro-batch; none where there is one rank.
-void sum_losses(Builder& b);
-void sum_gradients(Builder& b);  // each rank has the sums of its own ranges afterwards
-// The norm of every rank's own gradients, by rank.
-View gather_norms(Builder& b, std::vector<View> own_gradients);
-void gather_weights(Builder& b);  // every rank has all of the updated weights afterwards
-// optimizer.cc
+std::vector<std::int32_t> units_of_head(const Builder& b);
+// optimizer.cc: after the last micro-batch, the step's losses from those of all micro-batches, and
+// the updates.
+void add_losses(Builder& b);
 void build_optimizer(Builder& b);
 
 }  // namespace assay::step

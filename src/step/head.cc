@@ -2,6 +2,7 @@
 // buffer of the step, so they exist for a part of the tokens at a time, and become their own
 // gradients before the next part.
 #include <algorithm>
+#include <utility>
 
 #include "step/builder.h"
 #include "step/shapes.h"
@@ -28,13 +29,16 @@ void build_head(Builder& b, const View& x, const View* dx) {
   const spec::ModelSpec& m = b.model();
   const std::int64_t tokens = p.micro_tokens();
   b.enter(Phase::kForward);
+  const Parameter* norm = b.find(Part::kFinalNorm, true);
+  if (norm != nullptr) b.use(norm->unit);
   const View h = b.matrix("final_norm", tokens, m.dim);
   b.norm(Part::kFinalNorm, x, h);
+  b.use(head_of(b).unit);
 
   // Padded, as the weights are: columns beyond the vocabulary belong to no token, and their
   // gradients zero.
   Parameter head = head_of(b);
-  head.rows += head.padding_rows;
+  head.rows += std::exchange(head.padding_rows, 0);
   const std::int64_t rows = rows_at_a_time(p, head.rows);
   const View whole = b.matrix("logits", rows, head.rows);
   const View dh = dx != nullptr ? b.matrix("final_norm gradient", tokens, m.dim) : View{};
@@ -43,23 +47,35 @@ void build_head(Builder& b, const View& x, const View* dx) {
     const View logits = whole.rows_from(0, count);
     const View part = h.rows_from(first, count);
     b.enter(Phase::kForward);
-    b.forward(Part::kHead, part, p.weight(head), logits);
+    b.forward(Part::kHead, part, b.weight(head), logits);
     if (p.choices.purpose == Purpose::kLogits) {
       p.logits = logits.columns(0, m.vocab);
       return;
     }
-    Op loss{.kind = Kind::kLoss, .part = Part::kLoss, .in = {logits}, .out = {logits, p.scalars}};
+    Op loss{.kind = Kind::kLoss, .part = Part::kLoss, .in = {logits}, .out = {logits}};
+    loss.out.push_back(p.sums.rows_from(b.micro(), 1));
     loss.in.push_back(p.targets.rows_from(first, count));
-    loss.adds = 2;
+    loss.adds = first > 0 ? 2 : 0;
     b.emit(std::move(loss));
     if (dx == nullptr) continue;
     b.enter(Phase::kBackward);
     b.back_to_weight(Part::kHead, logits, part, head, first > 0);
-    b.back_to_input(Part::kHead, logits, p.weight(head), dh.rows_from(first, count));
+    b.back_to_input(Part::kHead, logits, b.weight(head), dh.rows_from(first, count));
   }
   if (dx == nullptr) return;
   b.enter(Phase::kBackward);
+  if (m.tied) b.finish_gradients(head.unit, true);
+  if (norm != nullptr) b.use(norm->unit);
   b.norm_gradient(Part::kFinalNorm, dh, x, *dx, false);
+  if (norm != nullptr && norm->unit != head.unit) b.finish_gradients(norm->unit);
+  if (!m.tied) b.finish_gradients(head.unit);
+}
+
+std::vector<std::int32_t> units_of_head(const Builder& b) {
+  const Parameter* norm = b.find(Part::kFinalNorm, true);
+  const std::int32_t head = head_of(b).unit;
+  if (norm == nullptr) return {head};
+  return {norm->unit, head, norm->unit};
 }
 
 }  // namespace assay::step

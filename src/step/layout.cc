@@ -8,34 +8,129 @@
 #include "base/error.h"
 
 namespace assay::step {
+namespace {
+
+struct Coordinate {
+  Place place;
+  std::int64_t apart = 1;  // neighbours along this axis differ by so many ranks
+};
+
+struct Coordinates {
+  explicit Coordinates(const Layout& l)
+      : tensor{l.tensor, 1},
+        context{l.context, tensor.apart * l.tensor.ranks},
+        shard{l.shard, context.apart * l.context.ranks},
+        replica{l.replica, shard.apart * l.shard.ranks},
+        pipeline{l.pipeline, replica.apart * l.replica.ranks} {}
+
+  Coordinate tensor, context, shard, replica, pipeline;
+};
+
+// The group that varies along `outer` and, faster, along `inner`.
+std::vector<std::int64_t> group(std::int64_t own, const Coordinate& outer,
+                                const Coordinate& inner) {
+  const std::int64_t origin = own - outer.place.rank * outer.apart - inner.place.rank * inner.apart;
+  std::vector<std::int64_t> ranks;
+  for (std::int64_t i = 0; i < outer.place.ranks; ++i) {
+    for (std::int64_t j = 0; j < inner.place.ranks; ++j) {
+      ranks.push_back(origin + i * outer.apart + j * inner.apart);
+    }
+  }
+  return ranks;
+}
+
+}  // namespace
 
 Range Range::common(const Range& other) const {
   const std::int64_t from = std::max(first, other.first);
   return {from, std::max<std::int64_t>(0, std::min(end(), other.end()) - from)};
 }
 
+std::int64_t Layout::rank() const {
+  const Coordinates c(*this);
+  std::int64_t rank = 0;
+  for (const Coordinate& axis : {c.tensor, c.context, c.shard, c.replica, c.pipeline}) {
+    rank += axis.place.rank * axis.apart;
+  }
+  return rank;
+}
+
+std::int64_t Layout::ranks() const {
+  return tensor.ranks * context.ranks * shard.ranks * replica.ranks * pipeline.ranks;
+}
+
+Place Layout::along(Axis axis) const {
+  switch (axis) {
+    case Axis::kData:
+      return data();
+    case Axis::kShard:
+      return shard;
+    case Axis::kReplica:
+      return replica;
+    case Axis::kTensor:
+      return tensor;
+    case Axis::kContext:
+      return context;
+    case Axis::kPipeline:
+      return pipeline;
+    case Axis::kWorld:
+      return {rank(), ranks()};
+    case Axis::kExpert:
+    case Axis::kNone:
+      break;
+  }
+  return {};
+}
+
+std::vector<std::int64_t> Layout::members(Axis axis) const {
+  const Coordinates c(*this);
+  const Coordinate none;
+  switch (axis) {
+    case Axis::kData:
+      return group(rank(), c.shard, c.replica);
+    case Axis::kShard:
+      return group(rank(), none, c.shard);
+    case Axis::kReplica:
+      return group(rank(), none, c.replica);
+    case Axis::kTensor:
+      return group(rank(), none, c.tensor);
+    case Axis::kContext:
+      return group(rank(), none, c.context);
+    case Axis::kPipeline:
+      return group(rank(), none, c.pipeline);
+    case Axis::kWorld:
+      return group(0, none, {{0, ranks()}, 1});
+    case Axis::kExpert:
+    case Axis::kNone:
+      break;
+  }
+  return {rank()};
+}
+
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) {
-  const auto refuse = [](const char* key, const std::string& what, const std::string& hint) {
-    return base::fail(base::usage_error(key, what, hint));
-  };
   const std::pair<const char*, std::int64_t> degrees[] = {{"layout.tp", spec.tp},
                                                           {"layout.pp", spec.pp},
                                                           {"layout.cp", spec.cp},
                                                           {"layout.ep", spec.ep}};
   for (const auto& [key, degree] : degrees) {
     if (degree > 1) {
-      return refuse(key, "cannot be trained with yet", fmt::format("set {}=1", key));
+      return base::fail(
+          base::usage_error(key, "cannot be trained with yet", fmt::format("set {}=1", key)));
     }
   }
-  if (spec.dp > 1) {
-    return refuse("layout.dp", "ranks that share nothing cannot be trained yet",
-                  fmt::format("set layout.dp=1 layout.fsdp={} layout.zero=1", spec.dp * spec.fsdp));
+  Layout layout{.replica = {0, std::max<std::int64_t>(1, spec.dp)},
+                .shard = {0, spec.fsdp},
+                .tensor = {0, spec.tp},
+                .context = {0, spec.cp},
+                .pipeline = {0, spec.pp},
+                .zero = spec.zero,
+                .unit = spec.unit};
+  for (Place* place :
+       {&layout.tensor, &layout.context, &layout.shard, &layout.replica, &layout.pipeline}) {
+    place->rank = rank % place->ranks;
+    rank /= place->ranks;
   }
-  if (spec.fsdp > 1 && spec.zero != 1) {
-    return refuse("layout.zero", "gradients and parameters cannot be sharded yet",
-                  "set layout.zero=1");
-  }
-  return Layout{.data = {rank, spec.fsdp}};
+  return layout;
 }
 
 }  // namespace assay::step

@@ -1,9 +1,10 @@
 // Layout: a rank's place among the job's ranks. A program is one rank's; other ranks appear in it
-// through collectives only.
+// through exchanges only.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "spec/layout.h"
@@ -16,17 +17,46 @@ struct Place {
   std::int64_t ranks = 1;
 };
 
-// The kinds of parallelism; a collective is among the ranks of one.
-enum class Axis : std::uint8_t { kNone, kData, kTensor, kContext, kExpert, kPipeline };
+// The kinds of parallelism, and two groups that span several of them. An exchange is among the
+// ranks that differ along one of these and agree in everything else.
+enum class Axis : std::uint8_t {
+  kNone,
+  kData,     // all that read different tokens: shards and replicas together
+  kShard,    // those that divide the training state
+  kReplica,  // those that have the same part of it
+  kTensor,
+  kContext,
+  kExpert,
+  kPipeline,
+  kWorld,  // every rank of the job
+};
 
 std::string_view to_text(Axis axis);
 
 struct Layout {
-  // Ranks with the same weights and tokens of their own. Each updates a range of every group, and
-  // keeps the optimizer's state of that range alone (ZeRO 1).
-  Place data;
+  Place replica;   // layout.dp
+  Place shard;     // layout.fsdp
+  Place tensor;    // layout.tp
+  Place context;   // layout.cp
+  Place pipeline;  // layout.pp
+  // What shards divide: 1 and 2 the optimizer's state and gradients, 3 parameters as well.
+  std::int64_t zero = 3;
+  spec::ShardUnit unit = spec::ShardUnit::kBlock;
 
-  [[nodiscard]] Place along(Axis axis) const { return axis == Axis::kData ? data : Place{}; }
+  // Shards are neighbours here, and so are the replicas of one shard: what a replica adds up is a
+  // part of its own shard (units.h).
+  [[nodiscard]] Place data() const {
+    return {shard.rank * replica.ranks + replica.rank, shard.ranks * replica.ranks};
+  }
+  [[nodiscard]] bool gathers_weights() const { return shard.ranks > 1 && zero == 3; }
+
+  // This rank among all: tensor-parallel ranks are neighbours, stages of the pipeline furthest
+  // apart, as the planner assumes when it prices links.
+  [[nodiscard]] std::int64_t rank() const;
+  [[nodiscard]] std::int64_t ranks() const;
+  [[nodiscard]] Place along(Axis axis) const;
+  // The ranks of this rank's group along an axis, in the group's order.
+  [[nodiscard]] std::vector<std::int64_t> members(Axis axis) const;
 };
 
 // Elements [first, first + count) of something.

@@ -13,6 +13,7 @@ std::int64_t rounded(std::int64_t bytes) {
   return (bytes + kPlace - 1) / kPlace * kPlace;
 }
 
+// From the first to the last op that has to do with a buffer for one micro-batch.
 struct Life {
   std::int32_t first = std::numeric_limits<std::int32_t>::max();
   std::int32_t last = -1;
@@ -20,20 +21,34 @@ struct Life {
     first = std::min(first, at);
     last = std::max(last, at);
   }
-  [[nodiscard]] bool meets(const Life& other) const {
-    return first <= other.last && other.first <= last;
-  }
 };
+// Of one buffer, by micro-batch.
+using Lives = std::vector<Life>;
 
-// Every micro-batch uses the same places, and nothing but gradients and scalars is carried over, so
-// the first one's lives are all there are.
-std::vector<Life> lives_of(const Program& p) {
-  std::vector<Life> lives(p.buffers.size());
-  for (std::size_t i = 0; i < p.ops.size() && p.ops[i].micro == 0; ++i) {
-    if (p.ops[i].phase == Phase::kOptimizer) break;
-    for (const auto* views : {&p.ops[i].in, &p.ops[i].out}) {
+bool meet(const Lives& a, const Lives& b) {
+  const std::size_t both = std::min(a.size(), b.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    // What a micro-batch leaves for the next one may outlive that one's beginning.
+    for (std::size_t j = i > 0 ? i - 1 : 0; j < std::min(both, i + 2); ++j) {
+      if (a[i].first <= b[j].last && b[j].first <= a[i].last) return true;
+    }
+  }
+  return false;
+}
+
+// Micro-batches are alike but for the first, which finds nothing, and the last, which leaves
+// nothing: so a few show all lives that there are.
+std::vector<Lives> lives_of(const Program& p) {
+  constexpr std::int32_t kMicros = 3;
+  std::vector<Lives> lives(p.buffers.size());
+  for (std::size_t i = 0; i < p.ops.size(); ++i) {
+    const Op& op = p.ops[i];
+    if (op.micro >= kMicros || op.phase == Phase::kOptimizer) continue;
+    for (const auto* views : {&op.in, &op.out}) {
       for (const View& view : *views) {
-        lives[static_cast<std::size_t>(view.buffer)].see(static_cast<std::int32_t>(i));
+        Lives& of = lives[static_cast<std::size_t>(view.buffer)];
+        of.resize(std::max(of.size(), static_cast<std::size_t>(op.micro) + 1));
+        of[static_cast<std::size_t>(op.micro)].see(static_cast<std::int32_t>(i));
       }
     }
   }
@@ -64,7 +79,7 @@ class Packing {
     const std::int64_t size = rounded(program_.buffers[buffer].bytes());
     std::int64_t at = 0;
     for (const std::size_t other : placed_) {  // by place
-      if (!lives_[buffer].meets(lives_[other])) continue;
+      if (!meet(lives_[buffer], lives_[other])) continue;
       if (at + size <= offset_[other]) break;
       at = std::max(at, offset_[other] + rounded(program_.buffers[other].bytes()));
     }
@@ -78,7 +93,7 @@ class Packing {
 
   const Program& program_;
   std::vector<std::int64_t>& offset_;
-  std::vector<Life> lives_;
+  std::vector<Lives> lives_;
   std::vector<std::size_t> placed_;
   std::int64_t end_ = 0;
 };

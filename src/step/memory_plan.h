@@ -12,7 +12,8 @@ namespace assay::step {
 struct MemoryPlan {
   std::vector<std::int64_t> offset;  // bytes into the arena, by BufferId
   std::int64_t bytes = 0;            // of the whole arena
-  std::int64_t of_storage[7] = {};   // bytes by Storage; for activations what they take together
+  std::int64_t of_storage[kStorages] =
+      {};  // bytes by Storage; for activations what they take together
 
   [[nodiscard]] std::int64_t of(Storage storage) const {
     return of_storage[static_cast<int>(storage)];

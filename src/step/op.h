@@ -34,14 +34,18 @@ enum class Kind : std::uint8_t {
   kActivate,       // gate|up, or up -> a
   kActivateGrad,   // gate|up, da -> dgate|dup, [a]
   kLoss,           // logits, targets -> dlogits, sums
-  kGradientNorm,   // gradients… -> norm
+  kFold,           // gradients, a row per micro-batch -> their sum, row after row
+  kNormSums,       // gradients -> sums of squares, of blocks of equal size
+  kGradientNorm,   // sums of squares… -> norm
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
   kMuon,           // gradient, norm -> weight, [remainder], momentum
-  kRangeNorm,      // gradients of which other ranks have the rest… -> their norm
-  // Among the ranks along Op::axis.
-  kReduceScatter,  // x -> this rank's range of it, summed over the ranks
-  kAllGather,      // this rank's range of x -> x
-  kAllReduce,      // x -> x, summed over the ranks
+  kStepSums,       // sums of micro-batches, by rank -> those of the step
+  kRead,           // -> tokens, [targets] of a micro-batch
+  // Exchanges among the ranks along Op::axis: these copy, and never add. Each is issued here, and
+  // its buffers are its own until the kWait with the same ticket.
+  kAllGather,  // this rank's range of x -> x
+  kAllToAll,   // x, a range for each rank -> this rank's range of every rank's x, a row each
+  kWait,       // ends an exchange; operands are those of its issue
 };
 
 // kOptimizer: whatever comes after the last micro-batch.
@@ -92,13 +96,16 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;    // kMatmul has one
-  bool bias = false;        // likewise
-  bool scaled = false;      // likewise: a and b are fp8, and their scales come last
-  Axis axis = Axis::kNone;  // of a collective
-  double flops = 0;         // of matrix products and attention; the rest is paid in bytes
+  bool residual = false;      // kMatmul has one
+  bool bias = false;          // likewise
+  bool scaled = false;        // likewise: a and b are fp8, and their scales come last
+  Axis axis = Axis::kNone;    // of an exchange and its kWait
+  std::int32_t ticket = -1;   // likewise: which exchange of the step
+  std::int32_t unit = -1;     // whose parameters are exchanged or updated (Program::units)
+  std::int64_t element = -1;  // of an update: where its first element is among all of the model's
+  double flops = 0;           // of matrix products and attention; the rest is paid in bytes
 
-  [[nodiscard]] bool is_collective() const { return axis != Axis::kNone; }
+  [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }
 };
 

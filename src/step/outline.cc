@@ -36,8 +36,7 @@ Sizes::Sizes(const spec::ModelSpec& m, const OutlineChoices& c) {
 }
 
 double Outliner::added(double elements, double writes) const {
-  const double all = sizes_.micros * writes;
-  return elements * sizes_.gradient * (1 + (all - 1) / all);
+  return elements * sizes_.gradient * (1 + (writes - 1) / writes);
 }
 
 void Outliner::pass(Kind kind, Part part, double bytes) {
@@ -122,6 +121,8 @@ void Outliner::quantise(Part part, Form form, double rows, double out, double in
 
 void Outliner::ends() {
   const Sizes& s = sizes_;
+  enter(Phase::kForward, s.micros);
+  pass(Kind::kRead, Part::kEmbedding, 2 * 4 * s.tokens);
   if (choices_.cut.first) {
     const double learned = model_.positions == spec::Positions::kLearned ? 1 : 0;
     enter(Phase::kForward, s.micros);
@@ -129,8 +130,8 @@ void Outliner::ends() {
          s.tokens * (4 + s.dim * ((1 + learned) * s.weight + s.activation)));
     enter(Phase::kBackward, s.micros);
     const double rows = s.tokens * s.dim;
-    const double table = model_.tied ? 2 * rows * s.gradient : added(rows, 1);
-    pass(Kind::kEmbedGrad, Part::kEmbedding, s.tokens * 4 + rows * s.activation + table);
+    pass(Kind::kEmbedGrad, Part::kEmbedding,
+         s.tokens * 4 + rows * s.activation + rows * s.gradient);
     if (learned > 0) {
       pass(Kind::kPositionsGrad, Part::kPositions,
            rows * s.activation + added(static_cast<double>(model_.context) * s.dim, 1));
@@ -170,8 +171,9 @@ void Outliner::head() {
   norm(Part::kFinalNorm);
   enter(Phase::kForward, parts * s.micros);
   product(Part::kHead, Form::kForward, rows, s.vocab, s.dim);
-  constexpr double kScalarBytes = 4.0 * static_cast<int>(Scalar::kScalars);
-  pass(Kind::kLoss, Part::kLoss, rows * (2 * s.vocab * s.activation + 4) + 2 * kScalarBytes);
+  constexpr double kSumBytes = 4.0 * kSummedScalars;
+  pass(Kind::kLoss, Part::kLoss,
+       rows * (2 * s.vocab * s.activation + 4) + kSumBytes * (1 + (parts - 1) / parts));
   enter(Phase::kBackward, parts * s.micros);
   product(Part::kHead, Form::kWeight, rows, s.vocab, s.dim, 0, parts);
   product(Part::kHead, Form::kInput, rows, s.vocab, s.dim);
@@ -186,7 +188,7 @@ Outline outline(const spec::ModelSpec& model, const OutlineChoices& choices) {
   Outliner outliner(model, choices, result);
   outliner.blocks();
   outliner.ends();
-  outliner.optimizer();
+  outliner.parameters();
   return result;
 }
 

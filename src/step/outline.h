@@ -1,5 +1,6 @@
-// Outline: the step of one rank as a short list of distinct ops, each with how often it is
-// executed; without buffers. The outline of any layout takes microseconds to make.
+// Outline: the micro-batches of one rank's step as a short list of distinct ops, each with how
+// often it is executed; without buffers, and without the optimizer. The outline of any layout takes
+// microseconds to make.
 //
 // For a job on one rank it has the same ops as the program of step::build, as often, with the same
 // flops and bytes (outline_test.cc compares them). It also covers what programs cannot do yet:
@@ -24,7 +25,6 @@ struct Cut {
   bool sequence_parallel = false;
   std::int64_t context = 1;  // ranks over which each sequence is spread
   std::int64_t expert = 1;   // ranks over which experts are spread
-  std::int64_t state = 1;    // ranks over which the optimizer's state is spread
   // A pipeline's stage.
   std::int64_t layers = 0;  // 0: all
   bool first = true;        // has the embedding

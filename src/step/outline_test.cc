@@ -38,6 +38,7 @@ using Key = std::tuple<Phase, Kind, Part>;
 std::map<Key, Total> totals_of(const Program& p) {
   std::map<Key, Total> totals;
   for (const Op& op : p.ops) {
+    if (op.phase == Phase::kOptimizer) continue;  // outlines are of micro-batches
     Total& total = totals[{op.phase, op.kind, op.part}];
     total.count += 1;
     total.flops += op.flops;

@@ -1,5 +1,5 @@
 // Outliner: makes an outline (outline.h). Its methods are in outline.cc (ends, products),
-// outline_block.cc and outline_optimizer.cc.
+// outline_block.cc and outline_parameters.cc.
 #pragma once
 
 #include "step/outline.h"
@@ -35,7 +35,8 @@ class Outliner {
   void blocks();
   // outline.cc
   void ends();
-  void optimizer();
+  // outline_parameters.cc
+  void parameters();
 
  private:
   // How often what is added next is executed in a step, and in which phase.
@@ -90,8 +91,8 @@ class Outliner {
   }
   [[nodiscard]] double bias(double width) const { return model_.bias ? width * sizes_.weight : 0; }
   [[nodiscard]] double norm_weights() const;
-  // Bytes of a gradient that is written so often per micro-batch: but for the first time in a step
-  // it is added to.
+  // Bytes of a gradient that is written so often per micro-batch: but for the first time it is
+  // added to.
   [[nodiscard]] double added(double elements, double writes) const;
 
   const spec::ModelSpec& model_;

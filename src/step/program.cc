@@ -2,12 +2,11 @@
 
 #include "base/error.h"
 #include "step/builder.h"
-#include "step/parameters.h"
 
 namespace assay::step {
 namespace {
 
-base::Result<void> check(const spec::ModelSpec& model) {
+base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
   const auto refuse = [](const char* key, const char* what) {
     return base::fail(base::usage_error(key, what, "leave it out, or choose another model"));
   };
@@ -18,41 +17,47 @@ base::Result<void> check(const spec::ModelSpec& model) {
   if (model.residual_lambdas) {
     return refuse("model.residual_lambdas", "residual lambdas cannot be trained yet");
   }
+  if (choices.optimizer == spec::Optimizer::kMuon && choices.layout.gathers_weights()) {
+    return base::fail(base::usage_error(
+        "layout.zero", "Muon updates whole matrices, and zero 3 keeps parts of them",
+        "set layout.zero=2"));
+  }
   return {};
 }
 
-void add_groups(Program& p, Builder& b, const std::int64_t (&elements)[kGroups]) {
+void add_buffers(Program& p) {
   const Numerics& n = p.choices.numerics;
   const bool train = p.choices.purpose == Purpose::kTrain;
-  constexpr const char* kNames[kGroups] = {"matrices", "decayed", "undecayed"};
-  for (int i = 0; i < kGroups; ++i) {
-    GroupBuffers& group = p.groups[i];
-    group.elements = elements[i];
-    const Place place = p.choices.layout.data;
-    group.own = {group.elements / place.ranks * place.rank, group.elements / place.ranks};
-    if (group.elements == 0) continue;
-    const auto buffer = [&](const char* what, std::int64_t size, Dtype type, Storage storage) {
-      return b.matrix(std::string(kNames[i]) + what, 1, size, type, storage).buffer;
+  for (Unit& unit : p.units) {
+    const auto buffer = [&](const char* what, std::int64_t elements, Dtype type, Storage storage) {
+      p.buffers.push_back({unit.name + what, storage, type, elements});
+      return static_cast<BufferId>(p.buffers.size() - 1);
     };
-    const std::int64_t all = group.elements;
-    const std::int64_t own = group.own.count;
-    group.weights = buffer("", all, n.weights, Storage::kWeights);
+    const std::int64_t own = unit.own.count;
+    unit.weights = buffer("", p.choices.layout.gathers_weights() ? own : unit.elements, n.weights,
+                          Storage::kWeights);
     if (!train) continue;
     if (n.remainders) {
-      group.remainders = buffer(" remainders", own, Dtype::kU16, Storage::kRemainders);
+      unit.remainders = buffer(" remainders", own, Dtype::kU16, Storage::kRemainders);
     }
-    group.gradients = buffer(" gradients", all, n.gradients, Storage::kGradients);
-    group.first_moment = buffer(" first moment", own, n.moments, Storage::kMoments);
-    if (static_cast<Group>(i) == Group::kMuon) continue;
-    group.second_moment = buffer(" second moment", own, n.moments, Storage::kMoments);
+    unit.gradients = buffer(" gradients", own, n.gradients, Storage::kGradients);
+    if (p.model.tied && unit.name == "embedding") {
+      unit.head_gradients = buffer(" head gradients", own, n.gradients, Storage::kGradients);
+    }
+    unit.first_moment = buffer(" first moment", own, n.moments, Storage::kMoments);
+    if (unit.whole_matrices) continue;
+    unit.second_moment = buffer(" second moment", own, n.moments, Storage::kMoments);
   }
 }
 
 void embed(Builder& b, const View& x) {
   Program& p = b.program();
+  const Parameter* positions = b.find(Part::kPositions);
+  b.use(b.find(Part::kEmbedding)->unit);
+  if (positions != nullptr) b.use(positions->unit);
   Op op{.kind = Kind::kEmbed, .part = Part::kEmbedding, .in = {p.tokens}, .out = {x}};
   op.in.push_back(b.weight(Part::kEmbedding));
-  if (b.find(Part::kPositions) != nullptr) op.in.push_back(b.weight(Part::kPositions));
+  if (positions != nullptr) op.in.push_back(b.weight(*positions));
   b.emit(std::move(op));
 }
 
@@ -60,14 +65,33 @@ void embed_gradient(Builder& b, const View& dx) {
   Program& p = b.program();
   const Parameter& table = *b.find(Part::kEmbedding);
   Op op{.kind = Kind::kEmbedGrad, .part = Part::kEmbedding, .in = {p.tokens, dx}};
-  op.out = {p.gradient(table)};
-  op.adds = p.model.tied ? 1 : 0;  // the head has begun the table's gradient
+  op.out = {b.gradient(table)};
   b.emit(std::move(op));
+  b.finish_gradients(table.unit);
   if (const Parameter* positions = b.find(Part::kPositions)) {
     b.emit({.kind = Kind::kPositionsGrad,
             .part = Part::kPositions,
             .in = {dx},
-            .out = {p.gradient(*positions)}});
+            .out = {b.gradient(*positions)}});
+    b.finish_gradients(positions->unit);
+  }
+}
+
+// The order in which a micro-batch uses weights that must be gathered first.
+void plan_uses(Builder& b) {
+  const Program& p = b.program();
+  b.enter(Phase::kForward);
+  b.plan_uses({b.find(Part::kEmbedding)->unit});
+  if (const Parameter* positions = b.find(Part::kPositions)) b.plan_uses({positions->unit});
+  for (std::int32_t layer = 0; layer < p.model.layers; ++layer) {
+    b.enter(Phase::kForward, layer);
+    b.plan_uses(units_used(b, Phase::kForward));
+  }
+  b.enter(Phase::kForward);
+  b.plan_uses(units_of_head(b));
+  for (auto layer = static_cast<std::int32_t>(p.model.layers - 1); layer >= 0; --layer) {
+    b.enter(Phase::kBackward, layer);
+    b.plan_uses(units_used(b, Phase::kBackward));
   }
 }
 
@@ -78,6 +102,9 @@ void build_micro_batch(Builder& b) {
   const std::int64_t dim = p.model.dim;
   const bool train = p.choices.purpose == Purpose::kTrain;
   b.enter(Phase::kForward);
+  Op read{.kind = Kind::kRead, .part = Part::kEmbedding, .out = {p.tokens}};
+  if (p.targets.buffer >= 0) read.out.push_back(p.targets);
+  b.emit(std::move(read));
   View x = b.matrix("embedded", tokens, dim);
   embed(b, x);
   std::vector<Kept> kept;
@@ -96,23 +123,6 @@ void build_micro_batch(Builder& b) {
   }
   b.enter(Phase::kBackward);
   embed_gradient(b, dx);
-}
-
-// The other micro-batches do the same with the same memory, and add to the gradients.
-void repeat(Program& p) {
-  const std::vector<Op> first = p.ops;
-  for (std::int32_t micro = 1; micro < p.choices.accumulate; ++micro) {
-    for (Op op : first) {
-      op.micro = micro;
-      for (std::size_t i = 0; i < op.out.size(); ++i) {
-        const Buffer& buffer = p.buffers[static_cast<std::size_t>(op.out[i].buffer)];
-        if (buffer.storage == Storage::kGradients) {
-          op.adds = static_cast<std::uint8_t>(op.adds | (1U << i));
-        }
-      }
-      p.ops.push_back(std::move(op));
-    }
-  }
 }
 
 }  // namespace
@@ -138,26 +148,34 @@ Choices choices_of(const spec::JobSpec& job) {
 }
 
 base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices) {
-  ASSAY_TRY_VOID(check(model));
+  ASSAY_TRY_VOID(check(model, choices));
   Program p;
   p.model = model;
   p.choices = choices;
+  p.parameters = list_parameters(model, choices.optimizer);
+  p.units = make_units(model, choices.layout, p.parameters);
+  add_buffers(p);
   Builder b(p);
-  std::int64_t elements[kGroups] = {};
-  p.parameters = list_parameters(model, choices.optimizer, elements);
-  spread_over_ranks(choices.layout.data.ranks, p.parameters, elements);
-  add_groups(p, b, elements);
   const std::int64_t tokens = p.micro_tokens();
   p.tokens = b.matrix("tokens", tokens, 1, Dtype::kI32, Storage::kInputs);
   if (choices.purpose != Purpose::kLogits) {
     p.targets = b.matrix("targets", tokens, 1, Dtype::kI32, Storage::kInputs);
+    p.sums = b.matrix("sums", choices.accumulate, kSummedScalars, Dtype::kF32, Storage::kScalars);
   }
   p.scalars = b.matrix("scalars", 1, static_cast<std::int64_t>(Scalar::kScalars), Dtype::kF32,
                        Storage::kScalars);
-  build_micro_batch(b);
+  const std::int64_t micros = choices.purpose == Purpose::kLogits ? 1 : choices.accumulate;
+  for (std::int32_t micro = 0; micro < micros; ++micro) {
+    b.begin_micro(micro);
+    plan_uses(b);
+  }
+  for (std::int32_t micro = 0; micro < micros; ++micro) {
+    b.begin_micro(micro);
+    build_micro_batch(b);
+  }
   if (choices.purpose == Purpose::kLogits) return p;
-  repeat(p);
-  sum_losses(b);
+  b.begin_micro(0);
+  add_losses(b);
   if (choices.purpose == Purpose::kTrain) build_optimizer(b);
   return p;
 }

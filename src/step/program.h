@@ -11,6 +11,8 @@
 #include "step/buffer.h"
 #include "step/layout.h"
 #include "step/op.h"
+#include "step/parameter.h"
+#include "step/units.h"
 
 namespace assay::step {
 
@@ -24,44 +26,6 @@ struct Numerics {
   bool fp8_blocks = false;  // the matrix products of blocks are made in fp8
 };
 Numerics numerics_of(spec::Precision precision);
-
-// How an optimizer treats parameters. Those of a group lie side by side in one buffer, so that one
-// op updates all of them and a shard of the group is a range.
-enum class Group : std::uint8_t {
-  kMuon,       // matrices of the blocks, where the optimizer is Muon
-  kDecayed,    // other matrices and embeddings: AdamW with weight decay
-  kUndecayed,  // norms and biases: AdamW without
-};
-inline constexpr int kGroups = 3;
-
-enum class Init : std::uint8_t { kNormal, kOnes, kZeros };
-
-struct Parameter {
-  std::string name;  // "layers.3.qkv", "layers.3.qkv_bias", "embedding"
-  Part part = Part::kQkv;
-  std::int32_t layer = kNoLayer;
-  Group group = Group::kDecayed;
-  std::int64_t rows = 1;
-  std::int64_t cols = 0;
-  std::int64_t offset = 0;        // elements into its group
-  std::int64_t padding_rows = 0;  // zeros after the last row, for matrix products of a round size
-  Init init = Init::kNormal;
-  double init_std = 0;
-
-  [[nodiscard]] std::int64_t elements() const { return rows * cols; }
-};
-
-// The buffers of one group; -1 where there is none. Weights and gradients are of the whole group,
-// the optimizer's state of this rank's range.
-struct GroupBuffers {
-  std::int64_t elements = 0;
-  Range own;
-  BufferId weights = -1;
-  BufferId remainders = -1;
-  BufferId gradients = -1;
-  BufferId first_moment = -1;
-  BufferId second_moment = -1;
-};
 
 enum class Purpose : std::uint8_t {
   kTrain,   // forward, backward, optimizer
@@ -87,10 +51,11 @@ struct Program {
   Choices choices;
   std::vector<Buffer> buffers;
   std::vector<Parameter> parameters;
-  GroupBuffers groups[kGroups];
+  std::vector<Unit> units;
   std::vector<Op> ops;
   View tokens;   // of one micro-batch
   View targets;  // likewise; none for kLogits
+  View sums;     // of losses: a row for each micro-batch, the first kSummedScalars
   View scalars;  // see Scalar
   View logits;   // kLogits only
 
@@ -98,21 +63,16 @@ struct Program {
   // Of this rank, and of all ranks together.
   [[nodiscard]] std::int64_t step_tokens() const { return micro_tokens() * choices.accumulate; }
   [[nodiscard]] std::int64_t global_step_tokens() const {
-    return step_tokens() * choices.layout.data.ranks;
+    return step_tokens() * choices.layout.data().ranks;
   }
-  [[nodiscard]] const GroupBuffers& of(Group group) const {
-    return groups[static_cast<int>(group)];
+  [[nodiscard]] const Unit& unit_of(const Parameter& p) const {
+    return units[static_cast<std::size_t>(p.unit)];
   }
-  [[nodiscard]] View weight(const Parameter& p) const { return view(of(p.group).weights, p); }
-  [[nodiscard]] View gradient(const Parameter& p) const { return view(of(p.group).gradients, p); }
+  // Of a rank that has all of it.
+  [[nodiscard]] View weight(const Parameter& p) const { return view(unit_of(p).weights, p); }
+  [[nodiscard]] View gradient(const Parameter& p) const { return view(unit_of(p).gradients, p); }
   [[nodiscard]] std::int64_t bytes_of(const View& view) const {
     return view.elements() * step::bytes_of(buffers[static_cast<std::size_t>(view.buffer)].type);
-  }
-  // Which elements of a parameter lie in the rank's range of its group.
-  [[nodiscard]] Range part_of(const Parameter& p, std::int64_t rank) const {
-    const std::int64_t count = of(p.group).own.count;
-    const Range part = Range{rank * count, count}.common({p.offset, p.elements()});
-    return {part.first - p.offset, part.count};
   }
   [[nodiscard]] double flops() const;
 
@@ -132,7 +92,7 @@ enum class Scalar : std::uint8_t {
   kNonFinite,  // 1: the step was left out
   kScalars,    // how many there are
 };
-// The first of them are sums, which ranks add up.
+// The first of them are sums over micro-batches.
 inline constexpr std::int64_t kSummedScalars = 3;
 
 // Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are

@@ -9,7 +9,7 @@
 #include "spec/load.h"
 #include "spec/parameters.h"
 #include "step/memory_plan.h"
-#include "step/parameters.h"
+#include "step/parameter.h"
 
 namespace assay::step {
 namespace {
@@ -47,9 +47,8 @@ TEST(StepParameters, AreTheSpecsParameters) {
         m.bias = mlp == spec::Mlp::kGelu;
         m.qk_norm = tied ? spec::QkNorm::kLearned : spec::QkNorm::kNone;
         if (m.bias) m.positions = spec::Positions::kLearned;
-        std::int64_t groups[kGroups];
         std::int64_t total = 0;
-        for (const Parameter& p : list_parameters(m, spec::Optimizer::kMuon, groups)) {
+        for (const Parameter& p : list_parameters(m, spec::Optimizer::kMuon)) {
           total += p.elements();
         }
         EXPECT_EQ(total, spec::parameters_of(m).total);
@@ -153,24 +152,38 @@ TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
   }
 }
 
-TEST(StepProgram, BeginsEveryGradientOnceAndAddsToItAfterwards) {
+// One rank writes the first micro-batch's gradients where their sums are kept, and folds in the
+// others', one after the other.
+TEST(StepProgram, FoldsTheGradientsOfMicroBatches) {
   for (const bool tied : {false, true}) {
     spec::ModelSpec m = small();
     m.tied = tied;
     m.qk_norm = spec::QkNorm::kLearned;
-    const Program p = built(m, batch(spec::Recompute::kCheap));
-    std::map<std::pair<BufferId, std::int64_t>, int> begun;
+    Choices choices = batch(spec::Recompute::kCheap);
+    choices.accumulate = 3;
+    const Program p = built(m, choices);
+    std::map<BufferId, std::vector<std::int32_t>> folded;
+    std::map<std::pair<BufferId, std::int64_t>, int> written;
     for (const Op& op : p.ops) {
       for (std::size_t i = 0; i < op.out.size(); ++i) {
         const View& out = op.out[i];
         if (p.buffers[static_cast<std::size_t>(out.buffer)].storage != Storage::kGradients)
           continue;
-        int& times = begun[{out.buffer, out.offset}];
-        EXPECT_EQ(op.adds_to(i), times > 0) << to_text(op, p);
-        ++times;
+        if (op.kind == Kind::kFold) {
+          EXPECT_TRUE(op.adds_to(0));
+          if (op.phase == Phase::kBackward) folded[out.buffer].push_back(op.micro);
+          continue;
+        }
+        EXPECT_EQ(op.micro, 0) << to_text(op, p);
+        int& times = written[{out.buffer, out.offset}];
+        EXPECT_EQ(op.adds_to(i), times++ > 0) << to_text(op, p);
       }
     }
-    EXPECT_EQ(begun.size(), p.parameters.size());
+    EXPECT_EQ(written.size(), p.parameters.size() + (tied ? 1 : 0));
+    EXPECT_EQ(folded.size(), p.units.size() + (tied ? 1 : 0));
+    for (const auto& [buffer, micros] : folded) {
+      EXPECT_EQ(micros, (std::vector<std::int32_t>{1, 2}));
+    }
   }
 }
 

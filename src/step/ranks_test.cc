@@ -1,9 +1,11 @@
-// Programs of several ranks: who has which range, what is said to whom, and that one rank says
-// nothing.
+// Programs of several ranks: who has which part, what is exchanged when, and that one rank
+// exchanges nothing.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "step/memory_plan.h"
 #include "step/program.h"
@@ -22,11 +24,15 @@ spec::ModelSpec narrow() {
           .context = 16};
 }
 
-Program of_rank(std::int64_t rank, std::int64_t ranks,
-                spec::Optimizer optimizer = spec::Optimizer::kAdamw,
+Layout among(std::int64_t rank, std::int64_t dp, std::int64_t fsdp, std::int64_t zero,
+             spec::ShardUnit unit = spec::ShardUnit::kBlock) {
+  return *layout_of({.dp = dp, .fsdp = fsdp, .zero = zero, .unit = unit}, rank);
+}
+
+Program of_rank(const Layout& layout, spec::Optimizer optimizer = spec::Optimizer::kAdamw,
                 spec::Precision precision = spec::Precision::kFp32) {
   auto program = build(narrow(), {.numerics = numerics_of(precision),
-                                  .layout = {.data = {rank, ranks}},
+                                  .layout = layout,
                                   .optimizer = optimizer,
                                   .sequence = 16,
                                   .micro_batch = 2,
@@ -35,78 +41,132 @@ Program of_rank(std::int64_t rank, std::int64_t ranks,
   return *std::move(program);
 }
 
-std::vector<std::string> after_micro_batches(const Program& p) {
-  std::vector<std::string> lines;
+TEST(StepRanks, OneRankExchangesNothing) {
+  for (const Op& op : of_rank({}).ops) EXPECT_FALSE(op.is_exchange()) << to_text(op, of_rank({}));
+}
+
+// Every exchange is issued once and waited for once, afterwards, and between the two nothing else
+// touches what it writes, and nothing writes what it reads.
+RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
+  const std::int64_t dp = *rc::gen::inRange(1, 4);
+  const std::int64_t fsdp = *rc::gen::inRange(1, 5);
+  const std::int64_t zero = *rc::gen::inRange(1, 4);
+  const auto unit = *rc::gen::element(spec::ShardUnit::kBlock, spec::ShardUnit::kModule);
+  const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, dp * fsdp);
+  const auto optimizer = zero == 3 && fsdp > 1
+                             ? spec::Optimizer::kAdamw
+                             : *rc::gen::element(spec::Optimizer::kAdamw, spec::Optimizer::kMuon);
+  const Program p = of_rank(among(rank, dp, fsdp, zero, unit), optimizer);
+  std::map<std::int32_t, const Op*> open;
+  std::set<std::int32_t> done;
+  const auto overlap = [](const View& a, const View& b) {
+    return a.buffer == b.buffer && a.offset < b.offset + (b.rows - 1) * b.stride + b.cols &&
+           b.offset < a.offset + (a.rows - 1) * a.stride + a.cols;
+  };
   for (const Op& op : p.ops) {
-    if (op.phase == Phase::kOptimizer) lines.push_back(to_text(op, p));
+    if (op.kind == Kind::kWait) {
+      RC_ASSERT(open.erase(op.ticket) == 1);
+      done.insert(op.ticket);
+      continue;
+    }
+    for (const auto& [ticket, issued] : open) {
+      for (const View& out : op.out) {
+        RC_ASSERT(!overlap(out, issued->in[0]));
+        RC_ASSERT(!overlap(out, issued->out[0]));
+      }
+      for (const View& in : op.in) RC_ASSERT(!overlap(in, issued->out[0]));
+    }
+    if (op.is_exchange()) {
+      RC_ASSERT(!done.contains(op.ticket));
+      open[op.ticket] = &op;
+    }
   }
-  return lines;
+  RC_ASSERT(open.empty());
 }
 
-TEST(StepRanks, OneRankSendsNothing) {
-  const std::vector<std::string> expected = {
-      "optimizer 0 - all gradient_norm 1x20352:f32 1x896:f32 -> 1x6:f32",
-      "optimizer 0 - decayed adamw 1x20352:f32 1x6:f32 -> 1x20352:f32 1x20352:f32 1x20352:f32",
-      "optimizer 0 - undecayed adamw 1x896:f32 1x6:f32 -> 1x896:f32 1x896:f32 1x896:f32"};
-  EXPECT_EQ(after_micro_batches(of_rank(0, 1)), expected);
-}
-
-TEST(StepRanks, SumThenUpdateTheirRangeThenGather) {
-  const std::vector<std::string> expected = {
-      "optimizer 0 - loss all_reduce 1x3:f32 -> 1x3:f32 data x3",
-      "optimizer 0 - decayed reduce_scatter 1x20352:f32 -> 1x6784:f32 data x3",
-      "optimizer 0 - undecayed reduce_scatter 1x1152:f32 -> 1x384:f32 data x3",
-      "optimizer 0 - all range_norm 1x6784:f32 1x384:f32 -> 1x1:f32",
-      "optimizer 0 - all all_gather 1x1:f32 -> 1x3:f32 data x3",
-      "optimizer 0 - all gradient_norm 1x3:f32 -> 1x6:f32",
-      "optimizer 0 - decayed adamw 1x6784:f32 1x6:f32 -> 1x6784:f32 1x6784:f32 1x6784:f32",
-      "optimizer 0 - undecayed adamw 1x384:f32 1x6:f32 -> 1x384:f32 1x384:f32 1x384:f32",
-      "optimizer 0 - decayed all_gather 1x6784:f32 -> 1x20352:f32 data x3",
-      "optimizer 0 - undecayed all_gather 1x384:f32 -> 1x1152:f32 data x3"};
-  for (std::int64_t rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(after_micro_batches(of_rank(rank, 3)), expected);
+// All ranks of a group issue its exchanges in the same order, with sizes that fit.
+RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
+  const std::int64_t dp = *rc::gen::inRange(1, 4);
+  const std::int64_t fsdp = *rc::gen::inRange(1, 4);
+  const std::int64_t zero = *rc::gen::inRange(1, 4);
+  const auto optimizer = zero == 3 && fsdp > 1
+                             ? spec::Optimizer::kAdamw
+                             : *rc::gen::element(spec::Optimizer::kAdamw, spec::Optimizer::kMuon);
+  using Line = std::tuple<Kind, Axis, std::int32_t, std::int32_t>;
+  std::vector<Line> first;
+  for (std::int64_t rank = 0; rank < dp * fsdp; ++rank) {
+    const Program p = of_rank(among(rank, dp, fsdp, zero), optimizer);
+    std::vector<Line> lines;
+    for (const Op& op : p.ops) {
+      if (!op.is_exchange()) continue;
+      lines.emplace_back(op.kind, op.axis, op.ticket, op.unit);
+      if (op.kind != Kind::kAllToAll) continue;
+      const Unit& unit = p.units[static_cast<std::size_t>(op.unit)];
+      RC_ASSERT(op.in[0].cols == unit.elements);
+      RC_ASSERT(op.out[0].rows == dp * fsdp);
+      RC_ASSERT(op.out[0].cols == unit.part.count);
+    }
+    if (rank == 0) first = lines;
+    RC_ASSERT(lines == first);
   }
 }
 
-RC_GTEST_PROP(StepRanks, EveryElementHasOneRank, ()) {
-  const std::int64_t ranks = *rc::gen::inRange(1, 20);
+RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
+  const std::int64_t dp = *rc::gen::inRange(1, 5);
+  const std::int64_t fsdp = *rc::gen::inRange(1, 7);
   const auto optimizer = *rc::gen::element(spec::Optimizer::kAdamw, spec::Optimizer::kMuon);
-  std::map<std::string, std::int64_t> held;
-  std::int64_t ends[kGroups] = {};
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    const Program p = of_rank(rank, ranks, optimizer);
-    for (int i = 0; i < kGroups; ++i) {
-      RC_ASSERT(p.groups[i].own.first == ends[i]);
-      RC_ASSERT(p.groups[i].own.count * ranks == p.groups[i].elements);
-      ends[i] = p.groups[i].own.end();
+  std::map<std::string, std::int64_t> added;
+  std::map<std::string, std::int64_t> kept;
+  for (std::int64_t rank = 0; rank < dp * fsdp; ++rank) {
+    const Program p = of_rank(among(rank, dp, fsdp, 2), optimizer);
+    for (const Unit& unit : p.units) {
+      RC_ASSERT(unit.own.common(unit.part) == unit.part);
+      std::int64_t end = 0;
+      for (const Range& part : unit.parts) {
+        RC_ASSERT(part.first == end);
+        RC_ASSERT(part.count % norm_block(p.model) == 0);
+        end = part.end();
+      }
+      RC_ASSERT(end == unit.elements);
     }
     for (const Parameter& parameter : p.parameters) {
-      const Range own = p.part_of(parameter, rank);
-      RC_ASSERT(own.count == 0 || own.first == held[parameter.name]);
-      held[parameter.name] += own.count;
-      if (parameter.group == Group::kMuon) {
-        RC_ASSERT(own.count == 0 || own.count == parameter.elements());
-      }
+      const Unit& unit = p.unit_of(parameter);
+      const Range all{parameter.offset, parameter.elements()};
+      added[parameter.name] += unit.part.common(all).count;
+      kept[parameter.name] += unit.own.common(all).count;
+      if (parameter.group != Group::kMuon) continue;
+      const std::int64_t own = unit.own.common(all).count;
+      RC_ASSERT(own == 0 || own == parameter.elements());
     }
   }
-  for (const Parameter& parameter : of_rank(0, ranks, optimizer).parameters) {
-    RC_ASSERT(held[parameter.name] == parameter.elements());
+  for (const Parameter& parameter : of_rank({}, optimizer).parameters) {
+    RC_ASSERT(added[parameter.name] == parameter.elements());
+    RC_ASSERT(kept[parameter.name] ==
+              parameter.elements() * (parameter.group == Group::kMuon ? 1 : dp));
   }
+}
+
+// What random rounding and sums of squares depend on.
+RC_GTEST_PROP(StepRanks, ElementsAndBlocksOfTheNormDoNotDependOnTheLayout, ()) {
+  const auto positions = [](const Program& p) {
+    std::map<std::string, std::int64_t> first;
+    for (const Parameter& parameter : p.parameters) {
+      first[parameter.name] = p.unit_of(parameter).first_element + parameter.offset;
+    }
+    return first;
+  };
+  const std::int64_t dp = *rc::gen::inRange(1, 4);
+  const std::int64_t fsdp = *rc::gen::inRange(1, 6);
+  const auto unit = *rc::gen::element(spec::ShardUnit::kBlock, spec::ShardUnit::kModule);
+  RC_ASSERT(positions(of_rank(among(0, dp, fsdp, 3, unit))) == positions(of_rank({})));
 }
 
 TEST(StepRanks, UpdateEveryMatrixOfMuonOnce) {
   for (const std::int64_t ranks : {1, 2, 3, 5, 12, 30}) {
     std::map<std::pair<std::int32_t, Part>, int> updates;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      const Program p = of_rank(rank, ranks, spec::Optimizer::kMuon);
-      const GroupBuffers& group = p.of(Group::kMuon);
-      for (const Op& op : p.ops) {
-        if (op.kind != Kind::kMuon) continue;
-        ++updates[{op.layer, op.part}];
-        // The momentum is as far into this rank's range as the weight.
-        EXPECT_EQ(op.out.back().offset + group.own.first, op.out.front().offset);
-        EXPECT_GE(op.out.back().offset, 0);
-        EXPECT_LE(op.out.back().offset + op.out.back().elements(), group.own.count);
+      for (const Op& op : of_rank(among(rank, 1, ranks, 2), spec::Optimizer::kMuon).ops) {
+        if (op.kind == Kind::kMuon) ++updates[{op.layer, op.part}];
       }
     }
     EXPECT_EQ(updates.size(), 12U);
@@ -114,32 +174,51 @@ TEST(StepRanks, UpdateEveryMatrixOfMuonOnce) {
   }
 }
 
-TEST(StepRanks, KeepTheOptimizersStateOfTheirRange) {
-  const MemoryPlan one = plan_memory(of_rank(0, 1, {}, spec::Precision::kBf16));
+TEST(StepRanks, KeepWhatTheirZeroSays) {
+  const MemoryPlan one = plan_memory(of_rank({}, {}, spec::Precision::kBf16));
+  const auto share = [&](const MemoryPlan& plan, Storage storage) {
+    return static_cast<double>(plan.of(storage)) / static_cast<double>(one.of(storage));
+  };
   for (const std::int64_t ranks : {2, 4}) {
-    const MemoryPlan plan = plan_memory(of_rank(1, ranks, {}, spec::Precision::kBf16));
-    for (const Storage storage : {Storage::kMoments, Storage::kRemainders}) {
-      const auto whole = static_cast<double>(one.of(storage));
-      const auto part = static_cast<double>(plan.of(storage) * ranks);
-      EXPECT_GE(part, whole);
-      EXPECT_LE(part, whole * 1.1);
+    for (const std::int64_t zero : {1, 2, 3}) {
+      const MemoryPlan plan =
+          plan_memory(of_rank(among(1, 1, ranks, zero), {}, spec::Precision::kBf16));
+      const double part = 1.0 / static_cast<double>(ranks);
+      EXPECT_NEAR(share(plan, Storage::kMoments), part, 0.05);
+      EXPECT_NEAR(share(plan, Storage::kRemainders), part, 0.05);
+      EXPECT_NEAR(share(plan, Storage::kGradients), part, 0.05);
+      EXPECT_NEAR(share(plan, Storage::kWeights), zero == 3 ? part : 1, 0.05);
+      EXPECT_EQ(plan.of(Storage::kGathered) > 0, zero == 3);
     }
-    EXPECT_NEAR(static_cast<double>(plan.of(Storage::kWeights)),
-                static_cast<double>(one.of(Storage::kWeights)), 4096);
+    const MemoryPlan replica =
+        plan_memory(of_rank(among(1, ranks, 1, 3), {}, spec::Precision::kBf16));
+    EXPECT_NEAR(share(replica, Storage::kMoments), 1, 0.05);
   }
 }
 
-TEST(StepLayout, IsTheSpecsOrRefused) {
-  const auto found = layout_of({.dp = 1, .fsdp = 4, .zero = 1}, 3);
-  ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->data.rank, 3);
-  EXPECT_EQ(found->data.ranks, 4);
-  EXPECT_TRUE(layout_of({.dp = 1}, 0).has_value());
-  EXPECT_EQ(layout_of({.dp = 2, .fsdp = 2, .zero = 1}, 0).error().line(),
-            "layout.dp: ranks that share nothing cannot be trained yet; "
-            "set layout.dp=1 layout.fsdp=4 layout.zero=1");
-  EXPECT_EQ(layout_of({.dp = 1, .fsdp = 2}, 0).error().where, "layout.zero");
+TEST(StepLayout, NumbersRanks) {
+  const spec::LayoutSpec spec{.dp = 3, .fsdp = 4};
+  for (std::int64_t rank = 0; rank < 12; ++rank) {
+    const auto found = layout_of(spec, rank);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->rank(), rank);
+    EXPECT_EQ(found->shard.rank, rank % 4);
+    EXPECT_EQ(found->replica.rank, rank / 4);
+    for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kWorld}) {
+      const std::vector<std::int64_t> members = found->members(axis);
+      const Place place = found->along(axis);
+      ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
+      EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
+    }
+  }
   EXPECT_EQ(layout_of({.dp = 1, .tp = 2}, 0).error().where, "layout.tp");
+}
+
+TEST(StepLayout, RefusesMuonWhereMatricesAreCut) {
+  const auto program = build(
+      narrow(), {.layout = among(0, 1, 2, 3), .optimizer = spec::Optimizer::kMuon, .sequence = 16});
+  ASSERT_FALSE(program.has_value());
+  EXPECT_EQ(program.error().where, "layout.zero");
 }
 
 }  // namespace

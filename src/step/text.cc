@@ -32,20 +32,20 @@ std::string_view to_text(Dtype type) {
 }
 
 std::string_view to_text(Storage storage) {
-  return name(storage,
-              std::array<std::string_view, 7>{"weights", "remainders", "gradients", "moments",
-                                              "activations", "inputs", "scalars"});
+  return name(storage, std::array<std::string_view, kStorages>{"weights", "remainders", "gradients",
+                                                               "moments", "activations", "inputs",
+                                                               "scalars", "gathered"});
 }
 
 std::string_view to_text(Kind kind) {
   return name(
       kind,
-      std::array<std::string_view, 25>{
-          "embed",          "embed_grad",    "positions_grad", "norm",          "norm_grad",
-          "matmul",         "scale",         "quantise",       "bias_grad",     "head_norm",
-          "head_norm_grad", "rotate",        "rotate_grad",    "attention",     "attention_grad",
-          "activate",       "activate_grad", "loss",           "gradient_norm", "adamw",
-          "muon",           "range_norm",    "reduce_scatter", "all_gather",    "all_reduce"});
+      std::array<std::string_view, 28>{
+          "embed",       "embed_grad", "positions_grad", "norm",      "norm_grad",      "matmul",
+          "scale",       "quantise",   "bias_grad",      "head_norm", "head_norm_grad", "rotate",
+          "rotate_grad", "attention",  "attention_grad", "activate",  "activate_grad",  "loss",
+          "fold",        "norm_sums",  "gradient_norm",  "adamw",     "muon",           "step_sums",
+          "read",        "all_gather", "all_to_all",     "wait"});
 }
 
 std::string_view to_text(Phase phase) {
@@ -64,8 +64,8 @@ std::string_view to_text(Part part) {
 }
 
 std::string_view to_text(Axis axis) {
-  return name(axis, std::array<std::string_view, 6>{"none", "data", "tensor", "context", "expert",
-                                                    "pipeline"});
+  return name(axis, std::array<std::string_view, 9>{"none", "data", "shard", "replica", "tensor",
+                                                    "context", "expert", "pipeline", "world"});
 }
 
 std::string to_text(const Op& op, const Program& program) {
@@ -76,7 +76,7 @@ std::string to_text(const Op& op, const Program& program) {
   if (op.residual) flags += " residual";
   if (op.bias) flags += " bias";
   if (op.scaled) flags += " scaled";
-  if (op.is_collective()) {
+  if (op.is_exchange()) {
     flags += fmt::format(" {} x{}", to_text(op.axis), program.choices.layout.along(op.axis).ranks);
   }
   for (std::size_t i = 0; i < op.out.size(); ++i) {

@@ -62,9 +62,10 @@ class Backend {
                                           std::span<const step::View> views);
 
   virtual void begin_step(const StepSettings& settings) = 0;
-  // Sets tokens and targets of the micro-batch whose ops follow.
-  virtual void set_batch(std::span<const std::int32_t> tokens,
+  // Executes a kRead: these are the micro-batch's tokens and, if it has them, targets.
+  virtual void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
                          std::span<const std::int32_t> targets) = 0;
+  // Any other op.
   virtual base::Result<void> execute(const step::Op& op) = 0;
   // Waits for all ops and returns the step's scalars.
   virtual base::Result<Scalars> finish_step() = 0;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "step/parameters.h"
+#include "step/parameter.h"
 
 namespace assay::train {
 namespace {
@@ -11,8 +11,7 @@ namespace {
 class HfList {
  public:
   explicit HfList(const spec::ModelSpec& model) : model_(model) {
-    std::int64_t groups[step::kGroups];
-    parameters_ = step::list_parameters(model, spec::Optimizer::kAdamw, groups);
+    parameters_ = step::list_parameters(model, spec::Optimizer::kAdamw);
   }
 
   std::vector<HfTensor> llama() {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "spec/testing/model_shapes.h"
-#include "step/parameters.h"
+#include "step/parameter.h"
 #include "train/float_bits.h"
 
 namespace assay::train {
@@ -41,8 +41,7 @@ TEST(HfNames, EveryRowOfEveryParameterIsNamedOnce) {
       EXPECT_EQ(rows[tensor.parameter], tensor.first) << tensor.name;
       rows[tensor.parameter] += tensor.count;
     }
-    std::int64_t groups[step::kGroups];
-    const auto parameters = step::list_parameters(model, spec::Optimizer::kAdamw, groups);
+    const auto parameters = step::list_parameters(model, spec::Optimizer::kAdamw);
     ASSERT_EQ(rows.size(), parameters.size());
     for (const step::Parameter& p : parameters) EXPECT_EQ(rows[p.name], p.rows) << p.name;
   }

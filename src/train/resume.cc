@@ -20,37 +20,48 @@ base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
   return base::usage_error(from.folder().string(), what, hint);
 }
 
-// Writes fp32 values to a program that keeps weights as two halves; of the low halves, this rank's.
-base::Result<void> write_split(Backend& backend, const step::Program& program,
-                               const step::View& view, std::span<const float> values) {
-  const SplitFloats split = split_floats(values);
-  ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(split.high))));
-  for (const step::GroupBuffers& group : program.groups) {
-    if (group.weights != view.buffer || group.remainders < 0) continue;
-    const step::Range own = group.own.common({view.offset, view.elements()});
-    if (own.count == 0) return {};
-    step::View low = view;
-    if (own.count < view.elements()) low = {view.buffer, 0, 1, own.count, own.count};
-    low.buffer = group.remainders;
-    low.offset = own.first - group.own.first;
-    const auto halves = std::span(split.low).subspan(
-        static_cast<std::size_t>(own.first - view.offset), static_cast<std::size_t>(own.count));
-    return backend.write(low, std::as_bytes(halves));
+// Writes fp32 weights, [first, first + values.size()) of the parameter, which have what this rank
+// keeps of it. Where weights are in two halves, all of the high ones are written, and of the low
+// ones what the rank keeps.
+base::Result<void> write_floats(Backend& backend, const step::Program& program,
+                                const step::Parameter& parameter, std::int64_t first,
+                                std::span<const float> values) {
+  const StateTensor weight = weight_tensor(program, parameter);
+  const auto own = [&](auto list, const step::Range& range) {
+    return list.subspan(static_cast<std::size_t>(range.first - first),
+                        static_cast<std::size_t>(range.count));
+  };
+  if (weight.type == step::Dtype::kF32) {
+    return backend.write(weight.view, std::as_bytes(own(values, weight.own)));
   }
-  return {};
+  const SplitFloats split = split_floats(values);
+  ASSAY_TRY_VOID(backend.write(weight.view, std::as_bytes(own(std::span(split.high), weight.own))));
+  const std::optional<StateTensor> low = remainder_tensor(program, parameter);
+  if (!low || low->own.count == 0) return {};
+  return backend.write(low->view, std::as_bytes(own(std::span(split.low), low->own)));
+}
+
+// Of the bytes of a whole tensor, what this rank has.
+std::span<const std::byte> own_bytes(const StateTensor& tensor, std::span<const std::byte> all) {
+  const step::Range own = bytes_of(tensor, tensor.own);
+  return all.subspan(static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.count));
 }
 
 base::Result<void> write_weights(Backend& backend, const step::Program& program,
-                                 const StateTensor& tensor, checkpoint::Dtype stored,
+                                 const step::Parameter& parameter, checkpoint::Dtype stored,
                                  const std::vector<std::byte>& bytes) {
-  if (stored == file_info(tensor).dtype) return backend.write(tensor.view, bytes);
+  const StateTensor tensor = weight_tensor(program, parameter);
+  if (tensor.own.count == 0) return {};
+  if (stored == file_info(tensor).dtype) {
+    return backend.write(tensor.view, own_bytes(tensor, bytes));
+  }
   if (stored == checkpoint::Dtype::kF32) {
     std::vector<float> values(bytes.size() / sizeof(float));
     std::memcpy(values.data(), bytes.data(), bytes.size());
-    return write_split(backend, program, tensor.view, values);
+    return write_floats(backend, program, parameter, 0, values);
   }
   ASSAY_TRY(const std::vector<std::byte> wide, converted(bytes, stored, tensor.type));
-  return backend.write(tensor.view, wide);
+  return backend.write(tensor.view, own_bytes(tensor, wide));
 }
 
 base::Result<void> read_part(Backend& backend, const step::Program& program, StateKind kind,
@@ -107,7 +118,8 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
 base::Result<void> restore_weights(Backend& backend, const step::Program& program,
                                    const checkpoint::Checkpoint& from) {
   ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
-  for (const StateTensor& tensor : state_tensors(program, StateKind::kWeights)) {
+  for (const step::Parameter& parameter : program.parameters) {
+    const StateTensor tensor = weight_tensor(program, parameter);
     const auto found = set.find(tensor.name);
     if (!found || found->place->info.shape != file_info(tensor).shape) {
       return base::fail(differs(from, fmt::format("has no tensor {}", tensor.name), ""));
@@ -115,7 +127,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
     const auto stored = found->place->info.bytes();
     std::vector<std::byte> bytes(static_cast<std::size_t>(stored.value_or(0)));
     ASSAY_TRY_VOID(found->file->read(*found->place, 0, bytes));
-    ASSAY_TRY_VOID(write_weights(backend, program, tensor, found->place->info.dtype, bytes));
+    ASSAY_TRY_VOID(write_weights(backend, program, parameter, found->place->info.dtype, bytes));
   }
   return {};
 }
@@ -132,22 +144,20 @@ base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
 base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed) {
   constexpr std::int64_t kChunk = 1 << 16;
   Threads threads(usable_processors());
+  const std::vector<StateTensor> weights = state_tensors(program, StateKind::kWeights);
   std::int64_t largest = 0;
-  for (const step::Parameter& p : program.parameters) largest = std::max(largest, p.elements());
+  for (const StateTensor& weight : weights) largest = std::max(largest, weight.own.count);
   std::vector<float> all(static_cast<std::size_t>(largest));
-  for (const step::Parameter& p : program.parameters) {
-    const std::span<float> values = std::span(all).first(static_cast<std::size_t>(p.elements()));
-    threads.ranges(p.elements(), kChunk, [&](std::int64_t first, std::int64_t last) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const step::Range own = weights[i].own;
+    if (own.count == 0) continue;
+    const std::span<float> values = std::span(all).first(static_cast<std::size_t>(own.count));
+    threads.ranges(own.count, kChunk, [&](std::int64_t first, std::int64_t last) {
       initial_values(
-          p, seed, first,
+          program.parameters[i], seed, own.first + first,
           values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
     });
-    const step::View view = program.weight(p);
-    if (program.choices.numerics.weights == step::Dtype::kF32) {
-      ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(values))));
-    } else {
-      ASSAY_TRY_VOID(write_split(backend, program, view, values));
-    }
+    ASSAY_TRY_VOID(write_floats(backend, program, program.parameters[i], own.first, values));
   }
   return {};
 }

@@ -38,7 +38,8 @@ class MemoryBackend : public Backend {
     return {};
   }
   void begin_step(const StepSettings&) override {}
-  void set_batch(std::span<const std::int32_t>, std::span<const std::int32_t>) override {}
+  void set_batch(const step::Op&, std::span<const std::int32_t>,
+                 std::span<const std::int32_t>) override {}
   base::Result<void> execute(const step::Op&) override { return {}; }
   base::Result<Scalars> finish_step() override { return Scalars{}; }
   [[nodiscard]] std::string description() const override { return "memory"; }
@@ -87,7 +88,13 @@ struct Held {
 base::Result<void> prepare(Held& held, const spec::JobSpec& job, comm::Communicator& ranks) {
   step::Choices choices = step::choices_of(job);
   choices.recompute = spec::Recompute::kNone;
-  choices.layout.data = {ranks.rank(), ranks.ranks()};
+  // Parameters divided, with two replicas where that comes out even; Muon keeps them whole.
+  const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
+  const std::int64_t replicas = ranks.ranks() % 2 == 0 ? 2 : 1;
+  ASSAY_TRY(
+      choices.layout,
+      step::layout_of({.dp = replicas, .fsdp = ranks.ranks() / replicas, .zero = muon ? 2 : 3},
+                      ranks.rank()));
   ASSAY_TRY(held.program, step::build(job.model, choices));
   return held.backend.prepare(held.program, {});
 }

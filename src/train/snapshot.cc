@@ -31,12 +31,10 @@ base::Result<std::vector<std::byte>> gathered(Backend& backend, comm::Communicat
     ASSAY_TRY_VOID(backend.read(tensor.view, elements_in(std::span(bytes), tensor, tensor.own)));
   }
   if (!tensor.sharded) return bytes;
-  for (int rank = 0; rank < ranks.ranks(); ++rank) {
-    const step::Range held = tensor.held[static_cast<std::size_t>(rank)];
-    if (held.count == 0) continue;
-    const std::span<std::byte> part = elements_in(std::span(bytes), tensor, held);
+  for (const HeldPart& held : tensor.held) {
+    const std::span<std::byte> part = elements_in(std::span(bytes), tensor, held.elements);
     ASSAY_TRY_VOID(ranks.broadcast(part.data(), static_cast<std::int64_t>(part.size()),
-                                   comm::Dtype::kU8, rank));
+                                   comm::Dtype::kU8, static_cast<int>(held.rank)));
   }
   return bytes;
 }

@@ -10,6 +10,12 @@ step::View view_of(const step::Parameter& p, const step::Range& own, step::Buffe
   return {buffer, offset, 1, own.count, own.count};
 }
 
+// The elements of a parameter that lie in a range of its unit.
+step::Range part_of(const step::Parameter& p, const step::Range& range) {
+  const step::Range common = range.common({p.offset, p.elements()});
+  return {common.first - p.offset, common.count};
+}
+
 StateTensor whole_tensor(const step::Program& program, const step::Parameter& p,
                          const std::string& name, step::BufferId buffer) {
   const step::Range all{0, p.elements()};
@@ -17,24 +23,34 @@ StateTensor whole_tensor(const step::Program& program, const step::Parameter& p,
           .type = program.buffers[static_cast<std::size_t>(buffer)].type,
           .rows = p.rows,
           .cols = p.cols,
-          .vector = p.init != step::Init::kNormal,
-          .held = std::vector(static_cast<std::size_t>(program.choices.layout.data.ranks), all),
+          .vector = p.is_vector(),
+          .held = {{0, all}},
           .own = all,
           .view = view_of(p, all, buffer, p.offset)};
 }
 
-// In a buffer that holds only this rank's range of the group.
-StateTensor sharded_tensor(const step::Program& program, const step::Parameter& p,
-                           const std::string& name, step::BufferId buffer) {
+// In a buffer that holds only what this rank keeps of its unit.
+StateTensor kept_tensor(const step::Program& program, const step::Parameter& p,
+                        const std::string& name, step::BufferId buffer) {
   StateTensor tensor = whole_tensor(program, p, name, buffer);
-  const step::Place place = program.choices.layout.data;
-  for (std::int64_t rank = 0; rank < place.ranks; ++rank) {
-    tensor.held[static_cast<std::size_t>(rank)] = program.part_of(p, rank);
+  const step::Unit& unit = program.unit_of(p);
+  tensor.own = part_of(p, unit.own);
+  tensor.view = view_of(p, tensor.own, buffer, p.offset + tensor.own.first - unit.own.first);
+  if (unit.own.count == unit.elements) return tensor;
+  tensor.sharded = true;
+  tensor.held.clear();
+  // Of replicas, which have the same, the first.
+  const step::Layout& layout = program.choices.layout;
+  const std::vector<std::int64_t> members = layout.members(step::Axis::kData);
+  const std::int64_t apart = unit.whole_matrices ? 1 : layout.replica.ranks;
+  for (std::int64_t rank = 0; rank < layout.data().ranks; rank += apart) {
+    step::Range range = unit.parts[static_cast<std::size_t>(rank)];
+    range.count *= apart;
+    const step::Range part = part_of(p, range);
+    if (part.count > 0) {
+      tensor.held.push_back({members[static_cast<std::size_t>(rank)], part});
+    }
   }
-  tensor.sharded = place.ranks > 1;
-  tensor.own = program.part_of(p, place.rank);
-  tensor.view =
-      view_of(p, tensor.own, buffer, p.offset + tensor.own.first - program.of(p.group).own.first);
   return tensor;
 }
 
@@ -56,18 +72,30 @@ checkpoint::Dtype file_type(step::Dtype type) {
 
 }  // namespace
 
+StateTensor weight_tensor(const step::Program& program, const step::Parameter& p) {
+  const bool parts = program.choices.layout.gathers_weights();
+  return (parts ? kept_tensor : whole_tensor)(program, p, p.name, program.unit_of(p).weights);
+}
+
+std::optional<StateTensor> remainder_tensor(const step::Program& program,
+                                            const step::Parameter& p) {
+  const step::BufferId buffer = program.unit_of(p).remainders;
+  if (buffer < 0) return std::nullopt;
+  return kept_tensor(program, p, "remainder/" + p.name, buffer);
+}
+
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind) {
   std::vector<StateTensor> list;
   for (const step::Parameter& p : program.parameters) {
-    const step::GroupBuffers& group = program.of(p.group);
     if (kind == StateKind::kWeights) {
-      list.push_back(whole_tensor(program, p, p.name, group.weights));
+      list.push_back(weight_tensor(program, p));
       continue;
     }
-    for (const auto& [prefix, buffer] : {std::pair{"remainder/", group.remainders},
-                                         {"first_moment/", group.first_moment},
-                                         {"second_moment/", group.second_moment}}) {
-      if (buffer >= 0) list.push_back(sharded_tensor(program, p, prefix + p.name, buffer));
+    const step::Unit& unit = program.unit_of(p);
+    if (auto remainder = remainder_tensor(program, p)) list.push_back(*std::move(remainder));
+    for (const auto& [prefix, buffer] :
+         {std::pair{"first_moment/", unit.first_moment}, {"second_moment/", unit.second_moment}}) {
+      if (buffer >= 0) list.push_back(kept_tensor(program, p, prefix + p.name, buffer));
     }
   }
   return list;

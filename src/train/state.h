@@ -3,6 +3,7 @@
 // number of ranks: each rank knows which elements of a tensor it owns.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,24 +12,35 @@
 
 namespace assay::train {
 
+// A part of a tensor, and the rank (of all) that has it.
+struct HeldPart {
+  std::int64_t rank = 0;
+  step::Range elements;
+};
+
 struct StateTensor {
   std::string name;  // "layers.3.qkv", "first_moment/layers.3.qkv"
   step::Dtype type = step::Dtype::kF32;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  bool vector = false;  // one-dimensional
-  // The elements that each rank holds; all of them if the tensor is not sharded.
-  std::vector<step::Range> held;
-  bool sharded = false;
-  step::Range own;  // the elements this rank holds
-  step::View view;  // where they are stored
+  bool vector = false;         // one-dimensional
+  std::vector<HeldPart> held;  // together the whole tensor
+  bool sharded = false;        // no rank has all of it
+  step::Range own;             // the elements this rank has
+  step::View view;             // where they are
 
   [[nodiscard]] std::int64_t bytes() const { return rows * cols * step::bytes_of(type); }
 };
 
 enum class StateKind { kWeights, kOptimizer };
 
+// In the order of the program's parameters.
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind);
+
+// Of one parameter. The low halves of a weight, where there are any, are part of the optimizer.
+StateTensor weight_tensor(const step::Program& program, const step::Parameter& parameter);
+std::optional<StateTensor> remainder_tensor(const step::Program& program,
+                                            const step::Parameter& parameter);
 
 // The description used in checkpoint files.
 checkpoint::TensorInfo file_info(const StateTensor& tensor);

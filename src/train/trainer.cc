@@ -87,7 +87,7 @@ class Trainer {
 
  private:
   [[nodiscard]] data::RankShare share() const {
-    const step::Place place = program_.choices.layout.data;
+    const step::Place place = program_.choices.layout.data();
     return {.rank = static_cast<std::uint64_t>(place.rank),
             .ranks = static_cast<std::uint64_t>(place.ranks),
             .micro = static_cast<std::uint64_t>(program_.choices.micro_batch)};
@@ -96,7 +96,7 @@ class Trainer {
   // Rank 0 owns the checkpoint folder and broadcasts which checkpoint to start from, so that all
   // ranks start from the same one.
   base::Result<void> start() {
-    ASSAY_CHECK(ranks_.ranks() == program_.choices.layout.data.ranks,
+    ASSAY_CHECK(ranks_.ranks() == program_.choices.layout.ranks(),
                 "the program must be built for this number of ranks");
     const std::filesystem::path root = options_.out / "checkpoints";
     std::optional<checkpoint::Checkpoint> from;
@@ -180,8 +180,8 @@ class Trainer {
     return position_.step % job_.train.validate_every == 0 || position_.step == steps_;
   }
 
-  // Every rank has all weights and reads the same windows, so no communication is needed. With
-  // several ranks it is not interrupted: a stop request may reach one rank before the others.
+  // Every rank reads the same windows, so nothing has to be added up. With several ranks it is not
+  // interrupted: a stop request may reach one rank before the others.
   base::Result<void> validate(TrainingResult& result) {
     const std::int64_t start_ns = options_.clock->monotonic_ns();
     const std::atomic<bool>* stop = ranks_.ranks() == 1 ? options_.stop : nullptr;

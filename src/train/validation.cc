@@ -1,6 +1,7 @@
 #include "train/validation.h"
 
 #include <algorithm>
+#include <array>
 
 namespace assay::train {
 namespace {
@@ -14,8 +15,10 @@ std::uint64_t windows_of(const data::TokenSet& set, std::int64_t tokens) {
   return std::clamp<std::uint64_t>(wanted, 1, set.windows());
 }
 
-double summed(const Scalars& scalars, step::Scalar which) {
-  return static_cast<double>(scalars[static_cast<std::size_t>(which)]);
+using Sums = std::array<float, step::kSummedScalars>;
+
+double summed(const Sums& sums, step::Scalar which) {
+  return static_cast<double>(sums[static_cast<std::size_t>(which)]);
 }
 
 }  // namespace
@@ -53,12 +56,20 @@ base::Result<std::optional<double>> Validation::loss(Backend& backend,
     if (stop != nullptr && stop->load()) return std::nullopt;
     ASSAY_TRY_VOID(fill(first, batch));
     backend.begin_step({.counted_targets = static_cast<double>(program_->micro_tokens())});
-    backend.set_batch(batch.tokens, batch.targets);
-    for (const step::Op* op : forward_) ASSAY_TRY_VOID(backend.execute(*op));
+    for (const step::Op* op : forward_) {
+      if (op->kind == step::Kind::kRead) {
+        backend.set_batch(*op, batch.tokens, batch.targets);
+      } else {
+        ASSAY_TRY_VOID(backend.execute(*op));
+      }
+    }
+    ASSAY_TRY_VOID(backend.finish_step());
     // Summed here in double: the device sums in fp32.
-    ASSAY_TRY(const Scalars scalars, backend.finish_step());
-    sum += summed(scalars, step::Scalar::kLossSum);
-    count += summed(scalars, step::Scalar::kCount);
+    Sums sums{};
+    ASSAY_TRY_VOID(
+        backend.read(program_->sums.rows_from(0, 1), std::as_writable_bytes(std::span(sums))));
+    sum += summed(sums, step::Scalar::kLossSum);
+    count += summed(sums, step::Scalar::kCount);
   }
   return sum / count;
 }

@@ -54,8 +54,8 @@ class Arena {
 
 class CpuBackend : public Backend {
  public:
-  CpuBackend(int threads, comm::Communicator* ranks)
-      : device_(threads > 0 ? threads : usable_processors()), ranks_(ranks) {
+  CpuBackend(int threads, RankGroups* groups)
+      : device_(threads > 0 ? threads : usable_processors()), groups_(groups) {
     openblas_set_num_threads(1);
   }
 
@@ -70,12 +70,8 @@ class CpuBackend : public Backend {
     for (const step::Buffer& buffer : program.buffers) {
       ASSAY_CHECK(step::bytes_of(buffer.type) == 4, "CPU programs must use 32-bit types");
     }
-    const step::Place place = program.choices.layout.data;
-    if (place.ranks > 1) {
-      ASSAY_CHECK(
-          ranks_ != nullptr && ranks_->rank() == place.rank && ranks_->ranks() == place.ranks,
-          "the communicator must match the ranks of the program");
-    }
+    ASSAY_CHECK(program.choices.layout.ranks() == (groups_ == nullptr ? 1 : groups_->ranks()),
+                "the program must be of as many ranks as there are");
     program_ = &program;
     plan_ = &plan;
     resident_before_ = memory_.now().resident_bytes;
@@ -99,12 +95,16 @@ class CpuBackend : public Backend {
     settings_ = settings;
     std::fill_n(scalars(program_->scalars).data, program_->scalars.cols, 0.0F);
   }
-  void set_batch(std::span<const std::int32_t> tokens,
+  void set_batch(const Op& op, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> targets) override {
-    std::copy(tokens.begin(), tokens.end(), integers(program_->tokens));
-    if (!targets.empty()) {
-      std::copy(targets.begin(), targets.end(), integers(program_->targets));
+    device_.log_to(log_, &op);
+    std::vector<Shape> read{this->tokens(op.out[0])};
+    std::copy(tokens.begin(), tokens.end(), integers(op.out[0]));
+    if (op.out.size() > 1) {
+      read.emplace_back(this->tokens(op.out[1]));
+      std::copy(targets.begin(), targets.end(), integers(op.out[1]));
     }
+    device_.executed(op.kind, {}, read);
   }
   base::Result<void> execute(const Op& op) override;
   base::Result<Scalars> finish_step() override {
@@ -144,14 +144,20 @@ class CpuBackend : public Backend {
     return {reinterpret_cast<float*>(address(v)), v.rows, v.cols, v.stride};
   }
 
+  [[nodiscard]] std::vector<Matrix> all(const std::vector<View>& views) const {
+    std::vector<Matrix> list;
+    for (std::size_t i = 0; i < views.size(); ++i) list.push_back(at(views, i));
+    return list;
+  }
+
   void dispatch(const Op& op);
   void execute_norm(const Op& op);
   void execute_attention(const Op& op);
   void execute_optimizer(const Op& op);
-  base::Result<void> communicate(const Op& op);
+  base::Result<void> exchange(const Op& op);
 
   Device device_;
-  comm::Communicator* ranks_;
+  RankGroups* groups_;
   Arena arena_;
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
@@ -185,12 +191,14 @@ void CpuBackend::execute_attention(const Op& op) {
 }
 
 void CpuBackend::execute_optimizer(const Op& op) {
-  if (op.kind == Kind::kGradientNorm || op.kind == Kind::kRangeNorm) {
-    std::vector<Matrix> gradients;
-    for (std::size_t i = 0; i < op.in.size(); ++i) gradients.push_back(at(op.in, i));
-    if (op.kind == Kind::kRangeNorm) return range_norm(device_, gradients, at(op.out, 0));
-    return gradient_norm(device_, gradients, settings_.clip, scalars(op.out[0]));
+  if (op.kind == Kind::kFold) return fold(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
+  if (op.kind == Kind::kNormSums) {
+    return norm_sums(device_, step::norm_block(program_->model), all(op.in), all(op.out));
   }
+  if (op.kind == Kind::kGradientNorm) {
+    return gradient_norm(device_, all(op.in), settings_.clip, scalars(op.out[0]));
+  }
+  if (op.kind == Kind::kStepSums) return step_sums(device_, at(op.in, 0), at(op.out, 0));
   if (op.kind == Kind::kMuon) {
     return muon(device_, settings_, scalars(op.in[1]), at(op.in, 0), at(op.out, 0), at(op.out, 1));
   }
@@ -236,35 +244,40 @@ void CpuBackend::dispatch(const Op& op) {
                            at(op.out, 1));
     case Kind::kLoss:
       return loss(device_, m.vocab, at(op.in, 0), tokens(op.in[1]), settings_,
-                  program_->choices.purpose == step::Purpose::kTrain, scalars(op.out[1]));
+                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1), op.adds_to(1));
+    case Kind::kFold:
+    case Kind::kNormSums:
     case Kind::kGradientNorm:
     case Kind::kAdamw:
     case Kind::kMuon:
-    case Kind::kRangeNorm:
+    case Kind::kStepSums:
       return execute_optimizer(op);
-    case Kind::kReduceScatter:
+    case Kind::kRead:
     case Kind::kAllGather:
-    case Kind::kAllReduce:
-      return;  // see communicate()
+    case Kind::kAllToAll:
+    case Kind::kWait:
+      return;  // see set_batch() and exchange()
   }
 }
 
 // Unlike arithmetic it can fail: another rank may have exited.
-base::Result<void> CpuBackend::communicate(const Op& op) {
-  return collective(device_, *ranks_, op.kind, at(op.in, 0), at(op.out, 0));
+base::Result<void> CpuBackend::exchange(const Op& op) {
+  device_.executed(op.kind, {at(op.in, 0)}, {at(op.out, 0)});
+  if (op.kind == Kind::kWait) return groups_->wait(op);
+  return groups_->issue(*program_, op, address(op.in[0]), address(op.out[0]));
 }
 
 base::Result<void> CpuBackend::execute(const Op& op) {
   device_.log_to(log_, &op);
-  if (op.is_collective()) return communicate(op);
+  if (op.is_exchange()) return exchange(op);
   dispatch(op);
   return {};
 }
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int threads, comm::Communicator* ranks) {
-  return std::make_unique<CpuBackend>(threads, ranks);
+std::unique_ptr<Backend> make_cpu_backend(int threads, RankGroups* groups) {
+  return std::make_unique<CpuBackend>(threads, groups);
 }
 
 bool better_kernels_after_restart() {

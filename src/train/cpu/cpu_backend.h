@@ -3,14 +3,14 @@
 
 #include <memory>
 
-#include "comm/communicator.h"
 #include "train/backend.h"
+#include "train/rank_groups.h"
 
 namespace assay::train::cpu {
 
-// `threads` 0: one per processor that this process may use. `ranks`: the communicator of programs
-// of several ranks; must outlive the backend.
-std::unique_ptr<Backend> make_cpu_backend(int threads = 0, comm::Communicator* ranks = nullptr);
+// `threads` 0: one per processor that this process may use. `groups`: for programs of several
+// ranks; must outlive the backend.
+std::unique_ptr<Backend> make_cpu_backend(int threads = 0, RankGroups* groups = nullptr);
 
 // OpenBLAS chooses its kernels by processor model when it is loaded. For models newer than itself
 // it falls back to kernels of 2004, a fifth as fast. Returns true if the program should be

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <span>
 
-#include "base/result.h"
-#include "comm/communicator.h"
 #include "spec/model.h"
 #include "train/backend.h"
 #include "train/executed.h"
@@ -92,23 +90,23 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
                    Matrix a);
 
-// loss.cc: replaces logits by their gradients if `gradient`; adds to the sums. Columns beyond the
-// vocabulary are padding.
+// loss.cc: replaces logits by their gradients if `gradient`; writes or adds to the sums. Columns
+// beyond the vocabulary are padding.
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
-          const StepSettings& settings, bool gradient, Matrix scalars);
+          const StepSettings& settings, bool gradient, Matrix sums, bool adds);
 
 // optimizer.cc
-void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);
-// The norm of this rank's range of the gradients only.
-void range_norm(Device& device, std::span<const Matrix> gradients, Matrix norm);
+// Rows are added to `sum` one after the other, or to nothing.
+void fold(Device& device, Matrix addends, Matrix sum, bool adds);
+// Squares of each gradient, added up in blocks.
+void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
+               std::span<const Matrix> sums);
+void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars);
+void step_sums(Device& device, Matrix by_rank, Matrix sums);
 void adamw(Device& device, const StepSettings& settings, bool decays, Matrix scalars,
            Matrix gradient, Matrix weight, Matrix first, Matrix second);
 // muon.cc
 void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix gradient,
           Matrix weight, Matrix momentum);
-
-// collectives.cc: on matrices with one row.
-base::Result<void> collective(Device& device, comm::Communicator& ranks, step::Kind kind, Matrix in,
-                              Matrix out);
 
 }  // namespace assay::train::cpu

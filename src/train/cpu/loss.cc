@@ -39,16 +39,16 @@ void one_token(float* logits, std::int64_t vocab, std::int32_t target, float z_l
 }  // namespace
 
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
-          const StepSettings& settings, bool gradient, Matrix scalars) {
-  device.executed(step::Kind::kLoss, {logits, targets}, {logits, scalars});
+          const StepSettings& settings, bool gradient, Matrix sums, bool adds) {
+  device.executed(step::Kind::kLoss, {logits, targets}, {logits, sums});
   const auto weight = static_cast<float>(1.0 / settings.counted_targets);
   const auto z_loss = static_cast<float>(settings.z_loss);
   std::vector<LossSums> blocks(static_cast<std::size_t>((logits.rows + kLossRows - 1) / kLossRows));
   device.ranges(logits.rows, kLossRows, [&](std::int64_t first, std::int64_t last) {
-    LossSums& sums = blocks[static_cast<std::size_t>(first / kLossRows)];
+    LossSums& block = blocks[static_cast<std::size_t>(first / kLossRows)];
     for (std::int64_t t = first; t < last; ++t) {
       if (targets[t] >= 0) {
-        one_token(logits.row(t), vocab, targets[t], z_loss, weight, gradient, sums);
+        one_token(logits.row(t), vocab, targets[t], z_loss, weight, gradient, block);
         if (gradient) std::fill(logits.row(t) + vocab, logits.row(t) + logits.cols, 0.0F);
       } else if (gradient) {
         std::fill_n(logits.row(t), logits.cols, 0.0F);
@@ -62,7 +62,8 @@ void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
     all.count += block.count;
   }
   const auto add = [&](step::Scalar scalar, double value) {
-    scalars.data[static_cast<std::size_t>(scalar)] += static_cast<float>(value);
+    float& sum = sums.data[static_cast<std::size_t>(scalar)];
+    sum = (adds ? sum : 0.0F) + static_cast<float>(value);
   };
   add(step::Scalar::kLossSum, all.loss);
   add(step::Scalar::kZLossSum, all.z);

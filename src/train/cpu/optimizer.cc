@@ -1,4 +1,6 @@
-// The norm of the gradients, and AdamW. A step whose gradients are not finite changes nothing.
+// Sums over micro-batches, the norm of the gradients, and AdamW. A step whose gradients are not
+// finite changes nothing.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -13,39 +15,64 @@ float& scalar(float* scalars, step::Scalar which) {
   return scalars[static_cast<std::size_t>(which)];
 }
 
-double norm_of(Device& device, std::span<const Matrix> gradients) {
-  double sum = 0;
-  for (const Matrix& gradient : gradients) {
-    std::vector<double> blocks(
-        static_cast<std::size_t>((gradient.cols + kUpdateBlock - 1) / kUpdateBlock));
-    device.ranges(gradient.cols, kUpdateBlock, [&](std::int64_t first, std::int64_t last) {
-      double part = 0;
-      for (std::int64_t i = first; i < last; ++i) {
-        part += static_cast<double>(gradient.data[i]) * static_cast<double>(gradient.data[i]);
-      }
-      blocks[static_cast<std::size_t>(first / kUpdateBlock)] = part;
-    });
-    for (const double block : blocks) sum += block;
-  }
-  return std::sqrt(sum);
-}
-
 }  // namespace
 
-void range_norm(Device& device, std::span<const Matrix> gradients, Matrix norm) {
-  device.executed(step::Kind::kRangeNorm, {gradients.begin(), gradients.end()}, {norm});
-  norm.data[0] = static_cast<float>(norm_of(device, gradients));
+// Row after row: (((begun + first) + second) + …).
+void fold(Device& device, Matrix addends, Matrix sum, bool adds) {
+  device.executed(step::Kind::kFold, {addends}, {sum});
+  device.ranges(sum.cols, kUpdateBlock, [&](std::int64_t first, std::int64_t last) {
+    std::int64_t row = 0;
+    if (!adds) std::copy(addends.row(row) + first, addends.row(row) + last, sum.data + first);
+    if (!adds) ++row;
+    for (; row < addends.rows; ++row) {
+      const float* from = addends.row(row);
+      for (std::int64_t i = first; i < last; ++i) sum.data[i] += from[i];
+    }
+  });
 }
 
-void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars) {
-  device.executed(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
+void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
+               std::span<const Matrix> sums) {
+  device.executed(step::Kind::kNormSums, {gradients.begin(), gradients.end()},
+                  {sums.begin(), sums.end()});
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Matrix& gradient = gradients[i];
+    device.ranges(gradient.cols, block, [&](std::int64_t first, std::int64_t last) {
+      double part = 0;
+      for (std::int64_t at = first; at < last; ++at) {
+        part += static_cast<double>(gradient.data[at]) * static_cast<double>(gradient.data[at]);
+      }
+      sums[i].data[first / block] = static_cast<float>(part);
+    });
+  }
+}
+
+void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars) {
+  device.executed(step::Kind::kGradientNorm, {sums.begin(), sums.end()}, {scalars});
   float* results = scalars.data;
-  const double norm = norm_of(device, gradients);
+  double square = 0;
+  for (const Matrix& part : sums) {
+    for (std::int64_t row = 0; row < part.rows; ++row) {
+      for (std::int64_t i = 0; i < part.cols; ++i) square += static_cast<double>(part.row(row)[i]);
+    }
+  }
+  const double norm = std::sqrt(square);
   const bool finite = std::isfinite(norm);
   scalar(results, step::Scalar::kNorm) = static_cast<float>(norm);
   scalar(results, step::Scalar::kClip) =
       clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1.0F;
   scalar(results, step::Scalar::kNonFinite) = finite ? 0.0F : 1.0F;
+}
+
+// Micro-batches in their order: ranks take turns.
+void step_sums(Device& device, Matrix by_rank, Matrix sums) {
+  device.executed(step::Kind::kStepSums, {by_rank}, {sums});
+  std::fill_n(sums.data, sums.cols, 0.0F);
+  for (std::int64_t first = 0; first < by_rank.cols; first += sums.cols) {
+    for (std::int64_t rank = 0; rank < by_rank.rows; ++rank) {
+      for (std::int64_t i = 0; i < sums.cols; ++i) sums.data[i] += by_rank.row(rank)[first + i];
+    }
+  }
 }
 
 void adamw(Device& device, const StepSettings& settings, bool decays, Matrix scalars,

@@ -1,8 +1,7 @@
-#include "step/parameters.h"
+#include "step/parameter.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "step/shapes.h"
@@ -19,16 +18,9 @@ class ParameterList {
 
   void fill();
   std::vector<Parameter> list;
-  std::int64_t used[kGroups] = {};
 
  private:
-  void add(Parameter parameter) {
-    std::int64_t& end = used[static_cast<int>(parameter.group)];
-    parameter.offset = end;
-    const std::int64_t elements = (parameter.rows + parameter.padding_rows) * parameter.cols;
-    end += (elements + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-    list.push_back(std::move(parameter));
-  }
+  void add(Parameter parameter) { list.push_back(std::move(parameter)); }
   static std::string named(std::int32_t layer, const char* name) {
     return layer == kNoLayer ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
   }
@@ -100,66 +92,12 @@ void ParameterList::fill() {
   if (!m.tied) matrix("head", Part::kHead, kNoLayer, m.vocab, m.dim);
 }
 
-std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-std::int64_t room_of(const Parameter& p) {
-  return rounded_up(p.elements(), kTensorAlignment);
-}
-
-// Muon's matrices in their order, as many to a range as it has room for. How many ranges that is.
-std::int64_t place_whole(std::vector<Parameter>& parameters, std::int64_t range) {
-  std::int64_t end = 0;
-  for (Parameter& p : parameters) {
-    if (p.group != Group::kMuon) continue;
-    const std::int64_t size = room_of(p);
-    if (end % range + size > range) end = rounded_up(end, range);
-    p.offset = end;
-    end += size;
-  }
-  return rounded_up(end, range) / range;
-}
-
-// The smallest range with which `ranks` of them are enough.
-std::int64_t smallest_range(std::int64_t ranks, std::vector<Parameter>& parameters,
-                            std::int64_t total) {
-  std::int64_t least = kTensorAlignment;
-  for (const Parameter& p : parameters) {
-    if (p.group == Group::kMuon) least = std::max(least, room_of(p));
-  }
-  std::int64_t most = total;
-  while (least < most) {
-    const std::int64_t middle = (least + most) / 2 / kTensorAlignment * kTensorAlignment;
-    if (place_whole(parameters, middle) <= ranks) {
-      most = middle;
-    } else {
-      least = middle + kTensorAlignment;
-    }
-  }
-  return most;
-}
-
 }  // namespace
 
-std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
-                                       std::int64_t (&groups)[kGroups]) {
+std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer) {
   ParameterList parameters(model, optimizer);
   parameters.fill();
-  for (int i = 0; i < kGroups; ++i) groups[i] = parameters.used[i];
   return std::move(parameters.list);
-}
-
-void spread_over_ranks(std::int64_t ranks, std::vector<Parameter>& parameters,
-                       std::int64_t (&groups)[kGroups]) {
-  for (std::int64_t& elements : groups) {
-    elements = rounded_up(elements, ranks * kTensorAlignment);
-  }
-  std::int64_t& matrices = groups[static_cast<int>(Group::kMuon)];
-  if (ranks == 1 || matrices == 0) return;
-  const std::int64_t range = smallest_range(ranks, parameters, matrices);
-  place_whole(parameters, range);
-  matrices = ranks * range;
 }
 
 }  // namespace assay::step

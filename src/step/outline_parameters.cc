@@ -1,19 +1,16 @@
-// The optimizer of a step: one pass over this rank's share of every group of parameters.
+// How many parameters a rank has, and the passes that add gradients of micro-batches.
 #include <cmath>
 
 #include "spec/parameters.h"
 #include "step/outliner.h"
-#include "step/parameters.h"
+#include "step/units.h"
 
 namespace assay::step {
 
-void Outliner::optimizer() {
+void Outliner::parameters() {
   const Sizes& s = sizes_;
-  const bool muon = choices_.optimizer == spec::Optimizer::kMuon;
-  const auto aligned = [](double elements) {
-    constexpr double kRound = kTensorAlignment;
-    return std::ceil(elements / kRound) * kRound;
-  };
+  const auto block = static_cast<double>(norm_block(model_));
+  const auto aligned = [&](double elements) { return std::ceil(elements / block) * block; };
   const double width = s.q + 2 * s.kv;
   const double mixtures = model_.is_moe() ? s.layers * static_cast<double>(model_.moe_layers()) /
                                                 static_cast<double>(model_.layers)
@@ -55,26 +52,20 @@ void Outliner::optimizer() {
   if (model_.residual_lambdas) vectors += 2 * aligned(s.layers);
   outline_.parameters = blocks + tables + vectors;
 
-  const auto share = static_cast<double>(choices_.cut.state);
-  constexpr double kScalarBytes = 4.0 * static_cast<int>(Scalar::kScalars);
-  const double remainder = choices_.numerics.remainders ? 2 : 0;
-  const auto moment = static_cast<double>(bytes_of(choices_.numerics.moments));
-  const auto update = [&](Kind kind, Part part, double elements, double moments, double count) {
-    if (elements * count == 0) return;
-    enter(Phase::kOptimizer, count);
-    const double changed = s.weight + remainder + moments * moment;
-    pass(kind, part, elements / share * (s.gradient + 2 * changed) + kScalarBytes);
-  };
-  enter(Phase::kOptimizer, 1);
-  pass(Kind::kGradientNorm, Part::kAllGroups,
-       (blocks + tables + vectors) / share * s.gradient + kScalarBytes);
-  if (muon) {
-    for (const auto& matrix : matrices) {
-      update(Kind::kMuon, matrix.part, matrix.elements, 1, matrix.count);
-    }
+  // A pass per unit over each micro-batch's gradients but the first one's, which are begun.
+  const bool muon = choices_.optimizer == spec::Optimizer::kMuon;
+  const bool block_vectors = vectors > (choices_.cut.last ? norms : 0);
+  double units = s.layers * (muon && block_vectors ? 2 : 1);
+  double folded = blocks + tables + vectors;
+  if (choices_.cut.first) units += model_.positions == spec::Positions::kLearned ? 2 : 1;
+  if (choices_.cut.last) units += norms > 0 || !model_.tied ? 1 : 0;
+  if (choices_.cut.last && model_.tied) {
+    units += 1;
+    folded += aligned(s.vocab * s.dim);
   }
-  update(Kind::kAdamw, Part::kDecayed, tables + (muon ? 0 : blocks), 2, 1);
-  update(Kind::kAdamw, Part::kUndecayed, vectors, 2, 1);
+  if (s.micros <= 1) return;
+  enter(Phase::kBackward, (s.micros - 1) * units);
+  pass(Kind::kFold, Part::kAllGroups, 3 * folded / units * s.gradient);
 }
 
 }  // namespace assay::step

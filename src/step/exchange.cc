@@ -1,0 +1,199 @@
+// What ranks exchange while they compute: weights before they are used, where ranks keep a part of
+// them each (ZeRO 3), and gradients after they are made.
+//
+// Weights. Units are used in a known order, and two blocks' units have a place at a time: while one
+// is computed with, the next is gathered. The two used last are still there when the backward pass
+// begins, and when the next micro-batch does.
+//
+// Gradients. A micro-batch's gradients of a unit are written to a place of their own, of which
+// again blocks have two; each data rank gets its part of every rank's, and adds them in the order
+// of the micro-batches, (((first + second) + third) + …), to what earlier ones left. Nothing else
+// adds gradients of different micro-batches, so sums have the same bits however micro-batches are
+// spread over ranks and over time. The parts of a unit travel while the next unit is computed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "step/builder.h"
+
+namespace assay::step {
+namespace {
+
+bool in_block(const Unit& unit) {
+  return unit.layer != kNoLayer;
+}
+
+}  // namespace
+
+View Builder::shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage) {
+  const auto [known, is_new] = shared_.try_emplace(name);
+  if (is_new) {
+    known->second = {static_cast<BufferId>(program_.buffers.size()), 0, 1, elements, elements};
+    program_.buffers.push_back({name, storage, type, elements});
+  }
+  return known->second;
+}
+
+// Units of blocks take turns; what is before and after the blocks has its own place.
+std::string Builder::place_of(std::int32_t index, const char* what) const {
+  const Unit& u = unit(index);
+  return in_block(u) ? fmt::format("{} {}", what, index % 2) : fmt::format("{} {}", u.name, what);
+}
+
+// Enough for any unit that has this place, and for the parts that ranks send of it.
+std::int64_t Builder::room_of(std::int32_t index) const {
+  std::int64_t largest = 0;
+  for (const Unit& u : program_.units) {
+    if (&u != &unit(index) && !(in_block(u) && in_block(unit(index)))) continue;
+    largest = std::max(largest, u.elements);
+    for (const Range& part : u.parts) {
+      largest = std::max(largest, part.count * static_cast<std::int64_t>(u.parts.size()));
+    }
+  }
+  return largest;
+}
+
+Op Builder::issue(Kind kind, Axis axis, Part part, const View& in, const View& out,
+                  std::int32_t unit) {
+  Op op{.kind = kind, .part = part, .in = {in}, .out = {out}, .axis = axis};
+  op.ticket = tickets_++;
+  op.unit = unit;
+  emit(op);
+  return program_.ops.back();
+}
+
+void Builder::wait(const Op& issued) {
+  Op op = issued;
+  op.kind = Kind::kWait;
+  op.phase = phase_;
+  program_.ops.push_back(std::move(op));
+}
+
+View Builder::gathered(std::int32_t index) {
+  const Dtype type = program_.choices.numerics.weights;
+  const Storage storage = in_block(unit(index)) ? Storage::kGathered : Storage::kActivations;
+  return shared(place_of(index, "gathered"), room_of(index), type, storage);
+}
+
+View Builder::weight(const Parameter& p) const {
+  if (!program_.choices.layout.gathers_weights()) return program_.weight(p);
+  const auto place = shared_.find(place_of(p.unit, "gathered"));
+  ASSAY_CHECK(place != shared_.end(), "a unit must be gathered before its weights are used");
+  return {place->second.buffer, p.offset, p.rows, p.cols, p.cols};
+}
+
+void Builder::plan_uses(const std::vector<std::int32_t>& units) {
+  if (!program_.choices.layout.gathers_weights()) return;
+  for (const std::int32_t unit : units) {
+    if (uses_.empty() || uses_.back().unit != unit || uses_.back().micro != micro_) {
+      uses_.push_back({unit, micro_});
+    }
+  }
+}
+
+void Builder::gather(const Use& use) {
+  const Unit& u = unit(use.unit);
+  const View own{u.weights, 0, 1, u.own.count, u.own.count};
+  const std::int32_t micro = std::exchange(micro_, use.micro);
+  const std::int32_t layer = std::exchange(layer_, u.layer);
+  const View to = gathered(use.unit).columns(0, u.elements);
+  gathering_[use.unit] = issue(Kind::kAllGather, Axis::kShard, Part::kAllGroups, own, to, use.unit);
+  micro_ = micro;
+  layer_ = layer;
+  resident_[place_of(use.unit, "gathered")] = use;
+}
+
+void Builder::use(std::int32_t index) {
+  if (!program_.choices.layout.gathers_weights()) return;
+  if (in_use_.unit == index && in_use_.micro == micro_) return;
+  ASSAY_CHECK(!uses_.empty() && uses_.front().unit == index, "units must be used as planned");
+  const Use now = in_use_ = uses_.front();
+  uses_.pop_front();
+  // Places beside those of blocks hold something else between micro-batches.
+  const auto is_there = [&](const Use& use) {
+    const auto at = resident_.find(place_of(use.unit, "gathered"));
+    return at != resident_.end() && at->second.unit == use.unit &&
+           (in_block(unit(use.unit)) || at->second.micro == use.micro);
+  };
+  if (!is_there(now)) gather(now);
+  if (const auto issued = gathering_.find(index); issued != gathering_.end()) {
+    wait(issued->second);
+    gathering_.erase(issued);
+  }
+  if (uses_.empty() || is_there(uses_.front())) return;
+  const Use next = uses_.front();
+  if (place_of(next.unit, "gathered") != place_of(index, "gathered")) gather(next);
+}
+
+// The first micro-batch of a single rank has nothing to be added to.
+bool Builder::writes_directly() const {
+  return program_.choices.layout.data().ranks == 1 && micro_ == 0;
+}
+
+View Builder::own_gradients(std::int32_t index, bool head) {
+  const Unit& u = unit(index);
+  return u.in_own(head ? u.head_gradients : u.gradients, u.part);
+}
+
+View Builder::gradient_place(std::int32_t index, bool head) {
+  return shared(place_of(index, head ? "head gradients" : "gradients"), room_of(index),
+                program_.choices.numerics.gradients, Storage::kActivations);
+}
+
+View Builder::gradient(const Parameter& p, bool head) {
+  const Unit& u = unit(p.unit);
+  // The rows that pad a table have gradients, too: zeros.
+  const std::int64_t rows = p.part == Part::kEmbedding ? p.rows + p.padding_rows : p.rows;
+  if (writes_directly()) {
+    return {head ? u.head_gradients : u.gradients, p.offset, rows, p.cols, p.cols};
+  }
+  const View place = gradient_place(p.unit, head);
+  // Another unit's may still be on their way from there.
+  const auto in_the_way = [&](const Pending& pending) {
+    return pending.issued.in[0].buffer == place.buffer;
+  };
+  while (std::any_of(pending_.begin(), pending_.end(), in_the_way)) finish_oldest();
+  return {place.buffer, p.offset, rows, p.cols, p.cols};
+}
+
+void Builder::fold(const View& addends, std::int32_t index, bool head) {
+  Op op{.kind = Kind::kFold,
+        .part = Part::kAllGroups,
+        .in = {addends},
+        .out = {own_gradients(index, head)},
+        .unit = index};
+  op.adds = micro_ > 0 ? 1 : 0;
+  if (addends.elements() > 0) emit(std::move(op));
+}
+
+void Builder::finish_gradients(std::int32_t index, bool head) {
+  if (writes_directly()) return;
+  const Unit& u = unit(index);
+  const std::int64_t ranks = program_.choices.layout.data().ranks;
+  const View made = gradient_place(index, head).columns(0, u.elements);
+  if (ranks == 1) return fold(made, index, head);
+  View received =
+      shared(place_of(index, head ? "received head gradients" : "received gradients"),
+             room_of(index), program_.choices.numerics.gradients, Storage::kActivations);
+  received = {received.buffer, 0, ranks, u.part.count, u.part.count};
+  pending_.push_back(
+      {issue(Kind::kAllToAll, Axis::kData, Part::kAllGroups, made, received, index), head});
+}
+
+void Builder::finish_oldest() {
+  const Pending oldest = pending_.front();
+  pending_.pop_front();
+  const std::int32_t micro = std::exchange(micro_, oldest.issued.micro);
+  const std::int32_t layer = std::exchange(layer_, oldest.issued.layer);
+  wait(oldest.issued);
+  fold(oldest.issued.out[0], oldest.issued.unit, oldest.head);
+  micro_ = micro;
+  layer_ = layer;
+}
+
+void Builder::finish_exchanges() {
+  while (!pending_.empty()) finish_oldest();
+}
+
+}  // namespace assay::step

@@ -1,0 +1,163 @@
+#include "step/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "step/shapes.h"
+
+namespace assay::step {
+namespace {
+
+constexpr std::int64_t kSmallestBlock = 128;  // what vector loads and matrix libraries like
+constexpr std::int64_t kLargestBlock = 32768;
+constexpr std::int64_t kBlocksOfLargest = 4096;
+
+std::int64_t up_to(std::int64_t value, std::int64_t multiple_of) {
+  return (value + multiple_of - 1) / multiple_of * multiple_of;
+}
+
+std::int64_t room_of(const Parameter& p, std::int64_t block) {
+  return up_to((p.rows + p.padding_rows) * p.cols, block);
+}
+
+enum class Module : std::uint8_t { kBefore, kAttention, kMlp, kAfter };
+
+Module module_of(Part part) {
+  switch (part) {
+    case Part::kEmbedding:
+    case Part::kPositions:
+      return Module::kBefore;
+    case Part::kFinalNorm:
+    case Part::kHead:
+      return Module::kAfter;
+    case Part::kMlpNorm:
+    case Part::kGateUp:
+    case Part::kDown:
+      return Module::kMlp;
+    default:
+      return Module::kAttention;
+  }
+}
+
+std::string unit_name(const Parameter& p, bool modules) {
+  const Module module = module_of(p.part);
+  // A table that is also the head is exchanged by both; what is exchanged with it must be, too.
+  if (module == Module::kBefore) return p.part == Part::kPositions ? "positions" : "embedding";
+  if (module == Module::kAfter) return "head";
+  if (p.group == Group::kMuon) return fmt::format("layers.{}.matrices", p.layer);
+  if (!modules) return fmt::format("layers.{}", p.layer);
+  return fmt::format("layers.{}.{}", p.layer, module == Module::kMlp ? "mlp" : "attention");
+}
+
+// Within a unit: attention before the MLP, so that this order does not depend on what a unit is,
+// and matrices before vectors, so that few ranges have the same weight decay.
+bool comes_before(const Parameter& a, const Parameter& b) {
+  if (a.unit != b.unit) return a.unit < b.unit;
+  if (module_of(a.part) != module_of(b.part)) return module_of(a.part) < module_of(b.part);
+  return a.is_vector() < b.is_vector();
+}
+
+// Which data rank updates a matrix of Muon's. Those of one kind are dealt out layer by layer, each
+// kind from another rank on, so that ranks get equally many of each.
+std::int64_t owner_of(const Parameter& p, std::int64_t ranks) {
+  constexpr Part kKinds[] = {Part::kQkv, Part::kAttentionOut, Part::kGateUp, Part::kDown};
+  const auto kind = std::find(std::begin(kKinds), std::end(kKinds), p.part) - std::begin(kKinds);
+  return (p.layer + kind * std::max<std::int64_t>(1, ranks / 4)) % ranks;
+}
+
+class UnitMaker {
+ public:
+  UnitMaker(const spec::ModelSpec& model, const Layout& layout, std::vector<Parameter>& parameters)
+      : layout_(layout), block_(norm_block(model)), parameters_(parameters) {}
+
+  std::vector<Unit> make() {
+    assign();
+    std::vector<Parameter*> order;
+    for (Parameter& p : parameters_) order.push_back(&p);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Parameter* a, const Parameter* b) { return comes_before(*a, *b); });
+    std::int64_t first_element = 0;
+    for (auto from = order.begin(); from != order.end();) {
+      Unit& unit = units_[static_cast<std::size_t>((*from)->unit)];
+      const auto to = std::find_if(from, order.end(),
+                                   [&](const Parameter* p) { return p->unit != (*from)->unit; });
+      unit.first_element = first_element;
+      for (auto p = from; p != to; ++p) first_element += room_of(**p, block_);
+      unit.whole_matrices ? deal_out(unit, {from, to}) : cut(unit, {from, to});
+      from = to;
+    }
+    return std::move(units_);
+  }
+
+ private:
+  void assign() {
+    for (Parameter& p : parameters_) {
+      const bool modules = layout_.gathers_weights() && layout_.unit == spec::ShardUnit::kModule;
+      const std::string name = unit_name(p, modules);
+      auto found = std::find_if(units_.begin(), units_.end(),
+                                [&](const Unit& unit) { return unit.name == name; });
+      if (found == units_.end()) {
+        units_.push_back({.name = name, .layer = p.layer});
+        found = units_.end() - 1;
+        found->whole_matrices = p.group == Group::kMuon;
+      }
+      p.unit = static_cast<std::int32_t>(found - units_.begin());
+    }
+  }
+
+  // In equal parts.
+  void cut(Unit& unit, const std::vector<Parameter*>& list) const {
+    for (Parameter* p : list) {
+      p->offset = unit.elements;
+      unit.elements += room_of(*p, block_);
+    }
+    const Place data = layout_.data();
+    unit.elements = up_to(unit.elements, data.ranks * block_);
+    const std::int64_t each = unit.elements / data.ranks;
+    for (std::int64_t rank = 0; rank < data.ranks; ++rank) {
+      unit.parts.push_back({rank * each, each});
+    }
+    unit.part = unit.parts[static_cast<std::size_t>(data.rank)];
+    const std::int64_t shard = unit.elements / layout_.shard.ranks;
+    unit.own = {layout_.shard.rank * shard, shard};
+  }
+
+  void deal_out(Unit& unit, const std::vector<Parameter*>& list) const {
+    const Place data = layout_.data();
+    for (std::int64_t rank = 0; rank < data.ranks; ++rank) {
+      Range part{unit.elements, 0};
+      for (Parameter* p : list) {
+        if (owner_of(*p, data.ranks) != rank) continue;
+        p->offset = unit.elements;
+        unit.elements += room_of(*p, block_);
+      }
+      part.count = unit.elements - part.first;
+      unit.parts.push_back(part);
+    }
+    unit.part = unit.own = unit.parts[static_cast<std::size_t>(data.rank)];
+  }
+
+  const Layout& layout_;
+  std::int64_t block_;
+  std::vector<Parameter>& parameters_;
+  std::vector<Unit> units_;
+};
+
+}  // namespace
+
+std::int64_t norm_block(const spec::ModelSpec& model) {
+  const BlockShape s = block_shape(model);
+  const std::int64_t largest = s.dim * std::max({s.qkv(), s.q, s.inner, s.ffn});
+  const auto wanted = static_cast<std::uint64_t>(largest / kBlocksOfLargest);
+  return std::clamp(static_cast<std::int64_t>(std::bit_ceil(wanted)), kSmallestBlock,
+                    kLargestBlock);
+}
+
+std::vector<Unit> make_units(const spec::ModelSpec& model, const Layout& layout,
+                             std::vector<Parameter>& parameters) {
+  return UnitMaker(model, layout, parameters).make();
+}
+
+}  // namespace assay::step

@@ -1,0 +1,37 @@
+// RankGroups: the groups of ranks that a program exchanges data in, one per axis of its layout, and
+// the exchanges that a backend has issued and not yet waited for.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "base/result.h"
+#include "comm/communicator.h"
+#include "step/program.h"
+
+namespace assay::train {
+
+class RankGroups {
+ public:
+  // Called by every rank of `world`, whose ranks are numbered as the layout's. `world` must outlive
+  // the groups.
+  static base::Result<std::unique_ptr<RankGroups>> make(comm::Communicator& world,
+                                                        const step::Layout& layout);
+
+  [[nodiscard]] int ranks() const { return world_->ranks(); }
+  [[nodiscard]] comm::Communicator& world() const { return *world_; }
+
+  // The exchange of an op (step::Kind::kAllGather, kAllToAll) between buffers of this rank.
+  base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
+                           std::byte* out);
+  base::Result<void> wait(const step::Op& op);
+
+ private:
+  explicit RankGroups(comm::Communicator& world) : world_(&world) {}
+  [[nodiscard]] comm::Communicator& along(step::Axis axis) const;
+
+  comm::Communicator* world_;
+  std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // but the world's own
+};
+
+}  // namespace assay::train
