@@ -80,7 +80,7 @@ base::Result<void> fill_weights(train::Backend& backend, const step::Program& p)
       if (parameter.init == step::Init::kOnes) {
         std::fill(piece.begin(), piece.end(), train::split_master(1.0F).high);
       }
-      const step::View view{p.of(parameter.group).weights, parameter.offset + first, 1, count,
+      const step::View view{p.unit_of(parameter).weights, parameter.offset + first, 1, count,
                             count};
       ASSAY_TRY_VOID(backend.write(view, std::as_bytes(std::span(piece))));
     }

@@ -116,7 +116,15 @@ class Optimizer {
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
       const Unit& unit = p_.units[i];
       if (!unit.whole_matrices) {
-        add(everyones.columns(places[i].first, places[i].count));
+        // Rank after rank, and nothing of what pads the last parts: so a block is at the same place
+        // in this order on any number of ranks.
+        const View all = everyones.columns(places[i].first, places[i].count);
+        const std::int64_t blocks = unit.used / block_;
+        const std::int64_t rows = blocks / all.cols;
+        if (rows > 0) add(all.rows_from(0, rows));
+        if (rows * all.cols < blocks) {
+          add(all.rows_from(rows, 1).columns(0, blocks - rows * all.cols));
+        }
         continue;
       }
       for (const Parameter& p : p_.parameters) {

@@ -114,6 +114,7 @@ class UnitMaker {
       unit.elements += room_of(*p, block_);
     }
     const Place data = layout_.data();
+    unit.used = unit.elements;
     unit.elements = up_to(unit.elements, data.ranks * block_);
     const std::int64_t each = unit.elements / data.ranks;
     for (std::int64_t rank = 0; rank < data.ranks; ++rank) {
@@ -136,6 +137,7 @@ class UnitMaker {
       part.count = unit.elements - part.first;
       unit.parts.push_back(part);
     }
+    unit.used = unit.elements;
     unit.part = unit.own = unit.parts[static_cast<std::size_t>(data.rank)];
   }
 

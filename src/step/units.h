@@ -23,6 +23,7 @@ struct Unit {
   std::string name;  // "embedding", "layers.3", "layers.3.mlp", "layers.3.matrices", "head"
   std::int32_t layer = kNoLayer;
   std::int64_t elements = 0;       // padding included
+  std::int64_t used = 0;           // the same without what is added at the end for equal parts
   std::int64_t first_element = 0;  // of all of the model's, the same for every layout
   // What each data rank adds up; together, in order, the whole unit.
   std::vector<Range> parts;

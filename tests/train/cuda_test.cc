@@ -124,9 +124,8 @@ TEST_F(CudaAgainstCpu, ValidationAgreesAndChangesNothing) {
     EXPECT_NEAR(loss_of(validated) / loss_of(cpu), 1.0, 1e-2);
     EXPECT_EQ(loss_of(validated), loss_of(validated));
     for (Trial* trial : {&plain, &validated}) trial->step(settings);
-    for (const step::GroupBuffers& group : plain.program().groups) {
-      if (group.weights < 0) continue;
-      for (const step::BufferId buffer : {group.weights, group.remainders, group.first_moment}) {
+    for (const step::Unit& unit : plain.program().units) {
+      for (const step::BufferId buffer : {unit.weights, unit.remainders, unit.first_moment}) {
         EXPECT_EQ(plain.bits(plain.whole(buffer)), validated.bits(validated.whole(buffer)));
       }
     }

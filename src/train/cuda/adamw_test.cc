@@ -24,16 +24,17 @@ std::uint16_t rounded(float value, std::uint32_t bits) {
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + bits) >> 16U);
 }
 
-// A group of parameters in host memory.
-struct HostGroup {
+// What one op updates, in host memory.
+struct HostRange {
+  const step::Op* op = nullptr;
   std::vector<float> weight;
   std::vector<std::uint16_t> first;
   std::vector<std::uint16_t> second;
-  bool decays = false;
-  std::uint32_t part = 0;
+
+  [[nodiscard]] bool decays() const { return op->part == step::Part::kDecayed; }
 };
 
-void update(HostGroup& group, const std::vector<std::uint16_t>& gradient, float clip,
+void update(HostRange& group, const std::vector<std::uint16_t>& gradient, float clip,
             const StepSettings& s) {
   const auto steps = static_cast<double>(s.step);
   const auto beta1 = static_cast<float>(s.beta1);
@@ -43,16 +44,16 @@ void update(HostGroup& group, const std::vector<std::uint16_t>& gradient, float 
   const auto correct2 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta2, steps)));
   const auto epsilon = static_cast<float>(s.epsilon);
   const float keep =
-      group.decays ? static_cast<float>(1.0 - s.learning_rate * s.weight_decay) : 1.0F;
-  const std::uint32_t seed =
-      mixed(static_cast<std::uint32_t>(s.step) * 0x9e3779b9U + group.part * 0x7f4a7c15U);
+      group.decays() ? static_cast<float>(1.0 - s.learning_rate * s.weight_decay) : 1.0F;
+  const std::uint32_t seed = mixed(static_cast<std::uint32_t>(s.step) * 0x9e3779b9U);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const float g = join_master({gradient[i], 0}) * clip;
     const float m = beta1 * join_master({group.first[i], 0}) + (1 - beta1) * g;
     const float v = beta2 * join_master({group.second[i], 0}) + (1 - beta2) * g * g;
     group.weight[i] =
         keep * group.weight[i] - rate * (m * correct1) / (std::sqrt(v * correct2) + epsilon);
-    const std::uint32_t bits = mixed(seed ^ static_cast<std::uint32_t>(i));
+    const std::uint32_t bits =
+        mixed(seed ^ static_cast<std::uint32_t>(group.op->element + static_cast<std::int64_t>(i)));
     group.first[i] = rounded(m, bits & 0xffffU);
     group.second[i] = rounded(v, bits >> 16U);
   }
@@ -65,22 +66,21 @@ TEST(CudaAdamw, IsTheHostsToTheLastBit) {
               {.numerics = step::numerics_of(spec::Precision::kBf16),
                .recompute = spec::Recompute::kCheap});
   const step::Program& p = trial.program();
-  const auto weights_of = [&](const step::GroupBuffers& group) {
-    const auto high = trial.bits(trial.whole(group.weights));
-    const auto low = trial.bits(trial.whole(group.remainders));
+  const auto weights_of = [&](const step::Op& op) {
+    const auto high = trial.bits(op.out[0]);
+    const auto low = trial.bits(op.out[1]);
     std::vector<float> joined;
     for (std::size_t i = 0; i < high.size(); ++i) joined.push_back(join_master({high[i], low[i]}));
     return joined;
   };
-  std::vector<HostGroup> host;
-  for (const auto& [group, part] : {std::pair{step::Group::kDecayed, step::Part::kDecayed},
-                                    {step::Group::kUndecayed, step::Part::kUndecayed}}) {
-    const auto elements = static_cast<std::size_t>(p.of(group).elements);
-    host.push_back({.weight = weights_of(p.of(group)),
+  std::vector<HostRange> host;
+  for (const step::Op& op : p.ops) {
+    if (op.kind != step::Kind::kAdamw) continue;
+    const auto elements = static_cast<std::size_t>(op.out[0].elements());
+    host.push_back({.op = &op,
+                    .weight = weights_of(op),
                     .first = std::vector<std::uint16_t>(elements),
-                    .second = std::vector<std::uint16_t>(elements),
-                    .decays = group == step::Group::kDecayed,
-                    .part = static_cast<std::uint32_t>(part)});
+                    .second = std::vector<std::uint16_t>(elements)});
   }
   for (std::int64_t step = 1; step <= 4; ++step) {
     const StepSettings settings{.step = step,
@@ -92,14 +92,11 @@ TEST(CudaAdamw, IsTheHostsToTheLastBit) {
                                 .clip = 0.5};
     const Scalars scalars = trial.step(settings);
     ASSERT_LT(scalar(scalars, step::Scalar::kClip), 1.0F);
-    for (HostGroup& group : host) {
-      const step::GroupBuffers& device =
-          p.of(group.decays ? step::Group::kDecayed : step::Group::kUndecayed);
-      update(group, trial.bits(trial.whole(device.gradients)), scalar(scalars, step::Scalar::kClip),
-             settings);
-      EXPECT_TRUE(group.first == trial.bits(trial.whole(device.first_moment))) << step;
-      EXPECT_TRUE(group.second == trial.bits(trial.whole(device.second_moment))) << step;
-      EXPECT_TRUE(group.weight == weights_of(device)) << step;
+    for (HostRange& range : host) {
+      update(range, trial.bits(range.op->in[0]), scalar(scalars, step::Scalar::kClip), settings);
+      EXPECT_TRUE(range.first == trial.bits(range.op->out[2])) << step;
+      EXPECT_TRUE(range.second == trial.bits(range.op->out[3])) << step;
+      EXPECT_TRUE(range.weight == weights_of(*range.op)) << step;
     }
   }
 }

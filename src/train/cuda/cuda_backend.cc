@@ -128,12 +128,23 @@ void CudaBackendImpl::begin_step(const StepSettings& settings) {
                 "scalars");
 }
 
-void CudaBackendImpl::set_batch(std::span<const std::int32_t> tokens,
+void CudaBackendImpl::set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
                                 std::span<const std::int32_t> targets) {
-  auto* to_tokens = reinterpret_cast<std::int32_t*>(address(program_->tokens));
-  auto* to_targets =
-      targets.empty() ? nullptr : reinterpret_cast<std::int32_t*>(address(program_->targets));
-  batches_.send(device_, tokens, targets, to_tokens, to_targets);
+  device_.log_to(log_, &op);
+  std::vector<Shape> read;
+  for (const step::View& view : op.out) read.emplace_back(this->tokens(view));
+  device_.executed(op.kind, {}, read);
+  const auto to = [&](std::size_t i) {
+    return i < op.out.size() ? reinterpret_cast<std::int32_t*>(address(op.out[i])) : nullptr;
+  };
+  batches_.send(device_, tokens, op.out.size() > 1 ? targets : std::span<const std::int32_t>{},
+                to(0), to(1));
+}
+
+std::vector<Matrix> CudaBackendImpl::all(const std::vector<step::View>& views) const {
+  std::vector<Matrix> list;
+  for (const step::View& view : views) list.push_back(matrix(view));
+  return list;
 }
 
 base::Result<void> CudaBackendImpl::execute(const step::Op& op) {

@@ -12,10 +12,12 @@ namespace {
 using step::Kind;
 using step::Op;
 
-// The seed of stochastic rounding: different for every step and part of the optimizer.
+// The seed of stochastic rounding: different for every step and matrix of Muon's. AdamW tells
+// elements apart by themselves: which of them an op updates depends on the layout.
 std::uint32_t rounding_seed(std::int64_t step, const Op& op) {
-  const auto part =
-      static_cast<std::uint32_t>(op.part) + 32U * static_cast<std::uint32_t>(op.layer + 1);
+  const auto part = op.kind == Kind::kAdamw ? 0U
+                                            : static_cast<std::uint32_t>(op.part) +
+                                                  32U * static_cast<std::uint32_t>(op.layer + 1);
   return static_cast<std::uint32_t>(step) * 0x9e3779b9U + part * 0x7f4a7c15U;
 }
 
@@ -110,17 +112,20 @@ void CudaBackendImpl::execute_attention(const Op& op) {
 }
 
 void CudaBackendImpl::execute_optimizer(const Op& op) {
-  if (op.kind == Kind::kGradientNorm) {
-    std::vector<Matrix> gradients;
-    for (const step::View& view : op.in) gradients.push_back(matrix(view));
-    return gradient_norm(device_, gradients, settings_.clip, at(op.out, 0));
+  if (op.kind == Kind::kFold) return fold(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
+  if (op.kind == Kind::kNormSums) {
+    return norm_sums(device_, step::norm_block(program_->model), all(op.in), all(op.out));
   }
+  if (op.kind == Kind::kGradientNorm) {
+    return gradient_norm(device_, all(op.in), settings_.clip, at(op.out, 0));
+  }
+  if (op.kind == Kind::kStepSums) return step_sums(device_, at(op.in, 0), at(op.out, 0));
   if (op.kind == Kind::kMuon) {
     return muon(device_, products_, *program_, muon_numbers(settings_, op), at(op.in, 1),
                 at(op.in, 0), at(op.out, 0), at(op.out, 1), at(op.out, 2));
   }
-  adamw(device_, adamw_numbers(settings_, op), at(op.in, 1), at(op.in, 0), at(op.out, 0),
-        at(op.out, 1), at(op.out, 2), at(op.out, 3));
+  adamw(device_, adamw_numbers(settings_, op), op.element, at(op.in, 1), at(op.in, 0),
+        at(op.out, 0), at(op.out, 1), at(op.out, 2), at(op.out, 3));
 }
 
 void CudaBackendImpl::dispatch(const Op& op) {
@@ -173,16 +178,20 @@ void CudaBackendImpl::dispatch(const Op& op) {
       const LossWeights weights{static_cast<float>(1.0 / settings_.counted_targets),
                                 static_cast<float>(settings_.z_loss)};
       return loss(device_, program_->model.vocab, at(op.in, 0), tokens(op.in[1]), weights,
-                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1));
+                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1), op.adds_to(1));
     }
+    case Kind::kFold:
+    case Kind::kNormSums:
     case Kind::kGradientNorm:
     case Kind::kAdamw:
     case Kind::kMuon:
+    case Kind::kStepSums:
       return execute_optimizer(op);
-    case Kind::kReduceScatter:
+    case Kind::kRead:
+      return;  // see set_batch()
     case Kind::kAllGather:
-    case Kind::kAllReduce:
-    case Kind::kRangeNorm:
+    case Kind::kAllToAll:
+    case Kind::kWait:
       return device_.failed("several ranks are not supported");  // prepare() refuses them
   }
 }

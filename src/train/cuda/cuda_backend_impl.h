@@ -31,7 +31,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<HostCopy> copy_out(const step::Program& program,
                                   std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
-  void set_batch(std::span<const std::int32_t> tokens,
+  void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> targets) override;
   base::Result<void> execute(const step::Op& op) override;
   base::Result<Scalars> finish_step() override;
@@ -80,6 +80,7 @@ class CudaBackendImpl : public CudaBackend {
   [[nodiscard]] Matrix matrix(const step::View& view) const;
   // The i-th view as a matrix, or an empty one.
   [[nodiscard]] Matrix at(const std::vector<step::View>& views, std::size_t i) const;
+  [[nodiscard]] std::vector<Matrix> all(const std::vector<step::View>& views) const;
   [[nodiscard]] Tokens tokens(const step::View& view) const;
   [[nodiscard]] base::Result<void> outcome() const;
   void begin_op(const step::Op& op);

@@ -26,7 +26,7 @@ base::Result<void> check_program(const step::Program& p) {
     return base::fail(base::usage_error("train.precision", "GPUs train in bf16 or fp8",
                                         "train.precision = \"bf16\""));
   }
-  if (p.choices.layout.data.ranks > 1) {
+  if (p.choices.layout.ranks() > 1) {
     return base::fail(base::usage_error("layout.ranks", "GPUs cannot be trained on together yet",
                                         "set layout.ranks=1, or use --device cpu"));
   }

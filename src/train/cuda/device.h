@@ -18,6 +18,7 @@ struct Workspace {
   std::int64_t products_bytes = 0;
   void* attention = nullptr;            // cuDNN's
   float* partial = nullptr;             // first-stage sums over blocks of rows
+  float* norm_sums = nullptr;           // of all blocks of gradients
   double* sums = nullptr;               // kSums of them, and 2 per token of a micro-batch
   float* turns = nullptr;               // persistent: cosines, then sines, of every position
   std::int32_t* token_index = nullptr;  // valid for a micro-batch: see batches.h

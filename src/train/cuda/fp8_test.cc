@@ -211,11 +211,11 @@ TEST_F(CudaFp8, ExecutesTheListAndRecomputationChangesNothing) {
 TEST_F(CudaFp8, WhatIsNotFiniteIsNoticed) {
   Trial trial(gpu_backend(), testing::variants()[0].model,
               choices_in(spec::Precision::kFp8, spec::Recompute::kCheap));
-  const step::View weights = trial.whole(trial.program().of(step::Group::kDecayed).weights);
+  const auto qkv =
+      std::ranges::find(trial.program().parameters, "layers.0.qkv", &step::Parameter::name);
+  const step::View weights = trial.whole(trial.program().unit_of(*qkv).weights);
   for (const std::uint16_t bad : {std::uint16_t{0x7f80}, std::uint16_t{0x7fc0}}) {
     std::vector<std::uint16_t> bits = trial.bits(weights);
-    const auto qkv =
-        std::ranges::find(trial.program().parameters, "layers.0.qkv", &step::Parameter::name);
     bits[static_cast<std::size_t>(qkv->offset)] = bad;
     trial.set_bits(weights, bits);
     EXPECT_EQ(scalar(trial.step({.counted_targets = 1}), step::Scalar::kNonFinite), 1.0F);

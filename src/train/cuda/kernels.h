@@ -68,13 +68,13 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx,
                 bool adds);
 void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
 
-// loss.cu: replaces logits by their gradients if `gradient`; adds to the sums.
+// loss.cu: replaces logits by their gradients if `gradient`; writes or adds to the sums.
 struct LossWeights {
   float of_token = 0;  // one over the step's counted targets
   float z_loss = 0;
 };
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
-          bool gradient, Matrix scalars);
+          bool gradient, Matrix sums, bool adds);
 
 // optimizer.cu. Moments are rounded to bf16 stochastically: with rounding to nearest a second
 // moment could never decrease, because one step changes it by less than half of bf16's last bit.
@@ -87,11 +87,18 @@ struct AdamwNumbers {
   float correct2 = 0;
   float epsilon = 0;
   float keep = 0;
-  std::uint32_t rounding_seed = 0;  // of step and group
+  std::uint32_t rounding_seed = 0;  // of the step
 };
-void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars);
-void adamw(Device& device, const AdamwNumbers& numbers, Matrix scalars, Matrix gradient,
-           Matrix weight, Matrix remainder, Matrix first, Matrix second);
+// Rows are added to `sum` one after the other, or to nothing.
+void fold(Device& device, Matrix addends, Matrix sum, bool adds);
+// Squares of each gradient, added up in blocks.
+void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
+               std::span<const Matrix> sums);
+void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars);
+void step_sums(Device& device, Matrix by_rank, Matrix sums);
+// `element`: where the first one is among all of the model's.
+void adamw(Device& device, const AdamwNumbers& numbers, std::int64_t element, Matrix scalars,
+           Matrix gradient, Matrix weight, Matrix remainder, Matrix first, Matrix second);
 
 // muon_kernels.cu: the element-wise parts of Muon (muon.cc).
 struct MuonNumbers {

@@ -140,7 +140,8 @@ __global__ void __launch_bounds__(kLossThreads, 3) loss_kernel(LossArguments a) 
 
 // One block sums the rows in an order that depends on their number only.
 __global__ void __launch_bounds__(kLossSumThreads)
-    loss_sum_kernel(const double* row_sums, const std::int32_t* targets, int rows, float* scalars) {
+    loss_sum_kernel(const double* row_sums, const std::int32_t* targets, int rows, float* totals,
+                    bool adds) {
   __shared__ double shared[3][kWarp];
   double sums[3] = {0, 0, 0};
   for (int i = static_cast<int>(threadIdx.x); i < rows; i += kLossSumThreads) {
@@ -150,16 +151,17 @@ __global__ void __launch_bounds__(kLossSumThreads)
   }
   block_sum(sums, shared);
   if (threadIdx.x != 0) return;
-  scalars[kLossSumIndex] += static_cast<float>(sums[0]);
-  scalars[kZLossSumIndex] += static_cast<float>(sums[1]);
-  scalars[kCountIndex] += static_cast<float>(sums[2]);
+  const int places[3] = {kLossSumIndex, kZLossSumIndex, kCountIndex};
+  for (int i = 0; i < 3; ++i) {
+    totals[places[i]] = (adds ? totals[places[i]] : 0.0F) + static_cast<float>(sums[i]);
+  }
 }
 
 }  // namespace
 
 void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
-          bool gradient, Matrix scalars) {
-  device.executed(step::Kind::kLoss, {logits, targets}, {logits, scalars});
+          bool gradient, Matrix sums, bool adds) {
+  device.executed(step::Kind::kLoss, {logits, targets}, {logits, sums});
   double* row_sums = device.workspace.sums + kSums;
   const LossArguments a{logits.as<Half>(),
                         logits.stride,
@@ -171,7 +173,7 @@ void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, Los
                         gradient};
   loss_kernel<<<static_cast<unsigned>(logits.rows), kLossThreads, 0, device.stream>>>(a);
   loss_sum_kernel<<<1, kLossSumThreads, 0, device.stream>>>(
-      row_sums, targets.data, static_cast<int>(logits.rows), scalars.as<float>());
+      row_sums, targets.data, static_cast<int>(logits.rows), sums.as<float>(), adds);
   device.launched("loss");
 }
 

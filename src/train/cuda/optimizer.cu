@@ -1,5 +1,5 @@
-// The norm of the gradients, and AdamW. A step with non-finite gradients changes nothing; that is
-// decided on the device, so the host does not wait.
+// Sums over micro-batches, the norm of the gradients, and AdamW. A step with non-finite gradients
+// changes nothing; that is decided on the device, so the host does not wait.
 //
 // AdamW's arithmetic is written operation by operation, without fusing, so that the host can repeat
 // it bit for bit.
@@ -12,16 +12,39 @@ namespace {
 constexpr int kOptimizerThreads = 256;
 constexpr int kOptimizerSumThreads = 1024;
 
+// Rounds to bf16 after each addend, so that it does not matter whether addends come in one call or
+// in several.
 __global__ void __launch_bounds__(kOptimizerThreads)
-    square_kernel(const Half* gradient, std::int64_t vectors, double* sums) {
+    fold_kernel(const Half* addends, std::int64_t stride, int rows, Half* sum, std::int64_t vectors,
+                bool adds) {
+  const std::int64_t vector =
+      static_cast<std::int64_t>(blockIdx.x) * kOptimizerThreads + threadIdx.x;
+  if (vector >= vectors) return;
+  const std::int64_t at = vector * 8;
+  uint4 all = load8(adds ? sum + at : addends + at);
+  for (int row = adds ? 0 : 1; row < rows; ++row) {
+    float left[8];
+    float right[8];
+    widen(all, left);
+    widen(load8(addends + row * stride + at), right);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) left[j] = __fadd_rn(left[j], right[j]);
+    all = narrow(left);
+  }
+  store8(sum + at, all);
+}
+
+// One block of threads for each block of elements.
+__global__ void __launch_bounds__(kOptimizerThreads)
+    square_kernel(const Half* gradient, std::int64_t elements, int block, float* sums) {
   __shared__ double shared[1][kWarp];
   double sum[1] = {0};
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kOptimizerThreads;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * block;
+  const std::int64_t last = first + block < elements ? first + block : elements;
 #pragma unroll 4
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kOptimizerThreads + threadIdx.x;
-       i < vectors; i += step) {
+  for (std::int64_t at = first + 8 * threadIdx.x; at < last; at += 8 * kOptimizerThreads) {
     float g[8];
-    widen(load8(gradient + i * 8), g);
+    widen(load8(gradient + at), g);
     // fp32 is enough for eight squares: if they differ much in size the small ones do not matter,
     // and an overflow counts as infinite.
     float part = 0;
@@ -30,21 +53,40 @@ __global__ void __launch_bounds__(kOptimizerThreads)
     sum[0] += static_cast<double>(part);
   }
   block_sum(sum, shared);
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum[0];
+  if (threadIdx.x == 0) sums[blockIdx.x] = static_cast<float>(sum[0]);
+}
+
+// Copies rows one after the other: all sums in the order of the parameters.
+__global__ void __launch_bounds__(kOptimizerThreads)
+    line_up_kernel(const float* from, std::int64_t stride, int cols, int count, float* to) {
+  const int i = static_cast<int>(blockIdx.x) * kOptimizerThreads + static_cast<int>(threadIdx.x);
+  if (i < count) to[i] = from[i / cols * stride + i % cols];
 }
 
 __global__ void __launch_bounds__(kOptimizerSumThreads)
-    norm_of_squares_kernel(const double* sums, int count, double clip, float* scalars) {
+    norm_of_squares_kernel(const float* sums, int count, double clip, float* scalars) {
   __shared__ double shared[1][kWarp];
   double sum[1] = {0};
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kOptimizerSumThreads)
-    sum[0] += sums[i];
+    sum[0] += static_cast<double>(sums[i]);
   block_sum(sum, shared);
   if (threadIdx.x != 0) return;
   const double norm = sqrt(sum[0]);
   scalars[kNormIndex] = static_cast<float>(norm);
   scalars[kClipIndex] = clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1.0F;
   scalars[kNonFiniteIndex] = isfinite(norm) ? 0.0F : 1.0F;
+}
+
+// Micro-batches in their order: ranks take turns.
+__global__ void step_sums_kernel(const float* by_rank, std::int64_t stride, int ranks, int cols,
+                                 float* sums, int width) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i >= width) return;
+  float sum = 0;
+  for (int first = 0; first < cols; first += width) {
+    for (int rank = 0; rank < ranks; ++rank) sum += by_rank[rank * stride + first + i];
+  }
+  sums[i] = sum;
 }
 
 struct AdamwArguments {
@@ -55,6 +97,7 @@ struct AdamwArguments {
   Half* first;
   Half* second;
   std::int64_t vectors;
+  std::int64_t element;  // of all of the model's: where the first one is
   AdamwNumbers n;
 };
 
@@ -85,7 +128,8 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
   const AdamwNumbers& n = a.n;
   const float rest1 = __fsub_rn(1.0F, n.beta1);
   const float rest2 = __fsub_rn(1.0F, n.beta2);
-  const std::uint32_t seed = mixed(n.rounding_seed + static_cast<std::uint32_t>(at >> 32));
+  const std::int64_t element = a.element + at;
+  const std::uint32_t seed = mixed(n.rounding_seed + static_cast<std::uint32_t>(element >> 32));
   Half weight[8];
   Half remainder[8];
   Half first[8];
@@ -101,7 +145,7 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
     const float down = __fadd_rn(__fsqrt_rn(__fmul_rn(v, n.correct2)), n.epsilon);
     const float moved = __fsub_rn(__fmul_rn(n.keep, w), __fdiv_rn(up, down));
     split_halves(moved, weight[j], remainder[j]);
-    const std::uint32_t bits = mixed(seed ^ static_cast<std::uint32_t>(at + j));
+    const std::uint32_t bits = mixed(seed ^ static_cast<std::uint32_t>(element + j));
     first[j] = narrow_stochastic(m, bits & 0xffffU);
     second[j] = narrow_stochastic(v, bits >> 16);
   }
@@ -113,26 +157,61 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
 
 }  // namespace
 
-void gradient_norm(Device& device, std::span<const Matrix> gradients, double clip, Matrix scalars) {
-  device.executed(step::Kind::kGradientNorm, {gradients.begin(), gradients.end()}, {scalars});
-  double* sums = device.workspace.sums;
-  for (const Matrix& gradient : gradients) {
-    square_kernel<<<kSquareBlocks, kOptimizerThreads, 0, device.stream>>>(gradient.as<Half>(),
-                                                                          gradient.cols / 8, sums);
-    sums += kSquareBlocks;
+void fold(Device& device, Matrix addends, Matrix sum, bool adds) {
+  device.executed(step::Kind::kFold, {addends}, {sum});
+  const std::int64_t vectors = sum.cols / 8;
+  fold_kernel<<<blocks_for(vectors, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
+      addends.as<Half>(), addends.stride, static_cast<int>(addends.rows), sum.as<Half>(), vectors,
+      adds);
+  device.launched("sum of gradients");
+}
+
+void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
+               std::span<const Matrix> sums) {
+  device.executed(step::Kind::kNormSums, {gradients.begin(), gradients.end()},
+                  {sums.begin(), sums.end()});
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    square_kernel<<<static_cast<unsigned>(sums[i].cols), kOptimizerThreads, 0, device.stream>>>(
+        gradients[i].as<Half>(), gradients[i].cols, static_cast<int>(block), sums[i].as<float>());
   }
-  norm_of_squares_kernel<<<1, kOptimizerSumThreads, 0, device.stream>>>(
-      device.workspace.sums, static_cast<int>(gradients.size()) * kSquareBlocks, clip,
-      scalars.as<float>());
+  device.launched("squares of gradients");
+}
+
+void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars) {
+  device.executed(step::Kind::kGradientNorm, {sums.begin(), sums.end()}, {scalars});
+  float* line = device.workspace.norm_sums;
+  int count = 0;
+  for (const Matrix& part : sums) {
+    const int here = static_cast<int>(part.rows * part.cols);
+    line_up_kernel<<<blocks_for(here, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
+        part.as<float>(), part.stride, static_cast<int>(part.cols), here, line + count);
+    count += here;
+  }
+  norm_of_squares_kernel<<<1, kOptimizerSumThreads, 0, device.stream>>>(line, count, clip,
+                                                                        scalars.as<float>());
   device.launched("gradient norm");
 }
 
-void adamw(Device& device, const AdamwNumbers& numbers, Matrix scalars, Matrix gradient,
-           Matrix weight, Matrix remainder, Matrix first, Matrix second) {
+void step_sums(Device& device, Matrix by_rank, Matrix sums) {
+  device.executed(step::Kind::kStepSums, {by_rank}, {sums});
+  step_sums_kernel<<<1, kWarp, 0, device.stream>>>(
+      by_rank.as<float>(), by_rank.stride, static_cast<int>(by_rank.rows),
+      static_cast<int>(by_rank.cols), sums.as<float>(), static_cast<int>(sums.cols));
+  device.launched("sums of micro-batches");
+}
+
+void adamw(Device& device, const AdamwNumbers& numbers, std::int64_t element, Matrix scalars,
+           Matrix gradient, Matrix weight, Matrix remainder, Matrix first, Matrix second) {
   device.executed(step::Kind::kAdamw, {gradient, scalars}, {weight, remainder, first, second});
-  const AdamwArguments a{
-      scalars.as<float>(), gradient.as<Half>(), weight.as<Half>(), remainder.as<Half>(),
-      first.as<Half>(),    second.as<Half>(),   weight.cols / 8,   numbers};
+  const AdamwArguments a{.scalars = scalars.as<float>(),
+                         .gradient = gradient.as<Half>(),
+                         .weight = weight.as<Half>(),
+                         .remainder = remainder.as<Half>(),
+                         .first = first.as<Half>(),
+                         .second = second.as<Half>(),
+                         .vectors = weight.cols / 8,
+                         .element = element,
+                         .n = numbers};
   adamw_kernel<<<blocks_for(a.vectors, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
       a);
   device.launched("AdamW");

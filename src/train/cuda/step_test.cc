@@ -92,10 +92,10 @@ TEST_F(CudaStep, TwoRunsAreTheSameBitForBit) {
       Scalars last{};
       for (std::int64_t step = 1; step <= 4; ++step) last = trial.step(settings(step));
       std::vector<std::vector<std::uint16_t>> all;
-      for (const step::GroupBuffers& group : trial.program().groups) {
+      for (const step::Unit& unit : trial.program().units) {
         for (const step::BufferId buffer :
-             {group.weights, group.remainders, group.first_moment, group.second_moment}) {
-          if (group.elements > 0 && buffer >= 0) all.push_back(trial.bits(trial.whole(buffer)));
+             {unit.weights, unit.remainders, unit.first_moment, unit.second_moment}) {
+          if (buffer >= 0) all.push_back(trial.bits(trial.whole(buffer)));
         }
       }
       if (run == 0) {
@@ -126,16 +126,16 @@ TEST_F(CudaStep, AStepThatIsNotFiniteChangesNothing) {
     Trial trial(gpu_backend(), testing::variants()[0].model,
                 choices(spec::Recompute::kCheap, 1, optimizer));
     trial.step(settings(1));
-    const step::GroupBuffers& group = trial.program().of(step::Group::kDecayed);
-    const step::View weights = trial.whole(group.weights);
+    const step::Unit& unit = trial.program().units[0];  // the embedding
+    const step::View weights = trial.whole(unit.weights);
     std::vector<std::uint16_t> bits = trial.bits(weights);
     bits[0] = 0x7fc0;  // a NaN in the embedding of token 0, which is in the batch
     trial.set_bits(weights, bits);
-    const auto moments = trial.bits(trial.whole(group.first_moment));
+    const auto moments = trial.bits(trial.whole(unit.first_moment));
     const Scalars scalars = trial.step(settings(2));
     EXPECT_EQ(scalar(scalars, step::Scalar::kNonFinite), 1.0F);
     EXPECT_TRUE(trial.bits(weights) == bits);
-    EXPECT_TRUE(trial.bits(trial.whole(group.first_moment)) == moments);
+    EXPECT_TRUE(trial.bits(trial.whole(unit.first_moment)) == moments);
   }
 }
 
@@ -150,10 +150,10 @@ TEST_F(CudaStep, StateIsCopiedDuringTheNextStep) {
   Trial trial(gpu_backend(), model, small);
   trial.step(settings(1));
   std::vector<step::View> views;
-  for (const step::GroupBuffers& group : trial.program().groups) {
+  for (const step::Unit& unit : trial.program().units) {
     for (const step::BufferId buffer :
-         {group.weights, group.remainders, group.first_moment, group.second_moment}) {
-      if (group.elements > 0 && buffer >= 0) views.push_back(trial.whole(buffer));
+         {unit.weights, unit.remainders, unit.first_moment, unit.second_moment}) {
+      if (buffer >= 0) views.push_back(trial.whole(buffer));
     }
   }
   std::vector<std::vector<std::uint16_t>> before;

@@ -18,6 +18,13 @@ std::int64_t partial_elements(const step::Program& p) {
   return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
 }
 
+// Sums of squares of all gradients.
+std::int64_t norm_sums_of(const step::Program& p) {
+  std::int64_t count = 0;
+  for (const step::Unit& unit : p.units) count += unit.used / step::norm_block(p.model);
+  return count;
+}
+
 template <class Measure>
 std::int64_t largest_of(const step::Program& p, Measure measure) {
   std::int64_t largest = 0;
@@ -53,6 +60,7 @@ WorkspaceLayout lay_out_workspace(const step::Program& p, std::int64_t attention
   w.attention = take(attention_bytes);
   w.partial = static_cast<float*>(take(partial_elements(p) * 4));
   w.sums = static_cast<double*>(take((kSums + 2 * p.micro_tokens()) * 8));
+  w.norm_sums = static_cast<float*>(take(norm_sums_of(p) * 4));
   w.turns = static_cast<float*>(take(p.choices.sequence * p.model.head_dim * 4));
   w.token_index = static_cast<std::int32_t*>(take(Batches::index_size(p.micro_tokens()) * 4));
   w.orthogonal = take(2 * (2 * largest_matrix(p) + 2 * largest_square(p)));

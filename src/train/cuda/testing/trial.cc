@@ -106,7 +106,7 @@ void Trial::set(const step::Parameter& p, const std::vector<float>& values) {
   }
   write_as(*backend_, place, high);
   step::View remainder = place;
-  remainder.buffer = program_.of(p.group).remainders;
+  remainder.buffer = program_.unit_of(p).remainders;
   if (remainder.buffer >= 0) write_as(*backend_, remainder, low);
 }
 
